@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { dropCheckpoint } from '../checkpoints/checkpoint-sql.ts'
+import { dropParkedCheckpoint } from '../checkpoints/checkpoint-sql.ts'
 import { allSettled } from '../kit/all-settled.ts'
+import { isHostAway } from '../line/line-error.ts'
 import { NATIVE_RUNTIME, type RuntimeEntry } from '../runtimes/catalog.ts'
-import { insidePaths } from '../sandboxes/bubblewrap/options.ts'
+import { insidePaths } from '../sandboxes/inside-paths.ts'
 import { listUndelivered, listUnheard } from '../sessions/interactions/interaction-sql.ts'
 import { findLiveLease } from '../sessions/leases/lease-sql.ts'
 import { sessionRedactor } from '../sessions/log/session-redactor.ts'
@@ -50,6 +51,7 @@ const MAX_VAIN_CONNECTIONS = 10
  */
 export async function executeRun(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
   await workOff(context, claim, signal)
+  context.git.retire(claim)
   if (signal.aborted) return
   // Most Runs are sealed, which froze their sandboxes. The sweeper freezes any that this misses.
   await freezeAtRest(context, claim).catch(error => {
@@ -64,7 +66,8 @@ async function workOff(context: ExecutionContext, claim: RunClaim, signal: Abort
       if (await step(context, claim, signal, known)) return
     } catch (error) {
       if (error instanceof ClaimLost || error instanceof FenceLostError || signal.aborted) return
-      if (!(error instanceof DatabaseUnavailable || error instanceof ConnectionClosedError)) {
+      const passes = error instanceof DatabaseUnavailable || error instanceof ConnectionClosedError || isHostAway(error)
+      if (!passes) {
         context.log.error({ err: error, runId: claim.run.id, sessionId: claim.sessionId }, 'executing a run failed')
         return
       }
@@ -156,7 +159,7 @@ async function sealEnded(context: ExecutionContext, claim: RunClaim, signal: Abo
   }
   context.log.error({ runId: claim.runId }, 'sealing a run keeps losing its workers')
   await underFence(context, claim, async tx => {
-    await dropCheckpoint(tx, claim, claim.runId)
+    await dropParkedCheckpoint(tx, claim, claim.runId)
     await releaseFence(tx, claim)
   })
 }
@@ -182,10 +185,16 @@ function refuseRuntime(context: ExecutionContext, run: RunRow, entry: RuntimeEnt
   if (lacksModel && modelOf(context, run, entry) === null) {
     return { status: 'failed', stopReason: 'error', errorCode: 'model_not_configured' }
   }
-  const missing = entry === null ? 'it is not in the catalog' : (entry.missing?.() ?? null)
+  const missing = entry === null ? 'it is not in the catalog' : missingAt(context, entry)
   if (missing === null) return null
   context.log.warn({ runId: run.id, runtime: id, missing }, 'a runtime is not available')
   return { status: 'failed', stopReason: 'error', errorCode: 'runtime_unavailable' }
+}
+
+/** Returns why the host of a Run cannot run its runtime; null if it can. */
+function missingAt({ installed }: ExecutionContext, { id, missing }: RuntimeEntry): string | null {
+  if (installed === undefined || missing === undefined) return missing?.() ?? null
+  return installed().includes(id) ? null : 'its host has not installed it'
 }
 
 /**
@@ -243,7 +252,11 @@ async function attach(
   const watched = { claim, lease, attempt, connection, parks, budgets }
   using _watch = watchAttempt(context, watched, reason => interrupt.abort(reason))
   await attempt.run()
-  if (!attempt.parking) return 'done'
+  if (!attempt.parking) {
+    // Before the Run is sealed, which may take minutes.
+    context.git.retire(claim)
+    return 'done'
+  }
   const outcome = await parkRun(context, claim, signal)
   known.unparkable = outcome === 'unsealed'
   return outcome === 'parked' ? 'done' : 'again'

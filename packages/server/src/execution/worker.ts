@@ -1,97 +1,160 @@
 import { randomUUID } from 'node:crypto'
+import { HostNotHeld } from '../hosts/hosts.ts'
 import { Loop } from '../kit/loop.ts'
 import type { Service } from '../kit/service.ts'
+import { ProcessHeartbeat } from '../processes/process-heartbeat.ts'
 import { logFailure } from '../storage/postgres/log-failure.ts'
+import { pollingMs } from '../storage/postgres/polling-ms.ts'
 import { topics } from '../storage/postgres/wakeups.ts'
-import type { Claim } from './claim/claim.ts'
+import type { Claim, Taken } from './claim/claim.ts'
 import { ClaimLost, WorkerStopping } from './claim/claim-lost.ts'
-import { adoptLapsed, claimQueued, claimWorkspaces } from './claim/claim-sql.ts'
-import type { ExecutionContext } from './claim/execution-context.ts'
-import { countAwaiting, lapseClaim, lapseClaims, renewClaims } from './claim/hold-sql.ts'
+import { claimShare } from './claim/claim-queued-sql.ts'
+import { adoptLapsed, claimWorkspaces, isDue } from './claim/claim-sql.ts'
+import { atHost, type ExecutionContext, type WorkerContext } from './claim/execution-context.ts'
+import { countAwaiting, lapseClaim, standingClaims } from './claim/hold-sql.ts'
+import { chooseHost } from './claim/placement-sql.ts'
+import type { Pending } from './claim/room-sql.ts'
 import { executeRun } from './run-execution.ts'
 import { executeRestore } from './workspace/execute-restore.ts'
 
 interface Held {
-  readonly claim: Claim
+  readonly claim: Taken<Claim>
+  /** Id of the host that it works at. */
+  readonly host: string
   readonly abort: AbortController
   readonly done: Promise<void>
 }
 
+/** Time between two looks at the queue while wake-ups arrive, as a multiple of the time while they do not. */
+const CALM = 10
+/** Of so many heartbeats, one reads which claims still stand. */
+const BEATS_PER_LOOK = 4
+/** Time until the next look while Runs are left to other workers; it doubles. */
+const LOOK_FIRST_MS = 50
+const LOOK_MOST_MS = 400
+
 /**
- * Claims Runs, executes them and renews its claims.
+ * Claims Runs and executes them.
  *
- * A claim that is not renewed lapses, and any worker takes it over. The old worker learns of it at its next refused
- * write or heartbeat. Nothing else depends on two workers agreeing on the time.
+ * All its claims stand as long as the one row of its process, which it writes four times as often as it lapses. If the
+ * row lapses, any worker may take the claims over, and the old worker learns of it at its next refused write or look.
+ * No two clocks have to agree: the database alone says what has lapsed.
  */
 export class Worker implements Service {
   readonly name = 'worker'
   readonly holder: string
-  readonly #context: ExecutionContext
+  readonly #context: WorkerContext
   readonly #held = new Map<string, Held>()
   readonly #claiming: Loop
-  readonly #heartbeat: Loop
+  readonly #heartbeat: ProcessHeartbeat
   #unsubscribe = () => {}
+  #beats = 0
+  /** Of the Runs it holds, those that waited for people when it was last at its limit. */
+  #awaiting = 0
+  #next: NodeJS.Timeout | undefined
+  #lookMs = LOOK_FIRST_MS / 2
   #stopping = false
 
-  constructor(context: ExecutionContext) {
+  constructor(context: WorkerContext) {
     this.#context = context
-    this.holder = `${context.host}/${process.pid}/${randomUUID().slice(0, 8)}`
+    this.holder = `${context.self.host}/${process.pid}/${randomUUID().slice(0, 8)}`
     const messages = { waiting: 'the worker waits for the database', failed: 'the worker failed' }
     const log = (error: unknown) => logFailure(context.log, error, messages)
-    this.#claiming = new Loop(() => this.#claim(), context.limits.pollMs, log)
-    this.#heartbeat = new Loop(() => this.#renew(), context.limits.fenceMs / 4, log)
+    this.#claiming = new Loop(
+      () => this.#claim(),
+      () => pollingMs(context.wakeups, context.limits.pollMs, CALM),
+      log,
+    )
+    const { self, limits } = context
+    const load = () => ({ hands: limits.concurrency, busy: this.#held.size - this.#awaiting })
+    this.#heartbeat = new ProcessHeartbeat(
+      context,
+      { id: this.holder, ...self, patienceMs: limits.fenceMs, load },
+      late => this.#heard(late),
+    )
   }
 
   async start(): Promise<void> {
-    this.#unsubscribe = this.#context.wakeups.subscribe(topics.queue, () => this.#claiming.wake())
-    this.#claiming.wake()
-    this.#heartbeat.wake()
+    const unsubscribe = this.#context.wakeups.subscribe(topics.queue, () => this.#claiming.wake())
+    const forget = this.#context.hosts.subscribe(change => {
+      if ('added' in change) this.#claiming.wake()
+      else this.#left(change.removed)
+    })
+    this.#unsubscribe = () => {
+      unsubscribe()
+      forget()
+    }
+    await this.#heartbeat.start()
   }
 
   /** Claims nothing more and releases its claims. The agents go on, and the next worker attaches to them. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#stopping) return
     this.#stopping = true
+    clearTimeout(this.#next)
     this.#unsubscribe()
     await this.#claiming[Symbol.asyncDispose]()
     const held = [...this.#held.values()]
     for (const { abort } of held) abort.abort(new WorkerStopping())
     await Promise.all(held.map(({ done }) => done))
     await this.#heartbeat[Symbol.asyncDispose]()
-    // If the database is away, the claims lapse by themselves.
-    await lapseClaims(this.#context.db, this.holder, this.#context.clock.now()).catch(() => undefined)
     this.#context.wakeups.publish(topics.queue)
   }
 
   async #claim(): Promise<void> {
-    const { db, clock, limits, host } = this.#context
-    const free = limits.concurrency - (await this.#busy())
-    if (free <= 0 || this.#stopping) return
-    const now = clock.now()
-    const by = { holder: this.holder, host, now, expiresAt: new Date(now.getTime() + limits.fenceMs) }
+    const { db, clock, limits, hosts } = this.#context
+    // Without a row of this process its claims would neither stand nor lapse.
+    if (this.#beats === 0) return
+    const hands = limits.concurrency
+    const free = hands - (await this.#busy())
+    if (free <= 0 || this.#stopping || hosts.ids().length === 0) return
+    const by = { holder: this.holder, hosts: hosts.ids(), now: clock.now() }
     const adopted = await adoptLapsed(db, by, free)
-    const queued = adopted.length < free ? await claimQueued(db, by, free - adopted.length) : []
-    for (const claim of [...adopted, ...queued]) this.#take(claim, signal => executeRun(this.#context, claim, signal))
-    const left = free - adopted.length - queued.length
-    for (const claim of left > 0 ? await claimWorkspaces(db, by, left) : []) {
-      this.#take(claim, signal => executeRestore(this.#context, claim, signal))
+    for (const claim of adopted) await this.#take(claim, (context, signal) => executeRun(context, claim, signal))
+    const busy = hands - free + adopted.length
+    const share = { hands, busy, patienceMs: limits.fenceMs / 2, pending: this.#pending() }
+    const { claims, left } = busy < hands ? await claimShare(db, by, hands - busy, share) : { claims: [], left: 0 }
+    for (const claim of claims) await this.#take(claim, (context, signal) => executeRun(context, claim, signal))
+    const room = hands - busy - claims.length
+    for (const claim of room > 0 ? await claimWorkspaces(db, by, room) : []) {
+      await this.#take(claim, (context, signal) => executeRestore(context, claim, signal))
     }
+    this.#lookAgain(room > 0 && left > 0)
+  }
+
+  /** Looks again soon for Runs that were left to others. Nothing tells of their claims, nor that they do not come. */
+  #lookAgain(wanted: boolean): void {
+    clearTimeout(this.#next)
+    this.#lookMs = wanted ? Math.min(this.#lookMs * 2, LOOK_MOST_MS) : LOOK_FIRST_MS / 2
+    if (wanted && !this.#stopping) this.#next = setTimeout(() => this.#claiming.wake(), this.#lookMs)
+  }
+
+  /** Sandboxes that are to be made for claims of this worker. */
+  #pending(): readonly Pending[] {
+    return [...this.#held.values()]
+      .filter(({ claim }) => claim.leaseHost === null)
+      .map(({ claim: { organizationId, sessionId }, host }) => ({ organizationId, sessionId, host }))
   }
 
   /** Counts the Runs that are worked on. A Run that waits for people costs only a connection. */
   async #busy(): Promise<number> {
     const held = this.#held.size
-    if (held < this.#context.limits.concurrency) return held
-    return held - (await countAwaiting(this.#context.db, this.#claims()))
+    const full = held >= this.#context.limits.concurrency
+    this.#awaiting = full ? await countAwaiting(this.#context.db, this.#claims()) : 0
+    return held - this.#awaiting
   }
 
-  #take(claim: Claim, work: (signal: AbortSignal) => Promise<void>): void {
+  async #take(
+    claim: Taken<Claim>,
+    work: (context: ExecutionContext, signal: AbortSignal) => Promise<void>,
+  ): Promise<void> {
     const key = `${claim.organizationId}/${claim.sessionId}`
     // This worker may itself hold the lapsed claim, after the whole process was paused.
     this.#held.get(key)?.abort.abort(new ClaimLost())
     const abort = new AbortController()
     const { log } = this.#context
-    const done = work(abort.signal)
+    const host = await this.#placeOf(claim)
+    const done = Promise.try(() => work(atHost(this.#context, host), abort.signal))
       .catch(error => {
         if (!abort.signal.aborted && !(error instanceof ClaimLost))
           log.error({ err: error, sessionId: claim.sessionId }, 'a claim was given up')
@@ -102,24 +165,43 @@ export class Worker implements Service {
         if (this.#held.get(key)?.abort === abort) this.#held.delete(key)
         this.#claiming.wake()
       })
-    this.#held.set(key, { claim, abort, done })
+    this.#held.set(key, { claim, host, abort, done })
   }
 
-  /** Lapses a claim whose Run is unfinished: this worker has abandoned it and must not renew it. */
+  /** The host of the Session's sandbox, or of the one that is to be made for it. */
+  async #placeOf(claim: Taken<Claim>): Promise<string> {
+    const { db, hosts, self } = this.#context
+    if (claim.leaseHost !== null && hosts.holds(claim.leaseHost)) return claim.leaseHost
+    const [only = self.host, ...others] = hosts.ids()
+    return others.length === 0 ? only : chooseHost(db, [only, ...others], claim, this.#pending())
+  }
+
+  /** Gives up the claims at a host whose connection is gone, for the process that gets the next one. */
+  #left(host: string): void {
+    for (const held of this.#held.values()) if (held.host === host) held.abort.abort(new HostNotHeld(host))
+  }
+
+  /** Lapses a claim whose Run is unfinished: this worker has abandoned it, and its process lives on. */
   async #release(claim: Claim, signal: AbortSignal): Promise<void> {
-    if (!signal.aborted) await lapseClaim(this.#context.db, claim, this.#context.clock.now())
+    if (!signal.aborted || signal.reason instanceof HostNotHeld) await lapseClaim(this.#context.db, claim)
   }
 
   #claims(): Claim[] {
     return [...this.#held.values()].map(({ claim }) => claim)
   }
 
-  async #renew(): Promise<void> {
-    if (this.#held.size === 0) return
-    const { db, clock, limits } = this.#context
+  /**
+   * Gives up the claims that no longer stand. After a late heartbeat others may have taken them; otherwise they are lost
+   * only by the end of a Session or its Run, of which the worker hears sooner elsewhere.
+   */
+  async #heard(late: boolean): Promise<void> {
+    this.#beats += 1
+    // No wake-up tells of a process that fell silent, nor of the moment at which a Run may start again.
+    const due = this.#beats === 1 || (await isDue(this.#context.db, this.holder, this.#context.limits.fenceMs))
+    if (due) this.#claiming.wake()
+    if (this.#held.size === 0 || !(late || this.#beats % BEATS_PER_LOOK === 0)) return
     const before = [...this.#held]
-    const now = clock.now()
-    const kept = await renewClaims(db, this.#claims(), now, new Date(now.getTime() + limits.fenceMs))
+    const kept = await standingClaims(this.#context.db, this.#claims())
     for (const [key, held] of before) {
       if (!kept.has(key) && this.#held.get(key) === held) held.abort.abort(new ClaimLost())
     }

@@ -30,6 +30,8 @@ export interface RuntimeEntry {
   readonly skills?: readonly string[]
   /** Variables of a process that is given MCP servers, besides `env`. */
   readonly serversEnv?: Readonly<Record<string, string>>
+  /** True if it goes on repeating a conversation after it has answered that it is loaded. */
+  readonly repeatsLate?: boolean
   /** True if it keeps nothing between prompts, so no conversation can be lost. */
   readonly stateless: boolean
   /** Directories of the host that its sandboxes see read-only. */

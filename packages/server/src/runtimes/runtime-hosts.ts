@@ -10,38 +10,43 @@ export const HOST_AWAY_MS = 4 * ANNOUNCE_MS
 const isHeard = (row: string): string => `${row}.heard_at > now() - interval '${HOST_AWAY_MS} milliseconds'`
 
 /**
- * SQL condition: a host is gone for good. Its silence only counts if the asking host was heard of all the while.
- * Otherwise the database was away or its clock was set, and no host was heard of.
+ * SQL condition: a host is gone for good. Its silence only counts if a host of the asking process was heard of all the
+ * while. Otherwise the database was away or its clock was set, and no host was heard of.
  *
- * @param lost expression of a row of `runtime_hosts`
- * @param asking expression of the name of the asking host
+ * @param lost expression of a row of `hosts`
+ * @param asking expression of the ids of the asking process' hosts
  */
 export const isLostHost = (lost: string, asking: string): string => `
   exists (
-    select 1 from runtime_hosts asking
-    where asking.host = ${asking} and ${isHeard('asking')}
+    select 1 from hosts asking
+    where asking.id = any (${asking}) and ${isHeard('asking')}
       and greatest(${lost}.heard_at, asking.heard_since) < now() - asking.patience)`
 
-/** Announces a worker's host, and those runtimes it can run that only some machines have. */
+/** Announces a host that a worker holds, and those runtimes it can run that only some machines have. */
 export async function announceHost(
   db: Queryable,
   host: {
-    readonly name: string
+    readonly id: string
+    /** What makes its sandboxes. */
+    readonly driver: string
     readonly runtimes: readonly string[]
     /** Another host that was not heard of for this long is gone, and its sandboxes with it. */
     readonly patienceMs: number
+    /** Why it installs no system packages; null if it does. */
+    readonly packagesFault: string | null
   },
   now: Date,
 ): Promise<void> {
   await db.query({
     name: 'announce-host',
     text: `
-      insert into runtime_hosts as known (host, runtimes, seen_at, patience)
-      values ($1, $2, $3, make_interval(secs => $4))
-      on conflict (host) do update
-      set runtimes = excluded.runtimes, seen_at = excluded.seen_at, patience = excluded.patience,
+      insert into hosts as known (id, driver, runtimes, seen_at, patience, packages_fault)
+      values ($1, $6, $2, $3, make_interval(secs => $4), $5)
+      on conflict (id) do update
+      set driver = excluded.driver, runtimes = excluded.runtimes, seen_at = excluded.seen_at, patience = excluded.patience,
+        packages_fault = excluded.packages_fault,
         heard_at = now(), heard_since = case when ${isHeard('known')} then known.heard_since else now() end`,
-    values: [host.name, host.runtimes, now, host.patienceMs / 1000],
+    values: [host.id, host.runtimes, now, host.patienceMs / 1000, host.packagesFault, host.driver],
   })
 }
 
@@ -53,9 +58,19 @@ export async function announceHost(
 export async function installedRuntimes(db: Queryable, clock: Clock): Promise<ReadonlySet<string>> {
   const { rows } = await db.query<{ runtimes: string[] }>({
     name: 'installed-runtimes',
-    text: 'select runtimes from runtime_hosts where seen_at > $1',
+    text: 'select runtimes from hosts where seen_at > $1',
     values: [new Date(clock.now().getTime() - HOST_AWAY_MS)],
   })
   if (rows.length === 0) throw refusal('cloud_agent_catalog_unavailable')
   return new Set(rows.flatMap(({ runtimes }) => runtimes))
+}
+
+/** Returns why hosts at work install no system packages, if any does not; null if all do. */
+export async function findPackagesFault(db: Queryable, clock: Clock): Promise<string | null> {
+  const { rows } = await db.query<{ packages_fault: string }>({
+    name: 'find-packages-fault',
+    text: 'select packages_fault from hosts where seen_at > $1 and packages_fault is not null limit 1',
+    values: [new Date(clock.now().getTime() - HOST_AWAY_MS)],
+  })
+  return rows[0]?.packages_fault ?? null
 }

@@ -9,6 +9,8 @@ export const wireIds = {
   initialize: 1,
   newSession: 2,
   loadSession: 3,
+  barrier: 4,
+  rehearse: 5,
   prompt: (turnSequence: number, attempt: number) => 1000 + turnSequence * 1000 + attempt,
 } as const
 
@@ -39,6 +41,12 @@ export function initialize(generation: number): Order {
   }
 }
 
+/**
+ * Asks the built-in agent, before there is a session, to hold a conversation with itself: its first prompt is then as quick as its
+ * second.
+ */
+export const rehearsal = (): string => request(wireIds.rehearse, '_berth/rehearse', {})
+
 /** A new session has a key of its own, since it may follow the refusal to load an earlier one. */
 export function openSession(
   generation: number,
@@ -57,6 +65,14 @@ export function openSession(
     key,
     line: request(wireIds.loadSession, AGENT_METHODS.session_load, { sessionId: earlier, cwd, mcpServers }),
   }
+}
+
+/**
+ * A request that every agent answers with a refusal. An agent that repeats a loaded conversation late has written all
+ * of it before it reads this, so whatever follows the answer is new.
+ */
+export function barrier(generation: number): Order {
+  return { key: `barrier/${generation}`, line: request(wireIds.barrier, '_berth/barrier', {}) }
 }
 
 export interface PromptOf {

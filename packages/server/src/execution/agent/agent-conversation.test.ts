@@ -128,6 +128,29 @@ describe('an agent', () => {
     })
   })
 
+  test('is not ready before it has repeated a conversation, if it does so late', () => {
+    const steps = [started, answer(wireIds.initialize, { agentCapabilities: { loadSession: true } })]
+    const repeated = [
+      agent({
+        method: 'session/update',
+        params: {
+          sessionId: 'old',
+          update: { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'Said before.' } },
+        },
+      }),
+    ]
+    const entries = [...steps, answer(wireIds.loadSession, null), ...repeated]
+    const options = { recapsRefused: false, repeatsLate: true }
+    const facts = { ...none, sessionId: 'old' }
+    const conversation = new AgentConversation(of, facts, 0, undefined, undefined, options)
+    for (const record of journal(entries)) conversation.apply(record)
+    expect(conversation.facts.state).toBe('loaded')
+    const after = new AgentConversation(of, facts, 0, undefined, undefined, options)
+    for (const record of journal([...entries, refusal(wireIds.barrier)])) after.apply(record)
+    expect(after.facts.state).toBe('ready')
+    expect(after.take().drafts).toEqual([])
+  })
+
   test.each([
     ['refuses to be initialized', [started, refusal(wireIds.initialize)]],
     ['answers its initialization with nothing', [started, answer(wireIds.initialize, 'ok')]],

@@ -40,7 +40,8 @@ import { type LastAnswer, Transcript } from './transcript.ts'
 export interface AgentFacts {
   /** Number of agent processes that the lease has had. */
   readonly generation: number
-  readonly state: 'none' | 'started' | 'initialized' | 'ready' | 'exited'
+  /** `loaded`: it has loaded a conversation and may still be repeating it. */
+  readonly state: 'none' | 'started' | 'initialized' | 'loaded' | 'ready' | 'exited'
   readonly loadsSessions: boolean
   /** Transports of MCP servers that it speaks besides stdio. */
   readonly mcp: readonly McpTransport[]
@@ -105,6 +106,7 @@ export class AgentConversation {
   readonly #transcript: Transcript
   readonly #redactor: Redactor
   readonly #recapsRefused: boolean
+  readonly #repeatsLate: boolean
   readonly #servers: readonly ServerTemplate[]
   /** Offsets of the agent's requests whose reply the journal does not hold yet, by the key of the reply. */
   readonly #unanswered = new Map<string, number>()
@@ -131,7 +133,8 @@ export class AgentConversation {
    * @param waiting requests before the committed offset that people are asked: offset to JSON-RPC id
    * @param redactor the Session's, which masks every secret that the sandbox was given
    * @param options `recapsRefused`: an agent that refuses to load a conversation counts as one that loads none;
-   * `servers`: those of the lease's extensions, of which the log tells if an agent cannot speak with one
+   * `repeatsLate`: the answer that a conversation is loaded does not end its repetition; `servers`: those of the
+   * lease's extensions, of which the log tells if an agent cannot speak with one
    */
   constructor(
     prompt: PromptOf,
@@ -139,9 +142,11 @@ export class AgentConversation {
     committed: number,
     waiting: ReadonlyMap<number, number | string> = new Map(),
     redactor: Redactor = ownCredentials,
-    options: { readonly recapsRefused: boolean; readonly servers?: readonly ServerTemplate[] } = {
-      recapsRefused: false,
-    },
+    options: {
+      readonly recapsRefused: boolean
+      readonly repeatsLate?: boolean
+      readonly servers?: readonly ServerTemplate[]
+    } = { recapsRefused: false },
   ) {
     this.#prompt = prompt
     this.#waiting = new Map(waiting)
@@ -150,6 +155,7 @@ export class AgentConversation {
     this.#offset = committed
     this.#redactor = redactor
     this.#recapsRefused = options.recapsRefused
+    this.#repeatsLate = options.repeatsLate ?? false
     this.#servers = options.servers ?? []
     this.#transcript = new Transcript(prompt, undefined, redactor)
   }
@@ -321,7 +327,9 @@ export class AgentConversation {
     } else if (message.id === wireIds.loadSession && this.#facts.state === 'initialized') {
       if (message.error !== null && this.#recapsRefused) this.#know({ loadsSessions: false })
       else if (message.error !== null) this.#refuses('session/load', message.error)
-      else this.#know({ state: 'ready' })
+      else this.#know({ state: this.#repeatsLate ? 'loaded' : 'ready' })
+    } else if (message.id === wireIds.barrier && this.#facts.state === 'loaded') {
+      this.#know({ state: 'ready' })
     } else if (message.id === wireIds.prompt(this.#prompt.turnSequence, this.#prompt.attempt) && this.prompted) {
       const outcome = outcomeOfAnswer(message.result, message.error, this.#redactor)
       this.#end = { kind: 'answered', outcome }

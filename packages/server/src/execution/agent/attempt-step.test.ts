@@ -29,6 +29,7 @@ describe('the next step of an attempt', () => {
     ['an agent that is gone', at('exited'), 'start the agent'],
     ['a new agent', at('started'), 'initialize'],
     ['one that has told its capabilities', at('initialized'), 'open a session'],
+    ['one that may still repeat a conversation', at('loaded'), 'await the repetition'],
     ['one that is ready', {}, 'prompt'],
     ['one whose prompt is under way', { promptGiven: true }, 'prompt'],
     ['one that was started for another model', { otherModel: true }, 'restart for the model'],

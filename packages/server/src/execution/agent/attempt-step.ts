@@ -25,6 +25,7 @@ export type Step =
   | 'start the agent'
   | 'initialize'
   | 'open a session'
+  | 'await the repetition'
   | 'restart for the model'
   | 'prompt'
 
@@ -48,6 +49,8 @@ export function nextAttemptStep(standing: Standing): Step {
       return 'initialize'
     case 'initialized':
       return 'open a session'
+    case 'loaded':
+      return 'await the repetition'
     case 'ready':
       return standing.otherModel ? 'restart for the model' : 'prompt'
   }

@@ -2,7 +2,7 @@ import type { StoredDocument } from '../../environments/document.ts'
 import type { ExtensionResult } from '../../environments/extensions/find-extensions.ts'
 import { readFixedDocument } from '../../environments/fix-environment.ts'
 import type { RuntimeEntry } from '../../runtimes/catalog.ts'
-import { insidePaths } from '../../sandboxes/bubblewrap/options.ts'
+import { insidePaths } from '../../sandboxes/inside-paths.ts'
 import { type ApplyReport, applyEvent } from '../../sessions/leases/apply-report.ts'
 import { attachApplied, markApplying, saveApplied } from '../../sessions/leases/apply-sql.ts'
 import { endLease } from '../../sessions/leases/end-lease.ts'
@@ -28,6 +28,7 @@ import { imageStep } from './image-step.ts'
 import { isPassing } from './is-passing.ts'
 import { environmentOfLease } from './lease-environment.ts'
 import { OutputTeller } from './output-teller.ts'
+import { packagesStep } from './packages-step.ts'
 import { restoreCacheStep } from './restore-cache.ts'
 import { saveCacheStep } from './save-cache.ts'
 import { type SetupExports, sealExports } from './setup-exports.ts'
@@ -36,6 +37,7 @@ import { watchApply } from './watch-apply.ts'
 
 /** The steps of every apply, in order. */
 const steps: readonly ApplyStep[] = [
+  packagesStep,
   githubStep,
   restoreCacheStep,
   cloneStep,
@@ -60,6 +62,8 @@ export interface FreshSandbox {
   readonly hasSource: boolean
   /** How it stands to the image of its environment; null if the environment wants none. */
   readonly prebuilt: PrebuiltStart | null
+  /** How it stands to the system packages of its environment; null if the environment names none. */
+  readonly packages: (NonNullable<ApplyReport['packages']> & { readonly output?: string }) | null
   /** The document's extensions, as far as the sandbox was made with them. */
   readonly extensions: readonly ExtensionResult[]
 }
@@ -116,7 +120,7 @@ async function begin(
   claim: Claim,
   lease: LeaseRow,
   document: StoredDocument,
-  { restored, hasSource, extensions, prebuilt }: FreshSandbox,
+  { restored, hasSource, extensions, prebuilt, packages }: FreshSandbox,
 ): Promise<LeaseRow> {
   const done = prebuilt?.state === 'used' ? stepsOfImage : []
   const isIdle = !steps.some(step => step.isDue(document) && !done.includes(step.name))
@@ -124,7 +128,11 @@ async function begin(
     const now = context.clock.now()
     const run = claim.runId === null ? {} : { runId: claim.runId }
     const shown = extensions.length === 0 ? {} : { extensions: [...extensions] }
-    const found = { ...shown, ...(prebuilt === null ? {} : reportPrebuilt(tx, lease, prebuilt)) }
+    const found = {
+      ...shown,
+      ...(prebuilt === null ? {} : reportPrebuilt(tx, lease, prebuilt)),
+      ...(packages === null ? {} : reportPackages(packages)),
+    }
     const report = { startedAt: now.toISOString(), name: document.name, ...run, restored, hasSource, done, ...found }
     const applying = await markApplying(tx, lease.id, report)
     await appendEvents(tx, claim, [applyEvent(applying, 'started', now)], now)
@@ -138,6 +146,10 @@ async function begin(
 function reportPrebuilt(tx: Queryable, lease: LeaseRow, prebuilt: PrebuiltStart): Partial<ApplyReport> {
   if (prebuilt.state !== 'used') return { prebuilt }
   return { prebuilt: { state: 'used' }, exports: sealExports(tx, lease, prebuilt.exports) }
+}
+
+function reportPackages({ state, reason, output }: NonNullable<FreshSandbox['packages']>): Partial<ApplyReport> {
+  return { packages: { state, ...(reason !== undefined && { reason }) }, packagesOutput: output ?? '' }
 }
 
 /** Takes the steps that are not done yet. @returns the lease behind the last one */

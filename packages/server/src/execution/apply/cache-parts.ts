@@ -2,6 +2,7 @@ import { cacheKey, thisMachine } from '../../environments/cache/cache-key.ts'
 import type { CacheScope } from '../../environments/cache/cache-sql.ts'
 import type { CachePlace } from '../../environments/cache/cache-trees.ts'
 import { type ReachedSource, reachSource } from '../../repositories/resolve-source.ts'
+import { treeOf } from '../../sandboxes/tree.ts'
 import type { ApplyReport } from '../../sessions/leases/apply-report.ts'
 import { findSession } from '../../sessions/session/session-sql.ts'
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
@@ -41,10 +42,13 @@ export async function cacheOf({ context, claim, document, lease }: ApplyParts): 
   }
 }
 
-/** @throws SandboxGoneError */
-export async function placeOf({ context, document, lease }: ApplyParts, signal: AbortSignal): Promise<CachePlace> {
+/** Returns a lease's trees, with baselines of what is cached of them: those of its checkpoints are others. */
+export function placeOf({ context, document, lease }: ApplyParts, signal: AbortSignal): CachePlace {
   const { blobs, checkpointLimits, driver } = context
-  const trees = await driver.trees(lease.id)
+  const trees = {
+    home: treeOf(driver, lease.id, 'home', 'cache-home'),
+    workspace: treeOf(driver, lease.id, 'workspace', 'cache-workspace'),
+  }
   return { trees, blobs, paths: document.cache.paths, limits: checkpointLimits.cache, signal }
 }
 

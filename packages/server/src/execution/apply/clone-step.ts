@@ -1,6 +1,6 @@
 import type { CloneState } from '@berth/supervisor/apply'
 import { pathOf, type StoredDocument } from '../../environments/document.ts'
-import { insidePaths } from '../../sandboxes/bubblewrap/options.ts'
+import { insidePaths } from '../../sandboxes/inside-paths.ts'
 import type { ApplyReport } from '../../sessions/leases/apply-report.ts'
 import { workEndsAt } from '../../sessions/leases/lease-bound.ts'
 import { agentEnvironment } from '../agent/agent-environment.ts'

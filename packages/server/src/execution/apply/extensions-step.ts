@@ -2,6 +2,7 @@ import { activeBut, MAX_REASON } from '../../environments/extensions/find-extens
 import { placeSkills } from '../../environments/extensions/place-skills.ts'
 import type { ServerTemplate } from '../../environments/extensions/server-template.ts'
 import { ExtensionFault, type UnpackedExtension } from '../../environments/extensions/unpacked-extensions.ts'
+import type { LeaseScript } from '../../sandboxes/lease-program.ts'
 import type { ApplyReport } from '../../sessions/leases/apply-report.ts'
 import { BlobMissing } from '../../storage/blobs/blobs.ts'
 import { environmentWith } from '../agent/agent-environment.ts'
@@ -27,7 +28,7 @@ export const extensionsStep: ApplyStep = {
     const unpacked = new Map<string, UnpackedExtension>()
     for (const { sha256, state } of results) {
       if (state !== 'active' || sha256 === undefined) continue
-      const extension = await findUnpacked(parts, sha256)
+      const extension = await findUnpacked(parts, sha256, signal)
       if (extension !== null) unpacked.set(sha256, extension)
     }
     const extensions = [...unpacked.values()]
@@ -55,9 +56,13 @@ export const extensionsStep: ApplyStep = {
 }
 
 /** Returns an extension that was unpacked when the sandbox was made; null if the host has it no more. */
-async function findUnpacked({ context }: ApplyParts, sha256: string): Promise<UnpackedExtension | null> {
+async function findUnpacked(
+  { context }: ApplyParts,
+  sha256: string,
+  signal: AbortSignal,
+): Promise<UnpackedExtension | null> {
   try {
-    return await context.extensions.unpacked.provide(sha256, () => Promise.reject(new BlobMissing(sha256)))
+    return await context.extensions.unpacked.provide(sha256, () => Promise.reject(new BlobMissing(sha256)), signal)
   } catch (error) {
     if (error instanceof ExtensionFault) return null
     throw error
@@ -70,9 +75,9 @@ async function place(
   directories: readonly string[],
   signal: AbortSignal,
 ): Promise<Awaited<ReturnType<typeof placeSkills>>> {
-  const { home, program } = await context.driver.trees(lease.id)
   try {
-    return await placeSkills(home, program.bwrap, extensions, directories, signal)
+    const run = (script: LeaseScript) => context.driver.run(lease.id, script)
+    return await placeSkills(run, extensions, directories, signal)
   } catch (error) {
     signal.throwIfAborted()
     context.log.warn({ err: error, leaseId: lease.id }, 'the skills of extensions could not be placed')

@@ -14,6 +14,7 @@ import {
   releaseBuild,
 } from '../../environments/images/image-sql.ts'
 import { wholeForms } from '../../kit/redactor.ts'
+import { treeOf } from '../../sandboxes/tree.ts'
 import { markStartedFrom } from '../../sessions/leases/lease-image-sql.ts'
 import { listSecretValues } from '../../sessions/log/session-redactor.ts'
 import { listTokenValues } from '../../sessions/log/session-tokens.ts'
@@ -25,6 +26,8 @@ import { isPassing } from './is-passing.ts'
 import { openExports, sealExports } from './setup-exports.ts'
 import { whileFrozen } from './while-frozen.ts'
 
+/** Trees that take longer to seal are given up, so that no store can hold a Session up for ever. */
+const SEAL_MS = 5 * 60_000
 /** After this time another apply may build an image that one has begun. */
 const BUILD_MS = 15 * 60_000
 
@@ -68,7 +71,8 @@ export const imageStep: ApplyStep = {
 async function build(parts: ApplyParts, id: string, signal: AbortSignal): Promise<ImageFault | null> {
   const { context, claim, lease } = parts
   const { blobs, clock, db } = context
-  const sealed = await whileFrozen(parts, signal, () => sealTrees(parts, signal))
+  const inTime = AbortSignal.any([signal, AbortSignal.timeout(SEAL_MS)])
+  const sealed = await whileFrozen(parts, signal, () => sealTrees(parts, inTime))
   if (typeof sealed === 'string') {
     await underFence(context, claim, tx => recordUnavailable(tx, id, sealed))
     return sealed
@@ -115,20 +119,17 @@ async function sealBoth(
   signal: AbortSignal,
 ): Promise<{ readonly workspace: SealedTree; readonly home: SealedTree } | 'size'> {
   const { blobs, db, driver } = context
-  const trees = await driver.trees(lease.id)
   const secrets = (await listSecretValues(db, claim)).flatMap(wholeForms)
-  const shared = { program: trees.program, blobs, limits: imageLimits, excludeOverCap: [], secrets, signal }
+  const shared = { blobs, limits: imageLimits, excludeOverCap: [], secrets, signal }
   const workspace = await sealTree({
     ...shared,
-    source: trees.workspace,
-    baselines: `${trees.baselines}/workspace`,
+    tree: treeOf(driver, lease.id, 'workspace'),
     skip: platformNames,
   })
   if (workspace.kind === 'over_cap') return 'size'
   const home = await sealTree({
     ...shared,
-    source: trees.home,
-    baselines: `${trees.baselines}/image-home`,
+    tree: treeOf(driver, lease.id, 'home', 'image-home'),
     exclude: [],
   })
   return home.kind === 'over_cap' ? 'size' : { workspace, home }

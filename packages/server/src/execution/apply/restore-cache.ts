@@ -58,7 +58,7 @@ async function restore(parts: ApplyParts, { scope }: LeaseCache, found: CacheRow
   const { db, clock } = parts.context
   await useCache(db, scope, found.branch, clock.now())
   try {
-    await restoreCache(await placeOf(parts, signal), found)
+    await restoreCache(placeOf(parts, signal), found)
   } catch (error) {
     if (error instanceof RestoreRefused && damages.has(error.code)) await dropCache(db, scope, found)
     throw error

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ApplyOrder } from '@berth/supervisor/apply'
-import { insidePaths } from '../../sandboxes/bubblewrap/options.ts'
 import { SandboxGoneError } from '../../sandboxes/driver.ts'
+import { insidePaths } from '../../sandboxes/inside-paths.ts'
 import type { ApplyReport } from '../../sessions/leases/apply-report.ts'
 import { SupervisorConnection } from '../supervisor/connection.ts'
 import { ConnectionClosedError, SandboxFrozenError } from '../supervisor/errors.ts'

@@ -40,7 +40,7 @@ async function save(parts: ApplyParts, signal: AbortSignal): Promise<Partial<App
     branch,
   )
   const secrets = (await listSecretValues(db, claim)).flatMap(wholeForms)
-  const sealed = await sealCache(await placeOf(parts, signal), secrets, previous)
+  const sealed = await sealCache(placeOf(parts, signal), secrets, previous)
   if (sealed.kind !== 'sealed') {
     context.log.info({ leaseId: lease.id, reason: sealed.kind }, 'the cache of an environment was not saved')
     const path = (await sessionRedactor(db, claim)).text(sealed.path)

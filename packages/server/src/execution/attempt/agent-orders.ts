@@ -8,6 +8,7 @@ import { findTurn } from '../../sessions/turns/turn-sql.ts'
 import type { RunBudgets } from '../../settings/run-budgets.ts'
 import { answerTo } from '../agent/acp-answers.ts'
 import {
+  barrier,
   cancelPrompt,
   feedbackPlace,
   feedbackUntil,
@@ -116,6 +117,10 @@ export class AgentOrders {
 
   async initialize(generation: number): Promise<void> {
     await this.give(initialize(generation))
+  }
+
+  async awaitRepetition(generation: number): Promise<void> {
+    await this.give(barrier(generation))
   }
 
   /**

@@ -44,13 +44,13 @@ export function recordReading(
       // takes the Session's lock first: every other transaction takes the two locks in this order.
       const batch = toBatch(tx, claim, drafts, now)
       const appended = drafts.length > 0 ? appendBatch(tx, claim, batch) : null
-      const held = holdsFence(tx, claim, now)
+      const held = holdsFence(tx, claim)
       const spent = spentOn(batch)
       const [task] = await Promise.all([held, appended, recordPosition(tx, claim, leaseId, reading, spent, now)])
       mustRun(task)
       return spent
     }
-    const [, task] = await Promise.all([holdSession(tx, claim), holdsFence(tx, claim, now)])
+    const [, task] = await Promise.all([holdSession(tx, claim), holdsFence(tx, claim)])
     mustRun(task)
     const spent = await recordAsking(tx, context, claim, leaseId, reading, now)
     await recordPosition(tx, claim, leaseId, reading, spent, now)

@@ -101,7 +101,11 @@ export class RunAttempt {
       new Map(parts.waiting.map(row => [row.journal_offset, agentRequestOf(row).id])),
       parts.redactor,
       // Releases of the built-in agent may refuse each other's conversations.
-      { recapsRefused: parts.runtime.id === NATIVE_RUNTIME, servers: lease.apply?.servers ?? [] },
+      {
+        recapsRefused: parts.runtime.id === NATIVE_RUNTIME,
+        repeatsLate: parts.runtime.repeatsLate === true,
+        servers: lease.apply?.servers ?? [],
+      },
     )
     this.#keeper = new ReadingKeeper(context, claim, lease, connection, this.#conversation.facts)
     const { runEvents: events, runEventBytes: bytes } = context.limits
@@ -315,6 +319,8 @@ export class RunAttempt {
         return orders.initialize(facts.generation)
       case 'open a session':
         return orders.openSession(facts)
+      case 'await the repetition':
+        return orders.awaitRepetition(facts.generation)
       case 'restart for the model':
         return orders.stop(`stop/model/${facts.generation}`)
       case 'prompt':

@@ -1,133 +1,107 @@
-import { HOST_AWAY_MS, isLostHost } from '../../runtimes/runtime-hosts.ts'
-import { hasLostAuthority } from '../../sessions/runs/authority-sql.ts'
-import type { RunRow } from '../../sessions/runs/run.ts'
+import { lapsedProcesses } from '../../processes/process-sql.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import type { Claim, RunClaim } from './claim.ts'
-
-interface ClaimRow extends RunRow {
-  readonly token: number
-  readonly task: 'run' | 'seal'
-  readonly revoked: boolean
-}
-
-/**
- * Gives the claimed Runs their next fence token. `for update of r skip locked` keeps two workers off the same row. The
- * Run's lock comes first, as everywhere.
- */
-const takeFence = `
-  insert into executions (organization_id, session_id, token, task, run_id, attempt, holder, acquired_at, heartbeat_at,
-    expires_at)
-  select organization_id, session_id, 1, task, id, attempts, $1, $2, $2, $3 from taken
-  on conflict (organization_id, session_id) do update
-  set token = executions.token + 1, task = excluded.task, run_id = excluded.run_id, attempt = excluded.attempt,
-    holder = excluded.holder, acquired_at = excluded.acquired_at, heartbeat_at = excluded.heartbeat_at, expires_at = excluded.expires_at
-  returning organization_id, session_id, token`
-
-/** Returns the claimed Runs, and if their authority has ended. */
-const claimed = `
-  select taken.*, fence.token, ${hasLostAuthority('taken')} as revoked
-  from taken join fence using (organization_id, session_id)`
+import type { Claim, RunClaim, Taken } from './claim.ts'
+import {
+  type Claimant,
+  type ClaimRow,
+  claimed,
+  leaseHost,
+  onHeldHost,
+  placeableHere,
+  takeFence,
+  toClaim,
+} from './claim-parts.ts'
 
 /**
- * A sandbox lives on one host, so only a worker there can continue with it. If that host is gone for good, any worker
- * may claim, and finds no sandbox.
+ * Takes over Runs whose claims lapsed without a word from their workers: those with a past time, by the index
+ * `executions_held`, and those of processes that have fallen silent, by `executions_of_holder`.
+ *
+ * Of two workers that find the same row, one locks it. The other skips it, or finds it changed and reads the condition
+ * on `e` again, with the new holder.
  */
-const onThisHost = `
-  not exists (
-    select 1 from leases l
-    where l.organization_id = r.organization_id and l.session_id = r.session_id and l.ended_at is null and l.host <> $4
-      and not exists (select 1 from runtime_hosts h where h.host = l.host and ${isLostHost('h', '$4')}))`
-
-/** Leaves a Run of a runtime that this host lacks to a host that has it, while there is one. */
-const runnableHere = `
-  (r.runtime is null
-    or not exists (
-      select 1 from runtime_hosts h
-      where r.runtime = any (h.runtimes) and h.host <> $4 and h.seen_at > $6)
-    or exists (select 1 from runtime_hosts h where r.runtime = any (h.runtimes) and h.host = $4))`
-
-export interface Claimant {
-  readonly holder: string
-  readonly host: string
-  readonly now: Date
-  readonly expiresAt: Date
-}
-
-/** Claims queued Runs, oldest first, by the index `runs_queued`. */
-export async function claimQueued(db: Queryable, by: Claimant, limit: number): Promise<RunClaim[]> {
-  const { rows } = await db.query<ClaimRow>({
-    name: 'claim-queued',
-    text: `
-      with taken as (
-        update runs r set status = 'dispatching', attempts = attempts + 1, handovers = 0
-        from (
-          select r.organization_id, r.session_id, r.id from runs r
-          where r.status = 'queued' and r.claimable_at <= $2 and ${onThisHost} and ${runnableHere} and not exists (
-            select 1 from executions e
-            where e.organization_id = r.organization_id and e.session_id = r.session_id and e.task is not null)
-          order by r.claimable_at limit $5 for update of r skip locked
-        ) as next
-        where (r.organization_id, r.session_id, r.id) = (next.organization_id, next.session_id, next.id)
-        returning r.*, 'run' as task
-      ), fence as (${takeFence})
-      ${claimed}`,
-    values: [by.holder, by.now, by.expiresAt, by.host, limit, new Date(by.now.getTime() - HOST_AWAY_MS)],
-  })
-  return rows.map(row => toClaim(row, by))
-}
-
-/** Takes over Runs whose claims lapsed without a word from their workers, by the index `executions_held`. */
-export async function adoptLapsed(db: Queryable, by: Claimant, limit: number): Promise<RunClaim[]> {
+export async function adoptLapsed(db: Queryable, by: Claimant, limit: number): Promise<Taken<RunClaim>[]> {
   const { rows } = await db.query<ClaimRow>({
     name: 'adopt-lapsed',
     text: `
-      with taken as (
+      with lapsed as materialized (
+        select organization_id, session_id, null as silent, expires_at as since from executions
+        where task is not null and expires_at < statement_timestamp()
+        union all
+        select e.organization_id, e.session_id, lapsed.id, lapsed.heard_at
+        from ${lapsedProcesses('$1')}
+        join executions e on e.holder = lapsed.id and e.task is not null and e.expires_at = 'infinity'
+      ), taken as (
         update runs r set handovers = handovers + 1
         from (
-          select r.organization_id, r.session_id, r.id, e.task from executions e
+          select r.organization_id, r.session_id, r.id, e.task from lapsed l
+          join executions e on e.organization_id = l.organization_id and e.session_id = l.session_id
+            and e.task is not null and (e.expires_at < statement_timestamp() or e.holder = l.silent)
           join runs r on r.organization_id = e.organization_id and r.session_id = e.session_id and r.id = e.run_id
-          where e.task is not null and e.expires_at < $2 and (r.ended_at is null or e.task = 'seal') and ${onThisHost}
-          order by e.expires_at limit $5 for update of r, e skip locked
+          where (r.ended_at is null or e.task = 'seal') and ${onHeldHost} and ${placeableHere}
+          order by l.since limit $4 for update of r, e skip locked
         ) as next
         where (r.organization_id, r.session_id, r.id) = (next.organization_id, next.session_id, next.id)
         returning r.*, next.task as task
       ), fence as (${takeFence})
       ${claimed}`,
-    values: [by.holder, by.now, by.expiresAt, by.host, limit],
+    values: [by.holder, by.now, by.hosts, limit],
   })
   return rows.map(row => toClaim(row, by))
 }
 
-function toClaim({ token, task: _, revoked, ...run }: ClaimRow, by: Claimant): RunClaim {
-  const { organization_id: organizationId, session_id: sessionId, id: runId } = run
-  return { organizationId, sessionId, runId, run, revoked, token, holder: by.holder }
+/**
+ * Returns true if there is something to claim that no wake-up tells of: a claim that has lapsed, or a queued Run whose
+ * time has come since the last look or two. It reads indexes alone, and does not ask which host may take it.
+ */
+export async function isDue(db: Queryable, holder: string, withinMs: number): Promise<boolean> {
+  const { rows } = await db.query<{ due: boolean }>({
+    name: 'is-due',
+    text: `
+      select exists (select 1 from executions where task is not null and expires_at < statement_timestamp())
+        or exists (
+          select 1 from runs
+          where status = 'queued' and claimable_at <= statement_timestamp()
+            and claimable_at > statement_timestamp() - $2 * interval '1 millisecond')
+        or exists (
+          select 1 from ${lapsedProcesses('$1')}
+          join executions e on e.holder = lapsed.id and e.task is not null and e.expires_at = 'infinity') as due`,
+    values: [holder, withinMs],
+  })
+  return rows[0]?.due ?? false
 }
 
 /**
  * Claims requested workspaces, and takes over those of lost workers. A request stands until a worker has carried it
  * out, so one statement does both.
  */
-export async function claimWorkspaces(db: Queryable, by: Claimant, limit: number): Promise<Claim[]> {
-  const { rows } = await db.query<{ organization_id: string; session_id: string; token: number }>({
+export async function claimWorkspaces(db: Queryable, by: Claimant, limit: number): Promise<Taken<Claim>[]> {
+  const { rows } = await db.query<{
+    organization_id: string
+    session_id: string
+    token: number
+    lease_host: string | null
+  }>({
     name: 'claim-workspaces',
     text: `
       with taken as (
         select r.organization_id, r.session_id, 'restore' as task, null::uuid as id, 0 as attempts
         from workspace_requests r
-        where r.failed_at is null and ${onThisHost} and not exists (
+        where r.failed_at is null and ${onHeldHost} and ${placeableHere} and not exists (
           select 1 from executions e
           where e.organization_id = r.organization_id and e.session_id = r.session_id and e.task is not null
-            and not (e.task = 'restore' and e.expires_at < $2))
-        order by r.requested_at limit $5 for update of r skip locked
+            and not (e.task = 'restore' and (e.expires_at < statement_timestamp()
+              or exists (select 1 from ${lapsedProcesses('$1')} where lapsed.id = e.holder))))
+        order by r.requested_at limit $4 for update of r skip locked
       ), fence as (${takeFence})
-      select organization_id, session_id, token from fence`,
-    values: [by.holder, by.now, by.expiresAt, by.host, limit],
+      select organization_id, session_id, token, ${leaseHost('fence')} as lease_host from fence`,
+    values: [by.holder, by.now, by.hosts, limit],
   })
-  return rows.map(({ organization_id: organizationId, session_id: sessionId, token }) => ({
+  return rows.map(({ organization_id: organizationId, session_id: sessionId, token, lease_host: leaseHost }) => ({
     organizationId,
     sessionId,
     runId: null,
     token,
     holder: by.holder,
+    leaseHost,
   }))
 }

@@ -17,5 +17,8 @@ export interface RunClaim extends Claim {
   readonly revoked: boolean
 }
 
+/** A fresh claim, and the host of the Session's live lease; null without one. */
+export type Taken<Kind extends Claim> = Kind & { readonly leaseHost: string | null }
+
 /** The purpose of an execution: a Run, the sealing of an ended Run, or the restore of a workspace. */
 export type Task = 'run' | 'seal' | 'restore'

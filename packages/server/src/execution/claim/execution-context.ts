@@ -1,9 +1,9 @@
 import type { CheckpointLimits } from '../../checkpoints/limits.ts'
 import type { Context } from '../../context.ts'
 import type { ExtensionSources } from '../../environments/extensions/find-extensions.ts'
-import type { HostImages } from '../../environments/images/host-images.ts'
-import type { Mirrors } from '../../repositories/mirrors.ts'
-import type { PublicHosts, SandboxBounds, SandboxDriver } from '../../sandboxes/driver.ts'
+import type { Host, Hosts } from '../../hosts/hosts.ts'
+import type { ProcessIdentity } from '../../processes/process-sql.ts'
+import type { PublicHosts, SandboxBounds } from '../../sandboxes/driver.ts'
 import type { ApprovalRule } from '../../settings/approval-rules.ts'
 import type { RunBudgets } from '../../settings/run-budgets.ts'
 import type { WorkerLimits } from '../../settings/worker.ts'
@@ -24,14 +24,11 @@ export interface ExecutionLimits extends WorkerLimits {
   readonly sweepMs: number
 }
 
-/** Everything that the execution of Runs needs besides the domains. */
-export interface ExecutionContext extends Context {
-  readonly driver: SandboxDriver
+/** Everything that a worker needs besides the domains. */
+export interface WorkerContext extends Context {
+  /** The hosts that this process works for. */
+  readonly hosts: Hosts
   readonly extensions: ExtensionSources
-  /** This host's mirrors of repositories. */
-  readonly mirrors: Mirrors
-  /** This host's copies of environments' images. */
-  readonly images: HostImages
   readonly gateway: GatewayAccess
   /** Access of this worker's sandboxes to Git hosts. */
   readonly git: GitAccess
@@ -45,8 +42,23 @@ export interface ExecutionContext extends Context {
   readonly approvalRules: readonly ApprovalRule[]
   /** Caps of the checkpoints of a workspace and of a conversation, and of an environment's cache. */
   readonly checkpointLimits: Readonly<Record<'workspace' | 'conversation' | 'cache', CheckpointLimits>>
-  /** Names this machine: only the host that made a sandbox can reach it. */
-  readonly host: string
+  /** The machine, the roles and the release of this process, for its row. */
+  readonly self: Pick<ProcessIdentity, 'host' | 'roles' | 'release'>
   /** Command of the supervisor inside a sandbox. */
   readonly supervisorCommand: readonly string[]
+}
+
+/** A worker at one host: everything that work on a lease of that host needs. */
+export interface ExecutionContext extends WorkerContext, Omit<Host, 'id'> {
+  /** Id of the host: only there can its sandboxes be reached. */
+  readonly host: string
+}
+
+/**
+ * Returns the context of work at a host.
+ * @throws HostNotHeld
+ */
+export function atHost(context: WorkerContext, hostId: string): ExecutionContext {
+  const { id, ...parts } = context.hosts.of(hostId)
+  return { ...context, ...parts, host: id }
 }

@@ -74,7 +74,7 @@ export async function settleLoss(tx: Queryable, context: ExecutionContext, claim
     (!loss.sandboxLost || (await canBeginAgain(tx, claim)))
   if (repeatable) {
     await settleEarlier(tx, claim, run.id, null, now)
-    await requeueRun(tx, claim, run.id, new Date(now.getTime() + 250 * run.attempts))
+    await requeueRun(tx, claim, run.id, { now, pauseMs: 250 * run.attempts })
     await releaseFence(tx, claim)
   } else {
     await loss.keep?.()

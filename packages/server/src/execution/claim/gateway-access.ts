@@ -1,8 +1,9 @@
 import type { RequestListener } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { GatewayRoute } from '../../sandboxes/driver.ts'
+import type { SandboxService } from '../../sandboxes/driver.ts'
 import type { RunBudgets } from '../../settings/run-budgets.ts'
 import type { RunClaim } from './claim.ts'
+import { type GatewayLink, type GatewayLog, type GatewayRoute, openGatewayLink } from './gateway-link.ts'
 
 /** The parts of the access to the gateway. */
 export interface GatewayAccessOptions {
@@ -12,6 +13,8 @@ export interface GatewayAccessOptions {
   here?(): RequestListener | null
   /** Resolves once that gateway has stored the Run's usage so far; null if all of it is stored. */
   settled?(runId: string): Promise<unknown> | null
+  /** Hears why the gateway does not answer. */
+  readonly log: GatewayLog
   /** Number of requests that one sandbox may have at the gateway at once. */
   readonly sandboxRequests?: number
   /** Makes a credential that only the gateway accepts, within the Run's budgets, and that ends with the Run. */
@@ -24,26 +27,40 @@ const SANDBOX_REQUESTS = 64
 const SETTLING_MS = 10_000
 
 /**
- * Connects the sandboxes of this worker to the gateway. Their proxies add the credential of the Run at work, so no
- * sandbox ever holds one. Nothing has to be revoked in a sandbox when the Run ends, and a worker that takes over mints
+ * Connects the sandboxes of this worker to the gateway. It adds the credential of the Run at work to their requests, so no
+ * sandbox ever holds one, nor does the host of one. Nothing has to be revoked in a sandbox when the Run ends, and a worker that takes over mints
  * its own credential.
  *
  * A gateway in this process answers a Run before it has stored the answer's cost. So the steps after the answer wait
  * for that here: the Run's next request, which its spending may refuse, and its end, which reports the spending.
  */
-export class GatewayAccess {
+export class GatewayAccess implements Disposable {
   readonly #options: GatewayAccessOptions
   /** By lease id. */
   readonly #atWork = new Map<string, { readonly runId: string; readonly credential: string }>()
 
+  readonly #link: GatewayLink
+
   constructor(options: GatewayAccessOptions) {
     this.#options = options
+    this.#link = openGatewayLink(options.log)
   }
 
-  /** Returns the route of one lease's sandbox, for as long as its proxy is served. */
-  route(leaseId: string): GatewayRoute {
+  /** Answers the requests of one lease's sandbox. */
+  route(leaseId: string): SandboxService {
+    const [link, route] = [this.#link, this.#routeOf(leaseId)]
+    return { answer: (incoming, outgoing, target) => link.forward(incoming, outgoing, target, route) }
+  }
+
+  /** Closes the idle connections to the gateway. */
+  [Symbol.dispose](): void {
+    this.#link[Symbol.dispose]()
+  }
+
+  #routeOf(leaseId: string): GatewayRoute {
     const [options, atWork] = [this.#options, this.#atWork]
     return {
+      leaseId,
       get url() {
         return options.url()
       },

@@ -14,7 +14,8 @@ import type { Claim } from './claim.ts'
 import { ClaimLost } from './claim-lost.ts'
 import { cloneUrl, covers, type LocalTarget, readLocalTarget } from './clone-urls.ts'
 import { CredentialRefusal, chooseAccount, originOf, readQuestion, type TokenAccount } from './git-credential.ts'
-import { taskOf } from './hold-sql.ts'
+import { goesOn, taskOf } from './hold-sql.ts'
+import { IssuedTokens } from './issued-tokens.ts'
 import { LeaseTokens } from './lease-tokens.ts'
 import { Slots } from './slots.ts'
 import { underFence } from './under-fence.ts'
@@ -62,6 +63,8 @@ export class GitAccess {
   readonly #mintMs: number
   /** By lease id. */
   readonly #atWork = new Map<string, AtWork>()
+  /** Those that a claim's sandbox was given, by the claim. */
+  readonly #issued = new Map<string, IssuedTokens>()
 
   constructor(context: GitContext, mintMs = MINT_MS) {
     this.#context = context
@@ -70,16 +73,31 @@ export class GitAccess {
 
   /** Opens the access to a claim at work on a lease, until the result is disposed of. */
   open(claim: Claim, leaseId: string, git: GitSettings): Disposable {
-    const tokens = new LeaseTokens(this.#context.clock, this.#mintMs)
+    const key = keyOf(claim)
+    const issued = this.#issued.get(key) ?? new IssuedTokens(this.#context.clock)
+    this.#issued.set(key, issued)
+    const tokens = new LeaseTokens(this.#context.clock, issued, this.#mintMs)
     const atWork = { claim, git, tokens, remembered: new WeakSet<AccountToken>() }
     this.#atWork.set(leaseId, atWork)
     return {
       [Symbol.dispose]: () => {
-        tokens[Symbol.dispose]()
         // A worker may adopt its own Run after the process was paused; the newer claim then stays.
         if (this.#atWork.get(leaseId) === atWork) this.#atWork.delete(leaseId)
       },
     }
+  }
+
+  /**
+   * Revokes the tokens of a claim whose work is over, in the background: no host delays the end of a Run. If the Run or
+   * the restore goes on, here or at another worker, its programs may be at work with them; then they expire by themselves.
+   */
+  retire(claim: Claim): void {
+    const issued = this.#issued.get(keyOf(claim))
+    if (issued === undefined) return
+    this.#issued.delete(keyOf(claim))
+    void this.#retire(claim, issued).catch(error => {
+      this.#context.log.warn({ err: error, sessionId: claim.sessionId }, 'tokens of a Git host were not revoked')
+    })
   }
 
   /** Returns the answers of one lease's sandbox, for as long as its proxy is served. */
@@ -137,6 +155,13 @@ export class GitAccess {
     const found = await this.#accounts(this.#required(leaseId))
     const accounts = found.kind === 'accounts' ? found.accounts : []
     return names.map(name => cloneUrl(name, accounts, this.#context.gitHosts))
+  }
+
+  async #retire(claim: Claim, issued: IssuedTokens): Promise<void> {
+    using _left = issued
+    if (await goesOn(this.#context.db, claim).catch(() => true)) return
+    const errors = await issued.revoke()
+    if (errors.length > 0) throw new AggregateError(errors, `${errors.length} tokens expire within the hour`)
   }
 
   async #credential(leaseId: string, body: string, isErased: boolean): Promise<string> {
@@ -233,6 +258,8 @@ export class GitAccess {
     return token
   }
 }
+
+const keyOf = ({ organizationId, sessionId, token }: Claim) => `${organizationId}/${sessionId}/${token}`
 
 /** Returns those of the accounts whose hosts have tokens. */
 function withTokens(accounts: readonly SessionAccount[], hosts: GitHosts): TokenAccount[] {

@@ -12,6 +12,18 @@ export async function taskOf(db: Queryable, claim: Claim): Promise<Task | null> 
   return rows[0]?.task ?? null
 }
 
+/** Returns whether the Run or the restore of a claim is still carried out, by this claim or by a later one. */
+export async function goesOn(db: Queryable, { organizationId, sessionId, runId }: Claim): Promise<boolean> {
+  const { rowCount } = await db.query({
+    name: 'goes-on',
+    text: `
+      select 1 from executions
+      where organization_id = $1 and session_id = $2 and task = $3 and run_id is not distinct from $4`,
+    values: [organizationId, sessionId, runId === null ? 'restore' : 'run', runId],
+  })
+  return rowCount !== 0
+}
+
 /** Counts a worker's Runs that wait for people, by the rows' keys. The worker asks only when it is at its limit. */
 export async function countAwaiting(db: Queryable, claims: readonly Claim[]): Promise<number> {
   const { rows } = await db.query<{ count: number }>({
@@ -29,26 +41,19 @@ export async function countAwaiting(db: Queryable, claims: readonly Claim[]): Pr
 }
 
 /**
- * Renews a worker's claims by the rows' keys. Every renewal would write an index on the holder; without such an index,
- * each worker would read the rows of all others.
+ * Reads which of a worker's claims still stand, by the rows' keys.
  *
  * @returns the Sessions it still holds, as `organization/session`
  */
-export async function renewClaims(
-  db: Queryable,
-  claims: readonly Claim[],
-  now: Date,
-  expiresAt: Date,
-): Promise<Set<string>> {
+export async function standingClaims(db: Queryable, claims: readonly Claim[]): Promise<Set<string>> {
   const { rows } = await db.query<{ organization_id: string; session_id: string }>({
-    name: 'renew-claims',
+    name: 'standing-claims',
     text: `
-      update executions e set heartbeat_at = $5, expires_at = $6
+      select e.organization_id, e.session_id
       from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::text[]) as c (organization_id, session_id, token, holder)
-      where e.organization_id = c.organization_id and e.session_id = c.session_id and e.token = c.token
-        and e.holder = c.holder and e.task is not null
-      returning e.organization_id, e.session_id`,
-    values: [...columnsOf(claims), now, expiresAt],
+      join executions e on e.organization_id = c.organization_id and e.session_id = c.session_id and e.token = c.token
+        and e.holder = c.holder and e.task is not null`,
+    values: columnsOf(claims),
   })
   return new Set(rows.map(row => `${row.organization_id}/${row.session_id}`))
 }
@@ -60,44 +65,59 @@ const columnsOf = (claims: readonly Claim[]) => [
   claims.map(({ holder }) => holder),
 ]
 
-/** Lapses the claims of a worker that stops, so that others take over at once. */
-export async function lapseClaims(db: Queryable, holder: string, now: Date): Promise<void> {
-  await db.query({
-    text: `
-      update executions set expires_at = $2::timestamptz - interval '1 millisecond'
-      where holder = $1 and task is not null`,
-    values: [holder, now],
-  })
-}
-
 /** Lapses one claim that could not be worked on; its next worker counts one more handover. */
-export async function lapseClaim(db: Queryable, claim: Claim, now: Date): Promise<void> {
+export async function lapseClaim(db: Queryable, claim: Claim): Promise<void> {
   await db.query({
     text: `
-      update executions set expires_at = $4::timestamptz - interval '1 millisecond'
+      update executions set expires_at = clock_timestamp()
       where organization_id = $1 and session_id = $2 and token = $3 and task is not null`,
-    values: [claim.organizationId, claim.sessionId, claim.token, now],
+    values: [claim.organizationId, claim.sessionId, claim.token],
   })
 }
 
 /**
+ * Lapses the claims that nothing else can: those of processes without a row. Every process writes its row before it
+ * claims, so a row is missing only after a restored backup or an operator's hand.
+ */
+export async function lapseOrphans(db: Queryable): Promise<number> {
+  const { rowCount } = await db.query(`
+    update executions e set expires_at = clock_timestamp()
+    where e.task is not null and e.expires_at = 'infinity' and not exists (
+      select 1 from processes p where p.id = e.holder)`)
+  return rowCount
+}
+
+/**
  * Proves under the row's lock that the claim still stands. The calling transaction may then write; a takeover waits for
- * it. Call it after the Session's lock, if both are needed, and before the lease is written. The Run may only be
+ * it. Whether the claim has lapsed is not asked: until somebody takes it, with a higher token, nobody else writes. Call it after the Session's lock, if both are needed, and before the lease is written. The Run may only be
  * written afterwards under the Session's lock: transactions without that lock take the Run first.
  *
  * @returns the claim's task; null if the claim does not stand
  */
-export async function holdsFence(tx: Queryable, claim: Claim, now: Date): Promise<Task | null> {
+export async function holdsFence(tx: Queryable, claim: Claim): Promise<Task | null> {
   const { rows } = await tx.query<{ task: Task }>({
     name: 'holds-fence',
     text: `
-      update executions set heartbeat_at = greatest(heartbeat_at, $6)
+      select task from executions
       where organization_id = $1 and session_id = $2 and token = $3 and holder = $4 and task is not null
         and run_id is not distinct from $5
-      returning task`,
-    values: [claim.organizationId, claim.sessionId, claim.token, claim.holder, claim.runId, now],
+      for no key update`,
+    values: [claim.organizationId, claim.sessionId, claim.token, claim.holder, claim.runId],
   })
   return rows[0]?.task ?? null
+}
+
+/**
+ * Returns the token of an execution that nobody holds; null if somebody does, or nobody ever did. Nobody can take it until
+ * the transaction ends.
+ */
+export async function unclaimedToken(tx: Queryable, key: SessionKey): Promise<number | null> {
+  const { rows } = await tx.query<{ task: Task | null; token: number }>({
+    name: 'unclaimed-token',
+    text: 'select task, token from executions where organization_id = $1 and session_id = $2 for update',
+    values: [key.organizationId, key.sessionId],
+  })
+  return rows[0]?.task === null ? rows[0].token : null
 }
 
 /** Returns true if nobody holds the Session's execution. Nobody can take it until the transaction ends. */

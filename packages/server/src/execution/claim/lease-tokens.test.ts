@@ -1,19 +1,26 @@
 import { beforeEach, expect, it } from 'vitest'
-import { GitHostError } from '../../git-hosts/git-host.ts'
+import { type AccountToken, GitHostError } from '../../git-hosts/git-host.ts'
 import type { TokenAccount } from './git-credential.ts'
+import { IssuedTokens } from './issued-tokens.ts'
 import { LeaseTokens } from './lease-tokens.ts'
 
 let now: number
 let asked: (readonly string[] | null)[]
 let lifeMs: number
 let failure: Error | null
+let issued: IssuedTokens
 let tokens: LeaseTokens
+/** Values that the host was asked to revoke. */
+let revoked: string[]
 beforeEach(() => {
   now = 0
   asked = []
   lifeMs = 60 * 60_000
   failure = null
-  tokens = new LeaseTokens({ now: () => new Date(now) }, 50)
+  revoked = []
+  const clock = { now: () => new Date(now) }
+  issued = new IssuedTokens(clock)
+  tokens = new LeaseTokens(clock, issued, 50)
 })
 
 const account = (more: Partial<TokenAccount> = {}): TokenAccount => ({
@@ -32,6 +39,10 @@ const account = (more: Partial<TokenAccount> = {}): TokenAccount => ({
       if (failure !== null) throw failure
       const value = `token ${asked.push(repositoryIds)}`
       return { value, basic: value, expiresAt: new Date(now + lifeMs) }
+    },
+    async revoke({ value }) {
+      revoked.push(value)
+      if (value === 'token 1') throw new GitHostError('unavailable', 'away')
     },
   },
   ...more,
@@ -84,8 +95,36 @@ it('keeps a refusal of the host for thirty seconds, and asks again after one tha
   await expect(value(account())).rejects.toMatchObject({ status: 503 })
   failure = null
   expect(await value(account())).toBe('token 1')
-  const silent = { webUrl: '', mint: (_: string, __: unknown, signal: AbortSignal) => rejected(signal) }
+  const mint = (_: string, __: unknown, signal: AbortSignal) => rejected(signal)
+  const silent = { ...account().tokens, mint }
   await expect(value(account({ id: 'other', tokens: silent }))).rejects.toMatchObject({ status: 503 })
+})
+
+it('revokes every token that it gave out and that is still good, past the failures of a host', async () => {
+  await value(account({ id: 'expired' }))
+  now = lifeMs
+  for (const id of ['a', 'b', 'c', 'd', 'e', 'f']) await value(account({ id }))
+  await value(account({ id: 'a', whole: true }))
+  expect(await issued.revoke()).toEqual([])
+  expect(revoked.toSorted()).toEqual([2, 3, 4, 5, 6, 7, 8].map(number => `token ${number}`))
+  expect(await issued.revoke()).toEqual([])
+  expect(revoked).toHaveLength(7)
+})
+
+it('tells which tokens a host did not revoke', async () => {
+  await value(account({ id: 'first' }))
+  await value(account({ id: 'second' }))
+  expect(await issued.revoke()).toMatchObject([{ kind: 'unavailable' }])
+  expect(revoked.toSorted()).toEqual(['token 1', 'token 2'])
+})
+
+it('revokes a token at once that a host mints after the end', async () => {
+  const late = Promise.withResolvers<AccountToken>()
+  const given = tokens.get(account({ tokens: { ...account().tokens, mint: () => late.promise } }), [])
+  expect(await issued.revoke()).toEqual([])
+  late.resolve({ value: 'late', basic: 'late', expiresAt: new Date(lifeMs) })
+  await given
+  expect(revoked).toEqual(['late'])
 })
 
 function rejected(signal: AbortSignal): Promise<never> {

@@ -1,7 +1,7 @@
 import { type AccountToken, GitHostError } from '../../git-hosts/git-host.ts'
 import type { Clock } from '../../kit/clock.ts'
-import { knownSecrets } from '../../kit/redactor.ts'
 import { CredentialRefusal, type TokenAccount } from './git-credential.ts'
+import type { IssuedTokens } from './issued-tokens.ts'
 
 /** A token that is handed out is good for at least this long. */
 const LEAST_MS = 10 * 60_000
@@ -23,17 +23,21 @@ interface Kept {
   goodUntil: number | null
 }
 
-/** The tokens that one sandbox was given, one for each account, in memory alone. Its Run or apply ends them. */
-export class LeaseTokens implements Disposable {
+/** The tokens that one sandbox is given now, one for each account, in memory alone. */
+export class LeaseTokens {
   readonly #clock: Clock
   readonly #mintMs: number
   /** By id of the connection. */
   readonly #kept = new Map<string, Kept>()
-  readonly #secrets = new DisposableStack()
+  readonly #issued: IssuedTokens
 
-  /** @param mintMs longest that a host may take */
-  constructor(clock: Clock, mintMs: number) {
+  /**
+   * @param issued gets every token
+   * @param mintMs longest that a host may take
+   */
+  constructor(clock: Clock, issued: IssuedTokens, mintMs: number) {
     this.#clock = clock
+    this.#issued = issued
     this.#mintMs = mintMs
   }
 
@@ -64,11 +68,6 @@ export class LeaseTokens implements Disposable {
     if (this.#clock.now().getTime() - mintedAt >= DISTRUST_MS) this.#kept.delete(id)
   }
 
-  [Symbol.dispose](): void {
-    this.#kept.clear()
-    this.#secrets.dispose()
-  }
-
   #mint({ id, account, tokens }: TokenAccount, repositories: readonly string[] | null, scope: string) {
     const minting: Kept = {
       scope,
@@ -78,9 +77,9 @@ export class LeaseTokens implements Disposable {
     }
     this.#kept.set(id, minting)
     minting.token.then(
-      ({ value, basic, expiresAt }) => {
-        minting.goodUntil = expiresAt.getTime() - LEAST_MS
-        if (!this.#secrets.disposed) this.#secrets.use(knownSecrets.add(value, basic))
+      token => {
+        minting.goodUntil = token.expiresAt.getTime() - LEAST_MS
+        this.#issued.add(token, tokens)
       },
       error => {
         if (error instanceof GitHostError && !error.passing)

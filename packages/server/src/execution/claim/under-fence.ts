@@ -16,7 +16,7 @@ export async function underFence<T>(
   work: (tx: Queryable, task: Task) => Promise<T>,
 ): Promise<T> {
   return context.db.transaction(async tx => {
-    const [, task] = await Promise.all([holdSession(tx, claim), holdsFence(tx, claim, context.clock.now())])
+    const [, task] = await Promise.all([holdSession(tx, claim), holdsFence(tx, claim)])
     if (task === null) throw new ClaimLost()
     return work(tx, task)
   })
@@ -35,7 +35,7 @@ export async function inOneFlight(
 ): Promise<void> {
   await context.db.transaction(async tx => {
     const now = context.clock.now()
-    const [, task] = await Promise.all([holdSession(tx, claim), holdsFence(tx, claim, now), ...write(tx, now)])
+    const [, task] = await Promise.all([holdSession(tx, claim), holdsFence(tx, claim), ...write(tx, now)])
     if (task === null) throw new ClaimLost()
   })
 }

@@ -1,7 +1,7 @@
 import { LoopingService } from '../../kit/looping-service.ts'
 import { findLeaseTimes } from '../../sessions/leases/lease-times.ts'
 import { logFailure } from '../../storage/postgres/log-failure.ts'
-import type { ExecutionContext } from '../claim/execution-context.ts'
+import type { WorkerContext } from '../claim/execution-context.ts'
 
 const HOUR_MS = 60 * 60_000
 /**
@@ -9,13 +9,13 @@ const HOUR_MS = 60 * 60_000
  */
 const UNUSED_MS = 30 * 24 * HOUR_MS
 
-/** Removes unused mirrors from this host. */
+/** Removes unused mirrors from this machine. */
 export class MirrorKeeper extends LoopingService {
   override readonly name = 'mirror-keeper'
-  readonly #context: Pick<ExecutionContext, 'db' | 'clock' | 'log' | 'host' | 'mirrors'>
+  readonly #context: Pick<WorkerContext, 'db' | 'clock' | 'log' | 'hosts'>
   readonly #stopping = new AbortController()
 
-  constructor(context: Pick<ExecutionContext, 'db' | 'clock' | 'log' | 'host' | 'mirrors'>) {
+  constructor(context: Pick<WorkerContext, 'db' | 'clock' | 'log' | 'hosts'>) {
     super(HOUR_MS)
     this.#context = context
   }
@@ -26,10 +26,14 @@ export class MirrorKeeper extends LoopingService {
   }
 
   protected async round(): Promise<void> {
-    const { db, clock, host, log, mirrors } = this.#context
+    const { db, clock, hosts, log } = this.#context
     const unusedSince = new Date(clock.now().getTime() - UNUSED_MS)
-    const told = await mirrors.tidy({ unusedSince, readers: () => findLeaseTimes(db, host) }, this.#stopping.signal)
-    if (told.setAside + told.deleted > 0) log.info(told, 'tidied the mirrors')
+    // Hosts that dial in borrow from the mirrors of this machine.
+    const readers = () => findLeaseTimes(db, hosts.ids())
+    for (const mirrors of new Set(hosts.held().map(host => host.mirrors))) {
+      const told = await mirrors.tidy({ unusedSince, readers }, this.#stopping.signal)
+      if (told.setAside + told.deleted > 0) log.info(told, 'tidied the mirrors')
+    }
   }
 
   protected failed(error: unknown): void {

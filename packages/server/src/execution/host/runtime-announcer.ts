@@ -1,13 +1,14 @@
 import { LoopingService } from '../../kit/looping-service.ts'
 import { ANNOUNCE_MS, announceHost } from '../../runtimes/runtime-hosts.ts'
-import type { ExecutionContext } from '../claim/execution-context.ts'
+import type { WorkerContext } from '../claim/execution-context.ts'
 
-/** Announces the runtimes of this worker's host to the deployment, including those installed while it serves. */
+/** Announces the hosts that this process holds to the deployment, with their runtimes, including those installed while it serves. */
 export class RuntimeAnnouncer extends LoopingService {
   override readonly name = 'runtime announcer'
-  readonly #context: ExecutionContext
+  readonly #context: WorkerContext
+  #unsubscribe = () => {}
 
-  constructor(context: ExecutionContext) {
+  constructor(context: WorkerContext) {
     super(ANNOUNCE_MS)
     this.#context = context
   }
@@ -16,14 +17,25 @@ export class RuntimeAnnouncer extends LoopingService {
   override async start(): Promise<void> {
     await this.round()
     await super.start()
+    this.#unsubscribe = this.#context.hosts.subscribe(change => {
+      if ('added' in change) this.wake()
+    })
   }
 
-  protected round(): Promise<void> {
-    const { db, host, runtimes, limits, clock } = this.#context
-    return announceHost(db, { name: host, runtimes: runtimes.installed, patienceMs: limits.hostLostMs }, clock.now())
+  override async [Symbol.asyncDispose](): Promise<void> {
+    this.#unsubscribe()
+    await super[Symbol.asyncDispose]()
+  }
+
+  protected async round(): Promise<void> {
+    const { db, hosts, runtimes, limits, clock } = this.#context
+    for (const { id, driver, packages, installed } of hosts.held()) {
+      const about = { runtimes: installed?.() ?? runtimes.installed, patienceMs: limits.hostLostMs }
+      await announceHost(db, { id, driver: driver.kind, packagesFault: packages.fault, ...about }, clock.now())
+    }
   }
 
   protected failed(error: unknown): void {
-    this.#context.log.warn({ err: error }, 'the runtimes of this host could not be announced')
+    this.#context.log.warn({ err: error }, 'the hosts of this process could not be announced')
   }
 }

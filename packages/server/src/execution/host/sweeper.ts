@@ -1,39 +1,44 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Host } from '../../hosts/hosts.ts'
 import { LoopingService } from '../../kit/looping-service.ts'
+import type { SandboxDriver } from '../../sandboxes/driver.ts'
 import { endLease } from '../../sessions/leases/end-lease.ts'
 import {
+  findDrainedLeases,
   findDueLeases,
   findLeasesOfArchived,
   findLeasesOfLostHosts,
-  findLiveLeasesOfHost,
+  findLiveLeasesOfHosts,
   type LeaseRow,
   leaseIsLive,
 } from '../../sessions/leases/lease-sql.ts'
 import { releaseFence } from '../../sessions/runs/fence-sql.ts'
 import { lockSession } from '../../sessions/session/session-sql.ts'
+import { isKeptAwake } from '../../sessions/terminals/terminal-sql.ts'
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
 import { logFailure } from '../../storage/postgres/log-failure.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
-import type { ExecutionContext } from '../claim/execution-context.ts'
+import { atHost, type WorkerContext } from '../claim/execution-context.ts'
 import { isTrial } from '../images/start-once.ts'
 import { freezeAtRest } from '../workspace/freeze-lease.ts'
+import { sealTerminalWork } from '../workspace/seal-terminal-work.ts'
 
 /** On shutdown, waits this long for sandboxes that are being destroyed; the next start destroys the rest. */
 const PATIENCE_MS = 5_000
 
 /**
  * Keeps leases and sandboxes consistent. It ends leases whose deadline has passed, whose sandbox is gone, or whose
- * Session is archived. It destroys sandboxes that no lease names, and freezes sandboxes that no Run works in. While a
+ * Session is archived, and those at rest on hosts that are drained. It destroys sandboxes that no lease names, and freezes sandboxes that no Run works in. While a
  * lease has a Run, the worker handles everything but the lease's bound.
  */
 export class Sweeper extends LoopingService {
   override readonly name = 'sweeper'
-  readonly #context: ExecutionContext
+  readonly #context: WorkerContext
   /** Sandboxes that are being destroyed; one that hangs delays nothing else. */
   readonly #destroying = new Map<string, Promise<void>>()
   #unsubscribe = () => {}
 
-  constructor(context: ExecutionContext) {
+  constructor(context: WorkerContext) {
     super(context.limits.sweepMs)
     this.#context = context
   }
@@ -54,24 +59,29 @@ export class Sweeper extends LoopingService {
     enough.abort()
   }
 
-  /** Sweeps the leases and sandboxes of this host once. Any host ends leases that are due and those of lost hosts. */
+  /** Sweeps the leases and sandboxes of the held hosts once. Any process ends leases that are due and those of lost hosts. */
   async round(): Promise<void> {
-    const { db, driver, clock, host } = this.#context
+    const { db, clock, hosts } = this.#context
     for (const lease of await findDueLeases(db, clock.now(), 100)) {
       await this.#end(lease.organization_id, lease.session_id, lease.id, 'expired')
     }
-    for (const lease of await findLeasesOfLostHosts(db, host, 100)) {
+    for (const lease of await findLeasesOfLostHosts(db, hosts.ids(), 100)) {
       await this.#end(lease.organization_id, lease.session_id, lease.id, 'lost')
     }
     for (const lease of await findLeasesOfArchived(db, 100)) {
       await this.#end(lease.organization_id, lease.session_id, lease.id, 'archived')
     }
-    for (const lease of await findLiveLeasesOfHost(db, host)) await this.#look(lease)
-    // A lease's row is committed before its sandbox is made, so a listed sandbox without a live row has outlived its
-    // lease.
-    for (const leaseId of await driver.list()) {
-      if (isTrial(leaseId, clock.now())) continue
-      if (!this.#destroying.has(leaseId) && !(await leaseIsLive(db, leaseId))) this.#destroy(leaseId)
+    for (const lease of await findDrainedLeases(db, hosts.ids(), 100)) {
+      if (await isKeptAwake(db, lease.id, clock.now())) continue
+      await this.#end(lease.organization_id, lease.session_id, lease.id, 'drained')
+    }
+    for (const lease of await findLiveLeasesOfHosts(db, hosts.ids())) await this.#look(lease)
+    for (const host of hosts.held()) {
+      // A host that does not answer keeps no other from being swept.
+      await this.#clear(host).catch(error => {
+        if (error instanceof DatabaseUnavailable) throw error
+        this.#context.log.warn({ err: error, host: host.id }, 'the sandboxes of a host could not be swept')
+      })
     }
   }
 
@@ -82,8 +92,20 @@ export class Sweeper extends LoopingService {
     })
   }
 
-  #destroy(leaseId: string): void {
-    const { driver, log } = this.#context
+  /**
+   * Destroys the sandboxes of a host that no lease names. A lease's row is committed before its sandbox is made, so a
+   * listed sandbox without a live row has outlived its lease.
+   */
+  async #clear({ driver }: Host): Promise<void> {
+    const { db, clock } = this.#context
+    for (const leaseId of await driver.list()) {
+      if (isTrial(leaseId, clock.now())) continue
+      if (!this.#destroying.has(leaseId) && !(await leaseIsLive(db, leaseId))) this.#destroy(driver, leaseId)
+    }
+  }
+
+  #destroy(driver: SandboxDriver, leaseId: string): void {
+    const { log } = this.#context
     const destroyed = driver
       .destroy(leaseId)
       .catch(error => log.warn({ err: error, leaseId }, 'a sandbox could not be destroyed yet'))
@@ -95,12 +117,14 @@ export class Sweeper extends LoopingService {
    * Ends a lease whose sandbox is gone, and freezes a sandbox that runs. That happens after a worker died between the
    * end of a Run and the freeze, or after a process withstood the signals. A failure here does not stop the sweep.
    */
-  async #look({ organization_id: organizationId, session_id: sessionId, id }: LeaseRow): Promise<void> {
-    const { driver, log } = this.#context
+  async #look({ organization_id: organizationId, session_id: sessionId, id, host }: LeaseRow): Promise<void> {
+    const { hosts, log } = this.#context
+    if (!hosts.holds(host)) return
+    const context = atHost(this.#context, host)
     try {
-      const state = await driver.stateOf(id)
+      const state = await context.driver.stateOf(id)
       if (state === 'gone') await this.#end(organizationId, sessionId, id, 'lost')
-      else if (state !== 'frozen') await freezeAtRest(this.#context, { organizationId, sessionId })
+      else if (state !== 'frozen') await freezeAtRest(context, { organizationId, sessionId })
     } catch (error) {
       if (error instanceof DatabaseUnavailable) throw error
       log.error({ err: error, leaseId: id }, 'a sandbox at rest could not be looked at or frozen')
@@ -111,11 +135,11 @@ export class Sweeper extends LoopingService {
     organizationId: string,
     sessionId: string,
     leaseId: string,
-    reason: 'expired' | 'lost' | 'archived',
+    reason: 'expired' | 'drained' | 'lost' | 'archived',
   ): Promise<void> {
     const { db, clock, wakeups } = this.#context
     const key = { organizationId, sessionId }
-    const ended = await db.transaction(async tx => {
+    const ended = await db.transaction<boolean | 'sealing'>(async tx => {
       const session = await lockSession(tx, key)
       // Checks again under the lock: a Turn may have been admitted or the lease replaced since the list was read.
       if (session === null || session.active_run_id !== null || session.finalizing || !(await leaseIsLive(tx, leaseId)))
@@ -124,8 +148,11 @@ export class Sweeper extends LoopingService {
       // A worker that still serves an archived Session holds a fence that archiving could not take.
       if (reason === 'archived') await releaseFence(tx, key)
       if (reason === 'expired' && (session.lease_expires_at?.getTime() ?? 0) > now.getTime()) return false
-      return endLease(tx, key, reason, now)
+      const givesBack = reason === 'expired' || reason === 'drained'
+      if (givesBack && (await sealTerminalWork(tx, key, now))) return 'sealing'
+      return endLease(tx, key, reason === 'drained' ? 'expired' : reason, now)
     })
+    if (ended === 'sealing') wakeups.publish(topics.queue)
     if (ended) wakeups.publish(topics.session(organizationId, sessionId))
   }
 }

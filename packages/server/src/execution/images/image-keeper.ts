@@ -1,23 +1,30 @@
-import { claimTrial, listImageDigests, recordStarted, recordUnavailable } from '../../environments/images/image-sql.ts'
+import {
+  claimTrial,
+  countTrial,
+  listImageDigests,
+  recordStarted,
+  recordUnavailable,
+} from '../../environments/images/image-sql.ts'
 import { LoopingService } from '../../kit/looping-service.ts'
-import { listShownImages } from '../../sessions/leases/lease-image-sql.ts'
 import { logFailure } from '../../storage/postgres/log-failure.ts'
-import type { ExecutionContext } from '../claim/execution-context.ts'
+import { atHost, type ExecutionContext, type WorkerContext } from '../claim/execution-context.ts'
 import { platformOf } from './image-key.ts'
 import { startOnce } from './start-once.ts'
 
 const HOUR_MS = 60 * 60_000
 /** After this time another worker may try an image again. */
-const TRIAL_MS = 5 * 60_000
+const CLAIM_MS = 5 * 60_000
+/** An image from which no sandbox started so often is given up. */
+const MOST_TRIALS = 3
 
 /** Starts each new image once, so that it counts from then on, and bounds the images that this host keeps. */
 export class ImageKeeper extends LoopingService {
   override readonly name = 'image-keeper'
-  readonly #context: ExecutionContext
+  readonly #context: WorkerContext
   readonly #stopping = new AbortController()
   #tidiedAt = 0
 
-  constructor(context: ExecutionContext) {
+  constructor(context: WorkerContext) {
     super(context.limits.sweepMs)
     this.#context = context
   }
@@ -28,7 +35,11 @@ export class ImageKeeper extends LoopingService {
   }
 
   protected async round(): Promise<void> {
-    while (!this.#stopping.signal.aborted && (await this.#tryOne()));
+    // One host of each platform tries for the others, too.
+    const { hosts } = this.#context
+    const trying = new Map(hosts.held().map(({ id, driver }) => [platformOf(driver), id]))
+    for (const id of trying.values())
+      while (!this.#stopping.signal.aborted && hosts.holds(id) && (await this.#tryOne(atHost(this.#context, id))));
     if (performance.now() - this.#tidiedAt < HOUR_MS && this.#tidiedAt !== 0) return
     await this.#tidy()
     this.#tidiedAt = performance.now()
@@ -42,25 +53,27 @@ export class ImageKeeper extends LoopingService {
     })
   }
 
-  async #tryOne(): Promise<boolean> {
-    const { db, driver, clock, log } = this.#context
+  async #tryOne(context: ExecutionContext): Promise<boolean> {
+    const { db, driver, clock, log } = context
     const now = clock.now()
-    const image = await claimTrial(db, platformOf(driver), now, new Date(now.getTime() + TRIAL_MS))
+    const image = await claimTrial(db, platformOf(driver), now, new Date(now.getTime() + CLAIM_MS))
     if (image === null) return false
-    const fault = await startOnce(this.#context, image, this.#stopping.signal)
+    const fault = await startOnce(context, image, this.#stopping.signal)
     if (fault === null) await recordStarted(db, image.id)
     else {
       log.warn({ imageId: image.id, fault }, 'no sandbox starts from an image')
-      await recordUnavailable(db, image.id, fault)
+      // A busy host may silence a sound one. Each later trial waits until the claim on this one has lapsed.
+      const isCertain = fault !== 'does_not_start' || (await countTrial(db, image.id)) >= MOST_TRIALS
+      if (isCertain) await recordUnavailable(db, image.id, fault)
     }
     return true
   }
 
   async #tidy(): Promise<void> {
-    const { db, host, images, log } = this.#context
-    const known = new Set(await listImageDigests(db))
-    const shown = async () => new Set(await listShownImages(db, host))
-    const removed = await images.tidy({ known, shown }, this.#stopping.signal)
-    if (removed > 0) log.info({ removed }, 'removed images that no sandbox of this host shows')
+    const { db, hosts, log } = this.#context
+    for (const images of new Set(hosts.held().map(host => host.images))) {
+      const removed = await images.tidy(new Set(await listImageDigests(db)), this.#stopping.signal)
+      if (removed > 0) log.info({ removed }, 'removed images that no sandbox of this host shows')
+    }
   }
 }

@@ -3,7 +3,9 @@ import { abandonUnfinished } from '../../sessions/leases/end-lease.ts'
 import { deleteWorkspaceRequest, failWorkspaceRequest } from '../../sessions/leases/workspace-request-sql.ts'
 import { releaseFence } from '../../sessions/runs/fence-sql.ts'
 import { findSession } from '../../sessions/session/session-sql.ts'
+import { concludeTrial } from '../../sessions/trials/conclude-trial.ts'
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
+import { topics } from '../../storage/postgres/wakeups.ts'
 import type { Claim } from '../claim/claim.ts'
 import { ClaimLost } from '../claim/claim-lost.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
@@ -17,8 +19,10 @@ import { provision, SessionArchived } from './provision.ts'
  */
 export async function executeRestore(context: ExecutionContext, claim: Claim, signal: AbortSignal): Promise<void> {
   let failed = false
+  let isTrial = false
   try {
     const session = await findSession(context.db, claim)
+    isTrial = session?.is_trial === true
     const runtime = context.runtimes.find(session?.runtime ?? NATIVE_RUNTIME)
     if (session === null || session.archived_at !== null || runtime === null) failed = true
     else await provision(context, claim, runtime, signal)
@@ -35,7 +39,11 @@ export async function executeRestore(context: ExecutionContext, claim: Claim, si
     if (failed) await failWorkspaceRequest(tx, claim, context.clock.now())
     else await deleteWorkspaceRequest(tx, claim)
     await releaseFence(tx, claim)
+    // In the transaction that settles the apply: no crash leaves a trial whose sandbox stays.
+    if (isTrial) await concludeTrial(tx, claim, failed ? 'failed' : 'succeeded', context.clock.now())
   })
+  if (isTrial) context.wakeups.publish(topics.leases)
+  context.git.retire(claim)
   announce(context, claim)
   await freezeAtRest(context, claim)
 }

@@ -1,8 +1,12 @@
+import { wasSealed } from '../../checkpoints/checkpoint-sql.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import { findLiveLease } from '../../sessions/leases/lease-sql.ts'
 import { findRun } from '../../sessions/runs/run-sql.ts'
+import { isKeptAwake } from '../../sessions/terminals/terminal-sql.ts'
+import { topics } from '../../storage/postgres/wakeups.ts'
 import type { RunClaim } from '../claim/claim.ts'
 import { ClaimLost } from '../claim/claim-lost.ts'
+import { egressOf } from '../claim/egress-of.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { holdsFence, isUnclaimed } from '../claim/hold-sql.ts'
 import { stateOnceStopped } from '../claim/once-stopped.ts'
@@ -15,11 +19,11 @@ import { stateOnceStopped } from '../claim/once-stopped.ts'
  * @throws ClaimLost
  */
 export async function freezeToSeal(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
-  const { db, driver, clock, log } = context
+  const { db, driver, log } = context
   const [lease, run] = await Promise.all([findLiveLease(db, claim), findRun(db, claim, claim.runId)])
   if (lease?.state !== 'attached') return
   await db.transaction(async tx => {
-    if ((await holdsFence(tx, claim, clock.now())) === null) throw new ClaimLost()
+    if ((await holdsFence(tx, claim)) === null) throw new ClaimLost()
     await driver.freeze(lease.id)
   })
   const state = await stateOnceStopped(context, lease.id, signal)
@@ -27,22 +31,41 @@ export async function freezeToSeal(context: ExecutionContext, claim: RunClaim, s
     log.warn({ leaseId: lease.id, runId: claim.runId }, 'a sandbox is sealed although some of its processes still run')
   }
   // A running sandbox belongs to a worker that took the claim meanwhile. A Run with a requested cancellation may have
-  // ended as failed, because its authority was revoked.
-  if (state !== 'running' && run !== null && run.cancel_requested_at !== null) await driver.endOrphans(lease.id)
+  // ended as failed, because its authority was revoked. What runs at a later seal, a person has started at a terminal.
+  const isCancelled = run !== null && run.cancel_requested_at !== null
+  if (state !== 'running' && isCancelled && !(await wasSealed(db, claim, run.id))) await driver.endOrphans(lease.id)
 }
 
 /**
- * Freezes the Session's sandbox unless somebody holds the Session's execution.
+ * Freezes the Session's sandbox unless somebody holds the Session's execution, or looks at a terminal.
  *
  * Only the kernel knows whether a sandbox is frozen; the rows say whether it should be. The row stays locked from the
  * check to the freeze, so no worker begins a Run in between. Nothing slower may happen under that lock: the claiming
  * worker's heartbeat waits for it.
  */
-export async function freezeAtRest({ db, driver }: ExecutionContext, key: SessionKey): Promise<void> {
+export async function freezeAtRest({ db, driver, clock, wakeups }: ExecutionContext, key: SessionKey): Promise<void> {
   const lease = await findLiveLease(db, key)
-  if (lease?.state !== 'attached' || isAtRest(await driver.stateOf(lease.id))) return
+  if (lease?.state !== 'attached') return
+  if (await isKeptAwake(db, lease.id, clock.now())) wakeups.publish(topics.terminals)
+  if (isAtRest(await driver.stateOf(lease.id))) return
   await db.transaction(async tx => {
-    if (await isUnclaimed(tx, key)) await driver.freeze(lease.id)
+    if ((await isUnclaimed(tx, key)) && !(await isKeptAwake(tx, lease.id, clock.now()))) await driver.freeze(lease.id)
+  })
+}
+
+/**
+ * Lets the sandbox of a terminal run, with its way to the network, unless somebody holds the Session's execution: a Run
+ * has it running, and a seal needs it at rest.
+ */
+export async function thawForTerminal(context: ExecutionContext, key: SessionKey): Promise<void> {
+  const { db, driver, clock, runtimes } = context
+  const lease = await findLiveLease(db, key)
+  const runtime = lease === null ? null : runtimes.find(lease.runtime)
+  if (lease?.state !== 'attached' || runtime === null || (await driver.stateOf(lease.id)) === 'running') return
+  await db.transaction(async tx => {
+    if (!(await isUnclaimed(tx, key)) || !(await isKeptAwake(tx, lease.id, clock.now()))) return
+    await driver.serveProxy(lease.id, egressOf(context, lease.id, runtime))
+    await driver.thaw(lease.id)
   })
 }
 

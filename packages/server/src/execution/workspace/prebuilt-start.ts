@@ -11,6 +11,7 @@ import {
   useImage,
 } from '../../environments/images/image-sql.ts'
 import type { LowerTrees } from '../../sandboxes/driver.ts'
+import { treeOf } from '../../sandboxes/tree.ts'
 import { markStartedFrom } from '../../sessions/leases/lease-image-sql.ts'
 import type { LeaseRow } from '../../sessions/leases/lease-sql.ts'
 import { hasEarlierWork } from '../../sessions/runs/run-sql.ts'
@@ -34,6 +35,9 @@ export interface UsedImage {
   readonly exports: SetupExports
 }
 
+/** An image that is not on this host in this time is done without. */
+const BRING_MS = 2 * 60_000
+
 /** How a fresh sandbox stands to the image of its environment. */
 export type Prebuilt =
   | UsedImage
@@ -45,8 +49,14 @@ export type Prebuilt =
  * earlier work starts without: its checkpoint has a workspace of its own.
  *
  * @returns null without an environment, and if the environment wants no image
+ * @throws the signal's reason
  */
-export async function findPrebuilt(context: ExecutionContext, claim: Claim, lease: LeaseRow): Promise<Prebuilt | null> {
+export async function findPrebuilt(
+  context: ExecutionContext,
+  claim: Claim,
+  lease: LeaseRow,
+  signal: AbortSignal,
+): Promise<Prebuilt | null> {
   const { clock, db, driver } = context
   const { organizationId } = claim
   const { environment_id: environmentId, environment_revision: revision } = lease
@@ -66,7 +76,7 @@ export async function findPrebuilt(context: ExecutionContext, claim: Claim, leas
   if (found === null || image === null) return { state: 'building' }
   // Before the host has it, so that nobody removes it meanwhile.
   await underFence(context, claim, tx => markStartedFrom(tx, lease.id, image.digest))
-  return bring(context, found, image)
+  return bring(context, found, image, signal)
 }
 
 /** Opens what setup exported, and brings the trees to this host if it shows images below sandboxes. */
@@ -74,12 +84,16 @@ async function bring(
   { db, driver, images, log }: ExecutionContext,
   { id, exports: sealed }: ImageRow,
   image: SealedImage,
+  signal: AbortSignal,
 ): Promise<Prebuilt> {
   const owner = driver.lowerOwner()
+  const inTime = AbortSignal.any([signal, AbortSignal.timeout(BRING_MS)])
   try {
     const exports = openExports(db, { id }, sealed)
-    return { state: 'used', id, image, exports, lower: owner === null ? null : await images.provide(image, owner) }
+    const lower = owner === null ? null : await images.provide(image, owner, inTime)
+    return { state: 'used', id, image, exports, lower }
   } catch (error) {
+    signal.throwIfAborted()
     const fault = error instanceof UnsealError ? 'damaged' : faultOf(error)
     log.warn({ err: error, imageId: id, fault }, 'an image could not be brought to this host')
     if (fault === null) return { state: 'unavailable', reason: 'temporary' }
@@ -93,15 +107,14 @@ async function bring(
  * @throws RestoreRefused; a damaged image is never used again
  */
 export async function placeImage(
-  { blobs, db, driver, images }: ExecutionContext,
+  { blobs, db, driver }: ExecutionContext,
   { id, image, lower }: UsedImage,
   leaseId: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const trees = await driver.trees(leaseId)
-  if (lower !== null) return images.shareBaseline(image, trees)
+  if (lower !== null) return
   try {
-    await restoreImage(image, trees, blobs, { skip: platformNames, signal })
+    await restoreImage(image, tree => treeOf(driver, leaseId, tree), blobs, { skip: platformNames, signal })
   } catch (error) {
     const fault = faultOf(error)
     if (fault !== null) await recordUnavailable(db, id, fault)

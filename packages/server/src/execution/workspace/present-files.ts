@@ -1,5 +1,3 @@
-import { lstat } from 'node:fs/promises'
-import { join } from 'node:path'
 import {
   frameTypes,
   type OutboxReady,
@@ -9,7 +7,8 @@ import {
 } from '@berth/supervisor/tree'
 import { Conversation } from '../../checkpoints/conversation.ts'
 import { ownCredentials, type Redactor } from '../../kit/redactor.ts'
-import { type LeaseTrees, SandboxGoneError } from '../../sandboxes/driver.ts'
+import { SandboxGoneError } from '../../sandboxes/driver.ts'
+import { treeOf } from '../../sandboxes/tree.ts'
 import { presentedSoFar } from '../../sessions/artifacts/artifact-sql.ts'
 import { keepArtifact, type NewArtifact, omitted } from '../../sessions/artifacts/keep-artifact.ts'
 import {
@@ -56,23 +55,20 @@ export interface PresentedFiles extends AsyncDisposable {
  * so no later reading takes them for its own.
  *
  * @returns null if there are none
- * @throws BlobsUnavailable, DatabaseUnavailable
+ * @throws BlobsUnavailable, DatabaseUnavailable, or why the program cannot be started
  */
 export async function collectPresented(
   context: ExecutionContext,
   claim: RunClaim,
   leaseId: string,
 ): Promise<PresentedFiles | null> {
-  const [trees, already] = await Promise.all([
-    context.driver.trees(leaseId).catch(unlessGone),
-    presentedSoFar(context.db, claim, claim.runId),
-  ])
-  if (trees === null) return null
+  const already = await presentedSoFar(context.db, claim, claim.runId)
   const batch = `${claim.runId}.${already.count}`
-  if (!(await holdsAny(trees, batch))) return null
+  if (!(await holdsAny(context, leaseId, batch).catch(unlessGone))) return null
   const redactor = await sessionRedactor(context.db, claim)
+  const conversation = await start(context, leaseId)
   try {
-    return await read(trees, batch, presentedLimits(already), context.blobs, redactor)
+    return await read(conversation, batch, presentedLimits(already), context.blobs, redactor)
   } catch (error) {
     if (error instanceof BlobsUnavailable) throw error
     context.log.warn({ err: error, runId: claim.runId }, 'presented files could not be read')
@@ -117,11 +113,11 @@ export async function presentBeforeWaiting(context: ExecutionContext, claim: Run
 
 /** Empties the outbox when an attempt begins: its files were presented to an attempt that is over. */
 export async function discardPresented(context: ExecutionContext, claim: RunClaim, leaseId: string): Promise<void> {
-  const trees = await context.driver.trees(leaseId)
-  if (!(await holdsAny(trees, `${claim.runId}.0`))) return
+  if (!(await holdsAny(context, leaseId, `${claim.runId}.0`))) return
+  const conversation = await start(context, leaseId)
   try {
     const limits = { count: 0, eachBytes: 0, totalBytes: 0 }
-    await using left = await read(trees, 'left', limits, context.blobs, ownCredentials)
+    await using left = await read(conversation, 'left', limits, context.blobs, ownCredentials)
     left.recorded = true
     await left.settle()
   } catch (error) {
@@ -131,8 +127,8 @@ export async function discardPresented(context: ExecutionContext, claim: RunClai
 
 const nothing = async () => {}
 
-function unlessGone(error: unknown): null {
-  if (error instanceof SandboxGoneError) return null
+function unlessGone(error: unknown): false {
+  if (error instanceof SandboxGoneError) return false
   throw error
 }
 
@@ -140,28 +136,23 @@ function unlessGone(error: unknown): null {
  * Looks for an outbox from outside the sandbox, without following links. Most Runs present nothing, and start no
  * program.
  */
-async function holdsAny(trees: LeaseTrees, batch: string): Promise<boolean> {
-  const names = [outboxName, `${outboxName}.${batch}`]
-  const there = await Promise.all(
-    names.map(name =>
-      lstat(join(trees.home.path, name)).then(
-        found => found.isDirectory(),
-        () => false,
-      ),
-    ),
-  )
-  return there.includes(true)
+function holdsAny({ driver }: ExecutionContext, leaseId: string, batch: string): Promise<boolean> {
+  return driver.hasDirectory(leaseId, 'home', [outboxName, `${outboxName}.${batch}`])
+}
+
+/** Starts the program. That it cannot be started says nothing about the files, and so fails the caller. */
+function start({ driver }: ExecutionContext, leaseId: string): Promise<Conversation> {
+  const signal = AbortSignal.timeout(PATIENCE_MS)
+  return Conversation.start(treeOf(driver, leaseId, 'home'), 'write', { signal })
 }
 
 async function read(
-  trees: LeaseTrees,
+  conversation: Conversation,
   batch: string,
   limits: PresentedLimits,
   blobs: Blobs,
   redactor: Redactor,
 ): Promise<PresentedFiles> {
-  const signal = AbortSignal.timeout(PATIENCE_MS)
-  const conversation = await Conversation.start(trees.program, trees.home, 'write', { signal })
   try {
     conversation.order({ kind: 'outbox', batch, limits })
     const found = await takeAll(conversation, limits, blobs, redactor)

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { join } from 'node:path'
 import { isNewestWorkSealed } from '../../checkpoints/checkpoint-sql.ts'
 import { type FoundExtension, findExtensions, shownOf } from '../../environments/extensions/find-extensions.ts'
 import { fixEnvironment, readFixedDocument } from '../../environments/fix-environment.ts'
+import { orAborted } from '../../kit/or-aborted.ts'
 import { findProbeOfSession } from '../../releases/probe-sql.ts'
+import { objectsOf } from '../../repositories/mirrors.ts'
 import { NATIVE_RUNTIME, type RuntimeEntry } from '../../runtimes/catalog.ts'
 import { endLease } from '../../sessions/leases/end-lease.ts'
 import { isNearBound, workEndsAt } from '../../sessions/leases/lease-bound.ts'
@@ -21,6 +22,7 @@ import { egressOf } from '../claim/egress-of.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { underFence } from '../claim/under-fence.ts'
 import { isSandboxLost } from '../supervisor/errors.ts'
+import { findPackages } from './package-layer.ts'
 import { findPrebuilt, placeImage, type UsedImage } from './prebuilt-start.ts'
 import { ResumeUnavailable, restoreSession } from './restore-session.ts'
 import { placeSource, type ReadySource, readySource, SourceUnavailable } from './session-source.ts'
@@ -104,16 +106,19 @@ export async function provision(
   let fresh: FreshSandbox
   try {
     const source = await readySource(context, claim, signal)
-    const [prebuilt, extensions] = await Promise.all([
-      findPrebuilt(context, claim, lease),
-      extensionsOf(context, lease),
+    const [prebuilt, extensions, packages] = await Promise.all([
+      findPrebuilt(context, claim, lease, signal),
+      extensionsOf(context, lease, signal),
+      findPackages(context, claim, lease, signal),
     ])
+    const layer = packages !== null && 'directory' in packages ? packages.directory : null
     const image = prebuilt?.state === 'used' ? prebuilt : null
-    await make(context, lease, runtime, { source, image, extensions }, signal)
+    await make(context, lease, runtime, { source, image, extensions, layer }, signal)
     if (image !== null) await placeImage(context, image, lease.id, signal)
     const restored = await restoreSession(context, claim, lease.id, signal)
     if (source !== null && image === null && !restored) await placeSource(context, source, lease.id, signal)
-    fresh = { restored, hasSource: source !== null, prebuilt, extensions: extensions.map(({ result }) => result) }
+    const results = extensions.map(({ result }) => result)
+    fresh = { restored, hasSource: source !== null, prebuilt, packages, extensions: results }
     if (lease.environment_id === null) {
       await underFence(context, claim, tx => markAttached(tx, lease.id))
       return (await findLiveLease(db, claim)) ?? { ...lease, state: 'attached' }
@@ -159,11 +164,15 @@ async function isToRetire({ db, clock }: ExecutionContext, claim: Claim, lease: 
 }
 
 /** Unpacks the extensions of the lease's environment: a sandbox sees only those that it is made with. */
-async function extensionsOf(context: ExecutionContext, lease: LeaseRow): Promise<readonly FoundExtension[]> {
+async function extensionsOf(
+  context: ExecutionContext,
+  lease: LeaseRow,
+  signal: AbortSignal,
+): Promise<readonly FoundExtension[]> {
   const { organization_id: organizationId, environment_id: environmentId, environment_revision: revision } = lease
   if (environmentId === null || revision === null) return []
   const document = await readFixedDocument(context.db, { organizationId, environmentId }, revision)
-  return findExtensions(context, context.extensions, document)
+  return findExtensions(context, context.extensions, document, signal)
 }
 
 /** What a sandbox is made with besides its lease. */
@@ -171,6 +180,8 @@ interface SandboxContent {
   readonly source: ReadySource | null
   readonly image: UsedImage | null
   readonly extensions: readonly FoundExtension[]
+  /** The directory of the layer with its system packages. */
+  readonly layer: string | null
 }
 
 /** Makes the sandbox, or stops waiting for it; the sweeper then destroys a late one. */
@@ -178,7 +189,7 @@ async function make(
   context: ExecutionContext,
   { id: leaseId, engine_sha256: engineSha256 }: LeaseRow,
   runtime: RuntimeEntry,
-  { source, image, extensions }: SandboxContent,
+  { source, image, extensions, layer }: SandboxContent,
   signal: AbortSignal,
 ): Promise<void> {
   signal.throwIfAborted()
@@ -188,14 +199,21 @@ async function make(
   const optional = {
     ...(directory !== undefined && { runtime: directory }),
     ...(engineSha256 !== null && { engine: await blobs.get(engineSha256) }),
-    ...(source !== null && { objects: join(source.mirror, 'objects') }),
+    ...(source !== null && { objects: objectsOf(source.mirror) }),
     ...(image !== null && image.lower !== null && { lower: image.lower }),
+    ...(layer !== null && { layer }),
   }
-  const late = AbortSignal.timeout(limits.provisionMs)
-  const { promise: interrupted, reject } = Promise.withResolvers<never>()
-  for (const each of [late, signal]) each.addEventListener('abort', () => reject(each.reason), { once: true })
-  await Promise.race([
-    driver.create({ leaseId, command, bounds, mounts, extensions: shownOf(extensions), egress, ...optional }),
-    interrupted,
-  ])
+  await orAborted(
+    driver.create({
+      leaseId,
+      command,
+      bounds,
+      mounts,
+      runtimeId: runtime.id,
+      extensions: shownOf(extensions),
+      egress,
+      ...optional,
+    }),
+    AbortSignal.any([signal, AbortSignal.timeout(limits.provisionMs)]),
+  )
 }

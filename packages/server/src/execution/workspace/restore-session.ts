@@ -3,6 +3,7 @@ import { type CheckpointRow, findResumable, markDamaged } from '../../checkpoint
 import { type RestoreRefusal, RestoreRefused } from '../../checkpoints/errors.ts'
 import { platformNames } from '../../checkpoints/platform-names.ts'
 import { restoreTree } from '../../checkpoints/restore-tree.ts'
+import { treeOf } from '../../sandboxes/tree.ts'
 import { startAgentFrom } from '../../sessions/leases/lease-sql.ts'
 import { appendEvents } from '../../sessions/log/append.ts'
 import { hasEarlierWork } from '../../sessions/runs/run-sql.ts'
@@ -65,24 +66,22 @@ async function writeTrees(
   leaseId: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const trees = await context.driver.trees(leaseId)
-  const shared = { program: trees.program, blobs: context.blobs, signal }
+  const { blobs, checkpointLimits, driver } = context
+  const shared = { blobs, signal }
   try {
     await restoreTree({
       ...shared,
       manifest: Buffer.from(checkpoint.workspace_manifest),
-      target: trees.workspace,
+      tree: treeOf(driver, leaseId, 'workspace'),
       skip: platformNames,
-      limits: context.checkpointLimits.workspace,
-      baselines: `${trees.baselines}/workspace`,
+      limits: checkpointLimits.workspace,
     })
     if (checkpoint.home_manifest === null) return
     await restoreTree({
       ...shared,
       manifest: Buffer.from(checkpoint.home_manifest),
-      target: trees.home,
-      limits: context.checkpointLimits.conversation,
-      baselines: `${trees.baselines}/home`,
+      tree: treeOf(driver, leaseId, 'home'),
+      limits: checkpointLimits.conversation,
     })
   } catch (error) {
     if (!(error instanceof RestoreRefused) || !damages.has(error.code)) throw error

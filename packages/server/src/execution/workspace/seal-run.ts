@@ -1,14 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { blobsOf } from '../../checkpoints/check.ts'
-import { dropCheckpoint, findNewestCheckpoint, insertCheckpoint } from '../../checkpoints/checkpoint-sql.ts'
+import { dropParkedCheckpoint, findNewestCheckpoint, insertCheckpoint } from '../../checkpoints/checkpoint-sql.ts'
 import { SealFailed } from '../../checkpoints/errors.ts'
 import type { CheckpointLimits } from '../../checkpoints/limits.ts'
 import type { OverCap } from '../../checkpoints/over-cap.ts'
 import { platformNames } from '../../checkpoints/platform-names.ts'
 import { type SealedTree, sealTree } from '../../checkpoints/seal-tree.ts'
 import { findImageManifest } from '../../environments/images/image-sql.ts'
+import { isHostAway } from '../../line/line-error.ts'
 import { NATIVE_RUNTIME, type RuntimeEntry } from '../../runtimes/catalog.ts'
-import { type LeaseTrees, SandboxGoneError } from '../../sandboxes/driver.ts'
+import { SandboxGoneError } from '../../sandboxes/driver.ts'
+import { treeOf } from '../../sandboxes/tree.ts'
 import { omitted } from '../../sessions/artifacts/keep-artifact.ts'
 import { findLiveLease, type LeaseRow } from '../../sessions/leases/lease-sql.ts'
 import { appendEvents } from '../../sessions/log/append.ts'
@@ -28,7 +30,7 @@ const PAUSES_MS = [250, 1000, 4000] as const
 /**
  * Seals an ended Run's workspace and conversation, then releases the Session's execution. The checkpoint counts from
  * the commit that records it; until then the previous one counts. If the seal fails, the Session keeps its sandbox but
- * has no checkpoint of this Run, which `continuation` shows once the sandbox is gone.
+ * has no checkpoint of this Run, which `continuation` shows once the sandbox is gone, or still the one from its end.
  *
  * @throws ClaimLost, DatabaseUnavailable, or the signal's reason: another worker then seals
  */
@@ -38,8 +40,7 @@ export async function sealRun(context: ExecutionContext, claim: RunClaim, signal
   await underFence(context, claim, async tx => {
     const now = clock.now()
     if (sealed?.checkpoint) await insertCheckpoint(tx, claim, { ...sealed.checkpoint, sealed_at: now })
-    // A checkpoint from when the Run was parked lacks its later work.
-    else await dropCheckpoint(tx, claim, claim.runId)
+    else await dropParkedCheckpoint(tx, claim, claim.runId)
     if (sealed !== null && sealed.omissions.length > 0) await appendEvents(tx, claim, sealed.omissions, now)
     await releaseFence(tx, claim)
   })
@@ -88,15 +89,14 @@ async function seal(
   signal: AbortSignal,
 ): Promise<Sealed | 'gone' | 'over_bound' | 'failed'> {
   try {
-    const trees = await context.driver.trees(lease.id)
+    const { driver } = context
     const previous = await findNewestCheckpoint(context.db, claim)
     const image = previous === null ? await manifestOfImage(context, lease) : null
-    const shared = { program: trees.program, blobs: context.blobs, signal }
+    const shared = { blobs: context.blobs, signal }
     const workspace = await sealTree({
       ...shared,
-      source: trees.workspace,
+      tree: treeOf(driver, lease.id, 'workspace'),
       limits: context.checkpointLimits.workspace,
-      baselines: `${trees.baselines}/workspace`,
       previous: encoded(previous?.workspace_manifest ?? image),
       skip: platformNames,
     })
@@ -104,10 +104,17 @@ async function seal(
     const home =
       runtime.state.length === 0
         ? null
-        : await sealHome(shared, trees, runtime, previous?.home_manifest, context.checkpointLimits.conversation)
+        : await sealHome(
+            { ...shared, tree: treeOf(driver, lease.id, 'home') },
+            runtime,
+            previous?.home_manifest,
+            context.checkpointLimits.conversation,
+          )
     return await toCheckpoint(context, claim, lease, runtime, workspace, home)
   } catch (error) {
     if (signal.aborted || error instanceof ClaimLost || error instanceof DatabaseUnavailable) throw error
+    // The sandbox is at rest meanwhile, and the host dials again or loses its leases.
+    if (isHostAway(error)) throw error
     // The Session was archived or its lease abandoned, and the sandbox took its tree from under the seal.
     if ((await findLiveLease(context.db, claim))?.id !== lease.id) {
       context.log.info({ err: error, runId: claim.runId }, 'a sandbox ended while it was sealed')
@@ -126,17 +133,14 @@ async function manifestOfImage({ db }: ExecutionContext, lease: LeaseRow): Promi
 }
 
 function sealHome(
-  shared: Pick<Parameters<typeof sealTree>[0], 'program' | 'blobs' | 'signal'>,
-  trees: LeaseTrees,
+  shared: Pick<Parameters<typeof sealTree>[0], 'tree' | 'blobs' | 'signal'>,
   runtime: RuntimeEntry,
   previous: string | null | undefined,
   limits: CheckpointLimits,
 ): Promise<SealedTree | OverCap> {
   return sealTree({
     ...shared,
-    source: trees.home,
     limits,
-    baselines: `${trees.baselines}/home`,
     previous: encoded(previous),
     only: runtime.state,
     exclude: [],

@@ -4,8 +4,9 @@ import { CheckOutFailed, checkOut } from '../../git/check-out.ts'
 import { GitHostError } from '../../git-hosts/git-host.ts'
 import { ApiError } from '../../kit/api-error.ts'
 import { loseSource } from '../../repositories/lost-source.ts'
-import type { MirroredCommit } from '../../repositories/mirrors.ts'
+import { type MirroredCommit, objectsOf } from '../../repositories/mirrors.ts'
 import { reachSource } from '../../repositories/resolve-source.ts'
+import type { LeaseScript } from '../../sandboxes/lease-program.ts'
 import { hasEarlierWork } from '../../sessions/runs/run-sql.ts'
 import { findSession } from '../../sessions/session/session-sql.ts'
 import type { Claim } from '../claim/claim.ts'
@@ -73,15 +74,15 @@ export async function placeSource(
   leaseId: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const { workspace, program } = await context.driver.trees(leaseId)
   const { cloneUrl } = await commit.host.readRepository(commit.repository, signal).catch(error => {
     // Without the host only the remote's address is missing.
     if (error instanceof GitHostError) return { cloneUrl: null }
     throw error
   })
-  const order = { mirror, workspace, branch: source.baseBranch, oid: source.baseOid, originUrl: cloneUrl }
+  const run = (script: LeaseScript) => context.driver.run(leaseId, script)
+  const place = { run, mirror, objects: objectsOf(mirror) }
   try {
-    await checkOut({ ...order, ...(program.bwrap !== undefined && { bwrap: program.bwrap }) }, signal)
+    await checkOut({ ...place, branch: source.baseBranch, oid: source.baseOid, originUrl: cloneUrl }, signal)
   } catch (error) {
     if (!(error instanceof CheckOutFailed)) throw error
     if (error.refused) throw new SourceUnavailable('the repository cannot be checked out', { cause: error })

@@ -83,6 +83,7 @@ function foreignEntry(
     state: runtime.state,
     ...(runtime.skills !== undefined && { skills: runtime.skills }),
     ...(runtime.serversEnv !== undefined && { serversEnv: runtime.serversEnv }),
+    ...(runtime.repeatsLate !== undefined && { repeatsLate: runtime.repeatsLate }),
     stateless: false,
     mounts: [],
     missing: () => (isServed ? (existsSync(place) ? null : absent) : lackOf(runtime, speaks)),

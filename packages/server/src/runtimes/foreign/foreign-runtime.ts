@@ -29,6 +29,8 @@ export interface ForeignRuntime {
   readonly skills?: readonly string[]
   /** Variables of a process that is given MCP servers, besides `env`. */
   readonly serversEnv?: Readonly<Record<string, string>>
+  /** True if it goes on repeating a conversation after it has answered that it is loaded. */
+  readonly repeatsLate?: boolean
 }
 
 /** The gateway's origin in a sandbox, through its forwarder; clients need no credential there. */

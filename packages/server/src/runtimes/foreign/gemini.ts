@@ -39,6 +39,8 @@ export const gemini: ForeignRuntime = {
     GEMINI_SETTINGS: JSON.stringify({ ...settings, modelConfigs: onlyModel(id) }),
   }),
   speaks: 'generate',
+  // It streams a loaded conversation without waiting for it, so the answer overtakes most of it.
+  repeatsLate: true,
   ownProvider: { key: 'GEMINI_API_KEY', env: { GEMINI_SETTINGS: JSON.stringify(settings) } },
   state: ['.gemini/tmp'],
 }

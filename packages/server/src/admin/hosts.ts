@@ -1,0 +1,100 @@
+import { hostLimits, isHostPool, parseHostLabels } from '@berth/contract'
+import { appendAudit, operator } from '../accounts/audit/append.ts'
+import { type AdmittedHost, admitNewHost } from '../hosts/admit-host.ts'
+import { deleteHost, type HostFacts, type HostMark, listHosts, markHost } from '../hosts/host-sql.ts'
+import { StartError } from '../kit/start-error.ts'
+import type { Queryable } from '../storage/postgres/database.ts'
+import { announce, topics } from '../storage/postgres/wakeups.ts'
+import { type Variables, withDatabase } from './database.ts'
+import { requireName } from './refused.ts'
+
+/** A host as an operator writes it. */
+export interface HostOrder {
+  readonly name: string
+  readonly organizationId?: string | undefined
+  readonly pool?: string | undefined
+  /** The most sandboxes that the host may offer. */
+  readonly capacity?: string | undefined
+  /** `name=value`, which stand before those that the host gives itself. */
+  readonly labels?: readonly string[] | undefined
+}
+
+/**
+ * Admits a host that dials in with a token, for an organization or for all.
+ * @throws StartError in one line, for an operator to correct
+ */
+export async function admitHost(variables: Variables, order: HostOrder): Promise<AdmittedHost> {
+  const name = requireName(order.name)
+  const pool = order.pool ?? 'default'
+  if (!isHostPool(pool)) throw new StartError('a pool is 1 to 63 of a to z, 0 to 9 and -')
+  const capacity = order.capacity === undefined ? null : Number(order.capacity)
+  if (capacity !== null && !(Number.isSafeInteger(capacity) && capacity >= 1 && capacity <= hostLimits.capacity)) {
+    throw new StartError(`a capacity is a number from 1 to ${hostLimits.capacity}`)
+  }
+  const labels = parseHostLabels(order.labels ?? [])
+  if (labels === undefined) throw new StartError('a label is name=value, of letters, digits and ._/-')
+  const organizationId = order.organizationId ?? null
+  return withDatabase(variables, db =>
+    db.transaction(async tx => {
+      if (organizationId !== null) await requireOrganization(tx, organizationId)
+      const host = await admitNewHost(tx, { name, organizationId, pool, capacity, labels })
+      const details = { name, pool, ...(capacity !== null && { capacity }), ...(order.labels?.length && { labels }) }
+      await tell(tx, 'host.admitted', host.id, organizationId, details)
+      return host
+    }),
+  )
+}
+
+/** Lists the hosts of the deployment. @throws StartError */
+export function readHosts(variables: Variables): Promise<readonly HostFacts[]> {
+  return withDatabase(variables, listHosts)
+}
+
+/**
+ * Opens a host for sandboxes, closes it, or empties it.
+ * @throws StartError in one line, for an operator to correct
+ */
+export function setHost(variables: Variables, id: string, mark: HostMark): Promise<void> {
+  return withDatabase(variables, async db => {
+    await db.transaction(async tx => {
+      const marked = await markHost(tx, id, mark)
+      if (marked === undefined) throw unknown(id)
+      await tell(tx, `host.${mark}`, id, marked.organization_id)
+    })
+    // Runs may have waited for its room, and its worker for the order to empty it.
+    await announce(db, topics.queue, topics.leases)
+  })
+}
+
+/**
+ * Forgets a host without sandboxes, and its token.
+ * @throws StartError in one line, for an operator to correct
+ */
+export function removeHost(variables: Variables, id: string): Promise<void> {
+  return withDatabase(variables, db =>
+    db.transaction(async tx => {
+      const deleted = await deleteHost(tx, id)
+      if (deleted === undefined) throw unknown(id)
+      if (deleted === 'held') throw new StartError(`host ${id} holds sandboxes; drain it first`)
+      if (deleted === 'here') throw new StartError(`a worker runs on host ${id}; stop it first`)
+      await tell(tx, 'host.removed', id, deleted.organization_id)
+    }),
+  )
+}
+
+const unknown = (id: string) => new StartError(`there is no host ${JSON.stringify(id)}`)
+
+async function requireOrganization(tx: Queryable, id: string): Promise<void> {
+  const { rows } = await tx.query<{ id: string }>({
+    text: 'select id from organizations where id::text = $1',
+    values: [id],
+  })
+  if (rows.length === 0) throw new StartError(`there is no organization ${JSON.stringify(id)}`)
+}
+
+const tell = (tx: Queryable, action: string, id: string, organizationId: string | null, details: object = {}) =>
+  appendAudit(
+    tx,
+    { organizationId, actor: operator, action, target: `host/${id}`, outcome: 'done', details: { ...details } },
+    new Date(),
+  )

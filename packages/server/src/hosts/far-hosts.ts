@@ -1,0 +1,220 @@
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Logger } from 'pino'
+import { LoopingService } from '../kit/looping-service.ts'
+import { StartError } from '../kit/start-error.ts'
+import { errorCode } from '../kit/system-errors.ts'
+import { Line } from '../line/line.ts'
+import { HostAwayError } from '../line/line-error.ts'
+import { LineRefused, refuseUpgrade, takeUpgrade } from '../line/upgrade.ts'
+import { createRemoteDriver, type MirrorPacks, renewProxies } from '../sandboxes/remote/create-driver.ts'
+import { RemoteHost } from '../sandboxes/remote/remote-host.ts'
+import { driverErrors } from '../sandboxes/remote/wire.ts'
+import type { Database } from '../storage/postgres/database.ts'
+import { type ConnectedHost, leaveConnection, newestConnections, takeConnection } from './far-host-sql.ts'
+import { type HostIdentity, isForeignToken } from './host-identity.ts'
+import type { Host, Hosts } from './hosts.ts'
+import { takePodConnection } from './pod-host-sql.ts'
+import { type Dial, isSameDigest, readDial } from './read-dial.ts'
+
+export interface FarHostsOptions {
+  readonly db: Database
+  readonly log: Logger
+  readonly hosts: Hosts
+  /** Names this process, for the rows of its hosts. */
+  readonly holder: string
+  /** The parts of a far host that are at this machine. */
+  readonly parts: (driver: Host['driver']) => Pick<Host, 'mirrors' | 'images' | 'packages'>
+  readonly packs: MirrorPacks
+  /** Judges the hosts that are pods; absent: there are none. */
+  readonly identity?: HostIdentity | undefined
+  readonly listener: { readonly host: string; readonly port: number }
+  /** Told to hosts: they end their sandboxes by themselves after a longer silence. */
+  readonly leaseMaxMs: number
+  /** A host that is away for longer is no longer held: another process may get its next connection. */
+  readonly awayMs?: number
+  readonly lookMs?: number
+}
+
+const AWAY_MS = 10_000
+const LOOK_MS = 5_000
+/** Hosts whose connection is not taken yet; more are a flood. */
+const MAX_DIALLING = 256
+const MAX_HEADER_BYTES = 16 * 1024
+const HEADERS_MS = 10_000
+/** A host waits longer than this for its connection. */
+const JUDGE_MS = 10_000
+
+interface Held {
+  readonly remote: RemoteHost
+  line: Line
+  epoch: number
+  /** Ends the wait for the next line. */
+  away: NodeJS.Timeout | undefined
+}
+
+/**
+ * Takes the hosts that dial this process, and lets it hold them. Each connection raises the number of its host, so that of
+ * two only the newest counts; this process closes its own once it hears of a newer one elsewhere.
+ */
+export class FarHosts extends LoopingService {
+  override readonly name = 'far hosts'
+  readonly #options: FarHostsOptions
+  readonly #server: Server
+  readonly #held = new Map<string, Held>()
+  #dialling = 0
+  #port = 0
+
+  constructor(options: FarHostsOptions) {
+    super(options.lookMs ?? LOOK_MS)
+    this.#options = options
+    this.#server = createServer({ maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADERS_MS })
+    this.#server.on('request', (_, response) => {
+      response.writeHead(426, { Connection: 'close', 'Content-Type': 'text/plain' }).end('hosts dial here\n')
+    })
+    this.#server.on('upgrade', (request, socket, head) => {
+      socket.on('error', () => undefined)
+      void this.#dial(request, socket, head)
+    })
+  }
+
+  /** The port that hosts dial. */
+  get port(): number {
+    return this.#port
+  }
+
+  override async start(): Promise<void> {
+    const { host, port } = this.#options.listener
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    this.#server.once('error', reject)
+    this.#server.listen({ host, port }, resolve)
+    await promise.catch(cause => {
+      throw new StartError(
+        `cannot listen on ${host}:${port} (${errorCode(cause)}); BERTH_HOSTS_PORT chooses another port`,
+        {
+          cause,
+        },
+      )
+    })
+    this.#server.off('error', reject)
+    this.#port = (this.#server.address() as AddressInfo).port
+    await super.start()
+  }
+
+  /** Lets all hosts go: they dial again and find another process. Their sandboxes go on. */
+  override async [Symbol.asyncDispose](): Promise<void> {
+    await super[Symbol.asyncDispose]()
+    this.#server.close()
+    this.#server.closeAllConnections()
+    for (const [id, held] of this.#held) await this.#let(id, held)
+  }
+
+  /** Closes connections that are no longer the newest of their hosts, and those of hosts whose token was taken away. */
+  protected async round(): Promise<void> {
+    const held = [...this.#held].map(([id, { epoch }]) => ({ id, epoch }))
+    if (held.length === 0) return
+    const newest = await newestConnections(this.#options.db, held)
+    for (const { id, epoch } of held) {
+      const one = this.#held.get(id)
+      if (newest.has(id) || one?.epoch !== epoch) continue
+      this.#options.log.info({ host: id, epoch }, 'a host has a newer connection, or no token any more')
+      await this.#let(id, one)
+    }
+  }
+
+  protected failed(error: unknown): void {
+    this.#options.log.warn({ err: error }, 'the connections of hosts could not be looked at')
+  }
+
+  async #dial(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    this.#dialling += 1
+    try {
+      if (this.#dialling > MAX_DIALLING) throw new LineRefused(503, 'too many hosts dial at once; try again')
+      const dial = readDial(request)
+      const connected = await this.#admit(dial)
+      await this.#connect(connected, socket, head)
+    } catch (error) {
+      if (error instanceof LineRefused) return refuseUpgrade(socket, error.status, error.message)
+      this.#options.log.warn({ err: error }, 'a host could not be connected')
+      refuseUpgrade(socket, 503, 'the service cannot take this host now; try again')
+    } finally {
+      this.#dialling -= 1
+    }
+  }
+
+  async #admit(dial: Dial): Promise<Pick<ConnectedHost, 'id' | 'epoch'>> {
+    const { identity } = this.#options
+    if (identity !== undefined && isForeignToken(dial.token)) return await this.#admitPod(identity, dial)
+    const { tokenSha256, host } = dial
+    const connected = await takeConnection(this.#options.db, tokenSha256, host, this.#options.holder)
+    if (connected !== null && 'ownPool' in connected) {
+      throw new LineRefused(403, `its token is for the pool ${connected.ownPool}, and the host says ${host.pool}`)
+    }
+    if (connected === null || !isSameDigest(connected.tokenSha256, tokenSha256)) {
+      throw new LineRefused(401, 'this token is not valid')
+    }
+    return connected
+  }
+
+  async #admitPod(identity: HostIdentity, { token, host }: Dial): Promise<Pick<ConnectedHost, 'id' | 'epoch'>> {
+    const { db, holder } = this.#options
+    const pod = await identity.judge(token, AbortSignal.timeout(JUDGE_MS))
+    const connected = await takePodConnection(db, pod, host, holder)
+    if (connected === null) throw new LineRefused(401, 'this pod was removed')
+    return connected
+  }
+
+  async #connect({ id, epoch }: Pick<ConnectedHost, 'id' | 'epoch'>, socket: Duplex, head: Buffer): Promise<void> {
+    const { log, leaseMaxMs, awayMs = AWAY_MS } = this.#options
+    const before = this.#held.get(id)
+    clearTimeout(before?.away)
+    const remote = before?.remote ?? new RemoteHost({ awayMs, log })
+    takeUpgrade(socket, head, { 'Berth-Epoch': String(epoch), 'Berth-Lease-Max-Ms': String(leaseMaxMs) })
+    const line = new Line(socket, { errors: driverErrors, answer: remote.answer })
+    void line.closed.then(() => this.#cut(id, line))
+    try {
+      await remote.take(line, renewProxies(remote))
+    } catch (error) {
+      line.destroy(new HostAwayError('the host did not say what it is'))
+      if (before !== undefined) this.#wait(id, before)
+      log.warn({ err: error, host: id }, 'a host could not be connected')
+      return
+    }
+    const now = this.#held.get(id)
+    if (now !== undefined && now.epoch > epoch) return line.destroy(new HostAwayError('the host has dialled again'))
+    this.#held.set(id, { remote, line, epoch, away: undefined })
+    log.info({ host: id, epoch }, 'a host is connected')
+    if (!line.isOpen) this.#cut(id, line)
+    // It may have been let go while its new line was taken.
+    if (now?.remote === remote) return
+    const driver = createRemoteDriver(remote, this.#options.packs)
+    const installed = () => remote.facts?.runtimes ?? []
+    this.#options.hosts.add({ id, driver, installed, ...this.#options.parts(driver) })
+  }
+
+  /** Waits for the next connection of a host before it is no longer held. */
+  #cut(id: string, line: Line): void {
+    const { log } = this.#options
+    const held = this.#held.get(id)
+    if (held?.line !== line || held.away !== undefined) return
+    log.warn({ host: id, epoch: held.epoch }, 'the line to a host is cut')
+    this.#wait(id, held)
+  }
+
+  #wait(id: string, held: Held): void {
+    held.away = setTimeout(() => {
+      if (this.#held.get(id) === held && !held.line.isOpen) void this.#let(id, held)
+    }, this.#options.awayMs ?? AWAY_MS)
+    held.away.unref()
+  }
+
+  async #let(id: string, held: Held): Promise<void> {
+    clearTimeout(held.away)
+    this.#held.delete(id)
+    this.#options.hosts.remove(id)
+    held.line.goAway()
+    await held.remote[Symbol.asyncDispose]()
+    await leaveConnection(this.#options.db, { id, epoch: held.epoch }).catch(error => this.failed(error))
+  }
+}

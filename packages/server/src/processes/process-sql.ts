@@ -1,0 +1,65 @@
+import type { Queryable } from '../storage/postgres/database.ts'
+
+/** A process as its row names it. */
+export interface ProcessIdentity {
+  readonly id: string
+  readonly host: string
+  readonly roles: readonly string[]
+  /** `BERTH_RELEASE` of the process. */
+  readonly release: string | null
+  /** Others take over what it holds after so long a silence. */
+  readonly patienceMs: number
+  /** What it can work on at once, and works on; absent if it claims no Runs. */
+  readonly load?: () => { readonly hands: number; readonly busy: number }
+}
+
+/** SQL condition: a process was heard of recently enough to stand for what it holds. */
+export const isHeard = (row: string): string => `${row}.heard_at + ${row}.patience >= statement_timestamp()`
+
+/**
+ * SQL join: processes whose silence lets others take over what they hold, as the row `lapsed`. A silence counts only while
+ * the asking process was heard of itself. Otherwise the database was away, failed over or had its clock set, and nobody
+ * was heard of: each process then waits as long as if all others had just been heard of.
+ *
+ * Clocks of processes have no part in it. A scan of `processes` is cheap, since each row is a process.
+ *
+ * @param asking expression of the id of the asking process
+ */
+export const lapsedProcesses = (asking: string): string => `
+  processes asking join processes lapsed
+    on asking.id = ${asking} and ${isHeard('asking')} and lapsed.id <> asking.id
+    and greatest(lapsed.heard_at, asking.heard_since) + lapsed.patience < statement_timestamp()`
+
+/**
+ * Writes that a process is alive. The row comes back if it was deleted meanwhile: what the process holds is proven by
+ * tokens, and never by this row.
+ * @returns true if it was silent for so long, or for the first time, that others may have taken over what it holds
+ */
+export async function hearProcess(db: Queryable, process: ProcessIdentity): Promise<boolean> {
+  const { hands, busy } = process.load?.() ?? { hands: null, busy: 0 }
+  const { rows } = await db.query<{ late: boolean }>({
+    name: 'hear-process',
+    text: `
+      with before as (select not (${isHeard('p')}) as late from processes p where p.id = $1)
+      insert into processes as p (id, host, roles, release, patience, started_at, heard_at, heard_since, hands, busy)
+      values ($1, $2, $3, $4, $5 * interval '1 millisecond', clock_timestamp(), clock_timestamp(), clock_timestamp(), $6, $7)
+      on conflict (id) do update set heard_at = clock_timestamp(), hands = excluded.hands, busy = excluded.busy,
+        heard_since = case when ${isHeard('p')} then p.heard_since else clock_timestamp() end
+      returning coalesce((select late from before), true) as late`,
+    values: [process.id, process.host, process.roles, process.release, process.patienceMs, hands, busy],
+  })
+  return rows[0]?.late ?? true
+}
+
+/** Lets others take over at once what a process holds. It has to be silent from here on. */
+export async function leaveProcess(db: Queryable, id: string): Promise<void> {
+  await db.query({ text: "update processes set patience = '0' where id = $1", values: [id] })
+}
+
+/** Deletes the rows of processes that have been silent for an hour, unless a claim still names them. */
+export async function forgetProcesses(db: Queryable): Promise<number> {
+  const { rowCount } = await db.query(`
+    delete from processes p where p.heard_at + p.patience < clock_timestamp() - interval '1 hour' and not exists (
+      select 1 from executions e where e.holder = p.id and e.task is not null)`)
+  return rowCount
+}
