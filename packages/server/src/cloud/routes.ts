@@ -2,10 +2,15 @@ import { provideOwnInstallation } from '../accounts/installations/own-installati
 import type { Context } from '../context.ts'
 import type { Handlers } from '../http/routing/handler.ts'
 import { pageRepositories } from '../repositories/expand-grants.ts'
+import { listBranches } from '../repositories/list-branches.ts'
 import { createSession } from '../sessions/create-session.ts'
 import { readLocalPull } from '../sessions/publications/local-pull.ts'
 
-type Operations = 'listOrganizationRepositories' | 'createOrganizationSession' | 'getOrganizationPull'
+type Operations =
+  | 'listOrganizationRepositories'
+  | 'listOrganizationBranches'
+  | 'createOrganizationSession'
+  | 'getOrganizationPull'
 
 /** Serves first-party clients: people who work on the repositories that their organization is connected to. */
 export function cloudHandlers(context: Context): Pick<Handlers, Operations> {
@@ -13,6 +18,15 @@ export function cloudHandlers(context: Context): Pick<Handlers, Operations> {
     listOrganizationRepositories: async ({ principal: { organizationId }, query }) => {
       const { id: installationId } = await provideOwnInstallation(context, organizationId)
       return { status: 200, body: await pageRepositories(context, { organizationId, installationId }, query) }
+    },
+    listOrganizationBranches: async ({ principal, params, query: { q = '' }, signal }) => {
+      const { organizationId, id: personId } = principal
+      const { id: installationId } = await provideOwnInstallation(context, organizationId)
+      const wanted = { grantId: params.grantId, repositoryId: params.repositoryId, prefix: q }
+      return {
+        status: 200,
+        body: await listBranches(context, { organizationId, installationId }, wanted, personId, signal),
+      }
     },
     createOrganizationSession: async ({ principal, params: { sessionId }, body }) => {
       const { organizationId } = principal

@@ -1,12 +1,22 @@
 import type { Context } from '../context.ts'
 import type { Chore } from '../housekeeping/chore.ts'
 import { forgetPreviews } from '../sessions/previews/preview-sql.ts'
+import { forgetTerminals } from '../sessions/terminals/terminal-sql.ts'
+import { forgetViews } from './artifact-views/view-sql.ts'
+import { forgetLooks } from './files/look-sql.ts'
+import { forgetBegun } from './git-connections/begun-sql.ts'
+import { forgetPortPreviews } from './ports/preview-sql.ts'
+import { forgetPushes } from './push/delivery-sql.ts'
+import { NEWS_MS } from './push/push-sender.ts'
+import { SUBSCRIBED_MS } from './push/subscription.ts'
+import { forgetSubscriptions } from './push/subscription-sql.ts'
 import { forgetBrowserSessions } from './sign-in/browser-session-sql.ts'
 
-const HOUR_MS = 60 * 60_000
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
 const AT_ONCE = 10_000
 
-/** Returns the chores that delete sessions of browsers and previews that have ended. */
+/** Returns the chores that delete sessions of browsers, terminals, previews and looks at files that have ended. */
 export function consoleChores(
   { db, clock, log }: Pick<Context, 'db' | 'clock' | 'log'>,
   { idleMs }: { readonly idleMs: number },
@@ -26,6 +36,17 @@ export function consoleChores(
       },
     },
     {
+      name: 'forget-terminals',
+      intervalMs: HOUR_MS,
+      work: async signal => {
+        let forgotten = AT_ONCE
+        while (forgotten >= AT_ONCE) {
+          signal.throwIfAborted()
+          forgotten = await forgetTerminals(db, new Date(clock.now().getTime() - HOUR_MS), AT_ONCE)
+        }
+      },
+    },
+    {
       name: 'forget-previews',
       intervalMs: HOUR_MS,
       work: async signal => {
@@ -35,6 +56,39 @@ export function consoleChores(
           forgotten = await forgetPreviews(db, new Date(clock.now().getTime() - HOUR_MS), AT_ONCE)
         }
       },
+    },
+    {
+      name: 'forget-port-previews',
+      intervalMs: HOUR_MS,
+      work: async () => forgetPortPreviews(db, clock.now()),
+    },
+    {
+      name: 'forget-artifact-views',
+      intervalMs: HOUR_MS,
+      work: async () => forgetViews(db, clock.now()),
+    },
+    {
+      name: 'forget-begun-git-connections',
+      intervalMs: HOUR_MS,
+      work: async () => forgetBegun(db, clock.now()),
+    },
+    {
+      name: 'forget-pushes',
+      intervalMs: HOUR_MS,
+      work: async signal => {
+        const now = clock.now().getTime()
+        await forgetPushes(db, new Date(now - NEWS_MS - HOUR_MS))
+        let forgotten = AT_ONCE
+        while (forgotten >= AT_ONCE) {
+          signal.throwIfAborted()
+          forgotten = await forgetSubscriptions(db, new Date(now - SUBSCRIBED_MS), AT_ONCE)
+        }
+      },
+    },
+    {
+      name: 'forget-file-looks',
+      intervalMs: MINUTE_MS,
+      work: async () => forgetLooks(db, new Date(clock.now().getTime() - MINUTE_MS)),
     },
   ]
 }

@@ -1,18 +1,32 @@
 import type { SessionState } from '@berth/contract'
 import type { Context } from '../context.ts'
 import type { Handlers } from '../http/routing/handler.ts'
-import type { PersonPrincipal, Principal } from '../identity/guard/principal.ts'
+import type { PersonPrincipal } from '../identity/guard/principal.ts'
 import type { SessionKey } from '../kit/session-key.ts'
-import { pageSessions, readSession } from '../sessions/session/read-session.ts'
+import { readSession } from '../sessions/session/read-session.ts'
 import { holdPlace, type Streaming } from '../sessions/streams/routes.ts'
 import { withLife } from '../sessions/streams/stream-life.ts'
+import { topics } from '../storage/postgres/wakeups.ts'
 import { followLive } from './live/follow-live.ts'
+import { readNextTurn, withdrawNextTurn, writeNextTurn } from './next-turns/write-next-turn.ts'
+import { personOf } from './person-of.ts'
+import { searchSession } from './search/search-session.ts'
+import { listSessionStates } from './sessions/list-sessions.ts'
 import { markPinned, markRead } from './sessions/mark-sql.ts'
 import { readOverview } from './sessions/overview.ts'
 import { toSessionState } from './sessions/session-state.ts'
 import { readSessionStates } from './sessions/session-state-sql.ts'
 
-type Operations = 'getSessionOverview' | 'followLive' | 'listSessionStates' | 'markSessionRead' | 'pinSession'
+type Operations =
+  | 'followLive'
+  | 'getNextTurn'
+  | 'getSessionOverview'
+  | 'listSessionStates'
+  | 'markSessionRead'
+  | 'pinSession'
+  | 'putNextTurn'
+  | 'searchSession'
+  | 'withdrawNextTurn'
 
 /** Serves what the console's page shows of Sessions beside the Sessions themselves. */
 export function consoleHandlers(context: Context, { streams, budget, life }: Streaming): Pick<Handlers, Operations> {
@@ -23,6 +37,10 @@ export function consoleHandlers(context: Context, { streams, budget, life }: Str
     if (row === undefined) throw new Error('a session went away')
     return toSessionState(row)
   }
+
+  /** The person's other tabs and browsers show the mark, too. */
+  const tellMark = (person: PersonPrincipal, { organizationId, sessionId }: SessionKey) =>
+    context.wakeups.publish(topics.mark(organizationId, person.id, sessionId))
 
   return {
     followLive: async request => {
@@ -41,29 +59,10 @@ export function consoleHandlers(context: Context, { streams, budget, life }: Str
       return { events: withLife(open, request, life, clock) }
     },
 
-    listSessionStates: async ({ principal, query: { limit, cursor, archived, q, mine } }) => {
-      const person = personOf(principal)
-      const { sessions, ...more } = await pageSessions(context, person, {
-        limit,
-        cursor,
-        archived: archived === undefined ? 'no' : archived === 'true' ? 'both' : 'only',
-        origin: { objectType: undefined, objectId: undefined, tenantKey: undefined },
-        title: q === '' ? undefined : q,
-        createdBy: mine === undefined ? undefined : person.id,
-      })
-      const of = { organizationId: person.organizationId, personId: person.id }
-      const rows = await readSessionStates(
-        db,
-        of,
-        sessions.map(({ id }) => id),
-      )
-      const states = new Map(rows.map(row => [row.id, toSessionState(row)]))
-      const shown = sessions.flatMap(session => {
-        const state = states.get(session.id)
-        return state === undefined ? [] : [{ session, state }]
-      })
-      return { status: 200, body: { sessions: shown, ...more } }
-    },
+    listSessionStates: async ({ principal, query }) => ({
+      status: 200,
+      body: await listSessionStates(context, personOf(principal), query),
+    }),
 
     getSessionOverview: async ({ principal, params: { sessionId } }) => {
       const person = personOf(principal)
@@ -75,8 +74,32 @@ export function consoleHandlers(context: Context, { streams, budget, life }: Str
       const person = personOf(principal)
       const key = { organizationId: person.organizationId, sessionId }
       await readSession(context, person, key)
-      await markRead(db, key, person.id, sequence)
+      if (await markRead(db, key, person.id, sequence)) tellMark(person, key)
       return { status: 200, body: { state: await stateOf(person, key) } }
+    },
+
+    searchSession: async ({ principal, params: { sessionId }, query }) => {
+      const person = personOf(principal)
+      const key = { organizationId: person.organizationId, sessionId }
+      return { status: 200, body: await searchSession(context, person, key, query) }
+    },
+
+    getNextTurn: async ({ principal, params: { sessionId } }) => {
+      const person = personOf(principal)
+      const key = { organizationId: person.organizationId, sessionId }
+      return { status: 200, body: { nextTurn: await readNextTurn(context, person, key) } }
+    },
+
+    putNextTurn: async ({ principal, params: { sessionId }, body }) => {
+      const person = personOf(principal)
+      const key = { organizationId: person.organizationId, sessionId }
+      return { status: 200, body: { nextTurn: await writeNextTurn(context, person, key, body) } }
+    },
+
+    withdrawNextTurn: async ({ principal, params: { sessionId } }) => {
+      const person = personOf(principal)
+      const key = { organizationId: person.organizationId, sessionId }
+      return { status: 200, body: { nextTurn: await withdrawNextTurn(context, person, key) } }
     },
 
     pinSession: async ({ principal, params: { sessionId }, body: { pinned } }) => {
@@ -84,13 +107,8 @@ export function consoleHandlers(context: Context, { streams, budget, life }: Str
       const key = { organizationId: person.organizationId, sessionId }
       await readSession(context, person, key)
       await markPinned(db, key, person.id, pinned ? clock.now() : null)
+      tellMark(person, key)
       return { status: 200, body: { state: await stateOf(person, key) } }
     },
   }
-}
-
-/** The contract lets people alone in. */
-function personOf(principal: Principal): PersonPrincipal {
-  if (principal.kind !== 'person') throw new Error('an operation of people was reached by an installation')
-  return principal
 }

@@ -49,7 +49,7 @@ export function registerPersonRoutes(
         const { principal } = admitted(request)
         requireStanding(row, principal)
         if (row.recent === true && request.browser?.session.isRecent === false) throw refusal('recent_sign_in_required')
-        return { principal }
+        return { principal, browser: request.browser?.session ?? null }
       })
     }
   }
@@ -59,7 +59,10 @@ export function registerPersonRoutes(
 export const personPaths = {
   table: (row: PersonOperation): readonly string[] => [row.path],
   mirror: (row: PersonOperation): readonly string[] => [mirrorOf(row) ?? row.path],
-  both: (row: PersonOperation): readonly string[] => [...personPaths.table(row), ...personPaths.mirror(row)],
+  /** Operations of the page itself have no other path. */
+  both: (row: PersonOperation): readonly string[] => [
+    ...new Set([...personPaths.table(row), ...personPaths.mirror(row)]),
+  ],
 } as const
 
 /** Registers a route for each operation of a browser that is signed in. */

@@ -25,8 +25,10 @@ import { sendError } from './reply/send-error.ts'
 import { routableTarget } from './request/request-path.ts'
 import { RequestLog } from './request-log.ts'
 import type { AccountHandlers, AccountPersonHandlers, BrowserHandlers, Handlers } from './routing/handler.ts'
+import { type OtherHosts, routeOtherHosts } from './routing/other-hosts.ts'
 import { type Needs, registerProbes } from './routing/probes.ts'
 import { operationsAt } from './routing/route-match.ts'
+import { asksForWebSocket, routeUpgrades } from './routing/upgrade.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -79,6 +81,8 @@ export interface AppOptions {
   readonly account?: AccountSurface
   /** Absent if this process does not serve the console. */
   readonly console?: ConsoleSurface
+  /** Absent if this process has no hosts besides its own. */
+  readonly otherHosts?: OtherHosts
   /** Absent if this process does not serve the gateway. */
   readonly gateway?: GatewaySurface
   readonly authority: Authority
@@ -117,7 +121,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     return503OnClosing: false,
     rewriteUrl: request => routableTarget(request.url ?? '/'),
     routerOptions: { maxParamLength: 65_536, querystringParser: () => ({}) },
-    http: { requireHostHeader: false },
+    http: { requireHostHeader: false, shouldUpgradeCallback: asksForWebSocket },
     clientErrorHandler: (error, socket) => answerClientError(error, socket, owed.owesAnother(socket)),
     frameworkErrors: (error, request, reply) => {
       sendError(error, request, reply, formOf(request, served))
@@ -132,6 +136,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.server.prependListener('request', (request, response) => owed.begin(request, response))
   // Node answers an unknown `Expect` header with a bare 417. Here, too, the contract's checks come first.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
+  routeUpgrades(app)
   answerWhileClosing(app, open)
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' })
@@ -163,6 +168,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     app.addHook('onClose', () => judge.close())
     registerGatewayRoutes(app, gateway, { bodies, judge, open })
   }
+  if (options.otherHosts !== undefined) routeOtherHosts(app, options.otherHosts)
   return app
 }
 

@@ -86,6 +86,8 @@ function registerRow(
         params: request.params,
         headers: request.headers,
         principal,
+        browser: request.browser?.session ?? null,
+        clientAddress: request.ip,
         get signal() {
           return signalOf(reply)
         },

@@ -2,10 +2,17 @@ import type { Context } from '../../context.ts'
 import type { PersonPrincipal } from '../../identity/guard/principal.ts'
 import { followPreviews } from '../../sessions/previews/follow-previews.ts'
 import { followOrganization } from '../../sessions/streams/change-feed.ts'
+import { Moves } from '../../sessions/streams/change-feed-moves.ts'
 import type { EventStreams } from '../../sessions/streams/event-streams.ts'
+import { topics } from '../../storage/postgres/wakeups.ts'
 import { toSessionState } from '../sessions/session-state.ts'
 import { readSessionStates } from '../sessions/session-state-sql.ts'
 import { merged } from './merged.ts'
+
+interface Viewer {
+  readonly organizationId: string
+  readonly personId: string
+}
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
@@ -36,13 +43,25 @@ export function followLive(
         previews(followPreviews(context, key, until), sessionId),
       ]
     })
-    if (feed) sources.push(changes(context, { organizationId, personId }, until))
+    if (feed) sources.push(feedOf(context, { organizationId, personId }, until))
     try {
       yield* merged(sources, () => stop.abort())
     } finally {
       stop.abort()
     }
   }
+}
+
+/** Tells what changes of all Sessions, and what the person marks. */
+async function* feedOf(context: Context, viewer: Viewer, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const topic = topics.marks(viewer.organizationId, viewer.personId)
+  using moves = new Moves(context.wakeups, topic, false)
+  // A mark that is lost before this is in the list that the page reads on the reset.
+  await context.wakeups.known(topic)
+  moves.take()
+  const stop = new AbortController()
+  const until = AbortSignal.any([signal, stop.signal])
+  yield* merged([changes(context, viewer, until), marks(context, viewer, moves, until)], () => stop.abort())
 }
 
 const framed = (data: string, id = ''): string => `${id}data: ${data}\n\n`
@@ -68,7 +87,7 @@ async function* previews(states: AsyncGenerator<string | null>, sessionId: strin
 
 async function* changes(
   context: Context,
-  { organizationId, personId }: { readonly organizationId: string; readonly personId: string },
+  { organizationId, personId }: Viewer,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
   const open = await followOrganization(context, organizationId)
@@ -77,8 +96,23 @@ async function* changes(
     const told = notices.map(({ data }) => data)
     if (told.some(data => 'reset' in data)) yield encoder.encode(framed('{"kind":"reset"}'))
     const ids = told.flatMap(data => ('sessionId' in data ? [data.sessionId] : []))
-    const states = await readSessionStates(context.db, { organizationId, personId }, ids)
-    const frames = states.map(row => framed(JSON.stringify({ kind: 'session', session: toSessionState(row) })))
-    if (frames.length > 0) yield encoder.encode(frames.join(''))
+    yield* states(context, { organizationId, personId }, ids)
   }
+}
+
+/** Tells what the person marks, in whatever tab or browser. */
+async function* marks(context: Context, viewer: Viewer, moves: Moves, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  while (!signal.aborted) {
+    await moves.some(signal)
+    if (signal.aborted) return
+    const { ids, back } = moves.take()
+    if (back) yield encoder.encode(framed('{"kind":"reset"}'))
+    else yield* states(context, viewer, ids)
+  }
+}
+
+async function* states(context: Context, viewer: Viewer, ids: readonly string[]): AsyncGenerator<Uint8Array> {
+  const rows = await readSessionStates(context.db, viewer, ids)
+  const frames = rows.map(row => framed(JSON.stringify({ kind: 'session', session: toSessionState(row) })))
+  if (frames.length > 0) yield encoder.encode(frames.join(''))
 }

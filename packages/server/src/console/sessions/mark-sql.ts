@@ -1,18 +1,22 @@
 import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 
-/** Notes that a person has read a Session up to an Event; what was read before stays read. */
-export async function markRead(db: Queryable, key: SessionKey, personId: string, sequence: number): Promise<void> {
-  await db.query({
+/**
+ * Notes that a person has read a Session up to an Event; what was read before stays read.
+ * @returns false if nothing changed
+ */
+export async function markRead(db: Queryable, key: SessionKey, personId: string, sequence: number): Promise<boolean> {
+  const { rowCount } = await db.query({
     name: 'mark-session-read',
     text: `
       insert into session_marks as m (organization_id, session_id, person_id, read_sequence)
       select organization_id, id, $3, least($4::bigint, last_event_sequence) from sessions
       where organization_id = $1 and id = $2
       on conflict (organization_id, session_id, person_id) do update
-        set read_sequence = greatest(m.read_sequence, excluded.read_sequence)`,
+        set read_sequence = excluded.read_sequence where m.read_sequence < excluded.read_sequence`,
     values: [key.organizationId, key.sessionId, personId, sequence],
   })
+  return rowCount === 1
 }
 
 /** Pins a Session for a person at a time; null unpins it. */

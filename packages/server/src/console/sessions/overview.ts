@@ -9,6 +9,7 @@ import { runOfTurn } from '../../sessions/runs/read-run.ts'
 import { readSession } from '../../sessions/session/read-session.ts'
 import { toSession } from '../../sessions/session/session.ts'
 import { readLogPage } from '../../sessions/streams/event-sql.ts'
+import { readNextTurn } from '../next-turns/write-next-turn.ts'
 
 const EVENTS = 100
 const PUBLICATIONS = 20
@@ -28,11 +29,12 @@ export async function readOverview(
   const { db } = context
   const row = await readSession(context, person, key)
   const after = Math.max(0, row.last_event_sequence - EVENTS)
-  const [state, run, { interactions }, { publications }, log] = await Promise.all([
+  const [state, run, { interactions }, { publications }, nextTurn, log] = await Promise.all([
     stateOf(),
     row.active_run_id === null ? null : runOfTurn(db, key, row.active_run_id),
     listInteractions(context, person, key),
     pagePublications(context, person, key, { limit: PUBLICATIONS }),
+    readNextTurn(context, person, key),
     readLogPage(db, key, after, EVENTS),
   ])
   const delivered = publications.filter(({ result }) => result?.pullRequest !== undefined)
@@ -40,7 +42,8 @@ export async function readOverview(
     delivered.map(({ id }) => pageMerges(context, person, { ...key, publicationId: id }, { limit: MERGES })),
   )
   const merges = pages.flatMap(page => page.merges)
-  const head = JSON.stringify({ session: toSession(row, context), state, run, interactions, publications, merges })
+  const session = toSession(row, context)
+  const head = JSON.stringify({ session, state, run, interactions, publications, merges, nextTurn })
   // The log may have grown since: a client follows it from the last Event that it got.
   const lastSequence = after + Number(log?.events ?? 0)
   return `${head.slice(0, -1)},"events":[${log?.envelopes ?? ''}],"lastSequence":${lastSequence}}`

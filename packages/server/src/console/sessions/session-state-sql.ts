@@ -1,3 +1,5 @@
+import type { MergeStatus } from '@berth/contract'
+import { hasLostWork } from '../../sessions/session/lost-work-sql.ts'
 import type { RunStatus } from '../../sessions/session/phase.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 
@@ -14,8 +16,17 @@ export interface SessionStateRow {
   /** Kind of the Interaction that has to be answered first. */
   readonly first_kind: 'ask_user' | 'exit_plan_mode' | 'approval' | null
   readonly first_deadline: Date | null
-  readonly read_sequence: number
+  /** Newest Event that the person has seen; null if they never opened the Session and did not start it. */
+  readonly read_sequence: number | null
   readonly pinned: boolean
+  /** How often the person's marks of viewed files have changed. */
+  readonly viewed_marks: number
+  readonly work_lost: boolean
+  readonly cost_usd: number
+  readonly pull: { readonly number: number; readonly url: string; readonly draft: boolean } | null
+  readonly merge_status: MergeStatus | null
+  readonly started_by: string | null
+  readonly started_by_name: string | null
 }
 
 /** Reads the state of Sessions of an organization; those that are not there are left out. */
@@ -31,7 +42,11 @@ export async function readSessionStates(
       select s.id, s.title, s.last_event_sequence, s.updated_at, s.archived_at is not null as archived,
         r.status as active_run_status, coalesce(e.task = 'seal', false) as finalizing,
         coalesce(i.open, 0) as open_interactions, i.first_kind, i.first_deadline,
-        coalesce(m.read_sequence, 0) as read_sequence, m.pinned_at is not null as pinned
+        case when m.session_id is not null or $2 in (s.owner_id, s.initiated_by)
+          then coalesce(m.read_sequence, 0) end as read_sequence,
+        m.pinned_at is not null as pinned, coalesce(m.viewed_marks, 0) as viewed_marks,
+        ${hasLostWork('s')} as work_lost, coalesce(c.usd, 0) as cost_usd,
+        p.pull, p.merge_status, person.id as started_by, person.name as started_by_name
       from sessions s
       left join runs r on r.organization_id = s.organization_id and r.session_id = s.id and r.ended_at is null
       left join executions e on e.organization_id = s.organization_id and e.session_id = s.id
@@ -42,6 +57,20 @@ export async function readSessionStates(
       ) i on true
       left join session_marks m
         on m.organization_id = s.organization_id and m.session_id = s.id and m.person_id = $2
+      left join lateral (
+        select sum(cost_usd) as usd from runs where organization_id = s.organization_id and session_id = s.id
+      ) c on true
+      left join lateral (
+        select d.result -> 'pullRequest' as pull, (
+          select g.status from merges g
+          where g.organization_id = d.organization_id and g.session_id = d.session_id and g.publication_id = d.id
+          order by g.created_at desc, g.id desc limit 1) as merge_status
+        from publications d
+        where d.organization_id = s.organization_id and d.session_id = s.id and d.result -> 'pullRequest' is not null
+        order by d.created_at desc, d.id desc limit 1
+      ) p on true
+      left join people person
+        on person.id = coalesce(s.initiated_by, case when s.owner_kind = 'person' then s.owner_id end)
       where s.organization_id = $1 and s.id = any($3::uuid[])
       order by s.updated_at, s.id`,
     values: [organizationId, personId, ids],
@@ -60,7 +89,7 @@ export async function findSessionLocations(
     text: `
       select s.organization_id from memberships m
       join organizations o on o.id = m.organization_id
-      join sessions s on s.organization_id = m.organization_id and s.id = $2
+      join sessions s on s.organization_id = m.organization_id and s.id = $2 and not s.is_trial
       where m.person_id = $1 and m.revoked_at is null and o.suspended_at is null
       order by m.last_used_at desc nulls last, m.id`,
     values: [personId, sessionId],

@@ -12,9 +12,19 @@ export function toSessionState(row: SessionStateRow): SessionState {
     phase: phaseOf(row.active_run_status, row.finalizing),
     archived: row.archived,
     attention: attentionOf(row),
-    unread: row.last_event_sequence > row.read_sequence,
+    // Somebody else's Session that the person never opened is no news: a team's list would be all dots.
+    unread: row.read_sequence !== null && row.last_event_sequence > row.read_sequence,
     pinned: row.pinned,
+    viewedMarks: row.viewed_marks,
+    workLost: row.work_lost,
+    costUsd: row.cost_usd,
+    pull: pullOf(row),
+    startedBy: row.started_by === null ? null : { id: row.started_by, name: row.started_by_name ?? '' },
   }
+}
+
+function pullOf({ pull, merge_status }: SessionStateRow): SessionState['pull'] {
+  return pull === null ? null : { number: pull.number, url: pull.url, draft: pull.draft, merge: merge_status }
 }
 
 function attentionOf({ open_interactions, first_kind, first_deadline }: SessionStateRow): SessionState['attention'] {

@@ -1,26 +1,33 @@
+import type { ConsoleFeatures } from '@berth/contract'
 import type { Context } from '../../context.ts'
 import type { BrowserHandlers } from '../../http/routing/handler.ts'
-import { RECENT_MS } from '../../identity/guard/browser-authority.ts'
+import { type BrowserSession, RECENT_MS } from '../../identity/guard/browser-authority.ts'
 import { grantedCapabilities } from '../../identity/guard/granted-capabilities.ts'
 import { heldPermissions } from '../../identity/guard/held-permissions.ts'
 import { ApiError } from '../../kit/api-error.ts'
 import { refusal } from '../../kit/refusal.ts'
 import { findSessionLocations } from '../sessions/session-state-sql.ts'
-import { listBrowserSessions, readIdentity } from './browser-session-sql.ts'
+import { type BrowserIdentity, listBrowserSessions, readIdentity } from './browser-session-sql.ts'
 import type { BrowserSignIn, Step } from './browser-sign-in.ts'
-
-/** What a service may offer its page beside the rest. */
-export type Features = Readonly<Record<string, boolean>>
 
 /** The operations by which the page knows who is signed in, and signs out. */
 export function authHandlers(
   { db, clock, log }: Pick<Context, 'db' | 'clock' | 'log'>,
   signIn: BrowserSignIn,
-  { idleMs, features }: { readonly idleMs: number; readonly features: Features },
+  {
+    idleMs,
+    features,
+    identityOf = browser => readIdentity(db, browser.id),
+  }: {
+    readonly idleMs: number
+    readonly features: () => ConsoleFeatures
+    /** Finds who is signed in; by default in the database. */
+    readonly identityOf?: (browser: BrowserSession, clientAddress: string) => Promise<BrowserIdentity>
+  },
 ): BrowserHandlers {
   return {
-    getConsoleIdentity: async ({ browser }) => {
-      const found = await readIdentity(db, browser.id)
+    getConsoleIdentity: async ({ browser, clientAddress }) => {
+      const found = await identityOf(browser, clientAddress)
       const { signedInAt } = browser
       const session = {
         id: browser.id,
@@ -46,7 +53,7 @@ export function authHandlers(
           memberships,
           membershipId: memberships.find(({ id }) => id === found.membership_id)?.id ?? null,
           serverTime: clock.now().toISOString(),
-          features,
+          features: features(),
         },
       }
     },

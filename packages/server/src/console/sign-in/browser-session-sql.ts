@@ -78,7 +78,8 @@ export async function listBrowserSessions(
   }))
 }
 
-interface IdentityRow {
+/** Who is signed in by a session, and where they are a member. */
+export interface BrowserIdentity {
   readonly name: string
   readonly email: string
   readonly created_at: Date
@@ -98,8 +99,8 @@ interface MembershipRow {
 }
 
 /** Reads who is signed in by a session, and where they are a member, the last used membership first. */
-export async function readIdentity(db: Queryable, sessionId: string): Promise<IdentityRow> {
-  const { rows } = await db.query<IdentityRow>({
+export async function readIdentity(db: Queryable, sessionId: string): Promise<BrowserIdentity> {
+  const { rows } = await db.query<BrowserIdentity>({
     name: 'read-console-identity',
     text: `
       select p.name, p.email, c.created_at, c.seen_at, s.membership_id,
@@ -115,6 +116,19 @@ export async function readIdentity(db: Queryable, sessionId: string): Promise<Id
   const [row] = rows
   if (row === undefined) throw new Error('the guard let in a browser session that is not there')
   return row
+}
+
+/** Reads when a session was made and last used; null if it is no more. */
+export async function readBrowserTimes(
+  db: Queryable,
+  sessionId: string,
+): Promise<Pick<BrowserIdentity, 'created_at' | 'seen_at'> | null> {
+  const { rows } = await db.query<{ created_at: Date; seen_at: Date }>({
+    name: 'read-console-times',
+    text: 'select created_at, seen_at from console_sessions where id = $1',
+    values: [sessionId],
+  })
+  return rows[0] ?? null
 }
 
 /** Deletes sessions that have ended by themselves, at most this many. @returns how many there were */

@@ -3,18 +3,20 @@ import { endSignInOf } from '../../accounts/people/end-sign-in.ts'
 import type { BrowserSession } from '../../identity/guard/browser-authority.ts'
 import { type ConsoleCookie, consoleCookie, readCookie } from '../../identity/guard/console-cookie.ts'
 import { issuerOf } from '../../identity/tokens/token-types.ts'
-import { credentialDigest, UnsealError } from '../../storage/master-key.ts'
+import { moveTerminals } from '../../sessions/terminals/terminal-sql.ts'
+import { credentialDigest, type MasterKey, UnsealError } from '../../storage/master-key.ts'
 import type { Database, Queryable } from '../../storage/postgres/database.ts'
 import { deleteBrowserSession, insertBrowserSession } from './browser-session-sql.ts'
-import type { Challenge, ConsoleClient, ConsoleClientContext } from './console-client.ts'
+import type { Challenge, ConsoleClient, ConsoleClientContext, SignedIn } from './console-client.ts'
 import { returnPath } from './return-path.ts'
 
 /** How long a sign-in may take. */
 const SIGN_IN_MS = 10 * 60_000
 
 /** What the sign-ins of browsers work with. */
-export interface BrowserSignInContext extends ConsoleClientContext {
+export interface BrowserSignInContext extends Pick<ConsoleClientContext, 'clock' | 'authUrl' | 'consoleUrl'> {
   readonly db: Database
+  readonly masterKey: MasterKey
   /** How long a session lives at most. */
   readonly sessionMs: number
 }
@@ -26,6 +28,18 @@ interface Pending extends Challenge {
   readonly replaces: Pick<BrowserSession, 'id' | 'personId'> | null
   /** Milliseconds since the epoch. */
   readonly until: number
+}
+
+/** Keeps a sign-in of an account service that has another database. */
+export interface SignInKeeper {
+  /**
+   * Provides the rows that the session will name.
+   * @returns what stores the session's tokens with it
+   * @throws an error with a code of OAuth in `error` if the person may not act here
+   */
+  admit(signedIn: SignedIn, address: string): Promise<(tx: Queryable, sessionId: string) => Promise<void>>
+  /** Reads what ends the sign-in of a session at the account service, once the session is deleted. */
+  ending(sessionId: string): Promise<() => Promise<void>>
 }
 
 /** Where a request came from. */
@@ -49,10 +63,13 @@ export class NoSignInUnderWay extends Error {
 export class BrowserSignIn {
   readonly #context: BrowserSignInContext
   readonly #client: ConsoleClient
+  readonly #keeper: SignInKeeper | undefined
 
-  constructor(context: BrowserSignInContext, client: ConsoleClient) {
+  /** @param keeper absent if the account service has this database */
+  constructor(context: BrowserSignInContext, client: ConsoleClient, keeper?: SignInKeeper) {
     this.#context = context
     this.#client = client
+    this.#keeper = keeper
   }
 
   /** The cookie of a browser's session. */
@@ -95,17 +112,25 @@ export class BrowserSignIn {
   async finish(cookies: string | undefined, query: string, from: From): Promise<Step> {
     const { db, clock, sessionMs } = this.#context
     const pending = this.#open(readCookie(cookies, this.#cookie('sign_in').name))
-    const { personId, signInId, provenAt } = await this.#client.redeem(query, pending)
+    const signedIn = await this.#client.redeem(query, pending)
+    const { personId, signInId, provenAt } = signedIn
+    const { replaces } = pending
+    const store = await this.#keeper?.admit(signedIn, from.address)
+    const endThere = replaces === null ? undefined : await this.#keeper?.ending(replaces.id)
     const value = secret()
     const now = clock.now()
     const endsAt = new Date(now.getTime() + sessionMs)
-    await db.transaction(async tx => {
-      const { replaces } = pending
-      if (replaces !== null) await this.#end(tx, replaces, from.address, signInId)
+    const hasReplaced = await db.transaction(async tx => {
+      const wasReplaced = replaces !== null && (await this.#end(tx, replaces, from.address, signInId))
       const session = { id: randomUUID(), personId, signInId, endsAt, signedInAt: provenAt, ...from }
       const isMade = await insertBrowserSession(tx, { ...session, digest: credentialDigest(value) }, now)
       if (!isMade) throw new NoSignInUnderWay('the sign-in ended before its session was made')
+      await store?.(tx, session.id)
+      // Whoever proves again who they are goes on at their terminals.
+      if (wasReplaced) await moveTerminals(tx, replaces.id, session)
+      return wasReplaced
     })
+    if (hasReplaced) await endThere?.()
     // Without an end of its own: it goes with the browser, and the row decides anyway.
     return { url: pending.returnTo, cookie: written(this.sessionCookie, value, 'Strict', null) }
   }
@@ -114,8 +139,11 @@ export class BrowserSignIn {
    * Ends a session of a person with its sign-in.
    * @returns false if the person has no such session
    */
-  end(session: Pick<BrowserSession, 'id' | 'personId'>, address: string): Promise<boolean> {
-    return this.#context.db.transaction(tx => this.#end(tx, session, address, null))
+  async end(session: Pick<BrowserSession, 'id' | 'personId'>, address: string): Promise<boolean> {
+    const endThere = await this.#keeper?.ending(session.id)
+    const hasEnded = await this.#context.db.transaction(tx => this.#end(tx, session, address, null))
+    if (hasEnded) await endThere?.()
+    return hasEnded
   }
 
   /**

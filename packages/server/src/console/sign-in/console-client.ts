@@ -1,12 +1,11 @@
+import { accessCapability } from '@berth/contract'
 import { decodeJwt } from 'jose'
 import type { Configuration } from 'openid-client'
-import { provideClientKey } from '../../accounts/sign-in/client-key.ts'
-import { consoleClient } from '../../accounts/sign-in/clients.ts'
-import { issuerOf } from '../../identity/tokens/token-types.ts'
+import { TOKEN_EXCHANGE } from '../../accounts/sign-in/clients.ts'
+import { cloudClient, issuerOf } from '../../identity/tokens/token-types.ts'
 import type { Clock } from '../../kit/clock.ts'
 import { isUuid } from '../../kit/uuid.ts'
-import type { MasterKey } from '../../storage/master-key.ts'
-import type { Queryable } from '../../storage/postgres/database.ts'
+import type { ClientProof } from './client-proof.ts'
 
 /** How long the metadata of the account service is trusted. */
 const METADATA_MS = 60 * 60_000
@@ -26,13 +25,26 @@ export interface SignedIn {
   readonly signInId: string
   /** When they proved who they are. */
   readonly provenAt: Date
+  readonly tokens: ClientTokens
+}
+
+/** Tokens of the client for a person. They open nothing by themselves. */
+export interface ClientTokens {
+  readonly accessToken: string
+  /** It can be used once. */
+  readonly refreshToken: string
+}
+
+/** An access token with which the console acts as a person. */
+export interface Delegation {
+  readonly token: string
+  readonly seconds: number
 }
 
 /** What the client works with. */
 export interface ConsoleClientContext {
-  readonly db: Queryable
   readonly clock: Clock
-  readonly masterKey: MasterKey
+  readonly proof: ClientProof
   /** Known once the service listens. */
   readonly authUrl: () => string
   /** Known once the service listens. */
@@ -42,8 +54,8 @@ export interface ConsoleClientContext {
 }
 
 /**
- * The console as a client of the account service: confidential, with PKCE and a key of its own. It learns who has signed
- * in and keeps no token; what a browser may do is judged by rows from then on.
+ * The console as a client of the account service: confidential, with PKCE. It learns who has signed in. Where the account
+ * service has the same database, rows decide what a browser may do from then on, and nobody keeps a token.
  */
 export class ConsoleClient {
   readonly #context: ConsoleClientContext
@@ -102,7 +114,39 @@ export class ConsoleClient {
     if (claims?.auth_time === undefined || typeof sid !== 'string' || !isUuid(sid) || !isUuid(claims.sub)) {
       throw new Error('the account service did not say who signed in, or when')
     }
-    return { personId: claims.sub, signInId: sid, provenAt: new Date(claims.auth_time * 1000) }
+    return {
+      personId: claims.sub,
+      signInId: sid,
+      provenAt: new Date(claims.auth_time * 1000),
+      tokens: clientTokens(tokens),
+    }
+  }
+
+  /**
+   * Uses a refresh token.
+   * @throws an error with the code of OAuth in `error` if it is refused; any other if the account service does not answer
+   */
+  async renew(refreshToken: string): Promise<ClientTokens> {
+    const { refreshTokenGrant } = await import('openid-client')
+    return clientTokens(await refreshTokenGrant(await this.#configuration(), refreshToken))
+  }
+
+  /** Exchanges an access token of this client for a delegation (RFC 8693). @throws like `renew` */
+  async delegate(accessToken: string): Promise<Delegation> {
+    const { genericGrantRequest } = await import('openid-client')
+    const answer = await genericGrantRequest(await this.#configuration(), TOKEN_EXCHANGE, {
+      subject_token: accessToken,
+      subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+      audience: cloudClient,
+      scope: accessCapability,
+    })
+    return { token: answer.access_token, seconds: answer.expires_in ?? 0 }
+  }
+
+  /** Ends the sign-in of a refresh token. @throws if the account service does not answer */
+  async revoke(refreshToken: string): Promise<void> {
+    const { tokenRevocation } = await import('openid-client')
+    await tokenRevocation(await this.#configuration(), refreshToken)
   }
 
   get #base(): string {
@@ -127,19 +171,9 @@ export class ConsoleClient {
   async #discover(): Promise<Configuration> {
     const openid = await import('openid-client')
     const issuer = new URL(issuerOf(this.#context.authUrl()))
-    const { privateKey, publicJwk } = await provideClientKey(this.#context, consoleClient)
-    const key = privateKey.toCryptoKey('Ed25519', false, ['sign'])
-    const authenticate = openid.PrivateKeyJwt(
-      { key, kid: publicJwk.kid },
-      {
-        // The key is registered under the older name of the algorithm.
-        [openid.modifyAssertion]: header => {
-          header['alg'] = 'EdDSA'
-        },
-      },
-    )
+    const { id, authenticate } = await this.#context.proof(openid)
     const client = { [openid.clockTolerance]: CLOCK_TOLERANCE_SECONDS, require_auth_time: true }
-    return openid.discovery(issuer, consoleClient, client, authenticate, {
+    return openid.discovery(issuer, id, client, authenticate, {
       timeout: this.#context.timeoutMs / 1000,
       execute: [
         openid.enableNonRepudiationChecks,
@@ -147,4 +181,12 @@ export class ConsoleClient {
       ],
     })
   }
+}
+
+function clientTokens(answer: {
+  readonly access_token: string
+  readonly refresh_token?: string | undefined
+}): ClientTokens {
+  if (answer.refresh_token === undefined) throw new Error('the account service gave no refresh token')
+  return { accessToken: answer.access_token, refreshToken: answer.refresh_token }
 }

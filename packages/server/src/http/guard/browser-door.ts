@@ -78,6 +78,7 @@ async function judge(
     return await authority.judge(asked)
   } catch (error) {
     if (error instanceof MeteringFault) throw refusal('cloud_rate_limit_unavailable')
+    if (error instanceof ApiError) throw error
     throw new ApiError(503, 'service_unavailable', { headers: { 'retry-after': '2' }, cause: error })
   }
 }

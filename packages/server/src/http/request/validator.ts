@@ -7,6 +7,10 @@ import { maxIssues, type RequestIssue } from './issue.ts'
 /** RFC 5321's bound; the account service is stricter where it makes people. */
 const isEmail = (text: string) => text.length <= 254 && /^[^@\s]+@[^@\s]+$/.test(text)
 
+/** A day that the calendar has; `Date` would take February 30 for March 2. */
+const isDay = (text: string) =>
+  /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)) && new Date(text).toISOString().startsWith(text)
+
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/
 
 /**
@@ -27,6 +31,7 @@ const options = {
     email: isEmail,
     uri: (text: string) => URL.canParse(text),
     byte: (text: string) => text.length % 4 === 0 && base64.test(text),
+    date: isDay,
     'date-time': true as const,
   },
 }

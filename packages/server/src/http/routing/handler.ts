@@ -44,6 +44,9 @@ export interface HandlerRequest<Id extends GuardedOperationId> {
   /** The headers that the contract defines as parameters, parsed. */
   readonly headerParams: RequestHeaders<Id>
   readonly principal: Principal
+  /** The browser that the cookie stands for; null for bearers. */
+  readonly browser: BrowserSession | null
+  readonly clientAddress: string
   /** Aborted when the client leaves. */
   readonly signal: AbortSignal
   /**
@@ -72,6 +75,8 @@ export interface PersonRequest<Id extends PersonOperationId> {
   readonly query: RequestQuery<Id>
   readonly body: RequestBody<Id>
   readonly principal: PersonPrincipal
+  /** The browser that the cookie stands for; null for bearers. */
+  readonly browser: BrowserSession | null
   readonly clientAddress: string
 }
 

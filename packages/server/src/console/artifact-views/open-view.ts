@@ -1,0 +1,55 @@
+import { randomBytes } from 'node:crypto'
+import { type ArtifactViewLink, artifactViewOf } from '@berth/contract'
+import type { Context } from '../../context.ts'
+import type { PersonPrincipal } from '../../identity/guard/principal.ts'
+import { refusal } from '../../kit/refusal.ts'
+import type { SessionKey } from '../../kit/session-key.ts'
+import { readArtifact } from '../../sessions/artifacts/read-artifact.ts'
+import { credentialDigest } from '../../storage/master-key.ts'
+import { randomLabel } from '../ports/preview-host.ts'
+import type { PreviewPlace } from '../ports/preview-place.ts'
+import { viewHost } from './view-host.ts'
+import { insertView } from './view-sql.ts'
+
+const TICKET_MS = 60_000
+
+/** Where views of artifacts are served from. */
+export interface ViewPlace extends Pick<PreviewPlace, 'domain'> {
+  readonly context: Context
+}
+
+/**
+ * Gives a person a URL that opens an artifact once, at a host that nobody can guess.
+ * @throws ApiError 404 `cloud_session_not_found`
+ * @throws ApiError 409 `cloud_artifact_not_viewable` if it is neither HTML nor PDF
+ * @throws ApiError 503 `cloud_preview_unavailable` without a domain for previews
+ */
+export async function openView(
+  { context, domain: domainOf }: ViewPlace,
+  person: PersonPrincipal,
+  key: SessionKey,
+  artifactId: string,
+): Promise<ArtifactViewLink> {
+  const { db, clock } = context
+  const artifact = await readArtifact(context, person, key, artifactId)
+  if (artifactViewOf(artifact.name) === null) throw refusal('cloud_artifact_not_viewable')
+  const domain = domainOf()
+  if (domain === null) throw refusal('cloud_preview_unavailable')
+  const label = randomLabel()
+  const ticket = randomBytes(32).toString('base64url')
+  const endsAt = new Date(clock.now().getTime() + TICKET_MS)
+  await insertView(db, {
+    ...key,
+    label,
+    artifactId: artifact.id,
+    personId: person.id,
+    membershipId: person.membershipId,
+    signInId: person.signInId,
+    ticketDigest: credentialDigest(ticket),
+    endsAt,
+  })
+  return {
+    url: `${domain.scheme}://${viewHost(domain, label)}/.berth/open?ticket=${ticket}`,
+    expiresAt: endsAt.toISOString(),
+  }
+}

@@ -1,0 +1,127 @@
+import { randomBytes } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+
+import { type Duplex, Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { artifactViewOf } from '@berth/contract'
+import type { OtherHosts } from '../../http/routing/other-hosts.ts'
+import { credentialDigest } from '../../storage/master-key.ts'
+import { closingResponse } from '../ports/forward.ts'
+import { type Refusal, refusals, sendRefusal } from '../ports/refusals.ts'
+import { guardedHtml, namesFrames } from './guarded-html.ts'
+import type { ViewPlace } from './open-view.ts'
+import { readViewHost, viewHost } from './view-host.ts'
+import { contentHeaders, framePage } from './view-pages.ts'
+import { findView, takeViewTicket } from './view-sql.ts'
+
+const OPEN_PATH = '/.berth/open'
+const CONTENT_PATH = '/.berth/content'
+/** How long the content may be loaded again, as by reloading the frame or by saving a PDF. */
+const LIFE_MS = 60 * 60_000
+
+const closed: Refusal = {
+  status: 403,
+  title: 'This view is closed',
+  words: 'It ends after an hour, and with your sign-in. Open the file again from its Session in the console.',
+}
+
+/**
+ * Serves the hosts of views: a ticket opens a page with a frame, once, and the frame has the artifact. An agent wrote it,
+ * so it gets an origin that nothing else has, no cookies, and no way to a network.
+ */
+export class ViewSite implements OtherHosts {
+  readonly #place: ViewPlace
+
+  constructor(place: ViewPlace) {
+    this.#place = place
+  }
+
+  takes(request: IncomingMessage): boolean {
+    return this.#at(request) !== null
+  }
+
+  answer(request: IncomingMessage, response: ServerResponse): void {
+    response.on('error', () => response.destroy())
+    this.#answer(request, response).catch((error: unknown) => {
+      if (!request.destroyed) this.#place.context.log.error({ err: error }, 'a view of an artifact failed')
+      if (response.headersSent) response.destroy()
+      else sendRefusal(response, refusals.failed)
+    })
+  }
+
+  upgrade(request: IncomingMessage, socket: Duplex): void {
+    socket.on('error', () => socket.destroy())
+    sendRefusal(closingResponse(request), refusals.unknown)
+  }
+
+  close(): void {}
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const at = this.#at(request)
+    if (at === null || request.method !== 'GET') return sendRefusal(response, refusals.unknown)
+    const [path, query] = (request.url ?? '/').split('?', 2)
+    const secret = new URLSearchParams(query).get('ticket') ?? ''
+    if (path === OPEN_PATH) return this.#open(at, secret, response)
+    if (path === CONTENT_PATH) return this.#content(at, secret, request, response)
+    sendRefusal(response, refusals.unknown)
+  }
+
+  /** Takes a ticket, once, and answers with the frame. */
+  async #open({ label, origin }: Place, ticket: string, response: ServerResponse): Promise<void> {
+    const { db, clock } = this.#place.context
+    const secret = randomBytes(32).toString('base64url')
+    const digests = { ticket: credentialDigest(ticket), content: credentialDigest(secret) }
+    const now = clock.now()
+    const endsAt = new Date(now.getTime() + LIFE_MS)
+    if (!(await takeViewTicket(db, label, digests, { now, endsAt }))) return sendRefusal(response, refusals.spent)
+    const found = await this.#find(label, secret)
+    if (found === null) return sendRefusal(response, closed)
+    const { page, headers } = framePage(origin, { ...found, contentPath: `${CONTENT_PATH}?ticket=${secret}` })
+    response.writeHead(200, headers)
+    response.end(page)
+  }
+
+  async #content(
+    { label, origin }: Place,
+    secret: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    const found = await this.#find(label, secret)
+    if (found === null) return sendRefusal(response, closed)
+    // Outside the frame nothing would keep it from navigating elsewhere. A PDF's viewer asks again to save it.
+    const to = request.headers['sec-fetch-dest']
+    if (found.kind === 'html' && to !== undefined && to !== 'iframe') return sendRefusal(response, refusals.spent)
+    const { kind, sha256, sizeBytes } = found
+    const bytes = await this.#place.context.blobs.get(sha256)
+    const headers = contentHeaders(origin, found)
+    if (kind === 'html') {
+      response.writeHead(200, headers)
+      await pipeline(Readable.from(guardedHtml(bytes)), response)
+    } else {
+      response.writeHead(200, { ...headers, 'Content-Length': String(sizeBytes) })
+      await pipeline(bytes, response)
+    }
+  }
+
+  async #find(label: string, secret: string) {
+    const { db, clock, blobs } = this.#place.context
+    const row = await findView(db, { label, content: credentialDigest(secret) }, clock.now())
+    const kind = row === null ? null : artifactViewOf(row.name)
+    if (row === null || kind === null) return null
+    const isScripted = kind === 'pdf' || !(await namesFrames(await blobs.get(row.sha256)))
+    return { name: row.name, kind, sha256: row.sha256, sizeBytes: row.size_bytes, isScripted }
+  }
+
+  #at(request: IncomingMessage): Place | null {
+    const domain = this.#place.domain()
+    const label = domain === null ? null : readViewHost(domain, request.headers.host)
+    return domain === null || label === null ? null : { label, origin: `${domain.scheme}://${viewHost(domain, label)}` }
+  }
+}
+
+/** The host of a view. */
+interface Place {
+  readonly label: string
+  readonly origin: string
+}

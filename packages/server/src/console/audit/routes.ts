@@ -1,0 +1,36 @@
+import { Readable } from 'node:stream'
+import { appendAudit } from '../../accounts/audit/append.ts'
+import { personEntry } from '../../accounts/audit/person-entry.ts'
+import type { Context } from '../../context.ts'
+import type { Handlers } from '../../http/routing/handler.ts'
+import { auditFacets, auditFilter, auditLines, pageAudit } from './read-audit.ts'
+
+/** Serves the audit log to administrators. */
+export function auditHandlers(
+  context: Pick<Context, 'db' | 'clock'>,
+): Pick<Handlers, 'readAudit' | 'getAuditFacets' | 'exportAudit'> {
+  const { db, clock } = context
+  return {
+    readAudit: async ({ principal: { organizationId }, query }) => ({
+      status: 200,
+      body: await pageAudit(context, organizationId, query),
+    }),
+    getAuditFacets: async ({ principal: { organizationId } }) => ({
+      status: 200,
+      body: await auditFacets(context, organizationId),
+    }),
+    exportAudit: async ({ principal, query, clientAddress }) => {
+      await appendAudit(db, personEntry(principal, clientAddress, 'audit.exported', { details: query }), clock.now())
+      const day = clock.now().toISOString().slice(0, 10)
+      const headers = {
+        'content-type': 'application/x-ndjson; charset=utf-8',
+        'content-disposition': `attachment; filename="audit-${day}.ndjson"`,
+      }
+      return {
+        status: 200,
+        bytes: Readable.from(auditLines(context, auditFilter(principal.organizationId, query))),
+        headers,
+      }
+    },
+  }
+}

@@ -1,0 +1,52 @@
+import type { PullChecks } from '@berth/contract'
+import type { Context } from '../../context.ts'
+import { GitHostError } from '../../git-hosts/git-host.ts'
+import type { Principal } from '../../identity/guard/principal.ts'
+import { refusal, sessionNotFound } from '../../kit/refusal.ts'
+import type { SessionKey } from '../../kit/session-key.ts'
+import { hostRefusal } from '../../repositories/host-refusal.ts'
+import { reachSource } from '../../repositories/resolve-source.ts'
+import { toCheck } from '../../sessions/publications/check.ts'
+import { findDelivered } from '../../sessions/publications/find-delivered.ts'
+import { readSession } from '../../sessions/session/read-session.ts'
+
+/** Longest that a host may take, in milliseconds: the page shows the rest meanwhile. */
+const ASKING_MS = 10_000
+
+/**
+ * Reads what keeps the pull request of a Publication from being merged, and its checks by name, live from the Git host.
+ * @throws ApiError 404 `cloud_session_not_found`
+ * @throws ApiError 409 `cloud_publication_not_mergeable` if the Publication has no pull request
+ * @throws ApiError 403 or 503 if the host does not give it
+ */
+export async function readChecks(
+  context: Context,
+  principal: Principal,
+  key: SessionKey,
+  publicationId: string,
+  signal: AbortSignal,
+): Promise<PullChecks> {
+  const session = await readSession(context, principal, key)
+  const delivered = await findDelivered(context.db, key, publicationId)
+  if (delivered === null || session.source === null) throw sessionNotFound()
+  if (delivered.pull === null) throw refusal('cloud_publication_not_mergeable')
+  const grantee = { organizationId: key.organizationId, installationId: session.owner_id }
+  const { host, repository } = await reachSource(context, grantee, session.source)
+  const late = AbortSignal.timeout(ASKING_MS)
+  const either = AbortSignal.any([signal, late])
+  try {
+    const pull = await host.readPull(repository, delivered.pull.number, either)
+    const checks = pull.state === 'open' ? await host.readChecks(repository, pull, either) : []
+    return {
+      state: pull.state,
+      headOid: pull.headOid,
+      blockers: [...pull.blockers],
+      known: checks !== null,
+      checks: (checks ?? []).map(toCheck),
+    }
+  } catch (error) {
+    if (error instanceof GitHostError) throw hostRefusal(error)
+    if (late.aborted) throw refusal('cloud_workspace_unavailable')
+    throw error
+  }
+}

@@ -1,0 +1,134 @@
+import { randomUUID } from 'node:crypto'
+import { damageOf } from '../../checkpoints/check.ts'
+import { findNewestCheckpoint } from '../../checkpoints/checkpoint-sql.ts'
+import type { Look, Seen } from '../../checkpoints/look.ts'
+import { lookAtSealed } from '../../checkpoints/look-sealed.ts'
+import type { Context } from '../../context.ts'
+import type { Principal } from '../../identity/guard/principal.ts'
+import { refusal } from '../../kit/refusal.ts'
+import { Semaphore } from '../../kit/semaphore.ts'
+import type { SessionKey } from '../../kit/session-key.ts'
+import { findActiveGrant } from '../../repositories/active-grant.ts'
+import { findLiveLease } from '../../sessions/leases/lease-sql.ts'
+import { readSession } from '../../sessions/session/read-session.ts'
+import type { SessionRow } from '../../sessions/session/session.ts'
+import { topics } from '../../storage/postgres/wakeups.ts'
+import { askForLook, dropLook, takeLook } from './look-sql.ts'
+
+/** Longest delay after a missed wake-up. */
+const POLL_MS = 1_000
+const PATIENCE_MS = 15_000
+/** Looks into checkpoints that a process does at once, and with those that wait. Each unpacks whole parts of them in memory. */
+const MAX_READ = 4
+const MAX_HELD = 36
+const readers = new Semaphore(MAX_READ)
+let held = 0
+
+/** Where the seen comes from. */
+export type View =
+  | { readonly at: 'workspace' }
+  | { readonly at: 'sealed'; readonly sealedAt: Date; readonly runId: string }
+  | { readonly at: 'base'; readonly commit: string }
+
+/**
+ * Looks at one path of a Session's workspace. A worker beside the sandbox looks, or this process looks into the last
+ * checkpoint, or any worker at the commit where the Session began; none of them starts a sandbox, thaws one or renews a
+ * lease.
+ * @param at absent: the sandbox if there is one
+ * @throws ApiError 404 `cloud_session_not_found`
+ * @throws ApiError 409 `cloud_workspace_expired` if there is no sandbox, or no checkpoint
+ * @throws ApiError 409 `cloud_repository_required`, 403 `cloud_repository_grant_required` at the base
+ * @throws ApiError 503 `cloud_workspace_unavailable` if no worker has answered in time, or too many look
+ */
+export async function lookAtFiles(
+  context: Context,
+  principal: Principal,
+  key: SessionKey,
+  { at, look }: { readonly at: View['at'] | undefined; readonly look: Look },
+  signal: AbortSignal,
+): Promise<{ readonly view: View; readonly seen: Seen }> {
+  const session = await readSession(context, principal, key)
+  if (at === 'base') return await lookAtStart(context, key, session, look, signal)
+  const lease = at === 'sealed' ? null : await findLiveLease(context.db, key)
+  if (lease?.state === 'attached') {
+    const seen = await ask(context, key, lease.id, look, signal)
+    if (seen !== null) return { view: { at: 'workspace' }, seen }
+  }
+  if (at === 'workspace') throw refusal('cloud_workspace_expired')
+  if (held >= MAX_HELD) throw refusal('cloud_workspace_unavailable')
+  held++
+  try {
+    using _permit = await readers.take(signal)
+    return await lookBack(context, key, look)
+  } finally {
+    held--
+  }
+}
+
+async function lookAtStart(
+  context: Context,
+  key: SessionKey,
+  { source, owner_id: installationId }: SessionRow,
+  look: Look,
+  signal: AbortSignal,
+): Promise<{ readonly view: View; readonly seen: Seen }> {
+  if (source === null) throw refusal('cloud_repository_required')
+  const grantee = { organizationId: key.organizationId, installationId }
+  const grant = await findActiveGrant(context.db, grantee, source.grantId)
+  if (grant === null) throw refusal('cloud_repository_grant_required')
+  const seen = await ask(context, key, null, look, signal)
+  if (seen === null) throw refusal('cloud_workspace_unavailable')
+  return { view: { at: 'base', commit: source.baseOid }, seen }
+}
+
+/** Asks the worker beside the sandbox, or without a lease any. @returns null if there is nothing to look at any more */
+async function ask(
+  { db, clock, wakeups }: Context,
+  key: SessionKey,
+  leaseId: string | null,
+  look: Look,
+  signal: AbortSignal,
+): Promise<Seen | null> {
+  const id = randomUUID()
+  const deadline = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)])
+  await askForLook(db, key, { id, leaseId, look: JSON.stringify(look), now: clock.now() })
+  wakeups.publish(topics.deliveries)
+  for (;;) {
+    const { promise: moved, resolve } = Promise.withResolvers<void>()
+    const unsubscribe = wakeups.subscribe(topics.files(key.organizationId, key.sessionId), () => resolve())
+    const polling = setTimeout(resolve, POLL_MS)
+    try {
+      const taken = await takeLook(db, id)
+      if (taken !== null) return taken.answer === null ? null : seenOf(taken.answer, taken.content)
+      if (deadline.aborted) {
+        await dropLook(db, id)
+        throw refusal('cloud_workspace_unavailable')
+      }
+      deadline.addEventListener('abort', () => resolve(), { once: true })
+      await moved
+    } finally {
+      clearTimeout(polling)
+      unsubscribe()
+    }
+  }
+}
+
+/** The worker's own words. */
+function seenOf(answer: string, content: Buffer | null): Seen {
+  const seen = JSON.parse(answer) as Seen
+  return seen.found === 'file' ? { ...seen, content: content ?? Buffer.alloc(0) } : seen
+}
+
+async function lookBack({ db, blobs, log }: Context, key: SessionKey, look: Look) {
+  const checkpoint = await findNewestCheckpoint(db, key)
+  if (checkpoint === null) throw refusal('cloud_workspace_expired')
+  try {
+    const manifest = Buffer.from(checkpoint.workspace_manifest)
+    const seen = await lookAtSealed(manifest, blobs, look)
+    return { view: { at: 'sealed', sealedAt: checkpoint.sealed_at, runId: checkpoint.run_id } as const, seen }
+  } catch (error) {
+    if (damageOf(error) === undefined) throw error
+    log.error({ err: error, sessionId: key.sessionId }, 'a checkpoint could not be looked at')
+    throw refusal('cloud_workspace_unavailable')
+  }
+}

@@ -1,0 +1,45 @@
+import type { Queryable } from '../../storage/postgres/database.ts'
+
+/** A connection that a browser has begun. */
+interface Begun {
+  readonly host: string
+  /** Sealed. */
+  readonly verifier: Buffer
+  readonly returnTo: string
+}
+
+export async function insertBegun(
+  db: Queryable,
+  begun: Begun & { readonly stateDigest: Buffer; readonly browserSessionId: string; readonly endsAt: Date },
+): Promise<void> {
+  await db.query({
+    name: 'insert-host-people-begun',
+    text: `
+      insert into host_people_begun (state_digest, console_session_id, host, verifier, return_to, ends_at)
+      values ($1, $2, $3, $4, $5, $6)`,
+    values: [begun.stateDigest, begun.browserSessionId, begun.host, begun.verifier, begun.returnTo, begun.endsAt],
+  })
+}
+
+/**
+ * Takes what a browser has begun, which ends it: of several who present a state at once, one gets it. Another browser
+ * gets nothing and ends nothing.
+ */
+export async function takeBegun(
+  db: Queryable,
+  by: { readonly stateDigest: Buffer; readonly browserSessionId: string; readonly now: Date },
+): Promise<Begun | null> {
+  const { rows } = await db.query<Begun>({
+    name: 'take-host-people-begun',
+    text: `
+      delete from host_people_begun where state_digest = $1 and console_session_id = $2 and ends_at > $3
+      returning host, verifier, return_to as "returnTo"`,
+    values: [by.stateDigest, by.browserSessionId, by.now],
+  })
+  return rows[0] ?? null
+}
+
+/** Deletes what can no longer be finished. */
+export async function forgetBegun(db: Queryable, now: Date): Promise<void> {
+  await db.query('delete from host_people_begun where ends_at <= $1', [now])
+}

@@ -1,0 +1,61 @@
+import { appendAudit } from '../../accounts/audit/append.ts'
+import { personEntry } from '../../accounts/audit/person-entry.ts'
+import { toConnection } from '../../accounts/connections/connection.ts'
+import type { Context } from '../../context.ts'
+import type { Handlers } from '../../http/routing/handler.ts'
+import { refusal } from '../../kit/refusal.ts'
+import { deleteHostPerson, listHostPeople } from '../../repositories/people/host-person-sql.ts'
+import { connectOwnAccount, listOwnAccounts } from './connect-organization.ts'
+import { beginConnection, finishConnection, revokeTokens, toGitConnection } from './connect-person.ts'
+
+type Operations =
+  | 'listGitConnections'
+  | 'beginGitConnection'
+  | 'finishGitConnection'
+  | 'removeGitConnection'
+  | 'listGitAccounts'
+  | 'connectGitAccount'
+
+/** Serves people's own accounts at Git hosts, and what they connect their organization to by them. */
+export function gitConnectionHandlers(context: Context): Pick<Handlers, Operations> {
+  const { db, clock, gitHosts } = context
+  return {
+    listGitConnections: async ({ principal }) => {
+      const connections = (await listHostPeople(db, principal.id)).map(toGitConnection)
+      const hosts = gitHosts.withPeople.map(({ id, kind }) => ({ host: id, provider: kind }))
+      return { status: 200, body: { connections, hosts } }
+    },
+
+    beginGitConnection: async ({ browser, body }) => ({
+      status: 200,
+      body: { url: await beginConnection(context, { browser }, body) },
+    }),
+
+    finishGitConnection: async ({ principal, browser, body, clientAddress }) => ({
+      status: 200,
+      body: await finishConnection(context, { person: principal, browser, clientAddress }, body),
+    }),
+
+    removeGitConnection: async ({ principal, params: { gitConnectionId }, clientAddress }) => {
+      const removed = await db.transaction(async tx => {
+        const row = await deleteHostPerson(tx, principal.id, gitConnectionId)
+        if (row === null) throw refusal('connection_not_found')
+        const told = { target: `git account ${row.id}`, details: { host: row.host, login: row.login } }
+        await appendAudit(tx, personEntry(principal, clientAddress, 'git_account.disconnected', told), clock.now())
+        return row
+      })
+      await revokeTokens(context, removed)
+      return { status: 204 }
+    },
+
+    listGitAccounts: async ({ principal, params: { gitConnectionId } }) => ({
+      status: 200,
+      body: await listOwnAccounts(context, principal, gitConnectionId),
+    }),
+
+    connectGitAccount: async ({ principal, params: { gitConnectionId }, body, clientAddress }) => {
+      const made = await connectOwnAccount(context, { person: principal, clientAddress }, gitConnectionId, body)
+      return { status: 201, body: { success: true, connection: toConnection(made) } }
+    },
+  }
+}

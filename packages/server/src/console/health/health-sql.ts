@@ -1,0 +1,168 @@
+import type { Health } from '@berth/contract'
+import type { Queryable } from '../../storage/postgres/database.ts'
+
+/** Queued Runs, and live sandboxes, that are listed one by one. */
+const [LISTED_RUNS, LISTED_LEASES] = [20, 100]
+
+export interface HostRow {
+  readonly host: string
+  readonly seen_at: Date
+  readonly runtimes: string[]
+  readonly packages_fault: string | null
+  readonly leases: number
+}
+
+/** Returns the hosts that were heard of since a time, with an organization's live leases on each. */
+export async function listHosts(db: Queryable, organizationId: string, since: Date): Promise<readonly HostRow[]> {
+  const { rows } = await db.query<HostRow>({
+    name: 'list-hosts',
+    text: `
+      select h.id as host, h.seen_at, h.runtimes, h.packages_fault, count(l.id)::integer as leases
+      from hosts h
+      left join leases l on l.host = h.id and l.organization_id = $1 and l.ended_at is null
+      where h.seen_at > $2 and h.removed_at is null and (h.organization_id is null or h.organization_id = $1) group by h.id order by h.id`,
+    values: [organizationId, since],
+  })
+  return rows
+}
+
+export interface ActiveRow {
+  readonly status: 'queued' | 'dispatching' | 'running' | 'awaiting'
+  readonly count: number
+}
+
+/** Counts an organization's active Runs, on the index of active Runs. */
+export async function countActiveRuns(db: Queryable, organizationId: string): Promise<readonly ActiveRow[]> {
+  const { rows } = await db.query<ActiveRow>({
+    name: 'count-active-runs',
+    text: `
+      select status, count(*)::integer as count from runs
+      where organization_id = $1 and ended_at is null group by status`,
+    values: [organizationId],
+  })
+  return rows
+}
+
+export interface QueuedRow {
+  readonly session_id: string
+  readonly title: string
+  readonly queued_at: Date
+}
+
+/** Returns an organization's queued Runs that have waited longest. */
+export async function listQueuedRuns(db: Queryable, organizationId: string): Promise<readonly QueuedRow[]> {
+  const { rows } = await db.query<QueuedRow>({
+    name: 'list-queued-runs',
+    text: `
+      select r.session_id, s.title, r.queued_at from runs r
+      join sessions s on s.organization_id = r.organization_id and s.id = r.session_id
+      where r.organization_id = $1 and r.ended_at is null and r.status = 'queued'
+      order by r.queued_at limit ${LISTED_RUNS}`,
+    values: [organizationId],
+  })
+  return rows
+}
+
+/**
+ * Counts the Runs that ended since a time, by status. The end of a Run moves its Session, so only Sessions that changed
+ * since then are looked at, on the organization's indexes.
+ */
+export async function countEndedRuns(
+  db: Queryable,
+  organizationId: string,
+  since: Date,
+): Promise<readonly { readonly status: keyof Health['ended']; readonly count: number }[]> {
+  const { rows } = await db.query<{ status: keyof Health['ended']; count: number }>({
+    name: 'count-ended-runs',
+    text: `
+      with moved as (
+        select id from sessions where organization_id = $1 and archived_at is null
+          and listed_at >= date_trunc('second', $2::timestamptz at time zone 'UTC')
+        union all
+        select id from sessions where organization_id = $1 and archived_at is not null
+          and listed_at >= date_trunc('second', $2::timestamptz at time zone 'UTC'))
+      select r.status, count(*)::integer as count from moved m
+      join runs r on r.organization_id = $1 and r.session_id = m.id and r.ended_at >= $2
+      group by r.status`,
+    values: [organizationId, since],
+  })
+  return rows
+}
+
+export interface LeaseRow {
+  readonly session_id: string
+  readonly title: string
+  readonly host: string
+  readonly runtime: string
+  readonly state: string
+  readonly working: boolean
+  readonly created_at: Date
+  readonly expires_at: Date
+  /** Of all live leases of the organization. */
+  readonly total: number
+}
+
+/** Returns an organization's live leases, the newest first. */
+export async function listLiveLeases(db: Queryable, organizationId: string): Promise<readonly LeaseRow[]> {
+  const { rows } = await db.query<LeaseRow>({
+    name: 'list-live-leases',
+    text: `
+      select l.session_id, s.title, l.host, l.runtime, l.state, l.created_at, l.expires_at,
+        exists (
+          select from runs r where r.organization_id = l.organization_id and r.session_id = l.session_id
+            and r.ended_at is null and r.status <> 'queued') as working,
+        count(*) over ()::integer as total
+      from leases l join sessions s on s.organization_id = l.organization_id and s.id = l.session_id
+      where l.organization_id = $1 and l.ended_at is null
+      order by l.created_at desc, l.id limit ${LISTED_LEASES}`,
+    values: [organizationId],
+  })
+  return rows
+}
+
+export interface BacklogRow {
+  readonly kind: string
+  readonly waiting: number
+  readonly oldest_at: Date | null
+}
+
+/** Counts what waits to be done for an organization, on the partial indexes of what is open. */
+export async function listBacklogs(db: Queryable, organizationId: string): Promise<readonly BacklogRow[]> {
+  const { rows } = await db.query<BacklogRow>({
+    name: 'list-backlogs',
+    text: `
+      select 'workspace' as kind, count(*)::integer as waiting, min(requested_at) as oldest_at
+        from workspace_requests where organization_id = $1 and failed_at is null
+      union all
+      select 'review', count(*)::integer, null from review_requests where organization_id = $1 and answered < asked
+      union all
+      select 'publication', count(*)::integer, min(created_at) from publications
+        where organization_id = $1 and completed_at is null
+      union all
+      select 'merge', count(*)::integer, min(created_at) from merges
+        where organization_id = $1 and completed_at is null
+      union all
+      select 'webhook', count(*)::integer, min(d.created_at) from installations i
+        join webhook_endpoints e on e.installation_id = i.id
+        join webhook_deliveries d on d.endpoint_id = e.id and d.status = 'pending'
+        where i.organization_id = $1`,
+    values: [organizationId],
+  })
+  return rows
+}
+
+/** Counts an organization's requests to models since a time, on `gateway_requests_of_organization`. */
+export async function countModelRequests(
+  db: Queryable,
+  organizationId: string,
+  since: Date,
+): Promise<Health['models']> {
+  const { rows } = await db.query<{ requests: number; failed: number }>({
+    name: 'count-model-requests',
+    text: `
+      select count(*)::integer as requests, count(*) filter (where outcome = 'failed')::integer as failed
+      from gateway_requests where organization_id = $1 and started_at >= $2`,
+    values: [organizationId, since],
+  })
+  return rows[0] ?? { requests: 0, failed: 0 }
+}

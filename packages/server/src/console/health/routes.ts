@@ -1,0 +1,10 @@
+import type { Context } from '../../context.ts'
+import type { Handlers } from '../../http/routing/handler.ts'
+import { readHealth } from './read-health.ts'
+
+/** Serves administrators what works and what waits. */
+export function healthHandlers(context: Pick<Context, 'db' | 'clock'>): Pick<Handlers, 'getHealth'> {
+  return {
+    getHealth: async ({ principal }) => ({ status: 200, body: await readHealth(context, principal.organizationId) }),
+  }
+}

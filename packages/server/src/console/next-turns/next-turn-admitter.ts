@@ -1,0 +1,94 @@
+import type { Context } from '../../context.ts'
+import { ApiError } from '../../kit/api-error.ts'
+import { LoopingService } from '../../kit/looping-service.ts'
+import { refusal } from '../../kit/refusal.ts'
+import type { SessionKey } from '../../kit/session-key.ts'
+import { isUnauthorized } from '../../sessions/runs/authority-sql.ts'
+import { lockSession } from '../../sessions/session/session-sql.ts'
+import { beginTurn } from '../../sessions/turns/admit-turn.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
+import { logFailure } from '../../storage/postgres/log-failure.ts'
+import { topics } from '../../storage/postgres/wakeups.ts'
+import { type DueNextTurn, deleteNextTurn, findDueNextTurns, findNextTurn, refuseNextTurn } from './next-turn-sql.ts'
+
+/** Pause between two sweeps; a Run that ends wakes the admitter at once. */
+const SWEEP_MS = 1_000
+const AT_ONCE = 100
+
+/**
+ * Turns the messages that wait into Turns, as soon as their Session has no active Run. It runs in every process,
+ * whatever its roles; the Session's lock lets one of them admit. A Turn that is refused leaves its message with the reason.
+ */
+export class NextTurnAdmitter extends LoopingService {
+  override readonly name = 'next-turn-admitter'
+  readonly #context: Context
+  #unsubscribe: () => void = () => {}
+
+  constructor(context: Context, sweepMs: number = SWEEP_MS) {
+    super(sweepMs)
+    this.#context = context
+  }
+
+  override async start(): Promise<void> {
+    // Whatever ends a Run wakes the queue, because other Runs may wait for the place.
+    this.#unsubscribe = this.#context.wakeups.subscribe(topics.queue, () => this.wake())
+    await super.start()
+  }
+
+  override async [Symbol.asyncDispose](): Promise<void> {
+    this.#unsubscribe()
+    await super[Symbol.asyncDispose]()
+  }
+
+  /**
+   * Makes one pass over the messages whose Run has ended. One that it cannot admit, because its Session is locked for
+   * example, does not hold up the others.
+   * @throws the first failure, after the last message
+   */
+  async round(): Promise<void> {
+    const failures: unknown[] = []
+    for (const due of await findDueNextTurns(this.#context.db, AT_ONCE)) {
+      await this.#admit(due).catch(error => failures.push(error))
+    }
+    if (failures.length > 0) throw failures[0]
+  }
+
+  protected failed(error: unknown): void {
+    logFailure(this.#context.log, error, {
+      waiting: 'the database is away; messages that wait become turns once it is back',
+      failed: 'could not admit a message that waited; the next sweep tries again',
+    })
+  }
+
+  async #admit({ turnId, ...key }: DueNextTurn): Promise<void> {
+    const { db, wakeups } = this.#context
+    try {
+      if (!(await db.transaction(tx => this.#admitLocked(tx, key, turnId)))) return
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      // The refusal undid the Turn with its Run.
+      await refuseNextTurn(db, key, turnId, error.code)
+      return
+    }
+    wakeups.publish(topics.session(key.organizationId, key.sessionId), topics.queue)
+  }
+
+  /**
+   * @returns false if the message was admitted, withdrawn or replaced meanwhile, or a Run has begun
+   * @throws ApiError as `submitTurn` refuses a Turn
+   */
+  async #admitLocked(tx: Queryable, key: SessionKey, turnId: string): Promise<boolean> {
+    const session = await lockSession(tx, key)
+    const next = await findNextTurn(tx, key)
+    if (session === null || next?.turn_id !== turnId || next.refused_code !== null) return false
+    if (session.active_run_id !== null) return false
+    const { message, author_id: id } = next
+    const author = { kind: 'person', id } as const
+    const turn = { id: turnId, message, replyTo: null, files: [], author, now: this.#context.clock.now() }
+    const { row } = await beginTurn(this.#context, tx, session, turn)
+    // Whoever wrote it may have left since; a Run of theirs would end before it begins, and the text would be gone.
+    if (await isUnauthorized(tx, key, row.run_id)) throw refusal('insufficient_scope')
+    await deleteNextTurn(tx, key)
+    return true
+  }
+}

@@ -1,0 +1,88 @@
+import { randomBytes } from 'node:crypto'
+import type { PortList, PortPreview } from '@berth/contract'
+import type { PersonPrincipal } from '../../identity/guard/principal.ts'
+import { refusal } from '../../kit/refusal.ts'
+import type { SessionKey } from '../../kit/session-key.ts'
+import { SandboxGoneError } from '../../sandboxes/driver.ts'
+import { listPorts, SandboxSilent } from '../../sandboxes/port-line.ts'
+import { findLiveLease, type LeaseRow } from '../../sessions/leases/lease-sql.ts'
+import { readSession } from '../../sessions/session/read-session.ts'
+import { credentialDigest } from '../../storage/master-key.ts'
+import { previewHost, randomLabel } from './preview-host.ts'
+import { ANSWER_MS, type PreviewPlace } from './preview-place.ts'
+import { insertPreview } from './preview-sql.ts'
+
+const TICKET_MS = 60_000
+const LIFE_MS = 12 * 60 * 60_000
+
+/**
+ * Lists the ports on which programs of a Session's sandbox listen. It starts nothing and renews no lease.
+ * @throws ApiError 404 `cloud_session_not_found`
+ * @throws ApiError 409 `cloud_workspace_expired` without a sandbox
+ * @throws ApiError 503 `cloud_preview_unavailable` if the sandbox is on another machine
+ */
+export async function listSandboxPorts(
+  place: PreviewPlace,
+  person: PersonPrincipal,
+  key: SessionKey,
+  signal: AbortSignal,
+): Promise<PortList> {
+  const lease = await requireLease(place, person, key)
+  const canPreview = place.domain() !== null
+  const within = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)])
+  try {
+    return {
+      ports: [...(await listPorts(await place.door.attach(lease.id, within), within))],
+      atRest: false,
+      canPreview,
+    }
+  } catch (error) {
+    if (error instanceof SandboxGoneError) throw refusal('cloud_workspace_expired')
+    if (error instanceof SandboxSilent || within.aborted) return { ports: [], atRest: true, canPreview }
+    throw error
+  }
+}
+
+/**
+ * Gives a person a URL that opens a preview of a port once, at a host that nobody can guess.
+ * @throws ApiError as `listSandboxPorts`, and 503 `cloud_preview_unavailable` without a domain for previews
+ */
+export async function openPreview(
+  place: PreviewPlace,
+  person: PersonPrincipal,
+  key: SessionKey,
+  port: number,
+): Promise<PortPreview> {
+  const { db, clock } = place.context
+  const domain = place.domain()
+  const lease = await requireLease(place, person, key)
+  if (domain === null) throw refusal('cloud_preview_unavailable')
+  const now = clock.now()
+  const label = randomLabel()
+  const ticket = randomBytes(32).toString('base64url')
+  const ticketEndsAt = new Date(now.getTime() + TICKET_MS)
+  await insertPreview(db, {
+    ...key,
+    label,
+    port,
+    leaseId: lease.id,
+    personId: person.id,
+    membershipId: person.membershipId,
+    signInId: person.signInId,
+    ticketDigest: credentialDigest(ticket),
+    ticketEndsAt,
+    endsAt: new Date(now.getTime() + LIFE_MS),
+  })
+  return {
+    url: `${domain.scheme}://${previewHost(domain, { port, label })}/.berth/open?ticket=${ticket}`,
+    expiresAt: ticketEndsAt.toISOString(),
+  }
+}
+
+async function requireLease(place: PreviewPlace, person: PersonPrincipal, key: SessionKey): Promise<LeaseRow> {
+  await readSession(place.context, person, key)
+  const lease = await findLiveLease(place.context.db, key)
+  if (lease?.state !== 'attached') throw refusal('cloud_workspace_expired')
+  if (lease.host !== place.host) throw refusal('cloud_preview_unavailable')
+  return lease
+}

@@ -1,0 +1,72 @@
+import { once } from 'node:events'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Context } from '../../context.ts'
+import { clientAddressBehind } from '../../http/request/client-address.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
+import { PreviewSite } from './preview-site.ts'
+
+/** Statements that the site has sent to its database, which knows no preview. */
+let statements = 0
+const db = {
+  query: async () => {
+    statements += 1
+    return { rows: [], rowCount: 0 }
+  },
+} as unknown as Queryable
+
+const context = { db, clock: { now: () => new Date() } } as unknown as Context
+const site = new PreviewSite({
+  context,
+  door: { attach: () => Promise.reject(new Error('dialled')), isStopped: () => false },
+  host: 'here',
+  authorityMs: 60_000,
+  domain: () => ({ scheme: 'http', host: 'localhost' }),
+  clientAddress: clientAddressBehind(['127.0.0.1']),
+})
+const server = createServer((incoming, response) => site.answer(incoming, response))
+beforeAll(() => once(server.listen(0, '127.0.0.1'), 'listening'))
+afterAll(() => {
+  site.close()
+  server.close()
+})
+
+const label = 'a'.repeat(20)
+const secret = (n: number) => String(n).padStart(43, '0')
+async function ask(from: string, path: string, cookie?: string): Promise<{ status: number; retryAfter?: string }> {
+  const { port } = server.address() as AddressInfo
+  const headers = { host: `3000-${label}.localhost`, 'x-forwarded-for': from, ...(cookie !== undefined && { cookie }) }
+  const [response] = await once(request({ host: '127.0.0.1', port, path, headers, agent: false }).end(), 'response')
+  response.resume()
+  return { status: response.statusCode, retryAfter: response.headers['retry-after'] }
+}
+
+it('asks the database nothing for what cannot be a secret', async () => {
+  const before = statements
+  for (const cookie of [undefined, 'svc_preview=', 'svc_preview=short', `svc_preview=${secret(1)}x`, 'other=1']) {
+    expect((await ask('192.0.2.1', '/', cookie)).status).toBe(403)
+  }
+  for (const ticket of ['', 'x', `${secret(1)}%00`]) {
+    expect((await ask('192.0.2.1', `/.berth/open?ticket=${ticket}`)).status).toBe(403)
+  }
+  expect(statements).toBe(before)
+})
+
+it('asks it nothing for an address that guesses, whatever it guesses, and goes on to answer others', async () => {
+  const before = statements
+  const answers: { status: number; retryAfter?: string }[] = []
+  for (let n = 0; n < 80; n += 1) {
+    answers.push(
+      await (n % 2 === 0
+        ? ask('192.0.2.2', '/', `svc_preview=${secret(n)}`)
+        : ask('192.0.2.2', `/.berth/open?ticket=${secret(n)}`)),
+    )
+  }
+  const refused = answers.filter(({ status }) => status === 429)
+  expect(answers.filter(({ status }) => status === 403).length + refused.length).toBe(80)
+  expect(refused.length).toBeGreaterThanOrEqual(10)
+  expect(refused[0]?.retryAfter).toBe('1')
+  expect(statements - before).toBe(80 - refused.length)
+  expect((await ask('192.0.2.3', '/', `svc_preview=${secret(1)}`)).status).toBe(403)
+})

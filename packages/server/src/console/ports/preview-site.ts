@@ -1,0 +1,217 @@
+import { randomBytes } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { OtherHosts } from '../../http/routing/other-hosts.ts'
+import { addressBucket } from '../../identity/guard/address-bucket.ts'
+import { credentialDigest } from '../../storage/master-key.ts'
+import { closingResponse, forwardRequest, forwardUpgrade } from './forward.ts'
+import { GuessMeter } from './guess-meter.ts'
+import { Places } from './places.ts'
+import { PortDialler } from './port-dialler.ts'
+import { previewCookie, readCookie } from './preview-cookie.ts'
+import { type PreviewHost, readPreviewHost } from './preview-host.ts'
+import type { PreviewPlace } from './preview-place.ts'
+import { findPreview, takePreviewTicket } from './preview-sql.ts'
+import { type Refusal, refusals, sendRefusal } from './refusals.ts'
+
+const OPEN_PATH = '/.berth/open'
+/** Most connections of one preview at a time, with those that are being made. */
+const MAX_CONNECTIONS = 64
+/** Secrets are 32 bytes: anything else is looked up nowhere. */
+const SECRET = /^[\w-]{43}$/
+
+/** A preview that a browser opened, and the stream that it has. */
+interface Held {
+  readonly host: PreviewHost
+  readonly cookie: Buffer
+}
+
+interface Dialled extends Held {
+  readonly stream: Duplex
+  /** Gives the connection's place back. */
+  readonly release: () => void
+}
+
+/**
+ * Serves the hosts of previews: trades a ticket for the cookie of one host, and passes everything else on to the port in
+ * the sandbox. What is there was written by an agent, so the host is another site than the console's, and it gets none of
+ * the console's cookies.
+ */
+export class PreviewSite implements OtherHosts {
+  readonly #place: PreviewPlace
+  readonly #dialler: PortDialler
+  readonly #guesses: GuessMeter
+  readonly #open = new Map<Duplex, Held>()
+  /** Of each label. */
+  readonly #places = new Places(MAX_CONNECTIONS)
+  readonly #checks: NodeJS.Timeout
+
+  constructor(place: PreviewPlace, guesses = new GuessMeter()) {
+    this.#place = place
+    this.#dialler = new PortDialler(place.door)
+    this.#guesses = guesses
+    this.#checks = setInterval(() => void this.#endUnauthorized(), place.authorityMs).unref()
+  }
+
+  takes(request: IncomingMessage): boolean {
+    const domain = this.#place.domain()
+    return domain !== null && readPreviewHost(domain, request.headers.host) !== null
+  }
+
+  answer(request: IncomingMessage, response: ServerResponse): void {
+    response.on('error', () => response.destroy())
+    this.#answer(request, response).catch((error: unknown) => {
+      this.#place.context.log.error({ err: error }, 'a preview failed')
+      if (response.headersSent) response.destroy()
+      else sendRefusal(response, refusals.failed)
+    })
+  }
+
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    socket.on('error', () => socket.destroy())
+    this.#upgrade(request, socket, head).catch((error: unknown) => {
+      this.#place.context.log.error({ err: error }, 'a preview failed')
+      socket.destroy()
+    })
+  }
+
+  close(): void {
+    clearInterval(this.#checks)
+    for (const stream of this.#open.keys()) stream.destroy()
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const host = this.#hostOf(request)
+    if (host === null) return sendRefusal(response, refusals.unknown)
+    // Not a URL: what a client wrote there need not be one.
+    const [path, query] = (request.url ?? '/').split('?', 2)
+    if (path === OPEN_PATH) {
+      return this.#enter(host, new URLSearchParams(query).get('ticket') ?? '', request, response)
+    }
+    const dialled = await this.#dial(host, request)
+    if ('words' in dialled) return sendRefusal(response, dialled)
+    const { stream } = dialled
+    this.#hold(stream, dialled)
+    if (response.destroyed || request.socket.destroyed) return void stream.destroy()
+    forwardRequest(request, response, { ...host, stream, secure: this.#isSecure })
+  }
+
+  async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const host = this.#hostOf(request)
+    const dialled = host === null ? refusals.unknown : await this.#dial(host, request)
+    if (host === null || 'words' in dialled) {
+      return sendRefusal(closingResponse(request), 'words' in dialled ? dialled : refusals.unknown)
+    }
+    const { stream } = dialled
+    this.#hold(stream, dialled)
+    if (socket.destroyed) return void stream.destroy()
+    this.#hold(socket, { ...dialled, release: () => {} })
+    forwardUpgrade(request, head, { ...host, stream, secure: this.#isSecure })
+  }
+
+  /** Takes a ticket, once. A ticket in hand opens a page that its holder could open anyway, and no other. */
+  async #enter(host: PreviewHost, ticket: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method !== 'GET') return sendRefusal(response, refusals.unknown)
+    if (!SECRET.test(ticket)) return sendRefusal(response, refusals.spent)
+    const secret = randomBytes(32).toString('base64url')
+    const digests = { ticket: credentialDigest(ticket), cookie: credentialDigest(secret) }
+    const { db, clock } = this.#place.context
+    const entered = await this.#metered(host, request, digests.ticket, () =>
+      takePreviewTicket(db, host, digests, clock.now()),
+    )
+    if (entered === null || entered === false) return sendRefusal(response, refusals.spent)
+    if (entered !== true) return sendRefusal(response, entered)
+    response.writeHead(303, {
+      Location: '/',
+      'Set-Cookie': previewCookie(this.#isSecure, secret),
+      'Cache-Control': 'no-store',
+      'Referrer-Policy': 'no-referrer',
+      'Content-Length': '0',
+    })
+    response.end()
+  }
+
+  /** Connects to the port for a browser that opened this preview, or says why not. */
+  async #dial(host: PreviewHost, request: IncomingMessage): Promise<Dialled | Refusal> {
+    const { context, host: here } = this.#place
+    const secret = readCookie(this.#isSecure, request.headers.cookie)
+    if (secret === null || !SECRET.test(secret)) return refusals.closed
+    const cookie = credentialDigest(secret)
+    const preview = await this.#metered(host, request, cookie, () =>
+      findPreview(context.db, { ...host, cookie }, context.clock.now()),
+    )
+    if (preview === null) return refusals.closed
+    if ('words' in preview) return preview
+    if (preview.host !== here) return refusals.elsewhere
+    const release = this.#places.take(host.label)
+    if (release === null) return refusals.busy
+    const left = new AbortController()
+    const leave = () => left.abort()
+    request.socket.once('close', leave)
+    let stream: Awaited<ReturnType<PortDialler['dial']>> | undefined
+    try {
+      stream = await this.#dialler.dial(preview.lease_id, host.port, left.signal)
+    } finally {
+      request.socket.off('close', leave)
+      if (typeof stream !== 'object') release()
+    }
+    if (typeof stream === 'object') return { host, cookie, stream, release }
+    if (stream === 'refused') return refusals.silentPort(host.port)
+    return { at_rest: refusals.atRest, gone: refusals.closed, left: refusals.failed }[stream]
+  }
+
+  /** Looks a secret up, unless its address has guessed too often. A secret that is none costs the address a token. */
+  async #metered<T extends object | boolean>(
+    { label, port }: PreviewHost,
+    request: IncomingMessage,
+    digest: Buffer,
+    look: () => Promise<T | null>,
+  ): Promise<T | null | Refusal> {
+    const address = addressBucket(this.#place.clientAddress(request))
+    const secret = `${port}-${label} ${digest.toString('base64')}`
+    const waitSeconds = this.#guesses.take(address, secret)
+    if (waitSeconds !== null) return refusals.tooMany(waitSeconds)
+    const found = await look().catch(error => {
+      this.#guesses.giveBack(address)
+      throw error
+    })
+    if (found === null || found === false) this.#guesses.forget(secret)
+    else this.#guesses.wasGood(address, secret)
+    return found
+  }
+
+  /** Ends the streams of previews that were closed, or whose person may no longer use them. */
+  async #endUnauthorized(): Promise<void> {
+    const { db, clock, log } = this.#place.context
+    for (const [stream, { host, cookie }] of [...this.#open]) {
+      try {
+        if ((await findPreview(db, { ...host, cookie }, clock.now())) === null) stream.destroy()
+      } catch (error) {
+        // Not knowing is no refusal: the next check asks again.
+        log.warn({ err: error }, 'a preview could not be checked')
+      }
+    }
+  }
+
+  #hostOf(request: IncomingMessage): PreviewHost | null {
+    const domain = this.#place.domain()
+    const host = domain === null ? null : readPreviewHost(domain, request.headers.host)
+    return host === 'other' ? null : host
+  }
+
+  get #isSecure(): boolean {
+    return this.#place.domain()?.scheme === 'https'
+  }
+
+  #hold(stream: Duplex, { host, cookie, release }: Held & Pick<Dialled, 'release'>): void {
+    if (stream.closed) {
+      release()
+      return
+    }
+    this.#open.set(stream, { host, cookie })
+    stream.once('close', () => {
+      this.#open.delete(stream)
+      release()
+    })
+  }
+}

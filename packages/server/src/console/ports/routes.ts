@@ -1,0 +1,46 @@
+import type { Handlers } from '../../http/routing/handler.ts'
+import type { PersonPrincipal, Principal } from '../../identity/guard/principal.ts'
+import { refusal } from '../../kit/refusal.ts'
+import { readSession } from '../../sessions/session/read-session.ts'
+import { listSandboxPorts, openPreview } from './open-preview.ts'
+import type { PreviewPlace } from './preview-place.ts'
+import { endPreviews } from './preview-sql.ts'
+
+type Operations = 'listPorts' | 'openPortPreview' | 'endPortPreviews'
+
+const HIGHEST_PORT = 65_535
+
+/** Serves the list of a sandbox's ports, and the way to their previews. */
+export function portHandlers(place: PreviewPlace): Pick<Handlers, Operations> {
+  return {
+    listPorts: async ({ principal, params: { sessionId }, signal }) => {
+      const person = personOf(principal)
+      const key = { organizationId: person.organizationId, sessionId }
+      return { status: 200, body: await listSandboxPorts(place, person, key, signal) }
+    },
+    openPortPreview: async ({ principal, params: { sessionId, port } }) => {
+      const person = personOf(principal)
+      const key = { organizationId: person.organizationId, sessionId }
+      return { status: 201, body: await openPreview(place, person, key, portOf(port)) }
+    },
+    endPortPreviews: async ({ principal, params: { sessionId, port } }) => {
+      const person = personOf(principal)
+      const key = { organizationId: person.organizationId, sessionId }
+      await readSession(place.context, person, key)
+      await endPreviews(place.context.db, key, portOf(port))
+      return { status: 204 }
+    },
+  }
+}
+
+function portOf(text: string): number {
+  const port = Number(text)
+  if (port > HIGHEST_PORT) throw refusal('invalid_path_parameter', { parameter: 'port' })
+  return port
+}
+
+/** The contract lets people alone in. */
+function personOf(principal: Principal): PersonPrincipal {
+  if (principal.kind !== 'person') throw new Error('an operation of people was reached by an installation')
+  return principal
+}

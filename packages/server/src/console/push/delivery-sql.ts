@@ -1,0 +1,202 @@
+import type { Queryable } from '../../storage/postgres/database.ts'
+import { isLive } from './subscription-sql.ts'
+
+/**
+ * Queues what the people of an organization have to be told of Sessions: requests that are open, and Runs that have ended
+ * with no other one active. A Session is somebody's if they started or opened it, and news if something happened since
+ * they last looked. What is queued already is not queued again.
+ * @param look.ids of the Sessions; null looks at all that have changed since
+ * @param look.since what happened before is no news any more
+ * @returns how much was queued
+ */
+export async function queueNews(
+  db: Queryable,
+  organizationId: string,
+  look: { readonly ids: readonly string[] | null; readonly since: Date; readonly now: Date; readonly dueAt: Date },
+): Promise<number> {
+  const { rowCount } = await db.query({
+    name: 'queue-pushes',
+    text: `
+      insert into push_deliveries (id, subscription_id, organization_id, session_id, sequence, kind, subject,
+        created_at, due_at)
+      select gen_random_uuid(), p.id, s.organization_id, s.id, s.last_event_sequence, n.kind, s.id || '/' || n.subject,
+        $4, $5
+      from sessions s
+      join push_subscriptions p on p.organization_id = s.organization_id
+      left join session_marks m
+        on m.organization_id = s.organization_id and m.session_id = s.id and m.person_id = p.person_id
+      join lateral (
+        select 'needs_you' as kind, i.id as subject, i.opened_at as at from interactions i
+        where i.organization_id = s.organization_id and i.session_id = s.id and i.status = 'open' and p.needs_you
+        union all
+        select 'run_ended', r.id::text, r.ended_at from runs r
+        where r.organization_id = s.organization_id and r.session_id = s.id and p.run_ended
+          and r.status in ('completed', 'failed', 'crashed')
+          and not exists (
+            select from runs a
+            where a.organization_id = s.organization_id and a.session_id = s.id and a.ended_at is null)
+      ) n on n.at > greatest($3, p.created_at)
+      where s.organization_id = $1 and s.archived_at is null and (
+          s.id = any ($2::uuid[])
+          or $2::uuid[] is null and s.listed_at >= date_trunc('second', $3::timestamptz at time zone 'UTC'))
+        and (m.session_id is not null or p.person_id in (s.owner_id, s.initiated_by))
+        and s.last_event_sequence > coalesce(m.read_sequence, 0)
+      on conflict (subscription_id, kind, subject) do nothing`,
+    values: [organizationId, look.ids, look.since, look.now, look.dueAt],
+  })
+  return rowCount
+}
+
+/** Queues a test. @returns false if the membership has no such subscription */
+export async function queueTest(
+  db: Queryable,
+  {
+    id,
+    membershipId,
+    subscriptionId,
+    now,
+  }: Readonly<Record<'id' | 'membershipId' | 'subscriptionId', string>> & {
+    readonly now: Date
+  },
+): Promise<boolean> {
+  const { rowCount } = await db.query({
+    name: 'queue-push-test',
+    text: `
+      insert into push_deliveries (id, subscription_id, organization_id, kind, subject, created_at, due_at)
+      select $1, id, organization_id, 'test', $5, $4, $4 from push_subscriptions
+      where id = $2 and membership_id = $3`,
+    values: [id, subscriptionId, membershipId, now, id],
+  })
+  return rowCount === 1
+}
+
+/** A delivery that this process has claimed. */
+export interface ClaimedPush {
+  readonly id: string
+  readonly subscription_id: string
+  readonly kind: 'needs_you' | 'run_ended' | 'test'
+  readonly tries: number
+  readonly created_at: Date
+}
+
+/**
+ * Claims deliveries that are due, one of each subscription: one that never answers holds up none but itself, and those
+ * that answer come first.
+ */
+export async function claimPushes(
+  db: Queryable,
+  now: Date,
+  until: Date,
+  atMost: number,
+): Promise<readonly ClaimedPush[]> {
+  const { rows } = await db.query<ClaimedPush>({
+    name: 'claim-pushes',
+    text: `
+      update push_deliveries set claimed_until = $2
+      where id in (
+        select d.id from push_deliveries d join push_subscriptions p on p.id = d.subscription_id
+        where d.id = (
+            select x.id from push_deliveries x
+            where x.subscription_id = p.id and x.ended_at is null
+            order by x.claimed_until > $1 desc nulls last, x.due_at, x.id limit 1)
+          and d.ended_at is null and d.due_at <= $1 and (d.claimed_until is null or d.claimed_until <= $1)
+        order by p.failures, d.due_at limit $3
+        for update of d skip locked)
+      returning id, subscription_id, kind, tries, created_at`,
+    values: [now, until, atMost],
+  })
+  return rows
+}
+
+/** What a claimed delivery is about, as things stand now. */
+export interface PushNews {
+  readonly sealed: Buffer
+  readonly membership_id: string
+  readonly session_id: string | null
+  readonly title: string | null
+  readonly interaction_kind: 'ask_user' | 'exit_plan_mode' | 'approval' | null
+  readonly deadline: Date | null
+  readonly run_status: 'completed' | 'failed' | 'crashed' | null
+}
+
+/**
+ * Reads what a delivery is about.
+ * @param since browsers that repeated their subscription before have ended it
+ * @returns null if it is no news any more, or nobody may be told
+ */
+export async function readNews(db: Queryable, id: string, since: Date): Promise<PushNews | null> {
+  const { rows } = await db.query<PushNews>({
+    name: 'read-push-news',
+    text: `
+      select p.sealed, p.membership_id, d.session_id, s.title, i.kind as interaction_kind, i.deadline, r.status as run_status
+      from push_deliveries d
+      join push_subscriptions p on p.id = d.subscription_id
+      left join sessions s
+        on s.organization_id = d.organization_id and s.id = d.session_id and s.archived_at is null
+      left join session_marks m
+        on m.organization_id = s.organization_id and m.session_id = s.id and m.person_id = p.person_id
+      left join interactions i
+        on d.kind = 'needs_you' and i.organization_id = s.organization_id and i.session_id = s.id
+          and i.id = substr(d.subject, 38) and i.status = 'open'
+      left join runs r
+        on d.kind = 'run_ended' and r.organization_id = s.organization_id and r.session_id = s.id
+          and r.id::text = substr(d.subject, 38) and not exists (
+            select from runs a
+            where a.organization_id = s.organization_id and a.session_id = s.id and a.ended_at is null)
+      where d.id = $1 and ${isLive('$2')} and (
+        d.kind = 'test'
+        or d.sequence > coalesce(m.read_sequence, 0) and (
+          i.id is not null and p.needs_you or r.id is not null and p.run_ended))`,
+    values: [id, since],
+  })
+  return rows[0] ?? null
+}
+
+/** How an attempt ended. */
+export interface PushOutcome {
+  readonly id: string
+  readonly subscriptionId: string
+  /** Null if nothing was sent. */
+  readonly accepted: boolean | null
+  /** When to try again; null if the delivery has ended. */
+  readonly again: Date | null
+}
+
+/** Writes how an attempt ended. */
+export async function settlePush(db: Queryable, outcome: PushOutcome, now: Date): Promise<void> {
+  await db.query({
+    name: 'settle-push',
+    text: `
+      with settled as (
+        update push_deliveries set claimed_until = null, tries = tries + ($3::boolean is not null)::integer,
+          due_at = coalesce($4, due_at), ended_at = case when $4::timestamptz is null then $5::timestamptz end
+        where id = $1)
+      update push_subscriptions set failures = case when $3 then 0 else least(failures + 1, 1000000) end,
+        pushed_at = case when $3 then $5 else pushed_at end
+      where id = $2 and $3 is not null`,
+    values: [outcome.id, outcome.subscriptionId, outcome.accepted, outcome.again, now],
+  })
+}
+
+/** Gives claims back, for a process that stops. */
+export async function releasePushes(db: Queryable, ids: readonly string[]): Promise<void> {
+  await db.query({
+    name: 'release-pushes',
+    text: 'update push_deliveries set claimed_until = null where id = any ($1::uuid[]) and ended_at is null',
+    values: [ids],
+  })
+}
+
+/** Deletes a subscription that the push service has ended. */
+export async function dropSubscription(db: Queryable, id: string): Promise<void> {
+  await db.query({ name: 'drop-push-subscription', text: 'delete from push_subscriptions where id = $1', values: [id] })
+}
+
+/** Deletes deliveries that ended before a time. */
+export async function forgetPushes(db: Queryable, before: Date): Promise<void> {
+  await db.query({
+    name: 'forget-pushes',
+    text: 'delete from push_deliveries where ended_at < $1',
+    values: [before],
+  })
+}

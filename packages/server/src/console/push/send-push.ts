@@ -1,0 +1,80 @@
+import type { Context } from '../../context.ts'
+import type { Network } from '../../network/dial.ts'
+import type { MasterKey } from '../../storage/master-key.ts'
+import type { Poster } from '../../webhooks/poster.ts'
+import { AttemptFailed, findAddresses } from '../../webhooks/webhook-addresses.ts'
+import { nameOf, readWebhookUrl, type WebhookRules } from '../../webhooks/webhook-url.ts'
+import { encryptPush } from './encrypt.ts'
+import type { PushKeys } from './push-keys.ts'
+import type { Push } from './push-words.ts'
+import type { Subscribed } from './subscription.ts'
+
+/** What dials push services. */
+export interface PushSending {
+  readonly masterKey: MasterKey
+  readonly rules: WebhookRules
+  readonly network: Network
+  readonly poster: Poster
+  /** From the start of an attempt, DNS included, to the end of the answer's headers. */
+  readonly timeoutMs: number
+}
+
+/** What became of an attempt. */
+export type Sent =
+  | { readonly kind: 'accepted' | 'gone' | 'refused' }
+  | { readonly kind: 'later'; readonly afterMs: number | null }
+
+/** A push service is not waited for longer, whatever it asks for. */
+const LONGEST_WAIT_MS = 3_600_000
+
+/**
+ * Pushes a message to a browser. URL and addresses are judged anew each time.
+ * @throws the reason of the signal if it aborts
+ */
+export async function sendPush(
+  { rules, network, poster, timeoutMs }: PushSending,
+  { clock, consoleUrl }: Pick<Context, 'clock' | 'consoleUrl'>,
+  keys: PushKeys,
+  { endpoint, ...browser }: Subscribed,
+  { message, ttlSeconds, urgency, topic }: Push,
+  stop: AbortSignal,
+): Promise<Sent> {
+  const read = readWebhookUrl(endpoint, rules)
+  if (read === null) return { kind: 'refused' }
+  const signal = AbortSignal.any([stop, AbortSignal.timeout(timeoutMs)])
+  try {
+    const addresses = await findAddresses(read, rules, network, signal)
+    const headers = {
+      Authorization: await keys.authorize(read.url, contactOf(consoleUrl), clock.now()),
+      'Content-Encoding': 'aes128gcm',
+      'Content-Type': 'application/octet-stream',
+      TTL: String(ttlSeconds),
+      Topic: topic,
+      Urgency: urgency,
+    }
+    const body = encryptPush(Buffer.from(JSON.stringify(message)), browser)
+    const post = { url: read.url, servername: nameOf(read), addresses, body, headers }
+    const { status, retryAfter, drained } = await poster.post(post, signal)
+    await drained
+    return judged(status, retryAfter, clock.now())
+  } catch (error) {
+    stop.throwIfAborted()
+    if (error instanceof AttemptFailed && error.error === 'address_refused') return { kind: 'refused' }
+    if (error instanceof AttemptFailed || signal.aborted) return { kind: 'later', afterMs: null }
+    throw error
+  }
+}
+
+function judged(status: number, retryAfter: string | null, now: Date): Sent {
+  if (status >= 200 && status < 300) return { kind: 'accepted' }
+  if (status === 404 || status === 410) return { kind: 'gone' }
+  if (status !== 429 && status < 500) return { kind: 'refused' }
+  if (retryAfter === null) return { kind: 'later', afterMs: null }
+  const seconds = /^\d{1,9}$/.test(retryAfter)
+  const afterMs = seconds ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - now.getTime()
+  return { kind: 'later', afterMs: Number.isNaN(afterMs) ? null : Math.min(Math.max(0, afterMs), LONGEST_WAIT_MS) }
+}
+
+/** Push services want an https URL; on loopback there is none, and none of them is reached either. */
+const contactOf = (consoleUrl: string): string =>
+  consoleUrl.startsWith('https://') ? new URL(consoleUrl).origin : 'mailto:operator@localhost'

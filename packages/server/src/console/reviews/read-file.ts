@@ -1,0 +1,48 @@
+import type { Review, ReviewFileDiff } from '@berth/contract'
+import { refusal } from '../../kit/refusal.ts'
+import type { ReviewRow } from '../../sessions/reviews/find-review.ts'
+import { readReview, readWholeFiles } from '../../sessions/reviews/read-review.ts'
+import { reviewBounds } from '../../sessions/reviews/review-place.ts'
+import type { Blobs } from '../../storage/blobs/blobs.ts'
+import { splitPatch, withContext } from './file-patches.ts'
+
+/** Longest diff of one file that is sent. */
+const PATCH_CHARACTERS = 4 * 1024 * 1024
+
+/**
+ * Reads one file of a stored review, from what the worker stored when it made the review.
+ * @throws ApiError 404 if the review has no such file
+ */
+export async function readReviewFile(
+  blobs: Blobs,
+  row: ReviewRow,
+  at: { readonly number: number; readonly context: number },
+): Promise<ReviewFileDiff> {
+  const review = await readReview(blobs, row)
+  const file = review.files[at.number]
+  if (file === undefined) throw refusal('cloud_session_not_found')
+  const whole = await wholeFile(blobs, row, review, at.number)
+  const patch = whole ?? partOf(review.patch, review.patchTruncated, review, at.number)
+  const shown = whole === null || patch === null ? patch : withContext(patch, at.context)
+  return {
+    revision: review.revision,
+    number: at.number,
+    file,
+    patch: shown?.slice(0, PATCH_CHARACTERS) ?? null,
+    truncated: shown !== null && shown.length > PATCH_CHARACTERS,
+    expandable: whole !== null,
+  }
+}
+
+async function wholeFile(blobs: Blobs, row: ReviewRow, review: Review, number: number): Promise<string | null> {
+  const text = await readWholeFiles(blobs, row)
+  if (text === null) return null
+  return partOf(text, Buffer.byteLength(text) >= reviewBounds.filesBytes, review, number)
+}
+
+function partOf(text: string, cut: boolean, review: Review, number: number): string | null {
+  const parts = splitPatch(text, cut)
+  // A diff of another number of files would answer with another file's lines.
+  if (!cut && parts.length !== review.files.length) return null
+  return parts[number] ?? null
+}

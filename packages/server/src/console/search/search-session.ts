@@ -1,0 +1,38 @@
+import type { SessionMatch, SessionMatchPage } from '@berth/contract'
+import type { Context } from '../../context.ts'
+import type { PersonPrincipal } from '../../identity/guard/principal.ts'
+import type { SessionKey } from '../../kit/session-key.ts'
+import { readSession } from '../../sessions/session/read-session.ts'
+import { findText } from './find-text.ts'
+import { findCandidates } from './search-sql.ts'
+
+/** One request looks at so much of a log; the next goes on from there. */
+const WINDOW = { events: 20_000, bytes: 32 * 1024 ** 2, limit: 200 }
+const MATCHES = 50
+
+/**
+ * Searches what a Session's Events tell people, the newest first. The log is searched as it is stored, so what was
+ * masked there is never found.
+ * @throws ApiError 404 `cloud_session_not_found`
+ */
+export async function searchSession(
+  context: Context,
+  person: PersonPrincipal,
+  key: SessionKey,
+  { q, before }: { readonly q: string; readonly before?: number },
+): Promise<SessionMatchPage> {
+  await readSession(context, person, key)
+  // As the words stand inside a JSON string.
+  const part = JSON.stringify(q).slice(1, -1)
+  const from = before ?? Number.MAX_SAFE_INTEGER
+  const { reached, rows } = await findCandidates(context.db, key, { ...WINDOW, before: from, part })
+  const matches: SessionMatch[] = []
+  for (const { sequence, envelope } of rows) {
+    const { type, createdAt, data } = JSON.parse(envelope) as { type: string; createdAt: string; data: unknown }
+    const excerpt = findText(data, q)
+    if (excerpt !== null) matches.push({ sequence, type, createdAt, excerpt })
+    if (matches.length === MATCHES) return { matches, before: sequence > 1 ? sequence : null }
+  }
+  const oldest = rows.length === WINDOW.limit ? (rows.at(-1)?.sequence ?? null) : reached
+  return { matches, before: oldest === null || oldest <= 1 ? null : oldest }
+}

@@ -1,0 +1,30 @@
+import type { Context } from '../../context.ts'
+import { findAllowedModels } from '../../gateway/accounting/own-budgets.ts'
+import type { Handlers } from '../../http/routing/handler.ts'
+import type { Config } from '../../settings/config-file.ts'
+import { type DeploymentLimits, readSettings, updateSettings } from './organization-settings.ts'
+import { pricedModels } from './priced-models.ts'
+
+type Operations = 'getOrganizationSettings' | 'updateOrganizationSettings' | 'listPricedModels'
+
+/** Serves what an organization may use, and of which models. */
+export function settingsHandlers(
+  context: Pick<Context, 'db' | 'clock'>,
+  deployment: DeploymentLimits,
+  config: Pick<Config, 'providers' | 'models'>,
+): Pick<Handlers, Operations> {
+  return {
+    getOrganizationSettings: async ({ principal: { organizationId } }) => ({
+      status: 200,
+      body: await readSettings(context, organizationId, deployment),
+    }),
+    updateOrganizationSettings: async ({ principal, body, clientAddress }) => ({
+      status: 200,
+      body: await updateSettings(context, principal, body, deployment, clientAddress),
+    }),
+    listPricedModels: async ({ principal: { organizationId } }) => ({
+      status: 200,
+      body: pricedModels(config, await findAllowedModels(context.db, organizationId)),
+    }),
+  }
+}

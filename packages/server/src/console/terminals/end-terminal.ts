@@ -1,0 +1,31 @@
+import { orderTerminal } from '../../sandboxes/terminal-line.ts'
+import { endTerminal, settleEnd, type TerminalEnd, type TerminalRow } from '../../sessions/terminals/terminal-sql.ts'
+import { topics } from '../../storage/postgres/wakeups.ts'
+import type { TerminalPlace } from './terminal-place.ts'
+
+/** How long a supervisor may take; the terminal keeper repeats the order to one that does not answer. */
+const ORDER_MS = 2_000
+
+/** Ends a terminal for good: its row, whoever looks at it, and its shell. */
+export async function closeTerminal(
+  { context: { db, clock, wakeups, log }, door }: TerminalPlace,
+  { id, lease_id: leaseId }: Pick<TerminalRow, 'id' | 'lease_id'>,
+  reason: TerminalEnd,
+): Promise<void> {
+  if (!(await endTerminal(db, id, reason, clock.now()))) return
+  wakeups.publish(topics.terminal(id))
+  // A frozen supervisor answers nothing, and waiting connections would fill its queue.
+  if (door.isStopped(leaseId)) {
+    wakeups.publish(topics.terminals)
+    return
+  }
+  const signal = AbortSignal.timeout(ORDER_MS)
+  const end = async () => orderTerminal(await door.attach(leaseId, signal), { id, end: true }, signal)
+  try {
+    await end()
+    await settleEnd(db, id)
+  } catch (error) {
+    log.debug({ err: error, leaseId }, 'a terminal of a sandbox at rest or gone was ended')
+    wakeups.publish(topics.terminals)
+  }
+}

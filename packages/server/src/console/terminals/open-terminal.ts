@@ -1,0 +1,84 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { maxTerminals, type TerminalTicket } from '@berth/contract'
+import { appendAudit } from '../../accounts/audit/append.ts'
+import { personEntry } from '../../accounts/audit/person-entry.ts'
+import type { BrowserSession } from '../../identity/guard/browser-authority.ts'
+import type { PersonPrincipal } from '../../identity/guard/principal.ts'
+import { refusal, sessionNotFound } from '../../kit/refusal.ts'
+import type { SessionKey } from '../../kit/session-key.ts'
+import { findLiveLease } from '../../sessions/leases/lease-sql.ts'
+import { lockVisibleSession } from '../../sessions/session/lock-session.ts'
+import { countTerminals, findIdleTerminal, insertTerminal, renewTicket } from '../../sessions/terminals/terminal-sql.ts'
+import { credentialDigest } from '../../storage/master-key.ts'
+import { topics } from '../../storage/postgres/wakeups.ts'
+import { closeTerminal } from './end-terminal.ts'
+import type { TerminalPlace } from './terminal-place.ts'
+
+const TICKET_MS = 30_000
+
+/** Who asks for a terminal. */
+export interface TerminalCaller {
+  readonly person: PersonPrincipal
+  readonly browser: BrowserSession | null
+  readonly clientAddress: string
+}
+
+/**
+ * Gives a person a ticket for a terminal in the Session's workspace: a new one, or one of theirs. It starts no compute: the
+ * workspace must be attached. Where there are too many, one that nobody looks at makes room.
+ * @throws ApiError 404 `cloud_session_not_found` or `cloud_terminal_not_found`
+ * @throws ApiError 409 `cloud_workspace_expired` or `cloud_terminal_limit_reached`
+ * @throws ApiError 503 `cloud_workspace_starting` or `cloud_terminal_unavailable`
+ */
+export async function openTerminal(
+  place: TerminalPlace,
+  { person, browser, clientAddress }: TerminalCaller,
+  key: SessionKey,
+  asked: { readonly terminalId?: string | undefined; readonly columns?: number; readonly rows?: number },
+): Promise<TerminalTicket> {
+  const { db, clock, wakeups, consoleUrl } = place.context
+  const now = clock.now()
+  const secret = randomBytes(32).toString('base64url')
+  const endsAt = new Date(now.getTime() + TICKET_MS)
+  const ticket = { digest: credentialDigest(secret), endsAt, awakeUntil: endsAt }
+  const { origin } = new URL(consoleUrl)
+  const id = asked.terminalId?.toLowerCase() ?? randomUUID()
+  let idle: Awaited<ReturnType<typeof findIdleTerminal>> = null
+  await db.transaction(async tx => {
+    const session = await lockVisibleSession(tx, person, key)
+    if (session.archived_at !== null) throw sessionNotFound()
+    const lease = await findLiveLease(tx, key)
+    if (lease === null) throw refusal('cloud_workspace_expired')
+    if (lease.state !== 'attached') throw refusal('cloud_workspace_starting')
+    if (lease.host !== place.host) throw refusal('cloud_terminal_unavailable')
+    const by = {
+      id,
+      leaseId: lease.id,
+      personId: person.id,
+      membershipId: person.membershipId,
+      signInId: person.signInId,
+      browserSessionId: browser?.id ?? null,
+      ticket,
+    }
+    if (asked.terminalId !== undefined) {
+      if (!(await renewTicket(tx, by))) throw refusal('cloud_terminal_not_found')
+    } else {
+      if ((await countTerminals(tx, lease.id)) >= maxTerminals) {
+        idle = await findIdleTerminal(tx, lease.id, now)
+        if (idle === null) throw refusal('cloud_terminal_limit_reached')
+      }
+      const { columns = 80, rows = 24 } = asked
+      await insertTerminal(tx, { ...key, ...by, origin, columns, rows }, now)
+    }
+    const about = {
+      target: `session/${key.sessionId}`,
+      details: { terminalId: id, again: asked.terminalId !== undefined },
+    }
+    await appendAudit(tx, personEntry(person, clientAddress, 'terminal.opened', about), now)
+  })
+  if (idle !== null) await closeTerminal(place, idle, 'closed')
+  wakeups.publish(topics.terminals)
+  const url = new URL(`/cloud/terminals/${id}`, origin)
+  url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:'
+  return { terminalId: id, url: url.href, ticket: secret, expiresAt: endsAt.toISOString() }
+}

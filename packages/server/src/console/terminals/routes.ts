@@ -1,0 +1,32 @@
+import type { Handlers } from '../../http/routing/handler.ts'
+import type { PersonPrincipal, Principal } from '../../identity/guard/principal.ts'
+import { refusal } from '../../kit/refusal.ts'
+import { findTerminal } from '../../sessions/terminals/terminal-sql.ts'
+import { closeTerminal } from './end-terminal.ts'
+import { openTerminal } from './open-terminal.ts'
+import type { TerminalPlace } from './terminal-place.ts'
+
+/** Serves the tickets of terminals, and their end. */
+export function terminalHandlers(place: TerminalPlace): Pick<Handlers, 'openTerminal' | 'endTerminal'> {
+  return {
+    openTerminal: async ({ principal, browser, clientAddress, params: { sessionId }, body }) => {
+      const person = personOf(principal)
+      const key = { organizationId: person.organizationId, sessionId }
+      return { status: 201, body: await openTerminal(place, { person, browser, clientAddress }, key, body) }
+    },
+
+    endTerminal: async ({ principal, params: { terminalId } }) => {
+      const { id: personId, organizationId } = personOf(principal)
+      const terminal = await findTerminal(place.context.db, { organizationId, personId, id: terminalId })
+      if (terminal === null || terminal.state === 'ended') throw refusal('cloud_terminal_not_found')
+      await closeTerminal(place, terminal, 'closed')
+      return { status: 204 }
+    },
+  }
+}
+
+/** The contract lets people alone in. */
+function personOf(principal: Principal): PersonPrincipal {
+  if (principal.kind !== 'person') throw new Error('an operation of people was reached by an installation')
+  return principal
+}

@@ -1,0 +1,293 @@
+import { once } from 'node:events'
+import type { Duplex } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  MAX_TERMINAL_FRAME_BYTES,
+  type TerminalExit,
+  type TerminalSize,
+  terminalFrames,
+} from '@berth/supervisor/terminals'
+import { frameHeader, readFrames } from '@berth/supervisor/tree/frames'
+import type { WebSocket } from 'ws'
+import { SandboxGoneError } from '../../sandboxes/driver.ts'
+import { orderTerminal } from '../../sandboxes/terminal-line.ts'
+import { touchLease } from '../../sessions/leases/lease-sql.ts'
+import { endTerminal, keepAwake, noteTyping, type TerminalRow } from '../../sessions/terminals/terminal-sql.ts'
+import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
+import { topics } from '../../storage/postgres/wakeups.ts'
+import { type ClientMessage, parseClientMessage, type TerminalStop } from './client-message.ts'
+import { closeTerminal } from './end-terminal.ts'
+import { readStanding, type TerminalStanding } from './standing-sql.ts'
+import type { TerminalPlace } from './terminal-place.ts'
+
+/** Longest time to the page's first message, and to the start of the shell. */
+const OPEN_MS = 10_000
+const START_MS = 60_000
+/** Time between two looks at the rows, which also keep the sandbox running for four of them. */
+const BEAT_MS = 5_000
+/** The idle time of a lease moves at most this often while somebody types. */
+const TOUCH_MS = 10_000
+/** Output goes to the page in pieces of this size. */
+const PIECE_BYTES = 32 * 1024
+
+/** A terminal has stopped for this page; the reason is told to it. */
+class Stopped extends Error {
+  readonly reason: TerminalStop
+  readonly code: number | null
+
+  constructor(reason: TerminalStop, code: number | null = null) {
+    super(reason)
+    this.reason = reason
+    this.code = code
+  }
+}
+
+/** The page has left. */
+class PageLeft extends Error {}
+
+/**
+ * One page in front of a terminal: from its WebSocket to the sandbox's supervisor and back. Whatever the page has given no
+ * credit for stays in the terminal, whose program then waits; nothing is buffered here.
+ */
+export class TerminalSession {
+  readonly #place: TerminalPlace
+  readonly #socket: WebSocket
+  readonly #terminal: TerminalRow
+  readonly #end = new AbortController()
+  readonly #opened = Promise.withResolvers<TerminalSize>()
+  #line: Duplex | undefined
+  #credit = 0
+  #credited: () => void = () => {}
+  #touched = Number.NEGATIVE_INFINITY
+  #checking: Promise<void> | null = null
+
+  constructor(place: TerminalPlace, socket: WebSocket, terminal: TerminalRow) {
+    this.#place = place
+    this.#socket = socket
+    this.#terminal = terminal
+    this.#opened.promise.catch(() => undefined)
+    socket.on('message', (data: Buffer, isBinary) => {
+      if (isBinary) this.#typed(data)
+      else this.#told(parseClientMessage(data.toString()))
+    })
+    socket.on('error', () => {})
+    socket.once('close', () => this.#stop(new PageLeft('the page left')))
+  }
+
+  /** Serves the page until it leaves or the terminal ends for it. */
+  async run(): Promise<void> {
+    const { wakeups, log } = this.#place.context
+    const { signal } = this.#end
+    const unsubscribe = wakeups.subscribe(topics.terminal(this.#terminal.id), () => this.#check())
+    const beat = setInterval(() => this.#check(), Math.min(BEAT_MS, this.#place.authorityMs))
+    try {
+      await this.#serve(signal)
+    } catch (error) {
+      const reason: unknown = signal.aborted ? signal.reason : error
+      if (reason instanceof Stopped) this.#tell({ ended: { reason: reason.reason, code: reason.code } })
+      else if (!(reason instanceof PageLeft)) log.warn({ err: reason }, 'a terminal broke off')
+      this.#socket.close(reason instanceof Stopped ? 1000 : 1011)
+    } finally {
+      clearInterval(beat)
+      unsubscribe()
+      this.#line?.destroy()
+    }
+  }
+
+  async #serve(signal: AbortSignal): Promise<void> {
+    const late = setTimeout(() => this.#stop(new Stopped('protocol')), OPEN_MS)
+    const size = await this.#orStopped(this.#opened.promise).finally(() => clearTimeout(late))
+    await this.#started(signal)
+    const line = await this.#attach(size, signal)
+    for await (const { type, payload } of readFrames(line, MAX_TERMINAL_FRAME_BYTES)) {
+      if (type === terminalFrames.output) await this.#show(payload)
+      else if (type === terminalFrames.exit) {
+        const { code }: TerminalExit = JSON.parse(payload.toString())
+        await this.#exited(code)
+      }
+    }
+    await this.#check()
+    signal.throwIfAborted()
+    throw new Stopped((await this.#isGone()) ? 'workspace_lost' : 'moved')
+  }
+
+  /** Waits for the worker of the host. */
+  async #started(signal: AbortSignal): Promise<void> {
+    const { context } = this.#place
+    for (const begun = performance.now(); performance.now() - begun < START_MS; ) {
+      const woken = Promise.withResolvers<void>()
+      const unsubscribe = context.wakeups.subscribe(topics.terminal(this.#terminal.id), () => woken.resolve())
+      try {
+        if ((await this.#standing()).state === 'started') return
+        await Promise.race([woken.promise, sleep(500, undefined, { signal })])
+      } finally {
+        unsubscribe()
+      }
+    }
+    await closeTerminal(this.#place, this.#terminal, 'failed')
+    throw new Stopped('failed')
+  }
+
+  async #attach(size: TerminalSize, signal: AbortSignal): Promise<Duplex> {
+    const { door } = this.#place
+    const { id, lease_id: leaseId } = this.#terminal
+    const line = await door.attach(leaseId, signal).catch(error => {
+      throw error instanceof SandboxGoneError ? new Stopped('workspace_lost') : error
+    })
+    this.#line = line
+    const answer = await orderTerminal(line, { id, attach: size }, signal)
+    if (answer.terminal !== 'attached') return this.#exited()
+    // A page that does not read must not hold the end of the terminal back.
+    signal.addEventListener('abort', () => line.destroy(), { once: true })
+    line.on('drain', () => this.#socket.resume())
+    this.#tell({ ready: { scrollback: answer.scrollback } })
+    return line
+  }
+
+  /** @throws Stopped that the shell has exited, or what ended the terminal, and its shell with it */
+  async #exited(code: number | null = null): Promise<never> {
+    const { db, clock } = this.#place.context
+    if (!(await endTerminal(db, this.#terminal.id, 'exited', clock.now()))) await this.#standing()
+    throw new Stopped('exited', code)
+  }
+
+  /** Sends output as far as the page has credit, and reads no more before. */
+  async #show(output: Buffer): Promise<void> {
+    for (let at = 0; at < output.length; ) {
+      while (this.#credit <= 0) {
+        await this.#orStopped(
+          new Promise<void>(resolve => {
+            this.#credited = resolve
+          }),
+        )
+      }
+      const piece = output.subarray(at, at + Math.min(PIECE_BYTES, this.#credit))
+      at += piece.length
+      this.#credit -= piece.length
+      const sent = new Promise<void>((resolve, reject) => {
+        this.#socket.send(piece, { binary: true }, error => (error == null ? resolve() : reject(error)))
+      })
+      await this.#orStopped(sent)
+    }
+  }
+
+  #told(message: ClientMessage | null): void {
+    if (message === null) this.#stop(new Stopped('protocol'))
+    else if ('credit' in message) this.#grant(message.credit)
+    else if ('resize' in message) this.#send(terminalFrames.resize, Buffer.from(JSON.stringify(message.resize)))
+    else {
+      const { credit, ...size } = message.open
+      this.#grant(credit)
+      this.#opened.resolve(size)
+    }
+  }
+
+  #grant(credit: number): void {
+    this.#credit += credit
+    this.#credited()
+  }
+
+  /** Typing renews the lease; watching does not, nor does what reaches no terminal. */
+  #typed(bytes: Buffer): void {
+    if (this.#end.signal.aborted || !this.#send(terminalFrames.input, bytes)) return
+    const { context } = this.#place
+    const now = context.clock.now()
+    if (now.getTime() - this.#touched < TOUCH_MS) return
+    this.#touched = now.getTime()
+    const { organization_id: organizationId, session_id: sessionId, id } = this.#terminal
+    Promise.all([noteTyping(context.db, id, now), touchLease(context.db, { organizationId, sessionId }, now)]).catch(
+      error => {
+        this.#touched = Number.NEGATIVE_INFINITY
+        context.log.warn({ err: error }, 'typing at a terminal could not be noted')
+      },
+    )
+  }
+
+  /**
+   * Before the terminal is there, what is typed is dropped: nobody has seen a prompt.
+   * @returns false if it was dropped
+   */
+  #send(type: number, payload: Buffer): boolean {
+    const line = this.#line
+    if (line === undefined || line.destroyed) return false
+    line.write(frameHeader(type, payload.length))
+    if (!line.write(payload)) this.#socket.pause()
+    return true
+  }
+
+  #check(): Promise<void> {
+    this.#checking ??= this.#look().finally(() => {
+      this.#checking = null
+    })
+    return this.#checking
+  }
+
+  /** Ends the terminal with the authority of its person, and the page's part with the terminal. */
+  async #look(): Promise<void> {
+    const { context } = this.#place
+    try {
+      await this.#standing()
+      await keepAwake(context.db, this.#terminal.id, new Date(context.clock.now().getTime() + 4 * BEAT_MS))
+    } catch (error) {
+      // Not knowing is no refusal: the next look asks again.
+      if (error instanceof Stopped) this.#stop(error)
+      else if (!(error instanceof DatabaseUnavailable))
+        context.log.warn({ err: error }, 'a terminal could not be looked at')
+    }
+  }
+
+  /** @throws Stopped if the page may not go on */
+  async #standing(): Promise<TerminalStanding> {
+    const { context, idleMs } = this.#place
+    const { id, holder_id: holderId } = this.#terminal
+    const now = context.clock.now()
+    const standing = await readStanding(context.db, id, now, new Date(now.getTime() - idleMs))
+    if (standing === null || standing.is_lost) throw new Stopped('workspace_lost')
+    if (standing.state === 'ended') {
+      const reason = standing.end_reason ?? 'closed'
+      // The sandbox's worker may have seen the end of the right first, and closed the terminal.
+      throw new Stopped(reason === 'closed' && !standing.stands ? 'access_ended' : reason)
+    }
+    // The row tells about the sign-in of the other page alone, so the end of this one's would go unseen.
+    if (standing.holder_id !== holderId) throw new Stopped('moved')
+    if (standing.stands) return standing
+    const ended = new Stopped('access_ended')
+    this.#stop(ended)
+    await closeTerminal(this.#place, this.#terminal, 'closed')
+    throw ended
+  }
+
+  async #isGone(): Promise<boolean> {
+    try {
+      const line = await this.#place.door.attach(this.#terminal.lease_id, AbortSignal.timeout(OPEN_MS))
+      line.destroy()
+      return false
+    } catch (error) {
+      return error instanceof SandboxGoneError
+    }
+  }
+
+  #tell(message: object): void {
+    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.send(JSON.stringify(message))
+  }
+
+  #stop(reason: Error): void {
+    this.#end.abort(reason)
+  }
+
+  /** @throws the reason of the stop */
+  async #orStopped<T>(wanted: Promise<T>): Promise<T> {
+    const { signal } = this.#end
+    signal.throwIfAborted()
+    const done = new AbortController()
+    try {
+      const stopped = once(signal, 'abort', { signal: done.signal }).then(() => {
+        throw signal.reason
+      })
+      stopped.catch(() => undefined)
+      return await Promise.race([wanted, stopped])
+    } finally {
+      done.abort()
+    }
+  }
+}
