@@ -2,6 +2,7 @@ import type { Context } from '../context.ts'
 import { Loop } from '../kit/loop.ts'
 import type { Service } from '../kit/service.ts'
 import { logFailure } from '../storage/postgres/log-failure.ts'
+import { pollingMs } from '../storage/postgres/polling-ms.ts'
 import { topics } from '../storage/postgres/wakeups.ts'
 import type { Task, WorkQueue } from './work-queue.ts'
 
@@ -11,7 +12,10 @@ interface Held {
   readonly done: Promise<void>
 }
 
-/** How long a claim stands without renewal, and the pause between polls without a wake-up. */
+/** Time between two polls while wake-ups arrive, as a multiple of the time while they do not. Retries wait for polls. */
+const CALM = 4
+
+/** How long a claim stands without renewal, and the pause between polls while no wake-ups arrive. */
 export interface DelivererLimits {
   readonly claimMs: number
   readonly pollMs: number
@@ -46,7 +50,11 @@ export class Deliverer implements Service {
       failed: 'could not claim or renew deliveries; the next round tries again',
     }
     const log = (error: unknown) => logFailure(context.log, error, messages)
-    this.#claiming = new Loop(() => this.#claim(), limits.pollMs, log)
+    this.#claiming = new Loop(
+      () => this.#claim(),
+      () => pollingMs(context.wakeups, limits.pollMs, CALM),
+      log,
+    )
     this.#renewing = new Loop(() => this.#renew(), limits.claimMs / 4, log)
   }
 

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import type { SandboxDriver } from '../sandboxes/driver.ts'
+import type { Hosts } from '../hosts/hosts.ts'
 import type { Sources } from './sources.ts'
 
 /** Times of deliveries; each is a setting, or follows from one. */
@@ -16,9 +16,8 @@ export interface DeliveryLimits {
 
 /** The parts that deliveries need beside the domains' own. */
 export interface DeliveryContext extends Context {
-  readonly driver: Pick<SandboxDriver, 'trees'>
-  /** Names this machine: a sandbox is reached only from the machine that made it. */
-  readonly host: string
+  /** The hosts that this process holds: a sandbox is reached only there. */
+  readonly hosts: Hosts
   /** A directory for files that live as long as a step. */
   readonly scratchDir: string
   readonly sources: Sources

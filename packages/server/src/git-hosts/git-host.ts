@@ -59,6 +59,17 @@ export interface HostPull {
 /** Waiting does not end a `conflict`; it may end the others. */
 export type PullBlocker = 'draft' | 'conflict' | 'checks' | 'reviews' | 'behind' | 'rules'
 
+/** What one check says of a commit. */
+export interface HostCheck {
+  readonly name: string
+  /** `missing`: it is required, and nobody has reported it yet. */
+  readonly state: 'success' | 'failure' | 'pending' | 'skipped' | 'missing'
+  /** Where it tells more, as whoever reported it says. */
+  readonly url: string | null
+  /** The host merges nothing before it has succeeded. */
+  readonly required: boolean
+}
+
 export interface OpenPullRequest {
   readonly title: string
   readonly body: string
@@ -96,6 +107,64 @@ export interface AccountTokens {
    * @throws GitHostError
    */
   mint(account: string, repositoryIds: readonly string[] | null, signal: AbortSignal): Promise<AccountToken>
+  /**
+   * Makes the host refuse a token from now on. One that it refuses already is no error.
+   * @throws GitHostError
+   */
+  revoke(token: AccountToken, signal: AbortSignal): Promise<void>
+}
+
+/** The tokens with which the service acts for a person at a host. */
+export interface PersonTokens {
+  readonly access: string
+  /** Null: it ends only with its revocation. */
+  readonly accessEndsAt: Date | null
+  /** Gives new tokens once; null if there is none. */
+  readonly refresh: string | null
+}
+
+/** A person at a host. */
+export interface HostPerson {
+  /** The host's stable id. */
+  readonly id: string
+  readonly login: string
+}
+
+/** An account of the host that this deployment reaches, as a person sees it. */
+export interface PersonAccount {
+  readonly account: string
+  readonly login: string
+  readonly kind: 'person' | 'organization'
+  /** This deployment reaches every repository of the account, later ones too. */
+  readonly whole: boolean
+  /** The host says that the person administers the account. */
+  readonly administered: boolean
+}
+
+/**
+ * People with accounts at the host, who let this deployment act for them. Every method fails only with a `GitHostError`:
+ * `unauthorized` if the host takes the code or token no more.
+ */
+export interface HostPeople {
+  /**
+   * Returns where a browser goes to ask the person.
+   * @param asked `challenge` of PKCE, by S256
+   */
+  authorizeUrl(asked: { readonly state: string; readonly challenge: string; readonly redirectUri: string }): string
+  redeem(
+    answer: { readonly code: string; readonly verifier: string; readonly redirectUri: string },
+    signal?: AbortSignal,
+  ): Promise<PersonTokens>
+  refresh(token: string, signal?: AbortSignal): Promise<PersonTokens>
+  readPerson(access: string, signal?: AbortSignal): Promise<HostPerson>
+  /** Lists the accounts that both this deployment and the person reach. */
+  listAccounts(access: string, signal?: AbortSignal): Promise<PersonAccount[]>
+  /** Returns what the person may do in a repository. */
+  rightIn(access: string, repositoryId: string, signal?: AbortSignal): Promise<'none' | 'read' | 'write'>
+  /** Returns where people let this deployment reach another account. */
+  installUrl(signal?: AbortSignal): Promise<string>
+  /** Makes the host refuse a token from now on. One that it refuses already is no error. */
+  revoke(access: string, signal?: AbortSignal): Promise<void>
 }
 
 /**
@@ -110,6 +179,8 @@ export interface GitHost {
   readonly kind: string
   /** Absent: the host has no tokens for sandboxes. */
   readonly tokens?: AccountTokens
+  /** Absent: people cannot connect accounts of their own. */
+  readonly people?: HostPeople
   /**
    * Returns the account's present name at the host.
    * @throws GitHostError `not_found` if this deployment does not reach the account
@@ -127,6 +198,15 @@ export interface GitHost {
    * @throws GitHostError `not_found` with `subject: 'branch'` if the branch does not exist
    */
   readBranch(repository: RepositoryRef, branch: string, signal?: AbortSignal): Promise<HostBranch>
+  /**
+   * Returns the names of the branches that begin with a prefix, at most `limit` of them, in the order of their names. A
+   * repository without a commit has none.
+   */
+  listBranches(
+    repository: RepositoryRef,
+    names: { readonly prefix: string; readonly limit: number },
+    signal?: AbortSignal,
+  ): Promise<readonly string[]>
   /** Returns the access with which the service's own git fetches (`read`) or pushes (`write`). */
   access(repository: RepositoryRef, right: 'read' | 'write', signal?: AbortSignal): Promise<RemoteAccess>
   /** Returns the open pull request of a head branch into a base branch; null if there is none. */
@@ -141,6 +221,12 @@ export interface GitHost {
    */
   openPull(repository: RepositoryRef, pull: OpenPullRequest, signal?: AbortSignal): Promise<HostPull>
   readPull(repository: RepositoryRef, number: number, signal?: AbortSignal): Promise<HostPull>
+  /** Returns the checks of a pull request's head, required ones that nobody has reported included; null if hidden. */
+  readChecks(
+    repository: RepositoryRef,
+    pull: Pick<HostPull, 'headOid' | 'baseBranch'>,
+    signal?: AbortSignal,
+  ): Promise<HostCheck[] | null>
   /**
    * Merges at the exact head and returns the commit on the base branch.
    * @throws GitHostError `head_moved` if the head is another commit, `not_mergeable` if the host refuses the merge now

@@ -1,4 +1,4 @@
-import type { GitHost } from './git-host.ts'
+import type { GitHost, HostPeople } from './git-host.ts'
 
 /** The Git hosts of a deployment, by their ids. */
 export class GitHosts {
@@ -11,6 +11,18 @@ export class GitHosts {
   /** Ids of all hosts. */
   get ids(): readonly string[] {
     return [...this.#hosts.keys()]
+  }
+
+  /** Returns true if the deployment has a host of this kind. */
+  hasKind(kind: string): boolean {
+    return [...this.#hosts.values()].some(host => host.kind === kind)
+  }
+
+  /** Hosts at which people can connect accounts of their own. */
+  get withPeople(): readonly (GitHost & { readonly people: HostPeople })[] {
+    return [...this.#hosts.values()].flatMap(host =>
+      host.people === undefined ? [] : [host as typeof host & { readonly people: HostPeople }],
+    )
   }
 
   /** Returns the host that rows refer to; null if the deployment no longer has it. */

@@ -28,9 +28,14 @@ export function openGitHosts(
   return new GitHosts([new LocalHost(db, clock, join(dataDir, 'repositories'), baseUrl), ...remote])
 }
 
-function openRemote({ kind, baseUrl, appId, privateKey }: GitHostConfig, clock: Clock): GitHubHost {
+function openRemote(config: GitHostConfig, clock: Clock): GitHubHost {
+  const { kind, baseUrl, appId, privateKey, clientId, clientSecret } = config
   if (kind !== 'github') throw new StartError(`gitHosts: there is no driver for ${kind} yet; remove it`)
   if (appId === undefined || privateKey === undefined)
     throw new StartError('gitHosts: a github host needs appId and privateKey')
-  return new GitHubHost({ appId, privateKey, ...(baseUrl !== undefined && { baseUrl }) }, clock)
+  if ((clientId === undefined) !== (clientSecret === undefined))
+    throw new StartError('gitHosts: clientId and clientSecret go together; people connect their accounts by them')
+  const client = clientId === undefined || clientSecret === undefined ? null : { id: clientId, secret: clientSecret }
+  const app = { appId, privateKey, ...(baseUrl !== undefined && { baseUrl }), ...(client !== null && { client }) }
+  return new GitHubHost(app, clock)
 }

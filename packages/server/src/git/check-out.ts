@@ -1,8 +1,6 @@
-import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { insidePaths } from '../sandboxes/bubblewrap/options.ts'
-import { confine } from '../sandboxes/confined/confined.ts'
-import type { TreePlace } from '../sandboxes/driver.ts'
+import { insidePaths } from '../sandboxes/inside-paths.ts'
+import type { LeaseScript, ProgramRun } from '../sandboxes/lease-program.ts'
 import { confinedGitEnvironment } from './git-environment.ts'
 import { gitText } from './run-git.ts'
 
@@ -19,18 +17,18 @@ export class CheckOutFailed extends Error {
 }
 
 export interface CheckOut {
-  /** Bare repository that holds the commit; the clone borrows its objects and copies none. */
+  /** Starts a script at the files of the sandbox, whose workspace receives the commit as `project`. */
+  readonly run: (script: LeaseScript) => Promise<ProgramRun>
+  /** Bare repository of the service that holds the commit. */
   readonly mirror: string
-  /** The workspace that receives it, as `project`. */
-  readonly workspace: TreePlace
+  /** Its id for the sandbox: the clone borrows its objects and copies none. */
+  readonly objects: string
   readonly branch: string
   readonly oid: string
   /**
    * URL of `origin`, without a credential. Null if nothing serves it: `origin` then only names the tracked branches.
    */
   readonly originUrl: string | null
-  /** Name or path of the bubblewrap program. */
-  readonly bwrap?: string
 }
 
 const TIMEOUT_MS = 10 * 60_000
@@ -47,14 +45,11 @@ const GIB = 1024 ** 3
  */
 export async function checkOut(order: CheckOut, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted()
-  const { mirror, workspace, branch, oid, originUrl } = order
+  const { run, mirror, objects, branch, oid, originUrl } = order
   const refs = await packedRefs(mirror, branch, oid, signal)
-  const { uid } = workspace
-  const program = await confine({
-    ...(order.bwrap !== undefined && { bwrap: order.bwrap }),
-    ...(uid !== undefined && { uid }),
-    readsAll: false,
-    bounds: { memoryBytes: GIB, cpuSeconds: TIMEOUT_MS / 1000, fileBytes: 16 * GIB },
+  const program = await run({
+    kind: 'script',
+    script,
     environment: {
       ...confinedGitEnvironment,
       LC_ALL: 'C.UTF-8',
@@ -62,9 +57,10 @@ export async function checkOut(order: CheckOut, signal: AbortSignal): Promise<vo
       ORIGIN: originUrl ?? '',
       OBJECTS: insidePaths.objects,
     },
-    directories: ['/workspace/x', insidePaths.objects],
-    mounts: ['--bind', workspace.path, '/workspace', '--ro-bind', join(mirror, 'objects'), insidePaths.objects],
-    command: ['bash', '-c', script],
+    trees: { workspace: 'write' },
+    readsAll: false,
+    objects,
+    bounds: { memoryBytes: GIB, cpuSeconds: TIMEOUT_MS / 1000, fileBytes: 16 * GIB },
   })
   const stop = () => program.kill()
   const bound = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)])

@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { chmod, chown, type FileHandle, mkdir, open, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
-import type { HelperBounds } from '../sandboxes/confined/helper-bounds.ts'
+import type { HelperBounds } from '../sandboxes/helper-bounds.ts'
 import { runGit } from './run-git.ts'
 import type { GitView } from './start-git.ts'
 

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { boundOf, type HelperBound, type HelperBounds } from '../sandboxes/confined/helper-bounds.ts'
+import { boundOf, type HelperBound, type HelperBounds } from '../sandboxes/helper-bounds.ts'
 import type { RemoteAccess } from './remote-access.ts'
 import { type GitEnd, type GitProcess, type GitView, startConfinedGit, startGit } from './start-git.ts'
 

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 import { confine } from '../sandboxes/confined/confined.ts'
-import type { HelperBounds } from '../sandboxes/confined/helper-bounds.ts'
 import { helperCommand } from '../sandboxes/confined/helper-group.ts'
+import type { HelperBounds } from '../sandboxes/helper-bounds.ts'
 import { gitEnvironment } from './git-environment.ts'
 import type { RemoteAccess } from './remote-access.ts'
 

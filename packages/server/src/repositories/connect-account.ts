@@ -33,6 +33,7 @@ export async function connectAccount(
     account,
     account_login: accountLogin,
     whole,
+    personal: false,
   }
   const connection = await insertConnection(db, row, clock.now())
   await retryLostSources(db, installationId)

@@ -19,14 +19,15 @@ export interface ExpansionBounds {
 export const expansionBounds: ExpansionBounds = { totalMs: 10_000, callMs: 4_000, calls: 10 }
 
 /**
- * Returns a page of the repositories that an installation's connections reach now, live from the hosts. It passes over
+ * Returns a page of the repositories that an installation's connections reach now, live from the hosts; with `q` only
+ * those whose `owner/name` has it. It passes over
  * a host that does not answer in time, so such a host hides no other's repositories. A request that has spent its time
  * or its calls returns the repositories that it has, and a cursor to continue from.
  */
 export async function pageRepositories(
   context: Context,
   grantee: Grantee,
-  { limit, cursor }: { readonly limit: number; readonly cursor?: string },
+  { limit, cursor, q = '' }: { readonly limit: number; readonly cursor?: string; readonly q?: string },
   bounds: ExpansionBounds = expansionBounds,
 ): Promise<RepositoryPage> {
   let place: RepositoryPlace | null = cursor === undefined ? null : decodePlace(cursor)
@@ -38,6 +39,7 @@ export async function pageRepositories(
     nextCursor: next === null ? endCursor(repositories, connections) : encodePlace(next),
     hasMore: next !== null,
   })
+  const wanted = q.toLowerCase()
   let calls = 0
   for (const connection of connections) {
     let at: RepositoryPlace = { connectionId: connection.id, from: null, skip: 0 }
@@ -53,10 +55,11 @@ export async function pageRepositories(
         AbortSignal.any([late, AbortSignal.timeout(bounds.callMs)]),
       )
       if (listed === null) break
-      const taken = listed.entries.slice(at.skip, at.skip + limit - repositories.length)
+      const entries = listed.entries.filter(({ fullName }) => fullName.toLowerCase().includes(wanted))
+      const taken = entries.slice(at.skip, at.skip + limit - repositories.length)
       repositories.push(...taken)
       const skip = at.skip + taken.length
-      if (skip < listed.entries.length) return page({ ...at, skip })
+      if (skip < entries.length) return page({ ...at, skip })
       if (listed.next === null) break
       at = { connectionId: connection.id, from: listed.next, skip: 0 }
     }

@@ -10,11 +10,11 @@ export interface Grantee {
 export async function insertConnection(db: Queryable, row: ConnectionRow, now: Date): Promise<ConnectionRow> {
   const { rows } = await db.query<ConnectionRow>(
     `insert into host_connections
-       (id, organization_id, installation_id, host, provider, account, account_login, whole, created_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+       (id, organization_id, installation_id, host, provider, account, account_login, whole, personal, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
      on conflict (installation_id, host, account) where revoked_at is null
        do update set account_login = excluded.account_login, whole = host_connections.whole or excluded.whole
-     returning id, organization_id, installation_id, host, provider, account, account_login, whole`,
+     returning id, organization_id, installation_id, host, provider, account, account_login, whole, personal`,
     [
       row.id,
       row.organization_id,
@@ -24,6 +24,7 @@ export async function insertConnection(db: Queryable, row: ConnectionRow, now: D
       row.account,
       row.account_login,
       row.whole,
+      row.personal,
       now,
     ],
   )
@@ -39,6 +40,11 @@ export async function insertConnection(db: Queryable, row: ConnectionRow, now: D
 export async function endConnection(db: Queryable, id: string, now: Date): Promise<boolean> {
   const text = 'update host_connections set revoked_at = $2 where id = $1 and revoked_at is null'
   return (await db.query(text, [id, now])).rowCount > 0
+}
+
+/** Says whether only people whose own account reaches a repository may use a connection. */
+export async function setPersonal(db: Queryable, id: string, personal: boolean): Promise<void> {
+  await db.query('update host_connections set personal = $2 where id = $1 and revoked_at is null', [id, personal])
 }
 
 /** Ends all connections of an installation, and with them its grants. */
@@ -73,6 +79,7 @@ export async function listAccountRows(
 ): Promise<AccountRow[]> {
   const { rows } = await db.query<AccountRow>(
     `select c.id, c.organization_id, c.installation_id, c.host, c.provider, c.account, c.account_login, c.whole,
+       c.personal,
        c.revoked_at is not null as ended, g.id as grant_id, g.repository_id, g.full_name,
        g.revoked_at is not null as grant_ended, g.replaced_by is not null as replaced
      from host_connections c left join repository_grants g on g.connection_id = c.id
@@ -94,7 +101,7 @@ export async function listConnections(
   const { rows } = await db.query<ConnectionRow>({
     name: 'list-connections',
     text: `
-      select id, organization_id, installation_id, host, provider, account, account_login, whole
+      select id, organization_id, installation_id, host, provider, account, account_login, whole, personal
       from host_connections
       where installation_id = $2 and organization_id = $1 and revoked_at is null and ($3::uuid is null or id >= $3)
       order by id`,
@@ -147,7 +154,8 @@ export async function findGranted(
 }
 
 const selectGrants = `
-  select g.id, c.host, c.provider, c.account, c.account_login, g.repository_id, g.full_name, g.created_at,
+  select g.id, c.host, c.provider, c.account, c.account_login, c.personal, g.repository_id,
+    g.full_name, g.created_at,
     coalesce(g.revoked_at, c.revoked_at, i.revoked_at, o.suspended_at,
       case when not (o.cloud_access and i.capabilities @> '{svc.cloud.access}') then now() end) as revoked_at, g.replaced_by
   from repository_grants g join host_connections c on c.id = g.connection_id

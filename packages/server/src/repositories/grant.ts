@@ -12,6 +12,8 @@ export interface ConnectionRow {
   readonly account_login: string
   /** True if every repository of the account is granted as soon as it is seen; else only the named ones are. */
   readonly whole: boolean
+  /** Only people whose own account reaches a repository may use it. */
+  readonly personal: boolean
 }
 
 /** A grant with its connection. */
@@ -21,6 +23,7 @@ export interface GrantRow {
   readonly provider: string
   readonly account: string
   readonly account_login: string
+  readonly personal: boolean
   readonly repository_id: string
   readonly full_name: string
   readonly created_at: Date

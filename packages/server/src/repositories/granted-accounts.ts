@@ -20,6 +20,8 @@ export interface GrantedAccount {
   readonly accountLogin: string
   /** Every repository of the account is granted as soon as it is seen. */
   readonly whole: boolean
+  /** Only people whose own account reaches a repository may use it. */
+  readonly personal: boolean
   readonly status: 'active' | 'revoked'
   readonly repositories: readonly GrantedRepository[]
 }
@@ -40,6 +42,7 @@ function toAccount(first: AccountRow, more: readonly AccountRow[]): GrantedAccou
     account: first.account,
     accountLogin: first.account_login,
     whole: first.whole,
+    personal: first.personal,
     status: first.ended ? 'revoked' : 'active',
     repositories: [first, ...more].flatMap(toRepository),
   }

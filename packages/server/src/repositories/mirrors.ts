@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { closeSync } from 'node:fs'
 import { mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { transferOptions } from '../git/git-environment.ts'
 import { GitError, runGit } from '../git/run-git.ts'
 import { type GitHost, GitHostError, type RepositoryRef } from '../git-hosts/git-host.ts'
@@ -114,6 +114,11 @@ export class Mirrors {
     await this.#alone(gitDir, signal, () => putAside(gitDir))
   }
 
+  /** Returns the directory of the objects that have this id. */
+  directoryOf(objects: string): string {
+    return join(this.#directory, `${objects}.git`, 'objects')
+  }
+
   #pathOf({ organizationId, host, repository }: MirroredCommit): string {
     const name = createHash('sha256').update(JSON.stringify([organizationId, host.id, repository.repositoryId]))
     return join(this.#directory, `${name.digest('hex').slice(0, 40)}.git`)
@@ -141,6 +146,9 @@ export class Mirrors {
     }
   }
 }
+
+/** Returns the id under which sandboxes are shown the objects of a mirror. */
+export const objectsOf = (gitDir: string): string => basename(gitDir, '.git')
 
 const pin = (oid: string) => `refs/berth/base/${oid}`
 

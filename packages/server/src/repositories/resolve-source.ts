@@ -6,12 +6,14 @@ import { findActiveGrant } from './active-grant.ts'
 import type { GrantRow } from './grant.ts'
 import { findGrant, type Grantee } from './grant-sql.ts'
 import { hostRefusal } from './host-refusal.ts'
+import { requireOwnAccess } from './people/require-own-access.ts'
 
 /** Longest that a host may take over a Session's admission, in milliseconds. */
 const ADMISSION_MS = 20_000
 
 /**
  * Pins the source of a Session: looks the branch up at the host now.
+ * @param personId who asks for it; null for an installation, which its grant alone lets in
  * @throws ApiError 403 if the grant or the repository is not available
  * @throws ApiError 400 `cloud_repository_branch_not_found`
  * @throws ApiError 503, with the delay that the host asks for, if the host does not answer
@@ -20,12 +22,14 @@ export async function resolveSource(
   context: Context,
   grantee: Grantee,
   wanted: NonNullable<CreateSession['source']>,
+  personId: string | null,
 ): Promise<Source> {
   const grant = await findGrant(context.db, grantee, wanted.grantId)
   const stands = grant !== null && grant.revoked_at === null && grant.replaced_by === null
   const meant = grant?.repository_id === wanted.repositoryId && (wanted.kind ?? grant.provider) === grant.provider
   if (!stands || !meant) throw refusal('cloud_repository_grant_required')
   const { host, repository } = reach(context, grant)
+  if (personId !== null) await requireOwnAccess(context, personId, grant, 'read')
   const signal = AbortSignal.timeout(ADMISSION_MS)
   try {
     const found = await host.readRepository(repository, signal)
@@ -66,7 +70,11 @@ export async function reachSource(context: Context, grantee: Grantee, source: So
   return { ...reach(context, grant), grant }
 }
 
-function reach(context: Context, grant: GrantRow): { host: GitHost; repository: RepositoryRef } {
+/**
+ * Returns how the repository of a grant is reached.
+ * @throws ApiError 403 `cloud_github_connection_required` if the deployment no longer has its host
+ */
+export function reach(context: Context, grant: GrantRow): { host: GitHost; repository: RepositoryRef } {
   const host = context.gitHosts.find(grant.host)
   if (host === null) throw refusal('cloud_github_connection_required')
   return { host, repository: { account: grant.account, repositoryId: grant.repository_id } }

@@ -3,15 +3,15 @@ import type { Context } from '../context.ts'
 import { environmentToBind } from '../environments/bind.ts'
 import type { Principal } from '../identity/guard/principal.ts'
 import { ownCredentials } from '../kit/redactor.ts'
-import { refusal } from '../kit/refusal.ts'
+import { refusal, sessionNotFound } from '../kit/refusal.ts'
 import { requestHash } from '../kit/request-hash.ts'
 import type { SessionKey } from '../kit/session-key.ts'
-import { resolveSource } from '../repositories/resolve-source.ts'
 import { topics } from '../storage/postgres/wakeups.ts'
 import { settleModel, settleRuntime } from './configuration.ts'
 import { deriveTitle, toSession } from './session/session.ts'
-import { findSession, insertSession, lockSession } from './session/session-sql.ts'
+import { findSession, insertSession, isPurged, lockSession } from './session/session-sql.ts'
 import { requireSeen } from './session/visibility.ts'
+import { settleSource } from './settle-source.ts'
 import { insertTurn } from './turns/insert-turn.ts'
 
 /**
@@ -19,7 +19,7 @@ import { insertTurn } from './turns/insert-turn.ts'
  * it is archived or its runtime or Git host is gone. The host is asked before anything is locked.
  * @param sourceOwner provides the installation that owns a person's Session with a `source`; null: people may have none
  * @throws ApiError 409 `cloud_session_conflict` for another body
- * @throws ApiError 404 if another owner uses the id
+ * @throws ApiError 404 if another owner uses the id, or the Session that had it was purged
  * @throws ApiError 400 if the runtime or model does not exist
  * @throws ApiError 403 if the caller may not have the `source` or the environment
  */
@@ -43,21 +43,18 @@ export async function createSession(
   }
   if ((await findSession(context.db, key)) !== null) return replay()
 
-  const handedOver = body.source !== undefined && principal.kind === 'person'
-  if (handedOver && sourceOwner === null) throw refusal('installation_principal_required')
+  const isOfPerson = principal.kind === 'person' && body.source !== undefined
+  if (isOfPerson && sourceOwner === null) throw refusal('installation_principal_required')
   const runtime = await settleRuntime(context, context.db, body.runtime)
   const model = settleModel(context, body.model, runtime)
-  const owner: Pick<Principal, 'kind' | 'id'> =
-    handedOver && sourceOwner !== null ? { kind: 'app_installation', id: await sourceOwner() } : principal
-  const grantee = { organizationId: key.organizationId, installationId: owner.id }
-  const source = body.source === undefined ? null : await resolveSource(context, grantee, body.source)
+  const { owner, initiatedBy, source } = await settleSource(context, principal, body.source, sourceOwner)
   const environmentId = await environmentToBind(context.db, principal, body.environment)
   const now = context.clock.now()
   const row = await context.db.transaction(async tx => {
     const inserted = await insertSession(tx, {
       key,
       owner,
-      initiatedBy: owner === principal ? null : principal.id,
+      initiatedBy,
       requestHash: hash,
       title: body.title === undefined ? deriveTitle(body.initialTurn?.message) : ownCredentials.text(body.title),
       origin: body.origin ?? null,
@@ -68,6 +65,7 @@ export async function createSession(
       now,
     })
     if (!inserted) return null
+    if (await isPurged(tx, key)) throw sessionNotFound()
     if (body.initialTurn !== undefined) {
       const session = requireSeen(principal, await lockSession(tx, key))
       const { id, message } = body.initialTurn

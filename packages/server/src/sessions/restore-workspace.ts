@@ -9,12 +9,10 @@ import { endLease } from './leases/end-lease.ts'
 import { extendLease } from './leases/extend-lease.ts'
 import { askForWorkspace, isWorkspaceBeingMade } from './leases/request-workspace.ts'
 import { isPublicationUnderWay } from './publications/under-way.ts'
+import { listenToSession } from './session/listen-to-session.ts'
 import { lockVisibleSession } from './session/lock-session.ts'
 import { continuationOfSession, type SessionRow, toSession } from './session/session.ts'
 import { findSession } from './session/session-sql.ts'
-
-/** Longest delay after a missed wake-up. */
-const POLL_MS = 1_000
 
 /** The step that the Session's state calls for when a caller wants its workspace. */
 type Decision = 'attached' | 'renew' | 'starting' | 'provision'
@@ -38,7 +36,7 @@ export async function restoreWorkspace(
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(context.workspaceWaitMs)])
   let asked = false
   for (;;) {
-    using moved = listen(context, key)
+    using moved = listenToSession(context, key)
     const step = await context.db.transaction(tx => take(tx, context, principal, key, asked))
     if (step === 'failed') throw refusal('cloud_workspace_unavailable')
     if (step === 'ended') {
@@ -100,27 +98,4 @@ function decide(session: SessionRow, publishing: boolean, context: Context, now:
   if (running === 'queued' || running === 'dispatching') return 'starting'
   if (running !== null) throw refusal('cloud_run_in_progress')
   return session.lease_held ? 'renew' : 'provision'
-}
-
-interface Listening extends Disposable {
-  /** Resolves when the Session has moved since the listening began, after `POLL_MS`, or when the signal aborts. */
-  once(signal: AbortSignal): Promise<void>
-}
-
-/** Listens before the caller reads the state, so no change can fall between the read and the wait. */
-function listen(context: Context, key: SessionKey): Listening {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const unsubscribe = context.wakeups.subscribe(topics.session(key.organizationId, key.sessionId), () => resolve())
-  const polling = setTimeout(resolve, POLL_MS)
-  return {
-    once: signal => {
-      if (signal.aborted) resolve()
-      signal.addEventListener('abort', () => resolve(), { once: true })
-      return promise
-    },
-    [Symbol.dispose]: () => {
-      clearTimeout(polling)
-      unsubscribe()
-    },
-  }
 }

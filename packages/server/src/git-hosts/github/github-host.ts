@@ -2,10 +2,13 @@ import { App, Octokit, RequestError } from 'octokit'
 import type { RemoteAccess } from '../../git/remote-access.ts'
 import type { Clock } from '../../kit/clock.ts'
 import {
+  type AccountToken,
   type AccountTokens,
   type GitHost,
   GitHostError,
   type HostBranch,
+  type HostCheck,
+  type HostPeople,
   type HostPull,
   type HostRepository,
   type MergePullRequest,
@@ -14,7 +17,9 @@ import {
   type RepositoryListing,
   type RepositoryRef,
 } from '../git-host.ts'
+import { readChecks } from './github-checks.ts'
 import { toHostError, wholeOf } from './github-errors.ts'
+import { githubPeople } from './github-people.ts'
 import { InstallationTokens } from './installation-tokens.ts'
 
 /** A GitHub App, as the deployment registered it. */
@@ -23,6 +28,8 @@ export interface GitHubApp {
   readonly privateKey: string
   /** Origin of a GitHub Enterprise Server; unset for github.com. */
   readonly baseUrl?: string
+  /** The App as a client of OAuth; unset: people cannot connect accounts of their own. */
+  readonly client?: { readonly id: string; readonly secret: string }
 }
 
 /** Default bound of one call, its body included. */
@@ -43,13 +50,14 @@ export class GitHubHost implements GitHost, Disposable {
   readonly id: string
   readonly kind = 'github'
   readonly tokens: AccountTokens
+  readonly people?: HostPeople
   readonly #api: Octokit
   readonly #app: App
   readonly #tokens: InstallationTokens
   readonly #webUrl: string
   readonly #callMs: number
 
-  constructor({ appId, privateKey, baseUrl }: GitHubApp, clock: Clock, callMs = CALL_MS) {
+  constructor({ appId, privateKey, baseUrl, client }: GitHubApp, clock: Clock, callMs = CALL_MS) {
     this.#webUrl = (baseUrl ?? PUBLIC_URL).replace(/\/+$/, '')
     this.id = `github:${new URL(this.#webUrl).host}`
     const defaults = {
@@ -63,6 +71,10 @@ export class GitHubHost implements GitHost, Disposable {
     this.#app = new App({ appId, privateKey, Octokit: Client, log: defaults.log })
     this.#tokens = new InstallationTokens(this.#app, clock, callMs)
     this.#callMs = callMs
+    if (client !== undefined) {
+      const app = { client, webUrl: this.#webUrl, api: this.#api, app: this.#app.octokit, clock }
+      this.people = githubPeople(app, (work, signal) => this.#guard(() => work(this.#bounded(signal)), signal))
+    }
     this.tokens = {
       webUrl: this.#webUrl,
       mint: (account, repositoryIds, signal) => {
@@ -70,6 +82,7 @@ export class GitHubHost implements GitHost, Disposable {
         const mint = () => this.#tokens.mintForSandbox(String(toInstallation(account)), repositoryIds, bounded)
         return this.#guard(() => within(bounded, mint()), signal)
       },
+      revoke: (token, signal) => this.#revoke(token, signal),
     }
   }
 
@@ -116,6 +129,23 @@ export class GitHubHost implements GitHost, Disposable {
     }
   }
 
+  async listBranches(
+    { account, repositoryId }: RepositoryRef,
+    { prefix, limit }: { readonly prefix: string; readonly limit: number },
+    signal?: AbortSignal,
+  ): Promise<readonly string[]> {
+    const at = `GET /repositories/${repositoryId}`
+    if (prefix === '') {
+      const found = await this.#call<{ name: string }[]>(account, `${at}/branches`, { per_page: limit }, signal)
+      return found.map(({ name }) => name)
+    }
+    const path = prefix.split('/').map(encodeURIComponent).join('/')
+    const refs = await this.#call<{ ref: string }[]>(account, `${at}/git/matching-refs/heads/${path}`, {}, signal)
+    // Octokit drops a slash at the end of a path, so GitHub may have been asked for less.
+    const names = refs.map(({ ref }) => ref.slice('refs/heads/'.length)).filter(name => name.startsWith(prefix))
+    return names.slice(0, limit)
+  }
+
   async access(ref: RepositoryRef, right: 'read' | 'write', signal?: AbortSignal): Promise<RemoteAccess> {
     const { clone_url: url } = await this.#read(ref, signal)
     const scope = { installation: ref.account, repository: { id: ref.repositoryId, contents: right } }
@@ -152,6 +182,14 @@ export class GitHubHost implements GitHost, Disposable {
     } catch (error) {
       throw await this.#missing(ref, 'pull', error, signal)
     }
+  }
+
+  readChecks(
+    { account, repositoryId }: RepositoryRef,
+    pull: Pick<HostPull, 'headOid' | 'baseBranch'>,
+    signal?: AbortSignal,
+  ): Promise<HostCheck[] | null> {
+    return readChecks((route, parameters) => this.#call(account, route, { ...parameters }, signal), repositoryId, pull)
   }
 
   async mergePull(
@@ -217,6 +255,16 @@ export class GitHubHost implements GitHost, Disposable {
     if (!(error instanceof GitHostError) || error.kind !== 'not_found') return error
     await this.readRepository(ref, signal)
     return new GitHostError('not_found', `no such ${subject}`, { subject, cause: error })
+  }
+
+  async #revoke({ value }: AccountToken, signal: AbortSignal): Promise<void> {
+    const headers = { authorization: `token ${value}` }
+    const request = { signal: this.#bounded(signal) }
+    try {
+      await this.#guard(() => this.#api.request('DELETE /installation/token', { headers, request }), signal)
+    } catch (error) {
+      if (!(error instanceof GitHostError) || error.kind !== 'unauthorized') throw error
+    }
   }
 
   /** Makes one call as the installation; if the host refuses a token before its time, replaces it once. */

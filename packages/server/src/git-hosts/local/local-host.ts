@@ -6,6 +6,7 @@ import {
   type GitHost,
   GitHostError,
   type HostBranch,
+  type HostCheck,
   type HostPull,
   type HostRepository,
   type MergePullRequest,
@@ -90,6 +91,17 @@ export class LocalHost implements GitHost {
     return { name: branch, oid, protected: (await sql.findRule(this.#db, located.id, branch)) !== null }
   }
 
+  async listBranches(
+    ref: RepositoryRef,
+    { prefix, limit }: { readonly prefix: string; readonly limit: number },
+    signal?: AbortSignal,
+  ): Promise<readonly string[]> {
+    const { gitDir } = await this.#locate(ref)
+    const shown = await git(['for-each-ref', '--format=%(refname)', 'refs/heads/'], { gitDir, exits: [0], signal })
+    const names = shown.split('\n').map(name => name.slice('refs/heads/'.length))
+    return names.filter(name => name !== '' && name.startsWith(prefix)).slice(0, limit)
+  }
+
   async access(ref: RepositoryRef, _right: 'read' | 'write'): Promise<RemoteAccess> {
     return { url: (await this.#locate(ref)).gitDir }
   }
@@ -136,6 +148,20 @@ export class LocalHost implements GitHost {
     const located = await this.#locate(ref)
     const { row, base } = await this.#pull(located, number, signal)
     return this.#toPull(located, row, base, signal)
+  }
+
+  async readChecks(
+    ref: RepositoryRef,
+    { headOid, baseBranch }: Pick<HostPull, 'headOid' | 'baseBranch'>,
+  ): Promise<HostCheck[]> {
+    const { id } = await this.#locate(ref)
+    const required = (await sql.findRule(this.#db, id, baseBranch))?.required_checks ?? []
+    const reported = await sql.listChecks(this.#db, id, headOid)
+    const missing = required.filter(name => reported.every(check => check.name !== name))
+    return [
+      ...reported.map(({ name, state }) => ({ name, state, url: null, required: required.includes(name) })),
+      ...missing.map(name => ({ name, state: 'missing' as const, url: null, required: true })),
+    ]
   }
 
   async mergePull(

@@ -13,7 +13,15 @@ type ApplyData = EventData<'svc.environment.apply'>
 export interface ApplyReport
   extends Pick<
     ApplyData,
-    'cache' | 'cacheSkip' | 'cacheDiscarded' | 'setupExitCode' | 'github' | 'repositories' | 'extensions' | 'prebuilt'
+    | 'cache'
+    | 'cacheSkip'
+    | 'cacheDiscarded'
+    | 'setupExitCode'
+    | 'github'
+    | 'repositories'
+    | 'extensions'
+    | 'prebuilt'
+    | 'packages'
   > {
   /** When `started` was appended, as an ISO date. */
   readonly startedAt: string
@@ -30,6 +38,8 @@ export interface ApplyReport
   /** The MCP servers of the extensions, for every agent of the lease. */
   readonly servers?: readonly ServerTemplate[]
   readonly output?: ApplyOutput
+  /** What the programs wrote that installed the packages, until it is told. */
+  readonly packagesOutput?: string
   /** Offset of the journal behind the last process that has ended. */
   readonly journal?: number
   /** What setup exported to the agent, sealed, in base64. */
@@ -74,7 +84,8 @@ function resultOf(
   now: Date,
   errorCode: ApplyError | undefined,
 ): Partial<ApplyData> {
-  const { cache, cacheSkip, cacheDiscarded, setupExitCode, github, repositories, extensions, output, prebuilt } = apply
+  const { cache, cacheSkip, cacheDiscarded, setupExitCode, github, repositories, extensions, output } = apply
+  const { packages, prebuilt } = apply
   return {
     ...(cache !== undefined && { cache }),
     ...(cacheSkip !== undefined && { cacheSkip }),
@@ -86,6 +97,7 @@ function resultOf(
     ...(github !== undefined && { github }),
     ...(repositories !== undefined && { repositories }),
     ...(prebuilt !== undefined && { prebuilt }),
+    ...(packages !== undefined && { packages }),
     ...(extensions !== undefined && status === 'succeeded' && { extensions }),
   }
 }

@@ -6,13 +6,13 @@ export async function markStartedFrom(tx: Queryable, leaseId: string, digest: st
 }
 
 /** Returns the digests of the images that live leases of a host started from. */
-export async function listShownImages(db: Queryable, host: string): Promise<readonly string[]> {
+export async function listShownImages(db: Queryable, hosts: readonly string[]): Promise<readonly string[]> {
   const { rows } = await db.query<{ digest: string }>({
     name: 'list-shown-images',
     text: `
       select distinct image_digest as digest from leases
-      where host = $1 and ended_at is null and image_digest is not null`,
-    values: [host],
+      where host = any ($1) and ended_at is null and image_digest is not null`,
+    values: [hosts],
   })
   return rows.map(({ digest }) => digest)
 }

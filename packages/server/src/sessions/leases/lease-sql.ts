@@ -20,7 +20,7 @@ export interface LeaseRow {
   readonly journal_offset: number
   readonly replay_from: number
   readonly agent_generation: number
-  readonly agent_state: 'none' | 'started' | 'initialized' | 'ready' | 'exited'
+  readonly agent_state: 'none' | 'started' | 'initialized' | 'loaded' | 'ready' | 'exited'
   readonly agent_loads_sessions: boolean
   readonly agent_mcp: readonly ('http' | 'sse')[]
   readonly agent_session_id: string | null
@@ -202,37 +202,60 @@ export async function findLeasesOfArchived(db: Queryable, limit: number): Promis
   return rows
 }
 
-/** Lists attached leases on a host whose Session has no active Run. */
-export async function findLiveLeasesOfHost(db: Queryable, host: string): Promise<LeaseRow[]> {
+/** Lists attached leases on hosts whose Session has no active Run. */
+export async function findLiveLeasesOfHosts(db: Queryable, hosts: readonly string[]): Promise<LeaseRow[]> {
   const { rows } = await db.query<LeaseRow>({
     text: `
       select l.* from leases l
-      where l.ended_at is null and l.state = 'attached' and l.host = $1 and not exists (
+      where l.ended_at is null and l.state = 'attached' and l.host = any ($1) and not exists (
         select 1 from runs r
         where r.organization_id = l.organization_id and r.session_id = l.session_id and r.ended_at is null)
         and not exists (
           select 1 from executions e
           where e.organization_id = l.organization_id and e.session_id = l.session_id and e.task is not null)`,
-    values: [host],
+    values: [hosts],
   })
   return rows
 }
 
-/** Lists leases on hosts that are gone for good, whose Session has no active Run, on `leases_of_host`. */
-export async function findLeasesOfLostHosts(db: Queryable, host: string, limit: number): Promise<LeaseRow[]> {
+/** Lists attached leases at rest on drained hosts. */
+export async function findDrainedLeases(db: Queryable, hosts: readonly string[], limit: number): Promise<LeaseRow[]> {
   const { rows } = await db.query<LeaseRow>({
-    name: 'find-leases-of-lost-hosts',
+    name: 'find-drained-leases',
     text: `
-      select l.* from runtime_hosts h
-      join leases l on l.host = h.host and l.ended_at is null
-      where h.host <> $1 and ${isLostHost('h', '$1')} and not exists (
+      select l.* from hosts h
+      join leases l on l.host = h.id and l.ended_at is null and l.state = 'attached'
+      where h.id = any ($1) and h.drained_at is not null and not exists (
         select 1 from runs r
         where r.organization_id = l.organization_id and r.session_id = l.session_id and r.ended_at is null)
         and not exists (
           select 1 from executions e
           where e.organization_id = l.organization_id and e.session_id = l.session_id and e.task is not null)
       limit $2`,
-    values: [host, limit],
+    values: [hosts, limit],
+  })
+  return rows
+}
+
+/** Lists leases on hosts that are gone for good, as a process with these hosts can tell, whose Session has no active Run, on `leases_of_host`. */
+export async function findLeasesOfLostHosts(
+  db: Queryable,
+  hosts: readonly string[],
+  limit: number,
+): Promise<LeaseRow[]> {
+  const { rows } = await db.query<LeaseRow>({
+    name: 'find-leases-of-lost-hosts',
+    text: `
+      select l.* from hosts h
+      join leases l on l.host = h.id and l.ended_at is null
+      where h.id <> all ($1) and ${isLostHost('h', '$1')} and not exists (
+        select 1 from runs r
+        where r.organization_id = l.organization_id and r.session_id = l.session_id and r.ended_at is null)
+        and not exists (
+          select 1 from executions e
+          where e.organization_id = l.organization_id and e.session_id = l.session_id and e.task is not null)
+      limit $2`,
+    values: [hosts, limit],
   })
   return rows
 }

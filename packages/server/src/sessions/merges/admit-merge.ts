@@ -5,12 +5,14 @@ import { refusal, sessionNotFound } from '../../kit/refusal.ts'
 import { requestHash } from '../../kit/request-hash.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
 import { findDelivered } from '../publications/find-delivered.ts'
+import { requireDeliverer } from '../publications/require-deliverer.ts'
 import { lockVisibleSession } from '../session/lock-session.ts'
 import { toMerge } from './merge.ts'
 import { findMerge, insertMerge, type MergeKey } from './merge-sql.ts'
 
 /**
  * Admits the merge of a Publication's pull request, with its checks in the order that all commands share.
+ * @throws ApiError 403 if the person may not deliver to the repository
  * @throws ApiError 404
  * @throws ApiError 409 `cloud_publication_merge_conflict` or `cloud_publication_not_mergeable`
  * @throws ApiError 400 if the message has too many bytes
@@ -23,6 +25,7 @@ export async function admitMerge(
   body: CreateMerge,
 ): Promise<{ created: boolean; merge: Merge }> {
   if (Buffer.byteLength(body.commitMessage ?? '') > limits.proseBytes) throw refusal('invalid_input')
+  if ((await findMerge(context.db, key, id)) === null) await requireDeliverer(context, principal, key)
   const now = context.clock.now()
   const hash = requestHash(body)
   const admitted = await context.db.transaction(async tx => {

@@ -10,10 +10,12 @@ import { lockVisibleSession } from '../session/lock-session.ts'
 import { defaultBranch, isBranchName } from './branch-name.ts'
 import { toPublication } from './publication.ts'
 import { findPublication, insertPublication } from './publication-sql.ts'
+import { requireDeliverer } from './require-deliverer.ts'
 
 /**
  * Admits the delivery of a reviewed revision, with its checks in the order that all commands share. The Publication
  * reports its own outcome, for example that the workspace has changed since the review.
+ * @throws ApiError 403 if the person may not deliver to the repository
  * @throws ApiError 404
  * @throws ApiError 409 `cloud_publication_conflict`, `cloud_repository_required` or `cloud_workspace_expired`
  * @throws ApiError 400 if the Session never made the revision, the branch name is invalid, or the body has too many
@@ -27,6 +29,7 @@ export async function admitPublication(
   body: CreatePublication,
 ): Promise<{ created: boolean; publication: Publication }> {
   refuseInvalid(body)
+  if ((await findPublication(context.db, key, id)) === null) await requireDeliverer(context, principal, key)
   const now = context.clock.now()
   const admitted = await context.db.transaction(async tx => {
     const session = await lockVisibleSession(tx, principal, key)

@@ -6,6 +6,7 @@ import { LOCAL_ACCOUNT, LOCAL_HOST } from '../../git-hosts/local/local-host.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
 import { refusal } from '../../kit/refusal.ts'
 import { findGrantOf } from '../../repositories/grant-sql.ts'
+import { toCheck } from './check.ts'
 import { hasPublishedPull } from './publication-sql.ts'
 
 /**
@@ -23,8 +24,10 @@ export async function readLocalPull(
   const pull = { host: LOCAL_HOST, repositoryId, number }
   if (host === null || !((await hasPublished(principal)) || (await holdsGrant(principal)))) throw hidden()
   try {
-    const read = await host.readPull({ account: LOCAL_ACCOUNT, repositoryId }, Number(number), signal)
-    return { ...read, blockers: [...read.blockers] }
+    const repository = { account: LOCAL_ACCOUNT, repositoryId }
+    const read = await host.readPull(repository, Number(number), signal)
+    const checks = read.state === 'open' ? await host.readChecks(repository, read, signal) : []
+    return { ...read, blockers: [...read.blockers], checks: (checks ?? []).map(toCheck) }
   } catch (error) {
     if (!(error instanceof GitHostError) || error.kind !== 'not_found') throw error
     throw hidden()

@@ -50,14 +50,14 @@ export async function prepare(
 
 async function requireUnchanged(
   context: DeliveryContext,
-  { leaseId }: PublicationClaim,
+  { place: at }: PublicationClaim,
   source: DeliverySource,
   review: ReviewRow,
   signal: AbortSignal,
 ): Promise<void> {
-  if (leaseId === null) throw new PublicationFailed('workspace_expired')
+  if (at === null) throw new PublicationFailed('workspace_expired')
   try {
-    await using place = await openPlace(context, leaseId, source, signal)
+    await using place = await openPlace(context, at, source, signal)
     const tree = await currentTree(place, review.base_tree, signal)
     if (tree !== review.head_tree) throw new PublicationFailed('review_changed')
   } catch (error) {

@@ -28,7 +28,7 @@ export function publicationQueue(context: DeliveryContext): WorkQueue {
     name: 'publications',
     concurrency: 8,
     claim: async (by, limit) =>
-      (await claimPublications(context.db, { ...by, host: context.host }, limit)).map(claim => ({
+      (await claimPublications(context.db, { ...by, hosts: context.hosts.ids() }, limit)).map(claim => ({
         renew: until => claimedPublications.renew(context.db, claim.claim, until),
         work: signal => deliver(context, claim, signal),
       })),

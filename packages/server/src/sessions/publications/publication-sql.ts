@@ -1,5 +1,6 @@
 import type { PublicationError, PublicationResult } from '@berth/contract'
 import { ClaimedRows } from '../../delivery/claimed-rows.ts'
+import type { LeasePlace } from '../../hosts/hosts.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import type { PublicationRow } from './publication.ts'
@@ -110,15 +111,15 @@ export async function hasPublishedPull(
 
 /**
  * The Publications that workers share; the index of those that are due is `publications_due`. Of each Session one at a
- * time is claimed, in the order of their admission. One that is not prepared yet is claimed only on the host of the
- * Session's sandbox, or on any host if there is none. `$4` is the host.
+ * time is claimed, in the order of their admission. One that is not prepared yet is claimed only by a process that holds the host of the
+ * Session's sandbox, or by any process if there is none. `$4` are the hosts of the process.
  */
 export const claimedPublications = new ClaimedRows<PublicationRow>({
   table: 'publications',
   key: ['organization_id', 'session_id', 'id'],
   due: `
     r.completed_at is null and r.due_at <= $1
-    and (r.status <> 'admitted' or l.id is null or l.host = $4)
+    and (r.status <> 'admitted' or l.id is null or l.host = any ($4))
     and not exists (
       select 1 from publications earlier
       where earlier.organization_id = r.organization_id and earlier.session_id = r.session_id
@@ -128,7 +129,7 @@ export const claimedPublications = new ClaimedRows<PublicationRow>({
     clause: `
       left join leases l on l.organization_id = r.organization_id and l.session_id = r.session_id
         and l.ended_at is null and l.state = 'attached'`,
-    columns: { lease_id: 'l.id' },
+    columns: { lease_id: 'l.id', host: 'l.host' },
   },
 })
 
@@ -137,22 +138,24 @@ export interface PublicationClaim extends SessionKey {
   readonly claim: string
   readonly row: PublicationRow
   /** The sandbox of the Session, if it has one. */
-  readonly leaseId: string | null
+  readonly place: LeasePlace | null
 }
 
-/** Claims Publications that are due and that this host can continue. */
+/** Claims Publications that are due and that this process can continue. */
 export async function claimPublications(
   db: Queryable,
-  by: { readonly host: string; readonly now: Date; readonly until: Date },
+  by: { readonly hosts: readonly string[]; readonly now: Date; readonly until: Date },
   limit: number,
 ): Promise<PublicationClaim[]> {
-  const rows = await claimedPublications.claim<{ lease_id: string | null }>(db, by, limit, [by.host])
-  return rows.map(({ organization_id: organizationId, claim, lease_id: leaseId, ...row }) => ({
+  const rows = await claimedPublications.claim<{ lease_id: string | null; host: string | null }>(db, by, limit, [
+    by.hosts,
+  ])
+  return rows.map(({ organization_id: organizationId, claim, lease_id, host, ...row }) => ({
     organizationId,
     sessionId: row.session_id,
     claim,
     row,
-    leaseId,
+    place: lease_id === null || host === null ? null : { leaseId: lease_id, host },
   }))
 }
 

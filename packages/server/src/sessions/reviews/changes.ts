@@ -37,11 +37,9 @@ export function startComparing(
   bounds: ReviewBounds,
   signal: AbortSignal,
 ): TreeComparer {
-  const threshold = ['-c', `core.bigFileThreshold=${bounds.comparedBytes}`]
-  const shared = [...threshold, 'diff-tree', '-r', '-M', '--full-index', '--no-ext-diff', '--no-textconv', '--no-color']
   const start = (maxBytes: number, ...format: readonly string[]) => {
     const names = new PassThrough().on('error', () => undefined)
-    const result = runGit([...shared, ...format, '--submodule=short', '--ignore-submodules=none', '--stdin'], {
+    const result = runGit([...comparing(bounds), ...format, '--stdin'], {
       ...{ gitDir, view, signal, bounds: bounds.git, timeoutMs: bounds.timeMs },
       input: names,
       maxOutputBytes: TREES_LINE_BYTES + maxBytes,
@@ -66,6 +64,33 @@ export function startComparing(
     },
   }
 }
+
+/**
+ * Returns the unified diff of two trees with every line of each changed file, cut at its bound.
+ * @throws GitError
+ */
+export async function compareWhole(
+  { gitDir, view }: OwnRepository,
+  bounds: ReviewBounds,
+  trees: { readonly before: string; readonly after: string; readonly signal: AbortSignal },
+): Promise<Buffer> {
+  const { before, after, signal } = trees
+  const { stdout } = await runGit([...comparing(bounds), '-p', `--unified=${WHOLE_FILE_LINES}`, before, after], {
+    ...{ gitDir, view, signal, bounds: bounds.git, timeoutMs: bounds.timeMs },
+    maxOutputBytes: bounds.filesBytes,
+    cutsOutput: true,
+  })
+  return stdout
+}
+
+/** More lines than a file that git compares can have. */
+const WHOLE_FILE_LINES = 100_000_000
+
+/** The command that compares, alike for every format. */
+const comparing = (bounds: ReviewBounds): readonly string[] => [
+  ...['-c', `core.bigFileThreshold=${bounds.comparedBytes}`, 'diff-tree', '-r', '-M', '--full-index'],
+  ...['--no-ext-diff', '--no-textconv', '--no-color', '--submodule=short', '--ignore-submodules=none'],
+]
 
 /** Length of two tree ids, the space between them and the end of the line. */
 const TREES_LINE_BYTES = 82

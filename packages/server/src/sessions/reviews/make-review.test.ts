@@ -6,12 +6,15 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { runGit } from '../../git/run-git.ts'
-import type { HelperBounds } from '../../sandboxes/confined/helper-bounds.ts'
 import { openHelperGroup } from '../../sandboxes/confined/helper-group.ts'
+import { startLeaseScript } from '../../sandboxes/confined/lease-script.ts'
+import type { HelperBounds } from '../../sandboxes/helper-bounds.ts'
+import type { LeaseScript } from '../../sandboxes/lease-program.ts'
 import { instanceOf } from '../../sandboxes/linux/instance.ts'
 import { FileBlobs } from '../../storage/blobs/file-blobs.ts'
 import { currentTree } from './current-tree.ts'
 import { makeReview, type ReviewDocument } from './make-review.ts'
+import { readWholeFiles } from './read-review.ts'
 import { type ReviewPlace, ReviewRefused, reviewBounds } from './review-place.ts'
 
 const run = promisify(execFile)
@@ -74,9 +77,12 @@ const changed = (name: string, text: string | Uint8Array) => writeFile(join(proj
 async function place() {
   const scratch = await mkdtemp(join(dir, 'scratch-'))
   if (uid !== undefined) await run('chown', ['-R', `${uid}:${uid}`, workspace])
+  const objects = (id: string) => join(dir, `${id}.git/objects`)
+  const at = { workspace, home: workspace, scratchDir: scratch, objects, ...(uid !== undefined && { uid }) }
   return {
-    workspace: { path: workspace, ...(uid !== undefined && { uid }) },
+    run: (script: LeaseScript) => startLeaseScript(at, script),
     mirror: join(dir, 'mirror.git'),
+    objects: 'mirror',
     scratch,
     bounds: reviewBounds,
   }
@@ -96,20 +102,23 @@ async function peakBytes(): Promise<number | undefined> {
   return undefined
 }
 
-async function review(): Promise<ReviewDocument & { pack: string | null }> {
+type Made = ReviewDocument & { pack: string | null; whole: string | null }
+
+async function review(): Promise<Made> {
   return reviewAt(await place())
 }
 
-async function reviewAt(at: ReviewPlace): Promise<ReviewDocument & { pack: string | null }> {
-  const { row } = await makeReview(
-    at,
-    key,
-    { baseOid: base, targetBranch: 'main' },
-    { blobs, known: async () => null, now: new Date(), signal: AbortSignal.timeout(60_000) },
-  )
+const parts = (timeoutMs: number) => ({
+  ...{ blobs, known: async () => null, made: async () => undefined, now: new Date() },
+  signal: AbortSignal.timeout(timeoutMs),
+})
+
+async function reviewAt(at: ReviewPlace): Promise<Made> {
+  const row = await makeReview(at, key, { baseOid: base, targetBranch: 'main' }, parts(60_000))
   const chunks: Buffer[] = []
   for await (const chunk of await blobs.get(row.document_sha256)) chunks.push(chunk)
-  return { ...JSON.parse(Buffer.concat(chunks).toString()), pack: row.pack_sha256 }
+  const whole = await readWholeFiles(blobs, row)
+  return { ...JSON.parse(Buffer.concat(chunks).toString()), pack: row.pack_sha256, whole }
 }
 
 /** Returns each change as `status path`. */
@@ -144,6 +153,14 @@ describe('a review', () => {
     expect(made.patch).toContain('-two\n+2\n three\n+four\n')
     expect(made.patch).toContain('new mode 100755')
     expect(made.patch).toContain('+/etc/passwd')
+  })
+
+  it('keeps every line of the changed files, which no sandbox is needed for', async () => {
+    await changed('src/a.ts', `${Array.from({ length: 50 }, (_, at) => `line ${at}`).join('\n')}\nand one\n`)
+    const made = await review()
+    expect(made.patch).not.toContain(' line 1\n')
+    expect(made.whole).toContain('@@ -1,50 +1,51 @@\n line 0\n line 1\n')
+    expect(made.whole).toContain(' line 49\n+and one\n')
   })
 
   it('has one revision whatever the agent committed or staged, and another for another tree', async () => {
@@ -201,7 +218,7 @@ describe('a review', () => {
   it('executes nothing from the workspace', async () => {
     const mark = join(project, 'mark')
     const evil = join(project, 'evil')
-    await changed('evil', `#!/bin/sh\ntouch ${mark} /tree/project/mark /scratch/mark\n`)
+    await changed('evil', `#!/bin/sh\ntouch ${mark} /workspace/project/mark /scratch/mark\n`)
     await chmod(evil, 0o777)
     const nested = join(project, 'nested')
     await run('git', ['clone', '-q', join(dir, 'mirror.git'), nested], { env: gitEnv })
@@ -220,15 +237,12 @@ describe('a review', () => {
       await chmod(join(project, hook), 0o777)
     }
     const at = await place()
-    const made = await makeReview(
-      at,
-      key,
-      { baseOid: base, targetBranch: 'main' },
-      { blobs, known: async () => null, now: new Date(), signal: AbortSignal.timeout(20_000) },
-    )
-    expect(made.isNew).toBe(true)
+    const looking = (script: LeaseScript) => {
+      return at.run({ ...script, script: `${script.script}\n[ ! -e /scratch/mark ] || { echo marked >&2; exit 9; }\n` })
+    }
+    const made = await makeReview({ ...at, run: looking }, key, { baseOid: base, targetBranch: 'main' }, parts(20_000))
+    expect(made.files_sha256).not.toBeNull()
     expect(await readdir(project)).not.toContain('mark')
-    expect(await readdir(join(at.scratch, 'writer'))).not.toContain('mark')
   })
 
   it('reads nothing outside of the workspace, whatever links it holds', async () => {

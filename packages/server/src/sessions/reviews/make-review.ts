@@ -1,10 +1,13 @@
 import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
 import type { Review } from '@berth/contract'
-import { openOwnRepository } from '../../git/own-repository.ts'
+import { type OwnRepository, openOwnRepository } from '../../git/own-repository.ts'
 import { gitText } from '../../git/run-git.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
+import { nobody } from '../../sandboxes/confined/confined.ts'
 import type { Blobs } from '../../storage/blobs/blobs.ts'
-import { startComparing, type TreeComparer } from './changes.ts'
+import { compareWhole, startComparing, type TreeComparer } from './changes.ts'
 import type { ReviewPlace } from './review-place.ts'
 import type { ReviewRow } from './review-sql.ts'
 import { revisionOf } from './revision.ts'
@@ -23,7 +26,9 @@ export type ReviewDocument = Omit<Review, 'createdAt'>
 
 /**
  * Compares the workspace with its base and stores two blobs: the pack of new objects, which a delivery needs, and the
- * document that callers read. It writes nothing if `known` finds the revision.
+ * document that callers read. It writes nothing if `known` finds the revision. After `made` has answered, it stores the
+ * changed files with their unchanged lines, for those who read on.
+ * @returns the row with everything that is stored
  * @throws ReviewRefused, an error of the store, or the signal's reason
  */
 export async function makeReview(
@@ -33,22 +38,27 @@ export async function makeReview(
   parts: {
     readonly blobs: Blobs
     readonly known: (revision: string) => Promise<ReviewRow | null>
+    /** Stores the revision and answers for it. The files with their unchanged lines follow, and nobody waits for them. */
+    readonly made: (row: ReviewRow) => Promise<void>
     readonly now: Date
     readonly signal: AbortSignal
   },
-): Promise<{ readonly row: ReviewRow; readonly isNew: boolean }> {
-  const work = async ({ baseTree, written, taker, comparer }: Programs) => {
+): Promise<ReviewRow> {
+  const work = async ({ baseTree, written, taker, comparer, repository }: Programs, signal: AbortSignal) => {
     const { headTree, packPath } = await taker.take(written, baseTree)
     const revision = revisionOf(key, { ...base, headTree })
     const known = await parts.known(revision)
-    if (known !== null) return { row: known, isNew: false }
+    if (known !== null) {
+      await parts.made(known)
+      return known
+    }
     const [changes, pack] = await Promise.all([
       comparer.compare(baseTree, headTree),
       packPath === null ? null : parts.blobs.put(await readPack(packPath)),
     ])
     const document: ReviewDocument = { revision, ...base, headTree, ...changes }
     const { sha256 } = await parts.blobs.put(Buffer.from(JSON.stringify(document)))
-    const row = {
+    const row: ReviewRow = {
       revision,
       base_oid: base.baseOid,
       base_tree: baseTree,
@@ -56,12 +66,19 @@ export async function makeReview(
       target_branch: base.targetBranch,
       pack_sha256: pack?.sha256 ?? null,
       document_sha256: sha256,
+      files_sha256: null,
       created_at: parts.now,
     }
-    return { row, isNew: true }
+    await parts.made(row)
+    if (changes.files.length === 0) return row
+    const whole = await compareWhole(repository, place.bounds, { before: baseTree, after: headTree, signal })
+    const files = await parts.blobs.put(await compress(whole))
+    return { ...row, files_sha256: files.sha256 }
   }
   return withinBounds(place, parts.signal, signal => withPrograms(place, base, signal, work))
 }
+
+const compress = promisify(gzip)
 
 /** The programs that make a review. */
 interface Programs {
@@ -69,6 +86,8 @@ interface Programs {
   readonly written: WrittenTree
   readonly taker: TreeTaker
   readonly comparer: TreeComparer
+  /** Has both trees once the taker has taken one. */
+  readonly repository: OwnRepository
 }
 
 /**
@@ -80,9 +99,9 @@ async function withPrograms<T>(
   place: ReviewPlace,
   base: Base,
   signal: AbortSignal,
-  use: (programs: Programs) => Promise<T>,
+  use: (programs: Programs, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const { workspace, bwrap, mirror, scratch, bounds } = place
+  const { mirror, scratch, bounds } = place
   const over = new AbortController()
   const within = AbortSignal.any([signal, over.signal])
   const ended: Promise<unknown>[] = []
@@ -91,14 +110,11 @@ async function withPrograms<T>(
     const writing = writeTree(place, baseTree, within)
     // The caller gets the first failure; the other promise then fails because its program is ended.
     for (const each of [baseTree, writing]) each.catch(() => undefined)
-    const repository = await openOwnRepository(scratch, [join(mirror, 'objects')], {
-      ...(workspace.uid !== undefined && { uid: workspace.uid }),
-      ...(bwrap !== undefined && { bwrap }),
-    })
+    const repository = await openOwnRepository(scratch, [join(mirror, 'objects')], nobody)
     const taker = startTaking(repository, bounds, within)
     const comparer = startComparing(repository, bounds, within)
     ended.push(baseTree, taker.ended, comparer.ended)
-    return await use({ baseTree: await baseTree, written: await writing, taker, comparer })
+    return await use({ baseTree: await baseTree, written: await writing, taker, comparer, repository }, within)
   } finally {
     over.abort()
     await Promise.allSettled(ended)

@@ -5,7 +5,7 @@ import { refusal } from '../../kit/refusal.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
 import { readSession } from '../session/read-session.ts'
-import type { ReviewDocument } from './make-review.ts'
+import { readReview } from './read-review.ts'
 import { askForReview, findReview, readAnswer } from './review-sql.ts'
 
 /** Longest delay after a missed wake-up. */
@@ -40,7 +40,9 @@ export async function requestReview(
           const { failure, message } = answer
           throw refusal(failure ?? 'cloud_workspace_unavailable', message === null ? {} : { message })
         }
-        return await readReview(context, key, answer.revision)
+        const row = await findReview(context.db, key, answer.revision)
+        if (row === null) throw new Error(`no review ${answer.revision}`)
+        return await readReview(context.blobs, row)
       }
       await requireAttached(context, principal, key)
       if (deadline.aborted) throw refusal('cloud_workspace_unavailable')
@@ -60,14 +62,4 @@ async function requireAttached(context: Context, principal: Principal, key: Sess
   if (session.archived_at !== null) throw refusal('cloud_workspace_expired')
   if (session.source === null) throw refusal('cloud_repository_required')
   if (!session.lease_held) throw refusal('cloud_workspace_expired')
-}
-
-async function readReview(context: Context, key: SessionKey, revision: string): Promise<Review> {
-  const row = await findReview(context.db, key, revision)
-  if (row === null) throw new Error(`no review ${revision}`)
-  const chunks: Buffer[] = []
-  for await (const chunk of await context.blobs.get(row.document_sha256)) chunks.push(chunk)
-  // The service's own words, verified by their digest.
-  const document: ReviewDocument = JSON.parse(Buffer.concat(chunks).toString('utf8'))
-  return { ...document, createdAt: row.created_at.toISOString() }
 }

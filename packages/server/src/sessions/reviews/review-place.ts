@@ -1,14 +1,14 @@
-import type { HelperBounds } from '../../sandboxes/confined/helper-bounds.ts'
-import type { TreePlace } from '../../sandboxes/driver.ts'
+import type { HelperBounds } from '../../sandboxes/helper-bounds.ts'
+import type { LeaseScript, ProgramRun } from '../../sandboxes/lease-program.ts'
 
 /** The paths and bounds of one review. */
 export interface ReviewPlace {
-  /** The workspace, on this host. */
-  readonly workspace: TreePlace
-  /** Name or path of the bubblewrap program. */
-  readonly bwrap?: string
+  /** Starts a script at the files of the sandbox. */
+  readonly run: (script: LeaseScript) => Promise<ProgramRun>
   /** A bare repository of the service that holds the base commit. */
   readonly mirror: string
+  /** Its id for the sandbox. */
+  readonly objects: string
   /** A directory of the service, for files that live as long as the review is made. */
   readonly scratch: string
   readonly bounds: ReviewBounds
@@ -28,11 +28,13 @@ export const overBound = (bound: string) => `the changes go over a bound of revi
 export interface ReviewBounds {
   /** Packed size of the objects that the base lacks. */
   readonly packBytes: number
-  /** Size of all files that are written for a review. */
+  /** Size of all files that are written for a review, at the sandbox and here each. */
   readonly scratchBytes: number
   readonly timeMs: number
   readonly patchBytes: number
   readonly listBytes: number
+  /** Of the changed files with their unchanged lines; the files beyond it are read from the patch. */
+  readonly filesBytes: number
   /** A larger file counts as binary: comparing lines takes some 43 bytes of memory for each byte of a file. */
   readonly comparedBytes: number
   /**
@@ -48,6 +50,7 @@ export const reviewBounds: ReviewBounds = {
   timeMs: 120_000,
   patchBytes: MIB,
   listBytes: 32 * MIB,
+  filesBytes: 16 * MIB,
   comparedBytes: 4 * MIB,
   git: { memoryBytes: 512 * MIB, cpuSeconds: 120, fileBytes: 640 * MIB },
 }

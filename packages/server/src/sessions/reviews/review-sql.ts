@@ -1,5 +1,6 @@
 import type { ErrorCode } from '@berth/contract'
 import { ClaimedRows } from '../../delivery/claimed-rows.ts'
+import type { LeasePlace } from '../../hosts/hosts.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 
@@ -12,6 +13,8 @@ export interface ReviewRow {
   /** Objects that the base lacks; null if there are none. */
   readonly pack_sha256: string | null
   readonly document_sha256: string
+  /** The changed files with their unchanged lines; null until they are stored. */
+  readonly files_sha256: string | null
   readonly created_at: Date
 }
 
@@ -19,11 +22,28 @@ export async function findReview(db: Queryable, key: SessionKey, revision: strin
   const { rows } = await db.query<ReviewRow>({
     name: 'find-review',
     text: `
-      select revision, base_oid, base_tree, head_tree, target_branch, pack_sha256, document_sha256, created_at
+      select revision, base_oid, base_tree, head_tree, target_branch, pack_sha256, document_sha256, files_sha256,
+        created_at
       from reviews where organization_id = $1 and session_id = $2 and revision = $3`,
     values: [key.organizationId, key.sessionId, revision],
   })
   return rows[0] ?? null
+}
+
+/** Returns the newest revisions of a Session. */
+export async function listReviews(
+  db: Queryable,
+  key: SessionKey,
+  limit: number,
+): Promise<readonly Pick<ReviewRow, 'revision' | 'created_at'>[]> {
+  const { rows } = await db.query<Pick<ReviewRow, 'revision' | 'created_at'>>({
+    name: 'list-reviews',
+    text: `
+      select revision, created_at from reviews where organization_id = $1 and session_id = $2
+      order by created_at desc, revision limit $3`,
+    values: [key.organizationId, key.sessionId, limit],
+  })
+  return rows
 }
 
 /** Inserts a revision once: the first row stays, with the blobs that it names. */
@@ -45,6 +65,20 @@ export async function insertReview(tx: Queryable, key: SessionKey, row: ReviewRo
       row.document_sha256,
       row.created_at,
     ],
+  })
+}
+
+/** Records where the changed files of a revision are. */
+export async function setReviewFiles(
+  db: Queryable,
+  key: SessionKey,
+  revision: string,
+  filesSha256: string,
+): Promise<void> {
+  await db.query({
+    text: `
+      update reviews set files_sha256 = $4 where organization_id = $1 and session_id = $2 and revision = $3`,
+    values: [key.organizationId, key.sessionId, revision, filesSha256],
   })
 }
 
@@ -90,8 +124,8 @@ interface ReviewRequestRow {
 }
 
 /**
- * The requests for reviews that workers share, on `review_requests_open`; only the host of the Session's sandbox can
- * answer one. `$4` is the host.
+ * The requests for reviews that workers share, on `review_requests_open`; only a process that holds
+ * the host of the Session's sandbox can answer one. `$4` are the hosts of the process.
  */
 export const claimedReviews = new ClaimedRows<ReviewRequestRow>({
   table: 'review_requests',
@@ -100,8 +134,8 @@ export const claimedReviews = new ClaimedRows<ReviewRequestRow>({
   join: {
     clause: `
       join leases l on l.organization_id = r.organization_id and l.session_id = r.session_id
-        and l.ended_at is null and l.state = 'attached' and l.host = $4`,
-    columns: { lease_id: 'l.id' },
+        and l.ended_at is null and l.state = 'attached' and l.host = any ($4)`,
+    columns: { lease_id: 'l.id', host: 'l.host' },
   },
 })
 
@@ -109,22 +143,22 @@ export const claimedReviews = new ClaimedRows<ReviewRequestRow>({
 export interface ReviewClaim extends SessionKey {
   readonly claim: string
   readonly asked: number
-  readonly leaseId: string
+  readonly place: LeasePlace
 }
 
-/** Claims requests whose sandbox is on this host. */
+/** Claims requests whose sandbox this process can reach. */
 export async function claimReviews(
   db: Queryable,
-  by: { readonly host: string; readonly now: Date; readonly until: Date },
+  by: { readonly hosts: readonly string[]; readonly now: Date; readonly until: Date },
   limit: number,
 ): Promise<ReviewClaim[]> {
-  const rows = await claimedReviews.claim<{ lease_id: string }>(db, by, limit, [by.host])
+  const rows = await claimedReviews.claim<{ lease_id: string; host: string }>(db, by, limit, [by.hosts])
   return rows.map(row => ({
     organizationId: row.organization_id,
     sessionId: row.session_id,
     claim: row.claim,
     asked: row.asked,
-    leaseId: row.lease_id,
+    place: { leaseId: row.lease_id, host: row.host },
   }))
 }
 

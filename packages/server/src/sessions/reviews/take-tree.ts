@@ -44,7 +44,7 @@ export function startTaking(repository: OwnRepository, bounds: ReviewBounds, sig
   packed.catch(() => undefined)
   return {
     ended: packed,
-    async take({ tree, pack, ended }, baseTree) {
+    async take({ tree, pack, ended, end }, baseTree) {
       if (tree === baseTree) {
         pack.resume()
         await ended()
@@ -57,6 +57,8 @@ export function startTaking(repository: OwnRepository, bounds: ReviewBounds, sig
         return { headTree: tree, packPath }
       } catch (error) {
         pack.destroy()
+        // What was cut off is refused as well.
+        if (await end()) throw new ReviewRefused(overBound('disk'), { cause: error })
         throw error instanceof GitError && error.reason === 'exit'
           ? new ReviewRefused(`git refuses the tree: ${error.stderr.trim()}`, { cause: error })
           : error

@@ -1,8 +1,8 @@
-/** Paths inside the confinement of the program that writes the tree. */
-export const insideTree = { project: '/tree/project', scratch: '/scratch', base: '/base' } as const
+import { insidePaths } from '../../sandboxes/inside-paths.ts'
+import { scratchPath } from '../../sandboxes/lease-program.ts'
 
 /**
- * Writes the tree of `/tree/project`, and prints its id and a pack of the objects that the base tree lacks. It reads
+ * Writes the tree of the project, and prints its id and a pack of the objects that the base tree lacks. It reads
  * the id of the base tree, which is the tree of the pinned commit, from standard input.
  *
  * The script uses only names from the project's own `.git`: the index tells which ignored files are tracked, and
@@ -23,60 +23,60 @@ refuse() {
 }
 left_out="^error: '.*' does not have a commit checked out|^error: invalid path |: can only add regular files, |No such file or directory$"
 left_out="$left_out|^error: unable to (add|index) |^(warning|hint): "
-cd /scratch
-[ -d /tree/project ] && [ ! -L /tree/project ] || { echo 'no project' >&2; exit 3; }
-cd /tree/project
+cd ${scratchPath}
+[ -d ${insidePaths.project} ] && [ ! -L ${insidePaths.project} ] || { echo 'no project' >&2; exit 3; }
+cd ${insidePaths.project}
 if [ -d .git ] && [ ! -L .git ]; then
   if [ -f .git/info/exclude ] && [ ! -L .git/info/exclude ] && [ ! -L .git/info ]; then
     head -c 1048576 .git/info/exclude > "$GIT_DIR/info/exclude"
   fi
   if [ -f .git/index ] && [ ! -L .git/index ]; then
-    cp .git/index /scratch/theirs
+    cp .git/index ${scratchPath}/theirs
     for shared in .git/sharedindex.*; do
       [ -f "$shared" ] && [ ! -L "$shared" ] && cp "$shared" "$GIT_DIR/" || :
     done
   fi
 fi
 theirs=
-if [ -f /scratch/theirs ]; then
-  GIT_INDEX_FILE=/scratch/theirs git ls-files -z > /scratch/their-names 2>/dev/null &
+if [ -f ${scratchPath}/theirs ]; then
+  GIT_INDEX_FILE=${scratchPath}/theirs git ls-files -z > ${scratchPath}/their-names 2>/dev/null &
   theirs=$!
 fi
 IFS= read -r base
-git ls-tree -r -z "$base" > /scratch/before &
+git ls-tree -r -z "$base" > ${scratchPath}/before &
 listing=$!
 git read-tree "$base"
 wait "$listing"
-grep -z '^160000 ' /scratch/before > /scratch/links || :
-if [ -s /scratch/links ]; then
-  sed -z 's/^160000 commit \\([0-9a-f]*\\)\\t/0 \\1\\t/' /scratch/links | git update-index -z --index-info
+grep -z '^160000 ' ${scratchPath}/before > ${scratchPath}/links || :
+if [ -s ${scratchPath}/links ]; then
+  sed -z 's/^160000 commit \\([0-9a-f]*\\)\\t/0 \\1\\t/' ${scratchPath}/links | git update-index -z --index-info
 fi
 added=0
-git add -A --ignore-errors . 2> /scratch/said || added=$?
-[ "$added" -le 1 ] || refuse "$added" /scratch/said
-if [ "$added" -eq 1 ] && grep -Ev "$left_out" /scratch/said > /scratch/refused; then refuse 1 /scratch/refused; fi
-if [ -s /scratch/links ]; then
+git add -A --ignore-errors . 2> ${scratchPath}/said || added=$?
+[ "$added" -le 1 ] || refuse "$added" ${scratchPath}/said
+if [ "$added" -eq 1 ] && grep -Ev "$left_out" ${scratchPath}/said > ${scratchPath}/refused; then refuse 1 ${scratchPath}/refused; fi
+if [ -s ${scratchPath}/links ]; then
   while IFS= read -r -d '' entry; do
     path=\${entry#*$'\\t'}
     if [ -d "$path" ] && [ ! -L "$path" ] && [ -z "$(git ls-files -- ":(top,literal)$path" | head -c 1)" ]; then
       printf '%s\\0' "$entry"
     fi
-  done < /scratch/links > /scratch/kept
-  [ ! -s /scratch/kept ] || git update-index -z --index-info < /scratch/kept
+  done < ${scratchPath}/links > ${scratchPath}/kept
+  [ ! -s ${scratchPath}/kept ] || git update-index -z --index-info < ${scratchPath}/kept
 fi
 if [ -n "$theirs" ] && wait "$theirs"; then
-  git ls-files -z > /scratch/ours
-  comm -z -13 /scratch/ours /scratch/their-names > /scratch/more 2>/dev/null || :
-  if [ -s /scratch/more ] && ! git update-index -z --add --remove --stdin < /scratch/more 2>/dev/null; then
+  git ls-files -z > ${scratchPath}/ours
+  comm -z -13 ${scratchPath}/ours ${scratchPath}/their-names > ${scratchPath}/more 2>/dev/null || :
+  if [ -s ${scratchPath}/more ] && ! git update-index -z --add --remove --stdin < ${scratchPath}/more 2>/dev/null; then
     while IFS= read -r -d '' path; do
       added=0
-      git update-index --add --remove -- "$path" 2> /scratch/said || added=$?
+      git update-index --add --remove -- "$path" 2> ${scratchPath}/said || added=$?
       # Their index may name anything, even an invalid path; only a present file that git cannot take counts.
-      [ "$added" -le 128 ] || refuse "$added" /scratch/said
-      if [ "$added" -ne 0 ] && grep -E '^fatal: (failed to encode|BOM is|Out of memory)|File too large$' /scratch/said > /scratch/refused; then
-        refuse 1 /scratch/refused
+      [ "$added" -le 128 ] || refuse "$added" ${scratchPath}/said
+      if [ "$added" -ne 0 ] && grep -E '^fatal: (failed to encode|BOM is|Out of memory)|File too large$' ${scratchPath}/said > ${scratchPath}/refused; then
+        refuse 1 ${scratchPath}/refused
       fi
-    done < /scratch/more
+    done < ${scratchPath}/more
   fi
 fi
 tree=$(git write-tree)

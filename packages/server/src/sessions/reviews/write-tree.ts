@@ -1,11 +1,10 @@
-import { chown, mkdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { PassThrough, type Readable } from 'node:stream'
 import { confinedGitEnvironment } from '../../git/git-environment.ts'
-import { confine } from '../../sandboxes/confined/confined.ts'
-import { boundOf } from '../../sandboxes/confined/helper-bounds.ts'
+import { boundOf } from '../../sandboxes/helper-bounds.ts'
+import { insidePaths } from '../../sandboxes/inside-paths.ts'
+import { diskExceeded, scratchPath } from '../../sandboxes/lease-program.ts'
 import { overBound, type ReviewPlace, ReviewRefused } from './review-place.ts'
-import { insideTree, treeScript } from './tree-script.ts'
+import { treeScript } from './tree-script.ts'
 
 /** The tree as the confined program reports it, while it runs. */
 export interface WrittenTree {
@@ -18,6 +17,8 @@ export interface WrittenTree {
    * @throws ReviewRefused if the program failed
    */
   ended(): Promise<void>
+  /** Ends the program. @returns whether it was ended before, for what it wrote to its directory */
+  end(): Promise<boolean>
 }
 
 const OID = /^[0-9a-f]{40}\n$/
@@ -43,6 +44,13 @@ const config = `[core]
 [pack]
 \tcompression = 1
 `
+/** The repository that it writes to. */
+const directories = ['git', ...['info', 'refs', 'objects', 'objects/info', 'objects/pack'].map(path => `git/${path}`)]
+const files = {
+  'git/HEAD': 'ref: refs/heads/none\n',
+  'git/config': config,
+  'git/objects/info/alternates': `${insidePaths.objects}\n`,
+} as const
 
 /**
  * Starts the program that writes the tree of a workspace, as the workspace's owner. It sees the workspace and the
@@ -56,42 +64,20 @@ export async function writeTree(
   baseTree: string | Promise<string>,
   signal: AbortSignal,
 ): Promise<WrittenTree> {
-  const { uid } = place.workspace
-  const own = join(place.scratch, 'writer')
-  const git = join(own, 'git')
-  const directories = [
-    own,
-    git,
-    ...['info', 'refs', 'objects', 'objects/info', 'objects/pack'].map(at => join(git, at)),
-  ]
-  for (const directory of directories) await mkdir(directory, { mode: 0o700 })
-  const files = {
-    HEAD: 'ref: refs/heads/none\n',
-    config,
-    'objects/info/alternates': `${insideTree.base}\n`,
-  }
-  for (const [name, text] of Object.entries(files)) await writeFile(join(git, name), text)
-  if (uid !== undefined) {
-    const owned = [...directories, ...Object.keys(files).map(name => join(git, name))]
-    for (const path of owned) await chown(path, uid, uid)
-  }
-  const program = await confine({
-    ...(place.bwrap !== undefined && { bwrap: place.bwrap }),
-    ...(uid !== undefined && { uid }),
-    readsAll: true,
-    bounds: place.bounds.git,
+  const program = await place.run({
+    kind: 'script',
+    script: treeScript,
     environment: {
       ...confinedGitEnvironment,
-      GIT_DIR: `${insideTree.scratch}/git`,
-      GIT_WORK_TREE: insideTree.project,
-      GIT_INDEX_FILE: `${insideTree.scratch}/index`,
+      GIT_DIR: `${scratchPath}/git`,
+      GIT_WORK_TREE: insidePaths.project,
+      GIT_INDEX_FILE: `${scratchPath}/index`,
     },
-    directories: ['/tree/x', '/scratch/x', '/base/x'],
-    mounts: [
-      ...['--ro-bind', place.workspace.path, '/tree', '--bind', own, insideTree.scratch],
-      ...['--ro-bind', join(place.mirror, 'objects'), insideTree.base],
-    ],
-    command: ['bash', '-c', treeScript],
+    trees: { workspace: 'read' },
+    readsAll: true,
+    objects: place.objects,
+    scratch: { directories, files, bytes: place.bounds.scratchBytes },
+    bounds: place.bounds.git,
   })
   program.ended.catch(() => undefined)
   // At once: output that nobody reads before a process ends is thrown away.
@@ -119,11 +105,16 @@ export async function writeTree(
     kill()
     throw new ReviewRefused('the program that writes the tree printed no tree')
   }
-  return { tree: line.trim(), pack: output, ended }
+  const end = async () => {
+    kill()
+    return (await program.ended) === diskExceeded
+  }
+  return { tree: line.trim(), pack: output, ended, end }
 }
 
 /** Returns the refusal for the program's end: a bound of the service, or git's words about a file, which it names. */
 function refusalOf(said: string): ReviewRefused {
+  if (said === diskExceeded) return new ReviewRefused(overBound('disk'))
   const [end = '', ...rest] = said.split(' ')
   const words = rest.join(' ')
   const over = boundOf(/^\d+$/.test(end) ? Number(end) : end, words)

@@ -51,6 +51,32 @@ export async function offerParked(tx: Queryable, key: SessionKey, runId: string)
   return rows.length > 0
 }
 
+/**
+ * Offers the sandbox of an idle Session to any worker of its host, to be sealed once more as its newest Run left it, as if
+ * the claim of that seal had lapsed. The caller holds the Session's lock.
+ * @returns false if no Run has ended, or a worker holds the Session
+ */
+export async function offerSeal(tx: Queryable, key: SessionKey): Promise<boolean> {
+  const { rows } = await tx.query({
+    text: `
+      with newest as (
+        update runs r set handovers = 0
+        where (r.organization_id, r.session_id, r.id) = (
+          select t.organization_id, t.session_id, t.run_id from turns t
+          join runs begun on begun.organization_id = t.organization_id and begun.session_id = t.session_id
+            and begun.id = t.run_id and begun.started_at is not null
+          where t.organization_id = $1 and t.session_id = $2 order by t.sequence desc limit 1)
+          and r.ended_at is not null
+        returning r.id, r.attempts
+      )
+      update executions e set task = 'seal', run_id = newest.id, attempt = newest.attempts, expires_at = 'epoch'
+      from newest where e.organization_id = $1 and e.session_id = $2 and e.task is null
+      returning 1`,
+    values: [key.organizationId, key.sessionId],
+  })
+  return rows.length > 0
+}
+
 /** Returns the fence of a Session, or null while nothing executes. */
 export async function readFence(db: Queryable, key: SessionKey): Promise<Fence | null> {
   const { rows } = await db.query<{
@@ -60,12 +86,16 @@ export async function readFence(db: Queryable, key: SessionKey): Promise<Fence |
     token: number
     holder: string
     acquired_at: Date
-    heartbeat_at: Date
-    expires_at: Date
+    heard_at: Date
+    ends_at: Date
   }>({
     name: 'read-fence',
     text: `
-      select e.*, r.turn_id from executions e
+      select e.*, r.turn_id, coalesce(p.heard_at, e.heartbeat_at) as heard_at,
+        case when e.expires_at < 'infinity' then e.expires_at else coalesce(p.heard_at + p.patience, e.heartbeat_at) end
+          as ends_at
+      from executions e
+      left join processes p on p.id = e.holder
       join runs r on r.organization_id = e.organization_id and r.session_id = e.session_id and r.id = e.run_id
       where e.organization_id = $1 and e.session_id = $2 and r.ended_at is null and r.status <> 'queued'`,
     values: [key.organizationId, key.sessionId],
@@ -79,7 +109,7 @@ export async function readFence(db: Queryable, key: SessionKey): Promise<Fence |
     token: row.token,
     holder: row.holder,
     acquiredAt: row.acquired_at.toISOString(),
-    heartbeatAt: row.heartbeat_at.toISOString(),
-    expiresAt: row.expires_at.toISOString(),
+    heartbeatAt: row.heard_at.toISOString(),
+    expiresAt: row.ends_at.toISOString(),
   }
 }

@@ -26,6 +26,7 @@ export async function lockRun(tx: Queryable, key: SessionKey, runId: string): Pr
   return rows[0] ?? null
 }
 
+/** Inserts a queued Run. Anybody may claim it at once, even if the clock of this process is ahead of others. */
 export async function insertRun(
   tx: Queryable,
   key: SessionKey,
@@ -35,7 +36,7 @@ export async function insertRun(
     name: 'insert-run',
     text: `
       insert into runs (organization_id, session_id, id, turn_id, status, runtime, model, queued_at, claimable_at)
-      values ($1, $2, $3, $4, 'queued', $5, $6, $7, $7) returning *`,
+      values ($1, $2, $3, $4, 'queued', $5, $6, $7, least($7, statement_timestamp())) returning *`,
     values: [key.organizationId, key.sessionId, run.id, run.turnId, run.runtime, run.model, run.now],
   })
   const row = rows[0]
@@ -114,16 +115,21 @@ export async function takeOpenCalls(tx: Queryable, key: SessionKey, runId: strin
 }
 
 /**
- * Requeues the Run of a lost attempt, claimable from `claimableAt` on. The Run counts as not begun: if it ends before
- * it begins again, it has left no work and the checkpoint before it stands.
+ * Requeues the Run of a lost attempt, claimable after a pause. The Run counts as not begun: if it ends before it begins
+ * again, it has left no work and the checkpoint before it stands.
  */
-export async function requeueRun(tx: Queryable, key: SessionKey, runId: string, claimableAt: Date): Promise<void> {
+export async function requeueRun(
+  tx: Queryable,
+  key: SessionKey,
+  runId: string,
+  { now, pauseMs }: { readonly now: Date; readonly pauseMs: number },
+): Promise<void> {
   await tx.query({
     text: `
       update runs set status = 'queued', started_at = null, awaiting_since = null, awaited_ms = 0, handovers = 0,
-        claimable_at = $4
+        claimable_at = least($4, statement_timestamp()) + $5 * interval '1 millisecond'
       where organization_id = $1 and session_id = $2 and id = $3 and ended_at is null`,
-    values: [key.organizationId, key.sessionId, runId, claimableAt],
+    values: [key.organizationId, key.sessionId, runId, now, pauseMs],
   })
 }
 

@@ -28,8 +28,6 @@ export async function pageSessions(
     cursor: string | undefined
     archived: SessionFilter['archived']
     origin: SessionFilter['origin']
-    title?: string | undefined
-    createdBy?: string | undefined
   },
 ): Promise<SessionPage> {
   const rows = await listRows(context.db, {
@@ -37,8 +35,6 @@ export async function pageSessions(
     ownerId: principal.kind === 'person' ? null : principal.id,
     archived: query.archived,
     origin: query.origin,
-    title: query.title,
-    createdBy: query.createdBy,
     before: query.cursor === undefined ? null : decodeCursor('sessions', query.cursor),
     limit: query.limit + 1,
   })

@@ -41,6 +41,20 @@ export async function findSession(db: Queryable, key: SessionKey): Promise<Sessi
   return rows[0] ?? null
 }
 
+/** Reads Sessions of an organization, in no particular order; those that are not there are left out. */
+export async function findSessions(
+  db: Queryable,
+  organizationId: string,
+  ids: readonly string[],
+): Promise<readonly SessionRow[]> {
+  const { rows } = await db.query<SessionRow>({
+    name: 'find-sessions',
+    text: `${selectFrom('sessions')} where s.organization_id = $1 and s.id = any($2::uuid[])`,
+    values: [organizationId, ids],
+  })
+  return rows
+}
+
 /**
  * Takes the Session's lock, under which every command decides, and reads the Session. The joins run in a second
  * statement: one statement that waited for the lock would join rows from before the wait.
@@ -110,6 +124,7 @@ export interface NewSession {
   readonly model: string | null
   readonly runtime: string | null
   readonly environmentId: string | null
+  readonly isTrial?: boolean
   readonly now: Date
 }
 
@@ -121,8 +136,8 @@ export async function insertSession(tx: Queryable, session: NewSession): Promise
     name: 'insert-session',
     text: `
       insert into sessions (organization_id, id, owner_kind, owner_id, request_hash, title, origin, model, runtime,
-        created_at, updated_at, source, initiated_by, environment_id)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11, $12, $13)
+        created_at, updated_at, source, initiated_by, environment_id, is_trial)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11, $12, $13, $14)
       on conflict do nothing returning 1`,
     values: [
       session.key.organizationId,
@@ -138,7 +153,18 @@ export async function insertSession(tx: Queryable, session: NewSession): Promise
       session.source,
       session.initiatedBy,
       session.environmentId,
+      session.isTrial ?? false,
     ],
+  })
+  return rows.length > 0
+}
+
+/** True if a Session had this id and was purged. Ask after an insert: a purge that it waited for is then visible. */
+export async function isPurged(tx: Queryable, key: SessionKey): Promise<boolean> {
+  const { rows } = await tx.query({
+    name: 'find-purged-session',
+    text: 'select 1 from purged_sessions where organization_id = $1 and id = $2',
+    values: [key.organizationId, key.sessionId],
   })
   return rows.length > 0
 }
@@ -198,21 +224,17 @@ export interface SessionFilter {
   readonly ownerId: string | null
   readonly archived: 'no' | 'both' | 'only'
   readonly origin: Readonly<Record<'objectType' | 'objectId' | 'tenantKey', string | undefined>>
-  /** Part of the title, in either case; absent: any. */
-  readonly title?: string | undefined
-  /** Only Sessions that this person created, or that the service's own installation owns for them; absent: any. */
-  readonly createdBy?: string | undefined
   /** Exclusive: the last row of the previous page. */
   readonly before: { readonly updatedAt: Date; readonly id: string } | null
   readonly limit: number
 }
 
 /** Names a statement by its text, so that each connection plans each of its few shapes once. */
-const statementName = (stem: string, text: string): string =>
+export const statementName = (stem: string, text: string): string =>
   `${stem}-${createHash('sha256').update(text).digest('hex').slice(0, 16)}`
 
 /** Returns the second under which a time is listed, as the generated column computes it. */
-const listedAt = (time: string): string => `date_trunc('second', ${time}::timestamptz at time zone 'UTC')`
+export const listedAt = (time: string): string => `date_trunc('second', ${time}::timestamptz at time zone 'UTC')`
 
 /**
  * Returns a page by `updated_at` descending, on `sessions_of_owner` or `sessions_of_organization`. The index gives the
@@ -221,7 +243,7 @@ const listedAt = (time: string): string => `date_trunc('second', ${time}::timest
 export async function listSessions(db: Queryable, filter: SessionFilter): Promise<SessionRow[]> {
   const values: unknown[] = [filter.organizationId]
   const bind = (value: unknown) => `$${values.push(value)}`
-  const conditions = ['organization_id = $1']
+  const conditions = ['organization_id = $1', 'not is_trial']
   if (filter.ownerId !== null) conditions.push(`owner_id = ${bind(filter.ownerId)}`)
   if (filter.archived === 'no') conditions.push('archived_at is null')
   if (filter.archived === 'only') conditions.push('archived_at is not null')
@@ -229,8 +251,6 @@ export async function listSessions(db: Queryable, filter: SessionFilter): Promis
     const wanted = filter.origin[field]
     if (wanted !== undefined) conditions.push(`origin is not null and origin ->> '${field}' = ${bind(wanted)}`)
   }
-  if (filter.title !== undefined) conditions.push(`position(lower(${bind(filter.title)}) in lower(title)) > 0`)
-  if (filter.createdBy !== undefined) conditions.push(`${bind(filter.createdBy)} in (owner_id, initiated_by)`)
   if (filter.before !== null) {
     const at = bind(filter.before.updatedAt)
     conditions.push(`listed_at <= ${listedAt(at)} and (updated_at, id) < (${at}, ${bind(filter.before.id)})`)

@@ -13,6 +13,8 @@ export interface SessionRow {
   /** The person who asked for a Session that the service's own installation owns. */
   readonly initiated_by: string | null
   readonly request_hash: Buffer
+  /** It only holds the sandbox in which an environment is tried. */
+  readonly is_trial: boolean
   readonly title: string
   readonly origin: Record<string, string> | null
   readonly source: Source | null

@@ -3,15 +3,21 @@ import { sessionNotFound } from '../../kit/refusal.ts'
 import type { SessionRow } from './session.ts'
 
 /** The columns that tell who owns a Session. */
-type Owned = Pick<SessionRow, 'organization_id' | 'owner_id'>
+type Owned = Pick<SessionRow, 'organization_id' | 'owner_id' | 'is_trial'>
 
-/**
- * Returns true if the caller sees the Session: installations see those they own, people all of their organization's.
- */
-export function sees(principal: Principal, row: Owned): boolean {
+/** Returns true if a Session belongs to the caller: to the installation itself, or to the organization of the person. */
+export function belongsTo(principal: Principal, row: Omit<Owned, 'is_trial'>): boolean {
   return (
     row.organization_id === principal.organizationId && (principal.kind === 'person' || row.owner_id === principal.id)
   )
+}
+
+/**
+ * Returns true if the caller sees the Session: installations see those they own, people all of their organization's.
+ * Nobody sees the Session of a trial: only `sessions/trials` shows what happens in it.
+ */
+export function sees(principal: Principal, row: Owned): boolean {
+  return !row.is_trial && belongsTo(principal, row)
 }
 
 /**

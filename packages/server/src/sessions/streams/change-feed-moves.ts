@@ -12,21 +12,24 @@ export interface Look {
   readonly back: boolean
 }
 
-/** Gathers the Sessions of an organization that wake-ups name, until a feed takes them. */
+/** Gathers the Sessions that wake-ups name, until a feed takes them. */
 export class Moves implements Disposable {
   readonly #named = new Set<string>()
   readonly #unsubscribe: () => void
-  readonly #polling: NodeJS.Timeout
+  readonly #polling: NodeJS.Timeout | undefined
   #back = false
   #wake = () => {}
 
-  /** @param topic topic of the organization, the parent of its Sessions' topics */
-  constructor(wakeups: Wakeups, topic: string) {
+  /**
+   * @param topic parent of the Sessions' topics
+   * @param looksBack whether to look at all Sessions now and then, in case a wake-up was missed
+   */
+  constructor(wakeups: Wakeups, topic: string, looksBack = true) {
     this.#unsubscribe = wakeups.subscribe(topic, moved => {
       if (moved === null) this.lookBack()
       else this.#add(moved.slice(moved.lastIndexOf('/') + 1))
     })
-    this.#polling = setInterval(() => this.lookBack(), POLL_MS)
+    if (looksBack) this.#polling = setInterval(() => this.lookBack(), POLL_MS)
   }
 
   lookBack(): void {

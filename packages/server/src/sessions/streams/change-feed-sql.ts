@@ -85,7 +85,7 @@ export async function readChanges(
     text: `
       select at.horizon, at.snapshot, c.* from (select ${selectSnapshot}) at left join lateral (
         select s.id, s.last_event_sequence, s.updated_at, (${position})::text as position from sessions s
-        where s.organization_id = $1 and ${owned} and ${which} and ${position} >= $4::bigint and ${isBehind('$5')}
+        where s.organization_id = $1 and not s.is_trial and ${owned} and ${which} and ${position} >= $4::bigint and ${isBehind('$5')}
         order by s.updated_at, s.id limit $3
       ) c on true`,
     values: [

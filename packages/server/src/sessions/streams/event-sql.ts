@@ -58,13 +58,16 @@ export async function listEventsWithin(
 export interface LogHead {
   readonly organization_id: string
   readonly owner_id: string
+  readonly is_trial: boolean
   readonly last_event_sequence: number
 }
 
 export async function readLogHead(db: Queryable, key: SessionKey): Promise<LogHead | null> {
   const { rows } = await db.query<LogHead>({
     name: 'read-log-head',
-    text: 'select organization_id, owner_id, last_event_sequence from sessions where organization_id = $1 and id = $2',
+    text: `
+      select organization_id, owner_id, is_trial, last_event_sequence from sessions
+      where organization_id = $1 and id = $2`,
     values: [key.organizationId, key.sessionId],
   })
   return rows[0] ?? null
@@ -90,7 +93,7 @@ export async function readLogPage(
   const { rows } = await db.query<LogPage>({
     name: 'read-log-page',
     text: `
-      select organization_id, owner_id, last_event_sequence, page.*
+      select organization_id, owner_id, is_trial, last_event_sequence, page.*
       from sessions, (
         select count(*) as events, string_agg(envelope, ',' order by sequence) as envelopes from (
           select sequence, envelope from events

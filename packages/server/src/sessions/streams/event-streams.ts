@@ -8,8 +8,10 @@ import { type Frame, readFrames, SessionTail } from './session-tail.ts'
 
 /** Most bytes yielded at once, so that the reader's backpressure applies between chunks. */
 const CHUNK_BYTES = 256 * 1024
-/** Longest delay after a missed wake-up; nothing else depends on it. */
+/** Longest delay after a missed wake-up while they may be lost; nothing else depends on it. */
 const POLL_MS = 5_000
+/** While wake-ups arrive, one poll in six reads: a hint is then lost only with its process. */
+const CALM = 6
 /** Pause between two tries while the database is away. */
 const RETRY_MS = 250
 
@@ -116,7 +118,11 @@ export class EventStreams {
         // The next wake-up or poll asks again if the database is away.
         tail.refresh().catch(error => log.warn({ err: error }, 'could not read new events; the next poll tries again'))
       }
-      const polling = setInterval(refresh, POLL_MS)
+      let polls = 0
+      const polling = setInterval(() => {
+        polls += 1
+        if (!wakeups.live || polls % CALM === 0) refresh()
+      }, POLL_MS)
       refresh()
       return {
         tail,

@@ -3,13 +3,14 @@ import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
 import { invalidField, refusal, sessionNotFound } from '../../kit/refusal.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
 import { answerByTurn, readReply } from '../interactions/answer-by-turn.ts'
 import { runOfTurn } from '../runs/read-run.ts'
 import { toRun } from '../runs/run.ts'
 import { lockVisibleSession } from '../session/lock-session.ts'
 import { continuationOfSession, type SessionRow } from '../session/session.ts'
-import { insertTurn } from './insert-turn.ts'
+import { type InsertedTurn, insertTurn, type NewTurn } from './insert-turn.ts'
 import { type StoredFile, toTurn, turnHash } from './turn.ts'
 import { findTurn } from './turn-sql.ts'
 
@@ -43,13 +44,11 @@ export async function admitTurn(
       if (!known.request_hash.equals(turnHash(body.message, replyTo, files))) throw refusal('cloud_turn_conflict')
       return { created: false, row: known, run: await runOfTurn(tx, key, known.run_id) }
     }
-    refuseUnlessOpen(context, session)
-    const reply = replyTo === null ? null : await readReply(tx, key, replyTo, body.message)
-    if (reply === null && session.active_run_id !== null) throw refusal('cloud_run_in_progress')
-    if (session.turn_count >= limits.turnsPerSession) throw refusal('cloud_turn_limit_reached')
     const turn = { id: turnId, message: body.message, replyTo, files, author: principal, now }
-    const { row, queued } = await insertTurn(tx, session, turn, reply?.interaction.run_id)
-    if (reply !== null) await answerByTurn(tx, key, reply, turnId, now)
+    const { row, queued } =
+      replyTo === null
+        ? await beginTurn(context, tx, session, turn)
+        : await answerTurn(context, tx, session, { ...turn, replyTo })
     return { created: true, row, run: queued === null ? await runOfTurn(tx, key, row.run_id) : toRun(queued) }
   })
   if (admission.created) {
@@ -60,6 +59,42 @@ export async function admitTurn(
     else context.wakeups.publish(session, topics.control(organizationId, sessionId), topics.queue)
   }
   return { created: admission.created, turn: toTurn(admission.row), run: admission.run }
+}
+
+/**
+ * Decides under the Session's lock on a Turn that begins a Run, and writes it.
+ * @throws ApiError 404 if the Session is archived
+ * @throws ApiError 409 `cloud_resume_unavailable`, `cloud_run_in_progress` or `cloud_turn_limit_reached`
+ */
+export async function beginTurn(
+  context: Context,
+  tx: Queryable,
+  session: SessionRow,
+  turn: NewTurn,
+): Promise<InsertedTurn> {
+  refuseUnlessOpen(context, session)
+  if (session.active_run_id !== null) throw refusal('cloud_run_in_progress')
+  refuseIfFull(session)
+  return insertTurn(tx, session, turn)
+}
+
+async function answerTurn(
+  context: Context,
+  tx: Queryable,
+  session: SessionRow,
+  turn: NewTurn & { readonly replyTo: string },
+): Promise<InsertedTurn> {
+  const key = { organizationId: session.organization_id, sessionId: session.id }
+  refuseUnlessOpen(context, session)
+  const reply = await readReply(tx, key, turn.replyTo, turn.message)
+  refuseIfFull(session)
+  const inserted = await insertTurn(tx, session, turn, reply.interaction.run_id)
+  await answerByTurn(tx, key, reply, turn.id, turn.now)
+  return inserted
+}
+
+function refuseIfFull(session: SessionRow): void {
+  if (session.turn_count >= limits.turnsPerSession) throw refusal('cloud_turn_limit_reached')
 }
 
 function refuseUnlessOpen(context: Context, session: SessionRow): void {

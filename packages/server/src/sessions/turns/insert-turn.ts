@@ -19,6 +19,12 @@ export interface NewTurn {
   readonly now: Date
 }
 
+/** A Turn that was written, with its Run unless it resumes another's. */
+export interface InsertedTurn {
+  readonly row: TurnRow
+  readonly queued: RunRow | null
+}
+
 /**
  * Writes a Turn, its queued Run and its message in the transcript, in one round trip. The caller holds the Session's
  * lock.
@@ -29,7 +35,7 @@ export async function insertTurn(
   session: SessionRow,
   turn: NewTurn,
   resumed?: string,
-): Promise<{ readonly row: TurnRow; readonly queued: RunRow | null }> {
+): Promise<InsertedTurn> {
   const key = { organizationId: session.organization_id, sessionId: session.id }
   const { model, runtime } = session
   const runId = resumed ?? randomUUID()
