@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
 import type { Logger } from 'pino'
@@ -8,31 +9,46 @@ import { openConsole } from './composition/console.ts'
 import { provideDevelopment } from './composition/development.ts'
 import { openGateway } from './composition/gateway.ts'
 import { openGuards } from './composition/identity.ts'
+import { openCluster } from './composition/kubernetes.ts'
 import { listen } from './composition/listener.ts'
+import { previewDomain, requireOwnPreviewSite } from './composition/previews.ts'
 import { runtimeCatalog } from './composition/runtime-catalog.ts'
 import { openBlobStore, openDeploymentDatabase, openMasterKey } from './composition/storage.ts'
-import { makeSender, webhookParts } from './composition/webhooks.ts'
+import { makePushSender, makeSender, webhookParts } from './composition/webhooks.ts'
 import { openWorker } from './composition/worker.ts'
+import { ViewSite } from './console/artifact-views/view-site.ts'
 import { consoleChores } from './console/console-chores.ts'
+import { NextTurnAdmitter } from './console/next-turns/next-turn-admitter.ts'
+import { PreviewSite } from './console/ports/preview-site.ts'
 import type { Context } from './context.ts'
 import { environmentChores } from './environments/environment-chores.ts'
+import { claimChores } from './execution/claim/claim-chores.ts'
 import { GatewayCheck } from './execution/host/gateway-check.ts'
 import { openGitHosts } from './git-hosts/open-git-hosts.ts'
 import { Housekeeper } from './housekeeping/housekeeper.ts'
+import { usageChores } from './housekeeping/usage-chore.ts'
+import { clientAddressBehind } from './http/request/client-address.ts'
+import { firstOf } from './http/routing/other-hosts.ts'
 import type { DevelopmentTenant } from './identity/development/development-tenant.ts'
 import { openTokenVerifier } from './identity/tokens/token-verifier.ts'
 import { systemClock } from './kit/clock.ts'
+import { hostName } from './kit/host-id.ts'
 import { knownSecrets } from './kit/redactor.ts'
 import type { Service } from './kit/service.ts'
 import { toStartError } from './kit/start-error.ts'
 import { serveMetrics } from './metrics/metrics-server.ts'
 import { serviceMetrics } from './metrics/service-metrics.ts'
 import type { Network } from './network/dial.ts'
+import { ProcessHeartbeat } from './processes/process-heartbeat.ts'
 import { releaseChores } from './releases/release-chores.ts'
 import { configuredModels } from './runtimes/configured-models.ts'
 import { openHelperGroup } from './sandboxes/confined/helper-group.ts'
+import { noteServing } from './sandboxes/leases/serving.ts'
+import { openSupervisorDoor } from './sandboxes/leases/supervisor-door.ts'
 import { InteractionSweeper } from './sessions/interactions/interaction-sweeper.ts'
+import { purgeChores } from './sessions/purge/purge-chore.ts'
 import { AuthoritySweeper } from './sessions/runs/authority-sweeper.ts'
+import { trialChores } from './sessions/trials/trial-chores.ts'
 import { secretsOf } from './settings/secret-values.ts'
 import { listeningOn, type Settings } from './settings/settings.ts'
 import { requireMigrated } from './storage/postgres/migrate.ts'
@@ -48,6 +64,8 @@ export interface RunningService extends AsyncDisposable {
   readonly settings: Settings
   /** The port that serves metrics; null if none does. */
   readonly metricsPort: number | null
+  /** The port that hosts dial; null if none may. */
+  readonly hostsPort: number | null
   /** The development tenant's secrets, if this start made it. */
   readonly tenant: DevelopmentTenant | null
   /** The limits of this machine's sandboxes, one line each. */
@@ -84,13 +102,14 @@ export async function serve(
   await mkdir(settings.dataDir, { recursive: true, mode: 0o700 }).catch(error => {
     throw toStartError(error, `the data directory ${settings.dataDir} cannot be created`)
   })
+  stack.use(await noteServing(settings.dataDir))
 
   // Parts that all roles share.
-  const { db, options } = await openDeploymentDatabase(settings, log, stack)
+  const { db, direct } = await openDeploymentDatabase(settings, log, stack)
   const helpers = stack.use(
     await openHelperGroup(settings.dataDir, { ...settings.sandboxes.helpers, processes: HELPER_PROCESSES }),
   )
-  const wakeups = stack.use(new PostgresWakeups({ connection: clientConfig(options), log }))
+  const wakeups = stack.use(new PostgresWakeups({ connection: clientConfig(direct), log }))
   await wakeups.start()
   const { blobs, store } = await openBlobStore(settings, db, log, stack)
   const masterKey = await openMasterKey(settings, db, log)
@@ -124,6 +143,7 @@ export async function serve(
   const guards = await openGuards(context, settings, tokens, stack)
   await start(new InteractionSweeper(context))
   await start(new AuthoritySweeper(context))
+  await start(new NextTurnAdmitter(context))
   const registry = serviceMetrics(db, around)
 
   // The roles of this process. The worker reaches a gateway of the same process without a connection.
@@ -133,6 +153,7 @@ export async function serve(
     : undefined
   const ownGateway = roles.has('gateway') && settings.urls.gatewayUrl === settings.urls.authUrl
   const platform: string[] = [helpers.description]
+  let hostsPort: number | null = null
   if (roles.has('worker')) {
     const url = () => listening.urls.gatewayUrl
     const here = {
@@ -140,17 +161,33 @@ export async function serve(
       settled: (runId: string) => gateway?.settled(runId) ?? null,
     }
     const { sandboxRequests } = settings.gateway
-    const worker = await openWorker(context, settings, { url, sandboxRequests, ...(ownGateway && here) }, stack)
+    const cluster = await openCluster(context, settings, registry, stack)
+    const sandboxGateway = { url, sandboxRequests, ...(ownGateway && here) }
+    const around = { gateway: sandboxGateway, identity: cluster?.identity }
+    const worker = await openWorker(context, settings, around, stack)
     for (const service of worker.services) await start(service)
+    if (cluster !== null) await start(cluster.provisioner)
     platform.push(...worker.platform)
+    hostsPort = worker.hostsPort()
+  } else {
+    // A worker writes the row of its process itself.
+    const host = await hostName(settings.dataDir)
+    const id = `${host}/${process.pid}/${randomUUID().slice(0, 8)}`
+    const release = settings.http.release ?? null
+    const patienceMs = settings.worker.limits.fenceMs
+    await start(new ProcessHeartbeat(context, { id, host, roles: [...roles], release, patienceMs }))
   }
   // An account service with a database of its own has no worker.
   if (roles.has('worker') || roles.has('account')) {
     const chores = [
       ...accountChores(context, settings.accounts),
+      ...claimChores(context),
       ...consoleChores(context, settings.console),
       ...environmentChores(context),
       ...releaseChores(context),
+      ...trialChores(context),
+      ...purgeChores(context, settings.retention),
+      ...usageChores(context, settings.retention),
       ...webhookChores(context),
     ]
     await start(new Housekeeper(context, blobs, { blobGraceMs: settings.blobs.graceMs, chores }))
@@ -171,23 +208,49 @@ export async function serve(
     blobs: () => store.check(),
     ...(gatewayCheck !== undefined && { gateway: () => gatewayCheck.check() }),
   }
-  const api = roles.has('api') ? await openApi(context, settings, stack) : undefined
+  const terminals = {
+    context,
+    door: await openSupervisorDoor(settings.dataDir),
+    host: await hostName(settings.dataDir),
+    idleMs: settings.console.idleMs,
+    authorityMs: settings.streams.life.authorityMs,
+  }
+  requireOwnPreviewSite(settings)
+  const { door, host, authorityMs } = terminals
+  const previews = {
+    context,
+    door,
+    host,
+    authorityMs,
+    domain: () => previewDomain(listening),
+    clientAddress: clientAddressBehind(settings.http.trustedProxies),
+  }
   const webhooks = webhookParts(settings, masterKey, around.network)
+  const api = roles.has('api') ? await openApi(context, settings, { terminals, previews, webhooks }, stack) : undefined
   const account = roles.has('account')
     ? await openAccount(context, settings, { webhooks, guards, authUrl: () => listening.urls.authUrl }, stack)
     : undefined
-  // The rows of browsers' sessions lie beside those of sign-ins, so a database without the one has not the other.
+  // The console of an account service with another database signs people in as a client of that service.
+  const far = guards.far === undefined ? null : { account: guards.far, authority: guards.api }
+  const hasConsole = far === null || settings.identity.far?.console !== undefined
+  if (roles.has('api') && !hasConsole) {
+    log.warn('this deployment has no console: set BERTH_CONSOLE_CLIENT (docs/operations.md)')
+  }
   const console =
-    roles.has('api') && settings.identity.far === undefined
+    roles.has('api') && hasConsole
       ? await openConsole(context, settings, {
           webhooks,
           authUrl: () => listening.urls.authUrl,
+          far,
+          terminals,
           directory: around.consoleDirectory,
         })
       : undefined
+  if (console !== undefined) await start(makePushSender(context, settings, webhooks))
   if (roles.has('account')) await start(makeSender(context, settings, webhooks, registry))
   if (api !== undefined || gateway !== undefined || account !== undefined) {
-    const surfaces = { api, gateway, account, console, authority: guards.api }
+    const otherHosts = console === undefined ? undefined : firstOf([new ViewSite(previews), new PreviewSite(previews)])
+    const surfaces = { api, gateway, account, console, otherHosts, authority: guards.api }
     const { port, listener } = await listen(context, settings, surfaces, needs, stack)
     listening = listeningOn(settings, port)
     served = listener
@@ -201,6 +264,7 @@ export async function serve(
   return {
     settings: listening,
     metricsPort: metrics?.port ?? null,
+    hostsPort,
     tenant,
     platform,
     close: () => opened.disposeAsync(),

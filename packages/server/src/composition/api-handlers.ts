@@ -1,7 +1,23 @@
 import { connectionHandlers } from '../accounts/connections/routes.ts'
 import { identityHandlers } from '../accounts/me.ts'
 import { cloudHandlers } from '../cloud/routes.ts'
+import { artifactViewHandlers } from '../console/artifact-views/routes.ts'
+import { auditHandlers } from '../console/audit/routes.ts'
+import { checkHandlers } from '../console/checks/routes.ts'
+import { fileHandlers } from '../console/files/routes.ts'
+import { gitConnectionHandlers } from '../console/git-connections/routes.ts'
+import { healthHandlers } from '../console/health/routes.ts'
+import type { PreviewPlace } from '../console/ports/preview-place.ts'
+import { portHandlers } from '../console/ports/routes.ts'
+import { pushHandlers } from '../console/push/routes.ts'
+import { storedReviewHandlers } from '../console/reviews/routes.ts'
 import { consoleHandlers } from '../console/routes.ts'
+import type { DeploymentLimits } from '../console/settings/organization-settings.ts'
+import { settingsHandlers } from '../console/settings/routes.ts'
+import { terminalHandlers } from '../console/terminals/routes.ts'
+import type { TerminalPlace } from '../console/terminals/terminal-place.ts'
+import { usageHandlers } from '../console/usage/routes.ts'
+import { viewedHandlers } from '../console/viewed/routes.ts'
 import type { Context } from '../context.ts'
 import { discoveryHandlers, type Platform } from '../discovery/routes.ts'
 import { environmentHandlers } from '../environments/routes.ts'
@@ -18,18 +34,29 @@ import { reviewHandlers } from '../sessions/reviews/routes.ts'
 import { sessionHandlers } from '../sessions/routes.ts'
 import { runHandlers } from '../sessions/runs/routes.ts'
 import { eventHandlers, type Streaming } from '../sessions/streams/routes.ts'
+import { trialHandlers } from '../sessions/trials/routes.ts'
 import { turnHandlers } from '../sessions/turns/routes.ts'
 import type { Config } from '../settings/config-file.ts'
 import { transcriptionHandlers } from '../transcription/routes.ts'
+import type { WebhookParts } from '../webhooks/routes.ts'
+
+/** The ways into sandboxes. */
+export interface SandboxPlaces {
+  readonly terminals: TerminalPlace
+  readonly previews: PreviewPlace
+}
 
 /** Returns the handlers of every guarded operation of the API; a missing one does not compile. */
 export function apiHandlers(
   context: Context,
   platform: Platform,
   streaming: Streaming,
-  { transcription, egress }: Pick<Config, 'transcription' | 'egress'>,
-  environments: Parameters<typeof environmentHandlers>[1],
+  config: Pick<Config, 'transcription' | 'egress' | 'providers' | 'models'>,
+  deployment: DeploymentLimits,
+  environments: Parameters<typeof environmentHandlers>[1] & Parameters<typeof trialHandlers>[2],
+  { terminals, previews, webhooks }: SandboxPlaces & { readonly webhooks: WebhookParts },
 ): Handlers {
+  const { transcription, egress } = config
   const isRefused = inRanges(egress.refuse)
   const mayDial = (address: string) => isPublicAddress(address) && !isRefused(address)
   return {
@@ -45,11 +72,25 @@ export function apiHandlers(
     ...mergeHandlers(context),
     ...repositoryHandlers(context),
     ...environmentHandlers(context, environments),
+    ...trialHandlers(context, streaming, environments),
     ...transcriptionHandlers(transcription),
     ...releaseHandlers(context, { network: openNetwork(), mayDial }),
     ...identityHandlers(context),
     ...connectionHandlers(context),
     ...cloudHandlers(context),
     ...consoleHandlers(context, streaming),
+    ...storedReviewHandlers(context),
+    ...viewedHandlers(context),
+    ...checkHandlers(context),
+    ...usageHandlers(context),
+    ...auditHandlers(context),
+    ...healthHandlers(context),
+    ...settingsHandlers(context, deployment, config),
+    ...fileHandlers(context),
+    ...terminalHandlers(terminals),
+    ...portHandlers(previews),
+    ...artifactViewHandlers(previews),
+    ...gitConnectionHandlers(context),
+    ...pushHandlers(context, webhooks),
   }
 }

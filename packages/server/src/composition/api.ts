@@ -4,23 +4,31 @@ import { EventStreams } from '../sessions/streams/event-streams.ts'
 import { StreamBudget } from '../sessions/streams/stream-budget.ts'
 import { StreamLedger } from '../sessions/streams/stream-ledger.ts'
 import type { Settings } from '../settings/settings.ts'
-import { apiHandlers } from './api-handlers.ts'
+import type { WebhookParts } from '../webhooks/routes.ts'
+import { apiHandlers, type SandboxPlaces } from './api-handlers.ts'
 import { extensionCatalog } from './extension-catalog.ts'
 
 /** Opens the API: its operations, and the ledger of the event streams that it serves. */
-export async function openApi(context: Context, settings: Settings, stack: AsyncDisposableStack): Promise<Handlers> {
+export async function openApi(
+  context: Context,
+  settings: Settings,
+  places: SandboxPlaces & { readonly webhooks: WebhookParts },
+  stack: AsyncDisposableStack,
+): Promise<Handlers> {
   const { compute, dataDir, leases, streams, config } = settings
   const ledger = stack.use(new StreamLedger(context.db, context.log, streams.perAuthority))
   await ledger.start()
   return apiHandlers(
     context,
-    { kind: compute, leaseIdleMs: leases.idleMs, leaseMaxMs: leases.maxMs },
+    { kind: compute.kind, leaseIdleMs: leases.idleMs, leaseMaxMs: leases.maxMs },
     {
       streams: new EventStreams(context),
       budget: new StreamBudget(ledger, streams.perProcess),
       life: { ...streams.life, random: Math.random },
     },
     config,
-    { spoolDirectory: dataDir, catalog: extensionCatalog(context, settings) },
+    { budgets: settings.worker.budgets, rate: settings.limits.authority, auditMs: settings.accounts.auditMs },
+    { spoolDirectory: dataDir, catalog: extensionCatalog(context, settings), trialMs: leases.trialMs },
+    places,
   )
 }

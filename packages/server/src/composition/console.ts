@@ -1,15 +1,27 @@
 import { fileURLToPath } from 'node:url'
+import type { ConsoleFeatures } from '@berth/contract'
+import type { AccountClient } from '../accounts/far/account-client.ts'
+import { BrowserTokens } from '../console/far/browser-tokens.ts'
+import { FarBrowserAuthority } from '../console/far/far-browser-authority.ts'
+import { forwardedHandlers } from '../console/far/forward.ts'
+import { registerGitCallback } from '../console/git-connections/callback-route.ts'
 import { readBuiltPage } from '../console/page/built-page.ts'
 import { registerPageRoutes } from '../console/page/page-routes.ts'
 import { authHandlers } from '../console/sign-in/auth-handlers.ts'
 import { BrowserSignIn } from '../console/sign-in/browser-sign-in.ts'
+import { proofByKey, proofBySecret } from '../console/sign-in/client-proof.ts'
 import { ConsoleClient } from '../console/sign-in/console-client.ts'
 import { registerSignInRoutes } from '../console/sign-in/sign-in-routes.ts'
+import { registerTerminalDoor } from '../console/terminals/terminal-door.ts'
+import type { TerminalPlace } from '../console/terminals/terminal-place.ts'
 import type { Context } from '../context.ts'
 import type { ConsoleSurface } from '../http/app.ts'
 import { DatabaseBrowserAuthority } from '../identity/guard/browser-authority.ts'
 import { IssuanceMeter } from '../identity/guard/issuance-meter.ts'
+import type { Authority } from '../identity/guard/principal.ts'
+import type { Config } from '../settings/config-file.ts'
 import type { Settings } from '../settings/settings.ts'
+import { canTranscribe } from '../transcription/routes.ts'
 import type { WebhookParts } from '../webhooks/routes.ts'
 import { personHandlers } from './account-handlers.ts'
 
@@ -23,22 +35,38 @@ export async function openConsole(
   {
     webhooks,
     authUrl,
+    far,
+    terminals,
     directory = builtAt,
-  }: { readonly webhooks: WebhookParts; readonly authUrl: () => string; readonly directory: string | undefined },
+  }: {
+    readonly webhooks: WebhookParts
+    readonly authUrl: () => string
+    /** Where people's accounts are, if that is in another database, and what judges them there. */
+    readonly far: { readonly account: AccountClient; readonly authority: Authority } | null
+    readonly terminals: TerminalPlace
+    readonly directory: string | undefined
+  },
 ): Promise<ConsoleSurface> {
   const { db, clock } = context
   const { limits, accounts, console } = settings
   const consoleUrl = () => context.consoleUrl
-  const authority = new DatabaseBrowserAuthority(db, clock, { ...limits, idleMs: console.idleMs })
-  const client = {
-    db,
+  const here = new DatabaseBrowserAuthority(db, clock, { ...limits, idleMs: console.idleMs })
+  const { masterKey } = webhooks
+  const named = settings.identity.far?.console
+  const client = new ConsoleClient({
     clock,
-    masterKey: webhooks.masterKey,
     authUrl,
     consoleUrl,
     timeoutMs: accounts.providerTimeoutMs,
-  }
-  const signIn = new BrowserSignIn({ ...client, sessionMs: console.sessionMs }, new ConsoleClient(client))
+    proof: named === undefined ? proofByKey({ db, clock, masterKey }) : proofBySecret(named),
+  })
+  const tokens = new BrowserTokens({ db, clock, masterKey, client })
+  const warn = (err: unknown, message: string) => context.log.warn({ err }, message)
+  const there =
+    far === null ? null : new FarBrowserAuthority({ db, clock, here, there: far.authority, tokens, client, warn })
+  const authority = there ?? here
+  const signInContext = { db, clock, masterKey, authUrl, consoleUrl, sessionMs: console.sessionMs }
+  const signIn = new BrowserSignIn(signInContext, client, there ?? undefined)
   const built = await readBuiltPage(directory)
   if (settings.production && new URL(consoleUrl()).origin === new URL(authUrl()).origin) {
     context.log.warn(
@@ -52,11 +80,35 @@ export async function openConsole(
       cookieName: () => signIn.sessionCookie.name,
       origin: () => new URL(consoleUrl()).origin,
     },
-    handlers: authHandlers(context, signIn, { idleMs: console.idleMs, features: {} }),
-    account: personHandlers(context, settings, { authUrl, webhooks }),
+    handlers: authHandlers(context, signIn, {
+      idleMs: console.idleMs,
+      features: () => ({
+        ...featuresOf(context, settings.config),
+        ...(there !== null && { accountsAt: authUrl() }),
+      }),
+      ...(there !== null && { identityOf: (browser, address) => there.identityOf(browser, address) }),
+    }),
+    account:
+      far === null
+        ? personHandlers(context, settings, { authUrl, webhooks })
+        : forwardedHandlers({ account: far.account, tokens }),
     mount: app => {
       registerSignInRoutes(app, { signIn, authority, meter })
+      registerGitCallback(app)
+      registerTerminalDoor(app, terminals, { origin: () => new URL(consoleUrl()).origin, meter })
       registerPageRoutes(app, built, () => consoleUrl().startsWith('https://'))
     },
+  }
+}
+
+/** Returns what this deployment can do: the page says why the rest cannot be done. */
+function featuresOf(
+  { gitHosts }: Pick<Context, 'gitHosts'>,
+  { transcription }: Pick<Config, 'transcription'>,
+): ConsoleFeatures {
+  return {
+    transcription: canTranscribe(transcription),
+    github: gitHosts.hasKind('github'),
+    billing: false,
   }
 }

@@ -13,13 +13,14 @@ import type { Settings } from '../settings/settings.ts'
 /**
  * Opens the guards of this process. They judge in its database, or at an account service that has another one; the
  * process then follows what that service revokes.
+ * @returns `far` reaches an account service that has another database
  */
 export async function openGuards(
   context: Context,
   { identity, limits, gateway }: Settings,
   tokens: TokenVerifier,
   stack: AsyncDisposableStack,
-): Promise<Guards> {
+): Promise<Guards & { readonly far?: AccountClient }> {
   const { db, clock, log } = context
   const here = new DatabaseGatewayJudge(db, clock, tokens, { gateway: gateway.rate, edge: limits.edge })
   if (identity.far === undefined) return { api: new DatabaseAuthority(db, clock, tokens, limits), gateway: here }
@@ -27,6 +28,7 @@ export async function openGuards(
   const copies = new CopiedRows(db, clock)
   await stack.use(new RevocationFollower({ account, copies }, context)).start()
   return {
+    far: account,
     api: new FarAuthority(account, copies),
     gateway: new FarGatewayJudge({ account, copies }, db, clock, here),
   }

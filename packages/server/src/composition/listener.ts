@@ -3,6 +3,7 @@ import type { Context } from '../context.ts'
 import { type AccountSurface, type ConsoleSurface, createApp } from '../http/app.ts'
 import type { GatewaySurface } from '../http/gateway/routes.ts'
 import type { Handlers } from '../http/routing/handler.ts'
+import type { OtherHosts } from '../http/routing/other-hosts.ts'
 import type { Needs } from '../http/routing/probes.ts'
 import type { Authority } from '../identity/guard/principal.ts'
 import { StartError } from '../kit/start-error.ts'
@@ -14,6 +15,8 @@ export interface Surfaces {
   readonly gateway: GatewaySurface | undefined
   readonly account: AccountSurface | undefined
   readonly console: ConsoleSurface | undefined
+  /** The hosts of previews. */
+  readonly otherHosts: OtherHosts | undefined
   /** Judges the credentials of the API and of the account service. */
   readonly authority: Authority
 }
@@ -33,7 +36,7 @@ export interface Listening {
 export async function listen(
   context: Context,
   settings: Settings,
-  { api, gateway, account, console, authority }: Surfaces,
+  { api, gateway, account, console, otherHosts, authority }: Surfaces,
   needs: Needs,
   stack: AsyncDisposableStack,
 ): Promise<Listening> {
@@ -43,6 +46,7 @@ export async function listen(
     ...(gateway !== undefined && { gateway }),
     ...(account !== undefined && { account }),
     ...(console !== undefined && { console }),
+    ...(otherHosts !== undefined && { otherHosts }),
     ...(api !== undefined && { handlers: api }),
     authority,
     logger: context.log,

@@ -2,7 +2,7 @@ import { builtInRuntimes } from '../runtimes/built-in.ts'
 import { RuntimeCatalog } from '../runtimes/catalog.ts'
 import { runtimeEntries } from '../runtimes/foreign/foreign-entries.ts'
 import { installsIn } from '../runtimes/install-runtime.ts'
-import { insidePaths } from '../sandboxes/bubblewrap/options.ts'
+import { insidePaths } from '../sandboxes/inside-paths.ts'
 import type { Settings } from '../settings/settings.ts'
 
 /** Returns the built-in runtimes and those of the configuration file. */

@@ -15,12 +15,13 @@ import {
   openDatabase,
   type PooledDatabase,
 } from '../storage/postgres/pool.ts'
-import { requireOwnConnections } from '../storage/postgres/pooler.ts'
+import { requireFitPooler } from '../storage/postgres/pooler.ts'
 
-/** The migrated database of a deployment, and the options for further connections to it. */
+/** The migrated database of a deployment. */
 export interface DeploymentDatabase {
   readonly db: PooledDatabase
-  readonly options: DatabaseOptions
+  /** Options of connections with a server process of their own. */
+  readonly direct: DatabaseOptions
 }
 
 /**
@@ -34,9 +35,11 @@ export async function openDeploymentDatabase(
 ): Promise<DeploymentDatabase> {
   const { connection, owner } = await connect(settings, log, stack)
   const options = { connection, log, connections: settings.database.connections }
+  const { directUrl } = settings.database
+  const direct = directUrl === undefined ? options : { ...options, connection: { connectionString: directUrl } }
   const db = stack.use(openDatabase(options))
   try {
-    if (settings.database.url !== undefined) await requireOwnConnections(options)
+    if (settings.database.url !== undefined) await requireFitPooler(options, direct)
     await prepareDatabase(db, owner === null ? null : { connection: owner, log })
   } catch (error) {
     if (!(error instanceof DatabaseUnavailable)) throw error
@@ -47,7 +50,7 @@ export async function openDeploymentDatabase(
       'the database role owns the event log and could change it: give the service a role of its own (docs/operations.md)',
     )
   }
-  return { db, options }
+  return { db, direct }
 }
 
 /** Opens the blob store and makes sure that it belongs to this database. */

@@ -1,4 +1,5 @@
 import type { Registry } from 'prom-client'
+import { PushSender, pushLimits } from '../console/push/push-sender.ts'
 import type { Context } from '../context.ts'
 import { type Network, openNetwork } from '../network/dial.ts'
 import { inRanges } from '../network/public-address.ts'
@@ -24,4 +25,10 @@ export function makeSender(context: Context, { worker }: Settings, parts: Webhoo
   const { attempted } = webhookMetrics(registry, context)
   const sending = { ...context, ...parts, poster: new Poster(parts.network), timeoutMs: ATTEMPT_MS }
   return new Sender(sending, { ...senderLimits, claimMs: worker.limits.fenceMs }, attempted)
+}
+
+/** Makes the sender of notifications to browsers. It dials as webhooks do: no private address, no redirect. */
+export function makePushSender(context: Context, { worker }: Settings, parts: WebhookParts): PushSender {
+  const sending = { ...parts, poster: new Poster(parts.network), timeoutMs: ATTEMPT_MS }
+  return new PushSender(context, sending, { ...pushLimits, claimMs: worker.limits.fenceMs + ATTEMPT_MS })
 }

@@ -1,6 +1,6 @@
-import { dirname, join, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import { cacheLimits, foreignRuntimeLimits, workspaceLimits } from '../checkpoints/limits.ts'
+import { lookQueue } from '../console/files/look-queue.ts'
 import type { Context } from '../context.ts'
 import { Deliverer } from '../delivery/deliverer.ts'
 import type { DeliveryContext } from '../delivery/delivery-context.ts'
@@ -8,27 +8,38 @@ import { repositorySources } from '../delivery/repository-sources.ts'
 import { clearScratch } from '../delivery/scratch.ts'
 import { UnpackedExtensions } from '../environments/extensions/unpacked-extensions.ts'
 import { HostImages } from '../environments/images/host-images.ts'
-import type { ExecutionContext } from '../execution/claim/execution-context.ts'
+import type { WorkerContext } from '../execution/claim/execution-context.ts'
 import { GatewayAccess, type GatewayAccessOptions } from '../execution/claim/gateway-access.ts'
 import { GitAccess } from '../execution/claim/git-access.ts'
-import { ExtensionKeeper } from '../execution/host/extension-keeper.ts'
+import { AgentKeeper } from '../execution/host/agent-keeper.ts'
+import { CacheKeeper } from '../execution/host/cache-keeper.ts'
 import { MirrorKeeper } from '../execution/host/mirror-keeper.ts'
 import { RuntimeAnnouncer } from '../execution/host/runtime-announcer.ts'
 import { Sweeper } from '../execution/host/sweeper.ts'
+import { TerminalKeeper } from '../execution/host/terminal-keeper.ts'
 import { ImageKeeper } from '../execution/images/image-keeper.ts'
 import { Worker } from '../execution/worker.ts'
+import { FarHosts } from '../hosts/far-hosts.ts'
+import type { HostIdentity } from '../hosts/host-identity.ts'
+import { type Host, Hosts } from '../hosts/hosts.ts'
 import { mintRuntimeCredential } from '../identity/runtime-credentials/runtime-credential.ts'
 import { hostName } from '../kit/host-id.ts'
 import type { Service } from '../kit/service.ts'
+import { mirrorPacks } from '../repositories/mirror-packs.ts'
 import { Mirrors } from '../repositories/mirrors.ts'
-import { createBubblewrapDriver } from '../sandboxes/bubblewrap/create-driver.ts'
-import { insidePaths } from '../sandboxes/bubblewrap/options.ts'
 import type { SandboxDriver } from '../sandboxes/driver.ts'
+import { PackageLayers } from '../sandboxes/packages/package-layers.ts'
+import { listShownExtensions } from '../sessions/leases/lease-extension-sql.ts'
+import { listShownImages } from '../sessions/leases/lease-image-sql.ts'
+import { listShownLayers } from '../sessions/leases/lease-layer-sql.ts'
 import { mergeQueue } from '../sessions/merges/merge-queue.ts'
 import { publicationQueue } from '../sessions/publications/publication-queue.ts'
 import { reviewQueue } from '../sessions/reviews/review-queue.ts'
 import type { Settings } from '../settings/settings.ts'
+import { HostCache } from '../storage/host-cache.ts'
 import { extensionCatalog } from './extension-catalog.ts'
+import { openDriver } from './open-driver.ts'
+import { supervisorCommand } from './readiness.ts'
 
 /** Time between two polls for work if nothing wakes the worker. */
 const POLL_MS = 500
@@ -36,7 +47,14 @@ const CLONE_MS = 5 * 60_000
 const LONGEST_SWEEP_MS = 10_000
 
 /** Connection of the worker's sandboxes to the gateway. The worker mints the credentials itself. */
-export type SandboxGateway = Omit<GatewayAccessOptions, 'mint'>
+export type SandboxGateway = Omit<GatewayAccessOptions, 'mint' | 'log'>
+
+/** What a worker gets of other parts of its process. */
+export interface WorkerAround {
+  readonly gateway: SandboxGateway
+  /** Judges hosts that are pods. */
+  readonly identity: HostIdentity | undefined
+}
 
 /** The parts of a worker, none of them started. */
 export interface WorkerParts {
@@ -44,59 +62,112 @@ export interface WorkerParts {
   readonly services: readonly Service[]
   /** The limits of this machine's sandboxes, one line each. */
   readonly platform: readonly string[]
+  /** The port that hosts dial; null if none may. */
+  hostsPort(): number | null
 }
 
 /** Opens the sandbox driver and makes the services of a worker on it. */
 export async function openWorker(
   context: Context,
   settings: Settings,
-  gateway: SandboxGateway,
+  { gateway, identity }: WorkerAround,
   stack: AsyncDisposableStack,
 ): Promise<WorkerParts> {
-  const driver = stack.use(
-    await createBubblewrapDriver({
-      dataDir: settings.dataDir,
-      nodePath: process.execPath,
-      bundlesDir: bundlesDirectory(),
-      bounds: settings.sandboxes.bounds,
-      log: context.log,
-    }),
-  )
-  const execution = await executionContext(context, settings, driver, gateway)
-  const delivery = await deliveryContext(execution, settings)
-  const queues = [reviewQueue(delivery), publicationQueue(delivery), mergeQueue(delivery)]
+  const mirrors = new Mirrors(join(settings.dataDir, 'mirrors'), settings.sandboxes.mirrorBytes)
+  const driver = settings.compute.kind === 'remote' ? null : stack.use(await openDriver(context, settings, mirrors))
+  const working = await workerContext(context, settings, { driver, mirrors, gateway })
+  const { execution } = working
+  const far = farHosts(working, mirrors, settings, identity)
+  stack.use(execution.gateway)
+  const delivery = await deliveryContext(execution, mirrors, settings)
+  const queues = [reviewQueue(delivery), publicationQueue(delivery), mergeQueue(delivery), lookQueue(delivery)]
   const { fenceMs } = settings.worker.limits
   return {
     services: [
       new RuntimeAnnouncer(execution),
       new Worker(execution),
       new Sweeper(execution),
+      new AgentKeeper(execution),
+      new TerminalKeeper(execution, settings.console),
       new MirrorKeeper(execution),
-      new ExtensionKeeper(execution),
+      new CacheKeeper(execution),
       new ImageKeeper(execution),
       new Deliverer(context, queues, { claimMs: fenceMs, pollMs: POLL_MS }),
+      ...(far === null ? [] : [far]),
     ],
-    platform: driver.describe(),
+    platform: driver?.describe() ?? ['this process makes no sandboxes of its own: hosts dial it'],
+    hostsPort: () => far?.port ?? null,
   }
 }
 
-async function executionContext(
+type HostParts = Pick<Host, 'mirrors' | 'images' | 'packages'>
+
+/** A worker, and the parts of a host that are at its machine wherever the host is. */
+interface Working {
+  readonly execution: WorkerContext
+  partsOf(driver: SandboxDriver): HostParts
+}
+
+/** Makes the part that takes hosts which dial this process; null if it takes none. */
+function farHosts(
+  { execution, partsOf }: Working,
+  mirrors: Mirrors,
+  settings: Settings,
+  identity: HostIdentity | undefined,
+): FarHosts | null {
+  const { hostsPort: port, listener } = settings
+  if (port === undefined) return null
+  const { db, hosts, log, self } = execution
+  return new FarHosts({
+    ...{ db, hosts, log, identity },
+    holder: `${self.host}/${process.pid}`,
+    parts: partsOf,
+    packs: mirrorPacks(mirrors),
+    listener: { host: listener.host, port },
+    leaseMaxMs: settings.leases.maxMs,
+  })
+}
+
+async function workerContext(
   context: Context,
-  { config, dataDir, leases, sandboxes, worker }: Settings,
-  driver: SandboxDriver,
-  gateway: SandboxGateway,
-): Promise<ExecutionContext> {
-  return {
-    ...context,
+  { config, dataDir, http, leases, roles, sandboxes, worker }: Settings,
+  {
     driver,
+    mirrors,
+    gateway,
+  }: { readonly driver: SandboxDriver | null; readonly mirrors: Mirrors; readonly gateway: SandboxGateway },
+): Promise<Working> {
+  const { db } = context
+  const host = await hostName(dataDir)
+  const hosts = new Hosts()
+  const extensions = new HostCache(join(dataDir, 'unpacked-extensions'), {
+    bytes: sandboxes.extensionsBytes,
+    inUse: async () => new Set(await listShownExtensions(db, hosts.ids())),
+  })
+  const images = new HostCache(join(dataDir, 'images'), {
+    bytes: sandboxes.imageBytes,
+    inUse: async () => new Set(await listShownImages(db, hosts.ids())),
+  })
+  const layers = new HostCache(join(dataDir, 'package-layers'), {
+    bytes: sandboxes.packagesBytes,
+    inUse: async () => new Set(await listShownLayers(db, hosts.ids())),
+  })
+  const partsOf = (own: SandboxDriver): HostParts => ({
+    mirrors,
+    images: new HostImages(images, context.blobs),
+    packages: new PackageLayers({ cache: layers, support: own.layers(), sources: sandboxes.packageSources }),
+  })
+  if (driver !== null) hosts.add({ id: host, driver, ...partsOf(driver) })
+  const execution: WorkerContext = {
+    ...context,
+    hosts,
     extensions: {
       catalog: extensionCatalog(context, { dataDir, config }),
-      unpacked: new UnpackedExtensions(join(dataDir, 'unpacked-extensions'), sandboxes.extensionsBytes),
+      unpacked: new UnpackedExtensions(extensions, dataDir),
     },
-    mirrors: new Mirrors(join(dataDir, 'mirrors'), sandboxes.mirrorBytes),
-    images: new HostImages(join(dataDir, 'images'), context.blobs, sandboxes.imageBytes),
     gateway: new GatewayAccess({
       ...gateway,
+      log: context.log,
       mint(run, { costUsd }) {
         const bound = costUsd === undefined ? run : { ...run, budgetUsd: costUsd }
         return mintRuntimeCredential(context.db, bound, context.clock.now())
@@ -105,8 +176,8 @@ async function executionContext(
     git: new GitAccess(context),
     bounds: sandboxes.bounds,
     publicHosts: sandboxes.egress,
-    host: await hostName(dataDir),
-    supervisorCommand: [insidePaths.closedNode, `${insidePaths.bundles}/supervisor.js`],
+    self: { host, roles: [...roles], release: http.release ?? null },
+    supervisorCommand,
     budgets: worker.budgets,
     approvalRules: worker.approvalRules,
     checkpointLimits: { workspace: workspaceLimits, conversation: foreignRuntimeLimits, cache: cacheLimits },
@@ -120,20 +191,20 @@ async function executionContext(
       sweepMs: Math.min(LONGEST_SWEEP_MS, leases.idleMs / 2),
     },
   }
+  return { execution, partsOf }
 }
 
-async function deliveryContext(execution: ExecutionContext, settings: Settings): Promise<DeliveryContext> {
+async function deliveryContext(
+  execution: WorkerContext,
+  mirrors: Mirrors,
+  settings: Settings,
+): Promise<DeliveryContext> {
   const scratchDir = join(settings.dataDir, 'scratch')
   await clearScratch(scratchDir, execution.clock.now())
   return {
     ...execution,
     scratchDir,
-    sources: repositorySources(execution, execution.mirrors),
+    sources: repositorySources(execution, mirrors),
     delivery: { ...settings.delivery, mergeMs: settings.delivery.publicationMs },
   }
-}
-
-/** Directory of the bundles that run inside sandboxes; `npm run build` makes them. */
-function bundlesDirectory(): string {
-  return resolve(dirname(fileURLToPath(import.meta.resolve('@berth/supervisor'))), '../dist')
 }

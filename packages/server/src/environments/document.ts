@@ -7,7 +7,7 @@ export type StoredDocument = Omit<EnvironmentDocument, 'secrets'>
 /** Fills in what a draft leaves out. A repository's path is by default its name. */
 export function completeDocument(draft: EnvironmentDraft): StoredDocument {
   const { name, description = '', setup = '', variables = {}, extensions = [], github = false } = draft
-  const { cache = { paths: [] }, repositories = [], prebuild = false } = draft
+  const { cache = { paths: [] }, repositories = [], prebuild = false, packages = [] } = draft
   return {
     name,
     description,
@@ -18,6 +18,7 @@ export function completeDocument(draft: EnvironmentDraft): StoredDocument {
     github,
     repositories: repositories.map(entry => ({ ...entry, path: pathOf(entry) })),
     prebuild,
+    packages,
   }
 }
 
@@ -38,14 +39,14 @@ export function archivesOf({ extensions }: Pick<StoredDocument, 'extensions'>): 
  * Returns the text that a revision stores. Equal documents have equal texts; the order of lists counts. A member that
  * revisions from before it lack is left out while it is empty, so those stay equal to what they say.
  */
-export function documentText({ prebuild, ...document }: StoredDocument): string {
-  return canonicalJson({ ...document, ...(prebuild && { prebuild }) })
+export function documentText({ prebuild, packages, ...document }: StoredDocument): string {
+  return canonicalJson({ ...document, ...(prebuild && { prebuild }), ...(packages.length > 0 && { packages }) })
 }
 
 /** Reads a stored text back. */
 export function readStored(text: string): StoredDocument {
   const stored: StoredDocument = JSON.parse(text)
-  return { ...stored, prebuild: stored.prebuild ?? false }
+  return { ...stored, prebuild: stored.prebuild ?? false, packages: stored.packages ?? [] }
 }
 
 /** Reads a stored text back, with the pins beside it. */

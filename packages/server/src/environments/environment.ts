@@ -1,5 +1,6 @@
 import type { Environment, EnvironmentRevision } from '@berth/contract'
 import { findGrantedNames } from '../repositories/granted-names.ts'
+import { findPackagesFault } from '../runtimes/runtime-hosts.ts'
 import { toArchive } from './archives/archive.ts'
 import { readDocument } from './document.ts'
 import type { EnvironmentRow, RevisionRow } from './environment-sql.ts'
@@ -8,7 +9,7 @@ import { type WarningFacts, warningsOf } from './warnings.ts'
 
 /** Returns the resources of an organization's environments, with the warnings that hold now. */
 export async function toEnvironments(
-  { db, runtimes, catalog }: Omit<Documents, 'clock'>,
+  { db, clock, runtimes, catalog }: Documents,
   organizationId: string,
   rows: readonly EnvironmentRow[],
 ): Promise<Environment[]> {
@@ -16,8 +17,10 @@ export async function toEnvironments(
   const granted = names.length === 0 ? null : await findGrantedNames(db, organizationId, names)
   const runtimeVariables = runtimes.variables
   const newer = await catalog.newer()
+  const wantPackages = rows.some(({ document }) => readDocument(document, []).packages.length > 0)
+  const packagesFault = wantPackages ? await findPackagesFault(db, clock) : null
   const isGranted = (repository: string) => granted?.has(repository.toLowerCase()) === true
-  return rows.map(row => toEnvironment(row, { runtimeVariables, isGranted, newer }))
+  return rows.map(row => toEnvironment(row, { runtimeVariables, isGranted, newer, packagesFault }))
 }
 
 function toEnvironment(row: EnvironmentRow, facts: Omit<WarningFacts, 'idle'>): Environment {

@@ -23,7 +23,7 @@ interface NamePlace {
  * @throws ApiError 400 `invalid_request` if no page gave the cursor
  */
 export async function pageEnvironments(
-  context: Omit<Documents, 'clock'>,
+  context: Documents,
   organizationId: string,
   { limit, cursor, archived }: RequestQuery<'listEnvironments'>,
 ): Promise<EnvironmentPage> {

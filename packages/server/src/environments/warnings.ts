@@ -27,6 +27,8 @@ export interface WarningFacts {
   readonly isGranted: (repository: string) => boolean
   /** References to archives of which no runtime gets anything. */
   readonly idle: ReadonlySet<string>
+  /** Why a host at work installs no system packages; null if all do. */
+  readonly packagesFault: string | null
   /** By slug of the catalog, a release that needs a newer platform. */
   readonly newer: ReadonlyMap<string, string>
 }
@@ -68,6 +70,9 @@ export function warningsOf(
       if (version === undefined) return []
       return [warning(['document', 'extensions', index], `has release ${version}, which needs a newer platform`)]
     }),
+    ...(document.packages.length > 0 && facts.packagesFault !== null
+      ? [warning(['document', 'packages'], `are not installed by a host at work: ${facts.packagesFault}`)]
+      : []),
     ...repositories.flatMap(({ repository }, index) =>
       facts.isGranted(repository)
         ? []

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { type Confined, confine, nobody } from '../sandboxes/confined/confined.ts'
+import { confine, nobody } from '../sandboxes/confined/confined.ts'
+import type { ProgramRun } from '../sandboxes/lease-program.ts'
 
 const directories = '/usr/local/bin:/usr/bin:/bin'
 /** Path of a program's input: a read-only copy in memory. */
@@ -65,7 +66,7 @@ export async function runConfined(
   return { ok: output !== null && !late.aborted && /^0(\s|$)/.test(said), output: output ?? Buffer.alloc(0), said }
 }
 
-async function collect(program: Confined, most: number): Promise<Buffer | null> {
+async function collect(program: ProgramRun, most: number): Promise<Buffer | null> {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of program.output as AsyncIterable<Buffer>) {

@@ -1,11 +1,11 @@
 import type { Handlers } from '../http/routing/handler.ts'
 import { refusal } from '../kit/refusal.ts'
+import { Semaphore } from '../kit/semaphore.ts'
 import type { TranscriptionConfig } from '../settings/config-file.ts'
 import { readAudioForm } from './audio-form.ts'
 import type { Engine } from './engine.ts'
 import { offlineEngine } from './offline-engine.ts'
-import { Semaphore } from './semaphore.ts'
-import { readyEngine, requireFormat, transcribe } from './transcribe.ts'
+import { missingFor, readyEngine, requireFormat, transcribe } from './transcribe.ts'
 import { upstreamEngine } from './upstream-engine.ts'
 
 /** Recordings that a process holds at once, of up to 20 MiB each, including those being received. */
@@ -35,6 +35,9 @@ export function transcriptionHandlers(choice: TranscriptionConfig | undefined): 
     },
   }
 }
+
+/** Returns true if this machine has everything that transcription needs. */
+export const canTranscribe = (choice: TranscriptionConfig | undefined): boolean => missingFor(engineOf(choice)) === null
 
 /** Without a choice the local recogniser serves, if the machine has it. */
 const engineOf = (choice: TranscriptionConfig | undefined): Engine =>

@@ -7,13 +7,18 @@ import { hasProgram } from './confined-program.ts'
 import { decodeAudio, isAsLongAs, isSilent, isTooLong } from './decode-audio.ts'
 import { type Engine, EngineFailed } from './engine.ts'
 
+/** Returns, for people, what this machine lacks for an engine; null if nothing. */
+export function missingFor(engine: Engine): string | null {
+  return hasProgram('ffmpeg') ? engine.missing() : 'install the package ffmpeg'
+}
+
 /**
  * Returns the engine if this machine has all that it needs.
  *
  * @throws ApiError 503 `transcription_not_configured`, whose `message` says how to correct that
  */
 export function readyEngine(engine: Engine): Engine {
-  const missing = hasProgram('ffmpeg') ? engine.missing() : 'install the package ffmpeg'
+  const missing = missingFor(engine)
   if (missing !== null) throw refusal('transcription_not_configured', { message: missing })
   return engine
 }

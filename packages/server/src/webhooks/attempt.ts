@@ -7,7 +7,7 @@ import type { ClaimedDelivery } from './delivery-sql.ts'
 import { openSecret, signBody } from './endpoint-secret.ts'
 import type { Poster } from './poster.ts'
 import { AttemptFailed, findAddresses } from './webhook-addresses.ts'
-import { readWebhookUrl, type WebhookRules, type WebhookUrl } from './webhook-url.ts'
+import { nameOf, readWebhookUrl, type WebhookRules } from './webhook-url.ts'
 
 /** The parts of an attempt. */
 export interface AttemptContext {
@@ -62,7 +62,6 @@ async function send(
   if (read === null) throw new AttemptFailed('url_refused')
   const addresses = await findAddresses(read, rules, network, signal)
   const signature = signBody(openSecret(masterKey, endpoint_id, sealed_secret), body, clock.now())
-  return poster.post({ url: read.url, servername: nameOf(read), addresses, body, signature }, signal)
+  const headers = { 'Content-Type': 'application/json', 'Svc-Signature': signature }
+  return poster.post({ url: read.url, servername: nameOf(read), addresses, body, headers }, signal)
 }
-
-const nameOf = ({ host }: WebhookUrl): string => (host.kind === 'address' ? host.address : host.name)

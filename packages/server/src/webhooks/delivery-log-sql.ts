@@ -98,7 +98,8 @@ export async function replay(
   const { rowCount } = await db.query({
     text: `
       select 1 from sessions
-      where organization_id = $1 and id = $2 and owner_kind = 'app_installation' and owner_id = $3`,
+      where organization_id = $1 and id = $2 and owner_kind = 'app_installation' and owner_id = $3
+        and not is_trial`,
     values: [organizationId, asked.sessionId, installationId],
   })
   if (rowCount === 0) return null

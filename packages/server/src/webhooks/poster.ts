@@ -15,8 +15,18 @@ export interface Post {
   readonly servername: string
   /** Judged just now; they are tried in turn until one answers. */
   readonly addresses: readonly string[]
-  readonly body: string
-  readonly signature: string
+  readonly body: string | Uint8Array
+  /** Beside the host and the length of the body. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** The answer of a receiver. */
+interface Posted {
+  readonly status: number
+  /** As the receiver writes it. */
+  readonly retryAfter: string | null
+  /** Resolves once the body was thrown away. */
+  readonly drained: Promise<void>
 }
 
 /** Posts to receivers, on connections that it keeps by address. It follows no redirect. */
@@ -35,7 +45,7 @@ export class Poster implements Disposable {
    * resolves.
    * @throws AttemptFailed without a response; the reason of the signal if it aborts
    */
-  async post(post: Post, signal: AbortSignal): Promise<{ readonly status: number; readonly drained: Promise<void> }> {
+  async post(post: Post, signal: AbortSignal): Promise<Posted> {
     const { agent } = this.#transport(post)
     const requests = post.addresses.map(address => pinned(post, address, signal))
     // A kept connection costs no handshake, whichever of the addresses it leads to.
@@ -44,7 +54,8 @@ export class Poster implements Disposable {
     for (let at = inTurn.values(), next = at.next(); !next.done; ) {
       try {
         const response = await this.#send(post, next.value)
-        return { status: response.statusCode ?? 0, drained: drain(response) }
+        const { statusCode = 0, headers } = response
+        return { status: statusCode, retryAfter: headers['retry-after'] ?? null, drained: drain(response) }
       } catch (error) {
         signal.throwIfAborted()
         // The agent has dropped that connection, so the same request soon gets a fresh one.
@@ -70,7 +81,7 @@ export class Poster implements Disposable {
 
   #send(post: Post, pinnedRequest: PinnedRequest): Promise<IncomingMessage> {
     const { agent, request } = this.#transport(post)
-    const { url, body, signature } = post
+    const { url, body, headers } = post
     const sent = request({
       ...pinnedRequest,
       agent,
@@ -79,9 +90,8 @@ export class Poster implements Disposable {
       setHost: false,
       headers: {
         Host: url.host,
-        'Content-Type': 'application/json',
         'Content-Length': Buffer.byteLength(body),
-        'Svc-Signature': signature,
+        ...headers,
       },
     })
     // HTTP/1.1 keeps connections without saying so.

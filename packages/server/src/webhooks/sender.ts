@@ -3,6 +3,7 @@ import type { Context } from '../context.ts'
 import { Loop } from '../kit/loop.ts'
 import type { Service } from '../kit/service.ts'
 import { logFailure } from '../storage/postgres/log-failure.ts'
+import { pollingMs } from '../storage/postgres/polling-ms.ts'
 import { topics } from '../storage/postgres/wakeups.ts'
 import { type AttemptContext, attempt } from './attempt.ts'
 import { type Outcome, settle } from './delivery.ts'
@@ -20,7 +21,7 @@ import { OutcomeWriter } from './outcome-writer.ts'
 export interface SenderLimits {
   /** How long a claim stands without renewal. */
   readonly claimMs: number
-  /** Pause between polls without a wake-up. */
+  /** Pause between polls while no wake-ups arrive. */
   readonly pollMs: number
   /** Attempts at once of this process. */
   readonly perProcess: number
@@ -31,6 +32,9 @@ export interface SenderLimits {
 }
 
 export const senderLimits = { pollMs: 500, perProcess: 256, perEndpoint: 16, patience: 50 } as const
+
+/** Time between two polls while wake-ups arrive, as a multiple of the time while they do not. Retries wait for polls. */
+const CALM = 4
 
 /** From the start of an attempt, DNS included, to the end of the response's headers. */
 export const ATTEMPT_MS = 10_000
@@ -79,7 +83,11 @@ export class Sender implements Service {
         waiting: 'the database is away; webhooks continue once it is back',
         failed: 'could not claim or renew webhooks; the next round tries again',
       })
-    this.#claiming = new Loop(() => this.#round(), limits.pollMs, failed)
+    this.#claiming = new Loop(
+      () => this.#round(),
+      () => pollingMs(context.wakeups, limits.pollMs, CALM),
+      failed,
+    )
     this.#renewing = new Loop(() => this.#renew(), limits.claimMs / 4, failed)
     this.#writer = new OutcomeWriter(context.db, context.log, limits.pollMs, claims => {
       for (const claim of claims) this.#held.delete(claim)

@@ -48,3 +48,6 @@ export function readWebhookUrl(text: string, { ports, allow, mayDial }: WebhookR
   if (host.kind === 'private' || (host.kind === 'address' && !mayDial(host.address))) return null
   return { url, host }
 }
+
+/** Returns the host of a URL as a certificate names it. */
+export const nameOf = ({ host }: WebhookUrl): string => (host.kind === 'address' ? host.address : host.name)

@@ -1,20 +1,24 @@
-import type { Connection } from '@berth/contract'
 import type { Context } from '../../context.ts'
 import type { Handlers } from '../../http/routing/handler.ts'
 import { refusal } from '../../kit/refusal.ts'
-import { endConnection } from '../../repositories/grant-sql.ts'
+import { endConnection, setPersonal } from '../../repositories/grant-sql.ts'
 import { type GrantedAccount, listAccounts } from '../../repositories/granted-accounts.ts'
 import { appendAudit } from '../audit/append.ts'
 import { personEntry } from '../audit/person-entry.ts'
 import { findOwnInstallation, provideOwnInstallation } from '../installations/own-installation.ts'
 import { requireOwn } from '../organizations/require-own.ts'
+import { toAccount, toConnection } from './connection.ts'
 import { shareAccount } from './share-account.ts'
 
 /** The operations by which administrators connect their organization itself to accounts of Git hosts. */
 export function connectionHandlers({
   db,
   clock,
-}: Pick<Context, 'db' | 'clock'>): Pick<Handlers, 'listConnections' | 'addConnection' | 'removeConnection'> {
+  gitHosts,
+}: Pick<Context, 'db' | 'clock' | 'gitHosts'>): Pick<
+  Handlers,
+  'listConnections' | 'addConnection' | 'updateConnection' | 'removeConnection'
+> {
   return {
     listConnections: async ({ principal, params: { organizationId } }) => {
       requireOwn(principal, organizationId)
@@ -40,6 +44,22 @@ export function connectionHandlers({
       return { status: 201, body: { success: true, connection: toConnection(connection) } }
     },
 
+    updateConnection: async ({ principal, params: { organizationId, connectionId }, body, clientAddress }) => {
+      requireOwn(principal, organizationId)
+      const { personalAccess } = body
+      const connection = await db.transaction(async tx => {
+        const own = await findOwnInstallation(tx, organizationId)
+        const [found] = (await listAccounts(tx, { organizationId, id: connectionId })).filter(isOf(own))
+        if (found?.id !== connectionId || found.status !== 'active') throw refusal('connection_not_found')
+        if (personalAccess && gitHosts.find(found.host)?.people === undefined) throw refusal('git_host_not_found')
+        await setPersonal(tx, connectionId, personalAccess)
+        const told = { target: `connection ${connectionId}`, details: { personalAccess } }
+        await appendAudit(tx, personEntry(principal, clientAddress, 'connection.changed', told), clock.now())
+        return { ...found, personal: personalAccess }
+      })
+      return { status: 200, body: { success: true, connection: toConnection(connection) } }
+    },
+
     removeConnection: async ({ principal, params: { organizationId, connectionId }, clientAddress }) => {
       requireOwn(principal, organizationId)
       await db.transaction(async tx => {
@@ -61,19 +81,3 @@ const isOf =
     account.installationId === installationId
 
 const nameOf = ({ host, account }: GrantedAccount): string => `${host} ${account}`
-
-const toAccount = ({ host, provider, account, accountLogin }: GrantedAccount) => ({
-  host,
-  provider,
-  account,
-  accountLogin,
-})
-
-const toConnection = (account: GrantedAccount): Connection => ({
-  id: account.id,
-  ...toAccount(account),
-  allRepositories: account.whole,
-  repositories: account.repositories
-    .filter(({ status }) => status === 'active')
-    .map(({ grantId, repositoryId, fullName }) => ({ grantId, repositoryId, fullName })),
-})

@@ -52,6 +52,44 @@ export class AccountClient implements AsyncDisposable {
     }
   }
 
+  /**
+   * Passes a request of a person on, and returns the answer whatever its status.
+   * @param request `clientAddress` is whose request it was; the account service believes it from a trusted proxy
+   * @throws ApiError 503 `identity_service_unavailable` if none came in time
+   */
+  async pass(request: {
+    readonly method: 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE'
+    readonly path: string
+    readonly bearer: string
+    readonly body: unknown
+    readonly clientAddress: string
+    readonly timeoutMs: number
+  }): Promise<{ readonly status: number; readonly text: string; readonly retryAfter: string | null }> {
+    const { method, path, bearer, body, clientAddress, timeoutMs } = request
+    try {
+      const answer = await this.#pool.request({
+        path: this.#prefix + path,
+        method,
+        headers: {
+          authorization: `Bearer ${bearer}`,
+          'x-forwarded-for': clientAddress,
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+        },
+        body: body === undefined ? null : JSON.stringify(body),
+        signal: AbortSignal.timeout(timeoutMs),
+      })
+      const retryAfter = answer.headers['retry-after']
+      return {
+        status: answer.statusCode,
+        text: await answer.body.text(),
+        retryAfter: typeof retryAfter === 'string' ? retryAfter : null,
+      }
+    } catch (cause) {
+      const { status, code, headers } = refusal('identity_service_unavailable')
+      throw new ApiError(status, code, { headers, cause })
+    }
+  }
+
   async #send(path: string, body: object | undefined): Promise<unknown> {
     const { statusCode, body: answer } = await this.#pool.request({
       path: this.#prefix + path,

@@ -1,6 +1,6 @@
 import type { Clock } from '../../kit/clock.ts'
 import type { Database } from '../../storage/postgres/database.ts'
-import { hasCopies, putCopies, returnFeedTo } from './copy-sql.ts'
+import { hasCopies, putCopies, putSignInCopy, returnFeedTo } from './copy-sql.ts'
 import type { Standing } from './wire.ts'
 
 /** Rows that this process knows to be right; past it all are looked up once more. */
@@ -28,16 +28,21 @@ export class CopiedRows {
     this.#cursor = cursor
   }
 
-  /** Makes the copies of these rows that are missing, and renews those that say otherwise. @throws DatabaseUnavailable */
-  async provide(standing: Standing): Promise<void> {
-    const key = keyOf(standing)
+  /**
+   * Makes the copies of these rows that are missing, and renews those that say otherwise.
+   * @param signInId of the person of the standing; null for others
+   * @throws DatabaseUnavailable
+   */
+  async provide(standing: Standing, signInId: string | null = null): Promise<void> {
+    const key = `${keyOf(standing)},${signInId}`
     if (this.#known.has(key)) return
-    if (!(await hasCopies(this.#db, standing))) {
+    if (!(await hasCopies(this.#db, standing, signInId))) {
       await this.#db.transaction(async tx => {
         // The copies show what was so at the horizon. Later changes may have been applied already, to nothing or to what
         // this overwrites, so the feed goes back. This also makes one copy at a time.
         await returnFeedTo(tx, standing.as_of)
         await putCopies(tx, standing, this.#clock.now())
+        if (signInId !== null) await putSignInCopy(tx, signInId, standing, this.#clock.now())
       })
     }
     if (this.#known.size >= REMEMBERED) this.#known.clear()

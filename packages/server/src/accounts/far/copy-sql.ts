@@ -5,6 +5,7 @@ import type { Change, Standing } from './wire.ts'
 export async function hasCopies(
   db: Queryable,
   { organization, installation, membership, api_key_id }: Standing,
+  signInId: string | null,
 ): Promise<boolean> {
   const { rows } = await db.query<{ all: boolean }>({
     name: 'has-copies',
@@ -12,7 +13,8 @@ export async function hasCopies(
       select exists (select 1 from organizations where id = $1 and suspended_at is null and cloud_access = $5)
         and ($2::uuid is null or exists (select 1 from installations where id = $2 and capabilities = $6))
         and ($3::uuid is null or exists (select 1 from memberships where id = $3))
-        and ($4::uuid is null or exists (select 1 from api_keys where id = $4)) as all`,
+        and ($4::uuid is null or exists (select 1 from api_keys where id = $4))
+        and ($7::uuid is null or exists (select 1 from sign_ins where id = $7)) as all`,
     values: [
       organization.id,
       installation?.id ?? null,
@@ -20,6 +22,7 @@ export async function hasCopies(
       api_key_id,
       organization.cloud_access,
       installation?.capabilities ?? null,
+      signInId,
     ],
   })
   return rows[0]?.all === true
@@ -116,6 +119,26 @@ async function insertMembershipCopy(
         select $7::timestamptz from memberships where organization_id = $2 and person_id = $3 and revoked_at is null))
       on conflict (id) do nothing`,
     values: [id, organizationId, person_id, membership.role, created_at, membership.revoked_at, now],
+  })
+}
+
+/**
+ * Inserts the copy of a sign-in, which browsers, terminals and previews of this database name. Its end over there is not
+ * told; a browser's session that rests on it is judged over there at each request, and ends the copy.
+ */
+export async function putSignInCopy(
+  tx: Queryable,
+  id: string,
+  { organization, membership }: Standing,
+  now: Date,
+): Promise<void> {
+  if (membership === null) return
+  await tx.query({
+    name: 'copy-sign-in',
+    text: `
+      insert into sign_ins (id, person_id, membership_id, organization_id, client_id, created_at, last_used_at)
+      values ($1, $2, $3, $4, 'far', $5, $5) on conflict (id) do nothing`,
+    values: [id, membership.person_id, membership.id, organization.id, now],
   })
 }
 

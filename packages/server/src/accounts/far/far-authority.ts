@@ -27,7 +27,8 @@ export class FarAuthority implements Authority {
     const address = clientAddress.slice(0, mostAddress)
     const verdict = await this.#account.ask(internalPaths.judge, isVerdict, { bearer, address, metered })
     if (verdict.kind !== 'granted') return verdict
-    await this.#copies.provide(verdict.standing)
+    const { principal } = verdict
+    await this.#copies.provide(verdict.standing, principal.kind === 'person' ? principal.signInId : null)
     return { kind: 'granted', principal: principalOf(verdict), metering: verdict.metering }
   }
 }

@@ -22,17 +22,17 @@ export async function replaceRecoveryCodes(
   return codes.map(code => (code.match(/.{4}/g) ?? []).join('-'))
 }
 
-/** Uses a recovery code up. @returns how many are left; null if it is none of the person's, or was used */
+/** Uses a recovery code up. @returns how many are left; null if it is none of the person's, or was used in another form */
 export async function useRecoveryCode(
   tx: Queryable,
   masterKey: MasterKey,
-  personId: string,
-  code: string,
+  { personId, code, form }: { readonly personId: string; readonly code: string; readonly form: Uint8Array | null },
   now: Date,
 ): Promise<number | null> {
   const { rowCount } = await tx.query(
-    'update recovery_codes set used_at = $3 where person_id = $1 and digest = $2 and used_at is null',
-    [personId, digestOf(masterKey, personId, code), now],
+    `update recovery_codes set used_at = coalesce(used_at, $3), used_in = $4
+     where person_id = $1 and digest = $2 and (used_at is null or used_in = $4)`,
+    [personId, digestOf(masterKey, personId, code), now, form],
   )
   return rowCount === 0 ? null : countRecoveryCodes(tx, personId)
 }

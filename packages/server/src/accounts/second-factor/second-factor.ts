@@ -15,19 +15,22 @@ interface Dependencies {
 /**
  * Takes a code of a person's authenticator, or one of their recovery codes; each counts once. The use of a recovery code
  * is told in the audit log.
+ *
+ * @param form digest that names the form the code was entered in: a double click sends it twice, and both must count
  */
 export async function takesCode(
   { db, clock, masterKey }: Dependencies,
   { id, totpSecret }: Pick<Person, 'id' | 'totpSecret'>,
   code: string,
   address: string,
+  form: Uint8Array | null = null,
 ): Promise<boolean> {
   if (totpSecret === null) return false
   const now = clock.now()
   const step = stepOfCode(masterKey.open(totpSecret, sealContext(id)), code, now)
-  if (step !== null) return useTotpStep(db, id, step)
+  if (step !== null) return useTotpStep(db, id, step, form)
   return db.transaction(async tx => {
-    const left = await useRecoveryCode(tx, masterKey, id, code, now)
+    const left = await useRecoveryCode(tx, masterKey, { personId: id, code, form }, now)
     if (left === null) return false
     const actor = { kind: 'person', id, name: null } as const
     const action = 'person.recovery_code_used'
@@ -62,12 +65,14 @@ export async function removeSecondFactor(tx: Queryable, personId: string): Promi
   await deleteRecoveryCodes(tx, personId)
 }
 
-/** Marks a step as used. @returns false if this step or a later one was used before */
-async function useTotpStep(db: Queryable, id: string, step: number): Promise<boolean> {
+/** Marks a step as used. @returns false if this step was used in another form, or a later one in any */
+async function useTotpStep(db: Queryable, id: string, step: number, form: Uint8Array | null): Promise<boolean> {
   const { rowCount } = await db.query({
     name: 'use-totp-step',
-    text: 'update people set totp_step = $2 where id = $1 and (totp_step is null or totp_step < $2)',
-    values: [id, step],
+    text: `
+      update people set totp_step = $2, totp_form = $3
+      where id = $1 and (totp_step is null or totp_step < $2 or (totp_step = $2 and totp_form = $3))`,
+    values: [id, step, form],
   })
   return rowCount > 0
 }

@@ -46,16 +46,26 @@ export function clientsOf(
       token_endpoint_auth_method: 'private_key_jwt',
       jwks: { keys: [{ ...consoleKey.publicJwk }] },
       redirect_uris: [`${consoleUrl.replace(/\/$/, '')}/cloud/auth/callback`],
-      post_logout_redirect_uris: [`${consoleUrl.replace(/\/$/, '')}/signed-out`],
-      // The console asks for recent proof, so it has to learn when there was some.
-      require_auth_time: true,
+      ...asConsole(consoleUrl),
     } as ClientMetadata,
     ...firstParty.map(toClient),
   ]
 }
 
-function toClient({ id, name, redirectUris, proof }: FirstPartyClientConfig): ClientMetadata {
-  const shown = { ...confidential, client_id: id, client_name: name, redirect_uris: [...redirectUris] }
+/** A console shows a page after signing out, and asks for recent proof, so it has to learn when there was some. */
+const asConsole = (url: string) => ({
+  post_logout_redirect_uris: [`${url.replace(/\/$/, '')}/signed-out`],
+  require_auth_time: true,
+})
+
+function toClient({ id, name, redirectUris, consoleUrl, proof }: FirstPartyClientConfig): ClientMetadata {
+  const shown = {
+    ...confidential,
+    client_id: id,
+    client_name: name,
+    redirect_uris: [...redirectUris],
+    ...(consoleUrl !== null && asConsole(consoleUrl)),
+  }
   return 'secret' in proof
     ? { ...shown, token_endpoint_auth_method: 'client_secret_basic', client_secret: proof.secret }
     : ({

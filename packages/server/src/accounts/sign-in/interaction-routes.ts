@@ -91,8 +91,8 @@ export class InteractionRoutes {
     if (standing === null) return this.#finish(step, noMembership)
     const { params, deviceCode } = step.interaction
     const [membership, ...others] = standing.memberships
-    // The console is this service's own, and its redirect is registered. It asks where to act and nothing else.
-    const asksWhere = params['client_id'] === consoleClient
+    // A console is the operator's own, and its redirect is registered. It asks where to act and nothing else.
+    const asksWhere = this.#isConsole(params['client_id'])
     if (asksWhere && others.length === 0) return this.#approve(step, { ...standing, membership })
     const lasting = String(params['scope'] ?? '')
       .split(' ')
@@ -105,6 +105,14 @@ export class InteractionRoutes {
       step.reply,
       200,
       consentPage({ csrf: step.csrf, name, email, device, lasting, memberships, client }),
+    )
+  }
+
+  #isConsole(clientId: unknown): boolean {
+    const { firstPartyClients } = this.#context
+    return (
+      clientId === consoleClient ||
+      firstPartyClients.some(({ id, consoleUrl }) => id === clientId && consoleUrl !== null)
     )
   }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Clock } from '../../kit/clock.ts'
 import { type MasterKey, UnsealError } from '../../storage/master-key.ts'
 import type { Database } from '../../storage/postgres/database.ts'
@@ -87,7 +88,8 @@ export class PasswordStep {
     if (proven.began < person.sessionsSince) return { kind: 'too-late' }
     const retryAfterSeconds = await this.#throttle.take(address, person.email)
     if (retryAfterSeconds !== null) return { kind: 'limited', retryAfterSeconds }
-    if (!(await takesCode(this.#context, person, code, address))) return { kind: 'wrong', personId: person.id }
+    const form = createHash('sha256').update(sealed).digest()
+    if (!(await takesCode(this.#context, person, code, address, form))) return { kind: 'wrong', personId: person.id }
     return { kind: 'signed-in', proven: { ...proven, methods: [...proven.methods, 'otp'] } }
   }
 

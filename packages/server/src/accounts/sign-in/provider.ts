@@ -56,7 +56,8 @@ export class OpenIdProvider {
     const consoleKey = await provideClientKey(this.#context, consoleClient)
     const clients = clientsOf(consoleUrl(), consoleKey, firstPartyClients)
     const provider = new Provider(issuerOf(authUrl()), providerConfiguration(this.#context, adapter, policy, clients))
-    keepFromOrigin(provider, new URL(consoleUrl()).origin)
+    const consoles = [consoleUrl(), ...firstPartyClients.flatMap(client => client.consoleUrl ?? [])]
+    keepFromOrigins(provider, new Set(consoles.map(url => new URL(url).origin)))
     registerDelegation(provider, this.#context, errors)
     // The mount sets the headers that this trusts.
     provider.proxy = true
@@ -72,13 +73,13 @@ export class OpenIdProvider {
 }
 
 /**
- * Keeps codes of public clients away from the console: any program may begin their sign-in, and on loopback their
- * redirects fit every port, so also the console's.
+ * Keeps codes of public clients away from consoles: any program may begin their sign-in, and on loopback their
+ * redirects fit every port, so also a console's.
  */
-function keepFromOrigin(provider: Provider, origin: string): void {
+function keepFromOrigins(provider: Provider, origins: ReadonlySet<string>): void {
   const { redirectUriAllowed, postLogoutRedirectUriAllowed } = provider.Client.prototype
   const isKept = (client: Client, uri: string) =>
-    client.clientAuthMethod === 'none' && URL.canParse(uri) && new URL(uri).origin === origin
+    client.clientAuthMethod === 'none' && URL.canParse(uri) && origins.has(new URL(uri).origin)
   provider.Client.prototype.redirectUriAllowed = function (uri) {
     return !isKept(this, uri) && redirectUriAllowed.call(this, uri)
   }

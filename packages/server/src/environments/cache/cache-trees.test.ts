@@ -26,7 +26,10 @@ describe.each(owners)('a cache of trees that belong to %s', uid => {
     for (const directory of [home.path, workspace.path, baselines]) mkdirSync(directory, { recursive: true })
     lab.own(`${name}-home`)
     lab.own(`${name}-work`)
-    const trees = { home, workspace, baselines, program: lab.program }
+    const trees = {
+      home: lab.tree(`${name}-home`, { baselines: `${name}-base/cache-home` }),
+      workspace: lab.tree(`${name}-work`, { baselines: `${name}-base/cache-workspace` }),
+    }
     const signal = AbortSignal.timeout(60_000)
     return { trees, blobs: lab.blobs, paths, limits: cacheLimits, signal, ...options }
   }

@@ -4,13 +4,14 @@ import type { CheckpointLimits } from '../../checkpoints/limits.ts'
 import type { OverCap } from '../../checkpoints/over-cap.ts'
 import { clearTarget, restoreTree } from '../../checkpoints/restore-tree.ts'
 import { type SealedTree, sealTree } from '../../checkpoints/seal-tree.ts'
-import type { LeaseTrees } from '../../sandboxes/driver.ts'
+import type { TreeName } from '../../sandboxes/lease-program.ts'
+import type { Tree } from '../../sandboxes/tree.ts'
 import type { Blobs } from '../../storage/blobs/blobs.ts'
 import type { CacheRow, NewCache } from './cache-sql.ts'
 
 /** The trees of a sandbox, and what is cached of them. */
 export interface CachePlace {
-  readonly trees: LeaseTrees
+  readonly trees: Readonly<Record<TreeName, Tree>>
   readonly blobs: Blobs
   /** The document's paths. */
   readonly paths: readonly string[]
@@ -23,8 +24,7 @@ export type SealedCache =
   | ({ readonly kind: 'sealed' } & Pick<NewCache, 'home_manifest' | 'workspace_manifest' | 'blobs'>)
   | { readonly kind: 'secret' | 'size'; readonly path: string }
 
-const trees = ['home', 'workspace'] as const
-type TreeName = (typeof trees)[number]
+const names = ['home', 'workspace'] as const
 
 /** Paths of the home begin with this; the others lie in the workspace. */
 const HOME = '~/'
@@ -35,9 +35,6 @@ function pathsIn(tree: TreeName, paths: readonly string[]): readonly string[] {
   return paths.filter(path => path.startsWith(HOME)).map(path => path.slice(HOME.length))
 }
 
-/** Baselines of the cached part of a tree are not those of its checkpoints. */
-const baselinesOf = ({ trees: { baselines } }: CachePlace, tree: TreeName) => `${baselines}/cache-${tree}`
-
 /**
  * Puts a cache into a sandbox in which no agent was started. Paths that exist are left as they are. After a failure
  * nothing of the cache is there.
@@ -45,20 +42,18 @@ const baselinesOf = ({ trees: { baselines } }: CachePlace, tree: TreeName) => `$
  */
 export async function restoreCache(place: CachePlace, cache: CacheRow): Promise<void> {
   const { blobs, limits, signal } = place
-  const { program } = place.trees
   const undo: (() => Promise<void>)[] = []
   try {
-    for (const tree of trees) {
-      const manifest = cache[`${tree}_manifest`]
+    for (const name of names) {
+      const manifest = cache[`${name}_manifest`]
       if (manifest === null) continue
-      const target = place.trees[tree]
+      const tree = place.trees[name]
       const { placed } = await restoreTree({
-        ...{ program, target, blobs, limits, signal },
+        ...{ tree, blobs, limits, signal },
         manifest: Buffer.from(manifest),
-        only: pathsIn(tree, place.paths),
-        baselines: baselinesOf(place, tree),
+        only: pathsIn(name, place.paths),
       })
-      undo.push(() => clearTarget({ program, target }, { keep: [], only: placed }))
+      undo.push(() => clearTarget(tree, { keep: [], only: placed }))
     }
   } catch (error) {
     for (const clear of undo) await clear()
@@ -81,30 +76,30 @@ export async function sealCache(
   const { blobs, limits, signal } = place
   const sealed: Partial<Record<TreeName, SealedTree>> = {}
   let left = limits
-  for (const tree of trees) {
-    const only = pathsIn(tree, place.paths)
+  for (const name of names) {
+    const only = pathsIn(name, place.paths)
     if (only.length === 0) continue
-    const before = previous?.[`${tree}_manifest`] ?? null
+    const before = previous?.[`${name}_manifest`] ?? null
     const result = await sealTree({
-      ...{ program: place.trees.program, source: place.trees[tree], blobs, limits: left, signal, only, secrets },
-      ...{ exclude: [], excludeOverCap: [], baselines: baselinesOf(place, tree) },
+      ...{ tree: place.trees[name], blobs, limits: left, signal, only, secrets },
+      ...{ exclude: [], excludeOverCap: [] },
       ...(before !== null && { previous: Buffer.from(before) }),
     }).catch(error => {
       if (error instanceof SecretFound) return error
       throw error
     })
-    const prefix = tree === 'home' ? HOME : ''
+    const prefix = name === 'home' ? HOME : ''
     if (result instanceof SecretFound) return { kind: 'secret', path: prefix + result.path }
     if (result.kind === 'over_cap') return { kind: 'size', path: prefix + overlong(result, only) }
     if (result.files + result.links === 0) continue
-    sealed[tree] = result
+    sealed[name] = result
     left = {
       ...left,
       storedBytes: left.storedBytes - result.storedBytes,
       files: left.files - result.files - result.links - result.directories,
     }
   }
-  const manifests = trees.flatMap(tree => sealed[tree]?.manifest ?? [])
+  const manifests = names.flatMap(name => sealed[name]?.manifest ?? [])
   const named = await Promise.all(manifests.map(manifest => blobsOf(manifest, blobs)))
   return {
     kind: 'sealed',

@@ -5,6 +5,7 @@ import { type CatalogExtension, type EnvironmentDraft, environmentLimits } from 
 import semver from 'semver'
 import type { Log } from '../../kit/log.ts'
 import { refusal } from '../../kit/refusal.ts'
+import { errorCode } from '../../kit/system-errors.ts'
 import type { CatalogSource } from '../../settings/config-file.ts'
 import { spool } from '../../storage/blobs/spool.ts'
 import { type ExtensionIdentity, parseManifest } from '../archives/manifest.ts'
@@ -71,11 +72,14 @@ export class ExtensionCatalog {
       const slug = archive.identity.id.replaceAll('.', '-')
       if (slugPattern.test(slug)) add(slug, archive)
     }
-    for (const source of this.#options.sources) {
-      const path = 'path' in source ? source.path : await download(source)
-      const archive = path === null ? null : await this.#archiveAt(path)
-      if (archive !== null) add(source.slug, archive)
-    }
+    // At once: a host that does not answer holds up none of the others.
+    const named = await Promise.all(
+      this.#options.sources.map(async source => {
+        const path = 'path' in source ? source.path : await download(source)
+        return { slug: source.slug, archive: path === null ? null : await this.#archiveAt(path) }
+      }),
+    )
+    for (const { slug, archive } of named) if (archive !== null) add(slug, archive)
     return [...offers].flatMap(([slug, archives]) => releaseOf(slug, archives)).toSorted(bySlug)
   }
 
@@ -108,7 +112,7 @@ export class ExtensionCatalog {
         .toSorted()
         .map(name => join(directory, name))
     } catch (error) {
-      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
+      if (errorCode(error) === 'ENOENT') return []
       log.warn({ err: error, directory }, 'the catalog of extensions cannot be read')
       throw refusal('cloud_extension_catalog_unavailable')
     }

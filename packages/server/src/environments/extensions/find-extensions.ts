@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { ApiError } from '../../kit/api-error.ts'
 import type { Log } from '../../kit/log.ts'
-import type { SandboxExtension } from '../../sandboxes/driver.ts'
+import type { SandboxExtension } from '../../sandboxes/lease-program.ts'
 import type { Blobs } from '../../storage/blobs/blobs.ts'
 import { digestOf, type StoredDocument } from '../document.ts'
 import type { ExtensionCatalog } from './catalog.ts'
@@ -38,11 +38,13 @@ export const MAX_REASON = 300
 /**
  * Finds the extensions of a document on this host, in its order: the catalog's release of now, or the archive, unpacked.
  * One that cannot be had does not affect the others.
+ * @throws the signal's reason
  */
 export async function findExtensions(
   { blobs, log }: { readonly blobs: Blobs; readonly log: Log },
   { catalog, unpacked }: ExtensionSources,
   { extensions }: Pick<StoredDocument, 'extensions'>,
+  signal: AbortSignal,
 ): Promise<readonly FoundExtension[]> {
   const found: FoundExtension[] = []
   const ids = new Set<string>()
@@ -56,6 +58,7 @@ export async function findExtensions(
       else found.push({ result: { ...about, ...activeBut(leftOut) }, extension })
       ids.add(identity.id)
     } catch (error) {
+      signal.throwIfAborted()
       if (!(error instanceof ExtensionFault)) log.warn({ err: error, ref }, 'an extension could not be unpacked')
       const sha256 = slug === undefined ? { sha256: digestOf(ref) } : {}
       found.push(failed({ ref, ...sha256 }, reasonOf(error)))
@@ -64,13 +67,13 @@ export async function findExtensions(
   return found
 
   async function byDigest(sha256: string): Promise<UnpackedExtension> {
-    return await unpacked.provide(sha256, () => blobs.get(sha256))
+    return await unpacked.provide(sha256, () => blobs.get(sha256), signal)
   }
 
   async function bySlug(slug: string): Promise<UnpackedExtension> {
     const release = await catalog.find(slug)
     if (release === null) throw new ExtensionFault('missing')
-    return await unpacked.provide(release.sha256, async () => createReadStream(release.path))
+    return await unpacked.provide(release.sha256, async () => createReadStream(release.path), signal)
   }
 }
 
@@ -78,7 +81,9 @@ export async function findExtensions(
 export const shownOf = (found: readonly FoundExtension[]): readonly SandboxExtension[] =>
   found.flatMap(({ extension }) => {
     if (extension === null) return []
-    return [{ id: extension.identity.id, directory: `${extension.directory}/${unpackedNames.content}` }]
+    const { identity, directory, sha256 } = extension
+    const content = `${sha256}-content`
+    return [{ id: identity.id, directory: `${directory}/${unpackedNames.content}`, content }]
   })
 
 /** Returns the state of an extension of which parts were left out. */

@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers'
-import { confine } from '../../sandboxes/confined/confined.ts'
-import type { TreePlace } from '../../sandboxes/driver.ts'
+import { insidePaths } from '../../sandboxes/inside-paths.ts'
+import type { LeaseScript, ProgramRun } from '../../sandboxes/lease-program.ts'
 import { placesOf } from './contents.ts'
 import type { UnpackedExtension } from './unpacked-extensions.ts'
 
@@ -14,44 +14,40 @@ export interface PlacedSkills {
 
 const TIMEOUT_MS = 2 * 60_000
 const MIB = 1024 ** 2
-const home = '/home/agent'
+const { home } = insidePaths
 const MAX_FAULT = 200
 
 /**
  * Copies the skills of extensions into a home, and makes their data directories. What lies there already stays, so a
  * repetition changes nothing. A program of the home's owner does it, which sees of all files only the home and the
  * extensions: no link in the home leads it anywhere else.
+ * @param run starts a script at the sandbox's files
  * @param directories below the home, for each skill
  * @returns one result for each extension, in their order
  * @throws Error if the program ended without its answer, or the signal's reason
  */
 export async function placeSkills(
-  place: TreePlace,
-  bwrap: string | undefined,
+  run: (script: LeaseScript) => Promise<ProgramRun>,
   extensions: readonly UnpackedExtension[],
   directories: readonly string[],
   signal: AbortSignal,
 ): Promise<readonly PlacedSkills[]> {
   if (extensions.length === 0) return []
-  const program = await confine({
-    ...(bwrap !== undefined && { bwrap }),
-    ...(place.uid !== undefined && { uid: place.uid }),
-    readsAll: false,
-    bounds: { memoryBytes: 256 * MIB, cpuSeconds: TIMEOUT_MS / 1000, fileBytes: 1024 * MIB },
+  const program = await run({
+    kind: 'script',
+    script,
     environment: { PATH: '/usr/bin:/bin', LC_ALL: 'C.UTF-8' },
-    directories: [`${home}/x`, '/extensions/x'],
-    mounts: [
-      ...['--bind', place.path, home],
-      ...extensions.flatMap(({ directory }, index) => ['--ro-bind', directory, `/extensions/${index}`]),
-    ],
-    command: ['bash', '-c', script],
+    trees: { home: 'write' },
+    readsAll: false,
+    extensions: extensions.map(({ identity, directory, sha256 }) => ({ id: identity.id, directory, content: sha256 })),
+    bounds: { memoryBytes: 256 * MIB, cpuSeconds: TIMEOUT_MS / 1000, fileBytes: 1024 * MIB },
   })
   const stop = () => program.kill()
   const bound = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)])
   bound.addEventListener('abort', stop, { once: true })
   if (bound.aborted) stop()
   try {
-    program.input.end(extensions.flatMap((extension, index) => orderOf(extension, index, directories)).join(''))
+    program.input.end(extensions.flatMap(extension => orderOf(extension, directories)).join(''))
     const output = text(program.output)
     const said = await program.ended
     signal.throwIfAborted()
@@ -63,10 +59,10 @@ export async function placeSkills(
 }
 
 /** Words that the script reads, each ended by NUL. */
-function orderOf({ identity, skills }: UnpackedExtension, index: number, directories: readonly string[]): string[] {
+function orderOf({ identity, skills }: UnpackedExtension, directories: readonly string[]): string[] {
   const data = placesOf(identity.id).data.slice(home.length + 1)
   const copies = skills.flatMap(({ name, from }) =>
-    directories.flatMap(directory => ['skill', `/extensions/${index}/${from}`, directory, name]),
+    directories.flatMap(directory => ['skill', `${insidePaths.extensions}/${identity.id}/${from}`, directory, name]),
   )
   return ['begin', data, ...copies, 'end'].map(word => `${word}\0`)
 }

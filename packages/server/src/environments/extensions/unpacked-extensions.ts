@@ -1,22 +1,11 @@
-import { randomUUID } from 'node:crypto'
-import {
-  chmod,
-  type FileHandle,
-  mkdir,
-  open,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-  utimes,
-  writeFile,
-} from 'node:fs/promises'
+import { chmod, type FileHandle, mkdir, open, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { addAbortSignal, Readable } from 'node:stream'
 import { environmentLimits } from '@berth/contract'
 import { ApiError } from '../../kit/api-error.ts'
 import { BlobCorrupt, BlobMissing } from '../../storage/blobs/blobs.ts'
 import { BlobTooLarge, spool } from '../../storage/blobs/spool.ts'
+import { type HostCache, HostFull, type WriteEntry } from '../../storage/host-cache.ts'
 import { type ExtensionIdentity, parseManifest } from '../archives/manifest.ts'
 import { type ArchiveSink, readArchive } from '../archives/read-archive.ts'
 import { type ExtensionContents, readContents, unpackedNames } from './contents.ts'
@@ -41,112 +30,70 @@ interface About extends ExtensionContents {
 }
 
 const ABOUT = 'about.json'
-const ASIDE = '.aside-'
-const STAGING = '.new-'
 const digestPattern = /^[a-f0-9]{64}$/
 const MEMORY_BYTES = 1024 ** 2
+/** What a file system spends on a file or directory besides its bytes. */
+const BLOCK_BYTES = 4096
+/** Of an unpacked extension: its entries, and as many directories that they imply. */
+const MAX_BYTES = environmentLimits.archiveExpandedBytes + 2 * environmentLimits.archiveEntries * BLOCK_BYTES
 
 /**
- * Extensions of this host, each unpacked once into a directory that its digest names. A directory appears by a rename
- * when all of it has been checked, and never changes. Sandboxes see it read-only while they live, so it may go only
- * when no sandbox is left that began before its last use.
+ * Extensions of this host, each unpacked once into a directory that its digest names. A directory appears when all of it
+ * has been checked, and never changes. Sandboxes see it read-only.
  */
 export class UnpackedExtensions {
-  readonly #directory: string
-  readonly #maxBytes: number
-  /** What is being unpacked in this process, by digest. */
-  readonly #unpacking = new Map<string, Promise<UnpackedExtension>>()
+  readonly #cache: HostCache
+  readonly #spoolDirectory: string
 
-  /** @param maxBytes bound of all extensions together; beyond it none is unpacked until `tidy` has made room */
-  constructor(directory: string, maxBytes: number) {
-    this.#directory = directory
-    this.#maxBytes = maxBytes
+  /** @param spoolDirectory exists, and holds an archive while it is unpacked */
+  constructor(cache: HostCache, spoolDirectory: string) {
+    this.#cache = cache
+    this.#spoolDirectory = spoolDirectory
   }
 
   /**
    * Returns an extension unpacked, and notes its use.
    * @param content its archive; read only if it is not there yet
-   * @throws ExtensionFault; whatever else reading the content throws
+   * @throws ExtensionFault, the signal's reason; whatever else reading the content throws
    */
-  async provide(sha256: string, content: () => Promise<AsyncIterable<Uint8Array>>): Promise<UnpackedExtension> {
+  async provide(
+    sha256: string,
+    content: () => Promise<AsyncIterable<Uint8Array>>,
+    signal: AbortSignal,
+  ): Promise<UnpackedExtension> {
     if (!digestPattern.test(sha256)) throw new TypeError('not a digest')
-    const there = await this.#find(sha256)
-    if (there !== null) return there
-    const running = this.#unpacking.get(sha256) ?? this.#unpack(sha256, content)
-    this.#unpacking.set(sha256, running)
-    try {
-      return await running
-    } finally {
-      this.#unpacking.delete(sha256)
-    }
-  }
-
-  /**
-   * Deletes extensions that nobody has used since a time, and leftovers of crashes from before it.
-   * @param unusedSince no sandbox that began before it may live
-   * @returns the number of extensions
-   */
-  async tidy(unusedSince: Date): Promise<number> {
-    let deleted = 0
-    for (const name of await readdir(this.#directory).catch(() => [])) {
-      const path = join(this.#directory, name)
-      if ((await lastUse(path)) >= unusedSince) continue
-      if (digestPattern.test(name)) {
-        const aside = join(this.#directory, `${ASIDE}${randomUUID()}`)
-        await rename(path, aside)
-        // Somebody may have noted a use since; the name leads to it again before its sandbox is made.
-        if ((await lastUse(aside)) >= unusedSince) await rename(aside, path).catch(() => undefined)
-        else deleted += 1
-        await rm(aside, { recursive: true, force: true })
-      } else if (name.startsWith(ASIDE) || name.startsWith(STAGING)) await rm(path, { recursive: true, force: true })
-    }
-    return deleted
-  }
-
-  async #find(sha256: string): Promise<UnpackedExtension | null> {
-    const directory = join(this.#directory, sha256)
-    try {
-      const now = new Date()
-      await utimes(directory, now, now)
-      // Only this class writes it, in a directory that no sandbox can write.
-      const about = JSON.parse(await readFile(join(directory, ABOUT), 'utf8')) as About
-      return { sha256, directory, ...about }
-    } catch (error) {
-      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
-      throw error
-    }
-  }
-
-  async #unpack(sha256: string, content: () => Promise<AsyncIterable<Uint8Array>>): Promise<UnpackedExtension> {
-    await mkdir(this.#directory, { recursive: true, mode: 0o700 })
-    if ((await this.#usedBytes()) + environmentLimits.archiveExpandedBytes > this.#maxBytes)
-      throw new ExtensionFault('this host has no room for another extension')
-    const staging = join(this.#directory, `${STAGING}${randomUUID()}`)
-    try {
-      await mkdir(staging)
-      const about = await unpackInto(staging, sha256, content, this.#directory)
+    const write: WriteEntry = async (staging, within) => {
+      const about = await unpackInto(staging, sha256, () => readUntil(content, within), this.#spoolDirectory)
       await writeFile(join(staging, ABOUT), JSON.stringify(about))
       await chmod(staging, 0o755)
-      const directory = join(this.#directory, sha256)
-      await rename(staging, directory).catch(error => {
-        // Another process was first.
-        if (!['EEXIST', 'ENOTEMPTY'].includes(error.code)) throw error
-      })
-      return { sha256, directory, ...about }
-    } finally {
-      await rm(staging, { recursive: true, force: true })
+      return about.bytes
+    }
+    try {
+      return await this.#read(sha256, await this.#cache.provide(sha256, MAX_BYTES, write, signal))
+    } catch (error) {
+      if (!(error instanceof HostFull)) throw error
+      throw new ExtensionFault('this host has no room for another extension', { cause: error })
     }
   }
 
-  async #usedBytes(): Promise<number> {
-    let used = 0
-    for (const name of await readdir(this.#directory)) {
-      if (!digestPattern.test(name)) continue
-      const about = await readFile(join(this.#directory, name, ABOUT), 'utf8').catch(() => '{"bytes":0}')
-      used += (JSON.parse(about) as About).bytes
-    }
-    return used
+  /** Deletes extensions that nobody has used since a time, and those there is no room for. @returns how many */
+  async tidy(unusedSince: Date, signal: AbortSignal): Promise<number> {
+    return await this.#cache.tidy(({ usedAt }) => usedAt >= unusedSince, signal)
   }
+
+  /** Only this class writes the file, in a directory that no sandbox can write. */
+  async #read(sha256: string, directory: string): Promise<UnpackedExtension> {
+    const about = JSON.parse(await readFile(join(directory, ABOUT), 'utf8')) as About
+    return { sha256, directory, ...about }
+  }
+}
+
+/** Reads an archive until the signal aborts. */
+async function readUntil(
+  content: () => Promise<AsyncIterable<Uint8Array>>,
+  signal: AbortSignal,
+): Promise<AsyncIterable<Uint8Array>> {
+  return addAbortSignal(signal, Readable.from(await content()))
 }
 
 async function unpackInto(
@@ -177,9 +124,6 @@ async function unpackInto(
     throw error
   }
 }
-
-/** What a file system spends on a file or directory besides its bytes. */
-const BLOCK_BYTES = 4096
 
 /** Writes the files of an archive below a directory. Its reader has proved that every name lies below the root. */
 class DirectorySink implements ArchiveSink {
@@ -223,9 +167,3 @@ async function makeDirectory(path: string): Promise<void> {
   await mkdir(path, { recursive: true })
   await chmod(path, 0o755)
 }
-
-const lastUse = (path: string): Promise<Date> =>
-  stat(path).then(
-    ({ mtime }) => mtime,
-    () => new Date(0),
-  )

@@ -1,11 +1,17 @@
-import { execFileSync } from 'node:child_process'
-import { chown, mkdir, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { chown, cp, mkdir, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { hostCache } from '../../../test/support/storage/host-cache.ts'
 import { owners, TreeLab } from '../../../test/support/workspaces/trees.ts'
 import { RestoreRefused } from '../../checkpoints/errors.ts'
+import { faultOf } from '../../execution/images/start-once.ts'
+import { directoryTree } from '../../sandboxes/confined/directory-tree.ts'
+import type { LowerOwner } from '../../sandboxes/driver.ts'
+import { HostFull } from '../../storage/host-cache.ts'
 import { digestOfTrees, HostImages } from './host-images.ts'
 import type { SealedImage } from './image-sql.ts'
+
+const never = new AbortController().signal
 
 beforeAll(() => TreeLab.build())
 
@@ -18,7 +24,11 @@ describe('the images of a host', () => {
   async function opened(bytes = 2 ** 40) {
     const lab = await TreeLab.open(owners[0])
     labs.push(lab)
-    const owner = { uid: lab.uid ?? process.getuid?.() ?? 0, program: lab.program }
+    const uid = lab.uid ?? process.getuid?.() ?? 0
+    const owner: LowerOwner = {
+      uid,
+      tree: (path, baselines) => directoryTree(lab.tools, { path, uid }, baselines),
+    }
     let made = 0
     const seal = async (content: string): Promise<SealedImage> => {
       const name = `source-${made++}`
@@ -31,28 +41,26 @@ describe('the images of a host', () => {
       return { workspaceManifest, homeManifest, digest: digestOfTrees(workspaceManifest, homeManifest) }
     }
     const dir = lab.path('images')
-    return { lab, owner, dir, seal, images: new HostImages(dir, lab.blobs, bytes) }
+    return { lab, owner, dir, seal, images: new HostImages(hostCache(dir, { bytes }), lab.blobs) }
   }
   const age = async (dir: string) => {
     const old = new Date(Date.now() - 2 * 60 * 60_000)
     for (const name of await readdir(dir)) await utimes(join(dir, name), old, old)
   }
-  const never = new AbortController().signal
-  const shows =
-    (...digests: readonly string[]) =>
-    async () =>
-      new Set(digests)
 
   it('are written from blobs once, whole, for the user of lower trees', async () => {
     const { lab, owner, dir, seal, images } = await opened()
     const image = await seal('content')
-    const [first, second] = await Promise.all([images.provide(image, owner), images.provide(image, owner)])
+    const [first, second] = await Promise.all([
+      images.provide(image, owner, never),
+      images.provide(image, owner, never),
+    ])
     expect(second).toEqual(first)
     expect(lab.look(`images/${image.digest}/workspace`)).toEqual(lab.look('source-0'))
     expect(lab.look(`images/${image.digest}/home`)).toEqual(lab.look('source-0-home'))
     expect((await stat(join(first.workspace, 'run'))).uid).toBe(owner.uid)
     const { ino } = await stat(first.workspace)
-    await new HostImages(dir, lab.blobs, 0).provide(image, owner)
+    await new HostImages(hostCache(dir, { bytes: 0 }), lab.blobs).provide(image, owner, never)
     expect((await stat(first.workspace)).ino).toBe(ino)
     expect(await readdir(dir)).toEqual([image.digest])
   })
@@ -62,39 +70,39 @@ describe('the images of a host', () => {
     const image = await seal('content')
     await rm(lab.path('blobs'), { recursive: true })
     await mkdir(lab.path('blobs'))
-    await expect(images.provide(image, owner)).rejects.toThrow(RestoreRefused)
+    await expect(images.provide(image, owner, never)).rejects.toThrow(RestoreRefused)
     expect(await readdir(dir)).toEqual([])
   })
 
-  it('stay while a sandbox shows them or may be about to, and go when they are gone or too many', async () => {
-    const { lab, owner, dir, seal, images } = await opened(1)
-    const [shown, idle, gone, recent] = await Promise.all(['a', 'b', 'c', 'd'].map(seal))
-    if (!shown || !idle || !gone || !recent) throw new Error('no images')
-    for (const image of [shown, idle, gone]) await images.provide(image, owner)
-    execFileSync('mkdir', ['-p', join(dir, 'new-of-a-dead-process/workspace')])
+  it('go when they are gone from the store', async () => {
+    const { owner, dir, seal, images } = await opened()
+    const [known, gone] = await Promise.all(['a', 'b'].map(seal))
+    if (!known || !gone) throw new Error('no images')
+    for (const image of [known, gone]) await images.provide(image, owner, never)
     await age(dir)
-    await images.provide(recent, owner)
-    const known = new Set([shown.digest, idle.digest, recent.digest])
-    const roomy = new HostImages(dir, lab.blobs, 2 ** 40)
-    expect(await roomy.tidy({ known, shown: shows(shown.digest) }, never)).toBe(2)
-    expect((await readdir(dir)).toSorted()).toEqual([...known].toSorted())
-    expect(await images.tidy({ known, shown: shows(shown.digest) }, never)).toBe(1)
-    expect((await readdir(dir)).toSorted()).toEqual([shown.digest, recent.digest].toSorted())
-    expect(await images.tidy({ known: new Set(), shown: shows(shown.digest) }, never)).toBe(0)
+    expect(await images.tidy(new Set([known.digest]), never)).toBe(1)
+    expect(await readdir(dir)).toEqual([known.digest])
+  })
+
+  it('are refused without a byte written where their files would be too much, and nothing is said of them', async () => {
+    const { owner, dir, seal, images } = await opened(20_000)
+    const image = await seal('x'.repeat(10_000))
+    await expect(images.provide(image, owner, never)).rejects.toThrow(HostFull)
+    expect(await readdir(dir)).toEqual([])
+    expect(faultOf(await images.provide(image, owner, never).catch(error => error))).toBe(null)
   })
 
   it('lend their baseline to the first seal of a sandbox', async () => {
     const { lab, owner, dir, seal, images } = await opened()
     const image = await seal('content')
-    await images.provide(image, owner)
-    const place = lab.place(`images/${image.digest}/workspace`)
-    const trees = { workspace: place, home: place, baselines: lab.path('lease'), program: lab.program }
-    await images.shareBaseline(image, trees)
+    const { baselines } = await images.provide(image, owner, never)
     const more = join(dir, image.digest, 'workspace', 'more')
     await writeFile(more, 'more')
     await chown(more, owner.uid, owner.uid)
-    const sealed = await lab.sealed(`images/${image.digest}/workspace`, {
-      baselines: lab.path('lease/workspace'),
+    const name = `images/${image.digest}/workspace`
+    await cp(baselines, lab.path('lease'), { recursive: true })
+    const sealed = await lab.sealed(name, {
+      tree: lab.tree(name, { baselines: 'lease' }),
       previous: Buffer.from(image.workspaceManifest),
     })
     expect(sealed.readBytes).toBe(4)

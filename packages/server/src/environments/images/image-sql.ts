@@ -65,8 +65,9 @@ export async function findImageManifest(db: Queryable, organizationId: string, d
 }
 
 /**
- * Takes the right to build an image, unless another process holds it or the image exists.
- * @returns the image's id; null if somebody else builds or has built it
+ * Takes the right to build an image, unless another process holds it or the image exists. Nobody would start from the
+ * image of an archived environment, or of a revision that is not the newest.
+ * @returns the image's id; null if there is nothing to build
  */
 export async function claimBuild(
   db: Queryable,
@@ -77,7 +78,9 @@ export async function claimBuild(
     text: `
       insert into environment_images as i (organization_id, environment_id, revision, variant, id, platform, state,
         claimed_until, created_at, used_at)
-      values ($1, $2, $3, $4, $5, $6, 'building', $7, $8, $8)
+      select organization_id, id, revision, $4, $5, $6, 'building', $7, $8, $8
+      from environments
+      where organization_id = $1 and id = $2 and revision = $3 and archived_at is null
       on conflict (organization_id, environment_id, revision, variant) do update
       set id = excluded.id, claimed_until = excluded.claimed_until
       where i.state = 'building' and i.claimed_until < $8
@@ -140,6 +143,15 @@ export async function claimTrial(
     values: [platform, now, until],
   })
   return rows[0] ?? null
+}
+
+/** Counts a trial in which no sandbox started. @returns how many there were; 0 if the image is gone */
+export async function countTrial(db: Queryable, id: string): Promise<number> {
+  const { rows } = await db.query<{ trials: number }>({
+    text: "update environment_images set trials = trials + 1 where id = $1 and state = 'sealed' returning trials",
+    values: [id],
+  })
+  return rows[0]?.trials ?? 0
 }
 
 /** Records that an image was started once: later sandboxes start from it. */

@@ -27,7 +27,8 @@ export interface RequestRecord {
 /**
  * Stores requests and adds their cost to the budgets that they count against. A request is settled once: only a new or
  * `open` row changes anything, so a caller may repeat a write after a lost commit answer. Ids in one call are distinct.
- * Each budget is one row, found by its unique index and updated once.
+ * Each budget is one row, found by its unique index and updated once. Budgets are locked by id, so that calls and
+ * changes of budgets never wait for each other in a circle.
  * @param flushed whether to wait for the disk; if false, the rows are visible at once but a database crash may undo
  * them
  */
@@ -64,12 +65,14 @@ export async function keepRequests(
         from kept k join gateway_budgets b on b.organization_id = k.organization_id
           and (b.api_key_id is null or b.api_key_id = k.api_key_id)
         where k.cost_usd > 0 group by b.id
+      ), locked as materialized (
+        select b.id, s.usd from gateway_budgets b join spent s on s.id = b.id order by b.id for no key update of b
       )
       update gateway_budgets b set
-        spent_usd = s.usd
+        spent_usd = l.usd
           + case when b.period_started_at < gateway_period_start(b.period, $2) then 0 else b.spent_usd end,
         period_started_at = greatest(b.period_started_at, gateway_period_start(b.period, $2))
-      from spent s where s.id = b.id`,
+      from locked l where l.id = b.id`,
     values: [JSON.stringify(records.map(rowOf)), now, flushed],
   })
 }

@@ -41,19 +41,20 @@ const groups: Readonly<Record<UsageGrouping, string>> = {
   day: "to_char(started_at at time zone 'UTC', 'YYYY-MM-DD')",
 }
 
-/** Sums usage since a time, highest cost first, using the index on time. */
+/** Sums usage since a time, highest cost first, using the indexes on time. Requests that were summed up count from the start of
+ * their day. */
 export async function reportUsage(db: Queryable, by: UsageGrouping, since: Date): Promise<readonly UsageRow[]> {
   const { rows } = await db.query<UsageRow & { readonly costUsd: string | number }>({
     text: `
-      select ${groups[by]} as "group", count(*) as requests,
-        count(*) filter (where outcome = 'failed') as failed,
-        coalesce(sum(input_tokens), 0)::bigint as "inputTokens",
-        coalesce(sum(cached_input_tokens), 0)::bigint as "cachedInputTokens",
-        coalesce(sum(output_tokens), 0)::bigint as "outputTokens",
-        coalesce(sum(reasoning_tokens), 0)::bigint as "reasoningTokens",
-        coalesce(sum(cost_usd), 0) as "costUsd", count(*) filter (where cost_usd is null) as "unknownCost"
-      from gateway_requests where started_at >= $1
-      group by 1 order by coalesce(sum(cost_usd), 0) desc, 1`,
+      select ${groups[by]} as "group", sum(requests)::bigint as requests,
+        sum(failed)::bigint as failed,
+        sum(input_tokens)::bigint as "inputTokens",
+        sum(cached_input_tokens)::bigint as "cachedInputTokens",
+        sum(output_tokens)::bigint as "outputTokens",
+        sum(reasoning_tokens)::bigint as "reasoningTokens",
+        sum(cost_usd) as "costUsd", sum(unknown_cost)::bigint as "unknownCost"
+      from gateway_usage where started_at >= $1
+      group by 1 order by sum(cost_usd) desc, 1`,
     values: [since],
   })
   return rows.map(row => ({ ...row, costUsd: Number(row.costUsd) }))

@@ -44,15 +44,24 @@ export const secondFactorPage = (form: {
   readonly message: string | null
 }): Page => ({
   title: 'Enter your code',
-  content: html`<p>Enter the six digits that your authenticator shows now, or one of your recovery codes.</p>
+  content: html`<p>Enter the six digits that your authenticator shows now.</p>
 ${alert(form.message)}
 <form method="post">
 <input type="hidden" name="csrf" value="${form.csrf}">
 <input type="hidden" name="factor" value="${form.factor}">
-<label>Code<input class="code" type="text" name="code" autocomplete="one-time-code" maxlength="24" required autofocus></label>
+<label>Code<input class="code" type="text" name="code" inputmode="numeric" autocomplete="one-time-code" maxlength="10" required autofocus></label>
 <div class="buttons">
 <button type="submit" name="decision" value="verify">Continue</button>
 <button class="second" type="submit" name="decision" value="cancel" formnovalidate>Cancel</button>
 </div>
-</form>`,
+</form>
+<details>
+<summary>Use a recovery code</summary>
+<form method="post">
+<input type="hidden" name="csrf" value="${form.csrf}">
+<input type="hidden" name="factor" value="${form.factor}">
+<label>Recovery code<input class="code" type="text" name="code" inputmode="text" autocapitalize="characters" autocomplete="off" spellcheck="false" maxlength="24" required></label>
+<div class="buttons"><button type="submit" name="decision" value="verify">Sign in with it</button></div>
+</form>
+</details>`,
 })

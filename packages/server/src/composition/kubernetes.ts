@@ -1,0 +1,62 @@
+import { lookup } from 'node:dns/promises'
+import type { Registry } from 'prom-client'
+import type { Context } from '../context.ts'
+import type { HostIdentity } from '../hosts/host-identity.ts'
+import type { Service } from '../kit/service.ts'
+import { StartError } from '../kit/start-error.ts'
+import { ClusterApi } from '../kubernetes/api/cluster-api.ts'
+import { Pods } from '../kubernetes/api/pods.ts'
+import { podIdentity } from '../kubernetes/identity/pod-identity.ts'
+import { podTemplate, selectorOf } from '../kubernetes/pods/pod-manifest.ts'
+import { podMetrics } from '../kubernetes/pods/pod-metrics.ts'
+import { Provisioner } from '../kubernetes/pods/provisioner.ts'
+import { readIfThere } from '../settings/read-if-there.ts'
+import type { Settings } from '../settings/settings.ts'
+import { readDeploymentId } from '../storage/postgres/deployment-id.ts'
+
+/** Time from the end of a host's room to the end of its pod. */
+const GRACE_MS = 30_000
+const BURST = 10
+
+/** What a worker has of a cluster. */
+export interface Cluster {
+  readonly identity: HostIdentity
+  readonly provisioner: Service
+}
+
+/**
+ * Opens the cluster whose pods hold sandboxes; null if the settings name none.
+ * @throws StartError if this process has no token for it
+ */
+export async function openCluster(
+  context: Context,
+  { kubernetes, http, sandboxes }: Settings,
+  registry: Registry,
+  stack: AsyncDisposableStack,
+): Promise<Cluster | null> {
+  if (kubernetes === undefined) return null
+  const { namespace, serviceAccount, tokenFile, caFile, hostsUrl, pool } = kubernetes
+  const owner = { deployment: await readDeploymentId(context.db), instance: kubernetes.instance }
+  const token = () => {
+    const found = readIfThere(tokenFile)?.trim()
+    if (found === undefined || found === '') throw new StartError(`there is no token for the cluster in ${tokenFile}`)
+    return found
+  }
+  token()
+  const api = stack.use(new ClusterApi({ url: kubernetes.api, ca: readIfThere(caFile), token }))
+  const pods = new Pods(api, { namespace, selector: selectorOf(owner) })
+  const name = `${owner.instance}/${namespace}`
+  const { db, wakeups, clock, log } = context
+  // The rest decides what a pod is: pods of other settings are replaced.
+  const { idle, most, startMs, api: _, tokenFile: __, caFile: ___, instance: ____, ...podSettings } = kubernetes
+  return {
+    identity: podIdentity({ api, pods, owner, namespace, serviceAccount, provisioner: name, pool }),
+    provisioner: new Provisioner({
+      ...{ db, wakeups, clock, log, pods, name },
+      metrics: podMetrics(registry),
+      template: podTemplate(owner, { ...podSettings, release: http.release, bounds: sandboxes.bounds }),
+      plan: { idle, most, startMs, graceMs: GRACE_MS, burst: BURST },
+      address: async () => (await lookup(new URL(hostsUrl).hostname)).address,
+    }),
+  }
+}

@@ -1,0 +1,34 @@
+import type { Context } from '../context.ts'
+import { StartError } from '../kit/start-error.ts'
+import type { Mirrors } from '../repositories/mirrors.ts'
+import { createBubblewrapDriver } from '../sandboxes/bubblewrap/create-driver.ts'
+import type { SandboxDriver } from '../sandboxes/driver.ts'
+import { createOciDriver } from '../sandboxes/oci/create-driver.ts'
+import type { Settings } from '../settings/settings.ts'
+import { bundlesDirectory } from './bundles-directory.ts'
+import { readiness } from './readiness.ts'
+
+/**
+ * Opens the driver of this machine's sandboxes that the settings name.
+ * @throws StartError if they name none
+ */
+export async function openDriver(
+  { log, runtimes }: Pick<Context, 'log' | 'runtimes'>,
+  { compute, dataDir, sandboxes }: Settings,
+  mirrors: Pick<Mirrors, 'directoryOf'>,
+): Promise<SandboxDriver> {
+  const common = {
+    dataDir,
+    nodePath: process.execPath,
+    bundlesDir: bundlesDirectory(),
+    bounds: sandboxes.bounds,
+    log,
+    objects: (id: string) => mirrors.directoryOf(id),
+  }
+  if (compute.kind === 'bubblewrap') {
+    return createBubblewrapDriver({ ...common, pool: { ...sandboxes.pool, ...readiness(runtimes) } })
+  }
+  if (compute.kind === 'remote') throw new StartError('BERTH_COMPUTE is remote: this process makes no sandboxes')
+  const { engine, image, runtime } = compute
+  return createOciDriver({ ...common, engine, image, ...(runtime !== undefined && { runtime }) })
+}
