@@ -8,6 +8,7 @@ import {
   repositoryOperations,
 } from './delivery-operations.ts'
 import { type EnvironmentOperations, environmentOperations } from './environment-operations.ts'
+import { type NextTurnOperations, nextTurnOperations } from './next-turn-operations.ts'
 import {
   type CallOptions,
   createSession,
@@ -27,7 +28,9 @@ import {
 } from './operations.ts'
 import { defaultPlatform, type Platform } from './platform.ts'
 import { defaultRetryPolicy, type RetryPolicy } from './retry.ts'
+import { type TerminalOperations, terminalOperations } from './terminal-operations.ts'
 import { type Credential, Transport } from './transport.ts'
+import { type TrialOperations, trialOperations } from './trial-operations.ts'
 
 export interface ClientOptions {
   /** Origin of the service, with a path prefix if a proxy adds one. */
@@ -44,6 +47,9 @@ export interface ClientOptions {
 export interface CloudOperations {
   readonly repositories: RepositoryOperations
   readonly sessions: Pick<SessionOperations, 'create'>
+  readonly terminals: TerminalOperations
+  readonly nextTurns: NextTurnOperations
+  readonly trials: TrialOperations
 }
 
 export interface BerthClient {
@@ -56,6 +62,8 @@ export interface BerthClient {
   readonly publications: PublicationOperations
   readonly merges: MergeOperations
   readonly environments: EnvironmentOperations
+  /** For installations; people have those of `cloud`. */
+  readonly trials: TrialOperations
   /** For access tokens of people alone. */
   readonly cloud: CloudOperations
   capabilities(options?: CallOptions): Promise<Discovery>
@@ -68,7 +76,7 @@ export interface BerthClient {
 
 /**
  * Creates a client of one deployment. It retries a call, within limits, after a 429, 502, 503 or 504 and after a broken
- * connection. Every write carries an id chosen by the caller, so it can be repeated safely.
+ * connection. Every write that it repeats carries an id chosen by the caller, so that is safe.
  *
  * @throws TypeError if `baseUrl` is not a URL
  */
@@ -91,9 +99,13 @@ export function createClient(options: ClientOptions): BerthClient {
     publications: publicationOperations(transport),
     merges: mergeOperations(transport),
     environments: environmentOperations(transport),
+    trials: trialOperations(transport, 'v1'),
     cloud: {
       repositories: repositoryOperations(transport, 'cloud'),
       sessions: { create: createSession(transport, 'cloud') },
+      terminals: terminalOperations(transport),
+      nextTurns: nextTurnOperations(transport),
+      trials: trialOperations(transport, 'cloud'),
     },
     capabilities: call => readCapabilities(transport, call),
     runtimes: call => readRuntimes(transport, call),

@@ -10,6 +10,7 @@ export type {
   EnvironmentPage,
   EnvironmentRevision,
   EnvironmentRevisionPage,
+  EnvironmentTrial,
   Event,
   EventPage,
   Fence,
@@ -19,6 +20,7 @@ export type {
   InteractionList,
   Merge,
   MergePage,
+  NextTurn,
   Publication,
   PublicationPage,
   Repository,
@@ -31,6 +33,7 @@ export type {
   Session,
   SessionPage,
   SubmitTurn,
+  TerminalTicket,
   Turn,
   TurnAdmission,
   TurnPage,
@@ -39,6 +42,7 @@ export type {
   WebhookDeliveryStatus,
   WebhookEndpoint,
 } from '@berth/contract'
+export { type Answer, answerMessage, faultOf, initialAnswer, isNumber, type Question } from './answers.ts'
 export type { AppOptions } from './app-calls.ts'
 export { type BerthClient, type ClientOptions, type CloudOperations, createClient } from './client.ts'
 export type {
@@ -51,16 +55,20 @@ export type {
 } from './delivery-operations.ts'
 export type { EnvironmentOperations, EnvironmentQuery, EnvironmentRevisionQuery } from './environment-operations.ts'
 export { BerthConnectionError, BerthError } from './error.ts'
-export { followSession } from './follow.ts'
+export { followSession, isPassing } from './follow.ts'
 export { type FollowChangesOptions, followChanges, type SessionChange } from './follow-changes.ts'
+export { type FollowLiveOptions, followLive } from './follow-live.ts'
 export type { FollowOptions, Interruption } from './follow-options.ts'
+export { followPreviews, type Preview } from './follow-previews.ts'
 export { type FollowRunOptions, followRun, isTerminalRunEvent } from './follow-run.ts'
+export { type FollowTrialOptions, followTrial, type TrialFrame } from './follow-trial.ts'
 export { createInstallationIntents, type InstallationIntents } from './installation-intents.ts'
 export {
   createInstallationTokens,
   type InstallationTokenOptions,
   type InstallationTokens,
 } from './installation-tokens.ts'
+export type { NextTurnOperations, NextTurnOrder } from './next-turn-operations.ts'
 export type {
   AfterQuery,
   CallOptions,
@@ -73,7 +81,9 @@ export type {
 } from './operations.ts'
 export { defaultPlatform, type Platform } from './platform.ts'
 export type { RetryPolicy } from './retry.ts'
+export type { TerminalOperations, TerminalOrder } from './terminal-operations.ts'
 export type { Credential } from './transport.ts'
+export type { TrialOperations } from './trial-operations.ts'
 export {
   signWebhook,
   verifyWebhook,

@@ -103,6 +103,8 @@ export interface EventOperations {
   page(sessionId: string, query?: AfterQuery, options?: CallOptions): Promise<EventPage>
   /** Opens the live stream once, without retry; most callers want `followSession` instead. */
   openStream(sessionId: string, after: number, options?: CallOptions): Promise<Response>
+  /** Opens the stream of previews once, without retry; most callers want `followPreviews` instead. */
+  openPreviews(sessionId: string, options?: CallOptions): Promise<Response>
 }
 
 export function sessionOperations(transport: Transport): SessionOperations {
@@ -176,6 +178,13 @@ export function eventOperations(transport: Transport): EventOperations {
         path: [...log(sessionId), 'stream'],
         query: { after },
         headers: { accept: 'text/event-stream', 'last-event-id': String(after) },
+        signal: options?.signal,
+      }),
+    openPreviews: (sessionId, options) =>
+      transport.open({
+        method: 'GET',
+        path: ['v1', 'sessions', sessionId, 'previews'],
+        headers: { accept: 'text/event-stream' },
         signal: options?.signal,
       }),
     openChanges: (lastEventId, options) =>

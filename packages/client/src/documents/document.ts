@@ -1,0 +1,57 @@
+import type { EnvironmentDocument, EnvironmentDraft } from '@berth/contract'
+import { same } from './same.ts'
+
+/** A document as it is compared: with every member, and without the versions of secrets, which nobody writes down. */
+export type PlainDocument = Omit<EnvironmentDocument, 'secrets'>
+
+const order = [
+  'name',
+  'description',
+  'setup',
+  'variables',
+  'extensions',
+  'cache',
+  'github',
+  'repositories',
+  'prebuild',
+  'packages',
+]
+
+/** Returns a document without the versions of its secrets, its members in the order of the reference. */
+export function plain({ secrets: _, ...document }: EnvironmentDocument): PlainDocument {
+  return sorted(document)
+}
+
+/** Fills in what a draft leaves out, as the service does, so that a file and a revision can be compared. */
+export function complete({ secrets: _, ...draft }: EnvironmentDraft): PlainDocument {
+  const empty = {
+    description: '',
+    setup: '',
+    variables: {},
+    extensions: [],
+    cache: { paths: [] },
+    github: false,
+    prebuild: false,
+    packages: [],
+  }
+  const repositories = draft.repositories ?? []
+  return sorted({ ...empty, ...draft, repositories: Array.isArray(repositories) ? repositories.map(withPath) : [] })
+}
+
+/** Returns the names of the members in which two documents differ. */
+export function changedMembers(before: PlainDocument, after: PlainDocument): string[] {
+  const [from, to] = [new Map(Object.entries(before)), new Map(Object.entries(after))]
+  return [...new Set([...from.keys(), ...to.keys()])].filter(name => !same(from.get(name), to.get(name)))
+}
+
+function withPath(entry: NonNullable<EnvironmentDraft['repositories']>[number]) {
+  const { repository } = Object(entry) as Partial<typeof entry>
+  if (typeof repository !== 'string') return entry
+  return { path: repository.slice(repository.indexOf('/') + 1), ...entry }
+}
+
+function sorted(document: object): PlainDocument {
+  const named = order.map(name => [name, undefined])
+  // Members that the service does not know stay, behind the others, so that it can name them in its refusal.
+  return { ...Object.fromEntries(named), ...document } as PlainDocument
+}
