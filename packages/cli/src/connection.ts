@@ -4,6 +4,7 @@ import { type BerthClient, type Credential, createClient, defaultPlatform } from
 import { UsageError } from './failure.ts'
 import { isHttpUrl, isSameDeployment } from './http-url.ts'
 import { ProfileStore } from './profiles/profile-store.ts'
+import type { ServiceClock } from './service-clock.ts'
 import { personCredential } from './sign-in/person-credential.ts'
 
 export interface ConnectionFlags {
@@ -72,8 +73,13 @@ export function findConnection(flags: ConnectionFlags, env: NodeJS.ProcessEnv): 
 }
 
 /** Creates a client that retries less than a program would, because a person is waiting. */
-export function connect({ url, credential }: Connection): BerthClient {
-  return createClient({ baseUrl: url, credential, retry: { attempts: 3 } })
+export function connect({ url, credential }: Connection, clock: ServiceClock): BerthClient {
+  const fetch: typeof globalThis.fetch = async (input, init) => {
+    const response = await defaultPlatform.fetch(input, init)
+    clock.observe(response.headers.get('date'))
+    return response
+  }
+  return createClient({ baseUrl: url, credential, retry: { attempts: 3 }, platform: { fetch } })
 }
 
 /** Returns the service that the local service's file names; null if there is none. */

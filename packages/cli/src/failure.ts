@@ -60,7 +60,7 @@ const byCode: Readonly<Record<string, (refusal: BerthError) => string>> = {
   cloud_access_denied: () => 'this organization has no access to the product',
   cloud_session_not_found: () => 'no such session or run, or this credential may not see it',
   cloud_run_in_progress: () =>
-    'the session has an active run: follow it with `berth events -f`, or end it with `berth cancel`',
+    'the session has an active run: follow it with `berth attach`, or end it with `berth cancel`',
   cloud_resume_unavailable: () =>
     'the session cannot continue: its workspace and its checkpoints are lost; `berth reset` lets it start again in a fresh workspace',
   cloud_reset_unavailable: () =>

@@ -2,6 +2,7 @@ import type { BerthClient, Platform } from '@berth/client'
 import type { Connection } from './connection.ts'
 import type { Output } from './output.ts'
 import type { ProfileStore } from './profiles/profile-store.ts'
+import type { ServiceClock } from './service-clock.ts'
 
 /** Given to every command that talks to the service. */
 export interface CommandIo {
@@ -10,6 +11,7 @@ export interface CommandIo {
   readonly stdin: NodeJS.ReadStream
   readonly stdout: Output
   readonly stderr: Output
+  readonly clock: ServiceClock
 }
 
 /** Given to every command that only reads and writes files. */

@@ -13,11 +13,15 @@ export class LiveTerminal {
     this.#output = output
   }
 
-  /** Prints lasting lines and redraws the changing ones below them, in one write to avoid flicker. */
-  show(lines: readonly string[], status: readonly string[]): Promise<void> {
+  /**
+   * Prints lasting lines and redraws the changing ones below them, in one write to avoid flicker. The cursor comes to
+   * stand `back` columns before the end of the last one.
+   */
+  show(lines: readonly string[], status: readonly string[], back = 0): Promise<void> {
     const kept = lines.map(line => `${line}\n`).join('')
     const changing = status.length === 0 ? '' : `${wrapOff}${status.join('\n')}${wrapOn}`
-    const text = `${this.#erase()}${kept}${changing}`
+    const moved = back > 0 && status.length > 0 ? `\u001b[${back}D` : ''
+    const text = `${this.#erase()}${kept}${changing}${moved}`
     this.#drawn = status.length
     return text === '' ? Promise.resolve() : this.#output.write(text)
   }

@@ -1,4 +1,4 @@
-import type { Event } from '@berth/client'
+import type { Event, Preview } from '@berth/client'
 import { applyOutcome, shownText } from './environments/apply-log.ts'
 import { costText, durationText, numberOf, textOf } from './event-data.ts'
 import type { Paint } from './output.ts'
@@ -16,6 +16,10 @@ export interface LiveState {
   /** Tool calls whose activity arrived before their end, newest last. */
   readonly announced: readonly string[]
   readonly startedAtMs: number | null
+  /** What the agent is saying, until the log has it; null while it says nothing. */
+  readonly saying: NonNullable<Preview['message']> | null
+  /** Id of the last message of the log. */
+  readonly told: string | null
 }
 
 export const initialLiveState: LiveState = {
@@ -25,11 +29,16 @@ export const initialLiveState: LiveState = {
   settling: new Map(),
   announced: [],
   startedAtMs: null,
+  saying: null,
+  told: null,
 }
 
 const heldLimit = 64
 const runningShown = 4
 const outputLines = 12
+/** The end of what is being said that is shown, in lines and in characters. */
+const sayingShown = 8
+const sayingLength = 2_000
 const spinner = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
 
 /** Applies one Event; returns the next state, and the lines that stay on the screen. */
@@ -58,7 +67,7 @@ function showOther(state: LiveState, event: Event, paint: Paint): Shown {
       return { state: last === '' ? state : { ...state, applying: printableLine(last) }, lines: [] }
     }
     case 'svc.message.created':
-      return { state, lines: messageLines(event, paint) }
+      return { state: told(state, event), lines: messageLines(event, paint) }
     case 'svc.interaction.opened':
       return { state: atStage(state, 'waiting'), lines: [paint('yellow', `? ${question(event)}`), howTo(event, paint)] }
     case 'svc.interaction.resolved':
@@ -70,7 +79,10 @@ function showOther(state: LiveState, event: Event, paint: Paint): Shown {
     case 'svc.run.failed':
     case 'svc.run.cancelled':
     case 'svc.run.crashed':
-      return { state: { ...state, stage: 'ended', running: new Map() }, lines: [outcomeLine(state, event, paint)] }
+      return {
+        state: { ...state, stage: 'ended', running: new Map(), saying: null },
+        lines: [outcomeLine(state, event, paint)],
+      }
     default:
       return { state, lines: [] }
   }
@@ -81,7 +93,25 @@ export function showCancelling(state: LiveState): LiveState {
   return state.stage === 'ended' ? state : { ...state, stage: 'cancelling' }
 }
 
-/** Returns the changing lines below the text: the current activity. */
+/** Returns the state with what the agent is saying now. A preview may come later than the Event that replaces it. */
+export function showPreview(state: LiveState, { message }: Preview): LiveState {
+  if (message === undefined || state.told === message.messageId) return { ...state, saying: null }
+  return state.stage === 'ended' ? state : { ...state, saying: message }
+}
+
+/** Returns the last lines of what is being said, as wide as the terminal. */
+function sayingLines({ saying }: LiveState, columns: number, paint: Paint): string[] {
+  if (saying === null) return []
+  const width = Math.max(20, columns - 1)
+  const lines = printable(saying.text.slice(-sayingLength))
+    .trimEnd()
+    .split('\n')
+    .flatMap(line => line.match(new RegExp(`.{1,${width}}`, 'gu')) ?? [''])
+    .slice(-sayingShown)
+  return saying.role === 'reasoning' ? lines.map(line => paint('dim', line)) : lines
+}
+
+/** Returns the changing lines below the text: what is being said, and the current activity. */
 export function showStatus(state: LiveState, at: { frame: number; columns: number }, paint: Paint): string[] {
   if (state.stage === 'ended') return []
   const turn = paint('cyan', spinner[at.frame % spinner.length] ?? '')
@@ -96,7 +126,8 @@ export function showStatus(state: LiveState, at: { frame: number; columns: numbe
   const stage = state.stage === 'working' && tools.length > 0 ? [] : [`${label[state.stage]}…`]
   const hidden = tools.length - runningShown
   const more = hidden > 0 ? [`and ${hidden} more`] : []
-  return [...tools.slice(0, runningShown), ...more, ...stage].map(line => `${turn} ${clip(line, at.columns - 3)}`)
+  const busy = [...tools.slice(0, runningShown), ...more, ...stage]
+  return [...sayingLines(state, at.columns, paint), ...busy.map(line => `${turn} ${clip(line, at.columns - 3)}`)]
 }
 
 /** Changes the stage, except that `cancelling` stays until the end. */
@@ -174,6 +205,11 @@ function messageLines(event: Event, paint: Paint): string[] {
     default:
       return []
   }
+}
+
+/** A message of the log takes the place of what was being said. */
+function told(state: LiveState, event: Event): LiveState {
+  return textOf(event, 'role') === 'user' ? state : { ...state, saying: null, told: textOf(event, 'messageId') }
 }
 
 /** Returns the question that the Run waits on, in one line. */

@@ -11,19 +11,30 @@ const host: ProgramHost = {
     const { serve } = await import('./commands/serve.ts')
     process.exitCode = await serve(process.env)
   },
+  async holdSandboxes(options) {
+    const { holdSandboxes } = await import('./commands/serve.ts')
+    process.exitCode = await holdSandboxes(process.env, options)
+  },
+  async endSandboxes(options) {
+    const { endSandboxes } = await import('./commands/serve.ts')
+    process.exitCode = await endSandboxes(process.env, options)
+  },
   async installRuntime(id) {
     const { installRuntime } = await import('./commands/serve.ts')
     process.exitCode = await installRuntime(process.env, id)
   },
   async withService(flags, command) {
-    const [{ connect, findConnection }, { Output }] = await Promise.all([
+    const [{ connect, findConnection }, { Output }, { ServiceClock }] = await Promise.all([
       import('./connection.ts'),
       import('./output.ts'),
+      import('./service-clock.ts'),
     ])
     const connection = findConnection(flags, process.env)
     asked = connection
+    const clock = new ServiceClock()
     process.exitCode = await command({
-      client: connect(connection),
+      client: connect(connection, clock),
+      clock,
       connection,
       stdin: process.stdin,
       stdout: new Output(process.stdout, process.env),

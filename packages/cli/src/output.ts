@@ -21,7 +21,17 @@ export class Output {
     return this.#stream.columns || 80
   }
 
-  async write(text: string): Promise<void> {
+  get rows(): number {
+    return this.#stream.rows || 24
+  }
+
+  /** Calls `listener` whenever the terminal's size changes. */
+  onResize(listener: () => void): Disposable {
+    this.#stream.on('resize', listener)
+    return { [Symbol.dispose]: () => void this.#stream.off('resize', listener) }
+  }
+
+  async write(text: string | Uint8Array): Promise<void> {
     if (!this.#stream.write(text)) await once(this.#stream, 'drain')
   }
 

@@ -2,17 +2,21 @@ import { Command, Option } from 'commander'
 import manifest from '../package.json' with { type: 'json' }
 import { addAccount } from './account-program.ts'
 import { addAdmin } from './admin-program.ts'
+import type { AttachOptions } from './commands/attach.ts'
 import type { EventsOptions } from './commands/events.ts'
 import type { AnswerOptions, ApproveOptions } from './commands/interactions.ts'
 import type { MergeOptions } from './commands/merge.ts'
 import type { PublishOptions } from './commands/publish.ts'
 import type { ReviewOptions } from './commands/review.ts'
 import type { RunOptions } from './commands/run.ts'
+import type { DownOptions, HostOptions } from './commands/serve.ts'
 import type { SessionsOptions } from './commands/sessions.ts'
+import type { ShellOptions } from './commands/shell.ts'
 import type { ConnectionFlags } from './connection.ts'
 import { addEnvironments } from './environment-program.ts'
 import type { ExitCode } from './exit-code.ts'
 import { addExtensions } from './extension-program.ts'
+import { addHosts } from './hosts-program.ts'
 import type { CommandIo, LocalIo, SignInIo } from './io.ts'
 import { count } from './option-values.ts'
 import { addWebhooks } from './webhooks-program.ts'
@@ -22,10 +26,14 @@ import { addWorkspaces } from './workspace-program.ts'
 export interface ProgramHost {
   /** Runs the service; resolves when it has stopped. */
   serve(): Promise<void>
+  /** Holds sandboxes of this machine for a service; resolves when it has stopped. */
+  holdSandboxes(options: HostOptions): Promise<void>
+  /** Ends every sandbox of a data directory of this machine. */
+  endSandboxes(options: DownOptions): Promise<void>
   /** Installs an agent for the local service. */
   installRuntime(id: string): Promise<void>
-  /** Runs a command with a client of the service that the flags name. */
-  withService(flags: ConnectionFlags, command: (io: CommandIo) => Promise<ExitCode>): Promise<void>
+  /** Runs a command with a client of the service that the flags name; it returns the exit code of the process. */
+  withService(flags: ConnectionFlags, command: (io: CommandIo) => Promise<ExitCode | number>): Promise<void>
   /** Runs a command that asks no service. */
   withoutService(command: (io: LocalIo) => Promise<ExitCode>): Promise<void>
   /** Runs a command that changes this user's sign-ins. */
@@ -48,14 +56,34 @@ export function buildProgram(host: ProgramHost): Command {
     .command('serve')
     .description('run the service')
     .action(() => host.serve())
+  program
+    .command('host')
+    .description('hold sandboxes on this machine for the service at --url')
+    .option('--token <token>', 'token of this host (default: BERTH_HOST_TOKEN; prefer it, or BERTH_HOST_TOKEN_FILE)')
+    .option('--capacity <count>', 'sandboxes that this machine holds at most (default: BERTH_HOST_CAPACITY, or 4)')
+    .option('--pool <name>', 'pool that its token must be for (default: BERTH_HOST_POOL, or any)')
+    .option('--label <name=value>', 'label of this machine; repeat it for more', (one, all: string[] = []) => [
+      ...all,
+      one,
+    ])
+    .action((options: HostOptions) => host.holdSandboxes({ ...program.opts<{ url?: string }>(), ...options }))
+  program
+    .command('down')
+    .description('end all sandboxes of a data directory on this machine, so that it can be deleted')
+    .option('--data <directory>', 'the data directory (default: BERTH_DATA_DIR, or .berth)')
+    .option('--force', 'end the service that runs on it first')
+    .action((options: DownOptions) => host.endSandboxes(options))
   addAccount(program, host)
   addRun(program, host)
   addEvents(program, host)
   addSessions(program, host)
   addEnvironments(program, host)
   addExtensions(program, host)
+  addOpen(program, host)
   addCancel(program, host)
   addReset(program, host)
+  addAttach(program, host)
+  addShell(program, host)
   addWorkspaces(program, host)
   addRuntimes(program, host)
   addInteractions(program, host)
@@ -64,6 +92,7 @@ export function buildProgram(host: ProgramHost): Command {
   addMerge(program, host)
   addWebhooks(program, host)
   addAdmin(program)
+  addHosts(program)
   return program
 }
 
@@ -115,6 +144,17 @@ function addSessions(program: Command, host: ProgramHost): void {
     })
 }
 
+function addOpen(program: Command, host: ProgramHost): void {
+  program
+    .command('open')
+    .description("open a session's page in the browser; without a desktop, print its address")
+    .argument('<session>')
+    .action(async (sessionId: string, _options: object, command: Command) => {
+      const { open } = await import('./commands/open.ts')
+      await host.withService(command.optsWithGlobals(), io => open(sessionId, process.env, io))
+    })
+}
+
 function addCancel(program: Command, host: ProgramHost): void {
   program
     .command('cancel')
@@ -137,6 +177,54 @@ function addReset(program: Command, host: ProgramHost): void {
     .action(async (sessionId: string, options: { json?: boolean }, command: Command) => {
       const { reset } = await import('./commands/reset.ts')
       await host.withService(command.optsWithGlobals(), io => reset(sessionId, options, io))
+    })
+}
+
+function addAttach(program: Command, host: ProgramHost): void {
+  program
+    .command('attach')
+    .description('watch a session as it goes on, answer its agent and send the next message')
+    .argument('[session]', 'absent: choose among the latest, those that wait for you first')
+    .option('-n, --last <count>', 'begin with the last events, at most this many', count, 100)
+    .option('--json', 'print the events as JSON, and ask nothing')
+    .addHelpText(
+      'after',
+      `
+In a terminal, type a message and press Enter; Alt-Enter begins a new line. Questions, plans and approvals are asked
+there. Ctrl-C leaves; while a run goes on, it first asks whether to stop the run.
+
+In a pipe, it prints the events until the active run has ended, with the exit code of berth run --follow, and names
+on standard error the commands that answer.
+`,
+    )
+    .action(async (sessionId: string | undefined, options: AttachOptions, command: Command) => {
+      const { attach } = await import('./commands/attach.ts')
+      await host.withService(command.optsWithGlobals(), io => attach(sessionId, options, io))
+    })
+}
+
+function addShell(program: Command, host: ProgramHost): void {
+  program
+    .command('shell')
+    .description("open a terminal in a session's sandbox, or run one command there")
+    .argument('<session>')
+    .argument('[command...]', 'after --: run this in place of the shell, and exit with its code')
+    .option('--terminal <id>', 'return to this terminal')
+    .option('--restore', 'first attach the workspace, if it has lapsed')
+    .addHelpText(
+      'after',
+      `
+It needs the sign-in of a person: berth login. At the start of a line, ~. leaves the terminal, which goes on, and
+~~ types one ~. A broken connection is made again.
+
+  berth shell <session>
+  berth shell <session> -- npm test
+  berth shell <session> -- 'cd docs && ls -la' > listing.txt
+`,
+    )
+    .action(async (sessionId: string, words: string[], options: ShellOptions, command: Command) => {
+      const { shell } = await import('./commands/shell.ts')
+      await host.withService(command.optsWithGlobals(), io => shell(sessionId, words, options, io))
     })
 }
 

@@ -1,6 +1,6 @@
-import type { Event } from '@berth/client'
+import type { Event, Preview } from '@berth/client'
 import { LiveTerminal } from './live-terminal.ts'
-import { initialLiveState, showCancelling, showEvent, showStatus } from './live-view.ts'
+import { initialLiveState, showCancelling, showEvent, showPreview, showStatus } from './live-view.ts'
 import type { Output } from './output.ts'
 import { plainLine } from './plain-line.ts'
 import { jsonLine, printableLine } from './terminal-text.ts'
@@ -8,6 +8,8 @@ import { jsonLine, printableLine } from './terminal-text.ts'
 /** Shows a Run while it happens. */
 export interface RunView extends AsyncDisposable {
   event(event: Event): Promise<void>
+  /** Takes what the agent is saying now; absent if the view shows lasting lines alone. */
+  readonly preview?: (preview: Preview) => void
   /** Shows a message about the connection or the command; it is not part of the log. */
   notice(text: string): Promise<void>
   cancelling(): Promise<void>
@@ -62,6 +64,10 @@ function liveRunView(stdout: Output): RunView {
       const shown = showEvent(state, event, stdout.paint)
       state = shown.state
       return terminal.show(shown.lines, status())
+    },
+    // The next frame draws it.
+    preview(preview) {
+      state = showPreview(state, preview)
     },
     notice,
     cancelling() {

@@ -24,6 +24,21 @@ export function printableLine(text: string): string {
   return printable(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t')
 }
 
+/**
+ * Returns text as it is decided on: everything that is not seen as what it is, such as invisible characters and those that
+ * change the reading order, stands there by its number. Only line breaks stay.
+ */
+export function exact(text: string): string {
+  return text
+    .toWellFormed()
+    .replace(/\r\n/g, '\n')
+    .replace(/[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}\u3164\uffa0]|\u115f|\u1160|[\ufe00-\ufe0f]/gu, character =>
+      character === '\n'
+        ? character
+        : `<U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}>`,
+    )
+}
+
 /** Returns JSON on one line, with the characters escaped that a terminal would obey; the value stays the same. */
 export function jsonLine(value: unknown): string {
   return JSON.stringify(value).replace(

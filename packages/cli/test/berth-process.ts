@@ -40,11 +40,11 @@ export class BerthProcess {
     if (options.stdin !== null) this.#child.stdin?.end(options.stdin ?? '')
   }
 
-  /** Resolves once the stream contains this text. */
-  shows(stream: 'stdout' | 'stderr', text: string): Promise<void> {
+  /** Resolves once the stream contains this. */
+  shows(stream: 'stdout' | 'stderr', text: string | RegExp): Promise<void> {
     return new Promise(resolve => {
       const look = () => {
-        if (!this[stream].includes(text)) return
+        if (typeof text === 'string' ? !this[stream].includes(text) : !text.test(this[stream])) return
         this.#waiting.delete(look)
         resolve()
       }
@@ -56,6 +56,11 @@ export class BerthProcess {
   /** Types into a standard input that was left open, and ends it. */
   type(text: string): void {
     this.#child.stdin?.end(text)
+  }
+
+  /** Types into a standard input that stays open. */
+  key(text: string): void {
+    this.#child.stdin?.write(text)
   }
 
   interrupt(): void {

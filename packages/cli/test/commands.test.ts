@@ -23,6 +23,13 @@ test('events prints the whole log over several pages, or the part after a sequen
   expect(rest.lines.map(line => JSON.parse(line).sequence)).toEqual([249, 250])
 })
 
+test('open prints the address of the page, and opens nothing where nobody looks', async () => {
+  await using service = await ScriptedService.start()
+  const it = berth(service, 'open', session.id)
+  expect(await it.ended()).toBe(0)
+  expect(it.lines).toEqual([session.sessionUrl])
+})
+
 test('events --follow continues after a lost connection, and ends on an interrupt', async () => {
   await using service = await ScriptedService.start(undefined, {
     stream: ({ index, response }) => {

@@ -29,7 +29,7 @@ async function berth(...args: string[]) {
 const write = (document: object, name = 'berth.env.json') =>
   writeFileSync(join(home.path, name), JSON.stringify({ document }))
 
-/** Returns what tests have left: leases that live, Sessions that are not archived, and environments that are tests'. */
+/** Returns what tests have left: leases that live, Sessions that are not closed, and environments that are tests'. */
 async function left(): Promise<unknown[]> {
   const { rows } = await service.db.database.query(
     `select 'lease' as kind, id from leases where ended_at is null

@@ -1,9 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { sendJson } from '@berth/client/testing'
+import { openStream, sendJson } from '@berth/client/testing'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { BerthProcess } from './berth-process.ts'
+import { runEvent } from './event-fixtures.ts'
 import { ScriptedService } from './scripted-service.ts'
 
 let cwd: string
@@ -24,17 +26,55 @@ const environment = {
 }
 const of = { leaseId: 'first', environmentId: environment.id, name: 'web', revision: 3 }
 
-/** A service with one environment, which answers each `PUT` of a workspace with the next of these. */
-async function start(...workspaces: (readonly [status: number, body: object])[]) {
+const trial = {
+  id: '0191d5a0-0000-7000-8000-00000000e0aa',
+  environmentId: environment.id,
+  state: 'starting',
+  endedAt: null,
+}
+
+/** A trial of a scripted service, whose stream the test writes. */
+class ScriptedTrial {
+  readonly #frames: string[] = []
+  readonly #streams = new Set<ServerResponse>()
+
+  /** Appends an Event to the log. */
+  tell(type: string, data: object): void {
+    const sequence = this.#frames.length + 1
+    this.#write(JSON.stringify({ kind: 'event', event: { ...runEvent(sequence, type, { ...data }) } }))
+  }
+
+  /** Ends the trial behind the Events. */
+  end(state: string, result: object | null = {}): void {
+    this.#write(
+      JSON.stringify({ kind: 'trial', trial: { ...trial, state, endedAt: '2026-01-01T00:00:00.000Z', result } }),
+    )
+  }
+
+  open(response: ServerResponse): void {
+    openStream(response)
+    for (const frame of this.#frames) response.write(frame)
+    this.#streams.add(response)
+  }
+
+  #write(data: string): void {
+    const frame = `data: ${data}\n\n`
+    this.#frames.push(frame)
+    for (const stream of this.#streams) stream.write(frame)
+  }
+}
+
+/** A service with one environment, which accepts a trial, or refuses it so. */
+async function start(refused?: readonly [status: number, body: object]) {
   const calls: string[] = []
+  const scripted = new ScriptedTrial()
   const service = await ScriptedService.start(({ method, path, body }, response) => {
     const { pathname } = new URL(path, 'http://loopback')
-    calls.push(`${method} ${pathname.replace(/\/sessions\/[^/]+/, '/sessions/S')}`)
-    if (method === 'DELETE' && pathname.startsWith('/v1/sessions/')) response.writeHead(204).end()
-    else if (pathname.endsWith('/workspace')) {
-      const next = workspaces.shift()
-      if (next !== undefined) sendJson(response, ...next)
-    } else if (method === 'GET' && pathname === '/v1/environments') {
+    calls.push(`${method} ${pathname}`)
+    if (pathname.endsWith('/trials')) sendJson(response, ...(refused ?? ([201, { trial }] as const)))
+    else if (pathname.endsWith(`/trials/${trial.id}/stream`)) scripted.open(response)
+    else if (pathname.includes('/trials/')) sendJson(response, 200, { trial })
+    else if (method === 'GET' && pathname === '/v1/environments') {
       sendJson(response, 200, { environments: [environment], hasMore: false, nextCursor: null })
     } else if (pathname.startsWith('/v1/environments/')) {
       const id = pathname.split('/').at(-1)
@@ -44,7 +84,12 @@ async function start(...workspaces: (readonly [status: number, body: object])[])
     } else return undefined
     return 'answered'
   })
-  return { service, calls, bodyOf: (part: string) => service.taken.find(({ path }) => path.includes(part))?.body }
+  return {
+    service,
+    trial: scripted,
+    calls,
+    bodyOf: (part: string) => service.taken.find(({ path }) => path.includes(part))?.body,
+  }
 }
 
 const env = (service: ScriptedService, ...args: string[]) =>
@@ -52,17 +97,15 @@ const env = (service: ScriptedService, ...args: string[]) =>
 
 describe('berth env test', () => {
   test('shows the log while it happens, and what was done, and gives the sandbox back', async () => {
-    const { service, calls, bodyOf } = await start([503, { error: 'cloud_workspace_starting' }])
+    const { service, trial: tried, calls, bodyOf } = await start()
     await using _ = service
     const it = env(service, 'web')
-    service.tell('svc.environment.apply', { ...of, status: 'started' })
+    tried.tell('svc.environment.apply', { ...of, status: 'started' })
     await it.shows('stderr', 'berth: applying revision 3 of web to a fresh sandbox\n')
-    service.tell('svc.environment.output', { ...of, offset: 0, text: '\u001b[32madded\u001b[0m 12\rpack' })
+    tried.tell('svc.environment.output', { ...of, offset: 0, text: '\u001b[32madded\u001b[0m 12\rpack' })
     await it.shows('stdout', 'added 12\npack')
-    service.tell('svc.environment.output', { ...of, offset: 24, text: 'ages' })
-    // Another sandbox of the Session is not the one that is tested.
-    service.tell('svc.environment.apply', { ...of, leaseId: 'second', status: 'failed' })
-    service.tell('svc.environment.apply', {
+    tried.tell('svc.environment.output', { ...of, offset: 24, text: 'ages' })
+    tried.tell('svc.environment.apply', {
       ...of,
       status: 'succeeded',
       durationMs: 12_340,
@@ -73,6 +116,7 @@ describe('berth env test', () => {
       extensions: [{ ref: 'sha256:0', id: 'demo', version: '1.0.0', state: 'failed', reason: 'missing' }],
       github: { status: 'granted', owners: ['acme'] },
     })
+    tried.end('succeeded')
     expect([await it.ended(), it.stderr]).toEqual([0, 'berth: applying revision 3 of web to a fresh sandbox\n'])
     expect(it.lines).toEqual([
       'added 12',
@@ -83,23 +127,19 @@ describe('berth env test', () => {
       'cache: skipped_secret (secret: ~/.npm)',
       'web, revision 3: succeeded in 12.3 s',
     ])
-    expect(calls.at(-1)).toBe('DELETE /v1/sessions/S')
-    const created = service.taken.find(({ method, path }) => method === 'PUT' && /sessions\/[^/]+$/.test(path))
-    expect(created?.body).toEqual({
-      title: 'Test of environment web',
-      runtime: 'shell',
-      environment: { id: environment.id },
-    })
-    expect(bodyOf('/workspace')).toEqual({})
+    // The service gives the sandbox back by itself.
+    expect(calls.filter(call => call.startsWith('DELETE'))).toEqual([])
+    expect(bodyOf('/trials')).toEqual({ runtime: 'shell' })
   })
 
   test('fails with the reason and the end of the output, of which the log holds the beginning', async () => {
-    const { service, calls } = await start([503, { error: 'cloud_workspace_unavailable' }])
+    const { service, trial: tried, calls } = await start()
     await using _ = service
-    service.tell('svc.environment.apply', { ...of, status: 'started' })
-    service.tell('svc.environment.output', { ...of, offset: 0, text: 'begins\n' })
+    tried.tell('svc.environment.apply', { ...of, status: 'started' })
+    tried.tell('svc.environment.output', { ...of, offset: 0, text: 'begins\n' })
     const failed = { status: 'failed', errorCode: 'setup_exit_nonzero', setupExitCode: 42, durationMs: 900 }
-    service.tell('svc.environment.apply', { ...of, ...failed, outputTail: 'and ends\n' })
+    tried.tell('svc.environment.apply', { ...of, ...failed, outputTail: 'and ends\n' })
+    tried.end('failed')
     const it = env(service, 'web')
     expect(await it.ended()).toBe(1)
     expect(it.lines).toEqual([
@@ -108,52 +148,66 @@ describe('berth env test', () => {
       'and ends',
       'web, revision 3: failed in 900 ms: the setup script ended with exit code 42 (setup_exit_nonzero)',
     ])
-    expect(calls.at(-1)).toBe('DELETE /v1/sessions/S')
+    expect(calls.filter(call => call.startsWith('DELETE'))).toEqual([])
   })
 
   test('prints only events as JSON', async () => {
-    const { service } = await start()
+    const { service, trial: tried } = await start()
     await using _ = service
-    service.tell('svc.environment.apply', { ...of, status: 'started' })
-    service.tell('svc.run.progress', { name: 'bash', status: 'started' })
-    service.tell('svc.environment.apply', { ...of, status: 'succeeded' })
+    tried.tell('svc.environment.apply', { ...of, status: 'started' })
+    tried.tell('svc.run.progress', { name: 'bash', status: 'started' })
+    tried.tell('svc.environment.apply', { ...of, status: 'succeeded' })
+    tried.end('succeeded')
     const it = env(service, 'web', '--json')
     expect([await it.ended(), it.stderr]).toEqual([0, ''])
     expect(it.lines.map(line => JSON.parse(line).data.status)).toEqual(['started', 'succeeded'])
   })
 
-  test('reports a service that cannot make the sandbox, and leaves no session behind', async () => {
-    const { service, calls } = await start([409, { error: 'cloud_resume_unavailable' }])
+  test('reports a service that refuses the trial, and one that cannot make the sandbox', async () => {
+    const { service, calls } = await start([409, { error: 'quota_exceeded' }])
     await using _ = service
     const it = env(service, 'web')
     expect([await it.ended(), it.stdout]).toEqual([1, ''])
-    expect(it.stderr).toContain('cloud_resume_unavailable')
-    expect(calls.at(-1)).toBe('DELETE /v1/sessions/S')
+    expect(it.stderr).toContain('quota_exceeded')
+    expect(calls.filter(call => call.startsWith('DELETE'))).toEqual([])
+    const other = await start()
+    await using __ = other.service
+    other.trial.end('failed', null)
+    const failed = env(other.service, 'web')
+    expect([await failed.ended(), failed.stderr]).toEqual([1, 'berth: the service could not make a sandbox\n'])
   })
 
   test('ends on an interrupt and gives the sandbox back; a second one leaves it, and says so', async () => {
     for (const hanging of [false, true]) {
-      let archiving = Promise.withResolvers<void>()
+      let stopping = Promise.withResolvers<void>()
+      const tried = new ScriptedTrial()
       await using service = await ScriptedService.start(({ method, path }, response) => {
-        if (path.endsWith('/workspace')) return 'answered'
+        if (path.endsWith('/trials')) {
+          sendJson(response, 201, { trial })
+          return 'answered'
+        }
+        if (path.includes('/stream')) {
+          tried.open(response)
+          return 'answered'
+        }
         if (method === 'GET' && path.startsWith('/v1/environments')) {
           sendJson(response, 200, { environments: [environment], hasMore: false, nextCursor: null })
           return 'answered'
         }
         if (method !== 'DELETE') return undefined
-        archiving.resolve()
-        if (!hanging) response.writeHead(204).end()
+        stopping.resolve()
+        if (!hanging) sendJson(response, 200, { trial })
         return 'answered'
       })
-      service.tell('svc.environment.apply', { ...of, status: 'started' })
+      tried.tell('svc.environment.apply', { ...of, status: 'started' })
       const it = env(service, 'web')
       await it.shows('stderr', 'applying revision 3')
       it.interrupt()
-      await archiving.promise
+      await stopping.promise
       if (hanging) it.interrupt()
       expect(await it.ended()).toBe(130)
-      expect(/session [0-9a-f-]{36} was not archived: interrupted\n$/.test(it.stderr)).toBe(hanging)
-      archiving = Promise.withResolvers<void>()
+      expect(/trial [0-9a-f-]{36} was not stopped: interrupted\n$/.test(it.stderr)).toBe(hanging)
+      stopping = Promise.withResolvers<void>()
     }
   })
 })
@@ -164,10 +218,11 @@ describe('berth env test --file', () => {
 
   test('tests a temporary environment, says what it lacks, and archives it', async () => {
     write({ id: environment.id, revision: 3, document })
-    const { service, calls, bodyOf } = await start()
+    const { service, trial: tried, calls } = await start()
     await using _ = service
-    service.tell('svc.environment.apply', { ...of, status: 'started' })
-    service.tell('svc.environment.apply', { ...of, status: 'succeeded' })
+    tried.tell('svc.environment.apply', { ...of, status: 'started' })
+    tried.tell('svc.environment.apply', { ...of, status: 'succeeded' })
+    tried.end('succeeded')
     const it = env(service, '--file', 'berth.env.json')
     expect(await it.ended()).toBe(0)
     expect(it.stderr).toContain('the test has no secrets: it lacks NPM_TOKEN\n')
@@ -178,8 +233,8 @@ describe('berth env test --file', () => {
       document: { name: expect.stringMatching(/^test [0-9a-f]{8} of web$/), setup: 'npm ci\n', extensions: [] },
     })
     const id = put?.path.split('/').at(-1)
-    expect(calls.slice(-2)).toEqual(['DELETE /v1/sessions/S', `DELETE /v1/environments/${id}`])
-    expect(bodyOf('/v1/sessions/')).toMatchObject({ environment: { id } })
+    expect(calls.at(-1)).toBe(`DELETE /v1/environments/${id}`)
+    expect(calls).toContain(`POST /v1/environments/${id}/trials`)
   })
 
   test('names what the service refuses by its path in the file', async () => {
@@ -208,10 +263,11 @@ describe('berth env test --file', () => {
 
   test('is pointed to if the file differs from the revision that is tested', async () => {
     write({ id: environment.id, revision: 3, document: { name: 'web', setup: 'npm test\n' } })
-    const { service } = await start()
+    const { service, trial: tried } = await start()
     await using _ = service
-    service.tell('svc.environment.apply', { ...of, status: 'started' })
-    service.tell('svc.environment.apply', { ...of, status: 'succeeded' })
+    tried.tell('svc.environment.apply', { ...of, status: 'started' })
+    tried.tell('svc.environment.apply', { ...of, status: 'succeeded' })
+    tried.end('succeeded')
     const it = env(service)
     expect(await it.ended()).toBe(0)
     expect(it.stderr).toContain('berth.env.json differs from revision 3, which is tested')

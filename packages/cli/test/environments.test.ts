@@ -211,7 +211,8 @@ test("another organization's environment is not found, by name, by id or by a fi
 test('import takes commands and variables, and says what it left out', async () => {
   write(
     `{ // comment
-      "name": "Web", "image": "node:24", "features": {}, "forwardPorts": [3000],
+      "name": "Web", "image": "node:24", "forwardPorts": [3000],
+      "features": { "example.org/features/apt-packages:1": { "packages": "jq, ripgrep" }, "ghcr.io/x/go": {} },
       "containerEnv": { "CI": "1", "BIN": "\${containerEnv:PATH}" },
       "postCreateCommand": ["npm", "run", "it's"], "onCreateCommand": "npm ci",
     }`,
@@ -223,9 +224,10 @@ test('import takes commands and variables, and says what it left out', async () 
     name: 'Web',
     setup: "set -e\nnpm ci\nnpm run 'it'\\''s'\n",
     variables: { CI: '1' },
+    packages: ['jq', 'ripgrep'],
   })
-  const left = [...done.err.matchAll(/^left out: ([\w.]+): /gm)].map(([, member]) => member)
-  expect(left).toEqual(['containerEnv.BIN', 'image', 'features', 'forwardPorts'])
+  const left = [...done.err.matchAll(/^left out: ([\w./]+): /gm)].map(([, member]) => member)
+  expect(left).toEqual(['containerEnv.BIN', 'features.ghcr.io/x/go', 'image', 'forwardPorts'])
   write({ install: 'make deps', start: 'make run', terminals: [] }, 'shop/.cursor/environment.json')
   expect((await env(['import', 'shop/.cursor/environment.json'])).err).toContain('exists; replace it with --force')
   const cursor = await env(['import', 'shop/.cursor/environment.json', '--force', '--json'])

@@ -1,6 +1,13 @@
 import type { Event } from '@berth/client'
 import { expect, test } from 'vitest'
-import { initialLiveState, type LiveState, showCancelling, showEvent, showStatus } from '../src/live-view.ts'
+import {
+  initialLiveState,
+  type LiveState,
+  showCancelling,
+  showEvent,
+  showPreview,
+  showStatus,
+} from '../src/live-view.ts'
 import type { Paint } from '../src/output.ts'
 import { runEvent } from './event-fixtures.ts'
 
@@ -169,4 +176,25 @@ test('the memory of finished tools is bounded, and every tool is shown', () => {
   expect(state.settling.size).toBeLessThanOrEqual(64)
   const activities = Array.from({ length: 500 }, (_, i) => activity(i + 1, `id${i}`, {}))
   expect(play(activities).state.announced.length).toBeLessThanOrEqual(64)
+})
+
+test('what the agent is saying is shown until the log has it, and not again by a late preview', () => {
+  const saying = (messageId: string, text: string, role: 'assistant' | 'reasoning' = 'assistant') =>
+    ({ message: { messageId, role, text }, activities: [] }) as const
+  const { state } = play([started(1)])
+  const half = showPreview(state, saying('m', 'The tests\n\u001b[2Jpa'))
+  expect(showStatus(half, at, plain)).toEqual(['The tests', '\u241b[2Jpa', '⠋ working…'])
+  const whole = play([runEvent(2, 'svc.message.created', { messageId: 'm', role: 'assistant', text: 'Pass.' })], half)
+  expect([whole.lines, showStatus(whole.state, at, plain)]).toEqual([['Pass.'], ['⠋ working…']])
+  expect(showStatus(showPreview(whole.state, saying('m', 'Pass.')), at, plain)).toEqual(['⠋ working…'])
+  const dim: Paint = (look, text) => `${look}:${text}`
+  expect(showStatus(showPreview(whole.state, saying('n', 'Hm', 'reasoning')), at, dim)[0]).toBe('dim:Hm')
+  expect(showStatus(showPreview(half, { activities: [] }), at, plain)).toEqual(['⠋ working…'])
+})
+
+test('of a long saying the end is shown, in lines that fit the terminal', () => {
+  const message = { messageId: 'm', role: 'assistant' as const, text: `${'a'.repeat(100)}\n${'b'.repeat(10_000)}` }
+  const lines = showStatus(showPreview(play([started(1)]).state, { message, activities: [] }), at, plain)
+  expect(lines).toHaveLength(9)
+  expect(lines.slice(0, -1).every(line => line.length <= 39 && line.startsWith('b'))).toBe(true)
 })

@@ -1,4 +1,4 @@
-import { type BerthClient, type Event, followRun } from '@berth/client'
+import { type BerthClient, type Event, followPreviews, followRun } from '@berth/client'
 import { findEnvironment } from '../environments/find-environment.ts'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import { explain, UsageError } from '../failure.ts'
@@ -87,8 +87,10 @@ async function follow(
   const cancelling = cancel.promise.then(() => requestCancel(io, admission, view, leave.signal, ended.signal))
   // A failure to cancel has been reported already, and the end is reported in any case.
   cancelling.catch(() => {})
+  const watching = watchPreviews(io.client, admission, view, AbortSignal.any([leave.signal, ended.signal]))
   const end = await followToEnd(io.client, admission, view, leave.signal)
   ended.abort()
+  await watching
   return end === null ? exitCode.cancelled : codeOf(end)
 }
 
@@ -135,6 +137,21 @@ async function followToEnd(
     const step = await events.next()
     if (step.done) return step.value
     await view.event(step.value)
+  }
+}
+
+/** Shows what the agent says before the log has it. A service that has no previews takes nothing from the view. */
+async function watchPreviews(
+  client: BerthClient,
+  { session }: Admission,
+  view: RunView,
+  signal: AbortSignal,
+): Promise<void> {
+  if (view.preview === undefined) return
+  try {
+    for await (const preview of followPreviews(client, session.id, signal)) view.preview(preview)
+  } catch {
+    // The log tells the same a little later.
   }
 }
 

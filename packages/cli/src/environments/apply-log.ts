@@ -3,10 +3,6 @@ import type { Event } from '@berth/client'
 import { durationText, numberOf, textOf } from '../event-data.ts'
 import { clip, printable, printableLine } from '../terminal-text.ts'
 
-/** Returns whether an Event ends the apply of an environment. */
-export const isApplyEnd = (event: Event): boolean =>
-  event.type === 'svc.environment.apply' && textOf(event, 'status') !== 'started'
-
 /** Returns whether an Event tells of the apply of an environment. */
 export const isOfApply = (event: Event): boolean =>
   event.type === 'svc.environment.apply' || event.type === 'svc.environment.output'

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import type { Environment, EnvironmentDraft } from '@berth/client'
+import { plain } from '@berth/client/documents'
 import { UsageError } from '../failure.ts'
-import { plain } from './document.ts'
 
 /** An environment as a file: what to apply, and what it was read from. */
 export interface EnvironmentFile {

@@ -18,14 +18,14 @@ type Members = Readonly<Record<string, unknown>>
 export type ForeignFormat = 'devcontainer' | 'cursor'
 
 const notApplied = 'sandboxes do not use it'
+const noImage = 'no image is built; name what the sandbox lacks in `packages`'
 /** Why a known member is left out; others have no counterpart. */
 const reasons: Readonly<Record<string, string>> = {
-  image: 'every sandbox has the system of its host; install what it lacks in the setup script',
-  build: 'no image is built; install what the sandbox lacks in the setup script',
-  dockerFile: 'no image is built; install what the sandbox lacks in the setup script',
-  dockerComposeFile: 'no image is built; install what the sandbox lacks in the setup script',
+  image: 'every sandbox has the system of its host; name what it lacks in `packages`',
+  build: noImage,
+  dockerFile: noImage,
+  dockerComposeFile: noImage,
   snapshot: 'it belongs to the service that made it',
-  features: 'install them in the setup script',
   forwardPorts: notApplied,
   portsAttributes: notApplied,
   ports: notApplied,
@@ -43,8 +43,10 @@ const setupMembers = {
   cursor: ['install'],
 } as const
 const variableMembers = { devcontainer: ['containerEnv', 'remoteEnv'], cursor: ['env'] } as const
+/** Features of a devcontainer that install Debian packages, which they name in their option `packages`. */
+const aptFeature = /\/apt-(?:get-)?packages(?::|$)/
 /** Members that say nothing about the sandbox. */
-const silent = new Set(['$schema', 'name'])
+const silent = new Set(['$schema', 'name', 'features'])
 
 /** Turns a `devcontainer.json` or Cursor's `environment.json` into a document; `fallbackName` is used if it has no name. */
 export function importDocument(format: ForeignFormat, members: Members, fallbackName: string): Imported {
@@ -64,6 +66,12 @@ export function importDocument(format: ForeignFormat, members: Members, fallback
       else leftOut.push({ member: `${member}.${name}`, reason })
     }
   }
+  const packages = new Set<string>()
+  for (const [feature, options] of entriesOf(members['features'])) {
+    const named = aptFeature.test(feature) ? packagesIn(options) : null
+    if (named === null) leftOut.push({ member: `features.${feature}`, reason: 'install it in the setup script' })
+    for (const name of named ?? []) packages.add(name)
+  }
   const taken = new Set<string>([...silent, ...setupMembers[format], ...variableMembers[format]])
   for (const member of Object.keys(members)) {
     if (!taken.has(member)) leftOut.push({ member, reason: reasons[member] ?? 'an environment has no counterpart' })
@@ -71,7 +79,8 @@ export function importDocument(format: ForeignFormat, members: Members, fallback
   const { name } = members
   const setup = commands.length === 0 ? '' : `set -e\n${commands.join('\n')}\n`
   const named = typeof name === 'string' && name.trim() !== '' ? name.trim() : fallbackName
-  return { document: { name: named, setup, variables }, leftOut }
+  const withPackages = packages.size === 0 ? {} : { packages: [...packages] }
+  return { document: { name: named, setup, variables, ...withPackages }, leftOut }
 }
 
 /** Returns a command as lines of bash; an object's commands, which may run at once, run one after the other. */
@@ -84,6 +93,14 @@ function commandLines(command: unknown): string[] | null {
   if (typeof command !== 'object' || command === null) return null
   const all = Object.values(command).map(commandLines)
   return all.every(lines => lines !== null) ? all.flat() : null
+}
+
+/** Returns the names in the option of a feature that installs packages; null if there are none. */
+function packagesIn(options: unknown): readonly string[] | null {
+  const packages = new Map(entriesOf(options)).get('packages')
+  if (typeof packages !== 'string') return null
+  const names = packages.split(/[\s,]+/).filter(name => name !== '')
+  return names.length === 0 ? null : names
 }
 
 /** Quotes a word for bash. */

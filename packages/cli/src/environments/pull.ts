@@ -1,14 +1,14 @@
 import type { BerthClient, Environment } from '@berth/client'
+import { changedMembers, complete, mergeDocuments, type PlainDocument, plain } from '@berth/client/documents'
 import { createTwoFilesPatch } from 'diff'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import { UsageError } from '../failure.ts'
 import type { CommandIo } from '../io.ts'
 import type { Output } from '../output.ts'
 import { jsonLine, printable, printableLine } from '../terminal-text.ts'
-import { changedMembers, complete, documentText, type PlainDocument, plain } from './document.ts'
+import { documentText } from './document.ts'
 import { type EnvironmentFile, fileOf, findFile, requireFile, writeEnvironmentFile } from './environment-file.ts'
 import { findEnvironment, findRevision } from './find-environment.ts'
-import { mergeDocuments } from './merge-documents.ts'
 import type { JsonOption } from './show.ts'
 
 export interface FileOption extends JsonOption {

@@ -1,10 +1,11 @@
 import type { Environment, EnvironmentRevision } from '@berth/client'
+import { changedMembers, plain } from '@berth/client/documents'
 import { printFacts } from '../commands/facts.ts'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import type { CommandIo } from '../io.ts'
 import type { Output } from '../output.ts'
 import { jsonLine, printable, printableLine } from '../terminal-text.ts'
-import { changedMembers, documentText, plain } from './document.ts'
+import { documentText } from './document.ts'
 import { findEnvironment, findNamedOrFiled, readEnvironments } from './find-environment.ts'
 
 export interface JsonOption {

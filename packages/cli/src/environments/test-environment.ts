@@ -1,19 +1,18 @@
-import { randomUUID } from 'node:crypto'
-import type { Environment, Event } from '@berth/client'
+import type { Environment, EnvironmentTrial, Event } from '@berth/client'
+import { changedMembers, complete, plain } from '@berth/client/documents'
 import { findRepository } from '../commands/find-repository.ts'
 import { textOf } from '../event-data.ts'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import { explain, UsageError } from '../failure.ts'
 import { onInterrupt } from '../interrupts.ts'
 import type { CommandIo } from '../io.ts'
-import { clip, jsonLine, printableLine } from '../terminal-text.ts'
+import { jsonLine, printableLine } from '../terminal-text.ts'
 import { applyFacts, applyOutcome, shownText } from './apply-log.ts'
-import { changedMembers, complete, plain } from './document.ts'
 import { findFile } from './environment-file.ts'
 import { findNamedOrFiled } from './find-environment.ts'
+import { followApply } from './follow-apply.ts'
 import type { JsonOption } from './show.ts'
 import { makeTemporary } from './temporary-environment.ts'
-import { tryApply } from './try-apply.ts'
 
 export interface TestOptions extends JsonOption {
   /** Tries this file instead of an environment's newest revision. */
@@ -23,7 +22,11 @@ export interface TestOptions extends JsonOption {
   readonly base?: string
 }
 
-const titleCharacters = 160
+/** Why a trial ended before its environment was applied. */
+const noApply: Readonly<Record<string, string>> = {
+  asked: 'somebody else stopped the trial',
+  overdue: 'the trial took longer than the service allows (BERTH_TRIAL_SECONDS)',
+}
 
 /**
  * Applies an environment in a sandbox of its own, shows the log while it happens, and gives the sandbox back. The first
@@ -46,27 +49,27 @@ export async function testEnvironment(
   const environment = await chosen()
   if (environment === null) return exitCode.failed
   if (stop.signal.aborted) return exitCode.cancelled
-  const { repositories, sessions } =
-    io.connection.origin.kind === 'profile' && repository !== undefined ? io.client.cloud : io.client
+  const { repositories, trials } = io.connection.origin.kind === 'profile' ? io.client.cloud : io.client
   const source = repository === undefined ? {} : { source: await findRepository(repositories, repository, base) }
-  const sessionId = randomUUID()
-  // Before the call: the Session may be made although its answer is lost.
-  cleaning(`session ${sessionId}`, () => io.client.sessions.archive(sessionId, { signal: leave.signal }))
-  const title = clip(`Test of environment ${environment.name}`, titleCharacters)
-  const body = { title, runtime, environment: { id: environment.id }, ...source }
-  await sessions.create(sessionId, body, { signal: leave.signal })
-  const view = options.json === true ? jsonView(io) : textView(environment, io)
+  const { trial } = await trials.start(environment.id, { runtime, ...source }, { signal: leave.signal })
+  let end: EnvironmentTrial | null = null
+  // The service gives the sandbox back by itself once the apply has ended.
+  cleaning(`trial ${trial.id} was not stopped`, async () => {
+    if (end === null) await trials.stop(environment.id, trial.id, { signal: leave.signal })
+  })
+  const show = options.json === true ? jsonView(io) : textView(environment, io)
   const notice = (text: string) => io.stderr.line(`berth: ${printableLine(text)}`)
-  const end = await tryApply({ client: io.client, sessionId, signal: stop.signal, show: view, notice })
+  end = await followApply({ client: io.client, trials, trial, signal: stop.signal, show, notice })
   if (end === null) return exitCode.cancelled
-  return textOf(end, 'status') === 'succeeded' ? exitCode.completed : exitCode.failed
+  if (end.result === null) await notice(noApply[end.stopReason ?? ''] ?? 'the service could not make a sandbox')
+  return end.state === 'succeeded' ? exitCode.completed : exitCode.failed
 
   async function chosen(): Promise<Environment | null> {
     if (file !== undefined) {
       const temporary = await makeTemporary(file, io)
       if (temporary === null) return null
       const { id, revision } = temporary
-      cleaning(`environment ${temporary.name}`, () =>
+      cleaning(`environment ${temporary.name} was not archived`, () =>
         io.client.environments.archive(id, revision, { signal: leave.signal }),
       )
       return temporary
@@ -97,7 +100,7 @@ async function cleanUp(
     await work()
   } catch (failure) {
     const why = left.aborted ? 'interrupted' : explain(failure, connection).line
-    await stderr.line(`berth: ${printableLine(`${what} was not archived: ${why}`)}`)
+    await stderr.line(`berth: ${printableLine(`${what}: ${why}`)}`)
   }
 }
 

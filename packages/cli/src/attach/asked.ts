@@ -1,0 +1,187 @@
+import {
+  type Answer,
+  answerMessage,
+  type DecisionChoice,
+  faultOf,
+  type Interaction,
+  initialAnswer,
+  type Question,
+} from '@berth/client'
+import type { Paint } from '../output.ts'
+import { exact } from '../terminal-text.ts'
+
+/** What a person has said to an Interaction. */
+export type Said =
+  | { readonly kind: 'decide'; readonly choice: DecisionChoice }
+  | { readonly kind: 'reply'; readonly message: string }
+  /** It cannot be meant; the text says why. */
+  | { readonly kind: 'fault'; readonly text: string }
+  /** There is more to ask. */
+  | { readonly kind: 'next' }
+
+/** An Interaction as it is asked in a terminal, one question after the other. */
+export interface Asked {
+  /** The lines that show what there is to decide now; nothing of it is cut. */
+  lines(paint: Paint): string[]
+  /** What stands before the answer. */
+  readonly label: string
+  answer(text: string): Said
+}
+
+/** Returns how an Interaction is asked. */
+export function askOf(interaction: Interaction): Asked {
+  const { approval, plan, prompt } = interaction.request
+  if (approval !== undefined) return approvalOf(interaction)
+  if (interaction.kind === 'exit_plan_mode') return planOf(plan ?? prompt ?? '', prompt ?? '')
+  return questionsOf(interaction.request.questions ?? [])
+}
+
+/** The letters of decisions; a wider one only if the agent can remember it. */
+const decisions: readonly { letter: string; choice: DecisionChoice; label: string; scope: string | null }[] = [
+  { letter: 'y', choice: 'allow_once', label: 'yes, once', scope: null },
+  { letter: 't', choice: 'allow_turn', label: 'for this turn', scope: 'turn' },
+  { letter: 'a', choice: 'allow_chat', label: 'always in this session', scope: 'chat' },
+  { letter: 'n', choice: 'deny', label: 'no', scope: null },
+]
+
+function approvalOf({ request: { approval }, deadline }: Interaction): Asked {
+  const { title, toolName = '', input, reason, destination, confinement, rememberScopes = [] } = approval ?? {}
+  const open = decisions.filter(({ scope }) => scope === null || rememberScopes.some(each => each === scope))
+  const label = open.map(({ letter, label: meaning }) => `${letter} ${meaning}`).join(' · ')
+  return {
+    label: `Allow it? ${label} ›`,
+    lines: paint => [
+      paint(['bold', 'yellow'], `? The agent asks to use ${exact(toolName)}`),
+      ...facts(paint, [
+        ['action', title],
+        ['input', input === undefined ? undefined : inputOf(input)],
+        ['reason', reason],
+        ['to', destination],
+        ['within', confinement],
+        ['until', deadline === undefined ? undefined : new Date(deadline).toLocaleTimeString()],
+      ]),
+    ],
+    answer(text) {
+      const said = text.trim().toLowerCase()
+      const found = open.find(
+        ({ letter }) => letter === said || ((said === 'yes' || said === 'no') && letter === said[0]),
+      )
+      if (found !== undefined) return { kind: 'decide', choice: found.choice }
+      const letters = open.map(({ letter }) => letter)
+      return { kind: 'fault', text: `type ${letters.slice(0, -1).join(', ')} or ${letters.at(-1)}, then Enter` }
+    },
+  }
+}
+
+/** A single command is shown as it would be typed; anything else as the whole JSON. */
+function inputOf(input: Readonly<Record<string, unknown>>): string {
+  const { command } = input
+  return typeof command === 'string' && Object.keys(input).length === 1 ? command : JSON.stringify(input, null, 2)
+}
+
+function facts(paint: Paint, all: readonly (readonly [name: string, text: string | undefined])[]): string[] {
+  return all.flatMap(([name, text]) => {
+    if (text === undefined || text === '') return []
+    const [first = '', ...rest] = exact(text).split('\n')
+    return [`  ${paint('dim', name.padEnd(7))} ${first}`, ...rest.map(line => `${' '.repeat(10)}${line}`)]
+  })
+}
+
+function planOf(plan: string, prompt: string): Asked {
+  return {
+    label: 'Approve the plan? y, or what to change ›',
+    lines: paint => [
+      paint(
+        ['bold', 'yellow'],
+        `? ${prompt === '' || prompt === plan ? 'The agent proposes a plan' : exact(prompt).replaceAll('\n', ' ')}`,
+      ),
+      ...exact(plan)
+        .split('\n')
+        .map(line => `  ${line}`),
+    ],
+    answer(text) {
+      const said = text.trim()
+      if (said === '') return { kind: 'fault', text: 'type y to approve it, or what to change' }
+      return { kind: 'reply', message: /^(y|yes|approve)$/i.test(said) ? 'approve' : said }
+    },
+  }
+}
+
+function questionsOf(questions: readonly Question[]): Asked {
+  const answers: Answer[] = []
+  const current = () => questions[answers.length]
+  return {
+    get label() {
+      const question = current()
+      if (question === undefined) return 'Answer ›'
+      const { options, multiSelect = false, required = false } = question
+      const numbers = options.length === 0 ? '' : multiSelect ? 'numbers, with commas' : `1-${options.length}`
+      const words = options.length === 0 ? 'Answer' : question.allowCustom === false ? '' : 'or your own words'
+      const rest = hasDefault(question)
+        ? 'Enter for the default'
+        : required || questions.length === 1
+          ? ''
+          : 'Enter to skip'
+      return `${[numbers, words, rest].filter(Boolean).join(', ')} ›`
+    },
+    lines(paint) {
+      const question = current()
+      if (question === undefined) return [paint(['bold', 'yellow'], '? The agent asks')]
+      const place = questions.length === 1 ? '' : paint('dim', ` (${answers.length + 1} of ${questions.length})`)
+      const initial = initialAnswer(question)
+      const options = question.options.map((option, at) => {
+        const notes = [
+          ...(question.recommendedIndex === at ? ['recommended'] : []),
+          ...(initial.chosen.includes(at) ? ['default'] : []),
+        ]
+        return `  ${at + 1}  ${exact(option).replaceAll('\n', ' ')}${notes.length === 0 ? '' : paint('dim', ` (${notes.join(', ')})`)}`
+      })
+      const [first = '', ...rest] = exact(question.question).split('\n')
+      const preset = initial.words === '' ? [] : [`  ${paint('dim', `default: ${exact(initial.words)}`)}`]
+      return [
+        `${paint(['bold', 'yellow'], `? ${first}`)}${place}`,
+        ...rest.map(line => `  ${line}`),
+        ...options,
+        ...preset,
+      ]
+    },
+    answer(text) {
+      const question = current()
+      if (question === undefined) {
+        return text.trim() === '' ? { kind: 'fault', text: 'type an answer' } : { kind: 'reply', message: text }
+      }
+      const answer = readAnswer(question, text)
+      const fault = typeof answer === 'string' ? answer : faultOf(question, answer)
+      const isNothing = typeof answer !== 'string' && answer.chosen.length === 0 && answer.words.trim() === ''
+      if (fault !== undefined || typeof answer === 'string') return { kind: 'fault', text: fault ?? String(answer) }
+      if (isNothing && questions.length === 1) return { kind: 'fault', text: 'An answer is required.' }
+      answers.push(answer)
+      return answers.length < questions.length
+        ? { kind: 'next' }
+        : { kind: 'reply', message: answerMessage(questions, answers) }
+    },
+  }
+}
+
+const hasDefault = (question: Question): boolean => {
+  const { chosen, words } = initialAnswer(question)
+  return chosen.length > 0 || words !== ''
+}
+
+/** Reads numbers and labels of options, or words; returns a text that says why it is none of them. */
+function readAnswer(question: Question, text: string): Answer | string {
+  const said = text.trim()
+  if (said === '') return initialAnswer(question)
+  const { options, multiSelect = false, allowCustom } = question
+  if (options.length === 0) return { chosen: [], words: said }
+  const parts = multiSelect ? said.split(',').map(part => part.trim()) : [said]
+  const chosen = parts.map(part => {
+    const number = /^\d+$/.test(part) ? Number(part) - 1 : -1
+    return number >= 0 && number < options.length
+      ? number
+      : options.findIndex(option => option.toLowerCase() === part.toLowerCase())
+  })
+  if (chosen.every(at => at >= 0)) return { chosen: [...new Set(chosen)].sort((a, b) => a - b), words: '' }
+  if (allowCustom === false) return `choose ${multiSelect ? 'numbers' : 'a number'} from 1 to ${options.length}`
+  return { chosen: [], words: said }
+}

@@ -1,0 +1,340 @@
+import { randomUUID } from 'node:crypto'
+import {
+  BerthError,
+  type Event,
+  followPreviews,
+  followSession,
+  type Interaction,
+  isTerminalRunEvent,
+  type Session,
+} from '@berth/client'
+import { noticeOf } from '../commands/interruption-notice.ts'
+import { textOf } from '../event-data.ts'
+import { type ExitCode, exitCode } from '../exit-code.ts'
+import { explain } from '../failure.ts'
+import type { CommandIo } from '../io.ts'
+import { countdown } from '../service-clock.ts'
+import { clip, printableLine } from '../terminal-text.ts'
+import { type Asked, askOf } from './asked.ts'
+import { AttachScreen } from './attach-screen.ts'
+import { NextMessage } from './next-message.ts'
+import { resolutionText, SessionView } from './session-view.ts'
+
+/** What is asked of the person now. */
+interface Open {
+  readonly interaction: Interaction
+  readonly asked: Asked
+}
+
+/** Shows a Session live in a terminal until the person leaves it. */
+export async function attachLive(session: Session, after: number, io: CommandIo): Promise<ExitCode> {
+  await using attached = new AttachedSession(session, io)
+  return await attached.run(after)
+}
+
+class AttachedSession implements AsyncDisposable {
+  readonly #session: Session
+  readonly #io: CommandIo
+  readonly #view: SessionView
+  readonly #screen: AttachScreen
+  readonly #left = new AbortController()
+  /** Open Interactions, oldest first; the first is asked. */
+  #waiting: readonly Interaction[] = []
+  #open: Open | null = null
+  /** Interactions that were answered here: their end is no news. */
+  readonly #answered = new Set<string>()
+  /** A message that was begun before something was asked. */
+  #draft = ''
+  /** Whether the person is asked what to do about the Run. */
+  #isLeaving = false
+  #kept = ''
+  #listing: Promise<void> = Promise.resolve()
+  /** Messages that wait are of people: an API key has none. */
+  readonly #next: NextMessage | null
+
+  constructor(session: Session, io: CommandIo) {
+    this.#session = session
+    this.#io = io
+    this.#view = new SessionView(io.stdout.paint)
+    this.#next = io.connection.origin.kind === 'profile' ? new NextMessage(io.client.cloud.nextTurns, session.id) : null
+    this.#screen = new AttachScreen({
+      stdin: io.stdin,
+      stdout: io.stdout,
+      status: frame => this.#status(frame),
+      label: () => this.#label(),
+      entered: text => this.#run(() => this.#entered(text)),
+      pressed: key => this.#run(() => this.#pressed(key)),
+    })
+  }
+
+  async run(after: number): Promise<ExitCode> {
+    const { client, stdout } = this.#io
+    const { id, title, lastEventSequence, activeRunId } = this.#session
+    await this.#screen.show([
+      `${stdout.paint('bold', printableLine(title))} ${stdout.paint('dim', printableLine(id))}`,
+      ...(after > 0 ? [stdout.paint('dim', `… ${after} earlier events: berth events ${printableLine(id)}`)] : []),
+    ])
+    this.#view.begin(activeRunId !== undefined && after >= lastEventSequence)
+    this.#run(() => this.#lookNext())
+    const previews = this.#followPreviews()
+    const { signal } = this.#left
+    const events = followSession({
+      client,
+      sessionId: id,
+      after,
+      signal,
+      onInterruption: interruption => {
+        const notice = noticeOf(interruption)
+        if (notice !== null) this.#run(() => this.#notice(notice))
+      },
+    })
+    try {
+      if (lastEventSequence === after) await this.#list()
+      for await (const event of events) await this.#event(event)
+    } finally {
+      this.#left.abort()
+      await previews
+    }
+    return exitCode.completed
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#left.abort()
+    await this.#screen[Symbol.asyncDispose]()
+  }
+
+  #status(frame: number): readonly string[] {
+    const { stdout } = this.#io
+    const next = this.#next?.line ?? null
+    const shown = next === null ? [] : [stdout.paint('dim', clip(next, stdout.columns - 1))]
+    return [...this.#view.status(frame, stdout.columns), ...shown, ...this.#timeLeft()]
+  }
+
+  /** Returns the time that is left to decide, by the service's clock. */
+  #timeLeft(): readonly string[] {
+    const { deadline } = this.#open?.interaction ?? {}
+    if (deadline === undefined) return []
+    const { stdout, clock } = this.#io
+    const leftMs = Date.parse(deadline) - clock.now()
+    if (leftMs <= 0) return [stdout.paint('red', 'time is up')]
+    return [stdout.paint(leftMs < 60_000 ? 'red' : 'dim', `${countdown(leftMs)} left to decide`)]
+  }
+
+  async #event(event: Event): Promise<void> {
+    this.#next?.event(event)
+    await this.#screen.show(this.#view.event(event))
+    if (isTerminalRunEvent(event) && event.sequence >= this.#session.lastEventSequence)
+      this.#run(() => this.#lookNext())
+    const isOld = event.sequence < this.#session.lastEventSequence
+    if (event.type.startsWith('svc.interaction.')) await this.#interaction(event, isOld)
+    // The log so far has been read: from here on, what is open counts.
+    if (event.sequence === this.#session.lastEventSequence) await this.#list()
+    if (!this.#view.isBusy) this.#stay()
+  }
+
+  /** Reads what waits, and gives a message back that was refused. */
+  async #lookNext(): Promise<void> {
+    const refused = (await this.#next?.look(this.#left.signal)) ?? null
+    if (refused === null) return
+    await this.#notice(`the message was not sent: ${refused}`)
+    await this.#takeBack()
+  }
+
+  async #takeBack(): Promise<void> {
+    if (this.#screen.editor.text !== '' || this.#open !== null) return
+    const text = (await this.#next?.takeBack()) ?? null
+    if (text !== null) this.#screen.editor.text = text
+  }
+
+  async #interaction(event: Event, isOld: boolean): Promise<void> {
+    const id = textOf(event, 'interactionId')
+    if (event.type !== 'svc.interaction.opened' && !this.#answered.has(id)) {
+      const whose = this.#open?.interaction.id === id ? 'Somebody else was first' : 'Answered'
+      const said =
+        event.type === 'svc.interaction.expired' || isOld ? resolutionText(event) : `${whose}: ${resolutionText(event)}`
+      await this.#screen.show([this.#io.stdout.paint('dim', `  ${said}`)])
+    }
+    if (!isOld) await this.#list()
+  }
+
+  /** Reads what is open. Calls follow one another, so that an older answer never replaces a newer one. */
+  #list(): Promise<void> {
+    const { client } = this.#io
+    this.#listing = this.#listing.then(async () => {
+      try {
+        const { interactions } = await client.interactions.list(this.#session.id, { signal: this.#left.signal })
+        this.#waiting = interactions.filter(({ id }) => !this.#answered.has(id))
+        await this.#askNext()
+      } catch (failure) {
+        if (!this.#left.signal.aborted) await this.#fail(failure)
+      }
+    })
+    return this.#listing
+  }
+
+  async #askNext(): Promise<void> {
+    const [first] = this.#waiting
+    if (this.#open !== null && first?.id === this.#open.interaction.id) return
+    const { editor } = this.#screen
+    if (this.#open === null) {
+      if (first !== undefined) this.#draft = editor.text
+    } else editor.text = ''
+    if (first === undefined) {
+      if (this.#open !== null) editor.text = this.#draft
+      this.#open = null
+      return
+    }
+    editor.text = ''
+    this.#open = { interaction: first, asked: askOf(first) }
+    await this.#screen.show(['', ...this.#open.asked.lines(this.#io.stdout.paint)])
+  }
+
+  #label(): string {
+    if (this.#isLeaving) return 'Leave? Enter leaves and lets the run go on · s stops the run · Esc stays ›'
+    return this.#open?.asked.label ?? '›'
+  }
+
+  async #pressed(key: 'interrupt' | 'end' | 'escape'): Promise<void> {
+    if (key === 'escape' && !this.#isLeaving) await this.#takeBack()
+    else if (key === 'escape') this.#stay()
+    else if (key === 'end' || this.#isLeaving || !this.#view.isBusy) await this.#leave()
+    else {
+      this.#isLeaving = true
+      this.#kept = this.#screen.editor.text
+      this.#screen.editor.text = ''
+    }
+  }
+
+  /** Goes on with what was typed before the person was asked whether to leave. */
+  #stay(): void {
+    if (!this.#isLeaving) return
+    this.#isLeaving = false
+    this.#screen.editor.text = this.#kept
+  }
+
+  async #entered(text: string): Promise<void> {
+    if (this.#isLeaving) {
+      const said = text.trim().toLowerCase()
+      this.#stay()
+      if (said === '') await this.#leave()
+      else if (said === 's') await this.#stop()
+    } else if (this.#open !== null) await this.#answer(this.#open, text)
+    else if (text.trim() !== '') await this.#send(text)
+  }
+
+  async #send(text: string): Promise<void> {
+    try {
+      await this.#io.client.turns.put(this.#session.id, randomUUID(), { message: text })
+    } catch (failure) {
+      const isBusy = failure instanceof BerthError && failure.code === 'cloud_run_in_progress'
+      if (isBusy && this.#next !== null) return this.#leaveNext(text, this.#next)
+      this.#giveBack(text)
+      await (isBusy
+        ? this.#notice('a run goes on; send it when the run has ended, or stop the run with Ctrl-C')
+        : this.#fail(failure))
+    }
+  }
+
+  /** Leaves the message for the end of the Run. */
+  async #leaveNext(text: string, next: NextMessage): Promise<void> {
+    try {
+      await next.leave(text)
+    } catch (failure) {
+      this.#giveBack(text)
+      const isTaken = failure instanceof BerthError && failure.code === 'cloud_next_turn_conflict'
+      await (isTaken ? this.#notice('somebody else’s message waits already; send yours after it') : this.#fail(failure))
+      await next.look(this.#left.signal)
+    }
+  }
+
+  #giveBack(text: string): void {
+    if (this.#screen.editor.text === '') this.#screen.editor.text = text
+  }
+
+  async #answer(open: Open, text: string): Promise<void> {
+    const { client, stdout } = this.#io
+    const said = open.asked.answer(text)
+    if (said.kind === 'fault') return this.#notice(said.text)
+    if (text.trim() !== '') await this.#screen.show([stdout.paint('bold', `› ${printableLine(text.trim())}`)])
+    if (said.kind === 'next') return this.#screen.show(open.asked.lines(stdout.paint))
+    const { id, request } = open.interaction
+    this.#answered.add(id)
+    this.#waiting = this.#waiting.filter(each => each.id !== id)
+    try {
+      if (said.kind === 'decide') {
+        const requestId = request.approval?.requestId ?? ''
+        await client.interactions.decide(this.#session.id, id, {
+          requestId,
+          choice: said.choice,
+          idempotencyKey: randomUUID(),
+        })
+      } else
+        await client.turns.put(this.#session.id, randomUUID(), {
+          message: said.message,
+          replyTo: { interactionId: id },
+        })
+    } catch (failure) {
+      this.#answered.delete(id)
+      const lost = lostTo(failure)
+      await (lost === null ? this.#fail(failure) : this.#notice(lost))
+      // An answer that was refused is asked for again, if the question is still open.
+      this.#open = null
+    }
+    await this.#list()
+  }
+
+  async #stop(): Promise<void> {
+    const { client } = this.#io
+    try {
+      const { session } = await client.sessions.get(this.#session.id)
+      if (session.activeRunId === undefined) return
+      this.#view.cancelling()
+      // Drawn now: the Run may end before the next frame.
+      await this.#screen.show([])
+      await client.runs.cancel(session.id, session.activeRunId)
+    } catch (failure) {
+      await this.#fail(failure)
+    }
+  }
+
+  async #leave(): Promise<void> {
+    if (this.#left.signal.aborted) return
+    const id = printableLine(this.#session.id)
+    const text = this.#view.isBusy
+      ? `left; the run goes on: berth attach ${id}`
+      : `left; return with berth attach ${id}`
+    await this.#screen.show([this.#io.stdout.paint('dim', text)])
+    this.#left.abort()
+  }
+
+  async #followPreviews(): Promise<void> {
+    try {
+      for await (const preview of followPreviews(this.#io.client, this.#session.id, this.#left.signal)) {
+        this.#view.preview(preview)
+      }
+    } catch {
+      // The log tells the same a little later.
+    }
+  }
+
+  #fail(failure: unknown): Promise<void> {
+    return this.#notice(explain(failure, this.#io.connection).line)
+  }
+
+  #notice(text: string): Promise<void> {
+    return this.#screen.show([this.#io.stdout.paint('yellow', printableLine(text))])
+  }
+
+  /** Does what a key asks for, beside the log. */
+  #run(work: () => Promise<void>): void {
+    work().catch(failure => this.#fail(failure).catch(() => {}))
+  }
+}
+
+/** Says who was quicker, if that is why an answer was refused. */
+function lostTo(failure: unknown): string | null {
+  if (!(failure instanceof BerthError) || failure.code !== 'cloud_interaction_conflict') return null
+  const choice: unknown = Reflect.get(Object(failure.fields.outcome), 'choice')
+  if (choice === 'deny') return 'somebody else was first, and has denied it'
+  return typeof choice === 'string' ? 'somebody else was first, and has allowed it' : 'this is no longer open'
+}

@@ -1,0 +1,72 @@
+import { createInterface } from 'node:readline/promises'
+import type { Interaction, Session } from '@berth/client'
+import { UsageError } from '../failure.ts'
+import type { CommandIo } from '../io.ts'
+import { countdown } from '../service-clock.ts'
+import { clip, printableLine } from '../terminal-text.ts'
+
+/** So many of the latest Sessions are looked at, and so many offered. */
+const looked = 50
+const offered = 9
+
+interface Choice {
+  readonly session: Session
+  /** What waits for people, oldest first. */
+  readonly waiting: readonly Interaction[]
+}
+
+/**
+ * Asks in a terminal which Session is meant: those that wait for people come first, the latest change before others.
+ * @returns null if the person leaves
+ * @throws UsageError if this is no terminal, or there is no Session
+ */
+export async function chooseSession(io: CommandIo): Promise<string | null> {
+  if (io.stdin.isTTY !== true || !io.stdout.isTerminal) {
+    throw new UsageError('name a session: berth attach <session>; `berth sessions` lists them')
+  }
+  const choices = await readChoices(io)
+  const [first] = choices
+  if (first === undefined) throw new UsageError('there is no session yet: berth run <message> starts one')
+  for (const [at, choice] of choices.entries()) await io.stdout.line(lineOf(choice, at + 1, io))
+  for (;;) {
+    const said = await ask(`Which session? Enter for 1${choices.length === 1 ? '' : `, or 2-${choices.length}`} › `, io)
+    if (said === null) return null
+    const chosen = choices[said.trim() === '' ? 0 : Number(said) - 1]
+    if (chosen !== undefined) return chosen.session.id
+  }
+}
+
+async function readChoices({ client }: CommandIo): Promise<readonly Choice[]> {
+  const { sessions } = await client.sessions.list({ limit: looked })
+  const choices = await Promise.all(
+    sessions.map(async session => {
+      const mayWait = session.activeRunId !== undefined || session.phase === 'awaiting'
+      return { session, waiting: mayWait ? (await client.interactions.list(session.id)).interactions : [] }
+    }),
+  )
+  const isWaiting = ({ waiting }: Choice) => waiting.length > 0
+  return [...choices.filter(isWaiting), ...choices.filter(choice => !isWaiting(choice))].slice(0, offered)
+}
+
+function lineOf({ session, waiting: [asked] }: Choice, number: number, { stdout, clock }: CommandIo): string {
+  const left = asked?.deadline === undefined ? '' : `, ${countdown(Date.parse(asked.deadline) - clock.now())} left`
+  const state = asked === undefined ? session.phase : `${kinds[asked.kind] ?? 'waits for you'}${left}`
+  const room = Math.max(20, stdout.columns - state.length - 7)
+  const title = clip(printableLine(session.title), room)
+  return `${String(number).padStart(3)}  ${title}  ${stdout.paint(asked === undefined ? 'dim' : 'yellow', state)}`
+}
+
+const kinds: Readonly<Record<string, string>> = {
+  approval: 'asks to be allowed',
+  exit_plan_mode: 'proposes a plan',
+  ask_user: 'asks you',
+}
+
+async function ask(prompt: string, { stdin }: CommandIo): Promise<string | null> {
+  using input = createInterface({ input: stdin, output: process.stdout, terminal: true, historySize: 0 })
+  const left = new Promise<null>(resolve => {
+    input.once('SIGINT', () => resolve(null))
+    input.once('close', () => resolve(null))
+  })
+  return await Promise.race([input.question(prompt), left])
+}

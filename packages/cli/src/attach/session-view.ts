@@ -1,0 +1,83 @@
+import type { Event, Preview } from '@berth/client'
+import { textOf } from '../event-data.ts'
+import { initialLiveState, type LiveState, showCancelling, showEvent, showPreview, showStatus } from '../live-view.ts'
+import type { Paint } from '../output.ts'
+import { printable, printableLine } from '../terminal-text.ts'
+
+/** Shows a Session over all its Runs; between two of them nothing changes below the text. */
+export class SessionView {
+  readonly #paint: Paint
+  /** It may come before the Events of its Run, and once only while the agent says no more. */
+  #preview: Preview | null = null
+  #state: LiveState = { ...initialLiveState, stage: 'ended' }
+
+  constructor(paint: Paint) {
+    this.#paint = paint
+  }
+
+  /** Returns true while a Run goes on. */
+  get isBusy(): boolean {
+    return this.#state.stage !== 'ended'
+  }
+
+  /** Takes the next Event, and returns the lines that stay. Interactions are shown by what asks them. */
+  event(event: Event): readonly string[] {
+    const isMessage = event.type === 'svc.message.created' && textOf(event, 'role') === 'user'
+    const begins = isMessage || event.type === 'svc.run.started'
+    // Each Run begins with its own time and its own tools.
+    if (begins && !this.isBusy) this.#begin(initialLiveState)
+    const shown = showEvent(this.#state, event, this.#paint)
+    this.#state = shown.state
+    if (event.type === 'svc.interaction.opened') return []
+    return isMessage ? [...this.#said(event), ...shown.lines] : shown.lines
+  }
+
+  /** Says from the Session itself whether a Run goes on, where the Events that are shown do not tell. */
+  begin(isBusy: boolean): void {
+    if (isBusy !== this.isBusy) this.#begin({ ...initialLiveState, stage: isBusy ? 'working' : 'ended' })
+  }
+
+  preview(preview: Preview): void {
+    this.#preview = preview
+    this.#state = showPreview(this.#state, preview)
+  }
+
+  cancelling(): void {
+    this.#state = showCancelling(this.#state)
+  }
+
+  status(frame: number, columns: number): readonly string[] {
+    return showStatus(this.#state, { frame, columns }, this.#paint)
+  }
+
+  #begin(state: LiveState): void {
+    this.#state = this.#preview === null ? state : showPreview(state, this.#preview)
+  }
+
+  #said(event: Event): string[] {
+    const [first = '', ...rest] = printable(textOf(event, 'text')).trimEnd().split('\n')
+    return ['', this.#paint('bold', `› ${first}`), ...rest.map(line => this.#paint('bold', `  ${line}`))]
+  }
+}
+
+const resolutions: Readonly<Record<string, string>> = {
+  approved: 'allowed once',
+  denied: 'denied',
+  always_allowed: 'allowed for this session',
+  project_allowed: "allowed by an operator's rule",
+  turn_allowed: 'allowed for this turn',
+  timed_out: 'nobody answered in time',
+  cancelled: 'withdrawn',
+  workspace_lost: 'the sandbox was lost',
+  session_archived: 'the session was archived',
+  run_cancelled: 'the run was stopped',
+  run_ended: 'the run has ended',
+  request_gone: 'the agent no longer waits for it',
+  authority_revoked: 'whoever asked may no longer use Berth',
+}
+
+/** Returns how an Interaction was closed, in words. */
+export function resolutionText(event: Event): string {
+  const resolution = textOf(event, 'resolution')
+  return resolutions[resolution] ?? (resolution === '' ? 'answered' : printableLine(resolution))
+}

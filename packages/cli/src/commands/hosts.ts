@@ -1,0 +1,92 @@
+import type { AdminIo } from '../io.ts'
+import { withServer } from '../server-module.ts'
+import { jsonLine, printableLine } from '../terminal-text.ts'
+
+interface Host {
+  readonly id: string
+  readonly name: string | null
+  readonly organizationId: string | null
+  readonly pool: string
+  readonly driver: string | null
+  readonly capacity: number | null
+  readonly leases: number
+  readonly state: string
+}
+
+interface HostsModule {
+  admitHost(
+    env: NodeJS.ProcessEnv,
+    host: {
+      readonly name: string
+      readonly organizationId?: string | undefined
+      readonly pool?: string | undefined
+      readonly capacity?: string | undefined
+      readonly labels?: readonly string[] | undefined
+    },
+  ): Promise<{ readonly id: string; readonly token: string }>
+  readHosts(env: NodeJS.ProcessEnv): Promise<readonly Host[]>
+  setHost(env: NodeJS.ProcessEnv, id: string, mark: HostMark): Promise<void>
+  removeHost(env: NodeJS.ProcessEnv, id: string): Promise<void>
+}
+
+export interface TokenOptions {
+  readonly organization?: string
+  readonly pool?: string
+  readonly capacity?: string
+  readonly label?: readonly string[]
+  readonly json?: boolean
+}
+
+interface JsonOption {
+  readonly json?: boolean
+}
+
+type HostMark = 'open' | 'cordoned' | 'drained'
+
+const withHosts = <Result>(work: (module: HostsModule) => Promise<Result>) =>
+  withServer('@berth/server/admin-hosts', work)
+
+/** Admits a host that dials in, and prints its token, which is never shown again. It writes to the database. */
+export async function admitHost(name: string, options: TokenOptions, { env, print }: AdminIo): Promise<void> {
+  const { organization: organizationId, pool, capacity, label: labels } = options
+  const host = { name, organizationId, pool, capacity, labels }
+  const { id, token } = await withHosts(module => module.admitHost(env, host))
+  if (options.json) return print(jsonLine({ id, token }))
+  print(`host ${id}`)
+  print(`BERTH_HOST_TOKEN=${token}`)
+}
+
+export async function listHosts({ json }: JsonOption, { env, print }: AdminIo): Promise<void> {
+  const hosts = await withHosts(module => module.readHosts(env))
+  for (const host of hosts) print(json ? jsonLine(host) : printableLine(hostLine(host)))
+}
+
+/** Opens, closes or empties a host. It writes to the database. */
+export async function markHost(
+  id: string,
+  mark: HostMark,
+  { json }: JsonOption,
+  { env, print }: AdminIo,
+): Promise<void> {
+  await withHosts(module => module.setHost(env, id, mark))
+  print(json ? jsonLine({ id, mark }) : printableLine(`host ${id}: ${told[mark]}`))
+}
+
+/** Forgets a host and its token. It writes to the database. */
+export async function removeHost(id: string, { json }: JsonOption, { env, print }: AdminIo): Promise<void> {
+  await withHosts(module => module.removeHost(env, id))
+  print(json ? jsonLine({ id, removed: true }) : printableLine(`host ${id} is removed`))
+}
+
+const told: Readonly<Record<HostMark, string>> = {
+  open: 'it gets sandboxes again',
+  cordoned: 'it gets no more sandboxes',
+  drained: 'it gets no more sandboxes, and gives back those that rest',
+}
+
+function hostLine({ id, name, organizationId, pool, driver, capacity, leases, state }: Host): string {
+  const held = `${leases}/${capacity ?? '-'}`
+  return [state.padEnd(8), held.padStart(7), id, name ?? '-', pool, driver ?? '-', organizationId ?? 'shared'].join(
+    '  ',
+  )
+}
