@@ -1,7 +1,9 @@
+import { join } from 'node:path'
 import tailwindcss from '@tailwindcss/vite'
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
 import { precompress } from './build/precompress.ts'
+import { pushWorker } from './build/push-worker.ts'
 import { themeScript } from './build/theme-script.ts'
 
 /** The service behind `npm run dev -w @berth/console`. */
@@ -9,7 +11,12 @@ const service = process.env.BERTH_CONSOLE_SERVICE ?? 'http://127.0.0.1:4100'
 
 export default defineConfig({
   root: import.meta.dirname,
-  plugins: [react(), tailwindcss(), themeScript(), precompress()],
+  plugins: [react(), tailwindcss(), themeScript(), pushWorker(), precompress()],
+  resolve: {
+    alias: {
+      'decode-named-character-reference': join(import.meta.dirname, 'src/transcript/character-references.ts'),
+    },
+  },
   build: {
     outDir: 'dist',
     emptyOutDir: true,

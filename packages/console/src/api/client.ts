@@ -8,7 +8,9 @@ export async function browserFetch(input: RequestInfo | URL, init: RequestInit =
   headers.delete('authorization')
   const organization = currentOrganization()
   if (organization !== null) headers.set('X-Svc-Organization', organization)
-  const response = await fetch(input, { ...init, headers, credentials: 'same-origin' })
+  // What a page takes back while it closes still goes out.
+  const keepalive = init.method === 'DELETE'
+  const response = await fetch(input, { ...init, headers, credentials: 'same-origin', keepalive })
   observeServerTime(response.headers.get('date'))
   return response
 }
@@ -27,16 +29,29 @@ export const berth = createClient({
  *
  * @throws BerthError if the service refuses
  */
-export async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
+export async function call<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
   const response = await browserFetch(`/cloud/${path}`, {
     method,
     cache: 'no-store',
+    ...(signal === undefined ? {} : { signal }),
     headers: { accept: 'application/json', ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(signal === undefined ? {} : { signal }),
   })
+  if (!response.ok) throw await toBerthError(response)
   const text = await response.text()
-  const value: unknown = text === '' ? null : JSON.parse(text)
-  if (response.ok) return value as T
+  return (text === '' ? null : JSON.parse(text)) as T
+}
+
+/** Reads a refusal. A proxy in between may answer without JSON. */
+export async function toBerthError(response: Response): Promise<BerthError> {
+  const text = await response.text().catch(() => '')
+  let value: unknown = null
+  try {
+    value = JSON.parse(text)
+  } catch {
+    // The status says enough.
+  }
   const { error, ...fields } = Object(value) as Record<string, unknown>
-  throw new BerthError({ status: response.status, code: typeof error === 'string' ? error : null, fields })
+  return new BerthError({ status: response.status, code: typeof error === 'string' ? error : null, fields })
 }

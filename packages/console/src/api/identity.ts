@@ -1,4 +1,5 @@
 import { BerthError } from '@berth/client'
+import type { ConsoleFeatures } from '@berth/contract'
 import { queryOptions } from '@tanstack/react-query'
 import { call } from './client.ts'
 import { settleOrganization } from './organization.ts'
@@ -16,9 +17,12 @@ export interface Viewer {
   readonly user: { readonly id: string; readonly name: string; readonly email: string }
   readonly memberships: readonly Membership[]
   readonly membership: Membership
+  /** What the service offers beside its core. */
+  readonly features: ConsoleFeatures
 }
 
 interface ConsoleIdentity {
+  readonly features: ConsoleFeatures
   readonly user: Viewer['user']
   readonly memberships: readonly Membership[]
   readonly membershipId: string | null
@@ -32,7 +36,7 @@ export const viewerQuery = queryOptions({
   queryKey: ['viewer'],
   staleTime: Number.POSITIVE_INFINITY,
   queryFn: async (): Promise<Viewer> => {
-    const { user, memberships, membershipId } = await call<ConsoleIdentity>('GET', 'auth/session')
+    const { user, memberships, membershipId, features } = await call<ConsoleIdentity>('GET', 'auth/session')
     const preferred = memberships.find(({ id }) => id === membershipId)?.organization.id ?? null
     const organizationId = settleOrganization(
       memberships.map(({ organization }) => organization.id),
@@ -40,13 +44,18 @@ export const viewerQuery = queryOptions({
     )
     const membership = memberships.find(({ organization }) => organization.id === organizationId)
     if (membership === undefined) throw new NoMembership()
-    return { user, memberships, membership }
+    return { user, memberships, membership, features }
   },
 })
 
 /** Returns true if the service wants a sign-in before it answers. */
 export function needsSignIn(error: unknown): boolean {
   return error instanceof BerthError && error.status === 401
+}
+
+/** Returns true if the person is no member of the organization any more that this tab shows. */
+export function isOutside(error: unknown): boolean {
+  return error instanceof BerthError && error.code === 'organization_not_found'
 }
 
 /** Leaves for the sign-in, which comes back to the same page. */

@@ -8,6 +8,14 @@ export interface Problem {
   readonly code: string | null
   /** True if the same request may succeed later. */
   readonly passing: boolean
+  /** Present if a connection to a Git host is missing: one's own account, or that of the organization. */
+  readonly missesGit?: 'account' | 'connection'
+}
+
+/** Refusals for want of a connection to a Git host. */
+const gitCodes: Readonly<Record<string, 'account' | 'connection'>> = {
+  cloud_github_connection_required: 'account',
+  cloud_repository_grant_required: 'connection',
 }
 
 const byCode: Readonly<Record<string, readonly [title: string, advice: string]>> = {
@@ -15,23 +23,69 @@ const byCode: Readonly<Record<string, readonly [title: string, advice: string]>>
   recent_sign_in_required: ['Confirm that it is you', 'This needs a sign-in of the last ten minutes.'],
   cross_site_request_refused: ['The request was refused', 'Reload the page and try again.'],
   cloud_session_not_found: ['No such Session', 'It is in another organization, or the link is wrong.'],
+  cloud_next_turn_conflict: ['Another message waits', 'Take it back first, or wait until it is sent.'],
   cloud_run_in_progress: ['The agent is working', 'Wait until it has finished, or stop it first.'],
   cloud_interaction_conflict: ['Somebody was quicker', 'The request is already decided.'],
   cloud_turn_limit_reached: ['This Session is full', 'It has as many Turns as a Session may have. Start a new one.'],
   cloud_workspace_expired: ['The sandbox is gone', 'Bring it back, then try again.'],
+  cloud_terminal_limit_reached: ['There are eight terminals', 'End one of them in its window, then try again.'],
+  cloud_terminal_unavailable: ['The sandbox is out of reach', 'It lies on a machine that this service does not reach.'],
   cloud_workspace_starting: ['The sandbox is starting', 'Try again in a moment.'],
   cloud_resume_unavailable: ['This Session cannot continue', 'Start a new Session to go on.'],
   cloud_session_conflict: ['The Session exists with other content', 'Open it from the list.'],
   cloud_session_finalizing: ['The last Run is being saved', 'Try again in a moment.'],
-  cloud_github_connection_required: ['GitHub does not know you yet', 'Connect your GitHub account, then try again.'],
+  workspace_file_not_found: ['No such file', 'It was moved or deleted, or is not in the workspace.'],
+  workspace_file_unreadable: ['This is no file', 'It is a pipe, a socket, a device, or a link that leads elsewhere.'],
+  cloud_preview_unavailable: [
+    'Previews are not available',
+    'The sandbox is on another machine, or no domain for previews is set.',
+  ],
+  cloud_artifact_not_viewable: ['This file needs no sandbox', 'It is shown here, or downloaded.'],
+  cloud_github_connection_required: [
+    'The Git host asks for an account of your own',
+    'Connect it, then try again. If it is connected, an administrator looks after the connection of the organization.',
+  ],
+  cloud_repository_grant_required: [
+    'The repository is not within reach',
+    'An administrator of your organization connects its account for everybody.',
+  ],
+  git_connection_refused: [
+    'Your account was not connected',
+    'It was begun in another browser or more than ten minutes ago, or it is finished already. Begin again.',
+  ],
+  git_host_not_found: ['No such Git host', 'This service no longer lets people connect accounts there.'],
+  connection_not_found: ['No such connection', 'Somebody has ended it meanwhile.'],
+  environment_not_found: ['No such environment', 'It is in another organization, or the link is wrong.'],
   environment_invalid: ['The environment is not valid', 'Mend the marked fields and save again.'],
+  last_administrator: ['This is the last administrator', 'Make somebody else one first.'],
+  membership_not_found: ['No such member', 'Somebody has removed them meanwhile.'],
+  integration_not_found: ['No such integration', 'It is deleted, in another organization, or the link is wrong.'],
+  installation_not_found: ['No such installation', 'It is in another organization, or the link is wrong.'],
+  api_key_limit_reached: ['Two keys of this kind are active', 'Revoke one of them first.'],
+  app_not_found: ['No such app', 'It is deleted, in another organization, or the link is wrong.'],
+  app_slug_taken: ['The slug is taken', 'Slugs are given once and for all. Choose another.'],
+  app_key_limit_reached: ['The app has ten active keys', 'Revoke one of them first.'],
+  invalid_url: [
+    'This address cannot be used',
+    'It needs https, a public host and port 443 or one that the operator allows.',
+  ],
+  endpoint_limit_reached: ['The installation has five endpoints', 'Delete one of them first.'],
+  webhook_endpoint_not_found: ['No such endpoint', 'It is deleted, or the link is wrong.'],
+  webhook_delivery_not_found: ['No such delivery', 'It is forgotten by now.'],
   cloud_rate_limit_exceeded: ['Too many requests', 'Wait a moment, then try again.'],
+}
+
+/** Returns the words for a code of the service. */
+export function wordsFor(code: string): string {
+  const [title, advice] = byCode[code] ?? ['The request was refused', 'Try it again.']
+  return `${title}. ${advice}`
 }
 
 /** Returns an error in words. Unknown codes are told by their status. */
 export function problemOf(error: unknown): Problem {
   if (error instanceof BerthError) {
     const known = byCode[error.code ?? '']
+    const missesGit = gitCodes[error.code ?? '']
     const message = typeof error.fields['message'] === 'string' ? error.fields['message'] : null
     const [title, advice] = known ?? byStatus(error.status)
     return {
@@ -39,6 +93,7 @@ export function problemOf(error: unknown): Problem {
       advice: known === undefined && message !== null ? message : advice,
       code: error.code,
       passing: error.status >= 500 || error.status === 429,
+      ...(missesGit !== undefined && { missesGit }),
     }
   }
   if (error instanceof BerthConnectionError || error instanceof TypeError) {

@@ -1,9 +1,17 @@
-import { infiniteQueryOptions, QueryClient, queryOptions } from '@tanstack/react-query'
-import { berth } from './client.ts'
-import { needsSignIn, signIn } from './identity.ts'
+import type { NextTurn } from '@berth/contract'
+import { QueryCache, QueryClient, queryOptions } from '@tanstack/react-query'
+import { berth, call } from './client.ts'
+import { isOutside, needsSignIn, signIn } from './identity.ts'
 
 /** Every answer of the service that the page keeps, apart from logs. The client package retries, so this does not. */
 export const queryClient: QueryClient = new QueryClient({
+  queryCache: new QueryCache({
+    onError: error => {
+      if (needsSignIn(error)) void signIn()
+      // The page begins anew, in another organization of the person or with word that there is none.
+      if (isOutside(error)) location.assign('/')
+    },
+  }),
   defaultOptions: {
     queries: { retry: false, staleTime: 15_000, gcTime: 10 * 60_000 },
     mutations: {
@@ -15,20 +23,6 @@ export const queryClient: QueryClient = new QueryClient({
   },
 })
 
-/** The Sessions, most recently changed first. */
-export const sessionsQuery = (archived: boolean) =>
-  infiniteQueryOptions({
-    queryKey: ['sessions', { archived }],
-    queryFn: ({ pageParam, signal }) =>
-      berth.sessions.list(
-        { limit: 50, ...(archived ? { archived: 'only' } : {}), ...(pageParam === '' ? {} : { cursor: pageParam }) },
-        { signal },
-      ),
-    initialPageParam: '',
-    getNextPageParam: page => (page.hasMore ? (page.nextCursor ?? undefined) : undefined),
-    refetchInterval: 15_000,
-  })
-
 export const sessionQuery = (id: string) =>
   queryOptions({
     queryKey: ['session', id],
@@ -39,6 +33,13 @@ export const interactionsQuery = (id: string) =>
   queryOptions({
     queryKey: ['session', id, 'interactions'],
     queryFn: async ({ signal }) => (await berth.interactions.list(id, { signal })).interactions,
+  })
+
+/** The message that waits in a Session until its Run ends, or that was given back; null if there is none. */
+export const nextTurnQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['session', id, 'next-turn'],
+    queryFn: async () => (await call<{ nextTurn: NextTurn | null }>('GET', `sessions/${id}/next-turn`)).nextTurn,
   })
 
 export const runtimesQuery = queryOptions({

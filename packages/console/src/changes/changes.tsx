@@ -1,56 +1,84 @@
 import { BerthError, type Review, type Session } from '@berth/client'
-import { keepPreviousData, type UseQueryResult, useMutation, useQuery } from '@tanstack/react-query'
-import { GitCompare, LoaderCircle, PackageOpen } from 'lucide-react'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { GitCompare, LoaderCircle, Maximize2, PackageOpen } from 'lucide-react'
+import type { ReactNode } from 'react'
 import { call } from '../api/client.ts'
 import { queryClient, sessionQuery } from '../api/queries.ts'
-import { useLog } from '../session/logs.ts'
+import { to } from '../routing/to.ts'
 import { useSessionCan } from '../session/use-session-can.ts'
 import { Button } from '../ui/button.tsx'
 import { EmptyState, ErrorState, InlineProblem, LoadingLines } from '../ui/states.tsx'
 import { counted } from '../ui/words.ts'
 import { Deliveries } from './deliveries.tsx'
-import { FileList } from './file-list.tsx'
+import { DiffView } from './diff-view.tsx'
 import { Publish } from './publish.tsx'
-import { reviewQuery } from './queries.ts'
+import { lastReviewQuery } from './queries.ts'
+import { RemarksBar } from './remarks-bar.tsx'
+import { type LiveReview, useLiveReview } from './use-live-review.ts'
 
 /** The changes of a Session as they are now, and their delivery. */
 export function Changes({ session }: { session: Session }) {
-  const editedAt = useLog(session.id, snapshot => (snapshot.ready ? snapshot.view.editedAt : -1))
+  const review = useLiveReview(session)
   const can = useSessionCan(session)('review')
-  const review = useQuery({
-    ...reviewQuery(session.id, editedAt),
-    enabled: can.allowed && editedAt !== -1,
-    // The old review stays on screen until the new one is there.
-    placeholderData: keepPreviousData,
-  })
   return (
-    <div className="flex flex-col">
-      <Deliveries session={session} />
-      {can.allowed ? <Reviewed session={session} review={review} /> : <Without session={session} reason={can.reason} />}
+    <div className="flex h-full min-h-0 flex-col">
+      <div className="max-h-[40%] shrink-0 overflow-y-auto">
+        <Deliveries session={session} />
+      </div>
+      {can.allowed ? (
+        <Reviewed session={session} review={review} />
+      ) : (
+        <WithoutSandbox session={session} reason={can.reason} />
+      )}
     </div>
   )
 }
 
-function Reviewed({ session, review }: { session: Session; review: UseQueryResult<Review> }) {
+function Reviewed({ session, review }: { session: Session; review: LiveReview }) {
   if (review.data === undefined) {
     if (review.isError) return <ErrorState error={review.error} retry={() => void review.refetch()} />
     return <LoadingLines label="the changes" />
   }
   const { data } = review
-  if (data.files.length === 0) {
-    return (
-      <EmptyState icon={GitCompare} title="No changes yet">
-        What the agent changes in {session.source?.label} shows up here while it works.
-      </EmptyState>
-    )
-  }
+  if (data.files.length === 0) return <NothingChanged session={session} />
   return (
     <>
-      <div className="flex min-h-11 flex-wrap items-center gap-2.5 border-b border-line px-4 py-1.5 text-[0.8125rem]">
+      <ReviewBar session={session} review={review} data={data}>
+        <Link
+          {...to.review(session.id)}
+          title="Review in full width"
+          aria-label="Review in full width"
+          className="grid size-8 place-items-center rounded-md text-ink-2 hover:bg-hover"
+        >
+          <Maximize2 className="size-4" aria-hidden />
+        </Link>
+      </ReviewBar>
+      <DiffView key={session.id} sessionId={session.id} review={data} />
+      <RemarksBar session={session} review={data} />
+    </>
+  )
+}
+
+/** Says that there is nothing to review yet. */
+export function NothingChanged({ session }: { session: Session }) {
+  return (
+    <EmptyState icon={GitCompare} title="No changes yet">
+      What the agent changes in {session.source?.label} shows up here while it works.
+    </EmptyState>
+  )
+}
+
+/** How much a review has, whether it is being read again, and its delivery. */
+export function ReviewBar(props: { session: Session; review: LiveReview; data: Review; children?: ReactNode }) {
+  const { session, review, data } = props
+  return (
+    <>
+      <div className="flex min-h-11 shrink-0 flex-wrap items-center gap-x-2.5 gap-y-1 border-b border-line px-3 py-1.5 text-[0.8125rem]">
         <span>{counted(data.files.length, 'file')}</span>
-        <span className="text-good tabular-nums">+{data.additions}</span>
-        <span className="text-bad tabular-nums">−{data.deletions}</span>
-        <span className="text-ink-3">against {data.targetBranch}</span>
+        <span className="text-good tabular-nums">+{data.additions.toLocaleString('en')}</span>
+        <span className="text-bad tabular-nums">−{data.deletions.toLocaleString('en')}</span>
+        <span className="text-ink-3 max-sm:hidden">against {data.targetBranch}</span>
         <span role="status" className="inline-flex items-center gap-1.5 text-xs text-ink-3">
           {review.isFetching && (
             <>
@@ -58,7 +86,8 @@ function Reviewed({ session, review }: { session: Session; review: UseQueryResul
             </>
           )}
         </span>
-        <div className="ml-auto">
+        <div className="ml-auto flex items-center gap-1.5">
+          {props.children}
           <Publish key={session.id} session={session} review={data} />
         </div>
       </div>
@@ -67,32 +96,54 @@ function Reviewed({ session, review }: { session: Session; review: UseQueryResul
           <InlineProblem error={review.error} />
         </div>
       )}
-      <FileList review={data} />
     </>
   )
 }
 
-function Without({ session, reason }: { session: Session; reason: string }) {
+/** The last changes that were read before the sandbox went away, or what to do if there are none. */
+export function WithoutSandbox({ session, reason }: { session: Session; reason: string }) {
+  const last = useQuery({ ...lastReviewQuery(session.id), enabled: session.source !== undefined })
+  if (last.data === undefined || last.data === null || last.data.files.length === 0)
+    return last.isLoading ? <LoadingLines label="the changes" /> : <NoReview session={session} reason={reason} />
+  return (
+    <>
+      <div className="flex shrink-0 flex-wrap items-center gap-x-3 gap-y-2 border-b border-line bg-surface px-3 py-2 text-[0.8125rem]">
+        <span className="min-w-0 flex-1 text-ink-2">
+          The changes as they were last read, {new Date(last.data.createdAt).toLocaleString('en')}. {reason}
+        </span>
+        <WakeButton session={session} />
+      </div>
+      <DiffView key={session.id} sessionId={session.id} review={last.data} />
+      <RemarksBar session={session} review={last.data} />
+    </>
+  )
+}
+
+function WakeButton({ session }: { session: Session }) {
   const verdict = useSessionCan(session)('wake')
   const wake = useMutation({
     mutationFn: () => call<{ session: Session }>('PUT', `v1/sessions/${session.id}/workspace`),
     onSuccess: answer => queryClient.setQueryData(sessionQuery(session.id).queryKey, answer.session),
   })
-  const offered = session.source !== undefined && session.archivedAt === undefined
+  if (session.source === undefined || session.archivedAt !== undefined) return null
+  return (
+    <>
+      <Button verdict={verdict} busy={wake.isPending} onClick={() => wake.mutate()}>
+        Bring the sandbox back
+      </Button>
+      <InlineProblem error={wake.error} />
+    </>
+  )
+}
+
+function NoReview({ session, reason }: { session: Session; reason: string }) {
   return (
     <EmptyState
       icon={PackageOpen}
       title={session.source === undefined ? 'No repository' : 'No sandbox'}
-      action={
-        offered && (
-          <Button verdict={verdict} busy={wake.isPending} onClick={() => wake.mutate()}>
-            Bring the sandbox back
-          </Button>
-        )
-      }
+      action={<WakeButton session={session} />}
     >
       <p>{reason}</p>
-      <InlineProblem error={wake.error} />
     </EmptyState>
   )
 }

@@ -1,26 +1,33 @@
 import type { Publication, Session } from '@berth/client'
 import { useMutation, useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { CircleCheck, CircleX, GitMerge, GitPullRequest, LoaderCircle } from 'lucide-react'
 import { useRef, useState } from 'react'
 import { berth } from '../api/client.ts'
 import { queryClient } from '../api/queries.ts'
+import { to } from '../routing/to.ts'
+import type { Verdict } from '../session/session-can.ts'
 import { useSessionCan } from '../session/use-session-can.ts'
 import { Button } from '../ui/button.tsx'
 import { Select } from '../ui/field.tsx'
 import { printableLine } from '../ui/printable.ts'
 import { InlineProblem } from '../ui/states.tsx'
+import { waitsFor } from './check-words.ts'
+import { Checks } from './checks.tsx'
 import { deliveryReason } from './delivery-text.ts'
-import { mergesQuery, publicationsQuery } from './queries.ts'
+import { checksQuery, mergesQuery, publicationsQuery } from './queries.ts'
 
 /** What was delivered, newest first, and the merge of its pull request. */
 export function Deliveries({ session }: { session: Session }) {
-  const publications = useQuery({ ...publicationsQuery(session.id), enabled: session.source !== undefined }).data ?? []
+  const all = useQuery({ ...publicationsQuery(session.id), enabled: session.source !== undefined }).data ?? []
+  // A failure is news until something was tried after it.
+  const publications = all.filter(({ status }, at) => at === 0 || status !== 'failed')
   if (publications.length === 0) return null
   return (
     <ul aria-label="Deliveries" className="border-b border-line">
       {publications.map(publication => (
         <li key={publication.id} className="flex flex-col gap-2 border-b border-line px-4 py-2.5 last:border-b-0">
-          <PublicationLine publication={publication} />
+          <PublicationLine session={session} publication={publication} />
           {publication.result?.pullRequest !== undefined && <MergeLine session={session} publication={publication} />}
         </li>
       ))}
@@ -28,7 +35,7 @@ export function Deliveries({ session }: { session: Session }) {
   )
 }
 
-function PublicationLine({ publication }: { publication: Publication }) {
+function PublicationLine({ session, publication }: { session: Session; publication: Publication }) {
   const { status, result, title, lastError } = publication
   const pull = result?.pullRequest
   return (
@@ -40,16 +47,7 @@ function PublicationLine({ publication }: { publication: Publication }) {
       ) : (
         <LoaderCircle className="size-4 shrink-0 animate-spin text-accent" aria-hidden />
       )}
-      {pull !== undefined && (
-        <a
-          href={pull.url}
-          target="_blank"
-          rel="noopener noreferrer nofollow"
-          className="shrink-0 font-medium text-accent underline"
-        >
-          #{pull.number}
-        </a>
-      )}
+      {pull !== undefined && <PullLink session={session} pull={pull} />}
       <span className="min-w-0 truncate">{printableLine(title)}</span>
       {pull?.draft === true && <span className="rounded border border-line px-1.5 text-2xs text-ink-3">draft</span>}
       <span role="status" className={`text-xs ${status === 'failed' ? 'text-bad' : 'text-ink-3'}`}>
@@ -60,6 +58,25 @@ function PublicationLine({ publication }: { publication: Publication }) {
             : 'Publishing…'}
       </span>
     </div>
+  )
+}
+
+const linkClass = 'shrink-0 font-medium text-accent underline'
+
+/** Leads to the pull request: on this page if Berth itself hosts the repository, else on its Git host. */
+function PullLink({ session, pull }: { session: Session; pull: { readonly number: number; readonly url: string } }) {
+  const { source } = session
+  if (source?.kind === 'local') {
+    return (
+      <Link {...to.pull(source.repositoryId, pull.number, { session: session.id })} className={linkClass}>
+        #{pull.number}
+      </Link>
+    )
+  }
+  return (
+    <a href={pull.url} target="_blank" rel="noopener noreferrer nofollow" className={linkClass}>
+      #{pull.number}
+    </a>
   )
 }
 
@@ -82,6 +99,9 @@ function MergeLine({ session, publication }: { session: Session; publication: Pu
       await queryClient.invalidateQueries({ queryKey: mergesQuery(session.id, publication.id).queryKey })
     },
   })
+  const isMerged = merges?.[0]?.status === 'succeeded'
+  const asked = useQuery({ ...checksQuery(session.id, publication.id), enabled: merges !== undefined && !isMerged })
+  const known = asked.data
   if (merges === undefined) return null
   const [latest] = merges
   if (latest?.status === 'succeeded') {
@@ -92,6 +112,22 @@ function MergeLine({ session, publication }: { session: Session; publication: Pu
       </p>
     )
   }
+  // A command of ours is not the only way: somebody may have merged or closed it at the host.
+  if (known?.state === 'merged' || (known?.state === 'closed' && latest === undefined)) {
+    return (
+      <p className="flex items-center gap-2 text-[0.8125rem] text-ink-2">
+        <CircleCheck className="size-4 text-good" aria-hidden />
+        {known.state === 'merged' ? 'Merged at its Git host.' : 'Closed at its Git host, without a merge.'}
+      </p>
+    )
+  }
+  const waits = known?.state === 'open' ? waitsFor(known.checks, known.blockers) : []
+  const now: Verdict =
+    verdict.allowed && waits.length > 0 && known !== undefined && known.blockers.length > 0
+      ? { allowed: false, reason: waits.join(' ') }
+      : verdict.allowed && known?.state === 'closed'
+        ? { allowed: false, reason: 'The pull request was closed.' }
+        : verdict
   const pending = latest !== undefined && latest.status !== 'failed'
   return (
     <div className="flex flex-col gap-2">
@@ -100,11 +136,17 @@ function MergeLine({ session, publication }: { session: Session; publication: Pu
           {latest.status === 'failed'
             ? `Not merged: ${deliveryReason(latest.lastError?.code)}.`
             : latest.status === 'waiting'
-              ? `Merges when it is ready: ${deliveryReason(latest.lastError?.code)}.`
+              ? `Merges when it is ready. ${waits.length > 0 ? waits.join(' ') : `Waits: ${deliveryReason(latest.lastError?.code)}.`}`
               : 'Merging…'}
         </p>
       )}
-      <InlineProblem error={merge.error} />
+      {known?.state === 'open' && <Checks checks={known.checks} />}
+      {known?.known === false && (
+        <p className="text-xs text-ink-3">
+          The Git host does not let Berth read checks; it still holds the merge back.
+        </p>
+      )}
+      <InlineProblem error={merge.error ?? asked.error} />
       {!pending && (
         <div className="flex flex-wrap items-center gap-1.5">
           <Select
@@ -119,12 +161,13 @@ function MergeLine({ session, publication }: { session: Session; publication: Pu
               </option>
             ))}
           </Select>
-          <Button verdict={verdict} busy={merge.isPending} onClick={() => merge.mutate('immediate')}>
+          <Button verdict={now} busy={merge.isPending} onClick={() => merge.mutate('immediate')}>
             <GitMerge className="size-4" aria-hidden /> Merge now
           </Button>
           <Button verdict={verdict} disabled={merge.isPending} onClick={() => merge.mutate('when_ready')}>
             When ready
           </Button>
+          {waits.length > 0 && <span className="text-xs text-warning">{waits.join(' ')}</span>}
         </div>
       )}
     </div>

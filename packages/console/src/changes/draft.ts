@@ -1,4 +1,5 @@
 import type { Review, Session } from '@berth/client'
+import { counted } from '../ui/words.ts'
 
 /** Returns a title and a text for a pull request, from the whole review and not from the last message alone. */
 export function draftOf(
@@ -6,13 +7,13 @@ export function draftOf(
   review: Pick<Review, 'files' | 'additions' | 'deletions'>,
 ) {
   const listed = review.files.slice(0, 30).map(({ path, status, additions, deletions }) => {
-    return `- \`${path.replaceAll('`', '')}\` ${status}, +${additions} −${deletions}`
+    return `- \`${path.replaceAll(/[`\p{Cc}]/gu, '')}\` ${status}, +${additions} −${deletions}`
   })
   const more = review.files.length - listed.length
   const body = [
     session.title,
     '',
-    `${review.files.length} files, +${review.additions} −${review.deletions}:`,
+    `${counted(review.files.length, 'file')}, +${review.additions} −${review.deletions}:`,
     ...listed,
     ...(more > 0 ? [`- and ${more} more`] : []),
     '',

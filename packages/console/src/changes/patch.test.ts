@@ -54,6 +54,13 @@ test('a patch is split into its files, hunks and numbered lines', () => {
   expect(files[0]?.hunks[1]?.lines).toMatchObject([{ before: 10 }, { after: 11 }])
 })
 
+test.each(['\r', '\u2028', '\u2029'])('no line of a file hides a hunk or begins another file, behind %j', end => {
+  const heading = `f${end}(x) {`
+  const body = `-x${end}--- a/evil\n+y${end}diff --git a/evil b/evil\n`
+  const files = parsePatch(`diff --git a/a b/a\nindex 1a..2b 100644\n--- a/a\n+++ b/a\n@@ -9 +9 @@ ${heading}\n${body}`)
+  expect(files).toMatchObject([{ path: 'a', contents: ['1a..2b'], hunks: [{ heading, lines: [{}, {}] }] }])
+})
+
 test('a patch that was cut gives the lines that are complete', () => {
   const [file] = parsePatch('diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,9 +1,9 @@\n one\n+two')
   expect(file?.hunks[0]?.lines).toHaveLength(2)

@@ -15,15 +15,27 @@ export interface Hunk {
 export interface FilePatch {
   readonly path: string
   readonly hunks: readonly Hunk[]
+  /** Modes before and after, if git names them both. */
+  readonly modes?: readonly [before: string, after: string]
+  /** The ids of its contents before and after; two such pairs if its type changed, none if only its name or mode did. */
+  readonly contents?: readonly string[]
+}
+
+interface Growing {
+  path: string
+  hunks: { heading: string; lines: DiffLine[] }[]
+  modes?: [string, string]
+  contents?: string[]
 }
 
 /**
  * Splits a unified diff into its files. It reads what git writes; a line that is not understood ends the hunk. A diff
- * that was cut in the middle gives its complete lines.
+ * that was cut in the middle gives its complete lines. A path whose type changed is one file, as it is in a review.
  */
 export function parsePatch(patch: string): readonly FilePatch[] {
-  const files: { path: string; hunks: { heading: string; lines: DiffLine[] }[] }[] = []
+  const files: Growing[] = []
   let [before, after, leftBefore, leftAfter] = [0, 0, 0, 0]
+  let header = ''
   for (const line of patch.split('\n')) {
     const file = files.at(-1)
     const hunk = file?.hunks.at(-1)
@@ -46,12 +58,22 @@ export function parsePatch(patch: string): readonly FilePatch[] {
         continue
       }
     }
-    if (line.startsWith('diff --git ')) files.push({ path: pathOf(line), hunks: [] })
-    else if (line.startsWith('+++ ') && line !== '+++ /dev/null' && file !== undefined)
+    if (line.startsWith('diff --git ')) {
+      if (line !== header) files.push({ path: pathOf(line), hunks: [] })
+      header = line
+    } else if (line.startsWith('+++ ') && line !== '+++ /dev/null' && file !== undefined)
       file.path = unquote(line.slice(4)).slice(2)
     else if (line.startsWith('--- ') && line !== '--- /dev/null' && file !== undefined)
       file.path = unquote(line.slice(4)).slice(2)
-    const found = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)$/.exec(line)
+    const mode = /^(old|new|deleted file|new file) mode (\d+)$/.exec(line)
+    if (mode !== null && file !== undefined) {
+      const [was = '', is = ''] = file.modes ?? []
+      file.modes = /^(old|deleted)/.test(line) ? [mode[2] ?? '', is] : [was, mode[2] ?? '']
+    }
+    const contents = /^index ([0-9a-f]+\.\.[0-9a-f]+)/.exec(line)?.[1]
+    if (contents !== undefined && file !== undefined) file.contents = [...(file.contents ?? []), contents]
+    // The heading is a line of the file: whatever it holds, the hunk is read.
+    const found = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)$/s.exec(line)
     if (found === null) continue
     before = Number(found[1])
     after = Number(found[3])

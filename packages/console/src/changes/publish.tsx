@@ -1,14 +1,16 @@
-import type { Review, Session } from '@berth/client'
-import { useMutation } from '@tanstack/react-query'
-import { GitPullRequest } from 'lucide-react'
+import type { Publication, Review, Session } from '@berth/client'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { GitPullRequest, LoaderCircle } from 'lucide-react'
 import { lazy, Suspense, useRef, useState } from 'react'
 import { berth } from '../api/client.ts'
 import { queryClient } from '../api/queries.ts'
 import { useSessionCan } from '../session/use-session-can.ts'
 import { Button } from '../ui/button.tsx'
-import { Field, inputClass } from '../ui/field.tsx'
-import { InlineProblem } from '../ui/states.tsx'
+import { Field, inputClass, Select } from '../ui/field.tsx'
+import { InlineProblem, LoadingLines } from '../ui/states.tsx'
 import { counted } from '../ui/words.ts'
+import { ChangedSince } from './changed-since.tsx'
+import { deliveryReason } from './delivery-text.ts'
 import { draftOf } from './draft.ts'
 import { publicationsQuery } from './queries.ts'
 
@@ -26,8 +28,11 @@ export function Publish({ session, review }: { session: Session; review: Review 
       </Button>
       {held !== null && (
         <Suspense>
-          <Overlay title={`Open a pull request into ${held.targetBranch}`} onClose={() => setHeld(null)}>
-            <PublishForm session={session} review={held} onDone={() => setHeld(null)} />
+          <Overlay
+            title={`Publish the changes to ${session.source?.label ?? 'the repository'}`}
+            onClose={() => setHeld(null)}
+          >
+            <PublishForm session={session} review={held} onHold={setHeld} onDone={() => setHeld(null)} />
           </Overlay>
         </Suspense>
       )}
@@ -35,40 +40,109 @@ export function Publish({ session, review }: { session: Session; review: Review 
   )
 }
 
-function PublishForm({ session, review, onDone }: { session: Session; review: Review; onDone: () => void }) {
-  const [form, setForm] = useState(() => ({ ...draftOf(session, review), draft: false }))
+interface Form {
+  readonly title: string
+  readonly body: string
+  readonly draft: boolean
+  readonly delivery: Publication['delivery']
+}
+
+function PublishForm(props: {
+  session: Session
+  review: Review
+  onHold: (review: Review) => void
+  onDone: () => void
+}) {
+  const { session, review, onHold, onDone } = props
+  const [form, setForm] = useState<Form>(() => ({
+    ...draftOf(session, review),
+    draft: false,
+    delivery: 'pull_request',
+  }))
   const id = useRef(crypto.randomUUID())
+  const [sent, setSent] = useState<string | null>(null)
   const publish = useMutation({
     mutationFn: () =>
       berth.publications.put(session.id, id.current, {
         revision: review.revision,
         title: form.title,
         body: form.body,
-        draft: form.draft,
-        delivery: 'pull_request',
+        ...(form.delivery === 'pull_request' && { draft: form.draft }),
+        delivery: form.delivery,
       }),
     onSuccess: async () => {
+      setSent(id.current)
       await queryClient.invalidateQueries({ queryKey: publicationsQuery(session.id).queryKey })
-      onDone()
     },
   })
-  const change = (part: Partial<typeof form>) => {
+  // The dialog stays until it is known what became of it.
+  const made = useQuery({ ...publicationsQuery(session.id), enabled: sent !== null }).data?.find(one => one.id === sent)
+  const change = (part: Partial<Form>) => {
     id.current = crypto.randomUUID()
+    setSent(null)
     setForm({ ...form, ...part })
   }
+  if (made?.status === 'succeeded') {
+    return (
+      <div className="flex flex-col gap-4 px-5 pb-5 text-[0.8125rem]">
+        <p role="status">
+          Published
+          {made.result?.pullRequest === undefined
+            ? ` to ${made.result?.branch ?? review.targetBranch}.`
+            : ` as pull request #${made.result.pullRequest.number}.`}
+        </p>
+        <div className="flex justify-end">
+          <Button look="primary" onClick={onDone}>
+            Done
+          </Button>
+        </div>
+      </div>
+    )
+  }
+  const failure = made?.status === 'failed' ? (made.lastError?.code ?? 'internal_error') : null
+  if (failure === 'review_changed') {
+    return (
+      <Stale
+        session={session}
+        read={review}
+        onCancel={onDone}
+        onTake={fresh => {
+          id.current = crypto.randomUUID()
+          setSent(null)
+          // A description that nobody wrote follows what it describes.
+          if (form.body === draftOf(session, review).body) setForm({ ...form, body: draftOf(session, fresh).body })
+          onHold(fresh)
+        }}
+      />
+    )
+  }
+  const busy = publish.isPending || (sent !== null && failure === null)
   return (
     <form
       className="flex flex-col gap-4 px-5 pb-5"
       onSubmit={event => {
         event.preventDefault()
+        if (failure !== null) id.current = crypto.randomUUID()
         publish.mutate()
       }}
     >
       <p className="text-[0.8125rem] text-ink-2">
         Delivers {counted(review.files.length, 'file')} as you read them: revision{' '}
         <code className="font-mono text-xs">{review.revision.slice(0, 12)}</code>. If the changes have moved on, nothing
-        is delivered.
+        is delivered, and you see what is different.
       </p>
+      <Field label="Deliver as">
+        {attributes => (
+          <Select
+            {...attributes}
+            value={form.delivery}
+            onChange={event => change({ delivery: event.target.value as Form['delivery'] })}
+          >
+            <option value="pull_request">Pull request into {review.targetBranch}</option>
+            <option value="direct_branch">Commit on {review.targetBranch}, without a pull request</option>
+          </Select>
+        )}
+      </Field>
       <Field label="Title">
         {attributes => (
           <input
@@ -81,7 +155,7 @@ function PublishForm({ session, review, onDone }: { session: Session; review: Re
           />
         )}
       </Field>
-      <Field label="Description">
+      <Field label="Description" hint="Drafted from the whole review.">
         {attributes => (
           <textarea
             {...attributes}
@@ -92,22 +166,68 @@ function PublishForm({ session, review, onDone }: { session: Session; review: Re
           />
         )}
       </Field>
-      <label className="flex items-center gap-2 text-[0.8125rem]">
-        <input
-          type="checkbox"
-          className="accent-accent"
-          checked={form.draft}
-          onChange={event => change({ draft: event.target.checked })}
-        />
-        As a draft
-      </label>
+      {form.delivery === 'pull_request' && (
+        <label className="flex items-center gap-2 text-[0.8125rem]">
+          <input
+            type="checkbox"
+            className="accent-accent"
+            checked={form.draft}
+            onChange={event => change({ draft: event.target.checked })}
+          />
+          As a draft
+        </label>
+      )}
       <InlineProblem error={publish.error} />
-      <div className="flex justify-end gap-2">
-        <Button onClick={onDone}>Cancel</Button>
-        <Button type="submit" look="primary" busy={publish.isPending} disabled={form.title.trim() === ''}>
-          Open the pull request
+      {failure !== null && (
+        <p role="alert" className="rounded-md border border-bad-line bg-bad-soft px-3 py-2 text-[0.8125rem]">
+          <strong className="font-semibold text-bad">Not published:</strong> {deliveryReason(failure)}.
+        </p>
+      )}
+      <div className="flex items-center justify-end gap-2">
+        <span role="status" className="mr-auto inline-flex items-center gap-1.5 text-xs text-ink-3">
+          {busy && (
+            <>
+              <LoaderCircle className="size-3.5 animate-spin" aria-hidden /> Publishing
+            </>
+          )}
+        </span>
+        <Button onClick={onDone}>{busy ? 'Close' : 'Cancel'}</Button>
+        <Button type="submit" look="primary" busy={busy} disabled={form.title.trim() === ''}>
+          {form.delivery === 'pull_request' ? 'Open the pull request' : 'Publish the commit'}
         </Button>
       </div>
     </form>
+  )
+}
+
+/** Shows what the changes differ in from those that were read, and asks again. */
+function Stale(props: { session: Session; read: Review; onTake: (fresh: Review) => void; onCancel: () => void }) {
+  const { session, read, onTake, onCancel } = props
+  const fresh = useQuery({
+    queryKey: ['session', session.id, 'review-after', read.revision],
+    queryFn: async ({ signal }) => (await berth.publications.review(session.id, { signal })).review,
+  })
+  return (
+    <div className="flex flex-col gap-4 px-5 pb-5">
+      <p role="alert" className="rounded-md border border-warning-line bg-warning-soft px-3 py-2 text-[0.8125rem]">
+        Nothing was published: the changes have moved on since you read them. This is what is different now.
+      </p>
+      <InlineProblem error={fresh.error} />
+      {fresh.data === undefined ? (
+        fresh.isPending && <LoadingLines label="the changes" lines={3} />
+      ) : (
+        <ChangedSince sessionId={session.id} before={read} now={fresh.data} />
+      )}
+      <div className="flex justify-end gap-2">
+        <Button onClick={onCancel}>Cancel</Button>
+        <Button
+          look="primary"
+          disabled={fresh.data === undefined}
+          onClick={() => fresh.data !== undefined && onTake(fresh.data)}
+        >
+          Go on with these changes
+        </Button>
+      </div>
+    </div>
   )
 }

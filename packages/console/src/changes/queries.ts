@@ -1,5 +1,7 @@
+import type { Review } from '@berth/client'
+import type { LocalPull, PullChecks } from '@berth/contract'
 import { queryOptions } from '@tanstack/react-query'
-import { berth } from '../api/client.ts'
+import { berth, call } from '../api/client.ts'
 
 /** The changes of a Session as they are now. It writes a tree in the sandbox, so nothing asks on a timer. */
 export const reviewQuery = (sessionId: string, editedAt: number) =>
@@ -25,4 +27,56 @@ export const mergesQuery = (sessionId: string, publicationId: string) =>
       (await berth.merges.list(sessionId, publicationId, { limit: 20 }, { signal })).merges,
     refetchInterval: ({ state }) =>
       state.data?.some(({ completedAt }) => completedAt === undefined) === true ? 3_000 : false,
+  })
+
+/**
+ * What keeps the pull request of a Publication from being merged, with its checks. A Git host tells nobody when a check
+ * changes, so it is asked again while the page is looked at: often while one is under way, else now and then.
+ */
+export const checksQuery = (sessionId: string, publicationId: string) =>
+  queryOptions({
+    queryKey: ['session', sessionId, 'checks', publicationId],
+    queryFn: ({ signal }) =>
+      call<PullChecks>('GET', `sessions/${sessionId}/publications/${publicationId}/checks`, undefined, signal),
+    refetchInterval: ({ state }) => nextLook(state.data),
+  })
+
+function nextLook(found: Pick<PullChecks, 'state' | 'checks'> | undefined): number | false {
+  if (found !== undefined && found.state !== 'open') return false
+  const changing = found?.checks.some(({ state }) => state === 'pending' || state === 'missing')
+  return changing === true ? 5_000 : 30_000
+}
+
+/** More lines than any file has: the whole of it. */
+export const everyLine = 1_000_000
+
+/** Reads one file of a stored revision; it needs no sandbox. */
+export const readReviewFile = (sessionId: string, revision: string, number: number, context: number) =>
+  call<{ readonly patch: string | null; readonly expandable: boolean; readonly truncated: boolean }>(
+    'GET',
+    `sessions/${sessionId}/reviews/${revision}/files/${number}?context=${context}`,
+  )
+
+/** A pull request of a repository that the service itself hosts, with the reasons that keep it from being merged. */
+export const localPullQuery = (repositoryId: string, number: number) =>
+  queryOptions({
+    queryKey: ['local-pull', repositoryId, number],
+    // Nothing is worse to read than that a merged pull request waits for its merge.
+    staleTime: 0,
+    queryFn: async () =>
+      (await call<{ pull: LocalPull }>('GET', `local-repositories/${repositoryId}/pulls/${number}`)).pull,
+    refetchInterval: ({ state }) => nextLook(state.data),
+  })
+
+/** The newest revision that was made of a Session, as it was then; null if there is none. It needs no sandbox. */
+export const lastReviewQuery = (sessionId: string) =>
+  queryOptions({
+    queryKey: ['session', sessionId, 'last-review'],
+    queryFn: async () => {
+      const { reviews } = await call<{ reviews: { revision: string }[] }>('GET', `sessions/${sessionId}/reviews`)
+      const [last] = reviews
+      if (last === undefined) return null
+      const path = `sessions/${sessionId}/reviews/${last.revision}`
+      return (await call<{ review: Review }>('GET', path)).review
+    },
   })

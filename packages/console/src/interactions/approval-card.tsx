@@ -40,6 +40,21 @@ export function ApprovalCard({ interaction, session }: { interaction: Interactio
       icon={ShieldAlert}
       title={printableLine(approval.title ?? approval.toolName)}
       aside={<Left deadlineMs={approval.deadline} />}
+      {...(winner === null && {
+        actions: choicesOf(approval.rememberScopes ?? []).map(({ choice, label }) => (
+          <Button
+            key={choice}
+            look={choice === 'allow_once' ? 'primary' : 'plain'}
+            verdict={verdict}
+            hint="above"
+            disabled={decide.isPending || decide.isSuccess}
+            onClick={() => decide.mutate(choice)}
+            className="max-sm:flex-1"
+          >
+            {label}
+          </Button>
+        )),
+      })}
     >
       {approval.reason !== undefined && <p className="text-[0.8125rem] text-ink-2">{printable(approval.reason)}</p>}
       {approval.input !== undefined && (
@@ -55,29 +70,12 @@ export function ApprovalCard({ interaction, session }: { interaction: Interactio
         {approval.destination !== undefined && <> to {printableLine(approval.destination)}</>}
         {approval.confinement !== undefined && <> · {confinements[approval.confinement] ?? approval.confinement}</>}
       </p>
-      {winner !== null ? (
+      {winner === null ? (
+        <InlineProblem error={decide.error} />
+      ) : (
         <p role="status" className="text-[0.8125rem]">
           {winner}
         </p>
-      ) : (
-        <>
-          <InlineProblem error={decide.error} />
-          <div className="flex flex-wrap gap-1.5">
-            {choicesOf(approval.rememberScopes ?? []).map(({ choice, label }) => (
-              <Button
-                key={choice}
-                look={choice === 'allow_once' ? 'primary' : 'plain'}
-                verdict={verdict}
-                hint="above"
-                disabled={decide.isPending || decide.isSuccess}
-                onClick={() => decide.mutate(choice)}
-                className="max-sm:flex-1"
-              >
-                {label}
-              </Button>
-            ))}
-          </div>
-        </>
       )}
     </Card>
   )

@@ -1,17 +1,32 @@
 import type { LucideIcon } from 'lucide-react'
 import type { ReactNode } from 'react'
+import { Clamped } from '../ui/clamped.tsx'
 
 /** The frame of something that waits for a person. */
-export function Card(props: { icon: LucideIcon; title: string; aside?: ReactNode; children: ReactNode }) {
+export function Card(props: {
+  icon: LucideIcon
+  title: string
+  aside?: ReactNode
+  children: ReactNode
+  /** What the person can do. It stays in sight, however much there is to read. */
+  actions?: ReactNode
+}) {
   const { icon: Icon } = props
   return (
     <article className="rounded-xl border border-warning-line bg-warning-soft p-3">
       <header className="flex items-start gap-2.5">
         <Icon className="mt-0.5 size-4 shrink-0 text-warning" aria-hidden />
-        <h2 className="min-w-0 flex-1 font-medium [overflow-wrap:anywhere]">{props.title}</h2>
+        <h2 className="min-w-0 flex-1 font-medium [overflow-wrap:anywhere]">
+          <Clamped text={props.title} />
+        </h2>
         {props.aside}
       </header>
       <div className="mt-2.5 flex flex-col gap-2.5">{props.children}</div>
+      {props.actions !== undefined && (
+        <div className="sticky bottom-0 -mx-3 -mb-3 flex flex-wrap gap-1.5 rounded-b-xl bg-warning-soft px-3 pt-2.5 pb-3">
+          {props.actions}
+        </div>
+      )}
     </article>
   )
 }

@@ -10,7 +10,7 @@ export function Dock({ session }: { session: Session }) {
   const open = useQuery({ ...interactionsQuery(session.id), enabled: session.archivedAt === undefined }).data ?? []
   if (open.length === 0) return null
   return (
-    <section aria-label="Waiting for you" className="flex max-h-[55dvh] flex-col gap-2 overflow-y-auto">
+    <section aria-label="Waiting for you" className="flex max-h-[55dvh] scroll-pb-14 flex-col gap-2 overflow-y-auto">
       <p role="status" className="sr-only">
         {open.length === 1 ? 'The agent waits for you.' : `The agent waits for ${open.length} answers.`}
       </p>

@@ -18,7 +18,33 @@ export function PlanCard({ interaction, session }: { interaction: Interaction; s
   const { prompt, plan, planTruncated } = interaction.request
   const commented = comment.trim() !== ''
   return (
-    <Card icon={ListChecks} title={printableLine(prompt ?? 'The agent proposes a plan')}>
+    <Card
+      icon={ListChecks}
+      title={printableLine(prompt ?? 'The agent proposes a plan')}
+      actions={
+        <>
+          <Button
+            look="primary"
+            verdict={verdict}
+            hint="above"
+            busy={reply.isPending}
+            disabled={commented}
+            onClick={() => reply.mutate('approve')}
+          >
+            Approve the plan
+          </Button>
+          <Button
+            verdict={verdict}
+            hint="above"
+            busy={reply.isPending}
+            disabled={!commented}
+            onClick={() => reply.mutate(comment)}
+          >
+            Send back
+          </Button>
+        </>
+      }
+    >
       {plan !== undefined && (
         <div
           tabIndex={0}
@@ -37,27 +63,6 @@ export function PlanCard({ interaction, session }: { interaction: Interaction; s
         className={`${inputClass} field-sizing-content max-h-32 resize-none`}
       />
       <InlineProblem error={reply.error} />
-      <div className="flex flex-wrap gap-1.5">
-        <Button
-          look="primary"
-          verdict={verdict}
-          hint="above"
-          busy={reply.isPending}
-          disabled={commented}
-          onClick={() => reply.mutate('approve')}
-        >
-          Approve the plan
-        </Button>
-        <Button
-          verdict={verdict}
-          hint="above"
-          busy={reply.isPending}
-          disabled={!commented}
-          onClick={() => reply.mutate(comment)}
-        >
-          Send back
-        </Button>
-      </div>
     </Card>
   )
 }

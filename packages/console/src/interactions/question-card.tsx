@@ -1,4 +1,13 @@
-import type { Interaction, Session } from '@berth/client'
+import {
+  type Answer,
+  answerMessage,
+  faultOf,
+  type Interaction,
+  initialAnswer,
+  isNumber,
+  type Question,
+  type Session,
+} from '@berth/client'
 import { MessageCircleQuestion } from 'lucide-react'
 import { useId, useState } from 'react'
 import { useSessionCan } from '../session/use-session-can.ts'
@@ -6,7 +15,6 @@ import { Button } from '../ui/button.tsx'
 import { inputClass } from '../ui/field.tsx'
 import { printable, printableLine } from '../ui/printable.ts'
 import { InlineProblem } from '../ui/states.tsx'
-import { type Answer, answerMessage, faultOf, initialAnswer, isNumber, type Question } from './answers.ts'
 import { Card } from './card.tsx'
 import { useReply } from './use-reply.ts'
 

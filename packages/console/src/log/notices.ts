@@ -4,7 +4,7 @@ import type { LogView } from './fold.ts'
 import type { NoticeRow } from './rows.ts'
 
 /** The content of a notice, and what else its Event says about the Session. */
-interface Notice extends Pick<NoticeRow, 'tone' | 'text' | 'detail' | 'link'> {
+interface Notice extends Pick<NoticeRow, 'tone' | 'text' | 'detail' | 'link' | 'about'> {
   readonly sets?: readonly (keyof Pick<LogView, 'changedAt' | 'deliveredAt' | 'editedAt'>)[]
   /** True if the notice takes the place of the one directly before it. */
   readonly replaces?: boolean
@@ -24,6 +24,7 @@ const table: { readonly [T in EventType]?: (data: EventData<T>) => Notice | null
     tone: 'warning',
     text: `${data.name} (${bytes(data.sizeBytes)}) was not kept`,
     detail: data.reason,
+    about: 'omission',
   }),
   'svc.publication.created': ({ delivery, result }) => {
     const link = linkOf(result)

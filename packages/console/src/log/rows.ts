@@ -85,6 +85,8 @@ export interface NoticeRow extends RowBase {
   /** More to unfold, such as the end of a setup script's output. */
   readonly detail?: string
   readonly link?: { readonly label: string; readonly url: string }
+  /** Set for a file that was presented and not kept. */
+  readonly about?: 'omission'
 }
 
 /** A file that the agent left. */
@@ -96,4 +98,11 @@ export interface ArtifactRow extends RowBase {
   readonly sizeBytes: number
 }
 
-export type Row = PromptRow | ReplyRow | StepsRow | EndRow | InteractionRow | NoticeRow | ArtifactRow
+/** What the agent is saying right now. It is no part of the log, and its Event takes its place. */
+export interface LiveRow extends RowBase {
+  readonly kind: 'live'
+  readonly role: 'assistant' | 'reasoning'
+  readonly text: string
+}
+
+export type Row = PromptRow | ReplyRow | StepsRow | EndRow | InteractionRow | NoticeRow | ArtifactRow | LiveRow

@@ -1,42 +1,28 @@
-import {
-  createRootRoute,
-  createRoute,
-  createRouter,
-  lazyRouteComponent,
-  Outlet,
-  redirect,
-} from '@tanstack/react-router'
-import { NoMembership, needsSignIn, signIn, viewerQuery } from '../api/identity.ts'
-import { queryClient, runtimesQuery, sessionQuery, sessionsQuery } from '../api/queries.ts'
-import { AppShell } from '../shell/app-shell.tsx'
-import { NoAccessPage, SignedOutPage } from '../shell/outside-pages.tsx'
+import { createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
+import { queryClient, runtimesQuery, sessionQuery } from '../api/queries.ts'
+import { localPullQuery } from '../changes/queries.ts'
+import { environmentQuery, environmentsQuery } from '../environments/queries.ts'
+import { ensureSession } from '../session/overview.ts'
+import { sessionListQuery } from '../sessions/queries.ts'
+import { SignedOutPage, SignInPage } from '../shell/outside-pages.tsx'
 import { ErrorState, LoadingLines } from '../ui/states.tsx'
-import { readListSearch, readSessionSearch } from './searches.ts'
+import { organizationIndexRoute, organizationRoute } from './organization-route.tsx'
+import { oversightRoutes, shortUsageRoute } from './oversight-routes.tsx'
+import { peopleRoutes } from './people-routes.tsx'
+import {
+  readEnvironmentListSearch,
+  readEnvironmentSearch,
+  readListSearch,
+  readPullSearch,
+  readSessionSearch,
+} from './searches.ts'
+import { settingsRoutes } from './settings-routes.tsx'
+import { rootRoute, shellRoute } from './shell-route.tsx'
 import { to } from './to.ts'
-
-const rootRoute = createRootRoute({
-  component: Outlet,
-  errorComponent: ({ error, reset }) =>
-    error instanceof NoMembership ? <NoAccessPage /> : <ErrorState error={error} retry={reset} />,
-  notFoundComponent: () => <ErrorState error={null} />,
-})
 
 const signedOutRoute = createRoute({ getParentRoute: () => rootRoute, path: '/signed-out', component: SignedOutPage })
 
-/** Everything for people who are signed in. */
-const shellRoute = createRoute({
-  getParentRoute: () => rootRoute,
-  id: 'shell',
-  component: AppShell,
-  beforeLoad: async () => {
-    try {
-      return { viewer: await queryClient.ensureQueryData(viewerQuery) }
-    } catch (error) {
-      if (needsSignIn(error)) return signIn()
-      throw error
-    }
-  },
-})
+const signInRoute = createRoute({ getParentRoute: () => rootRoute, path: '/sign-in', component: SignInPage })
 
 const homeRoute = createRoute({
   getParentRoute: () => shellRoute,
@@ -50,40 +36,94 @@ const sessionsRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: '/sessions',
   validateSearch: readListSearch,
-  loaderDeps: ({ search }) => ({ archived: search.archived === true }),
-  loader: ({ deps }) => queryClient.ensureInfiniteQueryData(sessionsQuery(deps.archived)),
+  loaderDeps: ({ search }) => search,
+  // Not awaited: the page shows the last answer until the next one is there.
+  loader: ({ deps }) => void queryClient.prefetchInfiniteQuery(sessionListQuery(deps)),
   component: lazyRouteComponent(() => import('../sessions/sessions-page.tsx'), 'SessionsPage'),
 })
 
 const newSessionRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: '/sessions/new',
-  loader: () => queryClient.ensureQueryData(runtimesQuery),
-  component: lazyRouteComponent(() => import('../sessions/new-session-page.tsx'), 'NewSessionPage'),
+  loader: () => {
+    void queryClient.prefetchInfiniteQuery(environmentsQuery(false))
+    void queryClient.prefetchQuery(runtimesQuery)
+  },
+  component: lazyRouteComponent(() => import('../sessions/new-session/new-session-page.tsx'), 'NewSessionPage'),
 })
 
 const sessionRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: '/sessions/$sessionId',
   validateSearch: readSessionSearch,
-  loader: ({ params }) => queryClient.ensureQueryData(sessionQuery(params.sessionId)),
+  loader: ({ params }) => ensureSession(params.sessionId),
   component: lazyRouteComponent(() => import('../session/session-page.tsx'), 'SessionPage'),
 })
 
-const settingsRoute = createRoute({
+const reviewRoute = createRoute({
   getParentRoute: () => shellRoute,
-  path: '/settings',
-  component: lazyRouteComponent(() => import('../settings/settings-page.tsx'), 'SettingsPage'),
+  path: '/sessions/$sessionId/review',
+  loader: ({ params }) => queryClient.ensureQueryData(sessionQuery(params.sessionId)),
+  component: lazyRouteComponent(() => import('../changes/review-page.tsx'), 'ReviewPage'),
+})
+
+const pullRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: '/pulls/$repositoryId/$number',
+  validateSearch: readPullSearch,
+  params: {
+    parse: ({ repositoryId, number }) => ({ repositoryId, number: Number.parseInt(number, 10) || 0 }),
+    stringify: ({ repositoryId, number }) => ({ repositoryId, number: String(number) }),
+  },
+  loader: ({ params }) => queryClient.ensureQueryData(localPullQuery(params.repositoryId, params.number)),
+  component: lazyRouteComponent(() => import('../changes/pull-page.tsx'), 'PullPage'),
+})
+
+const environmentsRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: '/environments',
+  validateSearch: readEnvironmentListSearch,
+  loaderDeps: ({ search }) => ({ archived: search.archived === true }),
+  loader: ({ deps }) => queryClient.ensureInfiniteQueryData(environmentsQuery(deps.archived)),
+  component: lazyRouteComponent(() => import('../environments/environments-page.tsx'), 'EnvironmentsPage'),
+})
+
+const newEnvironmentRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: '/environments/new',
+  component: lazyRouteComponent(() => import('../environments/new-environment-page.tsx'), 'NewEnvironmentPage'),
+})
+
+const environmentRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: '/environments/$environmentId',
+  validateSearch: readEnvironmentSearch,
+  loader: ({ params }) => queryClient.ensureQueryData(environmentQuery(params.environmentId)),
+  component: lazyRouteComponent(() => import('../environments/environment-page.tsx'), 'EnvironmentPage'),
 })
 
 const routeTree = rootRoute.addChildren([
   signedOutRoute,
-  shellRoute.addChildren([homeRoute, sessionsRoute, newSessionRoute, sessionRoute, settingsRoute]),
+  signInRoute,
+  shellRoute.addChildren([
+    homeRoute,
+    sessionsRoute,
+    newSessionRoute,
+    sessionRoute,
+    reviewRoute,
+    pullRoute,
+    environmentsRoute,
+    newEnvironmentRoute,
+    environmentRoute,
+    organizationRoute.addChildren([organizationIndexRoute, ...peopleRoutes, ...oversightRoutes]),
+    shortUsageRoute,
+    settingsRoutes,
+  ]),
 ])
 
 /** Makes the console's router. Pages are loaded as soon as a link to them is pointed at. */
 export function makeRouter() {
-  return createRouter({
+  const router = createRouter({
     routeTree,
     defaultPreload: 'intent',
     // The pages' data is the query client's, which knows how fresh it is.
@@ -94,6 +134,13 @@ export function makeRouter() {
     defaultErrorComponent: ({ error, reset }) => <ErrorState error={error} retry={reset} />,
     defaultNotFoundComponent: () => <ErrorState error={null} />,
   })
+  // A link in the page before went with it, and the focus with the link: the keyboard goes on in the new page.
+  router.subscribe('onRendered', ({ pathChanged }) => {
+    if (pathChanged && document.activeElement === document.body) {
+      document.getElementById('content')?.focus({ preventScroll: true })
+    }
+  })
+  return router
 }
 
 declare module '@tanstack/react-router' {

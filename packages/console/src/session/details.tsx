@@ -57,26 +57,33 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
   )
 }
 
+/** What goes on with a Session in a terminal: `docs/cli.md`. */
+const handOvers = [
+  { name: 'to attach', command: (id: string) => `berth attach ${id}` },
+  { name: 'to open a shell in the sandbox', command: (id: string) => `berth shell ${id}` },
+] as const
+
 function HandOver({ session }: { session: Session }) {
-  const command = `berth attach ${session.id}`
   const [copied, setCopied] = useState(false)
   return (
     <section aria-labelledby="hand-over" className="flex flex-col gap-2">
       <h2 id="hand-over" className="text-sm font-semibold">
         Continue in a terminal
       </h2>
-      <div className="flex items-center gap-2 rounded-md border border-line bg-code py-1 pr-1 pl-3">
-        <code className="min-w-0 flex-1 truncate font-mono text-xs">{command}</code>
-        <IconButton
-          label="Copy the command"
-          onClick={async () => {
-            await navigator.clipboard.writeText(command)
-            setCopied(true)
-          }}
-        >
-          <Copy className="size-4" aria-hidden />
-        </IconButton>
-      </div>
+      {handOvers.map(({ name, command }) => (
+        <div key={name} className="flex items-center gap-2 rounded-md border border-line bg-code py-1 pr-1 pl-3">
+          <code className="min-w-0 flex-1 truncate font-mono text-xs">{command(session.id)}</code>
+          <IconButton
+            label={`Copy the command ${name}`}
+            onClick={async () => {
+              await navigator.clipboard.writeText(command(session.id))
+              setCopied(true)
+            }}
+          >
+            <Copy className="size-4" aria-hidden />
+          </IconButton>
+        </div>
+      ))}
       <p role="status" className="min-h-4 text-xs text-ink-3">
         {copied ? 'Copied.' : ''}
       </p>

@@ -1,28 +1,24 @@
-import { followSession } from '@berth/client'
+import { type Event, followSession } from '@berth/client'
 import { useSyncExternalStore } from 'react'
 import { berth } from '../api/client.ts'
 import { queryClient } from '../api/queries.ts'
-import { type LogSnapshot, type LogSource, type Schedule, SessionLog } from './session-log.ts'
-
-/** A hidden tab draws no frames, so there a timer does. */
-const onFrame: Schedule = work => {
-  if (document.visibilityState === 'visible') requestAnimationFrame(work)
-  else setTimeout(work, 250)
-}
+import { live } from '../live/live.ts'
+import { endOf } from './overview.ts'
+import { paced } from './paced.ts'
+import { noteRead } from './reading.ts'
+import { type LogSnapshot, type LogSource, SessionLog } from './session-log.ts'
 
 function sourceOf(sessionId: string): LogSource {
   return {
-    page: (after, signal) => berth.events.page(sessionId, { after, limit: 100 }, { signal }),
-    follow: (after, signal, onState) => {
-      onState(true)
-      return followSession({
-        client: berth,
-        sessionId,
-        after,
-        signal,
-        onInterruption: ({ fault }) => onState(fault === null),
-      })
+    end: signal => endOf(sessionId, signal),
+    page: async (after, signal) => (await berth.events.page(sessionId, { after, limit: 100 }, { signal })).events,
+    range: async (after, last, signal) => {
+      const events = []
+      const until = ({ sequence }: Event) => sequence >= last
+      for await (const event of followSession({ client: berth, sessionId, after, until, signal })) events.push(event)
+      return events
     },
+    follow: sink => live.followSession(sessionId, sink),
   }
 }
 
@@ -33,7 +29,7 @@ const kept = 6
 /** Returns the log of a Session; the same object each time. */
 export function logOf(sessionId: string): SessionLog {
   const known = logs.get(sessionId)
-  const log = known ?? new SessionLog(sourceOf(sessionId), onFrame)
+  const log = known ?? new SessionLog(sourceOf(sessionId), paced())
   if (known === undefined) keepFresh(sessionId, log)
   logs.delete(sessionId)
   logs.set(sessionId, log)
@@ -47,17 +43,20 @@ function keepFresh(sessionId: string, log: SessionLog): void {
   log.onChange = ({ view, ready }) => {
     const before = seen
     seen = view
+    if (ready && log.watched) noteRead(sessionId, view.last)
     if (!ready || before.last === 0) return
     const again = (...key: string[]) =>
       void queryClient.invalidateQueries({ queryKey: ['session', sessionId, ...key], exact: true })
     if (view.changedAt !== before.changedAt) {
       again()
-      void queryClient.invalidateQueries({ queryKey: ['sessions'] })
+      again('next-turn')
     }
     if (view.askedAt !== before.askedAt) again('interactions')
     if (view.deliveredAt !== before.deliveredAt) {
       again('publications')
-      again('merges')
+      // Each Publication has its merges, and a pull request that is hosted here has a page of its own.
+      void queryClient.invalidateQueries({ queryKey: ['session', sessionId, 'merges'] })
+      void queryClient.invalidateQueries({ queryKey: ['local-pull'] })
     }
   }
 }

@@ -60,14 +60,14 @@ describe('every action in every situation', () => {
       ]),
     )
     expect(table).toEqual({
-      idle: 'message answer decide rename archive review publish merge',
-      running: 'stop answer decide rename archive review merge',
-      fresh: 'message answer decide rename archive review publish merge',
-      'sandbox gone': 'message answer decide rename archive wake merge',
-      'work lost': 'answer decide rename archive reset merge',
-      'no repository': 'message answer decide rename archive',
-      archived: '',
-      offline: '',
+      idle: 'message answer decide rename archive terminal review preview view publish merge',
+      running: 'queue stop answer decide rename archive terminal review preview view merge',
+      fresh: 'message answer decide rename archive terminal review preview view publish merge',
+      'sandbox gone': 'message answer decide rename archive wake view merge',
+      'work lost': 'answer decide rename archive reset view merge',
+      'no repository': 'message answer decide rename archive terminal preview view',
+      archived: 'view',
+      offline: 'review',
       'no rights': '',
     })
   })

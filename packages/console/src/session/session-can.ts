@@ -58,6 +58,7 @@ const obstacles = {
 /** Which obstacles count for which action, the first that stands being the one that is named. */
 const actions = {
   message: { needs: 'svc.cloud.turns:submit', obstacles: ['offline', 'archived', 'lost', 'stuck', 'busy'] },
+  queue: { needs: 'svc.cloud.turns:submit', obstacles: ['offline', 'archived', 'lost', 'idle'] },
   stop: { needs: 'svc.cloud.turns:submit', obstacles: ['offline', 'archived', 'idle'] },
   answer: { needs: 'svc.cloud.turns:submit', obstacles: ['offline', 'archived'] },
   decide: { needs: 'svc.cloud.approvals:respond', obstacles: ['offline', 'archived'] },
@@ -65,7 +66,11 @@ const actions = {
   archive: { needs: 'svc.cloud.sessions:create', obstacles: ['offline', 'archived'] },
   reset: { needs: 'svc.cloud.turns:submit', obstacles: ['offline', 'archived', 'notLost', 'busy'] },
   wake: { needs: 'svc.cloud.turns:submit', obstacles: ['offline', 'archived', 'lost', 'stuck', 'busy', 'hasSandbox'] },
-  review: { needs: 'svc.cloud.sessions:read', obstacles: ['offline', 'noRepository', 'noSandbox'] },
+  terminal: { needs: 'svc.cloud.turns:submit', obstacles: ['offline', 'archived', 'noSandbox'] },
+  // Offline, what was read stays on screen, and with it what somebody writes about it.
+  review: { needs: 'svc.cloud.sessions:read', obstacles: ['noRepository', 'noSandbox'] },
+  preview: { needs: 'svc.cloud.turns:submit', obstacles: ['offline', 'archived', 'noSandbox'] },
+  view: { needs: 'svc.cloud.sessions:read', obstacles: ['offline'] },
   publish: {
     needs: 'svc.cloud.publications:create',
     obstacles: ['offline', 'archived', 'noRepository', 'busy', 'noSandbox'],

@@ -1,5 +1,6 @@
-import type { Event } from '@berth/client'
+import type { Event, Preview } from '@berth/client'
 import { describe, expect, test } from 'vitest'
+import type { SessionSink } from '../live/live-connection.ts'
 import { type LogSource, SessionLog } from './session-log.ts'
 
 const event = (sequence: number): Event => ({
@@ -15,28 +16,26 @@ const event = (sequence: number): Event => ({
 function scripted(length: number) {
   const asked: number[] = []
   const arrived: Event[] = []
-  let wake = () => {}
-  let followers = 0
+  const sinks = new Set<SessionSink>()
   const source: LogSource = {
+    async end() {
+      const after = Math.max(0, length - 100)
+      asked.push(after)
+      return Array.from({ length: length - after }, (_, at) => event(after + at + 1))
+    },
     async page(after) {
       asked.push(after)
-      const end = Math.min(length, after + 100)
-      return { events: Array.from({ length: end - after }, (_, at) => event(after + at + 1)), lastSequence: length }
+      return Array.from({ length: Math.min(length, after + 100) - after }, (_, at) => event(after + at + 1))
     },
-    async *follow(after, signal, onState) {
-      followers++
-      onState(true)
-      let at = after
-      signal.addEventListener('abort', () => wake())
-      while (!signal.aborted) {
-        const next = arrived.find(({ sequence }) => sequence === at + 1)
-        if (next === undefined) await new Promise<void>(resolve => (wake = resolve))
-        else {
-          at++
-          yield next
-        }
-      }
-      followers--
+    async range(after, last) {
+      asked.push(after)
+      return Array.from({ length: last - after }, (_, at) => event(after + at + 1))
+    },
+    follow(sink) {
+      sinks.add(sink)
+      sink.connected(true)
+      for (const event of arrived) if (event.sequence > sink.cursor()) sink.event(event)
+      return () => sinks.delete(sink)
     },
   }
   return {
@@ -44,9 +43,12 @@ function scripted(length: number) {
     asked,
     append(...events: Event[]) {
       arrived.push(...events)
-      wake()
+      for (const sink of sinks) for (const event of events) sink.event(event)
     },
-    followers: () => followers,
+    preview(preview: Preview | null) {
+      for (const sink of sinks) sink.preview(preview)
+    },
+    followers: () => sinks.size,
   }
 }
 
@@ -66,7 +68,24 @@ describe('the log of a Session', () => {
     await log.loadOlder()
     expect(log.read().view).toMatchObject({ first: 1, last: 250 })
     expect(log.read().view.rows).toHaveLength(250)
-    expect(asked).toEqual([0, 150, 50, 0])
+    expect(asked).toEqual([150, 50, 0])
+    leave()
+  })
+
+  test('reaches an Event far back in one request, and says if it cannot', async () => {
+    const { source, asked } = scripted(5_000)
+    const log = new SessionLog(source, work => work())
+    const leave = log.subscribe(() => {})
+    await turns()
+    expect(await log.reach(1_000)).toBe(true)
+    expect(log.read().view).toMatchObject({ first: 970, last: 5_000 })
+    expect(log.read().view.rows).toHaveLength(4_031)
+    expect(await log.reach(4_000)).toBe(true)
+    expect(await log.reach(5_001)).toBe(false)
+    expect(asked).toEqual([4_900, 969])
+    source.range = () => Promise.reject(new Error('gone'))
+    expect(await log.reach(10)).toBe(false)
+    expect(log.read().loadingOlder).toBe(false)
     leave()
   })
 
@@ -112,13 +131,37 @@ describe('the log of a Session', () => {
     second()
   })
 
+  test('shows what is being said until the frame that shows its Event, and takes no Event twice', async () => {
+    const { source, append, preview } = scripted(1)
+    const frames: (() => void)[] = []
+    const log = new SessionLog(source, work => frames.push(work))
+    const leave = log.subscribe(() => {})
+    await turns()
+    const message = { messageId: '2', role: 'assistant', text: 'almost' } as const
+    preview({ message, activities: [] })
+    expect(log.read().preview).toEqual({ message, activities: [] })
+    append(event(2), event(2))
+    preview({ message: { ...message, text: 'late' }, activities: [] })
+    expect(log.read().preview?.message).toEqual(message)
+    frames[0]?.()
+    expect(log.read()).toMatchObject({ preview: { activities: [] }, view: { last: 2 } })
+    expect(log.read().preview).not.toHaveProperty('message')
+    expect(log.read().view.rows).toHaveLength(2)
+    leave()
+  })
+
   test('tells a refusal, and loads nothing more', async () => {
     const refused = new Error('404')
-    const source: LogSource = { page: () => Promise.reject(refused), async *follow() {} }
+    const refuse = () => Promise.reject(refused)
+    const source: LogSource = { end: refuse, page: refuse, range: refuse, follow: () => () => {} }
     const log = new SessionLog(source, work => work())
     const leave = log.subscribe(() => {})
     await turns()
     expect(log.read()).toMatchObject({ failure: refused, connection: 'closed' })
+    source.end = async () => [event(1)]
+    log.retry()
+    await turns()
+    expect(log.read()).toMatchObject({ failure: null, view: { last: 1 } })
     leave()
   })
 })

@@ -1,15 +1,18 @@
-import type { Event } from '@berth/client'
+import type { Event, Preview } from '@berth/client'
+import type { SessionSink } from '../live/live-connection.ts'
 import { emptyView, extend, type LogView } from '../log/fold.ts'
+import type { Schedule } from './paced.ts'
 
 /** Where a Session's Events come from. */
 export interface LogSource {
-  /** Reads the Events after an exclusive cursor, at most 100, and the newest sequence of the log. */
-  page(
-    after: number,
-    signal: AbortSignal,
-  ): Promise<{ readonly events: readonly Event[]; readonly lastSequence: number }>
-  /** Yields Events after a cursor as they are appended, without a gap, until the signal aborts. */
-  follow(after: number, signal: AbortSignal, onState: (connected: boolean) => void): AsyncIterable<Event>
+  /** Reads the last Events of the log. */
+  end(signal: AbortSignal): Promise<readonly Event[]>
+  /** Reads the Events after an exclusive cursor, at most 100. */
+  page(after: number, signal: AbortSignal): Promise<readonly Event[]>
+  /** Reads the Events after an exclusive cursor up to one, however many there are. */
+  range(after: number, last: number, signal: AbortSignal): Promise<readonly Event[]>
+  /** Tells the sink of Events after its cursor as they are appended. Returns the way to stop. */
+  follow(sink: SessionSink): () => void
 }
 
 export type Connection = 'connecting' | 'live' | 'reconnecting' | 'closed'
@@ -21,14 +24,15 @@ export interface LogSnapshot {
   /** True once the end of the log has been read. */
   readonly ready: boolean
   readonly loadingOlder: boolean
+  /** What the agent is saying and doing right now, without what the log tells already. */
+  readonly preview: Preview | null
   /** A lasting refusal, such as 404; null while the log can be read. */
   readonly failure: unknown
 }
 
-/** Calls back once a frame at most, or after a moment in a hidden tab, where frames stop. */
-export type Schedule = (work: () => void) => void
-
 const pageSize = 100
+/** So many Events before the one that is sought are loaded with it. */
+const around = 30
 
 /**
  * One Session's log, outside React. It starts with the end of the log, follows it while anybody subscribes, and loads
@@ -43,12 +47,18 @@ export class SessionLog {
     connection: 'connecting',
     ready: false,
     loadingOlder: false,
+    preview: null,
     failure: null,
   }
   #events: Event[] = []
   #pending: Event[] = []
   #scheduled = false
   #stop: AbortController | null = null
+  #unfollow: (() => void) | null = null
+  /** Messages and tool calls that the log has told: a preview of one may come later than its Event. */
+  readonly #told = new Set<string>()
+  /** The last preview as it came. */
+  #previewed: Preview | null = null
   /** Called after each change, before the subscribers. */
   onChange: ((snapshot: LogSnapshot) => void) | null = null
 
@@ -65,10 +75,22 @@ export class SessionLog {
   /** The current snapshot; the same object until something changes. */
   readonly read = (): LogSnapshot => this.#snapshot
 
+  /** Tries again after a refusal. */
+  retry(): void {
+    this.#halt()
+    this.#set({ failure: null, connection: 'connecting' })
+    if (this.#listeners.size > 0) this.#start()
+  }
+
   /** Follows the log while there is a subscriber. Returns the way to unsubscribe. */
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener)
-    if (this.#stop === null) this.#start()
+    if (this.#stop === null) {
+      // What failed for an earlier reader may have passed.
+      if (this.#snapshot.failure !== null)
+        this.#snapshot = { ...this.#snapshot, failure: null, connection: 'connecting' }
+      this.#start()
+    }
     return () => {
       this.#listeners.delete(listener)
       // A page that changes unsubscribes and subscribes in the same turn; the connection survives that.
@@ -81,12 +103,31 @@ export class SessionLog {
   /** Loads the page before the first Event. Calls while one is under way, or at the beginning, do nothing. */
   async loadOlder(): Promise<void> {
     const { first } = this.#snapshot.view
+    await this.#prepend(first - pageSize, (after, signal) => this.#source.page(after, signal))
+  }
+
+  /**
+   * Loads everything from an Event on, with some of what was before it. Many pages would use up the person's requests,
+   * so one stream brings them.
+   * @returns false if the Event could not be loaded
+   */
+  async reach(sequence: number): Promise<boolean> {
+    const { first, last } = this.#snapshot.view
+    if (sequence > last) return false
+    if (sequence < first) {
+      await this.#prepend(sequence - around, (after, signal) => this.#source.range(after, first - 1, signal))
+    }
+    return this.#snapshot.view.first <= sequence
+  }
+
+  /** Loads the Events from a sequence to the first one that is known, unless others are being loaded. */
+  async #prepend(from: number, load: (after: number, signal: AbortSignal) => Promise<readonly Event[]>): Promise<void> {
+    const { first } = this.#snapshot.view
     if (this.#snapshot.loadingOlder || first <= 1) return
     this.#set({ loadingOlder: true })
     const stop = this.#stop?.signal ?? new AbortController().signal
     try {
-      const after = Math.max(0, first - 1 - pageSize)
-      const { events } = await this.#source.page(after, stop)
+      const events = await load(Math.max(0, from - 1), stop)
       const older = events.filter(event => event.sequence < first)
       this.#events = [...older, ...this.#events]
       this.#set({ view: extend(emptyView, this.#events), loadingOlder: false })
@@ -100,29 +141,37 @@ export class SessionLog {
     const stop = new AbortController()
     this.#stop = stop
     this.#follow(stop.signal).catch(failure => {
-      if (!stop.signal.aborted) this.#set({ failure, connection: 'closed' })
+      if (!stop.signal.aborted) this.#fail(failure)
     })
   }
 
   #halt(): void {
     this.#stop?.abort()
     this.#stop = null
-    if (this.#snapshot.failure === null) this.#set({ connection: 'connecting' })
+    this.#unfollow?.()
+    this.#unfollow = null
+    this.#previewed = null
+    if (this.#snapshot.failure === null) this.#set({ connection: 'connecting', preview: null })
   }
 
   async #follow(signal: AbortSignal): Promise<void> {
     if (!this.#snapshot.ready) await this.#readEnd(signal)
-    const onState = (connected: boolean) => this.#set({ connection: connected ? 'live' : 'reconnecting' })
-    for await (const event of this.#source.follow(this.#lastSequence(), signal, onState)) this.#receive(event)
+    signal.throwIfAborted()
+    this.#unfollow = this.#source.follow({
+      cursor: () => this.#lastSequence(),
+      event: event => this.#receive(event),
+      preview: preview => this.#preview(preview),
+      connected: isConnected => this.#set({ connection: isConnected ? 'live' : 'reconnecting' }),
+      failed: failure => this.#fail(failure),
+    })
+  }
+
+  #fail(failure: unknown): void {
+    this.#set({ failure, connection: 'closed', preview: null })
   }
 
   async #readEnd(signal: AbortSignal): Promise<void> {
-    const { events, lastSequence } = await this.#source.page(0, signal)
-    this.#events = [...events]
-    if (lastSequence > pageSize) {
-      const tail = await this.#source.page(lastSequence - pageSize, signal)
-      this.#events = [...tail.events]
-    }
+    this.#events = [...(await this.#source.end(signal))]
     this.#set({ view: extend(emptyView, this.#events), ready: true })
   }
 
@@ -130,16 +179,37 @@ export class SessionLog {
     return this.#pending.at(-1)?.sequence ?? this.#snapshot.view.last
   }
 
+  /** An Event that is known already comes again after a reconnection. */
   #receive(event: Event): void {
+    if (event.sequence !== this.#lastSequence() + 1) return
     this.#pending.push(event)
+    const { messageId, activityId } = event.data
+    if (event.type === 'svc.message.created') this.#told.add(String(messageId))
+    if (event.type === 'svc.activity.completed') this.#told.add(String(activityId))
     if (this.#scheduled) return
     this.#scheduled = true
     this.#schedule(() => {
       this.#scheduled = false
       const events = this.#pending.splice(0)
       this.#events.push(...events)
-      this.#set({ view: extend(this.#snapshot.view, events), connection: 'live' })
+      // In one step with the Events, so that a message is never there twice, nor missing in between.
+      const preview = this.#untold()
+      this.#set({ view: extend(this.#snapshot.view, events), connection: 'live', preview })
     })
+  }
+
+  #preview(preview: Preview | null): void {
+    this.#previewed = preview
+    // Events that wait for their frame are not to be seen yet, so what they replace must stay until then.
+    if (!this.#scheduled) this.#set({ preview: this.#untold() })
+  }
+
+  #untold(): Preview | null {
+    const preview = this.#previewed
+    if (preview === null) return null
+    const { message } = preview
+    const activities = preview.activities.filter(({ activityId }) => !this.#told.has(activityId))
+    return { activities, ...(message !== undefined && !this.#told.has(message.messageId) && { message }) }
   }
 
   #set(change: Partial<LogSnapshot>): void {

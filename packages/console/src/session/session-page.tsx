@@ -1,19 +1,21 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { ChevronLeft, PanelRight, Square } from 'lucide-react'
-import { lazy, Suspense } from 'react'
+import { ChevronLeft, PanelRight, Search, Square } from 'lucide-react'
+import { lazy, Suspense, useState } from 'react'
 import { interactionsQuery, sessionQuery } from '../api/queries.ts'
+import { CitedFiles } from '../files/cited-file.tsx'
 import { Dock } from '../interactions/dock.tsx'
 import { to } from '../routing/to.ts'
 import { Transcript } from '../transcript/transcript.tsx'
-import { Button } from '../ui/button.tsx'
+import { Button, IconButton } from '../ui/button.tsx'
 import { Title } from '../ui/page.tsx'
 import { ErrorState, LoadingLines } from '../ui/states.tsx'
 import { StatusDot } from '../ui/status-dot.tsx'
 import { dollars } from '../ui/words.ts'
 import { Banner } from './banner.tsx'
 import { Composer } from './composer.tsx'
-import { useLog } from './logs.ts'
+import { FindBar } from './find-bar.tsx'
+import { logOf, useLog } from './logs.ts'
 import { stateOf } from './session-state.ts'
 import { useSessionCan } from './use-session-can.ts'
 import { useStop } from './use-stop.ts'
@@ -25,21 +27,30 @@ const route = getRouteApi('/shell/sessions/$sessionId')
 /** One Session: what was said on the left, what came of it on the right; on phones one of the two. */
 export function SessionPage() {
   const { sessionId } = route.useParams()
-  const { panel } = route.useSearch()
+  const search = route.useSearch()
+  const { panel } = search
+  const [finding, setFinding] = useState(false)
   const session = useSuspenseQuery(sessionQuery(sessionId)).data
   const failure = useLog(sessionId, snapshot => snapshot.failure)
   return (
     <div className="flex h-full min-h-0 flex-col">
       <Title>{session.title}</Title>
-      <Header sessionId={sessionId} />
+      <Header sessionId={sessionId} finding={finding} onFind={() => setFinding(!finding)} />
+      {finding && <FindBar key={sessionId} sessionId={sessionId} search={search} onClose={() => setFinding(false)} />}
       <div className={`grid min-h-0 flex-1 ${panel === undefined ? '' : 'lg:grid-cols-[minmax(0,1fr)_minmax(0,1fr)]'}`}>
         <div className={`flex min-h-0 min-w-0 flex-col ${panel === undefined ? '' : 'max-lg:hidden'}`}>
-          {failure === null ? <Transcript key={sessionId} sessionId={sessionId} /> : <ErrorState error={failure} />}
-          <div className="mx-auto flex w-full max-w-3xl flex-col gap-2 px-4 pb-3 lg:px-6">
-            <Dock session={session} />
-            <Banner session={session} />
-            <Composer key={sessionId} session={session} />
-          </div>
+          <CitedFiles value={session}>
+            {failure === null ? (
+              <Transcript key={sessionId} sessionId={sessionId} event={search.event} />
+            ) : (
+              <ErrorState error={failure} retry={() => logOf(sessionId).retry()} />
+            )}
+            <div className="mx-auto flex w-full max-w-3xl flex-col gap-2 px-4 pb-3 lg:px-6">
+              <Dock session={session} />
+              <Banner session={session} />
+              <Composer key={sessionId} session={session} />
+            </div>
+          </CitedFiles>
         </div>
         {panel !== undefined && (
           <section aria-label="Work" className="flex min-h-0 min-w-0 flex-col border-line lg:border-l">
@@ -53,7 +64,8 @@ export function SessionPage() {
   )
 }
 
-function Header({ sessionId }: { sessionId: string }) {
+function Header(props: { sessionId: string; finding: boolean; onFind: () => void }) {
+  const { sessionId } = props
   const session = useSuspenseQuery(sessionQuery(sessionId)).data
   const { panel } = route.useSearch()
   const openInteractions = useQuery(interactionsQuery(sessionId)).data?.length ?? 0
@@ -94,6 +106,9 @@ function Header({ sessionId }: { sessionId: string }) {
             <Square className="size-3.5" aria-hidden /> Stop
           </Button>
         )}
+        <IconButton label="Find in this Session" aria-pressed={props.finding} onClick={props.onFind}>
+          <Search className="size-4" aria-hidden />
+        </IconButton>
         <Link
           {...to.session(
             sessionId,

@@ -1,10 +1,7 @@
 import type { Session } from '@berth/client'
 
-export type SessionGroup = 'needs-you' | 'working' | 'done'
-
 /** How a Session appears in lists and headers. */
 export interface SessionState {
-  readonly group: SessionGroup
   readonly label: string
   readonly tone: 'attention' | 'active' | 'quiet' | 'bad'
 }
@@ -15,12 +12,12 @@ export interface Attention {
 }
 
 const phases: Readonly<Record<Session['phase'], SessionState>> = {
-  idle: { group: 'done', label: 'Idle', tone: 'quiet' },
-  queued: { group: 'working', label: 'Queued', tone: 'active' },
-  provisioning: { group: 'working', label: 'Starting', tone: 'active' },
-  running: { group: 'working', label: 'Working', tone: 'active' },
-  awaiting: { group: 'needs-you', label: 'Waiting for you', tone: 'attention' },
-  finalizing: { group: 'working', label: 'Saving', tone: 'active' },
+  idle: { label: 'Idle', tone: 'quiet' },
+  queued: { label: 'Queued', tone: 'active' },
+  provisioning: { label: 'Starting', tone: 'active' },
+  running: { label: 'Working', tone: 'active' },
+  awaiting: { label: 'Waiting for you', tone: 'attention' },
+  finalizing: { label: 'Saving', tone: 'active' },
 }
 
 /** Returns a Session's state. An open approval needs a person although the Run goes on. */
@@ -28,10 +25,10 @@ export function stateOf(
   session: Pick<Session, 'phase' | 'archivedAt' | 'continuation'>,
   attention?: Attention,
 ): SessionState {
-  if (session.archivedAt !== undefined) return { group: 'done', label: 'Archived', tone: 'quiet' }
+  if (session.archivedAt !== undefined) return { label: 'Archived', tone: 'quiet' }
   if ((attention?.openInteractions ?? 0) > 0) return phases.awaiting
   if (session.continuation.reason === 'checkpoint_missing') {
-    return { group: 'needs-you', label: 'Work lost', tone: 'bad' }
+    return { label: 'Work lost', tone: 'bad' }
   }
   return phases[session.phase] ?? phases.idle
 }

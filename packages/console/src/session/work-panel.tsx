@@ -3,45 +3,65 @@ import { Link } from '@tanstack/react-router'
 import { X } from 'lucide-react'
 import { lazy, Suspense } from 'react'
 import { type Panel, panels, to } from '../routing/to.ts'
+import { TerminalPanel } from '../terminal/terminal-panel.tsx'
+import { currentInSight } from '../ui/current-in-sight.ts'
 import { LoadingLines } from '../ui/states.tsx'
 import { Details } from './details.tsx'
 
 const Changes = lazy(async () => ({ default: (await import('../changes/changes.tsx')).Changes }))
 
-const labels: Readonly<Record<Panel, string>> = { changes: 'Changes', details: 'Details' }
+const Artifacts = lazy(async () => ({ default: (await import('../artifacts/artifacts-panel.tsx')).Artifacts }))
+const Ports = lazy(async () => ({ default: (await import('../ports/ports-panel.tsx')).Ports }))
+const Files = lazy(async () => ({ default: (await import('../files/files-panel.tsx')).Files }))
+
+const labels: Readonly<Record<Panel, string>> = {
+  changes: 'Changes',
+  files: 'Files',
+  preview: 'Preview',
+  artifacts: 'Artifacts',
+  terminal: 'Terminal',
+  details: 'Details',
+}
 
 /** What came of a Session, beside its transcript. */
 export function WorkPanel({ session, panel }: { session: Session; panel: Panel }) {
   return (
     <>
-      <nav aria-label="Work" className="flex h-11 shrink-0 items-center gap-1 border-b border-line px-3">
-        {panels.map(name => (
-          <Link
-            key={name}
-            {...to.session(session.id, { panel: name })}
-            replace
-            aria-current={name === panel ? 'true' : undefined}
-            className="flex h-8 items-center rounded-md px-2.5 text-[0.8125rem] text-ink-2 hover:bg-hover aria-[current=true]:bg-selected aria-[current=true]:font-medium aria-[current=true]:text-ink"
-          >
-            {labels[name]}
-          </Link>
-        ))}
+      <nav aria-label="Work" className="flex h-11 shrink-0 items-center gap-1 border-b border-line pr-3">
+        {/* On a phone the names are wider than the window; the button behind them stays. */}
+        <div
+          ref={row => currentInSight(row)}
+          className="flex min-w-0 flex-1 scroll-px-3 gap-1 overflow-x-auto py-1 pl-3"
+        >
+          {panels.map(name => (
+            <Link
+              key={name}
+              {...to.session(session.id, { panel: name })}
+              replace
+              aria-current={name === panel ? 'true' : undefined}
+              className={`flex h-8 shrink-0 items-center rounded-md px-2.5 text-[0.8125rem] ${name === panel ? 'bg-selected font-medium text-ink' : 'text-ink-2 hover:bg-hover'}`}
+            >
+              {labels[name]}
+            </Link>
+          ))}
+        </div>
         <Link
           {...to.session(session.id)}
           aria-label="Close the panel"
-          className="ml-auto grid size-8 place-items-center rounded-md text-ink-2 hover:bg-hover"
+          className="grid size-8 shrink-0 place-items-center rounded-md text-ink-2 hover:bg-hover"
         >
           <X className="size-4" aria-hidden />
         </Link>
       </nav>
       <div className="min-h-0 flex-1 overflow-y-auto">
-        {panel === 'changes' ? (
-          <Suspense fallback={<LoadingLines label="the changes" />}>
-            <Changes session={session} />
-          </Suspense>
-        ) : (
-          <Details session={session} />
-        )}
+        <Suspense fallback={<LoadingLines label={labels[panel]} />}>
+          {panel === 'changes' && <Changes session={session} />}
+          {panel === 'files' && <Files session={session} />}
+          {panel === 'artifacts' && <Artifacts session={session} />}
+          {panel === 'preview' && <Ports session={session} />}
+          {panel === 'terminal' && <TerminalPanel key={session.id} session={session} />}
+          {panel === 'details' && <Details session={session} />}
+        </Suspense>
       </div>
     </>
   )

@@ -1,7 +1,8 @@
-import { Link, Outlet, useRouteContext } from '@tanstack/react-router'
-import { Inbox, type LucideIcon, Menu, Plus, Settings } from 'lucide-react'
-import { lazy, Suspense } from 'react'
+import { Link, Outlet } from '@tanstack/react-router'
+import { Boxes, Building2, Inbox, type LucideIcon, Plus, Settings } from 'lucide-react'
+import { lazy, type ReactNode, Suspense } from 'react'
 import { to } from '../routing/to.ts'
+import { WaitingCount } from '../sessions/waiting-count.tsx'
 import { useOnline } from '../ui/online.ts'
 import { useOverlay } from './overlay.ts'
 import { ShortcutKeys } from './shortcuts.tsx'
@@ -43,29 +44,41 @@ export function AppShell() {
 }
 
 function BottomBar() {
-  const { viewer } = useRouteContext({ from: '/shell' })
   return (
     <nav
       aria-label="Main"
       className="row-start-3 flex border-t border-line bg-surface pb-[env(safe-area-inset-bottom)] lg:hidden"
     >
-      <BarLink to={to.sessions()} icon={Inbox} label="Sessions" exact />
+      <BarLink to={to.sessions()} icon={Inbox} label="Sessions" exact>
+        <span className="absolute top-1 left-1/2 ml-1.5">
+          <WaitingCount />
+        </span>
+      </BarLink>
       <BarLink to={to.newSession()} icon={Plus} label="New" />
-      <BarLink to={to.settings()} icon={viewer.membership.role === 'admin' ? Settings : Menu} label="Settings" />
+      <BarLink to={to.environments()} icon={Boxes} label="Environments" />
+      <BarLink to={to.organization()} icon={Building2} label="Organization" />
+      <BarLink to={to.settings()} icon={Settings} label="Settings" />
     </nav>
   )
 }
 
-function BarLink(props: { to: { readonly to: string }; icon: LucideIcon; label: string; exact?: boolean }) {
+function BarLink(props: {
+  to: { readonly to: string }
+  icon: LucideIcon
+  label: string
+  exact?: boolean
+  children?: ReactNode
+}) {
   const { icon: Icon, label } = props
   return (
     <Link
       {...props.to}
       activeOptions={{ exact: props.exact === true, includeSearch: false }}
-      className="flex min-h-12 flex-1 flex-col items-center justify-center gap-0.5 text-2xs text-ink-2 aria-[current=page]:text-accent"
+      className="relative flex min-h-12 flex-1 flex-col items-center justify-center gap-0.5 text-2xs text-ink-2 aria-[current=page]:text-accent"
     >
       <Icon className="size-5" aria-hidden />
       {label}
+      {props.children}
     </Link>
   )
 }

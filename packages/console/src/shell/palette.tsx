@@ -1,20 +1,39 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useRouter } from '@tanstack/react-router'
 import { Search } from 'lucide-react'
-import { type KeyboardEvent, type ReactNode, useId, useState } from 'react'
-import { sessionsQuery } from '../api/queries.ts'
+import { type KeyboardEvent, type ReactNode, useId, useRef, useState } from 'react'
+import { sectionGroups } from '../organization/sections.ts'
 import { to } from '../routing/to.ts'
 import { stateOf } from '../session/session-state.ts'
+import { groupList, type ListedSession } from '../sessions/list-data.ts'
+import { sessionListQuery } from '../sessions/queries.ts'
+import { settingsSections } from '../settings/sections.ts'
 import { chooseTheme } from '../theme/theme.ts'
 import { Overlay } from '../ui/overlay.tsx'
+import { printableLine } from '../ui/printable.ts'
 import { StatusDot } from '../ui/status-dot.tsx'
 import { showOverlay } from './overlay.ts'
 
 interface Choice {
   readonly id: string
   readonly label: string
+  /** Found by this too, although it is not shown. */
+  readonly also?: string
   readonly mark?: ReactNode
   readonly run: () => void
+}
+
+/** The service is asked after a pause; what is at hand is found at once. */
+const pauseMs = 200
+
+/** Returns the Sessions at hand, and those that the service finds for the text. */
+function useFoundSessions(text: string): readonly ListedSession[] {
+  const [all, found] = [
+    useInfiniteQuery(sessionListQuery({})),
+    useInfiniteQuery(sessionListQuery(text === '' ? {} : { q: text })),
+  ]
+  const listed = [all, found].flatMap(({ data }) => (data === undefined ? [] : groupList(data, {})))
+  return [...new Map(listed.flatMap(({ sessions }) => sessions).map(entry => [entry.session.id, entry])).values()]
 }
 
 /** Finds a Session or a page by typing. */
@@ -23,23 +42,39 @@ export function Palette() {
   const listId = useId()
   const [text, setText] = useState('')
   const [at, setAt] = useState(0)
-  const sessions = useInfiniteQuery(sessionsQuery(false)).data?.pages.flatMap(page => page.sessions) ?? []
+  const [searched, setSearched] = useState('')
+  const pause = useRef<ReturnType<typeof setTimeout>>(undefined)
+  const sessions = useFoundSessions(searched)
   const choices: readonly Choice[] = [
     { id: 'new', label: 'New Session', run: () => void router.navigate(to.newSession()) },
     { id: 'list', label: 'All Sessions', run: () => void router.navigate(to.sessions()) },
-    ...sessions.map(session => ({
+    ...sessions.map(({ session, state }) => ({
       id: session.id,
-      label: session.title,
-      mark: <StatusDot state={stateOf(session)} />,
+      label: printableLine(session.title),
+      also: [session.source?.label, session.source?.baseBranch, session.id].join(' '),
+      mark: <StatusDot state={stateOf(session, state.attention ?? undefined)} />,
       run: () => void router.navigate(to.session(session.id)),
     })),
-    { id: 'settings', label: 'Settings', run: () => void router.navigate(to.settings()) },
+    { id: 'environments', label: 'Environments', run: () => void router.navigate(to.environments()) },
+    ...sectionGroups.flatMap(({ sections }) =>
+      sections.map(section => ({
+        id: `organization-${section.id}`,
+        label: `Organization: ${section.label}`,
+        run: () => void router.navigate(section.to),
+      })),
+    ),
+    ...settingsSections.map(section => ({
+      id: section.id,
+      label: `Settings: ${section.label}`,
+      run: () => void router.navigate(section.to),
+    })),
     { id: 'light', label: 'Light theme', run: () => chooseTheme('light') },
     { id: 'dark', label: 'Dark theme', run: () => chooseTheme('dark') },
     { id: 'keys', label: 'Keyboard shortcuts', run: () => showOverlay('shortcuts') },
   ]
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
-  const found = choices.filter(({ label }) => words.every(word => label.toLowerCase().includes(word))).slice(0, 50)
+  const isMeant = ({ label, also = '' }: Choice) => words.every(word => `${label} ${also}`.toLowerCase().includes(word))
+  const found = choices.filter(isMeant).slice(0, 50)
   const chosen = Math.min(at, found.length - 1)
 
   const run = (choice: Choice | undefined) => {
@@ -74,8 +109,11 @@ export function Palette() {
           autoFocus
           value={text}
           onChange={event => {
-            setText(event.target.value)
+            const next = event.target.value
+            setText(next)
             setAt(0)
+            clearTimeout(pause.current)
+            pause.current = setTimeout(() => setSearched(next.trim()), pauseMs)
           }}
           onKeyDown={onKeyDown}
           className="h-12 min-w-0 flex-1 bg-transparent text-base outline-none"

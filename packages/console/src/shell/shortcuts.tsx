@@ -2,15 +2,9 @@ import { useRouter } from '@tanstack/react-router'
 import { lazy, Suspense, useEffect } from 'react'
 import { to } from '../routing/to.ts'
 import { showOverlay, useOverlay } from './overlay.ts'
+import { singleKeyOf } from './single-key.ts'
 
 const ShortcutList = lazy(async () => ({ default: (await import('./shortcut-list.tsx')).ShortcutList }))
-
-/** Returns true where keys are text. */
-function isTyping(target: EventTarget | null): boolean {
-  return (
-    target instanceof Element && target.closest('input, textarea, select, [contenteditable], [role=dialog]') !== null
-  )
-}
 
 /** The keys that work on every page, and the list of all of them. */
 export function ShortcutKeys() {
@@ -22,13 +16,13 @@ export function ShortcutKeys() {
         event.preventDefault()
         return showOverlay('palette')
       }
-      if (event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target)) return
-      if (event.key === '?') return showOverlay('shortcuts')
-      if (event.key === 'c') {
+      const key = singleKeyOf(event)
+      if (key === '?') return showOverlay('shortcuts')
+      if (key === 'c') {
         event.preventDefault()
         void router.navigate(to.newSession())
       }
-      if (event.key === 'j' || event.key === 'k') moveFocus(event.key === 'j' ? 1 : -1)
+      if (key === 'j' || key === 'k') moveFocus(key === 'j' ? 1 : -1)
     }
     addEventListener('keydown', onKey)
     return () => removeEventListener('keydown', onKey)

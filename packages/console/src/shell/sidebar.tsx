@@ -1,19 +1,28 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useRouteContext } from '@tanstack/react-router'
-import { Inbox, type LucideIcon, Plus, Search, Settings } from 'lucide-react'
-import { sessionsQuery } from '../api/queries.ts'
+import { Boxes, Building2, Inbox, type LucideIcon, Plus, Search, Settings } from 'lucide-react'
+import type { ReactNode } from 'react'
 import { to } from '../routing/to.ts'
 import { stateOf } from '../session/session-state.ts'
+import { groupList } from '../sessions/list-data.ts'
+import { sessionListQuery } from '../sessions/queries.ts'
+import { WaitingCount } from '../sessions/waiting-count.tsx'
+import { printableLine } from '../ui/printable.ts'
 import { StatusDot } from '../ui/status-dot.tsx'
 import { showOverlay } from './overlay.ts'
+import { commandKey } from './single-key.ts'
 
 const item =
   'flex h-8 items-center gap-2.5 rounded-md px-2.5 text-[0.8125rem] text-ink-2 hover:bg-hover hover:text-ink aria-[current=page]:bg-selected aria-[current=page]:text-ink'
 
+/** So many Sessions are at hand on every page. */
+const most = 30
+
 /** Navigation of wide screens: the pages, and the Sessions that changed last. */
 export function Sidebar() {
   const { viewer } = useRouteContext({ from: '/shell' })
-  const newest = useInfiniteQuery(sessionsQuery(false)).data?.pages[0]?.sessions ?? []
+  const { data } = useInfiniteQuery(sessionListQuery({}))
+  const recent = data === undefined ? [] : groupList(data, {}).flatMap(group => group.sessions)
   return (
     <aside
       aria-label="Navigation"
@@ -38,27 +47,37 @@ export function Sidebar() {
           className="flex h-8 w-full items-center gap-2 rounded-md border border-line bg-raised px-2.5 text-[0.8125rem] text-ink-3 hover:border-line-strong"
         >
           <Search className="size-3.5" aria-hidden /> Search
-          <kbd className="ml-auto font-sans text-2xs">⌘K</kbd>
+          <kbd className="ml-auto font-sans text-2xs">{commandKey} K</kbd>
         </button>
       </div>
       <nav aria-label="Main" className="flex flex-col gap-px px-2">
         <NavLink to={to.sessions()} icon={Inbox} exact>
           Sessions
+          <WaitingCount />
+        </NavLink>
+        <NavLink to={to.environments()} icon={Boxes}>
+          Environments
+        </NavLink>
+        <NavLink to={to.organization()} icon={Building2}>
+          Organization
         </NavLink>
         <NavLink to={to.settings()} icon={Settings}>
           Settings
         </NavLink>
       </nav>
       <nav aria-labelledby="recent" className="mt-4 flex min-h-0 flex-1 flex-col px-2">
-        <h2 id="recent" className="px-2.5 pb-1 text-2xs font-medium text-ink-3">
+        <h2 id="recent" hidden={recent.length === 0} className="px-2.5 pb-1 text-2xs font-medium text-ink-3">
           Recent
         </h2>
         <ul className="min-h-0 flex-1 overflow-y-auto pb-2">
-          {newest.map(session => (
+          {recent.slice(0, most).map(({ session, state }) => (
             <li key={session.id}>
               <Link {...to.session(session.id)} activeOptions={{ includeSearch: false }} className={item}>
-                <StatusDot state={stateOf(session)} />
-                <span className="truncate">{session.title}</span>
+                <StatusDot state={stateOf(session, state.attention ?? undefined)} />
+                <span className={`truncate ${state.unread ? 'font-semibold text-ink' : ''}`}>
+                  {printableLine(session.title)}
+                  {state.unread && <span className="sr-only">, unread</span>}
+                </span>
               </Link>
             </li>
           ))}
@@ -80,7 +99,7 @@ export function Sidebar() {
   )
 }
 
-function NavLink(props: { to: { readonly to: string }; icon: LucideIcon; exact?: boolean; children: string }) {
+function NavLink(props: { to: { readonly to: string }; icon: LucideIcon; exact?: boolean; children: ReactNode }) {
   const { icon: Icon } = props
   return (
     <Link {...props.to} activeOptions={{ exact: props.exact === true, includeSearch: false }} className={item}>

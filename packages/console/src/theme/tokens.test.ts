@@ -15,7 +15,12 @@ const pairs: readonly (readonly [ink: string, ground: string, least: number])[] 
   ...['ink', 'ink-2', 'ink-3'].flatMap(ink =>
     ['accent-soft', 'good-soft', 'warning-soft', 'bad-soft'].map(ground => [ink, ground, 4.5] as const),
   ),
-  ...['ink', 'ink-3'].flatMap(ink => ['diff-added', 'diff-removed'].map(ground => [ink, ground, 4.5] as const)),
+  ...['ink', 'ink-3', 'good', 'warning', 'accent', 'code-name'].flatMap(ink =>
+    ['canvas', 'diff-added', 'diff-removed'].map(ground => [ink, ground, 4.5] as const),
+  ),
+  ...['ink', 'ink-2', 'good', 'warning', 'accent', 'code-name'].flatMap(ink =>
+    ['diff-added-strong', 'diff-removed-strong'].map(ground => [ink, ground, 4.5] as const),
+  ),
   ['on-accent', 'accent', 4.5],
   ['on-accent', 'accent-hover', 4.5],
   ['control', 'canvas', 3],
@@ -23,6 +28,7 @@ const pairs: readonly (readonly [ink: string, ground: string, least: number])[] 
   ['dot-active', 'surface', 3],
   ['dot-attention', 'surface', 3],
   ['dot-good', 'surface', 3],
+  ...['1', '2', '3', '4', '5', '6', 'rest'].map(layer => [`chart-${layer}`, 'canvas', 3] as const),
 ]
 
 function tokensOf(theme: 'light' | 'dark'): Map<string, string> {

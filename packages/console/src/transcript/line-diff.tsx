@@ -2,6 +2,7 @@ import { structuredPatch } from 'diff'
 import { useMemo } from 'react'
 import { DiffLines } from '../changes/diff-lines.tsx'
 import type { DiffLine, Hunk } from '../changes/patch.ts'
+import { CitedFile, fileLinkClass } from '../files/cited-file.tsx'
 import { printableLine } from '../ui/printable.ts'
 
 /** More than this is not compared: the time to do so grows with the square of the difference. */
@@ -13,7 +14,11 @@ export default function LineDiff({ file }: { file: { path: string; oldText: stri
   const hunks = useMemo(() => hunksOf(oldText ?? '', newText), [oldText, newText])
   return (
     <div className="overflow-hidden rounded-md border border-line">
-      <p className="border-b border-line bg-surface px-2.5 py-1 font-mono text-xs">{printableLine(path)}</p>
+      <p className="border-b border-line bg-surface px-2.5 py-1 font-mono text-xs">
+        <CitedFile text={path} className={fileLinkClass}>
+          {printableLine(path)}
+        </CitedFile>
+      </p>
       {hunks === null ? (
         <p className="px-2.5 py-2 text-xs text-ink-3">This change is too large to show here.</p>
       ) : (

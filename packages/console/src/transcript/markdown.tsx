@@ -1,7 +1,8 @@
-import { type ComponentProps, memo } from 'react'
+import { type ComponentProps, createContext, memo, use } from 'react'
 import ReactMarkdown, { type Components } from 'react-markdown'
-import remarkGfm from 'remark-gfm'
+import { CitedFile } from '../files/cited-file.tsx'
 import { printableLine } from '../ui/printable.ts'
+import { readGfm } from './gfm.ts'
 import { safeUrl } from './safe-url.ts'
 
 /** Returns the host that a link leads to, which its text may hide. */
@@ -39,10 +40,23 @@ function AgentImage({ alt, src }: ComponentProps<'img'>) {
   )
 }
 
+const InBlock = createContext(false)
+
+/** Code in a line that names a file leads there. */
+function AgentCode({ children }: ComponentProps<'code'>) {
+  const code = <code>{children}</code>
+  return use(InBlock) || typeof children !== 'string' ? code : <CitedFile text={children}>{code}</CitedFile>
+}
+
 const components: Components = {
   a: ({ href, children }) => <AgentLink {...(href === undefined ? {} : { href })}>{children}</AgentLink>,
   img: ({ alt, src }) => <AgentImage alt={alt} src={src} />,
-  pre: ({ children }) => <pre tabIndex={0}>{children}</pre>,
+  pre: ({ children }) => (
+    <pre tabIndex={0}>
+      <InBlock value={true}>{children}</InBlock>
+    </pre>
+  ),
+  code: ({ children }) => <AgentCode>{children}</AgentCode>,
   input: ({ checked }) => <span>{checked === true ? '☑ ' : '☐ '}</span>,
   // The page has its own outline; an agent's headings are one level in it, whatever they skip.
   h1: ({ children }) => <h2 data-level="1">{children}</h2>,
@@ -53,7 +67,7 @@ const components: Components = {
   h6: ({ children }) => <h2>{children}</h2>,
 }
 
-const plugins = [remarkGfm]
+const plugins = [readGfm]
 
 /** Shows Markdown as elements. HTML comes out as text, and nothing is loaded. */
 export const Markdown = memo(function Markdown({ text }: { text: string }) {

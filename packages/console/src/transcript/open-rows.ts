@@ -9,6 +9,13 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener)
 }
 
+/** Unfolds something, if it is folded. */
+export function unfold(id: string): void {
+  if (open.has(id)) return
+  open.add(id)
+  for (const listener of listeners) listener()
+}
+
 /** Returns whether something is unfolded, and the way to change it. The id is unique in the organization. */
 export function useUnfolded(id: string): readonly [boolean, () => void] {
   const unfolded = useSyncExternalStore(subscribe, () => open.has(id))

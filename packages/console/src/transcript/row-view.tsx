@@ -11,7 +11,7 @@ import {
   Sparkle,
 } from 'lucide-react'
 import { memo } from 'react'
-import type { ArtifactRow, EndRow, InteractionRow, NoticeRow, PromptRow, Row } from '../log/rows.ts'
+import type { ArtifactRow, EndRow, InteractionRow, LiveRow, NoticeRow, PromptRow, Row } from '../log/rows.ts'
 import { printable, printableLine } from '../ui/printable.ts'
 import { InlineProblem } from '../ui/states.tsx'
 import { bytes } from '../ui/words.ts'
@@ -36,6 +36,8 @@ export const RowView = memo(function RowView({ row, sessionId }: { row: Row; ses
           </div>
         </article>
       )
+    case 'live':
+      return <Live row={row} />
     case 'steps':
       return (
         <div className="pl-[1.5rem]">
@@ -52,6 +54,22 @@ export const RowView = memo(function RowView({ row, sessionId }: { row: Row; ses
       return <Notice row={row} scope={sessionId} />
   }
 })
+
+/** Grows while the agent writes. Nothing announces it: a reader hears the message once it is whole. */
+function Live({ row }: { row: LiveRow }) {
+  if (row.role === 'reasoning')
+    return (
+      <p className="ml-[1.875rem] border-l-2 border-line-strong pl-3 text-[0.8125rem] whitespace-pre-wrap text-ink-3 [overflow-wrap:anywhere]">
+        {printable(row.text.slice(-2000))}
+      </p>
+    )
+  return (
+    <div className="grid grid-cols-[1.25rem_minmax(0,1fr)] gap-2.5 pt-2" data-live>
+      <Sparkle className="mt-1 size-4 animate-pulse text-accent motion-reduce:animate-none" aria-hidden />
+      <Markdown text={row.text} />
+    </div>
+  )
+}
 
 function Cut() {
   return <p className="mt-1 text-xs text-ink-3">Cut to the size that the log keeps.</p>

@@ -13,7 +13,10 @@ import {
   Wrench,
 } from 'lucide-react'
 import { lazy, memo, type ReactNode, Suspense } from 'react'
+import { CitedFile, fileLinkClass } from '../files/cited-file.tsx'
+import { citedPlace } from '../files/cited-path.ts'
 import type { Step, StepsRow, ToolStep } from '../log/rows.ts'
+import { useLog } from '../session/logs.ts'
 import { printable, printableLine } from '../ui/printable.ts'
 import { counted, duration } from '../ui/words.ts'
 import { useUnfolded } from './open-rows.ts'
@@ -51,7 +54,9 @@ export const Steps = memo(function Steps({ row, scope }: { row: StepsRow; scope:
           {running === undefined ? (
             summary(tools)
           ) : (
-            <code className="font-mono text-xs">{printableLine(running.title)}</code>
+            <code className="font-mono text-xs">
+              <RunningTitle step={running} scope={scope} />
+            </code>
           )}
         </span>
       </Line>
@@ -65,6 +70,15 @@ export const Steps = memo(function Steps({ row, scope }: { row: StepsRow; scope:
     </div>
   )
 })
+
+/** The log has only a running call's name; the preview knows what it is about. */
+function RunningTitle({ step, scope }: { step: ToolStep; scope: string }) {
+  const title = useLog(
+    scope,
+    ({ preview }) => preview?.activities.find(({ activityId }) => activityId === step.id)?.title,
+  )
+  return printableLine(title === undefined || title === '' ? step.title : title)
+}
 
 /** Says which tools a group used, the most used first. */
 function summary(tools: readonly ToolStep[]): string {
@@ -107,7 +121,9 @@ function StepLine({ step, scope }: { step: Step; scope: string }) {
             {...(step.status === 'failed' ? { 'aria-label': 'Failed' } : { 'aria-hidden': true })}
           />
         )}
-        <code className="min-w-0 truncate font-mono text-xs">{printableLine(step.title)}</code>
+        <code className="min-w-0 truncate font-mono text-xs">
+          {step.status === 'running' ? <RunningTitle step={step} scope={scope} /> : printableLine(step.title)}
+        </code>
       </Line>
       {unfolded && <StepDetail step={step} />}
     </div>
@@ -123,6 +139,14 @@ function StepDetail({ step }: { step: ToolStep }) {
           <LineDiff key={file.path} file={file} />
         ))}
       </Suspense>
+      {step.diff === undefined &&
+        namedFiles(step.input).map(path => (
+          <p key={path} className="font-mono text-xs text-accent underline">
+            <CitedFile text={path} className={fileLinkClass}>
+              {printableLine(path)}
+            </CitedFile>
+          </p>
+        ))}
       {step.input !== undefined && step.diff === undefined && <Block label="Input" text={inputText(step.input)} />}
       {step.output !== undefined && step.output !== '' && (
         <div className="rounded-md border border-line bg-code">
@@ -134,6 +158,12 @@ function StepDetail({ step }: { step: ToolStep }) {
       {bare && <p className="text-xs text-ink-3">{step.status === 'running' ? 'Running…' : 'It left no output.'}</p>}
     </div>
   )
+}
+
+/** The files that a call names as what it works on, as agents spell that. */
+function namedFiles(input: unknown): readonly string[] {
+  const named = ['path', 'file_path', 'filePath'].map(key => Reflect.get(Object(input), key) as unknown)
+  return named.filter(path => typeof path === 'string').filter(path => citedPlace(path) !== null)
 }
 
 /** A command is shown as it is typed; everything else as JSON. */

@@ -1,9 +1,11 @@
+import type { Preview } from '@berth/client'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { ArrowDown, LoaderCircle } from 'lucide-react'
-import { useRef, useState } from 'react'
+import { useEffect, useLayoutEffect, useRef, useState } from 'react'
 import type { Row } from '../log/rows.ts'
 import { logOf, useLog } from '../session/logs.ts'
 import { LoadingLines } from '../ui/states.tsx'
+import { unfold } from './open-rows.ts'
 import { RowView } from './row-view.tsx'
 
 /** Distance from an edge, in pixels, within which the reader counts as being there. */
@@ -19,14 +21,27 @@ const estimates: Readonly<Record<Row['kind'], number>> = {
   interaction: 30,
   notice: 28,
   artifact: 46,
+  live: 60,
+}
+
+/** Returns the place of the row that tells an Event; -1 if none does. */
+function rowAt(rows: readonly Row[], event: number | undefined): number {
+  return event === undefined ? -1 : rows.findLastIndex(row => row.kind !== 'live' && row.sequence <= event)
+}
+
+function liveRow({ role, text }: NonNullable<Preview['message']>, last: Row | undefined): Row {
+  const { sequence = 0, at = '', runId = null } = last ?? {}
+  return { kind: 'live', key: 'live', sequence, at, runId, role, text }
 }
 
 /**
- * A Session's log as people read it. The virtualizer is the only owner of the scroll position: it keeps the row that is
+ * A Session's log as people read it, from its end or at an Event. The virtualizer is the only owner of the scroll position: it keeps the row that is
  * being read where it is, and stays at the end if the reader is there.
  */
-export function Transcript({ sessionId }: { sessionId: string }) {
-  const rows = useLog(sessionId, snapshot => snapshot.view.rows)
+export function Transcript({ sessionId, event }: { sessionId: string; event: number | undefined }) {
+  const told = useLog(sessionId, snapshot => snapshot.view.rows)
+  const message = useLog(sessionId, snapshot => snapshot.preview?.message)
+  const rows = message === undefined ? told : [...told, liveRow(message, told.at(-1))]
   const ready = useLog(sessionId, snapshot => snapshot.ready)
   const loadingOlder = useLog(sessionId, snapshot => snapshot.loadingOlder)
   const scroller = useRef<HTMLDivElement | null>(null)
@@ -72,6 +87,31 @@ export function Transcript({ sessionId }: { sessionId: string }) {
     setAtEnd(reading.current)
     if (element.scrollTop < nearStart) void logOf(sessionId).loadOlder()
   }
+  const [shown, setShown] = useState<number | null>(null)
+  useEffect(() => {
+    if (!ready || event === undefined) return
+    let gone = false
+    reading.current = false
+    void logOf(sessionId)
+      .reach(event)
+      .then(reached => {
+        if (!gone && reached) setShown(event)
+      })
+    return () => {
+      gone = true
+    }
+  }, [ready, event, sessionId])
+  const latest = useRef({ rows, virtualizer })
+  latest.current = { rows, virtualizer }
+  useLayoutEffect(() => {
+    if (shown === null) return
+    const { rows, virtualizer } = latest.current
+    const at = rowAt(rows, shown)
+    if (at === -1) return
+    if (rows[at]?.kind === 'steps') unfold(`${sessionId}/${rows[at].key}`)
+    virtualizer.scrollToIndex(at, { align: 'center' })
+  }, [shown, sessionId])
+  const sought = event === shown ? rows[rowAt(rows, event)] : undefined
   if (!ready) return <LoadingLines label="the transcript" lines={9} />
   return (
     <div className="relative min-h-0 flex-1">
@@ -100,7 +140,8 @@ export function Transcript({ sessionId }: { sessionId: string }) {
                 ref={virtualizer.measureElement}
                 data-index={item.index}
                 data-sequence={row.sequence}
-                className="absolute inset-x-0 top-0 px-4 lg:px-6"
+                aria-current={row === sought ? 'location' : undefined}
+                className="absolute inset-x-0 top-0 px-4 before:absolute before:inset-y-0 before:left-1 before:w-0.5 before:rounded aria-[current]:before:bg-accent lg:px-6"
                 style={{ transform: `translateY(${item.start}px)` }}
               >
                 <RowView row={row} sessionId={sessionId} />

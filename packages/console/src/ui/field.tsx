@@ -7,7 +7,7 @@ export const inputClass =
 export function Field(props: {
   label: string
   hint?: ReactNode
-  fault?: string | undefined
+  fault?: ReactNode
   children: (attributes: { id: string; 'aria-describedby': string; 'aria-invalid': boolean | undefined }) => ReactNode
 }) {
   const id = useId()

@@ -1,13 +1,19 @@
 import { Dialog } from '@base-ui/react/dialog'
-import type { ReactNode } from 'react'
+import { type ReactNode, useState } from 'react'
 
 /** A dialog over the page. Esc and a press outside close it; the focus returns to where it was. */
 export function Overlay(props: { title: string; hideTitle?: boolean; onClose: () => void; children: ReactNode }) {
+  // A field that takes the focus as it appears does so before the dialog looks who had it.
+  const [opener] = useState(() => document.activeElement)
+  const finalFocus = () => (opener instanceof HTMLElement && opener.isConnected ? opener : true)
   return (
     <Dialog.Root open onOpenChange={open => open || props.onClose()}>
       <Dialog.Portal>
         <Dialog.Backdrop className="fixed inset-0 z-40 bg-scrim" />
-        <Dialog.Popup className="fixed top-[12vh] left-1/2 z-50 flex max-h-[76vh] w-[min(36rem,calc(100vw-2rem))] -translate-x-1/2 flex-col overflow-y-auto rounded-xl border border-line bg-raised shadow-float outline-none">
+        <Dialog.Popup
+          finalFocus={finalFocus}
+          className="fixed top-[12vh] left-1/2 z-50 flex max-h-[76vh] w-[min(36rem,calc(100vw-2rem))] -translate-x-1/2 flex-col overflow-y-auto rounded-xl border border-line bg-raised shadow-float outline-none"
+        >
           <Dialog.Title
             className={props.hideTitle === true ? 'sr-only' : 'px-5 pt-4 pb-3 text-[0.9375rem] font-semibold'}
           >

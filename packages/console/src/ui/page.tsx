@@ -6,6 +6,8 @@ export function Page(props: {
   actions?: ReactNode
   below?: ReactNode
   wide?: boolean
+  /** True if nothing inside has to take the focus: the page itself takes it, so that keys can scroll. */
+  reading?: boolean
   children: ReactNode
 }) {
   return (
@@ -15,7 +17,10 @@ export function Page(props: {
         <div className="ml-auto flex items-center gap-2">{props.actions}</div>
         {props.below}
       </header>
-      <div className="min-h-0 flex-1 overflow-y-auto" tabIndex={-1}>
+      <div
+        className="relative min-h-0 flex-1 scroll-pt-9 scroll-pb-18 overflow-y-auto -outline-offset-2"
+        tabIndex={props.reading === true ? 0 : -1}
+      >
         <div className={props.wide === true ? '' : 'mx-auto max-w-4xl px-4 py-6 lg:px-6'}>{props.children}</div>
       </div>
     </div>

@@ -19,7 +19,32 @@ export function printable(text: string): string {
   return text.toWellFormed().replace(/\r\n/g, '\n').replace(hidden, spelled)
 }
 
+/** Counts the hidden characters of a text; line breaks of either kind are none. */
+export function hiddenCharacters(text: string): number {
+  return text.replace(/\r\n/g, '\n').match(hidden)?.length ?? 0
+}
+
 /** Returns the text on one line, with breaks and tabs spelt out. */
 export function printableLine(text: string): string {
   return printable(text).replaceAll('\n', '⏎').replaceAll('\t', '⇥')
+}
+
+/** Returns whether a line has a hidden character, beside the return at its end. */
+export function hasHidden(line: string): boolean {
+  hidden.lastIndex = 0
+  return hidden.test(line.endsWith('\r') ? line.slice(0, -1) : line)
+}
+
+/** Splits text into what is seen as it is, and hidden characters, spelt out. */
+export function hiddenParts(text: string): readonly { readonly text: string; readonly isHidden: boolean }[] {
+  const parts: { text: string; isHidden: boolean }[] = []
+  let from = 0
+  const whole = text.toWellFormed()
+  for (const { 0: character, index } of whole.matchAll(hidden)) {
+    if (index > from) parts.push({ text: whole.slice(from, index), isHidden: false })
+    parts.push({ text: spelled(character), isHidden: true })
+    from = index + character.length
+  }
+  if (from < whole.length) parts.push({ text: whole.slice(from), isHidden: false })
+  return parts
 }

@@ -1,7 +1,9 @@
+import { Link } from '@tanstack/react-router'
 import type { LucideIcon } from 'lucide-react'
 import { CloudOff, RotateCw } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { problemOf } from '../api/problem.ts'
+import { to } from '../routing/to.ts'
 import { Button } from './button.tsx'
 
 /** What a page shows where there is nothing yet: what would be here, and how it comes to be. */
@@ -21,14 +23,17 @@ export function EmptyState(props: { icon: LucideIcon; title: string; children?: 
 
 /** What a page shows in place of what could not be loaded: what happened and what to do. */
 export function ErrorState({ error, retry }: { error: unknown; retry?: () => void }) {
-  const { title, advice, code } = problemOf(error)
+  const { title, advice, code, missesGit } = problemOf(error)
   return (
     <div role="alert" className="mx-auto flex max-w-md flex-col items-center gap-3 px-6 py-16 text-center">
       <span className="grid size-11 place-items-center rounded-xl border border-bad-line bg-bad-soft text-bad">
         <CloudOff className="size-5" aria-hidden />
       </span>
       <h2 className="text-base font-semibold">{title}</h2>
-      <p className="text-ink-2">{advice}</p>
+      <p className="text-ink-2">
+        {advice}
+        {missesGit !== undefined && <GitLink to={missesGit} />}
+      </p>
       {code !== null && <p className="font-mono text-xs text-ink-3">{code}</p>}
       {retry !== undefined && (
         <Button onClick={retry}>
@@ -39,13 +44,31 @@ export function ErrorState({ error, retry }: { error: unknown; retry?: () => voi
   )
 }
 
+/** The way to what is missing: a person's own account, from which they come back, or a connection of the organization. */
+export function GitLink({ to: missing }: { to: 'account' | 'connection' }) {
+  const back = location.pathname + location.search
+  return (
+    <>
+      {' '}
+      <Link
+        {...(missing === 'account' ? to.gitAccounts({ back }) : to.git())}
+        className="text-accent underline underline-offset-2"
+      >
+        {missing === 'account' ? 'Git accounts' : 'Git hosts'}
+      </Link>
+      .
+    </>
+  )
+}
+
 /** An error beside the control that caused it. */
 export function InlineProblem({ error }: { error: unknown }) {
   if (error === null || error === undefined) return null
-  const { title, advice, code } = problemOf(error)
+  const { title, advice, code, missesGit } = problemOf(error)
   return (
     <p role="alert" className="rounded-md border border-bad-line bg-bad-soft px-3 py-2 text-[0.8125rem]">
       <strong className="font-semibold text-bad">{title}.</strong> {advice}
+      {missesGit !== undefined && <GitLink to={missesGit} />}
       {code !== null && <span className="ml-1.5 font-mono text-xs text-ink-3">{code}</span>}
     </p>
   )

@@ -27,7 +27,7 @@ export function bytes(count: number): string {
 export function dollars(usd: number): string {
   if (usd === 0) return '$0.00'
   if (usd < 0.01) return `$${usd.toFixed(4)}`
-  return `$${usd.toFixed(2)}`
+  return `$${usd.toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`
 }
 
 /** Formats how long ago something was: `now`, `4 min`, `3 h`, `2 d`, then the date. */

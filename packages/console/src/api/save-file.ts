@@ -1,0 +1,14 @@
+import { saveBytes } from '../ui/save-bytes.ts'
+import { browserFetch, toBerthError } from './client.ts'
+
+/**
+ * Saves what a path below `/cloud` answers as a file, under the answer's own name unless it is given. A plain link could
+ * not say for which organization it asks.
+ * @throws BerthError if the service refuses
+ */
+export async function saveFile(path: string, name?: string): Promise<void> {
+  const response = await browserFetch(`/cloud/${path}`, { cache: 'no-store' })
+  if (!response.ok) throw await toBerthError(response)
+  const told = /filename="([^"]+)"/.exec(response.headers.get('content-disposition') ?? '')?.[1]
+  saveBytes(await response.blob(), name ?? told ?? 'download')
+}

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { actionWords, actorName, detailRows, targetWords } from './audit-words.ts'
+
+test.each([
+  ['member.changed', 'Member changed'],
+  ['api_key.revoked', 'API key revoked'],
+  ['sign_in.refused', 'Sign in refused'],
+])('%s reads %s', (action, words) => {
+  expect(actionWords(action)).toBe(words)
+})
+
+test('people are called by name, and what has none by its kind', () => {
+  expect(actorName({ kind: 'person', id: 'x', name: 'Ada\u202E' })).toBe('Ada⟨U+202E⟩')
+  expect(actorName({ kind: 'person', id: 'x', name: null })).toBe('Somebody who has left')
+  expect(actorName({ kind: 'robot', id: null, name: null })).toBe('robot')
+})
+
+test.each([
+  ['membership/0f8fad5b-d9cb-469f-a165-70867728950e', 'Ada', 'membership Ada'],
+  ['webhook endpoint 0f8fad5b-d9cb-469f-a165-70867728950e', null, 'webhook endpoint 0f8fad5b…'],
+  ['app nightly', null, 'app nightly'],
+  ['everything', null, 'everything'],
+  [null, null, ''],
+])('the target %s of %s reads %s', (target, targetName, words) => {
+  expect(targetWords({ target, targetName })).toBe(words)
+})
+
+test('details are text', () => {
+  expect(detailRows({ role: 'admin', permissions: ['a'], was_on: null })).toEqual([
+    ['role', 'admin'],
+    ['permissions', '["a"]'],
+    ['was on', 'null'],
+  ])
+})

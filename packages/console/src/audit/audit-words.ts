@@ -1,0 +1,38 @@
+import type { AuditEntry } from '@berth/contract'
+import { printable, printableLine } from '../ui/printable.ts'
+
+const words = (text: string): string => text.replaceAll(/[._-]+/g, ' ')
+
+const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
+
+/** Returns an action in words: `api_key.revoked` is `Api key revoked`. */
+export const actionWords = (action: string): string => capital(words(action)).replace(/^Api\b/, 'API')
+
+const kinds: Readonly<Record<string, string>> = {
+  person: 'Somebody who has left',
+  app_installation: 'An installation',
+  app: 'An app',
+  operator: 'An operator',
+  service: 'The service',
+}
+
+/** Returns who acted. Apps and people choose their names. */
+export function actorName({ kind, id, name }: { kind: string; id: string | null; name: string | null }): string {
+  return name === null ? (kinds[kind] ?? id ?? kind) : printableLine(name)
+}
+
+/** Returns what it was done to: a name if there is one, else the kind and the beginning of the id. */
+export function targetWords({ target, targetName }: Pick<AuditEntry, 'target' | 'targetName'>): string {
+  if (target === null) return ''
+  const [, kind = '', id = ''] = /^(.*)[ /]([^ /]+)$/.exec(target) ?? [null, '', target]
+  const told = targetName === null ? (id.length > 13 ? `${id.slice(0, 8)}…` : id) : targetName
+  return printableLine(`${words(kind)} ${told}`.trim())
+}
+
+/** Returns the details of an entry by name, as text. */
+export function detailRows(details: AuditEntry['details']): readonly (readonly [name: string, value: string])[] {
+  return Object.entries(details).map(([name, value]) => [
+    words(name),
+    printable(typeof value === 'string' ? value : JSON.stringify(value)),
+  ])
+}

@@ -1,0 +1,41 @@
+import { useSyncExternalStore } from 'react'
+import type { Span } from './line-parts.ts'
+import type { DiffLine, Hunk } from './patch.ts'
+
+type Colours = (hunk: Hunk, line: DiffLine) => readonly Span[]
+
+const none: readonly Span[] = []
+const plain: Colours = () => none
+
+/** What is known of the parsers: nothing until a file of their kind is shown, then how they colour. */
+const ready = new Map<string, Colours>()
+const asked = new Set<string>()
+const listeners = new Set<() => void>()
+let version = 0
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+function ask(path: string): void {
+  asked.add(path)
+  void (async () => {
+    const [{ loaderOf }, { coloursOf }] = await Promise.all([import('./languages.ts'), import('./highlight.ts')])
+    const parser = await loaderOf(path)?.()
+    if (parser === undefined) return
+    ready.set(path, (hunk, line) => coloursOf(hunk, parser).get(line) ?? none)
+    version++
+    for (const listener of listeners) listener()
+    // Without the parser the text is there, in one colour.
+  })().catch(() => undefined)
+}
+
+/** Returns how files are coloured; what is not known yet is fetched, and drawn once it is there. */
+export function useColours(): (path: string) => Colours {
+  useSyncExternalStore(subscribe, () => version)
+  return path => {
+    if (!asked.has(path)) queueMicrotask(() => asked.has(path) || ask(path))
+    return ready.get(path) ?? plain
+  }
+}

@@ -1,0 +1,75 @@
+import type { StreamParser } from '@codemirror/language'
+import { StringStream } from '@codemirror/language'
+import type { Span } from './line-parts.ts'
+import type { DiffLine, Hunk } from './patch.ts'
+
+/** Hunks of more lines, and longer lines, keep the colour of text. */
+const colouredLines = 20_000
+const colouredCharacters = 1_000
+
+const done = new WeakMap<Hunk, Map<DiffLine, readonly Span[]>>()
+
+/**
+ * Returns the coloured ranges of each line of a hunk. The lines before and after the change are read apart, as two files
+ * are; a hunk that begins inside of a comment is read wrongly, as everywhere where not the whole file is at hand.
+ */
+export function coloursOf(hunk: Hunk, parser: StreamParser<unknown>): ReadonlyMap<DiffLine, readonly Span[]> {
+  const known = done.get(hunk)
+  if (known !== undefined) return known
+  const colours = new Map<DiffLine, readonly Span[]>()
+  done.set(hunk, colours)
+  if (hunk.lines.length > colouredLines) return colours
+  read(
+    hunk.lines.filter(({ kind }) => kind !== 'added'),
+    parser,
+    colours,
+  )
+  read(
+    hunk.lines.filter(({ kind }) => kind !== 'removed'),
+    parser,
+    colours,
+  )
+  return colours
+}
+
+function read(lines: readonly DiffLine[], parser: StreamParser<unknown>, into: Map<DiffLine, readonly Span[]>): void {
+  const state = parser.startState?.(2) ?? {}
+  for (const line of lines) {
+    if (line.text.length > colouredCharacters) continue
+    if (line.text === '') {
+      parser.blankLine?.(state, 2)
+      continue
+    }
+    const stream = new StringStream(line.text, 2, 2)
+    const spans: Span[] = []
+    // A parser that does not move is not trusted with another try.
+    for (let stuck = 0; !stream.eol() && stuck < 10; ) {
+      stream.start = stream.pos
+      const style = parser.token(stream, state)
+      if (stream.pos === stream.start) stuck++
+      else {
+        stuck = 0
+        const look = style === null ? '' : lookOf(style)
+        if (look !== '') spans.push({ from: stream.start, to: stream.pos, look })
+      }
+    }
+    into.set(line, spans)
+  }
+}
+
+const looks: readonly (readonly [RegExp, string])[] = [
+  [/comment|quote|meta/, 'syntax-comment'],
+  [/string|link|url|character|regexp/, 'syntax-string'],
+  [/number|atom|bool|null|literal|unit|color/, 'syntax-number'],
+  [/keyword|operatorKeyword|modifier|self|tag|processingInstruction/, 'syntax-keyword'],
+  [/def|property|attribute|type|className|builtin|standard/, 'syntax-name'],
+]
+
+const known = new Map<string, string>()
+
+/** Returns the class for a parser's word for a piece of text. */
+function lookOf(style: string): string {
+  const found = known.get(style) ?? looks.find(([words]) => words.test(style))?.[1] ?? ''
+  known.set(style, found)
+  return found
+}

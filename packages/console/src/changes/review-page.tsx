@@ -1,0 +1,69 @@
+import { useSuspenseQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { ChevronLeft } from 'lucide-react'
+import { useRef } from 'react'
+import { sessionQuery } from '../api/queries.ts'
+import { to } from '../routing/to.ts'
+import { useSessionCan } from '../session/use-session-can.ts'
+import { Title } from '../ui/page.tsx'
+import { ErrorState, LoadingLines } from '../ui/states.tsx'
+import { NothingChanged, ReviewBar, WithoutSandbox } from './changes.tsx'
+import { Deliveries } from './deliveries.tsx'
+import { DiffView, type GoToFile } from './diff-view.tsx'
+import { FileTree } from './file-tree.tsx'
+import { RemarksBar } from './remarks-bar.tsx'
+import { useLiveReview } from './use-live-review.ts'
+
+const route = getRouteApi('/shell/sessions/$sessionId/review')
+
+/** The changes of a Session in full width, with the tree of their files. */
+export function ReviewPage() {
+  const { sessionId } = route.useParams()
+  const session = useSuspenseQuery(sessionQuery(sessionId)).data
+  const review = useLiveReview(session)
+  const can = useSessionCan(session)('review')
+  const goTo: GoToFile = useRef(null)
+  const { data } = review
+  return (
+    <div className="flex h-full min-h-0 flex-col">
+      <Title>{`Review of ${session.title}`}</Title>
+      <header className="flex min-h-13 shrink-0 items-center gap-2 border-b border-line px-3 lg:px-4">
+        <Link
+          {...to.session(sessionId, { panel: 'changes' })}
+          aria-label="Back to the Session"
+          title="Back to the Session"
+          className="grid size-9 shrink-0 place-items-center rounded-md text-ink-2 hover:bg-hover"
+        >
+          <ChevronLeft className="size-5" aria-hidden />
+        </Link>
+        <h1 className="min-w-0 truncate text-[0.9375rem] font-semibold">{session.title}</h1>
+        <span className="shrink-0 text-xs text-ink-3 max-sm:hidden">{session.source?.label}</span>
+      </header>
+      <div className="max-h-[35%] shrink-0 overflow-y-auto">
+        <Deliveries session={session} />
+      </div>
+      {!can.allowed ? (
+        <WithoutSandbox session={session} reason={can.reason} />
+      ) : data === undefined ? (
+        review.isError ? (
+          <ErrorState error={review.error} retry={() => void review.refetch()} />
+        ) : (
+          <LoadingLines label="the changes" />
+        )
+      ) : data.files.length === 0 ? (
+        <NothingChanged session={session} />
+      ) : (
+        <>
+          <ReviewBar session={session} review={review} data={data} />
+          <div className="grid min-h-0 flex-1 lg:grid-cols-[16rem_minmax(0,1fr)]">
+            <aside className="flex min-h-0 flex-col border-r border-line bg-surface max-lg:hidden">
+              <FileTree sessionId={sessionId} review={data} onGo={at => goTo.current?.(at)} />
+            </aside>
+            <DiffView key={sessionId} sessionId={sessionId} review={data} goTo={goTo} />
+          </div>
+          <RemarksBar session={session} review={data} />
+        </>
+      )}
+    </div>
+  )
+}

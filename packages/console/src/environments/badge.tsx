@@ -1,0 +1,14 @@
+import type { ReactNode } from 'react'
+
+const looks = {
+  accent: 'bg-accent-soft text-accent',
+  quiet: 'bg-hover text-ink-2',
+  warning: 'bg-warning-soft text-warning',
+} as const
+
+/** A word that says what state something is in. */
+export function Badge({ look, children }: { look: keyof typeof looks; children: ReactNode }) {
+  return (
+    <span className={`rounded-full px-2 py-0.5 text-2xs font-medium whitespace-nowrap ${looks[look]}`}>{children}</span>
+  )
+}

@@ -1,0 +1,59 @@
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+import { berth, call } from '../api/client.ts'
+
+/** The environments of the organization by name. */
+export const environmentsQuery = (archived: boolean) =>
+  infiniteQueryOptions({
+    queryKey: ['environments', { archived }],
+    queryFn: ({ pageParam, signal }) =>
+      berth.environments.list(
+        { limit: 50, ...(archived ? { archived: 'only' } : {}), ...(pageParam === '' ? {} : { cursor: pageParam }) },
+        { signal },
+      ),
+    initialPageParam: '',
+    getNextPageParam: page => (page.hasMore ? (page.nextCursor ?? undefined) : undefined),
+  })
+
+export const environmentQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['environment', id],
+    queryFn: async ({ signal }) => (await berth.environments.get(id, { signal })).environment,
+    // Somebody else may save a revision while the page is open.
+    refetchInterval: 30_000,
+  })
+
+/** The revisions of an environment, newest first. */
+export const revisionsQuery = (id: string) =>
+  infiniteQueryOptions({
+    queryKey: ['environment', id, 'revisions'],
+    queryFn: ({ pageParam, signal }) =>
+      berth.environments.revisions(id, { limit: 50, ...(pageParam === 0 ? {} : { before: pageParam }) }, { signal }),
+    initialPageParam: 0,
+    getNextPageParam: page => page.nextBefore ?? undefined,
+  })
+
+/** The extensions that the operator offers. */
+export const catalogQuery = queryOptions({
+  queryKey: ['extensions'],
+  staleTime: 5 * 60_000,
+  queryFn: async ({ signal }) => (await berth.environments.extensions({ signal })).extensions,
+})
+
+interface Members {
+  readonly members: readonly { readonly person: { readonly id: string; readonly name: string } }[]
+}
+
+/** Names of the organization's people by id; empty for people who may not list them. */
+export const peopleQuery = (organizationId: string) =>
+  queryOptions({
+    queryKey: ['people', organizationId],
+    staleTime: 5 * 60_000,
+    queryFn: async (): Promise<Readonly<Record<string, string>>> => {
+      try {
+        const { members } = await call<Members>('GET', `account/organizations/${organizationId}/members`)
+        return Object.fromEntries(members.map(({ person }) => [person.id, person.name]))
+      } catch {
+        return {}
+      }
+    },
+  })

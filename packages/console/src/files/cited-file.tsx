@@ -1,0 +1,44 @@
+import type { Session } from '@berth/client'
+import { Link } from '@tanstack/react-router'
+import { createContext, type ReactNode, use } from 'react'
+import { to } from '../routing/to.ts'
+import { belowWorkspace, type CitedPlace, citedPlace } from './cited-path.ts'
+import { reveal } from './expanded.ts'
+
+type Of = Pick<Session, 'id' | 'source'>
+
+/** The Session whose files the words inside name. */
+export const CitedFiles = createContext<Of | null>(null)
+
+/** Text that names a file becomes a link to it; any other text stays what it is. */
+export function CitedFile(props: { text: string; className?: string; children: ReactNode }) {
+  const { text, children, className } = props
+  const session = use(CitedFiles)
+  const place = session === null ? null : citedPlace(text)
+  if (session === null || place === null) return children
+  return (
+    <FileLink session={session} place={place} {...(className === undefined ? {} : { className })}>
+      {children}
+    </FileLink>
+  )
+}
+
+/** The look of a file's name that stands alone: a finger needs 24 pixels, of whatever size the text is. */
+export const fileLinkClass = 'inline-flex min-h-[24px] min-w-[24px] items-center decoration-dotted'
+
+/** A link to a place in a file of the workspace. */
+export function FileLink(props: { session: Of; place: CitedPlace; className?: string; children: ReactNode }) {
+  const { session, place } = props
+  const file = belowWorkspace(place.path, session.source !== undefined)
+  return (
+    <Link
+      {...to.session(session.id, { panel: 'files', file, ...(place.line === undefined ? {} : { line: place.line }) })}
+      onClick={() => reveal(session.id, file)}
+      preload={false}
+      title={`Open ${file}`}
+      className={props.className ?? 'decoration-dotted'}
+    >
+      {props.children}
+    </Link>
+  )
+}

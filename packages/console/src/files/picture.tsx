@@ -1,0 +1,31 @@
+import { useState } from 'react'
+
+/**
+ * A picture that an agent made. Its bytes are shown by the browser's picture decoder alone: no script in it runs, and it
+ * loads nothing.
+ */
+export function Picture({ bytes, type, name }: { bytes: Uint8Array<ArrayBuffer>; type: string; name: string }) {
+  const [broken, setBroken] = useState(false)
+  const [size, setSize] = useState('')
+  // Revoked with the element, so that the browser gives the bytes back.
+  const show = (image: HTMLImageElement | null) => {
+    if (image === null) return
+    const url = URL.createObjectURL(new Blob([bytes], { type }))
+    image.src = url
+    return () => URL.revokeObjectURL(url)
+  }
+  const [attach] = useState(() => show)
+  if (broken) return <p className="px-6 py-16 text-center text-ink-2">This picture is damaged.</p>
+  return (
+    <figure className="flex h-full min-h-0 flex-col items-center gap-2 p-4">
+      <img
+        ref={attach}
+        alt={name}
+        onLoad={({ currentTarget }) => setSize(`${currentTarget.naturalWidth} × ${currentTarget.naturalHeight}`)}
+        onError={() => setBroken(true)}
+        className="checkered min-h-0 max-w-full rounded-md border border-line object-contain"
+      />
+      <figcaption className="text-xs text-ink-3 tabular-nums">{size}</figcaption>
+    </figure>
+  )
+}

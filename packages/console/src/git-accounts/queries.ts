@@ -1,0 +1,25 @@
+import type { GitConnection, GitConnectionList, GitConnectionMade } from '@berth/contract'
+import { queryOptions, useMutation } from '@tanstack/react-query'
+import { call } from '../api/client.ts'
+
+/** The person's own accounts at Git hosts, and the hosts where there could be more. */
+export const gitAccountsQuery = queryOptions({
+  queryKey: ['git-accounts'],
+  queryFn: () => call<GitConnectionList>('GET', 'git-connections'),
+})
+
+/** Leaves for a Git host, which asks the person and sends the browser back to a path of this page. */
+export function useConnectAccount(returnTo: string) {
+  return useMutation({
+    mutationFn: (host: string) => call<{ url: string }>('POST', 'git-connections', { host, returnTo }),
+    onSuccess: ({ url }) => location.assign(url),
+  })
+}
+
+/** Finishes what the host has sent the browser back with. @throws BerthError if the service refuses */
+export const finishConnection = (told: { readonly state: string; readonly code: string }) =>
+  call<GitConnectionMade>('POST', 'git-connections/callback', told)
+
+/** Ends a connection. @throws BerthError if the service refuses */
+export const disconnectAccount = ({ id }: Pick<GitConnection, 'id'>): Promise<unknown> =>
+  call('DELETE', `git-connections/${id}`)

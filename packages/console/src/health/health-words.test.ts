@@ -1,0 +1,38 @@
+import type { Health } from '@berth/contract'
+import { expect, test } from 'vitest'
+import { judge } from './health-words.ts'
+
+const now = Date.parse('2026-03-01T12:00:00Z')
+const host = { name: 'a', seenAt: '', away: false, runtimes: [], packagesFault: null, leases: 0 }
+const queuedAt = (ms: number) => [{ sessionId: '', title: '', queuedAt: new Date(now - ms).toISOString() }]
+
+const health = (changes: Partial<Health>): Health => ({
+  at: '',
+  hosts: [host],
+  runs: { queued: 0, dispatching: 0, running: 0, awaiting: 0, oldest: [] },
+  ended: { completed: 0, failed: 0, cancelled: 0, crashed: 0 },
+  leases: [],
+  liveLeases: 0,
+  backlogs: [],
+  models: { requests: 0, failed: 0 },
+  ...changes,
+})
+const runs = { queued: 2, dispatching: 0, running: 0, awaiting: 0 }
+
+const cases: readonly (readonly [string, string, Partial<Health>])[] = [
+  ['plain', 'Everything works.', {}],
+  ['plain', 'Everything works.', { runs: { ...runs, oldest: queuedAt(1_000) } }],
+  ['warning', '2 Runs in the queue: every host is busy.', { runs: { ...runs, oldest: queuedAt(600_000) } }],
+  ['warning', '1 host away. The others go on.', { hosts: [host, { ...host, away: true }] }],
+  ['bad', 'No host is at work. Runs wait until a worker starts.', { hosts: [{ ...host, away: true }] }],
+  [
+    'bad',
+    'Most requests to models failed in the last hour. Ask your operator about the providers.',
+    { models: { requests: 5, failed: 3 } },
+  ],
+  ['plain', 'Everything works.', { models: { requests: 4, failed: 4 } }],
+]
+
+test.each(cases)('is %s: %s', (look, text, changes) => {
+  expect(judge(health(changes), now)).toEqual({ look, text })
+})

@@ -1,0 +1,45 @@
+import type { Health } from '@berth/contract'
+import { counted } from '../ui/words.ts'
+
+/** How serious something is. */
+export type Look = 'plain' | 'warning' | 'bad'
+
+/** A wait that is longer than this is worth a look. */
+const longWaitMs = 2 * 60_000
+
+export interface Judgement {
+  readonly look: Look
+  readonly text: string
+}
+
+/** Returns in a sentence whether everything works, the worst first. */
+export function judge({ hosts, runs, models }: Health, nowMs: number): Judgement {
+  const atWork = hosts.filter(({ away }) => !away)
+  if (atWork.length === 0) {
+    return { look: 'bad', text: 'No host is at work. Runs wait until a worker starts.' }
+  }
+  if (models.requests >= 5 && models.failed * 2 > models.requests) {
+    return {
+      look: 'bad',
+      text: 'Most requests to models failed in the last hour. Ask your operator about the providers.',
+    }
+  }
+  const oldest = runs.oldest[0]
+  if (oldest !== undefined && nowMs - Date.parse(oldest.queuedAt) > longWaitMs) {
+    return { look: 'warning', text: `${counted(runs.queued, 'Run')} in the queue: every host is busy.` }
+  }
+  if (atWork.length < hosts.length) {
+    return { look: 'warning', text: `${counted(hosts.length - atWork.length, 'host')} away. The others go on.` }
+  }
+  return { look: 'plain', text: 'Everything works.' }
+}
+
+const backlogNames: Readonly<Record<string, string>> = {
+  workspace: 'Workspaces to restore',
+  review: 'Reviews to write',
+  publication: 'Publications under way',
+  merge: 'Merges under way or waiting',
+  webhook: 'Webhook deliveries',
+}
+
+export const backlogName = (kind: string): string => backlogNames[kind] ?? kind

@@ -1,0 +1,111 @@
+import { expect, test } from 'vitest'
+import { type FeedSink, LiveConnection, type LiveRequest, type SessionSink } from './live-connection.ts'
+
+/** A service whose connections a test reads, writes and breaks. */
+function scripted(onHeard?: FeedSink) {
+  const connections: {
+    readonly asked: LiveRequest
+    readonly signal: AbortSignal
+    tell(...frames: unknown[]): void
+    state(connected: boolean): void
+  }[] = []
+  const live = new LiveConnection(async function* (request, signal, onState) {
+    const waiting: unknown[][] = []
+    let wake = () => {}
+    connections.push({
+      asked: request(),
+      signal,
+      tell(...frames) {
+        waiting.push(frames)
+        wake()
+      },
+      state: onState,
+    })
+    onState(true)
+    signal.addEventListener('abort', () => wake())
+    while (!signal.aborted) {
+      const frames = waiting.shift()
+      if (frames !== undefined) yield frames
+      else await new Promise<void>(resolve => (wake = resolve))
+    }
+  }, onHeard)
+  return { live, connections, open: () => connections.filter(({ signal }) => !signal.aborted) }
+}
+
+function sinkOf(told: unknown[], cursor = 0): SessionSink {
+  return {
+    cursor: () => cursor,
+    event: ({ sequence }) => told.push(sequence),
+    preview: preview => told.push(preview),
+    connected: isConnected => told.push(isConnected),
+    failed: error => told.push(error),
+  }
+}
+
+const turns = async () => {
+  for (let at = 0; at < 20; at++) await Promise.resolve()
+}
+
+test('a tab has one stream, whatever it follows, and none once it follows nothing', async () => {
+  const { live, connections, open } = scripted()
+  const told: unknown[] = []
+  const stops = [live.followSession('a', sinkOf(told, 7)), live.followFeed(state => told.push(state?.id ?? 'list'))]
+  await turns()
+  expect(connections.map(({ asked }) => asked)).toEqual([{ feed: true, sessions: [{ sessionId: 'a', after: 7 }] }])
+  open()[0]?.tell({ kind: 'reset' }, { kind: 'session', session: { id: 's' } })
+  open()[0]?.tell(
+    { kind: 'event', sessionId: 'a', event: { sequence: 8 } },
+    { kind: 'event', sessionId: 'b', event: {} },
+  )
+  open()[0]?.tell({ kind: 'preview', sessionId: 'a', preview: null }, null, 'noise')
+  await turns()
+  expect(told).toEqual([true, 'list', 's', 8, null])
+  stops.push(live.followSession('b', sinkOf([])))
+  await turns()
+  expect([connections.length, open().length]).toEqual([2, 1])
+  for (const stop of stops) stop()
+  await turns()
+  expect(open()).toEqual([])
+})
+
+test('a tab that rests has no stream, and asks from where it was when it wakes', async () => {
+  const { live, open } = scripted()
+  let cursor = 3
+  live.followSession('a', { ...sinkOf([]), cursor: () => cursor })
+  await turns()
+  live.rest(true)
+  await turns()
+  expect(open()).toEqual([])
+  cursor = 9
+  live.rest(false)
+  await turns()
+  expect(open().map(({ asked }) => asked.sessions)).toEqual([[{ sessionId: 'a', after: 9 }]])
+})
+
+test('each change is passed on once, however many listen, and never what another tab told', async () => {
+  const heard: unknown[] = []
+  const told: unknown[] = []
+  const { live, open } = scripted(state => heard.push(state?.id ?? 'list'))
+  for (const name of ['lists', 'health']) live.followFeed(state => told.push(`${name} ${state?.id ?? 'list'}`))
+  await turns()
+  open()[0]?.tell({ kind: 'reset' }, { kind: 'session', session: { id: 's' } })
+  await turns()
+  live.hear(null)
+  expect(heard).toEqual(['list', 's'])
+  expect(told).toEqual(['lists list', 'health list', 'lists s', 'health s', 'lists list', 'health list'])
+})
+
+test('a page that only lists is told that the service is away, and that it is back', async () => {
+  const { live, connections } = scripted()
+  const told: boolean[] = []
+  live.watch(() => told.push(live.isAway))
+  live.followFeed(() => {})
+  await turns()
+  connections[0]?.state(false)
+  connections[0]?.state(true)
+  connections[0]?.state(false)
+  live.rest(true)
+  await turns()
+  connections[0]?.state(false)
+  expect(told).toEqual([true, false, true, false])
+})

@@ -1,0 +1,95 @@
+import type { SessionState } from '@berth/contract'
+
+/**
+ * So many tabs may keep a stream while nobody looks at them, each for an organization of its own: a browser has six
+ * connections to an origin, and the tab in sight needs some of them.
+ */
+const leaders = 3
+
+/** What a tab tells the others when somebody looks at it. */
+const looked = 'looked'
+
+let leads = false
+let scope: string | null = null
+/** Every tab of this browser, whatever it shows. */
+const browser = 'BroadcastChannel' in globalThis ? new BroadcastChannel('berth.looked') : null
+/** The tabs that show the same membership: their feeds are the same. */
+let same: BroadcastChannel | null = null
+
+/** Returns true in the one tab that keeps the feed for all that show the same membership. */
+export const isLeader = (): boolean => leads
+
+/** Tells the other tabs of the membership what this one has heard. */
+export function tellOthers(state: SessionState | null): void {
+  if (leads) same?.postMessage(state)
+}
+
+/** Tells every tab of the browser that somebody looks at this one. */
+export const tellLooked = (): void => browser?.postMessage(looked)
+
+/** What a tab is told of the others. */
+interface TabEvents {
+  /** This tab begins to keep the feed for the others. */
+  onLead(): void
+  /** The leader has heard of a Session; null: read the list again. */
+  onTold(state: SessionState | null): void
+  /** Somebody looks at another tab. */
+  onLooked(): void
+}
+
+/** Joins the tabs that show a membership: what one of them hears is for no other person and no other organization. */
+export function joinTabs(membershipId: string, { onLead, onTold, onLooked }: TabEvents): void {
+  scope = membershipId
+  browser?.addEventListener('message', onLooked)
+  if ('BroadcastChannel' in globalThis) {
+    same = new BroadcastChannel(`berth.live.${scope}`)
+    same.addEventListener('message', ({ data }: MessageEvent<SessionState | null>) => onTold(data))
+  }
+  void navigator.locks?.request(`berth.live.${scope}`, () =>
+    heldPlace(() => {
+      leads = true
+      onLead()
+    }),
+  )
+}
+
+/** Takes the first place that is free among those of all leaders, and keeps it. */
+function heldPlace(onHeld: () => void): Promise<never> {
+  const found = new AbortController()
+  for (let at = 0; at < leaders; at += 1) {
+    navigator.locks
+      .request(`berth.leader.${at}`, { signal: found.signal }, () => {
+        // Two places may be given before the wait for the second ends.
+        if (found.signal.aborted) return
+        found.abort()
+        onHeld()
+        return new Promise(() => {})
+      })
+      .catch(() => {
+        // Another place was free earlier.
+      })
+  }
+  return new Promise(() => {})
+}
+
+/** Holds a lock, shared, for as long as somebody can see this tab. */
+export function holdWhileInSight(): void {
+  let release: (() => void) | null = null
+  const look = () => {
+    if (document.visibilityState !== 'visible') {
+      release?.()
+      release = null
+    } else if (release === null) {
+      const held = new Promise<void>(resolve => (release = resolve))
+      void navigator.locks?.request(`berth.in-sight.${scope}`, { mode: 'shared' }, () => held)
+    }
+  }
+  document.addEventListener('visibilitychange', look)
+  look()
+}
+
+/** Returns true if somebody can see a tab of the membership. */
+export async function isInSight(): Promise<boolean> {
+  const { held = [] } = await navigator.locks.query()
+  return held.some(({ name }) => name === `berth.in-sight.${scope}`)
+}

@@ -1,0 +1,24 @@
+import type { SessionState } from '@berth/contract'
+import { groupOf } from '../sessions/list-data.ts'
+
+const asks: Readonly<Record<NonNullable<SessionState['attention']>['kind'], string>> = {
+  approval: 'Asks to be allowed',
+  ask_user: 'Asks a question',
+  exit_plan_mode: 'Has a plan',
+}
+
+/**
+ * Returns what a person who looks elsewhere is told about a change; null if it is not worth it, or not their Session.
+ *
+ * @param before the state that the page knew, if any
+ */
+export function noticeOf(before: SessionState | undefined, after: SessionState): string | null {
+  // Only what the person started, opened or pinned is ever theirs.
+  if (after.archived || (!after.unread && !after.pinned)) return null
+  const { attention } = after
+  if (attention !== null) {
+    return attention.openInteractions > (before?.attention?.openInteractions ?? 0) ? asks[attention.kind] : null
+  }
+  if (after.workLost) return before?.workLost === false ? 'Has lost its work' : null
+  return before !== undefined && groupOf(before) !== 'done' && groupOf(after) === 'done' ? 'Has finished' : null
+}

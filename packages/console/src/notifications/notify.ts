@@ -1,0 +1,44 @@
+import type { SessionState } from '@berth/contract'
+import { viewerQuery } from '../api/identity.ts'
+import { queryClient } from '../api/queries.ts'
+import { isInSight, isLeader } from '../live/tabs.ts'
+import { onSessionState } from '../sessions/live-lists.ts'
+import { printableLine } from '../ui/printable.ts'
+import { notifications } from './choice.ts'
+import { noticeOf } from './notice.ts'
+import { pushed } from './pushed.ts'
+
+/** Notifies of Sessions while no tab of their organization is in sight, in the one that leads. @param open shows a Session in this tab */
+export function startNotifying(open: (sessionId: string) => void): void {
+  onSessionState((before, after) => {
+    if (isLeader() && notifications.active() && !isPushed()) void tell(before, after, open)
+  })
+  navigator.serviceWorker?.addEventListener('message', ({ data }: MessageEvent<Partial<Opening> | null>) => {
+    if (data?.kind === 'berth.open' && typeof data.sessionId === 'string') open(data.sessionId)
+  })
+}
+
+/** What the service worker says when somebody presses a notification. */
+interface Opening {
+  readonly kind: 'berth.open'
+  readonly sessionId: string | null
+}
+
+/** What is pushed to this browser is shown by its worker, once. */
+const isPushed = (): boolean => {
+  const viewer = queryClient.getQueryData(viewerQuery.queryKey)
+  return viewer !== undefined && pushed.of(viewer.membership.id) !== null
+}
+
+async function tell(before: SessionState | undefined, after: SessionState, open: (id: string) => void): Promise<void> {
+  const body = noticeOf(before, after)
+  if (body === null) return
+  if (await isInSight()) return
+  // A later notice of the same Session takes the place of this one.
+  const notification = new Notification(printableLine(after.title), { body, tag: after.id })
+  notification.addEventListener('click', () => {
+    focus()
+    notification.close()
+    open(after.id)
+  })
+}

@@ -1,0 +1,56 @@
+import { useMutation } from '@tanstack/react-query'
+import { call } from '../../api/client.ts'
+import { keptAs } from '../dialogs.ts'
+import { FormDialog } from '../form-dialog.tsx'
+import { useKept } from '../kept.ts'
+import { useOrganizationCan } from '../organization-can.ts'
+import { capabilityWords } from './capability-words.ts'
+import { GrantFields } from './grant-fields.tsx'
+import { refreshAccess } from './queries.ts'
+
+/** Changes what an installation may do, and says before what it gains and loses. */
+export function ChangeGrant(props: {
+  organizationId: string
+  installation: { readonly id: string; readonly name: string; readonly capabilities: readonly string[] }
+  onClose: () => void
+}) {
+  const { organizationId, installation, onClose } = props
+  const can = useOrganizationCan()
+  const before = installation.capabilities
+  const [{ capabilities }, change] = useKept(keptAs('grant', installation.id), { capabilities: before })
+  const save = useMutation({
+    mutationFn: () => call('PATCH', `account/installations/${installation.id}`, { capabilities }),
+    onSuccess: () => {
+      refreshAccess(organizationId)
+      onClose()
+    },
+  })
+  const gained = capabilities.filter(held => !before.includes(held))
+  const lost = before.filter(held => !capabilities.includes(held))
+  const verdict = can('changeGrant')
+  const obstacle =
+    capabilities.length === 0
+      ? 'An installation holds at least one capability. Revoke it instead.'
+      : gained.length + lost.length === 0
+        ? 'Nothing is changed.'
+        : null
+  return (
+    <FormDialog
+      title={`What ${installation.name} may do`}
+      act="Save"
+      action={save}
+      verdict={verdict}
+      obstacle={obstacle}
+      onClose={onClose}
+    >
+      <GrantFields value={capabilities} onChange={next => change({ capabilities: next })} />
+      <div role="status" className="flex flex-col gap-1 border-t border-line pt-3 text-xs">
+        {gained.length > 0 && <p>Gains: {gained.map(held => capabilityWords(held)[0]).join(', ')}.</p>}
+        {lost.length > 0 && (
+          <p className="text-warning">Loses: {lost.map(held => capabilityWords(held)[0]).join(', ')}.</p>
+        )}
+        <p className="text-ink-3">Counts from its next request. Runs under way go on.</p>
+      </div>
+    </FormDialog>
+  )
+}

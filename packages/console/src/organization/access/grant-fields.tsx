@@ -1,0 +1,65 @@
+import { capabilityGroups, capabilityWords } from './capability-words.ts'
+
+/** What an installation may do, as boxes to tick. */
+export function GrantFields(props: { value: readonly string[]; onChange: (value: readonly string[]) => void }) {
+  const { value, onChange } = props
+  const lacksAccess = value.some(held => held !== 'svc.ai.invoke') && !value.includes('svc.cloud.access')
+  const set = (changed: readonly string[], on: boolean) =>
+    onChange([...value.filter(held => !changed.includes(held)), ...(on ? changed : [])])
+  return (
+    <div className="flex flex-col gap-4">
+      {capabilityGroups.map(({ label, capabilities }) => (
+        <fieldset key={label} className="min-w-0">
+          <legend className="mb-2 flex w-full items-center text-[0.8125rem] font-medium">{label}</legend>
+          {capabilities.length > 1 && (
+            <p className="-mt-1 mb-2 flex gap-3 text-xs">
+              <Quick label={`Everything of ${label}`} onClick={() => set(capabilities, true)}>
+                Everything
+              </Quick>
+              <Quick label={`Nothing of ${label}`} onClick={() => set(capabilities, false)}>
+                Nothing
+              </Quick>
+            </p>
+          )}
+          <div className="grid gap-x-4 gap-y-2.5 sm:grid-cols-2">
+            {capabilities.map(capability => {
+              const [name, means] = capabilityWords(capability)
+              return (
+                <label key={capability} className="flex items-start gap-2.5 text-[0.8125rem]" title={capability}>
+                  <input
+                    type="checkbox"
+                    className="mt-0.5 size-4 shrink-0 accent-accent"
+                    checked={value.includes(capability)}
+                    onChange={event => set([capability], event.target.checked)}
+                  />
+                  <span className="min-w-0">
+                    {name}
+                    <span className="block text-xs text-ink-3">{means}</span>
+                  </span>
+                </label>
+              )
+            })}
+          </div>
+        </fieldset>
+      ))}
+      {lacksAccess && (
+        <p role="status" className="text-xs text-warning">
+          Without “{capabilityWords('svc.cloud.access')[0]}” only the AI gateway answers.
+        </p>
+      )}
+    </div>
+  )
+}
+
+function Quick({ label, onClick, children }: { label: string; onClick: () => void; children: string }) {
+  return (
+    <button
+      type="button"
+      aria-label={label}
+      onClick={onClick}
+      className="min-h-6 text-accent underline-offset-2 hover:underline"
+    >
+      {children}
+    </button>
+  )
+}

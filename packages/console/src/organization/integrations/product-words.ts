@@ -1,0 +1,22 @@
+/** What an integration is for, as people call it. Other products are slugs of the organization's own apps. */
+const words: Readonly<Record<string, string>> = { 'svc-cloud': 'Berth Cloud', 'svc-ai': 'AI gateway' }
+
+/** Returns a product's name. */
+export function productName(product: string): string {
+  return words[product] ?? product
+}
+
+/** Products of the service itself. */
+export const ownProducts = Object.keys(words)
+
+/** Returns what an integration of a product usually needs. */
+export function usualGrant(product: string): readonly string[] {
+  if (product === 'svc-ai') return ['svc.ai.invoke']
+  return [
+    'svc.cloud.access',
+    'svc.cloud.sessions:read',
+    'svc.cloud.sessions:create',
+    'svc.cloud.turns:submit',
+    'environments:use',
+  ]
+}

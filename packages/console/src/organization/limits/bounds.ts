@@ -1,0 +1,65 @@
+import type { PricedModelList, UpdateOrganizationSettings } from '@berth/contract'
+
+/** Names of the bounds that an organization may set. */
+export type BoundName = keyof UpdateOrganizationSettings
+
+/** One bound as a form asks for it. */
+export interface Bound {
+  readonly name: BoundName
+  readonly label: string
+  readonly unit: string
+  readonly hint: string
+  readonly whole?: true
+  /** Says what becomes of models whose cost nobody knows. */
+  readonly unpriced?: (models: string) => string
+}
+
+const uncounted = (models: string) => `What ${models} would cost is not known, and not counted.`
+const refused = (models: string) => `Runs on ${models} would be refused, because their cost is not known.`
+
+export const spendingBounds: readonly Bound[] = [
+  { name: 'dayUsd', label: 'A day', unit: 'US dollars', hint: 'From midnight to midnight UTC.', unpriced: uncounted },
+  {
+    name: 'monthUsd',
+    label: 'A month',
+    unit: 'US dollars',
+    hint: 'From the first to the last day, UTC.',
+    unpriced: uncounted,
+  },
+]
+
+export const runBounds: readonly Bound[] = [
+  { name: 'runCostUsd', label: 'Cost', unit: 'US dollars', hint: 'What it spends on models.', unpriced: refused },
+  { name: 'runTurns', label: 'Model calls', unit: 'calls', hint: "Turns of the agent's own loop.", whole: true },
+  { name: 'runSeconds', label: 'Time', unit: 'seconds', hint: 'Without the time it waits for people.', whole: true },
+]
+
+const namedModels = 3
+const list = new Intl.ListFormat('en')
+
+/** Explains a bound, and names the models without a price that the organization may use. */
+export function hintOf({ hint, unpriced }: Bound, offered: PricedModelList | undefined): string {
+  if (unpriced === undefined || offered === undefined) return hint
+  const { models, openProviders, restricted } = offered
+  const names = [
+    ...models.flatMap(({ id, allowed, price }) => (allowed && price === null ? [id] : [])),
+    ...(restricted ? [] : openProviders.map(provider => `whatever else ${provider} lists`)),
+  ]
+  if (names.length === 0) return hint
+  const more = names.length - namedModels
+  const named = more > 1 ? [...names.slice(0, namedModels), `${more} more`] : names
+  return `${hint} ${unpriced(list.format(named))}`
+}
+
+/** What somebody typed for a bound: its value, null for no bound, or what is wrong. */
+export type Typed = { readonly value: number | null } | { readonly fault: string }
+
+/** Reads what somebody typed for a bound. */
+export function readBound(text: string, { whole }: Pick<Bound, 'whole'>): Typed {
+  const trimmed = text.trim()
+  if (trimmed === '') return { value: null }
+  if (!/^\d{1,9}(?:\.\d{1,6})?$/.test(trimmed)) return { fault: 'Enter a number above 0, or nothing for no bound.' }
+  const value = Number(trimmed)
+  if (whole === true && !Number.isInteger(value)) return { fault: 'Enter a whole number, or nothing for no bound.' }
+  return value < (whole === true ? 1 : 0.01) ? { fault: 'This would let nothing through.' } : { value }
+}

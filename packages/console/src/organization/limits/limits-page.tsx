@@ -1,0 +1,110 @@
+import type { OrganizationSettings } from '@berth/contract'
+import { useQuery } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import { ErrorState, LoadingLines } from '../../ui/states.tsx'
+import { dollars, duration } from '../../ui/words.ts'
+import { SectionPage } from '../section-page.tsx'
+import { runBounds } from './bounds.ts'
+import { BoundsForm } from './bounds-form.tsx'
+import { settingsQuery } from './queries.ts'
+
+/** What one Run may use, how many requests are let in, and how long things are kept. */
+export function LimitsPage() {
+  return (
+    <SectionPage title="Limits" needs="administrator">
+      <Limits />
+    </SectionPage>
+  )
+}
+
+function Limits() {
+  const settings = useQuery(settingsQuery)
+  if (settings.isPending) return <LoadingLines lines={8} label="the limits" />
+  if (settings.data === undefined) {
+    return <ErrorState error={settings.error} retry={() => void settings.refetch()} />
+  }
+  const { run, rate, retention } = settings.data
+  return (
+    <div className="flex flex-col gap-8">
+      <Part
+        title="One Run"
+        about="An agent that reaches a bound ends its Run and says which. Yours can only tighten what your operator allows, and hold for Runs that start later."
+      >
+        <BoundsForm label="Bounds of a Run" bounds={runBounds} settings={settings.data} />
+        <Facts
+          rows={[
+            ['Cost', boundOf(run, 'costUsd', dollars)],
+            ['Model calls', boundOf(run, 'turns', value => value.toLocaleString('en'))],
+            ['Time', boundOf(run, 'seconds', value => duration(value * 1000))],
+          ]}
+        />
+      </Part>
+      <Part
+        title="Requests"
+        about={`For each member and each installation. ${rate.own ? 'Your operator gave your organization a rate of its own.' : "The deployment's rate holds for your organization."}`}
+      >
+        <Facts
+          rows={[
+            ['A minute', <>{rate.perMinute.toLocaleString('en')} requests</>],
+            ['At once', <>{rate.burst.toLocaleString('en')} requests</>],
+          ]}
+        />
+      </Part>
+      <Part title="Retention" about="Your operator decides how long things are kept.">
+        <Facts
+          rows={[
+            ['Logs of Sessions', 'For ever, also of archived ones'],
+            ['Audit log', <>{retention.auditDays.toLocaleString('en')} days</>],
+          ]}
+        />
+      </Part>
+    </div>
+  )
+}
+
+/** The bound that holds, and whose it is. */
+function boundOf(
+  { operator, effective }: OrganizationSettings['run'],
+  name: keyof OrganizationSettings['run']['operator'] & ('costUsd' | 'turns' | 'seconds'),
+  format: (value: number) => string,
+): ReactNode {
+  const holds = effective[name]
+  if (holds === null) return 'No bound'
+  const allowed = operator[name]
+  const by =
+    allowed === holds
+      ? "your operator's"
+      : allowed === null
+        ? 'yours'
+        : `yours; your operator allows ${format(allowed)}`
+  return (
+    <>
+      {format(holds)} <span className="ml-1 text-xs text-ink-3">{by}</span>
+    </>
+  )
+}
+
+export function Part({ title, about, children }: { title: string; about: string; children: ReactNode }) {
+  return (
+    <section aria-label={title} className="flex flex-col gap-3">
+      <div className="flex flex-col gap-1">
+        <h2 className="text-sm font-semibold">{title}</h2>
+        <p className="max-w-prose text-xs text-ink-3">{about}</p>
+      </div>
+      {children}
+    </section>
+  )
+}
+
+function Facts({ rows }: { rows: readonly (readonly [string, ReactNode])[] }) {
+  return (
+    <dl className="border-t border-line text-[0.8125rem]">
+      {rows.map(([name, value]) => (
+        <div key={name} className="flex items-center justify-between gap-4 border-b border-line py-2.5">
+          <dt className="text-ink-2">{name}</dt>
+          <dd className="text-right tabular-nums">{value}</dd>
+        </div>
+      ))}
+    </dl>
+  )
+}

@@ -1,0 +1,35 @@
+import { useRouteContext } from '@tanstack/react-router'
+import { Lock } from 'lucide-react'
+import type { ReactNode } from 'react'
+import { Page, Title } from '../ui/page.tsx'
+import { EmptyState } from '../ui/states.tsx'
+import { type Need, reasonFor, standsFor } from './standing.ts'
+
+/** A page of the organization. Members who may not use it are told what it takes, and nothing is asked for them. */
+export function SectionPage(props: {
+  title: string
+  needs: Need
+  actions?: ReactNode
+  below?: ReactNode
+  reading?: boolean
+  children: ReactNode
+}) {
+  const { title, needs, actions, below, reading = false, children } = props
+  const { viewer } = useRouteContext({ from: '/shell' })
+  if (!standsFor(needs, viewer.membership)) {
+    return (
+      <Page title={title}>
+        <Title>{title}</Title>
+        <EmptyState icon={Lock} title="Not for your role">
+          {reasonFor(needs)} You are signed in to {viewer.membership.organization.name} as {viewer.membership.role}.
+        </EmptyState>
+      </Page>
+    )
+  }
+  return (
+    <Page title={title} actions={actions} below={below} reading={reading}>
+      <Title>{title}</Title>
+      {children}
+    </Page>
+  )
+}

@@ -1,0 +1,88 @@
+import {
+  Activity,
+  AppWindow,
+  Blocks,
+  ChartColumn,
+  Cpu,
+  FolderGit2,
+  Gauge,
+  KeyRound,
+  type LucideIcon,
+  ScrollText,
+  Users,
+  Webhook,
+} from 'lucide-react'
+import type { Membership } from '../api/identity.ts'
+import { to } from '../routing/to.ts'
+import { type Need, standsFor } from './standing.ts'
+
+/** A part of the organization's pages. */
+export interface Section {
+  readonly id: string
+  readonly label: string
+  readonly icon: LucideIcon
+  /** What the person must be to use it. Others see the page say so. */
+  readonly needs: Need
+  readonly to: { readonly to: string }
+}
+
+/** The navigation of the organization's pages, in groups. */
+export const sectionGroups: readonly { readonly label: string; readonly sections: readonly Section[] }[] = [
+  {
+    label: 'People',
+    sections: [{ id: 'members', label: 'Members', icon: Users, needs: 'administrator', to: to.members() }],
+  },
+  {
+    label: 'Access',
+    sections: [
+      {
+        id: 'integrations',
+        label: 'Integrations',
+        icon: KeyRound,
+        needs: 'organization.integrations.manage',
+        to: to.integrations(),
+      },
+      {
+        id: 'installations',
+        label: 'Installed apps',
+        icon: Blocks,
+        needs: 'organization.integrations.manage',
+        to: to.installations(),
+      },
+      {
+        id: 'apps',
+        label: 'Apps',
+        icon: AppWindow,
+        needs: 'organization.applications.manage',
+        to: to.apps(),
+      },
+      {
+        id: 'webhooks',
+        label: 'Webhooks',
+        icon: Webhook,
+        needs: 'organization.applications.manage',
+        to: to.webhooks(),
+      },
+      { id: 'git', label: 'Git hosts', icon: FolderGit2, needs: 'administrator', to: to.git() },
+    ],
+  },
+  {
+    label: 'Operations',
+    sections: [
+      { id: 'usage', label: 'Usage', icon: ChartColumn, needs: 'membership', to: to.usage() },
+      { id: 'models', label: 'Models', icon: Cpu, needs: 'membership', to: to.models() },
+      { id: 'limits', label: 'Limits', icon: Gauge, needs: 'administrator', to: to.limits() },
+      { id: 'audit', label: 'Audit log', icon: ScrollText, needs: 'administrator', to: to.audit() },
+      { id: 'health', label: 'Health', icon: Activity, needs: 'administrator', to: to.health() },
+    ],
+  },
+]
+
+const sections = sectionGroups.flatMap(group => group.sections)
+
+/** Returns the section that `/organization` leads a member to. */
+export function firstSection(membership: Membership): Section {
+  const first = sections.find(({ needs }) => standsFor(needs, membership)) ?? sections[0]
+  if (first === undefined) throw new Error('the organization has no pages')
+  return first
+}

@@ -1,0 +1,25 @@
+import type { Permission } from '@berth/contract'
+import type { Membership } from '../api/identity.ts'
+
+/** What a page or an action of the organization asks of a member. */
+export type Need = 'membership' | 'administrator' | Permission
+
+const reasons: Readonly<Record<Need, string>> = {
+  membership: 'This is for members of the organization.',
+  administrator: 'This is for administrators. Ask one of yours.',
+  'organization.integrations.manage':
+    'This needs the permission to manage integrations. An administrator can give it to you.',
+  'organization.applications.manage': 'This needs the permission to manage apps. An administrator can give it to you.',
+}
+
+/** Returns true if a member has what a page or an action asks for. */
+export function standsFor(need: Need, { role, capabilities }: Pick<Membership, 'role' | 'capabilities'>): boolean {
+  if (need === 'membership') return true
+  // An administrator holds every permission; the service lists them.
+  return need === 'administrator' ? role === 'admin' : capabilities.includes(need)
+}
+
+/** Returns in words what a member would need. */
+export function reasonFor(need: Need): string {
+  return reasons[need]
+}

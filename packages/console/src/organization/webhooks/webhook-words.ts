@@ -1,0 +1,47 @@
+import type { WebhookDelivery, WebhookError } from '@berth/contract'
+
+/** What an endpoint can hear of. */
+export const familyWords: Readonly<Record<string, readonly [name: string, means: string]>> = {
+  run: ['Runs', 'An agent starts, waits, finishes or fails.'],
+  interaction: ['Interactions', 'An agent asks, and somebody answers.'],
+  artifact: ['Artifacts', 'An agent hands over a file.'],
+  publication: ['Publications', 'Changes are pushed, pull requests opened and merged.'],
+}
+
+const errorWords: Readonly<Record<WebhookError, string>> = {
+  authority: 'The installation may no longer read Sessions',
+  url_refused: 'The address is not allowed any more',
+  dns_failed: 'The name has no address',
+  address_refused: 'The name leads to an address that is not public',
+  connection_failed: 'Nobody answers there',
+  tls_failed: 'The certificate is not valid',
+  connection_lost: 'The connection broke off',
+  invalid_response: 'The answer was no HTTP',
+  timed_out: 'No answer within ten seconds',
+  interrupted: 'The service stopped meanwhile; it tries again',
+  internal_error: 'Berth itself failed; it tries again',
+}
+
+type Outcome = Pick<WebhookDelivery['attempts'][number], 'status' | 'error'>
+
+/** Returns how an attempt ended, in words. */
+export function outcomeWords({ status, error }: Outcome): string {
+  if (status !== undefined) return `HTTP ${status}`
+  if (error === undefined) return 'Under way'
+  return errorWords[error as WebhookError] ?? error
+}
+
+/** Returns true if an attempt was accepted. */
+export function isAccepted({ status }: Outcome): boolean {
+  return status !== undefined && status >= 200 && status < 300
+}
+
+/** Returns what is wrong with an address. The service decides in the end: it also asks where the name leads. */
+export function addressFault(text: string): string | undefined {
+  if (text === '') return undefined
+  if (!URL.canParse(text)) return 'This is no web address.'
+  const { protocol, username, password, hash } = new URL(text)
+  if (protocol !== 'https:' && protocol !== 'http:') return 'This is no web address.'
+  if (username !== '' || password !== '') return 'No name and no password may stand in it.'
+  return hash === '' ? undefined : 'Nothing after # may stand in it.'
+}

@@ -1,0 +1,57 @@
+import { Link, useRouteContext } from '@tanstack/react-router'
+import { Hand, Hourglass, Inbox, Plus, SearchX } from 'lucide-react'
+import { type SessionListSearch, to } from '../routing/to.ts'
+import { buttonClass } from '../ui/button.tsx'
+import { EmptyState } from '../ui/states.tsx'
+import { FirstRun } from './first-run.tsx'
+
+/** A list without Sessions: why it is empty, and what to do about it. */
+export function EmptyList({ search }: { search: SessionListSearch }) {
+  const { viewer } = useRouteContext({ from: '/shell' })
+  const { state, archived, ...others } = search
+  const showAll = (
+    <Link {...to.sessions()} className={buttonClass()}>
+      Show all
+    </Link>
+  )
+  if (Object.values(others).some(value => value !== undefined)) {
+    return (
+      <EmptyState icon={SearchX} title="No Session matches" action={showAll}>
+        Each word has to be in the title, the repository, the branch or the id. Try fewer filters
+        {archived === true ? '.' : ', or look among the archived ones.'}
+      </EmptyState>
+    )
+  }
+  if (archived === true) {
+    return (
+      <EmptyState icon={Inbox} title="Nothing is archived" action={showAll}>
+        Archived Sessions stay readable for good.
+      </EmptyState>
+    )
+  }
+  if (state === 'needs-you') {
+    return (
+      <EmptyState icon={Hand} title="Nothing waits for you" action={showAll}>
+        A Session shows up here when its agent asks a question, has a plan, or wants to be allowed something.
+      </EmptyState>
+    )
+  }
+  if (state !== undefined) {
+    return (
+      <EmptyState
+        icon={Hourglass}
+        title={state === 'working' ? 'No agent is working' : 'Nothing is done yet'}
+        action={
+          <Link {...to.newSession()} className={buttonClass('primary')}>
+            <Plus className="size-4" aria-hidden /> New Session
+          </Link>
+        }
+      >
+        {state === 'working'
+          ? 'Start a Session, and follow it here.'
+          : 'Sessions come here when their agent has finished.'}
+      </EmptyState>
+    )
+  }
+  return <FirstRun name={viewer.user.name} />
+}

@@ -1,0 +1,80 @@
+import type { SessionState } from '@berth/contract'
+import { expect, test } from 'vitest'
+import { groupList, type ListData, type ListedSession, withSessions, withState } from './list-data.ts'
+
+const listed = (id: string, state: Partial<SessionState> = {}, createdAt = '2026-01-01T00:00:00Z'): ListedSession => {
+  const shared = { id, title: id, lastEventSequence: 5, updatedAt: '2026-01-01T00:00:00Z', phase: 'idle' as const }
+  return {
+    session: { ...shared, createdAt } as ListedSession['session'],
+    state: {
+      ...shared,
+      archived: false,
+      attention: null,
+      workLost: false,
+      unread: false,
+      pinned: false,
+      viewedMarks: 0,
+      costUsd: 0,
+      pull: null,
+      startedBy: null,
+      ...state,
+    },
+  }
+}
+const dataOf = (...pages: ListedSession[][]): ListData => ({
+  pages: pages.map(sessions => ({ sessions, nextCursor: null, cut: [] })),
+  pageParams: [],
+})
+const shown = (data: ListData, search = {}) =>
+  groupList(data, search).map(({ id, sessions }) => [id, sessions.map(({ session }) => session.id)])
+const asks = (deadline?: string) =>
+  ({ attention: { openInteractions: 1, kind: 'approval', ...(deadline && { deadline }) }, phase: 'running' }) as const
+
+test('what is due first comes first, and what works keeps its place', () => {
+  const data = dataOf([
+    listed('old', { phase: 'running', updatedAt: '2026-01-09T00:00:00Z' }, '2026-01-01T00:00:00Z'),
+    listed('young', { phase: 'queued' }, '2026-01-02T00:00:00Z'),
+    listed('whenever', asks()),
+    listed('lost', { workLost: true, updatedAt: '2025-01-01T00:00:00Z' }),
+    listed('later', asks('2026-01-03T00:00:00Z')),
+    listed('soon', asks('2026-01-02T00:00:00Z')),
+    listed('kept', { pinned: true }),
+    listed('a', { updatedAt: '2026-01-01T00:00:00Z' }),
+    listed('b', { updatedAt: '2026-01-05T00:00:00Z' }),
+  ])
+  expect(shown(data)).toEqual([
+    ['needs-you', ['soon', 'later', 'whenever', 'lost']],
+    ['working', ['young', 'old']],
+    ['pinned', ['kept']],
+    ['done', ['b', 'a']],
+  ])
+})
+
+test('a Session on two pages is shown once, and an archived one only among the archived', () => {
+  const gone = listed('gone', { archived: true })
+  expect(shown(dataOf([listed('a')], [listed('a'), gone]))).toEqual([['done', ['a']]])
+  expect(shown(dataOf([gone]), { archived: true })).toEqual([['done', ['gone']]])
+})
+
+test('the feed moves a row at once, also out of a list of one state', () => {
+  const data = dataOf([listed('a', { phase: 'running' }), listed('b')])
+  const told = withState(data, { ...listed('a').state, ...asks(), lastEventSequence: 6, title: 'New' })
+  expect(told && shown(told)).toEqual([
+    ['needs-you', ['a']],
+    ['done', ['b']],
+  ])
+  expect(told?.pages[0]?.sessions[0]?.session.title).toBe('New')
+  expect(told && shown(told, { state: 'working' })).toEqual([])
+})
+
+test('an older state changes nothing, and an unknown Session is said to be unknown', () => {
+  const data = dataOf([listed('a')])
+  const late = withState(data, { ...listed('a').state, lastEventSequence: 4, title: 'Old' })
+  expect(late?.pages[0]?.sessions[0]?.state.title).toBe('a')
+  expect(withState(data, listed('c').state)).toBeNull()
+})
+
+test('what is added is there once', () => {
+  const data = withSessions(dataOf([listed('a')], [listed('b')]), [listed('b', { phase: 'running' }), listed('c')])
+  expect(data.pages.map(({ sessions }) => sessions.map(({ session }) => session.id))).toEqual([['b', 'c', 'a'], []])
+})

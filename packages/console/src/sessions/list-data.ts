@@ -1,0 +1,103 @@
+import type { SessionState, SessionStatePage } from '@berth/contract'
+import type { InfiniteData } from '@tanstack/react-query'
+import type { SessionListSearch } from '../routing/to.ts'
+
+export type ListedSession = SessionStatePage['sessions'][number]
+
+/** What one read of the list has answered. */
+export interface ListPage {
+  readonly sessions: readonly ListedSession[]
+  readonly nextCursor: string | null
+  /** Groups of which the page has only the beginning. */
+  readonly cut: readonly GroupId[]
+}
+
+/** The list as the query client keeps it. */
+export type ListData = InfiniteData<ListPage, unknown>
+
+export type GroupId = 'needs-you' | 'working' | 'pinned' | 'done'
+
+export interface ListedGroup {
+  readonly id: GroupId
+  readonly sessions: readonly ListedSession[]
+  readonly cut: boolean
+}
+
+/** Returns the service's group of a Session, so that the page moves a row as soon as the feed tells a change. */
+export function groupOf({
+  attention,
+  phase,
+  workLost,
+}: Pick<SessionState, 'attention' | 'phase' | 'workLost'>): Exclude<GroupId, 'pinned'> {
+  if (attention !== null || workLost) return 'needs-you'
+  return phase === 'idle' ? 'done' : 'working'
+}
+
+const time = (value: string | undefined) => (value === undefined ? Number.POSITIVE_INFINITY : Date.parse(value))
+const newest = (a: ListedSession, b: ListedSession) => time(b.state.updatedAt) - time(a.state.updatedAt)
+
+/**
+ * What is due first comes first among those that wait. Those that work change all the time, so they stand in the order
+ * in which they were created: a row must not move while somebody reaches for it.
+ */
+const orders: Readonly<Record<GroupId, (a: ListedSession, b: ListedSession) => number>> = {
+  'needs-you': (a, b) => {
+    const [first, second] = [time(a.state.attention?.deadline), time(b.state.attention?.deadline)]
+    return first === second ? newest(a, b) : first - second
+  },
+  working: (a, b) => time(b.session.createdAt) - time(a.session.createdAt),
+  pinned: newest,
+  done: newest,
+}
+
+/** Returns the Sessions in their groups, without groups that have none. */
+export function groupList(data: ListData, search: SessionListSearch): readonly ListedGroup[] {
+  const byId = new Map<string, ListedSession>()
+  for (const { sessions } of data.pages) for (const listed of sessions) byId.set(listed.session.id, listed)
+  const groups: Record<GroupId, ListedSession[]> = { 'needs-you': [], working: [], pinned: [], done: [] }
+  for (const listed of byId.values()) {
+    const { state } = listed
+    if (state.archived !== (search.archived === true)) continue
+    const group = state.archived ? 'done' : groupOf(state)
+    if (search.state !== undefined && group !== search.state) continue
+    groups[group === 'done' && state.pinned && !state.archived ? 'pinned' : group].push(listed)
+  }
+  const cut = new Set(data.pages[0]?.cut)
+  return (Object.keys(groups) as GroupId[])
+    .map(id => ({ id, sessions: groups[id].sort(orders[id]), cut: cut.has(id) }))
+    .filter(({ sessions }) => sessions.length > 0)
+}
+
+/** Returns the list with a Session's new state, or null if the list does not have the Session. */
+export function withState(data: ListData, state: SessionState): ListData | null {
+  let found = false
+  const pages = data.pages.map(page => {
+    if (!page.sessions.some(({ session }) => session.id === state.id)) return page
+    found = true
+    return { ...page, sessions: page.sessions.map(listed => withNewer(listed, state)) }
+  })
+  return found ? { ...data, pages } : null
+}
+
+function withNewer(listed: ListedSession, state: SessionState): ListedSession {
+  // What was read later than the feed told may already be newer.
+  if (listed.session.id !== state.id || state.lastEventSequence < listed.state.lastEventSequence) return listed
+  const { title, phase, updatedAt, lastEventSequence } = state
+  const archivedAt = state.archived ? { archivedAt: listed.session.archivedAt ?? updatedAt } : {}
+  return { session: { ...listed.session, title, phase, updatedAt, lastEventSequence, ...archivedAt }, state }
+}
+
+/** Returns the list with Sessions that it did not have, on its first page. */
+export function withSessions(data: ListData, added: readonly ListedSession[]): ListData {
+  const [first, ...others] = data.pages
+  if (first === undefined || added.length === 0) return data
+  const ids = new Set(added.map(({ session }) => session.id))
+  const pages = [first, ...others].map(page => ({
+    ...page,
+    sessions: page.sessions.filter(({ session }) => !ids.has(session.id)),
+  }))
+  return {
+    ...data,
+    pages: pages.map((page, at) => (at === 0 ? { ...page, sessions: [...added, ...page.sessions] } : page)),
+  }
+}

@@ -1,0 +1,124 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { Archive, GitPullRequest, Search, User } from 'lucide-react'
+import { type ReactNode, useRef } from 'react'
+import { type SessionListSearch, stateFilters } from '../routing/to.ts'
+import { sessionListQuery } from './queries.ts'
+
+const route = getRouteApi('/shell/sessions')
+
+const stateLabels: Readonly<Record<(typeof stateFilters)[number], string>> = {
+  'needs-you': 'Needs you',
+  working: 'Working',
+  done: 'Done',
+}
+
+/** While somebody types, the list is asked for after a pause, not for each letter. */
+const pauseMs = 200
+
+const chip =
+  'flex h-8 items-center gap-1.5 rounded-md px-2.5 text-[0.8125rem] whitespace-nowrap text-ink-2 hover:bg-hover aria-[current=true]:bg-selected aria-[current=true]:font-medium aria-[current=true]:text-ink max-lg:h-9'
+
+/** The filters of the list. They live in the URL, so a view of the list can be kept and shared. */
+export function ListFilters() {
+  const search = route.useSearch()
+  return (
+    <search className="flex w-full flex-wrap items-center gap-2">
+      {/* Cleared from elsewhere, the box begins anew; what is typed into it never comes back from the URL. */}
+      <SearchBox key={search.q === undefined ? 'empty' : 'some'} value={search.q ?? ''} />
+      <div className="-mx-4 flex min-w-0 items-center gap-1 overflow-x-auto px-4 py-0.5 max-lg:w-[calc(100%+2rem)] lg:mx-0 lg:px-0">
+        <div role="group" aria-label="State" className="flex gap-1">
+          {stateFilters.map(state => (
+            <Toggle key={state} on={search.state === state} change={{ state }}>
+              {stateLabels[state]}
+            </Toggle>
+          ))}
+        </div>
+        <span aria-hidden className="mx-1 h-4 w-px shrink-0 bg-line-strong" />
+        <Toggle on={search.mine === true} change={{ mine: true }}>
+          <User className="size-3.5" aria-hidden /> Mine
+        </Toggle>
+        <Toggle on={search.pull === true} change={{ pull: true }}>
+          <GitPullRequest className="size-3.5" aria-hidden /> Pull request
+        </Toggle>
+        <Toggle on={search.archived === true} change={{ archived: true }}>
+          <Archive className="size-3.5" aria-hidden /> Archived
+        </Toggle>
+        <RepositoryFilter />
+      </div>
+    </search>
+  )
+}
+
+function SearchBox({ value }: { value: string }) {
+  const navigate = route.useNavigate()
+  const pause = useRef<ReturnType<typeof setTimeout>>(undefined)
+  return (
+    <label className="flex h-8 min-w-40 flex-1 items-center gap-2 rounded-md border border-control bg-raised px-2.5 focus-within:outline-2 focus-within:outline-accent max-lg:h-9 max-lg:basis-full lg:max-w-64">
+      <Search className="size-3.5 text-ink-3" aria-hidden />
+      <span className="sr-only">Search by title, repository or branch</span>
+      <input
+        type="search"
+        maxLength={120}
+        placeholder="Title, repository, branch"
+        defaultValue={value}
+        onChange={event => {
+          const q = event.target.value.trim() === '' ? undefined : event.target.value
+          clearTimeout(pause.current)
+          pause.current = setTimeout(() => {
+            void navigate({ search: before => ({ ...before, q }), replace: true })
+          }, pauseMs)
+        }}
+        className="min-w-0 flex-1 bg-transparent text-[0.8125rem] outline-none max-lg:text-base"
+      />
+    </label>
+  )
+}
+
+/** A link that sets members of the filters, or clears them if they are set. */
+function Toggle(props: { on: boolean; change: SessionListSearch; children: ReactNode }) {
+  const { on, change } = props
+  const cleared = Object.fromEntries(Object.keys(change).map(key => [key, undefined]))
+  return (
+    <Link
+      from="/sessions"
+      to="/sessions"
+      search={before => ({ ...before, ...(on ? cleared : change) })}
+      aria-current={on ? 'true' : undefined}
+      className={chip}
+    >
+      {props.children}
+    </Link>
+  )
+}
+
+/** Offers the repositories of the Sessions that are at hand. */
+function RepositoryFilter() {
+  const { repository } = route.useSearch()
+  const navigate = route.useNavigate()
+  const pages = useInfiniteQuery(sessionListQuery({})).data?.pages ?? []
+  const labels = new Map<string, string>(repository === undefined ? [] : [[repository, 'One repository']])
+  for (const { session } of pages.flatMap(page => page.sessions)) {
+    if (session.source !== undefined)
+      labels.set(`${session.source.kind}:${session.source.repositoryId}`, session.source.label)
+  }
+  if (labels.size === 0) return null
+  return (
+    <select
+      aria-label="Repository"
+      value={repository ?? ''}
+      onChange={event => {
+        const repository = event.target.value === '' ? undefined : event.target.value
+        void navigate({ search: before => ({ ...before, repository }), replace: true })
+      }}
+      className="ml-1 h-8 max-w-52 shrink-0 rounded-md border border-control bg-raised px-2 text-[0.8125rem] text-ink focus-visible:outline-offset-0 max-lg:h-9 max-lg:text-base"
+    >
+      <option value="">All repositories</option>
+      {[...labels].map(([id, label]) => (
+        <option key={id} value={id}>
+          {label}
+        </option>
+      ))}
+    </select>
+  )
+}

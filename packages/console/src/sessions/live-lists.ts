@@ -1,0 +1,111 @@
+import type { SessionState } from '@berth/contract'
+import { queryClient } from '../api/queries.ts'
+import { followFeed } from '../live/live.ts'
+import { groupOf, type ListData, withSessions, withState } from './list-data.ts'
+import { readListed, type sessionListQuery } from './queries.ts'
+
+type ListKey = ReturnType<typeof sessionListQuery>['queryKey']
+
+/** Sessions that a list does not have yet are read a moment later, all that have changed by then at once. */
+const gatherMs = 250
+/** From so many on, the list is read again instead of each of them. */
+const manySessions = 4
+/** A list is read whole at most so often: each time takes four requests of the person's 600 a minute. */
+const betweenReadsMs = 3_000
+
+/** What each list lacks, by its hash, and by a Session's id what decides whether it belongs there. */
+const missing = new Map<string, { readonly key: ListKey; readonly sessions: Map<string, string> }>()
+/** What the service has said belongs to no list; a Session that works changes many times a second. */
+const strangers = new Set<string>()
+const manyStrangers = 2_000
+let gathering = false
+let readAt = 0
+let reading = false
+let following = false
+
+/** Takes a Session's new state, and the one that the page knew. */
+type StateListener = (before: SessionState | undefined, after: SessionState) => void
+
+const listeners = new Set<StateListener>()
+
+/** Calls back whenever the feed tells of a Session. */
+export function onSessionState(listener: StateListener): void {
+  listeners.add(listener)
+}
+
+/** Keeps every list of Sessions true while the page is open, from the first call on. */
+export function followLists(): void {
+  if (following) return
+  following = true
+  followFeed(state => {
+    if (state === null) return readLists()
+    const before = knownState(state.id)
+    tellLists(state)
+    for (const listener of listeners) listener(before, state)
+  })
+}
+
+function knownState(id: string): SessionState | undefined {
+  for (const [, data] of queryClient.getQueriesData<ListData>({ queryKey: ['sessions'] })) {
+    const listed = data?.pages.flatMap(page => page.sessions).find(({ session }) => session.id === id)
+    if (listed !== undefined) return listed.state
+  }
+  return undefined
+}
+
+/** Puts a Session's new state into every list; lists that do not have the Session ask whether they should. */
+export function tellLists(state: SessionState): void {
+  for (const query of queryClient.getQueryCache().findAll({ queryKey: ['sessions'] })) {
+    const data = query.state.data as ListData | undefined
+    // An answer that is under way may be older than this change, and would undo it.
+    if (query.state.fetchStatus === 'fetching') readLists()
+    if (data === undefined) continue
+    const key = query.queryKey as ListKey
+    const changed = withState(data, state)
+    if (changed !== null) queryClient.setQueryData(key, changed)
+    else if (query.isActive()) miss(query.queryHash, key, state)
+    else void queryClient.invalidateQueries({ queryKey: key, exact: true, refetchType: 'none' })
+  }
+}
+
+function miss(hash: string, key: ListKey, state: SessionState): void {
+  const stranger = JSON.stringify([hash, state.id, state.title, groupOf(state), state.archived, state.pull !== null])
+  if (strangers.has(stranger)) return
+  const known = missing.get(hash) ?? { key, sessions: new Map<string, string>() }
+  known.sessions.set(state.id, stranger)
+  missing.set(hash, known)
+  if (gathering) return
+  gathering = true
+  setTimeout(() => {
+    gathering = false
+    const gathered = [...missing.values()]
+    missing.clear()
+    for (const { key, sessions } of gathered) void readMissing(key, sessions)
+  }, gatherMs)
+}
+
+async function readMissing(key: ListKey, sessions: ReadonlyMap<string, string>): Promise<void> {
+  if (sessions.size > manySessions) return readLists()
+  try {
+    const found = (await Promise.all([...sessions.keys()].map(id => readListed(key, id)))).flat()
+    if (strangers.size > manyStrangers) strangers.clear()
+    for (const [id, stranger] of sessions) if (!found.some(({ session }) => session.id === id)) strangers.add(stranger)
+    queryClient.setQueryData<ListData>(key, data => data && withSessions(data, found))
+  } catch {
+    readLists()
+  }
+}
+
+function readLists(): void {
+  if (reading) return
+  reading = true
+  const read = async () => {
+    // The first read of a list is never begun anew, and its answer may be older than what asks for this one.
+    const begun = queryClient.getQueryCache().findAll({ queryKey: ['sessions'] })
+    await Promise.allSettled(begun.map(query => (query.state.data === undefined ? query.promise : undefined)))
+    reading = false
+    readAt = Date.now()
+    void queryClient.invalidateQueries({ queryKey: ['sessions'] })
+  }
+  setTimeout(read, Math.max(0, readAt + betweenReadsMs - Date.now()))
+}

@@ -1,0 +1,20 @@
+import type { Session, SessionState } from '@berth/contract'
+import { berth, call } from '../api/client.ts'
+import { tellLists } from './live-lists.ts'
+
+const put = async (id: string, mark: string, body: object) => {
+  const { state } = await call<{ state: SessionState }>('PUT', `sessions/${id}/${mark}`, body)
+  tellLists(state)
+}
+
+/** Pins a Session for the person, or no longer. */
+export const pinSession = (id: string, pinned: boolean): Promise<void> => put(id, 'pin', { pinned })
+
+/** Notes what the person has read of a Session. */
+export const markRead = (id: string, sequence: number): Promise<void> => put(id, 'read', { sequence })
+
+/** Archives a Session for good. */
+export async function archiveListed({ session, state }: { session: Session; state: SessionState }): Promise<void> {
+  await berth.sessions.archive(session.id)
+  tellLists({ ...state, archived: true })
+}

@@ -1,0 +1,194 @@
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useRouteContext } from '@tanstack/react-router'
+import { CornerDownLeft } from 'lucide-react'
+import { type KeyboardEvent, lazy, Suspense } from 'react'
+import { problemOf } from '../../api/problem.ts'
+import { runtimesQuery } from '../../api/queries.ts'
+import { environmentsQuery } from '../../environments/queries.ts'
+import { AttachmentList } from '../../message/attachment-list.tsx'
+import { FileButton } from '../../message/file-button.tsx'
+import { useAttachments, withSpoken } from '../../message/use-attachments.ts'
+import { VoiceButton } from '../../message/voice-button.tsx'
+import type { Verdict } from '../../session/session-can.ts'
+import { Button } from '../../ui/button.tsx'
+import { Field, Select } from '../../ui/field.tsx'
+import { useOnline } from '../../ui/online.ts'
+import { Page, Title } from '../../ui/page.tsx'
+import { InlineProblem, LoadingLines } from '../../ui/states.tsx'
+import { type Draft, runtimeOf, useDraft } from './draft.ts'
+import { type Faults, faultsOf } from './faults.ts'
+import { useStart } from './use-start.ts'
+
+/** The boxes that search need a library of their own; the message can be typed before it is there. */
+const RepositoryFields = lazy(async () => ({ default: (await import('./repository-fields.tsx')).RepositoryFields }))
+
+/** Asks for a task, and starts a Session with it. */
+export function NewSessionPage() {
+  const { viewer } = useRouteContext({ from: '/shell' })
+  const { draft, change: keep, forget } = useDraft()
+  const runtimes = useQuery(runtimesQuery).data ?? []
+  const start = useStart(forget)
+  const refusal = faultsOf(start.error)
+  const faults: Faults = refusal ?? {}
+  const online = useOnline()
+  const verdict = verdictOf(draft, online, viewer.membership.capabilities)
+
+  const change = (part: Partial<Draft>) => {
+    if (!start.isPending) start.reset()
+    keep(part)
+  }
+  const { attachments, refused, dropping, add, remove, drag, onPaste } = useAttachments(draft.message, () => change({}))
+  const submit = () => {
+    if (verdict.allowed && !start.isPending)
+      start.mutate({ draft: { ...draft, runtime: runtimeOf(draft, runtimes) }, attachments })
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== 'Enter' || !(event.metaKey || event.ctrlKey)) return
+    event.preventDefault()
+    submit()
+  }
+  return (
+    <Page title="New Session">
+      <Title>New Session</Title>
+      <form
+        className="flex flex-col gap-5"
+        onKeyDown={onKeyDown}
+        {...drag}
+        onSubmit={event => {
+          event.preventDefault()
+          submit()
+        }}
+      >
+        <Field
+          label="What should the agent do?"
+          hint="Markdown is fine. Drop or paste files here. Ctrl or ⌘ with Enter starts."
+          fault={faults.message ?? faults.files ?? refused ?? undefined}
+        >
+          {attributes => (
+            <div
+              className={`rounded-lg border bg-raised focus-within:outline-2 focus-within:outline-accent ${dropping ? 'border-accent bg-accent-soft' : 'border-control'}`}
+            >
+              <textarea
+                {...attributes}
+                // biome-ignore lint/a11y/noAutofocus: the page is for typing this
+                autoFocus
+                required
+                maxLength={100_000}
+                value={draft.message}
+                onChange={event => change({ message: event.target.value })}
+                onPaste={onPaste}
+                placeholder="Fix the flaky login test, and say what made it flaky."
+                className="field-sizing-content block max-h-[50dvh] min-h-36 w-full resize-none bg-transparent px-3 py-2.5 text-sm leading-relaxed outline-none max-lg:text-base"
+              />
+              <div className="flex flex-wrap items-center gap-1.5 px-2 pb-2">
+                <AttachmentList attachments={attachments} onRemove={remove} />
+                <span className="ml-auto flex flex-wrap items-center gap-1">
+                  <FileButton onFiles={add} />
+                  <VoiceButton
+                    offered={viewer.features.transcription}
+                    onText={text => change({ message: withSpoken(draft.message, text) })}
+                  />
+                </span>
+              </div>
+            </div>
+          )}
+        </Field>
+        <Suspense fallback={<LoadingLines lines={2} label="the repositories" />}>
+          <RepositoryFields draft={draft} change={change} faults={faults} />
+        </Suspense>
+        <div className="grid gap-5 sm:grid-cols-3">
+          <RuntimeFields draft={draft} change={change} faults={faults} />
+          <EnvironmentField draft={draft} change={change} faults={faults} />
+        </div>
+        {refusal === null && <InlineProblem error={start.error} />}
+        <div>
+          <Button type="submit" look="primary" hint="above" verdict={verdict} busy={start.isPending}>
+            <CornerDownLeft className="size-4" aria-hidden /> Start
+          </Button>
+        </div>
+      </form>
+    </Page>
+  )
+}
+
+function verdictOf({ message }: Draft, online: boolean, capabilities: readonly string[]): Verdict {
+  if (!capabilities.includes('svc.cloud.sessions:create')) {
+    return { allowed: false, reason: 'Your membership does not include this. Ask an administrator.' }
+  }
+  if (!online) return { allowed: false, reason: 'You are offline. What you typed stays in this tab.' }
+  if (message.trim() === '') return { allowed: false, reason: 'Say first what the agent should do.' }
+  return { allowed: true }
+}
+
+interface FieldProps {
+  readonly draft: Draft
+  readonly change: (part: Partial<Draft>) => void
+  readonly faults: Faults
+}
+
+function RuntimeFields({ draft, change, faults }: FieldProps) {
+  const runtimes = useQuery(runtimesQuery)
+  const runtime = runtimes.data?.find(({ id }) => id === runtimeOf(draft, runtimes.data))
+  const models = runtime?.models ?? []
+  // Without the catalog a Session can still start with what the service chooses.
+  const unread = runtimes.isError ? `The agents cannot be listed. ${problemOf(runtimes.error).advice}` : undefined
+  return (
+    <>
+      <Field
+        label="Agent"
+        hint={unread ?? (runtime?.available === false ? runtime.reason : (runtime?.version ?? undefined))}
+        fault={faults.agent}
+      >
+        {attributes => (
+          <Select
+            {...attributes}
+            value={runtime?.id ?? ''}
+            onChange={event => change({ runtime: event.target.value, model: '' })}
+          >
+            {runtime === undefined && <option value="">{runtimes.isPending ? 'Loading…' : 'Default'}</option>}
+            {runtimes.data?.map(({ id, name, available }) => (
+              <option key={id} value={id} disabled={!available}>
+                {available ? name : `${name} (not available)`}
+              </option>
+            ))}
+          </Select>
+        )}
+      </Field>
+      {models.length > 0 && (
+        <Field label="Model">
+          {attributes => (
+            <Select {...attributes} value={draft.model} onChange={event => change({ model: event.target.value })}>
+              <option value="">Default</option>
+              {models.map(model => (
+                <option key={model}>{model}</option>
+              ))}
+            </Select>
+          )}
+        </Field>
+      )}
+    </>
+  )
+}
+
+function EnvironmentField({ draft, change, faults }: FieldProps) {
+  const environments = useInfiniteQuery(environmentsQuery(false)).data?.pages.flatMap(page => page.environments) ?? []
+  return (
+    <Field label="Environment" hint="What is installed before the agent begins." fault={faults.environment}>
+      {attributes => (
+        <Select
+          {...attributes}
+          value={draft.environment}
+          onChange={event => change({ environment: event.target.value })}
+        >
+          <option value="">Default of the organization</option>
+          <option value="none">None</option>
+          {environments.map(({ id, name }) => (
+            <option key={id} value={id}>
+              {name}
+            </option>
+          ))}
+        </Select>
+      )}
+    </Field>
+  )
+}

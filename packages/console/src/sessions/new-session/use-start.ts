@@ -1,0 +1,48 @@
+import type { Session } from '@berth/contract'
+import { useMutation } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { berth, call } from '../../api/client.ts'
+import { queryClient, sessionQuery } from '../../api/queries.ts'
+import { type Attachment, encoded } from '../../message/attachments.ts'
+import { to } from '../../routing/to.ts'
+import type { Draft } from './draft.ts'
+
+/** Starts the Session of a draft, and goes there. Files go with a Turn of their own, once the Session is there. */
+export function useStart(forget: () => void) {
+  const navigate = useNavigate()
+  return useMutation({
+    mutationFn: async ({ draft, attachments }: { draft: Draft; attachments: readonly Attachment[] }) => {
+      const { message, repository, branch, runtime, model, environment, sessionId, turnId } = draft
+      const files = await Promise.all(attachments.map(encoded))
+      const { session } = await call<{ session: Session }>('PUT', `sessions/${sessionId}`, {
+        ...(files.length === 0 ? { initialTurn: { id: turnId, message } } : { title: titleOf(message) }),
+        ...(runtime === 'native' ? {} : { runtime }),
+        ...(model === '' ? {} : { model }),
+        ...(environment === '' ? {} : { environment: environment === 'none' ? null : { id: environment } }),
+        ...(repository === null
+          ? {}
+          : {
+              source: {
+                grantId: repository.grantId,
+                repositoryId: repository.repositoryId,
+                ...(branch === null ? {} : { baseBranch: branch }),
+              },
+            }),
+      })
+      if (files.length > 0) await berth.turns.put(sessionId, turnId, { message, files })
+      return session
+    },
+    onSuccess: async session => {
+      forget()
+      queryClient.setQueryData(sessionQuery(session.id).queryKey, session)
+      void queryClient.invalidateQueries({ queryKey: ['session', session.id] })
+      await navigate(to.session(session.id))
+    },
+  })
+}
+
+/** The service names a Session after its first message, which a Session without one does not have yet. */
+function titleOf(message: string): string {
+  const line = message.trim().split('\n', 1)[0] ?? ''
+  return [...line].slice(0, 80).join('') || 'New Session'
+}

@@ -1,0 +1,32 @@
+import type { SessionState } from '@berth/contract'
+import { GitMerge, GitPullRequest, GitPullRequestDraft, type LucideIcon } from 'lucide-react'
+
+type Pull = NonNullable<SessionState['pull']>
+type Look = readonly [icon: LucideIcon, words: string, ink: string]
+
+const merges: Readonly<Record<NonNullable<Pull['merge']>, Look>> = {
+  admitted: [GitMerge, 'Merging', 'text-accent'],
+  attempted: [GitMerge, 'Merging', 'text-accent'],
+  waiting: [GitMerge, 'Merges when ready', 'text-accent'],
+  succeeded: [GitMerge, 'Merged', 'text-good'],
+  failed: [GitMerge, 'Merge failed', 'text-bad'],
+}
+
+/** Returns how a pull request appears. What happened to it outside of Berth is not known here. */
+function lookOf({ draft, merge }: Pull): Look {
+  if (merge !== null) return merges[merge]
+  return draft
+    ? [GitPullRequestDraft, 'Draft pull request', 'text-ink-3']
+    : [GitPullRequest, 'Pull request delivered', 'text-ink-2']
+}
+
+/** The pull request that a Session delivered last, and where its merge stands. */
+export function PullBadge({ pull }: { pull: Pull }) {
+  const [Icon, words, ink] = lookOf(pull)
+  return (
+    <span className={`flex items-center gap-1 ${ink}`} title={words}>
+      <Icon className="size-3.5 shrink-0" aria-hidden />
+      <span className="sr-only">{words}, </span>#{pull.number}
+    </span>
+  )
+}

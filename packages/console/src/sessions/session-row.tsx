@@ -1,0 +1,155 @@
+import { useMutation } from '@tanstack/react-query'
+import { Link, useRouteContext } from '@tanstack/react-router'
+import { Archive, CheckCheck, Ellipsis, GitBranch, Link2, Pin, PinOff } from 'lucide-react'
+import type { KeyboardEvent } from 'react'
+import { to } from '../routing/to.ts'
+import { stateOf } from '../session/session-state.ts'
+import { useSessionCan } from '../session/use-session-can.ts'
+import { singleKeyOf } from '../shell/single-key.ts'
+import { useMinute } from '../ui/clock.ts'
+import { Menu, MenuItem } from '../ui/menu.tsx'
+import { printableLine } from '../ui/printable.ts'
+import { StatusDot } from '../ui/status-dot.tsx'
+import { ago, dollars } from '../ui/words.ts'
+import { useKeptFocus } from './kept-focus.ts'
+import type { ListedSession } from './list-data.ts'
+import { markRead, pinSession } from './marks.ts'
+import { PullBadge } from './pull-badge.tsx'
+import { Waiting } from './waiting.tsx'
+
+/** One Session of the list: what a person needs to decide whether to open it, and what can be done from here. */
+export function SessionRow({
+  listed,
+  onArchive,
+}: {
+  listed: ListedSession
+  onArchive: (listed: ListedSession) => void
+}) {
+  const { session, state } = listed
+  const can = useSessionCan(session)
+  const pin = useMutation({ mutationFn: () => pinSession(session.id, !state.pinned) })
+  const read = useMutation({ mutationFn: () => markRead(session.id, state.lastEventSequence) })
+  const archive = can('archive')
+  const keys: Readonly<Record<string, () => void>> = {
+    p: () => pin.mutate(),
+    m: () => state.unread && read.mutate(),
+    e: () => archive.allowed && onArchive(listed),
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    keys[singleKeyOf(event.nativeEvent) ?? '']?.()
+  }
+  const title = printableLine(session.title)
+  return (
+    <li className="group/row relative flex min-h-11 items-center gap-3 border-b border-line px-4 py-2 hover:bg-surface has-[a:focus-visible]:bg-surface lg:px-6">
+      <span className="flex w-4 shrink-0 justify-center self-start pt-1.5 lg:self-center lg:pt-0">
+        <StatusDot state={stateOf({ ...session, phase: state.phase }, state.attention ?? undefined)} />
+      </span>
+      <span className="flex min-w-0 flex-1 flex-col gap-1 lg:flex-row lg:items-center lg:gap-4">
+        <span className="flex min-w-0 items-center gap-2 lg:flex-1">
+          <Link
+            {...to.session(session.id)}
+            {...useKeptFocus(session.id)}
+            data-list-item
+            aria-keyshortcuts="p m e"
+            onKeyDown={onKeyDown}
+            className={`truncate text-sm outline-none after:absolute after:inset-0 focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent ${state.unread ? 'font-semibold' : ''}`}
+          >
+            {title}
+          </Link>
+          {state.unread && (
+            <span className="size-1.5 shrink-0 rounded-full bg-accent" title="Unread">
+              <span className="sr-only">Unread</span>
+            </span>
+          )}
+          {state.pinned && (
+            <span title="Pinned">
+              <Pin className="size-3 shrink-0 text-ink-3" aria-hidden />
+              <span className="sr-only">Pinned</span>
+            </span>
+          )}
+        </span>
+        <Facts listed={listed} />
+      </span>
+      <time
+        dateTime={state.updatedAt}
+        title={new Date(state.updatedAt).toLocaleString()}
+        className="w-12 shrink-0 self-start pt-0.5 text-right text-xs text-ink-3 tabular-nums lg:self-center lg:pt-0"
+      >
+        <Age at={Date.parse(state.updatedAt)} />
+      </time>
+      <span className="relative -my-1 -mr-2 shrink-0">
+        <Menu
+          label={`Actions for ${title}`}
+          trigger={<Ellipsis className="size-4" aria-hidden />}
+          triggerClass="inline-grid size-8 place-items-center rounded-md text-ink-3 hover:bg-hover hover:text-ink data-popup-open:bg-hover max-lg:size-9 lg:opacity-0 lg:group-focus-within/row:opacity-100 lg:group-hover/row:opacity-100 lg:data-popup-open:opacity-100"
+        >
+          <MenuItem icon={state.pinned ? PinOff : Pin} keys="p" onSelect={() => pin.mutate()}>
+            {state.pinned ? 'Unpin' : 'Pin'}
+          </MenuItem>
+          <MenuItem
+            icon={CheckCheck}
+            keys="m"
+            reason={state.unread ? undefined : 'Nothing is unread.'}
+            onSelect={() => read.mutate()}
+          >
+            Mark as read
+          </MenuItem>
+          <MenuItem icon={Link2} onSelect={() => void navigator.clipboard.writeText(session.sessionUrl)}>
+            Copy link
+          </MenuItem>
+          <MenuItem
+            icon={Archive}
+            keys="e"
+            danger
+            reason={archive.allowed ? undefined : archive.reason}
+            onSelect={() => onArchive(listed)}
+          >
+            Archive…
+          </MenuItem>
+        </Menu>
+      </span>
+    </li>
+  )
+}
+
+function Facts({ listed: { session, state } }: { listed: ListedSession }) {
+  const { viewer } = useRouteContext({ from: '/shell' })
+  const { source, continuation } = session
+  const { startedBy } = state
+  return (
+    <span className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1 text-xs text-ink-3 lg:flex-nowrap lg:justify-end">
+      {source !== undefined && (
+        <span className="flex min-w-0 items-center gap-1 lg:max-w-64">
+          <GitBranch className="size-3 shrink-0" aria-hidden />
+          <span className="truncate">
+            {source.label} · {source.baseBranch}
+          </span>
+        </span>
+      )}
+      {state.attention !== null && !state.archived && <Waiting attention={state.attention} />}
+      {(state.workLost || continuation.reason === 'checkpoint_missing') && (
+        <span className="font-medium text-bad">Work lost</span>
+      )}
+      {state.pull !== null && <PullBadge pull={state.pull} />}
+      {state.costUsd > 0 && (
+        <span className="tabular-nums lg:w-14 lg:text-right">
+          <span className="sr-only">Cost </span>
+          {dollars(state.costUsd)}
+        </span>
+      )}
+      {startedBy !== null && startedBy.id !== viewer.user.id && (
+        <span
+          title={`Started by ${startedBy.name}`}
+          className="grid size-5 shrink-0 place-items-center rounded-full bg-selected text-2xs font-medium text-ink-2"
+        >
+          <span aria-hidden>{startedBy.name.slice(0, 1).toUpperCase()}</span>
+          <span className="sr-only">Started by {startedBy.name}</span>
+        </span>
+      )}
+    </span>
+  )
+}
+
+function Age({ at }: { at: number }) {
+  return ago(at, useMinute())
+}
