@@ -138,7 +138,7 @@ describe('in a browser without scripts', () => {
     await change('update people set totp_secret = $2 where email = $1', [email, randomBytes(20)])
     await fill({ Email: email, Password: password })
     await press('Sign in')
-    expect(await fields()).toEqual(['text one-time-code'])
+    expect(await fields()).toEqual(['text one-time-code', 'text off'])
   })
 })
 

@@ -82,6 +82,29 @@ describe("the service's own installation", () => {
   })
 })
 
+describe("the organization's repositories", () => {
+  it('are found by a part of their names, with their branches', async () => {
+    await connected(organizationId())
+    const { api } = await accounts.person({})
+    const named = async (q: string) =>
+      (await api.get<{ repositories: Repository[] }>(`/cloud/repositories?q=${q}`)).body.repositories.map(
+        ({ fullName }) => fullName,
+      )
+    expect(await named('GREET')).toEqual(['sample/greeter'])
+    expect(await named('nothing-like-this')).toEqual([])
+    const { grantId, repositoryId } = await sourceOf(api)
+    const branches = (q: string, { id = repositoryId, at = api } = {}) =>
+      at.get<{ branches: string[] }>(`/cloud/repositories/${grantId}/${id}/branches?q=${q}`)
+    expect((await branches('')).body).toMatchObject({ branches: expect.arrayContaining(['main']), hasMore: false })
+    expect((await branches('ma')).body.branches).toEqual(['main'])
+    expect((await branches('zz')).body.branches).toEqual([])
+    expect(outcome(await branches('', { id: '999' }))).toBe('404 cloud_repository_grant_not_found')
+    const stranger = await accounts.person({ organizationId: (await createTenant(database())).organizationId })
+    expect(outcome(await branches('', { at: stranger.api }))).toBe('404 cloud_repository_grant_not_found')
+    expect(outcome(await branches('', { at: accounts.test.api }))).toBe('401 invalid_or_expired_credential')
+  })
+})
+
 describe("a Session on the organization's repository", () => {
   it('goes all the way: the agent works, the person reviews, publishes and merges', async () => {
     const own = await connected(organizationId())

@@ -404,7 +404,7 @@ describe('a page of the sign-in', () => {
 })
 
 describe('the second factor', () => {
-  it('is asked for after the password, and each code counts once', async () => {
+  const enrolled = async () => {
     const person = await newPerson()
     const secret = randomBytes(20)
     const key = await requireDeploymentKey(test.db.database, {
@@ -414,6 +414,33 @@ describe('the second factor', () => {
     })
     const sealed = key.seal(secret, `totp/${person.personId}`)
     await change('update people set totp_secret = $2 where id = $1', [person.personId, sealed])
+    return { person, secret }
+  }
+
+  it('may be sent twice by a double click', async () => {
+    const { person, secret } = await enrolled()
+    const browser = new Browser(test.url)
+    const page = await browser.submit(await browser.get(client.authorizeUrl(pkce().challenge)), person)
+    const { action, fields } = formOf(page)
+    const code = totpCode(secret, totpStep(new Date()))
+    const press = () =>
+      fetch(action, {
+        method: 'POST',
+        redirect: 'manual',
+        body: new URLSearchParams({ ...fields, decision: 'verify', code }),
+        headers: {
+          cookie: [...browser.cookies].map(([name, { value }]) => `${name}=${value}`).join('; '),
+          'sec-fetch-site': 'same-origin',
+          origin: 'null',
+        },
+      })
+    const answers = await Promise.all([press(), press()])
+    expect(answers.map(({ status }) => status)).toEqual([303, 303])
+    expect((await browser.get(answers[1]?.headers.get('location') ?? '')).text).toContain('Continue as')
+  })
+
+  it('is asked for after the password, and each code counts once', async () => {
+    const { person, secret } = await enrolled()
     const code = () => totpCode(secret, totpStep(new Date()) + 1)
     const enter = async () => {
       const browser = new Browser(test.url)

@@ -77,6 +77,7 @@ const bodies: { readonly [Id in OperationId]?: object } = {
   createIntegration: { name: 'Taken', product: 'svc-cloud', capabilities: ['svc.ai.invoke'] },
   createApiKey: { kind: 'cloud' },
   addConnection: { host: 'local', account: 'local' },
+  updateConnection: { personalAccess: false },
   registerWebhook: { url: 'https://hooks.example/taken', families: ['run'] },
 }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { limits, type Run, type Session, type TurnAdmission, type TurnPage } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { claimQueued } from '../../src/execution/claim/claim-sql.ts'
+import { claimQueued } from '../../src/execution/claim/claim-queued-sql.ts'
 import { lockSession } from '../../src/sessions/session/session-sql.ts'
 import { outcome, tally } from '../support/runs/outcome.ts'
 import { keyOf, WorkerStandIn } from '../support/runs/states.ts'
@@ -188,12 +188,7 @@ describe('commands that race', () => {
     const session = await test.api.createSession({}, 'm')
     const claimed = await test.db.database.transaction(async tx => {
       await lockSession(tx, keyOf(session))
-      const now = new Date()
-      const claims = await claimQueued(
-        test.db.database,
-        { holder: 'w', host: 'nowhere', now, expiresAt: new Date(now.getTime() + 60_000) },
-        100,
-      )
+      const claims = await claimQueued(test.db.database, { holder: 'w', hosts: ['nowhere'], now: new Date() }, 100)
       return claims.map(claim => claim.sessionId)
     })
     expect(claimed).toContain(session.id)

@@ -66,7 +66,11 @@ describe('GET /v1/runtimes', () => {
   it('asks the caller to retry until a worker has announced its runtimes', async () => {
     const { status, body, headers } = await test.api.get('/v1/runtimes')
     expect([status, body, headers.get('retry-after')]).toEqual([503, { error: 'cloud_agent_catalog_unavailable' }, '2'])
-    await announceHost(test.db.database, { name: 'a-host', runtimes: ['opencode'], patienceMs: 300_000 }, new Date())
+    await announceHost(
+      test.db.database,
+      { id: 'a-host', driver: 'bubblewrap', runtimes: ['opencode'], patienceMs: 300_000, packagesFault: null },
+      new Date(),
+    )
   })
 
   it('lists native, shell, the configured runtimes and those that Berth knows', async () => {

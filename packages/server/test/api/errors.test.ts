@@ -227,7 +227,6 @@ const provoked: {
 /** Codes that no request to a running service can provoke, with the reason. */
 const unreachable: { readonly [Code in ErrorCode]?: string } = {
   uri_too_long: 'a target of that length is refused for its headers first',
-  cloud_github_connection_required: 'people have no connections of their own to Git hosts',
 }
 
 /** The text of every other test of the server. */

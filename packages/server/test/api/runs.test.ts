@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Fence, Run, Session } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { adoptLapsed, claimQueued } from '../../src/execution/claim/claim-sql.ts'
+import { claimQueued } from '../../src/execution/claim/claim-queued-sql.ts'
+import { adoptLapsed } from '../../src/execution/claim/claim-sql.ts'
+import { hearProcess, leaveProcess } from '../../src/processes/process-sql.ts'
 import { outcome, refusedFields } from '../support/runs/outcome.ts'
 import { WorkerStandIn } from '../support/runs/states.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
@@ -24,12 +26,11 @@ const readFence = async (session: Session) =>
 const typesOf = async (session: Session) => (await test.api.events(session.id)).map(event => event.type)
 
 /** Claims every queued Run for a worker that does nothing with it. */
-function claimAll(holder: string, expiresAt: Date, claim = claimQueued) {
-  return claim(test.db.database, { holder, host: 'nowhere', now: new Date(), expiresAt }, 100)
+async function claimAll(holder: string, claim = claimQueued) {
+  const process = { id: holder, host: 'nowhere', roles: ['worker'], release: null, patienceMs: 60_000 }
+  await hearProcess(test.db.database, process)
+  return claim(test.db.database, { holder, hosts: ['nowhere'], now: new Date() }, 100)
 }
-
-const inAMinute = () => new Date(Date.now() + 60_000)
-const aMinuteAgo = () => new Date(Date.now() - 60_000)
 
 describe('reading a run', () => {
   it('returns it in each of its states', async () => {
@@ -37,7 +38,7 @@ describe('reading a run', () => {
     const queued = await readRun(session)
     expect(queued).toMatchObject({ status: 'queued', attempts: 0 })
     expect(queued).not.toHaveProperty('startedAt')
-    await claimAll('w', inAMinute())
+    await claimAll('w')
     expect(await readRun(session)).toMatchObject({ status: 'dispatching', attempts: 1 })
     await worker.start(session, queued.id)
     const running = await readRun(session)
@@ -82,7 +83,7 @@ describe('cancelling a run', () => {
 
   it('ends a run queued behind the seal of the previous one, and leaves that seal alone', async () => {
     const session = await test.api.createSession({ runtime: 'shell' }, 'a')
-    await claimAll('w', inAMinute())
+    await claimAll('w')
     await worker.attach(session)
     await worker.start(session, session.activeRunId ?? '')
     await worker.end(session, session.activeRunId ?? '', { status: 'completed' }, { seal: true })
@@ -95,7 +96,7 @@ describe('cancelling a run', () => {
 
   it('asks an active run to stop once, however often it is sent, and leaves its status', async () => {
     const session = await test.api.createSession({}, 'a')
-    await claimAll('w', inAMinute())
+    await claimAll('w')
     for (const status of ['dispatching', 'running']) {
       if (status === 'running') await worker.start(session, session.activeRunId ?? '')
       for (const _ of [1, 2]) {
@@ -143,10 +144,10 @@ describe('the fence', () => {
 
   it('names the holder, its run and the expiry', async () => {
     const session = await test.api.createSession({}, 'a')
-    const expiresAt = inAMinute()
-    await claimAll('worker-1', expiresAt)
+    await claimAll('worker-1')
     const run = await readRun(session)
-    expect(await readFence(session)).toEqual({
+    const fence = await readFence(session)
+    expect(fence).toEqual({
       runId: run.id,
       turnId: run.turnId,
       attempt: 1,
@@ -154,26 +155,28 @@ describe('the fence', () => {
       holder: 'worker-1',
       acquiredAt: expect.any(String),
       heartbeatAt: expect.any(String),
-      expiresAt: expiresAt.toISOString(),
+      expiresAt: expect.any(String),
     })
+    expect(Date.parse(fence?.expiresAt ?? '') - Date.parse(fence?.heartbeatAt ?? '')).toBe(60_000)
   })
 
   it('grows by one each time execution changes hands, even from run to run', async () => {
     const session = await test.api.createSession({}, 'a')
-    await claimAll('w1', aMinuteAgo())
-    await claimAll('w2', inAMinute(), adoptLapsed)
+    await claimAll('w1')
+    await leaveProcess(test.db.database, 'w1')
+    await claimAll('w2', adoptLapsed)
     expect(await readFence(session)).toMatchObject({ holder: 'w2', token: 2, attempt: 1 })
     await worker.end(session, session.activeRunId ?? '')
     expect(await readFence(session)).toBeNull()
     const { run } = await test.api.submitTurn(session.id, 'b')
     expect(await readFence(session)).toBeNull()
-    await claimAll('w3', inAMinute())
+    await claimAll('w3')
     expect(await readFence(session)).toMatchObject({ runId: run.id, holder: 'w3', token: 3, attempt: 1 })
   })
 
   it('is freed by archiving', async () => {
     const session = await test.api.createSession({}, 'a')
-    await claimAll('w', inAMinute())
+    await claimAll('w')
     await test.api.call('DELETE', `/v1/sessions/${session.id}`)
     expect(await readFence(session)).toBeNull()
   })

@@ -18,7 +18,11 @@ import { startTestService, type TestService } from '../support/services/service.
 let test: TestService
 beforeAll(async () => {
   test = await startTestService({ variables: { BERTH_ROLES: 'api' } })
-  await announceHost(test.db.database, { name: 'a-host', runtimes: [], patienceMs: 300_000 }, new Date())
+  await announceHost(
+    test.db.database,
+    { id: 'a-host', driver: 'bubblewrap', runtimes: [], patienceMs: 300_000, packagesFault: null },
+    new Date(),
+  )
 })
 afterAll(() => test[Symbol.asyncDispose]())
 
@@ -34,6 +38,8 @@ const bodies: { readonly [Id in GuardedOperationId]?: object } = {
   putEnvironment: { document: { name: 'taken over' } },
   putEnvironmentSecret: { value: 'taken over' },
   setDefaultEnvironment: { id: null },
+  startEnvironmentTrial: {},
+  startOrganizationTrial: {},
 }
 
 /** Operations that installations may call; the others are for people alone. */
@@ -69,9 +75,11 @@ async function call(id: GuardedOperationId, apiKey: string, target: Target): Pro
   const segments: Readonly<Record<string, string>> = {
     repositoryId: '1',
     number: '1',
+    port: '8080',
     releaseSha: 'a'.repeat(40),
     sha256: 'a'.repeat(64),
-    revision: '1',
+    // A review's is a digest, an environment's a number.
+    revision: path.includes('/reviews/') ? 'a'.repeat(64) : '1',
     name: 'A',
     ...target,
   }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Session } from '@berth/contract'
+import type { Session, SessionState } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { writePreview } from '../../src/sessions/previews/preview-sql.ts'
 import { topics } from '../../src/storage/postgres/wakeups.ts'
@@ -78,6 +78,25 @@ describe('the stream of a tab', () => {
     }
   })
 
+  it('tells a person what they mark elsewhere, and nobody else', async () => {
+    const session = await api.createSession({ title: 'marked' }, 'a')
+    const other = await accounts.person({})
+    await using stream = await open('?feed=1')
+    await using theirs = await open('?feed=1', other.api)
+    for (const each of [stream, theirs]) await each.take(1)
+    const path = `/cloud/sessions/${session.id}`
+    const { lastEventSequence: sequence } = (await api.put<{ state: SessionState }>(`${path}/pin`, { pinned: true }))
+      .body.state
+    await readUntil(stream, ({ session: told }) => told?.['id'] === session.id && told['pinned'] === true)
+    await api.put(`${path}/read`, { sequence })
+    const read = await readUntil(stream, ({ session: told }) => told?.['unread'] === false)
+    expect(read.at(-1)?.session).toMatchObject({ id: session.id, pinned: true })
+    // The next that both hear of is the next change of a Session.
+    const next = await accounts.test.api.createSession({ title: 'next' }, 'a')
+    const frames = await readUntil(theirs, ({ session: told }) => told?.['id'] === next.id)
+    expect(frames.filter(({ session: told }) => told?.['pinned'] === true)).toEqual([])
+  })
+
   it('tells of every Session that changes after its first reset', async () => {
     const before = await api.createSession({ title: 'before' })
     await using stream = await open('?feed=1')
@@ -85,13 +104,13 @@ describe('the stream of a tab', () => {
     // Another person's and an installation's are seen by every member.
     const other = await accounts.test.api.createSession({ title: 'installed' }, 'a')
     const frames = await readUntil(stream, ({ session }) => session?.['id'] === other.id)
-    expect(frames.some(({ session }) => session?.['id'] === before.id)).toBe(false)
+    expect(frames.some(({ session, kind }) => kind === 'reset' || session?.['id'] === before.id)).toBe(false)
     expect(frames.at(-1)?.session).toMatchObject({
       title: 'installed',
       phase: 'queued',
       archived: false,
       attention: null,
-      unread: true,
+      unread: false,
       pinned: false,
     })
     await api.call('DELETE', `/v1/sessions/${before.id}`)
@@ -187,10 +206,14 @@ describe('what a person has read and pinned', () => {
     expect(read.body).toMatchObject({ state: { unread: false } })
     await api.put(`/cloud/sessions/${session.id}/read`, { sequence: 0 })
     expect(await stateOf(api, session.id)).toMatchObject({ unread: false })
-    expect(await stateOf(other.api, session.id)).toMatchObject({ unread: true })
+    // Others have never opened it, so it is no news to them until they have.
+    expect(await stateOf(other.api, session.id)).toMatchObject({ unread: false })
+    await other.api.put(`/cloud/sessions/${session.id}/read`, { sequence: newest })
+    expect(await stateOf(other.api, session.id)).toMatchObject({ unread: false })
     await api.put(`/cloud/sessions/${session.id}/read`, { sequence: 1_000_000 })
     await writer.append(keyOf(session))
     expect(await stateOf(api, session.id)).toMatchObject({ unread: true })
+    expect(await stateOf(other.api, session.id)).toMatchObject({ unread: true })
   })
 
   it('pins and unpins', async () => {
@@ -211,24 +234,5 @@ describe('what a person has read and pinned', () => {
     expect(outcome(await stranger.api.put(`/cloud/sessions/${session.id}/${what}`, body))).toBe(
       '404 cloud_session_not_found',
     )
-  })
-})
-
-describe('the list of a person', () => {
-  it('finds Sessions by their title and by who asked for them', async () => {
-    const mark = randomUUID()
-    const mine = await api.createSession({ title: `Mend the Parser ${mark} 100%` })
-    const installed = await accounts.test.api.createSession({ title: `parser ${mark}` })
-    const list = async (query: string) =>
-      (await api.get<{ sessions: { session: Session }[] }>(`/cloud/sessions?${query}`)).body.sessions.map(
-        ({ session }) => session.id,
-      )
-    expect(await list(`q=${mark}`)).toEqual([installed.id, mine.id])
-    expect(await list(`q=PARSER%20${mark}`)).toEqual([installed.id, mine.id])
-    expect(await list(`q=${mark}%20100%25`)).toEqual([mine.id])
-    expect(await list(`q=${mark}&mine=1`)).toEqual([mine.id])
-    await api.call('DELETE', `/v1/sessions/${mine.id}`)
-    expect(await list(`q=${mark}`)).toEqual([installed.id])
-    expect(await list(`q=${mark}&archived=only`)).toEqual([mine.id])
   })
 })

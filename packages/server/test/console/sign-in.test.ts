@@ -32,6 +32,7 @@ describe('signing in', () => {
     )
     expect(landed.url).toBe(`${accounts.test.url}/sessions/1?panel=changes`)
     expect(await page.identity()).toMatchObject({
+      features: { github: false, billing: false },
       user: { id: person.personId, email: person.email },
       memberships: [{ id: person.membershipId, role: 'member' }],
       membershipId: person.membershipId,

@@ -1,6 +1,3 @@
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
-import axe from 'axe-core'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startAccounts } from '../support/accounts/accounts.ts'
@@ -8,9 +5,7 @@ import { scriptedRuntimes } from '../support/agents/scripted-runtimes.ts'
 import { launchChromium } from '../support/browser/chromium.ts'
 import { newVisitor, type Visitor } from '../support/browser/visitor.ts'
 import { password, personWithPassword } from '../support/console/console-page.ts'
-
-/** Screenshots are written here, if it is set. */
-const shots = process.env.BERTH_SCREENSHOTS
+import { pageFaults, shoot } from '../support/console/page-checks.ts'
 
 const stack = new AsyncDisposableStack()
 let browser: Browser
@@ -36,46 +31,6 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
-async function shoot(name: string): Promise<void> {
-  if (shots === undefined) return
-  await mkdir(shots, { recursive: true })
-  for (const [look, colorScheme, width, height] of [
-    ['light', 'light', 1440, 900],
-    ['dark', 'dark', 1440, 900],
-    ['phone', 'light', 390, 844],
-  ] as const) {
-    await page.emulateMedia({ colorScheme })
-    await page.setViewportSize({ width, height })
-    await page.waitForTimeout(300)
-    await page.screenshot({ path: join(shots, `${name}-${look}.png`) })
-  }
-}
-
-/** Returns what is wrong with the page for people: on a wide screen in the light, and on a phone in the dark. */
-async function faults(): Promise<string[]> {
-  const found: string[] = []
-  for (const [colorScheme, width, height] of [
-    ['dark', 390, 844],
-    ['light', 1280, 800],
-  ] as const) {
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    await page.setViewportSize({ width, height })
-    await page.locator(`html[data-theme=${colorScheme}]`).waitFor()
-    await page.evaluate(axe.source)
-    const { violations } = await page.evaluate(() => {
-      const { axe: inPage } = globalThis as unknown as { axe: typeof axe }
-      return inPage.run({
-        runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice'] },
-      })
-    })
-    for (const { id, nodes } of violations)
-      found.push(`${colorScheme}: ${id}: ${nodes.map(node => node.html).join(' ')}`)
-    const tooWide = await page.locator('html').evaluate(root => root.scrollWidth - root.clientWidth)
-    if (tooWide > 0) found.push(`is ${tooWide} px too wide at ${width} px`)
-  }
-  return found
-}
-
 const task = [
   'say I will look at `login.test.ts` first.',
   'think The test sleeps for a fixed time, so it is flaky under load.',
@@ -90,39 +45,39 @@ const task = [
 
 describe('a person with a browser', () => {
   it('is welcomed by an empty list', async () => {
-    await shoot('first-run')
-    expect(await faults()).toEqual([])
+    await shoot(page, 'first-run')
+    expect(await pageFaults(page)).toEqual([])
   })
 
   it('starts a Session, and sees what the agent does as text alone', async () => {
     await page.getByRole('link', { name: 'Start the first Session' }).click()
     await page.getByLabel('What should the agent do?').fill(task)
     await page.getByLabel('Agent', { exact: true }).selectOption('scripted')
-    await shoot('new-session')
-    expect(await faults()).toEqual([])
+    await shoot(page, 'new-session')
+    expect(await pageFaults(page)).toEqual([])
     await page.getByRole('button', { name: 'Start' }).click()
     await page.getByRole('button', { name: 'Allow once' }).waitFor()
     await page.getByRole('heading', { name: 'Found it' }).waitFor()
     expect(await page.title()).toMatch(/· Berth$/)
     expect(await page.locator('[role=log] img, [role=log] script').count()).toBe(0)
     expect(await page.locator('[role=log] a[href^="javascript"]').count()).toBe(0)
-    await shoot('approval')
-    expect(await faults()).toEqual([])
+    await shoot(page, 'approval')
+    expect(await pageFaults(page)).toEqual([])
   })
 
   it('allows from a phone what the agent asks for, and the Run ends', async () => {
     await page.setViewportSize({ width: 390, height: 844 })
     await page.getByRole('button', { name: 'Allow once' }).click()
     await page.getByText('Finished').waitFor()
-    await page.getByText('Done.').waitFor()
+    await page.getByText('yesDone.').waitFor()
     const saved = page.waitForEvent('download')
     await page.getByRole('button', { name: 'report.md' }).click()
     expect((await saved).suggestedFilename()).toBe('report.md')
     await page.setViewportSize({ width: 1280, height: 800 })
     await page.getByRole('button', { name: /steps/ }).first().click()
     await page.getByRole('button', { name: 'src/login.ts' }).first().click()
-    await shoot('session')
-    expect(await faults()).toEqual([])
+    await shoot(page, 'session')
+    expect(await pageFaults(page)).toEqual([])
   })
 
   it('answers a question with a click', async () => {
@@ -133,8 +88,8 @@ describe('a person with a browser', () => {
       .fill(`ask ${JSON.stringify({ message: 'Which colour?', requestedSchema: schema })}`)
     await page.keyboard.press('Enter')
     await page.getByLabel('Blue').waitFor()
-    await shoot('question')
-    expect(await faults()).toEqual([])
+    await shoot(page, 'question')
+    expect(await pageFaults(page)).toEqual([])
     await page.getByLabel('Blue').check({ force: true })
     await page.getByRole('button', { name: 'Answer' }).click()
     await page.getByText('Finished').nth(1).waitFor()
@@ -146,15 +101,15 @@ describe('a person with a browser', () => {
     await page.getByRole('searchbox').fill('login')
     await page.locator('[data-list-item]').first().waitFor()
     expect(new URL(page.url()).searchParams.get('q')).toBe('login')
-    await shoot('list')
-    expect(await faults()).toEqual([])
+    await shoot(page, 'list')
+    expect(await pageFaults(page)).toEqual([])
     await page.keyboard.press('Control+k')
-    await page.getByRole('combobox').fill('settings')
-    await shoot('palette')
+    await page.getByRole('combobox', { name: 'Search Sessions' }).fill('appearance')
+    await shoot(page, 'palette')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Appearance' }).waitFor()
-    await shoot('settings')
-    expect(await faults()).toEqual([])
+    await shoot(page, 'settings')
+    expect(await pageFaults(page)).toEqual([])
   })
 
   it('never met the policy of the page', () => {
@@ -164,6 +119,6 @@ describe('a person with a browser', () => {
   it('is told about a Session that is not there', async () => {
     await page.goto(`${origin}/sessions/0f8fad5b-d9cb-469f-a165-70867728950e`)
     await page.getByText('No such Session').waitFor()
-    await shoot('not-found')
+    await shoot(page, 'not-found')
   })
 })

@@ -71,7 +71,7 @@ async function workOff(kind: keyof typeof queues, world: DeliveryContext, signal
 }
 
 /** Reads that change nothing: one crash at each is enough. */
-const alike: ReadonlySet<string> = new Set(['find the trees', 'mirror', 'get access to read'])
+const alike: ReadonlySet<string> = new Set(['run a program', 'mirror', 'get access to read'])
 const modes: readonly CrashMode[] = ['dies', 'fails', 'unanswered']
 
 /**
@@ -165,7 +165,7 @@ describe('a worker that crashes', () => {
 
   it('crashes at every documented step', () => {
     const page = readFileSync(new URL('../../../../docs/crash-points.md', import.meta.url), 'utf8')
-    for (const step of ['find the trees', 'record `attempted`', 'push', 'open a pull request', 'merge', 'commit']) {
+    for (const step of ['run a program', 'record `attempted`', 'push', 'open a pull request', 'merge', 'commit']) {
       expect(page).toContain(`| ${step}`)
     }
   })

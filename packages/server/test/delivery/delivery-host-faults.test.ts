@@ -40,7 +40,7 @@ beforeAll(async () => {
   test = stack.use(await startTestService({ config, variables: { BERTH_ROLES: 'api' } }))
   // The lease outlasts the file on the slowest machine: one case has a sweeper.
   const patient = { leaseIdleMs: 600_000, leaseMaxMs: 600_000 }
-  const gitHosts = [{ kind: 'github' as const, ...app }]
+  const gitHosts = [{ kind: 'github' as const, clientId: undefined, clientSecret: undefined, ...app }]
   const working = await workerContext(test, stack, { limits: patient, gitHosts })
   gitDir = await sampleRepository(join(test.dataDir, 'served'), 'o/r')
   server.addRepository({ id: 7, fullName: 'o/r', gitDir, installations: ['5'] })

@@ -131,6 +131,22 @@ describe.each([
       await expect(host.readAccount(account)).rejects.toEqual(fails('not_found'))
   })
 
+  test('lists branches by the beginning of their names', async () => {
+    const oid = await tipOf(served.gitDir, 'main')
+    for (const name of ['topic/a#1', 'topic/b', 'topical']) {
+      await runGit(['update-ref', `refs/heads/${name}`, oid], { gitDir: served.gitDir })
+    }
+    const branches = (prefix: string, limit = 100) => host.listBranches(sample, { prefix, limit })
+    expect(await branches('topic/')).toEqual(['topic/a#1', 'topic/b'])
+    expect(await branches('topic/a#')).toEqual(['topic/a#1'])
+    expect(await branches('topic', 2)).toEqual(['topic/a#1', 'topic/b'])
+    expect(await branches('to*')).toEqual([])
+    expect(await branches('')).toEqual(expect.arrayContaining(['main', 'topic/b', 'topical']))
+    await expect(host.listBranches({ ...sample, repositoryId: '999' }, { prefix: '', limit: 1 })).rejects.toEqual(
+      fails('not_found'),
+    )
+  })
+
   test('resolves a branch, and names the missing part if it cannot', async () => {
     expect(await host.readBranch(sample, 'main')).toMatchObject({ oid: await tipOf(served.gitDir, 'main') })
     for (const name of ['nowhere', 'main~1', 'main@{0}', '--all', '../../x', 'refs/heads/main', 'v1.0']) {

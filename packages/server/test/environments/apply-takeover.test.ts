@@ -1,6 +1,7 @@
 import type { Session } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { adoptLapsed, claimQueued } from '../../src/execution/claim/claim-sql.ts'
+import { claimQueued } from '../../src/execution/claim/claim-queued-sql.ts'
+import { adoptLapsed } from '../../src/execution/claim/claim-sql.ts'
 import type { ExecutionContext } from '../../src/execution/claim/execution-context.ts'
 import { Sweeper } from '../../src/execution/host/sweeper.ts'
 import { executeRun } from '../../src/execution/run-execution.ts'
@@ -20,7 +21,12 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
-const by = (now: Date) => ({ holder: 'worker', host: context.host, now, expiresAt: new Date(now.getTime() + 600_000) })
+const by = (now: Date) => ({
+  holder: 'worker',
+  hosts: [context.host],
+  now,
+  expiresAt: new Date(now.getTime() + 600_000),
+})
 
 /** Lets a worker take up the queued Run of a Session. */
 async function begin(session: Session, world = context, signal = new AbortController().signal): Promise<void> {

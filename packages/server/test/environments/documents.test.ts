@@ -47,6 +47,7 @@ describe('a document', () => {
       github: false,
       repositories: [],
       prebuild: false,
+      packages: [],
       secrets: [],
     }
     expect(made.body.environment).toEqual({
@@ -90,8 +91,9 @@ describe('a document', () => {
       values: [made.id],
     })
     expect(JSON.parse(rows[0]?.document ?? '')).not.toHaveProperty('prebuild')
+    expect(JSON.parse(rows[0]?.document ?? '')).not.toHaveProperty('packages')
     const { secrets: _, ...document } = made.document
-    expect(document).toMatchObject({ prebuild: false })
+    expect(document).toMatchObject({ prebuild: false, packages: [] })
     expect((await mine.put(made.id, document, 1)).body.environment).toEqual(made)
     const changed = await mine.put(made.id, { ...document, prebuild: true }, 1)
     expect(changed.body.environment).toMatchObject({ revision: 2, document: { prebuild: true } })
@@ -124,6 +126,11 @@ describe('a document', () => {
       { github: true, repositories: Array.from({ length: 21 }, (_, i) => ({ repository: `a/r${i}` })) },
       'document.repositories',
     ],
+    ['65 packages', { packages: Array.from({ length: 65 }, (_, i) => `p${i}`) }, 'document.packages'],
+    ['a package twice', { packages: ['jq', 'jq'] }, 'document.packages'],
+    ['an option in place of a package', { packages: ['-y'] }, 'document.packages.0'],
+    ['a package that apt would remove', { packages: ['jq', 'bash-'] }, 'document.packages.1'],
+    ['a package of 101 characters', { packages: ['p'.repeat(101)] }, 'document.packages.0'],
     ['repositories without github', { repositories: [{ repository: 'a/b' }] }, 'document.repositories'],
     [
       'a repository that is no owner/name',

@@ -9,6 +9,7 @@ import { systemClock } from '../../src/kit/clock.ts'
 import { FileBlobs } from '../../src/storage/blobs/file-blobs.ts'
 import { extensionOf, sha256Of } from '../support/environments/zip.ts'
 import { silentLog } from '../support/services/log.ts'
+import { hostCache } from '../support/storage/host-cache.ts'
 
 const config = { egress: { hosts: undefined, refuse: [] }, extensions: { catalog: [] } }
 
@@ -21,10 +22,11 @@ beforeEach(async () => {
 })
 afterEach(() => rm(dataDir, { recursive: true, force: true }))
 
+const never = new AbortController().signal
 const find = (extensions: readonly { catalog?: string; archive?: string }[]) => {
   const catalog = extensionCatalog({ clock: systemClock, log: silentLog }, { dataDir, config })
-  const unpacked = new UnpackedExtensions(join(dataDir, 'unpacked-extensions'), 1024 ** 3)
-  return findExtensions({ blobs, log: silentLog }, { catalog, unpacked }, { extensions: [...extensions] })
+  const unpacked = new UnpackedExtensions(hostCache(join(dataDir, 'unpacked-extensions')), dataDir)
+  return findExtensions({ blobs, log: silentLog }, { catalog, unpacked }, { extensions: [...extensions] }, never)
 }
 const put = async (content: Buffer) => `sha256:${(await blobs.put(content)).sha256}`
 const offer = (name: string, content: Buffer) => writeFile(join(dataDir, 'extensions', name), content)
@@ -62,11 +64,12 @@ describe('the extensions of a document', () => {
       { ref: 'nobody', state: 'failed', reason: 'missing' },
       { ref: future, sha256: future.slice(7), state: 'failed', reason: 'incompatible' },
     ])
-    const content = (archive: Buffer) => join(dataDir, 'unpacked-extensions', sha256Of(archive), 'content')
-    expect(shownOf(found)).toEqual([
-      { id: 'two', directory: content(two) },
-      { id: 'one', directory: content(one) },
-    ])
+    const shown = (id: string, archive: Buffer) => ({
+      id,
+      directory: join(dataDir, 'unpacked-extensions', sha256Of(archive), 'content'),
+      content: `${sha256Of(archive)}-content`,
+    })
+    expect(shownOf(found)).toEqual([shown('two', two), shown('one', one)])
   })
 
   it('are those of the catalog at this moment, and the first of one id wins', async () => {

@@ -3,6 +3,7 @@ import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { GitHubWorkers } from '../support/environments/github-workers.ts'
 import { tipOf } from '../support/git/repositories.ts'
+import { until } from '../support/until.ts'
 import { touch } from '../support/workspaces/workspace.ts'
 
 let github: GitHubWorkers
@@ -39,6 +40,8 @@ describe('git in a sandbox', () => {
       repositories: [granted.id],
       permissions: { contents: 'write', pull_requests: 'write', metadata: 'read' },
     })
+    // They end with the Run, the apply's as well.
+    await until('the revocation', () => minted.every(({ token }) => github.server.revoked.includes(token)))
     // Nor in the host's journal, record and blobs of the sandbox, or in a row.
     for (const { token } of minted) {
       const kept = promisify(execFile)('grep', ['-rqsF', '--devices=skip', token, github.test.dataDir])
@@ -173,10 +176,26 @@ describe('a Run at work', () => {
     const session = await github.begin(`${attempt} ${url} HEAD; touch begun; ${waits}; ${attempt} ${url} HEAD | wc -l`)
     await github.begun(session)
     await first[Symbol.asyncDispose]()
+    // Programs of the Run may be at work with the tokens that they have.
+    expect(github.server.revoked).not.toContain(mintedFor('160')[1]?.token)
     await using _second = await github.work()
     await touch(github.test.db.database, github.test.dataDir, session, 'go')
     expect(await github.output(session)).toMatch(/1\n$/)
+    const [, , last] = mintedFor('160')
+    await until('the revocation', () => github.server.revoked.includes(last?.token ?? ''))
     expect(mintedFor('160')).toHaveLength(3)
+    expect(github.server.revoked).not.toContain(mintedFor('160')[1]?.token)
+  })
+
+  it('ends although the host never answers the revocation of its tokens', async () => {
+    await using _worker = await github.work()
+    await github.grant('stuck/one', '180')
+    github.server.fail({ when: /^DELETE \/installation\/token$/, answer: 'never' })
+    const session = await github.begin('berth-token github stuck')
+    expect(await github.output(session)).toBe('[secret]\n')
+    await until('a revocation', () => github.server.requests.includes('DELETE /installation/token'))
+    await until('a sealed run', async () => (await github.api.session(session.id)).phase === 'idle')
+    expect(github.server.revoked).not.toContain(mintedFor('180').at(-1)?.token)
   })
 
   it('is told at once that the host is silent', async () => {

@@ -5,7 +5,9 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { placeSkills } from '../../src/environments/extensions/place-skills.ts'
 import { type UnpackedExtension, UnpackedExtensions } from '../../src/environments/extensions/unpacked-extensions.ts'
+import { startLeaseScript } from '../../src/sandboxes/confined/lease-script.ts'
 import { extensionOf, sha256Of } from '../support/environments/zip.ts'
+import { hostCache } from '../support/storage/host-cache.ts'
 
 const skill = (name: string) => `---\nname: ${name}\ndescription: ${name}\n---\n`
 const directories = ['.agents/skills', '.claude/skills']
@@ -36,17 +38,17 @@ async function unpack(id: string, names: readonly string[]): Promise<UnpackedExt
       { name: `skills/${name}/deep/run.sh`, content: '#!/bin/sh\n', mode: 0o100755 },
     ]),
   )
-  return new UnpackedExtensions(join(base, 'unpacked'), 1024 ** 3).provide(sha256Of(content), async () =>
+  const archive = async () =>
     (async function* () {
       yield content
-    })(),
-  )
+    })()
+  const unpacked = new UnpackedExtensions(hostCache(join(base, 'unpacked')), base)
+  return unpacked.provide(sha256Of(content), archive, new AbortController().signal)
 }
 
 const place = (extensions: readonly UnpackedExtension[], into = directories) =>
   placeSkills(
-    { path: home, ...(uid !== undefined && { uid }) },
-    undefined,
+    script => startLeaseScript({ workspace: home, home, scratchDir: base, ...(uid !== undefined && { uid }) }, script),
     extensions,
     into,
     new AbortController().signal,

@@ -5,8 +5,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { UnpackedExtensions } from '../../src/environments/extensions/unpacked-extensions.ts'
 import { BlobMissing } from '../../src/storage/blobs/blobs.ts'
 import { extensionOf, sha256Of, zipOf } from '../support/environments/zip.ts'
+import { hostCache } from '../support/storage/host-cache.ts'
 
-const GIB = 1024 ** 3
+const never = new AbortController().signal
 async function* chunks(content: Buffer) {
   yield content.subarray(0, 10)
   yield content.subarray(10)
@@ -14,19 +15,27 @@ async function* chunks(content: Buffer) {
 
 let directory: string
 let unpacked: UnpackedExtensions
+let spooled: string
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'berth-unpacked-'))
-  unpacked = new UnpackedExtensions(directory, GIB)
+  spooled = await mkdtemp(join(tmpdir(), 'berth-spooled-'))
+  unpacked = new UnpackedExtensions(hostCache(directory), spooled)
 })
-afterEach(() => rm(directory, { recursive: true, force: true }))
+afterEach(async () => {
+  for (const each of [directory, spooled]) await rm(each, { recursive: true, force: true })
+})
 
 /** Unpacks an archive, and counts how often it is read. */
 let reads = 0
 const provide = (content: Buffer, sha256 = sha256Of(content), from = unpacked) =>
-  from.provide(sha256, async () => {
-    reads += 1
-    return chunks(content)
-  })
+  from.provide(
+    sha256,
+    async () => {
+      reads += 1
+      return chunks(content)
+    },
+    never,
+  )
 
 const skill = (name: string) => `---\nname: ${name}\ndescription: The ${name}.\n---\nDo it.\n`
 const full = extensionOf({}, [
@@ -45,7 +54,7 @@ describe('an extension', () => {
   it('is unpacked once, whatever its callers, and says what it brings', async () => {
     reads = 0
     const [one, two] = await Promise.all([provide(full), provide(full)])
-    const three = await provide(full, sha256Of(full), new UnpackedExtensions(directory, GIB))
+    const three = await provide(full, sha256Of(full), new UnpackedExtensions(hostCache(directory), spooled))
     expect([reads, two, three]).toEqual([1, one, one])
     expect(one).toMatchObject({
       identity: { id: 'tools', name: 'Tools', version: '1.2.3' },
@@ -111,24 +120,45 @@ describe('an extension', () => {
   })
 
   it('whose archive is gone is missing, and can be had once it is back', async () => {
-    const gone = unpacked.provide(sha256Of(full), () => Promise.reject(new BlobMissing(sha256Of(full))))
+    const gone = unpacked.provide(sha256Of(full), () => Promise.reject(new BlobMissing(sha256Of(full))), never)
     await expect(gone).rejects.toThrow('missing')
     expect((await provide(full)).skills).toHaveLength(3)
   })
 
-  it('is not unpacked beyond the bound, until the unused ones are gone', async () => {
-    const bounded = new UnpackedExtensions(directory, 200 * 1024 ** 2 + 10)
-    const old = await provide(full, sha256Of(full), bounded)
+  it('is not unpacked beyond the bound of the host, until an unused one makes room', async () => {
+    const old = await provide(full)
     const other = extensionOf({ id: 'other' })
-    await expect(provide(other, sha256Of(other), bounded)).rejects.toThrow('no room')
-    const before = new Date(Date.now() - 60_000)
-    expect(await bounded.tidy(before)).toBe(0)
+    const big = new UnpackedExtensions(hostCache(directory, { bytes: 291_635_200 + 10 }), spooled)
+    await expect(provide(other, sha256Of(other), big)).rejects.toThrow('no room')
     await utimes(old.directory, new Date(0), new Date(0))
-    expect(await bounded.tidy(before)).toBe(1)
-    await provide(other, sha256Of(other), bounded)
-    // A use keeps it.
-    await utimes(join(directory, sha256Of(other)), new Date(0), new Date(0))
-    await provide(other, sha256Of(other), bounded)
-    expect([await bounded.tidy(before), await readdir(directory)]).toEqual([0, [sha256Of(other)]])
+    await provide(other, sha256Of(other), big)
+    expect(await readdir(directory)).toEqual([sha256Of(other)])
+  })
+
+  it('goes when nobody has used it since a time, and a use keeps it', async () => {
+    const old = await provide(full)
+    const before = new Date(Date.now() - 60_000)
+    await utimes(old.directory, new Date(0), new Date(0))
+    await provide(full)
+    expect(await unpacked.tidy(before, never)).toBe(0)
+    await utimes(old.directory, new Date(0), new Date(0))
+    expect(await unpacked.tidy(before, never)).toBe(1)
+    expect(await readdir(directory)).toEqual([])
+  })
+
+  it('is read no further once nobody waits for it', async () => {
+    const stopping = new AbortController()
+    const reading = Promise.withResolvers<void>()
+    const stalled = async () =>
+      (async function* () {
+        yield full.subarray(0, 10)
+        reading.resolve()
+        await new Promise(() => undefined)
+      })()
+    const waiting = unpacked.provide(sha256Of(full), stalled, stopping.signal)
+    await reading.promise
+    stopping.abort(new Error('the run was cancelled'))
+    await expect(waiting).rejects.toThrow('the run was cancelled')
+    expect((await provide(full)).skills).toHaveLength(3)
   })
 })

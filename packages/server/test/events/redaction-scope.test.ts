@@ -1,7 +1,7 @@
 import { createPrivateKey, generateKeyPairSync, randomBytes } from 'node:crypto'
 import type { Event, Interaction } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { insidePaths } from '../../src/sandboxes/bubblewrap/options.ts'
+import { insidePaths } from '../../src/sandboxes/inside-paths.ts'
 import { scriptedRuntimes } from '../support/agents/scripted-runtimes.ts'
 import type { Api } from '../support/api/api.ts'
 import { databaseUrl, startTestService, type TestService } from '../support/services/service.ts'

@@ -2,7 +2,8 @@ import type { Run, Session } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { RunClaim } from '../../src/execution/claim/claim.ts'
 import { ClaimLost } from '../../src/execution/claim/claim-lost.ts'
-import { adoptLapsed, claimQueued } from '../../src/execution/claim/claim-sql.ts'
+import { claimQueued } from '../../src/execution/claim/claim-queued-sql.ts'
+import { adoptLapsed } from '../../src/execution/claim/claim-sql.ts'
 import type { ExecutionContext } from '../../src/execution/claim/execution-context.ts'
 import { endClaimedRun, executionLost, type Loss, loseAttempt } from '../../src/execution/claim/finish.ts'
 import { underFence } from '../../src/execution/claim/under-fence.ts'
@@ -30,10 +31,7 @@ interface Subject {
   claim: RunClaim | null
 }
 
-const by = () => {
-  const now = new Date()
-  return { holder: 'worker', host: context.host, now, expiresAt: new Date(now.getTime() + 60_000) }
-}
+const by = () => ({ holder: 'worker', hosts: [context.host], now: new Date() })
 
 async function claim(subject: Subject): Promise<void> {
   const claims = await claimQueued(context.db, by(), 100)
@@ -41,8 +39,8 @@ async function claim(subject: Subject): Promise<void> {
 }
 
 async function takeOver(subject: Subject): Promise<void> {
-  const later = new Date(Date.now() + 120_000)
-  const claims = await adoptLapsed(context.db, { ...by(), now: later, expiresAt: later }, 100)
+  await context.db.query("update executions set expires_at = 'epoch' where session_id = $1", [subject.session.id])
+  const claims = await adoptLapsed(context.db, by(), 100)
   subject.claim = claims.find(each => each.run.id === subject.runId) ?? subject.claim
 }
 

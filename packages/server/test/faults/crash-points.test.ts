@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs'
 import type { Interaction, Session, TurnAdmission } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { RunClaim } from '../../src/execution/claim/claim.ts'
-import { adoptLapsed, claimQueued } from '../../src/execution/claim/claim-sql.ts'
+import { claimQueued } from '../../src/execution/claim/claim-queued-sql.ts'
+import { adoptLapsed } from '../../src/execution/claim/claim-sql.ts'
 import type { ExecutionContext } from '../../src/execution/claim/execution-context.ts'
 import { Sweeper } from '../../src/execution/host/sweeper.ts'
 import { executeRun } from '../../src/execution/run-execution.ts'
@@ -36,7 +37,12 @@ async function each<T>(items: readonly T[], work: (item: T) => Promise<void>): P
   await Promise.all(Array.from({ length: AT_ONCE }, next))
 }
 
-const by = (now: Date) => ({ holder: 'worker', host: context.host, now, expiresAt: new Date(now.getTime() + 600_000) })
+const by = (now: Date) => ({
+  holder: 'worker',
+  hosts: [context.host],
+  now,
+  expiresAt: new Date(now.getTime() + 600_000),
+})
 const execute = (claim: RunClaim, world = context, signal = new AbortController().signal) =>
   executeRun(world, claim, signal)
 
@@ -99,7 +105,7 @@ const question = `present draft\nsay asking\nask ${JSON.stringify({ message: 'Wh
 
 const modes: readonly CrashMode[] = ['dies', 'fails', 'unanswered']
 
-const readings = new Set<string | undefined>(['find the trees', 'look for a blob', 'read a blob'])
+const readings = new Set<string | undefined>(['look for an outbox', 'look for a blob', 'read a blob'])
 
 /**
  * Returns every step of a phase with every mode, except for two that leave the same state as another: a read whose

@@ -194,7 +194,8 @@ describe('a database that is away', () => {
 async function lapsed(session: Session): Promise<void> {
   await until('a lapsed claim', async () => {
     const { rows } = await db.database.query<{ late: boolean }>(
-      'select expires_at < clock_timestamp() as late from executions where session_id = $1',
+      `select p.heard_at + p.patience < clock_timestamp() as late
+       from executions e join processes p on p.id = e.holder where e.session_id = $1`,
       [session.id],
     )
     return rows[0]?.late

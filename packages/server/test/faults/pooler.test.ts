@@ -1,9 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { requireOwnConnections } from '../../src/storage/postgres/pooler.ts'
+import { requireFitPooler } from '../../src/storage/postgres/pooler.ts'
+import { Api } from '../support/api/api.ts'
+import { createTenant } from '../support/api/tenant.ts'
+import { endedRun, outcomeOf } from '../support/runs/ended-run.ts'
 import { silentLog } from '../support/services/log.ts'
-import { startTestService } from '../support/services/service.ts'
-import { hasPgBouncer, startPgBouncer } from '../support/storage/pgbouncer.ts'
+import { databaseUrl, startTestService } from '../support/services/service.ts'
+import { hasPgBouncer, keepsStatements, startPgBouncer } from '../support/storage/pgbouncer.ts'
 import { createTestDatabase, type TestDatabase } from '../support/storage/postgres.ts'
+import { until } from '../support/until.ts'
 
 let db: TestDatabase
 beforeAll(async () => {
@@ -12,10 +16,15 @@ beforeAll(async () => {
 afterAll(() => db[Symbol.asyncDispose]())
 
 const ignored = { ignore_startup_parameters: 'statement_timeout,idle_in_transaction_session_timeout' }
-const check = (url: string) => requireOwnConnections({ connection: { connectionString: url }, log: silentLog })
+const options = (connectionString: string) => ({ connection: { connectionString }, log: silentLog })
+function check(url: string, direct?: string) {
+  const through = options(url)
+  return requireFitPooler(through, direct === undefined ? through : options(direct))
+}
 
 test('a server without a pooler gives each connection its own process', async () => {
-  await requireOwnConnections({ connection: db.connection, log: silentLog })
+  const own = { connection: db.connection, log: silentLog }
+  await requireFitPooler(own, own)
 })
 
 describe.runIf(hasPgBouncer)('behind PgBouncer', () => {
@@ -28,6 +37,48 @@ describe.runIf(hasPgBouncer)('behind PgBouncer', () => {
     await using pooler = await startPgBouncer(db, { ...ignored, pool_mode: 'transaction', ...settings })
     await expect(check(pooler.url)).rejects.toThrow(/^DATABASE_URL goes through a pooler .* Set pool_mode to session/)
   })
+
+  test('in transaction mode without prepared statements, a way past it does not help', async () => {
+    const settings = { ...ignored, pool_mode: 'transaction', ...(keepsStatements && { max_prepared_statements: '0' }) }
+    await using pooler = await startPgBouncer(db, settings)
+    await expect(check(pooler.url, databaseUrl(db))).rejects.toThrow(
+      /^the pooler of DATABASE_URL .* keeps no prepared statements: use PgBouncer 1\.21 or newer/,
+    )
+  })
+
+  test('the way past it has to lead past it, and to the same database', async () => {
+    await using pooler = await startPgBouncer(db, { ...ignored, pool_mode: 'transaction' })
+    await expect(check(pooler.url, pooler.url)).rejects.toThrow(/^BERTH_DATABASE_DIRECT_URL goes through a pooler/)
+    await using other = await createTestDatabase()
+    await expect(check(pooler.url, databaseUrl(other))).rejects.toThrow(
+      /^BERTH_DATABASE_DIRECT_URL must name the database of DATABASE_URL/,
+    )
+  })
+
+  test.runIf(keepsStatements)(
+    'in transaction mode with prepared statements, a service works with a way past it',
+    async () => {
+      const settings = { ...ignored, pool_mode: 'transaction', max_prepared_statements: '200', default_pool_size: '5' }
+      await using own = await createTestDatabase()
+      await using pooler = await startPgBouncer(own, { ...settings, server_round_robin: '1' })
+      const urls = { DATABASE_URL: pooler.url, BERTH_DATABASE_DIRECT_URL: databaseUrl(own) }
+      await using service = await startTestService({ variables: urls })
+      const { apiKey } = await createTenant(own.database)
+      const api = new Api(service.url, apiKey)
+      const sessions = await Promise.all(
+        Array.from({ length: 6 }, (_, n) => api.createSession({ runtime: 'shell' }, `echo run ${n}`)),
+      )
+      for (const session of sessions) {
+        const run = await endedRun(api, session, session.activeRunId ?? '')
+        expect(outcomeOf(run)).toBe('completed completed - 1')
+        const sequences = (await api.events(session.id)).map(({ sequence }) => sequence)
+        expect(sequences).toEqual(sequences.map((_, index) => index + 1))
+      }
+      await until('sealed Sessions', async () =>
+        (await Promise.all(sessions.map(({ id }) => api.session(id)))).every(({ phase }) => phase === 'idle'),
+      )
+    },
+  )
 
   test('that refuses the parameters of a connection, the start names the ones to ignore', async () => {
     await using pooler = await startPgBouncer(db, { pool_mode: 'session' })

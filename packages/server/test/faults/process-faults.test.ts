@@ -1,13 +1,15 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Fence, Session } from '@berth/contract'
+import type { EnvironmentTrial, Fence, Session } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { embeddedConnection } from '../../src/storage/embedded/embedded-postgres.ts'
+import type { Queryable } from '../../src/storage/postgres/database.ts'
 import { openDatabase } from '../../src/storage/postgres/pool.ts'
 import { scriptedRuntimes } from '../support/agents/scripted-runtimes.ts'
 import { Api } from '../support/api/api.ts'
 import { Environments } from '../support/environments/environments.ts'
+import { Trials } from '../support/environments/trials.ts'
 import { destroySandboxes } from '../support/faults/destroy-sandboxes.ts'
 import { activitiesOf, endedRun, messagesOf, outcomeOf, startsOf } from '../support/runs/ended-run.ts'
 import { silentLog } from '../support/services/log.ts'
@@ -24,6 +26,14 @@ const small = {
 
 const fenceOf = async (api: Api, session: Session) =>
   (await api.get<{ fence: Fence | null }>(`/v1/sessions/${session.id}/fence`)).body.fence
+/** Returns what names the Session of a trial, which no operation shows. */
+async function sessionOfTrial(db: Queryable, { id }: EnvironmentTrial) {
+  const { rows } = await db.query<{ organizationId: string }>(
+    'select organization_id as "organizationId" from sessions where id = $1',
+    [id],
+  )
+  return { id, organizationId: rows[0]?.organizationId ?? '' }
+}
 const running = (api: Api, session: Session) =>
   until('a running run', async () => (await api.session(session.id)).phase === 'running')
 
@@ -124,6 +134,26 @@ describe('the whole service in one process', () => {
     ])
   })
 
+  it('gives the sandbox of a trial back when it is killed while the trial runs, and nobody comes back', async () => {
+    const { id } = await new Environments(api).make({ setup: 'while [ ! -e go ]; do sleep 0.02; done; echo after' })
+    const trial = await new Trials(api, 'v1').begin(id)
+    const state = async () => (await new Trials(api, 'v1').read(trial)).body.trial.state
+    await until('setup', async () => (await state()) === 'applying')
+    await service.kill('SIGKILL')
+    await start()
+    await using db = openDatabase({ connection: embeddedConnection(dataDir), log: silentLog })
+    await touch(db, dataDir, await sessionOfTrial(db, trial), 'go')
+    await until('the end of the trial', async () => {
+      const { rows } = await db.query(
+        `select 1 from environment_trials t where t.session_id = $1 and t.outcome = 'succeeded' and not exists (
+           select from leases l where l.session_id = t.session_id and l.ended_at is null)`,
+        [trial.id],
+      )
+      return rows.length > 0
+    })
+    expect(await state()).toBe('succeeded')
+  })
+
   it('survives the death of its PostgreSQL, and so does the run', async () => {
     const session = await api.createSession({ runtime: 'shell' }, 'while [ ! -e go ]; do sleep 0.02; done; echo after')
     await running(api, session)
@@ -160,7 +190,14 @@ describe('workers in processes of their own', () => {
 
   /** Starts workers that stop with the test. */
   async function workers(count: number, variables?: Record<string, string>) {
-    const all = await Promise.all(Array.from({ length: count }, () => worker(variables)))
+    const starts = await Promise.allSettled(Array.from({ length: count }, () => worker(variables)))
+    const all = starts.flatMap(start => (start.status === 'fulfilled' ? [start.value] : []))
+    const failed = starts.find(start => start.status === 'rejected')
+    if (failed !== undefined) {
+      // One that started would take the Runs of later tests.
+      await Promise.all(all.map(each => each.kill()))
+      throw failed.reason
+    }
     return {
       all,
       /** Returns the worker that currently executes a Session's Run. */
@@ -196,6 +233,37 @@ describe('workers in processes of their own', () => {
     expect(activitiesOf(run).map(activity => activity['title'])).toEqual(['a', 'b'])
     // The agent said it to the first worker, and said nothing after it.
     expect(run.run.result?.summary).toBe('the answer')
+  })
+
+  it('take over from one that is frozen for longer than its claims last, and it does no harm when it is back', async () => {
+    await using pool = await workers(2)
+    const session = await test.api.createSession(
+      { runtime: 'scripted' },
+      'count 2000\ntool a\nwait /workspace/go\ncount 2000\ntool b',
+    )
+    await running(test.api, session)
+    const frozen = await pool.holding(session)
+    process.kill(frozen.pid, 'SIGSTOP')
+    const before = (await fenceOf(test.api, session))?.token ?? 0
+    await until('a takeover', async () => ((await fenceOf(test.api, session))?.token ?? 0) > before)
+    process.kill(frozen.pid, 'SIGCONT')
+    await until('another heartbeat of the frozen one', async () => {
+      const { rows } = await test.db.database.query(
+        'select 1 from processes where id like $1 and heard_since > started_at',
+        [`%/${frozen.pid}/%`],
+      )
+      return rows.length > 0
+    })
+    await go(session)
+    const run = await endedRun(test.api, session, session.activeRunId ?? '')
+    expect(outcomeOf(run)).toBe('completed completed - 1')
+    expect(startsOf(run)).toHaveLength(1)
+    expect(activitiesOf(run).map(activity => activity['title'])).toEqual(['a', 'b'])
+    const numbers = Array.from({ length: 2000 }, (_, index) => `${index + 1} `).join('')
+    expect(messagesOf(run).map(message => message['text'])).toEqual([numbers, numbers])
+    expect(run.events.filter(({ type }) => /^svc\.run\.(completed|failed|crashed|cancelled)$/.test(type))).toHaveLength(
+      1,
+    )
   })
 
   it('take over at once from one that stops, whatever the life of its claims', async () => {

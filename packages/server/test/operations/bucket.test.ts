@@ -7,14 +7,14 @@ let bucket: S3Server
 let test: TestService
 beforeAll(async () => {
   bucket = await startS3Server()
-  const { bucket: name, region, endpoint = '', accessKeyId, secretAccessKey } = bucket.location()
+  const { bucket: name, region, endpoint = '', keys } = bucket.location()
   test = await startTestService({
     variables: {
       BERTH_BLOBS: `s3://${name}/berth`,
       AWS_REGION: region,
       AWS_ENDPOINT_URL: endpoint,
-      AWS_ACCESS_KEY_ID: accessKeyId,
-      AWS_SECRET_ACCESS_KEY: secretAccessKey,
+      AWS_ACCESS_KEY_ID: keys?.accessKeyId ?? '',
+      AWS_SECRET_ACCESS_KEY: keys?.secretAccessKey ?? '',
     },
   })
 })

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { adoptLapsed, claimQueued, claimWorkspaces } from '../../src/execution/claim/claim-sql.ts'
-import { countAwaiting, renewClaims } from '../../src/execution/claim/hold-sql.ts'
+import { claimQueued } from '../../src/execution/claim/claim-queued-sql.ts'
+import { adoptLapsed, claimWorkspaces, isDue } from '../../src/execution/claim/claim-sql.ts'
+import { countAwaiting, standingClaims } from '../../src/execution/claim/hold-sql.ts'
 import { findOverdue } from '../../src/sessions/interactions/interaction-sql.ts'
 import {
   findDueLeases,
   findLeasesOfArchived,
   findLeasesOfLostHosts,
-  findLiveLeasesOfHost,
+  findLiveLeasesOfHosts,
 } from '../../src/sessions/leases/lease-sql.ts'
 import { findUnauthorizedRuns } from '../../src/sessions/runs/authority-sql.ts'
 import type { Queryable } from '../../src/storage/postgres/database.ts'
@@ -29,7 +30,7 @@ const history = `
     select organization_id, id, id, id, 'completed', now(), now(), now() from s returning organization_id, id),
   e as (
     insert into executions (organization_id, session_id, token, task, attempt, holder, acquired_at, heartbeat_at, expires_at)
-    select organization_id, id, 1, case when n % 2 = 0 then 'seal' end, 1, 'b', now(), now(), now() + interval '1 hour'
+    select organization_id, id, 1, case when n % 2 = 0 then 'seal' end, 1, 'b', now(), now(), 'infinity'
     from (select *, row_number() over () as n from s) s),
   l as (
     insert into leases (id, organization_id, session_id, driver, host, runtime, state, created_at, expires_at, bound_at,
@@ -59,19 +60,20 @@ afterAll(() => made[Symbol.asyncDispose]())
 
 const now = new Date()
 const claim = { organizationId: randomUUID(), sessionId: randomUUID(), token: 1, holder: 'a', runId: null }
-const by = { holder: 'a', host: 'a', now, expiresAt: now }
+const by = { holder: 'a', hosts: ['a'], now }
 
 /** Queries that every process polls. */
 const polls: Readonly<Record<string, (db: Queryable) => Promise<unknown>>> = {
   'queued Runs': db => claimQueued(db, by, 10),
   'Runs whose claim has lapsed': db => adoptLapsed(db, by, 10),
   'workspaces that are waited for': db => claimWorkspaces(db, by, 10),
-  'claims to renew': db => renewClaims(db, [claim], now, now),
+  'work that no wake-up tells of': db => isDue(db, 'a', 1000),
+  'claims that stand': db => standingClaims(db, [claim]),
   'Runs that wait for people': db => countAwaiting(db, [claim]),
   'leases that are due': db => findDueLeases(db, now, 10),
   'leases of archived Sessions': db => findLeasesOfArchived(db, 10),
-  'leases of a host': db => findLiveLeasesOfHost(db, 'a'),
-  'leases of hosts that are gone': db => findLeasesOfLostHosts(db, 'a', 10),
+  'leases of a host': db => findLiveLeasesOfHosts(db, ['a']),
+  'leases of hosts that are gone': db => findLeasesOfLostHosts(db, ['a'], 10),
   'Runs whose authority has ended': db => findUnauthorizedRuns(db, 10),
   'questions that are due': db => findOverdue(db, now, 10),
   'endpoints with webhooks that are due': db => findDueEndpoints(db, now),
@@ -98,7 +100,7 @@ it.each(Object.entries(polls))('%s are found without reading the whole history',
   )
 })
 
-it.each(['claims to renew', 'Runs that wait for people'])(
+it.each(['claims that stand', 'Runs that wait for people'])(
   '%s are found by the keys of a worker, however many rows others hold',
   async name => {
     const plan = await planOf(polls[name] ?? (() => Promise.resolve()))

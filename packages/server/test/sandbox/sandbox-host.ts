@@ -2,7 +2,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { createBubblewrapDriver } from '../../src/sandboxes/bubblewrap/create-driver.ts'
-import { defaultBounds, insidePaths } from '../../src/sandboxes/bubblewrap/options.ts'
+import { defaultBounds } from '../../src/sandboxes/bubblewrap/options.ts'
+import { insidePaths } from '../../src/sandboxes/inside-paths.ts'
 
 // A service reduced to its sandbox driver, in a process whose user the test chooses. It makes one sandbox, reports its
 // limits, and runs each script that it reads as a line of JSON.

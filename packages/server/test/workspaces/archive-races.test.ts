@@ -57,7 +57,7 @@ async function request() {
 
 const claim = async (context: ExecutionContext) => {
   const now = new Date()
-  const by = { holder: 'worker', host: context.host, now, expiresAt: new Date(now.getTime() + 600_000) }
+  const by = { holder: 'worker', hosts: [context.host], now, expiresAt: new Date(now.getTime() + 600_000) }
   return (await claimWorkspaces(context.db, by, 1))[0]
 }
 

@@ -122,7 +122,7 @@ describe('a run that awaits an answer', () => {
     await db.query("update runs set status = 'awaiting' where id = $1", [session.activeRunId])
     await db.query("update executions set expires_at = 'epoch' where session_id = $1", [session.id])
     const now = new Date()
-    const by = { holder: 'parker', host: context.host, now, expiresAt: new Date(now.getTime() + fenceMs) }
+    const by = { holder: 'parker', hosts: [context.host], now, expiresAt: new Date(now.getTime() + fenceMs) }
     const [claim] = (await adoptLapsed(db, by, 10)).filter(({ sessionId }) => sessionId === session.id)
     if (claim === undefined) throw new Error('no claim')
     expect(await parkRun(context, claim, new AbortController().signal)).toBe('parked')

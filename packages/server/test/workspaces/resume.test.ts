@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import type { Session } from '@berth/contract'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { workspaceLimits } from '../../src/checkpoints/limits.ts'
-import { adoptLapsed, claimQueued } from '../../src/execution/claim/claim-sql.ts'
+import { claimQueued } from '../../src/execution/claim/claim-queued-sql.ts'
+import { adoptLapsed } from '../../src/execution/claim/claim-sql.ts'
 import { announceHost } from '../../src/runtimes/runtime-hosts.ts'
 import { type Blobs, BlobsUnavailable } from '../../src/storage/blobs/blobs.ts'
 import { Api } from '../support/api/api.ts'
@@ -245,10 +246,10 @@ describe('a run that is being sealed', () => {
     const sealing = async () => (await database.query("select 1 from executions where task = 'seal'")).rows.length > 0
     await bench.work(stack, {
       driver: brokenDriver(real => ({
-        trees: async id => {
+        run: async (id, program) => {
           // Earlier commits store presented files.
           if (await sealing()) await gate.pass()
-          return real.trees(id)
+          return real.run(id, program)
         },
       })),
     })
@@ -414,9 +415,9 @@ describe('a host that is gone', () => {
   const gone = 'a host that is gone'
   const heard = async (host: string, at: string, since: string) => {
     await bench.test.db.database.query(
-      `insert into runtime_hosts (host, runtimes, seen_at, heard_at, heard_since)
+      `insert into hosts (id, runtimes, seen_at, heard_at, heard_since)
        values ($1, '{}', now(), now() - $2::interval, now() - $3::interval)
-       on conflict (host) do update set heard_at = excluded.heard_at, heard_since = excluded.heard_since`,
+       on conflict (id) do update set heard_at = excluded.heard_at, heard_since = excluded.heard_since`,
       [host, at, since],
     )
   }
@@ -426,7 +427,7 @@ describe('a host that is gone', () => {
       gone,
     ])
   const adoptable = async (host: string) => {
-    const by = { holder: 'a', host, now: new Date(), expiresAt: new Date() }
+    const by = { holder: 'a', hosts: [host], now: new Date() }
     // Rolled back: only the existence of a candidate matters.
     const { promise, resolve } = Promise.withResolvers<number>()
     await bench.test.db.database
@@ -440,8 +441,9 @@ describe('a host that is gone', () => {
 
   it('loses its runs to the others once it has been silent for long while they were not', async () => {
     const session = await bench.api.createSession({ runtime: 'shell' }, 'echo done')
-    const by = { holder: gone, host: gone, now: new Date(), expiresAt: new Date(0) }
+    const by = { holder: gone, hosts: [gone], now: new Date() }
     expect(await claimQueued(bench.test.db.database, by, 10)).toHaveLength(1)
+    await bench.test.db.database.query("update executions set expires_at = 'epoch' where session_id = $1", [session.id])
     const standIn = new WorkerStandIn(bench.test.db.database)
     await standIn.attach(session)
     await move(session)
@@ -477,9 +479,13 @@ describe('a host that is gone', () => {
     const { db, clock, host } = await bench.work(stack)
     await heard(host, '30 seconds', '1 hour')
     const since = async () => {
-      await announceHost(db, { name: host, runtimes: [], patienceMs: 300_000 }, clock.now())
+      await announceHost(
+        db,
+        { id: host, driver: 'bubblewrap', runtimes: [], patienceMs: 300_000, packagesFault: null },
+        clock.now(),
+      )
       const { rows } = await db.query<{ heard: boolean; long: boolean }>({
-        text: "select heard_at > now() - interval '10 seconds' as heard, heard_since < now() - interval '10 minutes' as long from runtime_hosts where host = $1",
+        text: "select heard_at > now() - interval '10 seconds' as heard, heard_since < now() - interval '10 minutes' as long from hosts where id = $1",
         values: [host],
       })
       return rows

@@ -27,10 +27,11 @@ export interface Accounts extends AsyncDisposable {
   }>
 }
 
-/** Starts the API and the account service in this process. */
+/** Starts the API and the account service in this process, with the master key of its variables if there is one. */
 export async function startAccounts(options: Parameters<typeof startTestService>[0] = {}): Promise<Accounts> {
   const { variables, ...more } = options
-  const key = randomBytes(32)
+  const given = variables?.['BERTH_MASTER_KEY']
+  const key = given === undefined ? randomBytes(32) : Buffer.from(given, 'hex')
   const masterKey = new MasterKey(key)
   const test = await startTestService({
     ...more,

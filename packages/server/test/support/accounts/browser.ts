@@ -26,15 +26,21 @@ const decoded = (text: string) =>
 /** A browser without scripts: it keeps cookies by path, follows redirects inside the service and fills forms. */
 export class Browser {
   readonly #origin: string
+  readonly #others: readonly string[]
   readonly cookies = new Map<string, { value: string; path: string }>()
   readonly headers: Record<string, string>
 
-  /** It comes from an address of its own if the service trusts this machine as a proxy. */
+  /**
+   * It comes from an address of its own if the service trusts this machine as a proxy.
+   * @param others origins on the same host that it also follows redirects to; cookies ignore ports
+   */
   constructor(
     origin: string,
     headers: Record<string, string> = { 'x-forwarded-for': [10, ...randomBytes(3)].join('.') },
+    others: readonly string[] = [],
   ) {
     this.#origin = origin
+    this.#others = others
     this.headers = headers
   }
 
@@ -54,7 +60,7 @@ export class Browser {
       const pressed = buttons.find(each => button === undefined || each.value === button)
       if (pressed === undefined) continue
       const sent = pressed.name === '' ? {} : { [pressed.name]: pressed.value }
-      return this.post(action, { ...fields, ...sent, ...values })
+      return this.post(new URL(action, page.url).href, { ...fields, ...sent, ...values })
     }
     throw new Error(`the page has no button ${button}:\n${page.text}`)
   }
@@ -72,7 +78,7 @@ export class Browser {
     }
     await response.arrayBuffer()
     const next = new URL(location, url)
-    if (next.origin !== this.#origin)
+    if (next.origin !== this.#origin && !this.#others.includes(next.origin))
       return { status: response.status, url: location, text: '', headers: response.headers }
     return this.#follow(next, { method: 'GET' })
   }

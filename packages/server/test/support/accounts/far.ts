@@ -143,18 +143,24 @@ export async function startFar(
     readonly api?: Record<string, string>
     readonly account?: Record<string, string>
     readonly config?: object
+    /** The account service's configuration. */
+    readonly accountConfig?: object
   } = {},
 ): Promise<FarDeployments> {
   await using stack = new AsyncDisposableStack()
   const between = stack.use(await startBetween())
   const key = randomBytes(32)
   // It also serves an API of its own, which judges nearby: the two must agree.
-  const account = await deploy(stack, {
-    BERTH_ROLES: 'account,api,gateway',
-    BERTH_MASTER_KEY: key.toString('hex'),
-    BERTH_IDENTITY_SECRET: secret,
-    ...variables.account,
-  })
+  const account = await deploy(
+    stack,
+    {
+      BERTH_ROLES: 'account,api,gateway',
+      BERTH_MASTER_KEY: key.toString('hex'),
+      BERTH_IDENTITY_SECRET: secret,
+      ...variables.account,
+    },
+    variables.accountConfig,
+  )
   between.target = account.process.url
   const signer = await startSigner(account.db.database, account.process.url, new MasterKey(key))
   const api = await deploy(

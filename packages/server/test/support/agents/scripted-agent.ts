@@ -31,6 +31,7 @@ import {
  *     tool TITLE                a tool call, started and completed
  *     open TITLE                a tool call, started only
  *     edit PATH OLD NEW         a tool call with a diff
+ *     write PATH TEXT           a file of that content (`\n` in TEXT is a line break), and a tool call with the diff
  *     count N                   N message chunks "1 ", "2 ", …, as fast as the pipe takes them
  *     tools N                   N completed tool calls titled "step 1", …
  *     wait PATH                 nothing until the file exists; cancellation ends the turn
@@ -118,6 +119,12 @@ const instructions: Readonly<Record<string, (turn: Turn, rest: string) => Promis
   open: (turn, title) => openTool(turn, title).then(() => {}),
   edit: async (turn, rest) => {
     const [path = '', oldText = '', newText = ''] = rest.split(' ')
+    await edit(turn, path, oldText, newText)
+  },
+  write: async (turn, rest) => {
+    const [, path = '', text = ''] = /^(\S+)\s(.*)$/s.exec(rest) ?? []
+    const [oldText, newText] = [existsSync(path) ? readFileSync(path, 'utf8') : '', text.replaceAll('\\n', '\n')]
+    writeFileSync(path, newText)
     await edit(turn, path, oldText, newText)
   },
   count: async (turn, n) => {

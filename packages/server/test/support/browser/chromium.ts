@@ -2,9 +2,11 @@ import { type Browser, chromium } from 'playwright-core'
 
 /**
  * Starts Debian's Chromium without a window, with a profile of its own that is deleted at the end. It reaches no name
- * but `localhost` and no address but 127.0.0.1. Close it in `afterAll`.
+ * but `localhost` and those below it, and no address but 127.0.0.1. Close it in `afterAll`.
+ *
+ * @param more switches beside these
  */
-export function launchChromium(): Promise<Browser> {
+export function launchChromium(more: readonly string[] = []): Promise<Browser> {
   return chromium.launch({
     executablePath: '/usr/bin/chromium',
     // Chromium refuses to start its sandbox as root.
@@ -15,7 +17,8 @@ export function launchChromium(): Promise<Browser> {
       '--disable-sync',
       '--no-first-run',
       '--disable-quic',
-      '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost',
+      '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost, EXCLUDE *.localhost',
+      ...more,
     ],
   })
 }

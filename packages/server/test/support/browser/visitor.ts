@@ -49,7 +49,7 @@ export async function newVisitor(
     async fill(values) {
       for (const [label, value] of Object.entries(values)) {
         // A picture can have a label too.
-        await page.getByLabel(label).and(page.locator('input')).fill(value)
+        await page.getByLabel(label).and(page.locator('input:visible')).fill(value)
       }
     },
     heading: async () => (await page.getByRole('heading', { level: 1 }).textContent()) ?? '',

@@ -16,8 +16,13 @@ export async function personWithPassword(
   standing: { role?: Role; permissions?: readonly Permission[] } = {},
 ): Promise<SignedIn> {
   const person = await signInPerson(db, organizationId, standing)
-  await db.query('update people set password_hash = $2 where id = $1', [person.personId, await passwordHash])
+  await givePassword(db, person)
   return person
+}
+
+/** Lets a person sign in with `password`. */
+export async function givePassword(db: Database, { personId }: Pick<SignedIn, 'personId'>): Promise<void> {
+  await db.query('update people set password_hash = $2 where id = $1', [personId, await passwordHash])
 }
 
 /** Headers in place of those that a browser would send; null leaves one out. */
@@ -47,6 +52,16 @@ export class ConsolePage {
       page = await this.browser.submit(page, { email: person.email, password, ...changed })
     }
     return page
+  }
+
+  /** Proves again who is at the browser, where a recent sign-in is asked for. @returns the page that is shown then */
+  async stepUp(person: Pick<SignedIn, 'email'>, returnTo = '/'): Promise<Shown> {
+    const begun = await this.call('POST', '/cloud/auth/step-up', { returnTo })
+    if (begun.status !== 200) throw new Error(`no step up: ${begun.status} ${begun.text}`)
+    const [pair = ''] = begun.headers.get('set-cookie')?.split(';') ?? []
+    const [name = '', value = ''] = [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]
+    this.browser.cookies.set(name, { value, path: '/' })
+    return this.signIn(person, String(begun.body['url']))
   }
 
   /** The cookie of the session, as `name=value`; null if there is none. */

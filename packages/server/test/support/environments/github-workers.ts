@@ -5,7 +5,7 @@ import type { Event, Session } from '@berth/contract'
 import { GitAccess } from '../../../src/execution/claim/git-access.ts'
 import { Worker } from '../../../src/execution/worker.ts'
 import type { Clock } from '../../../src/kit/clock.ts'
-import { insidePaths } from '../../../src/sandboxes/bubblewrap/options.ts'
+import { insidePaths } from '../../../src/sandboxes/inside-paths.ts'
 import { MasterKey } from '../../../src/storage/master-key.ts'
 import type { Api } from '../api/api.ts'
 import type { Tenant } from '../api/tenant.ts'
@@ -119,7 +119,7 @@ const outputOf = (events: readonly Event[]): string =>
   String(events.findLast(({ type }) => type === 'svc.activity.completed')?.data['output'])
 
 const hostOf = ({ url, appId, privateKey }: GitHubServer) =>
-  ({ kind: 'github', baseUrl: url, appId, privateKey }) as const
+  ({ kind: 'github', baseUrl: url, appId, privateKey, clientId: undefined, clientSecret: undefined }) as const
 
 const shell = (reach: string) => ({
   id: 'shell',

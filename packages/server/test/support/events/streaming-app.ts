@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,15 +12,19 @@ import { DatabaseAuthority } from '../../../src/identity/guard/authority.ts'
 import type { Authority } from '../../../src/identity/guard/principal.ts'
 import { openTokenVerifier } from '../../../src/identity/tokens/token-verifier.ts'
 import { systemClock } from '../../../src/kit/clock.ts'
+import { openNetwork } from '../../../src/network/dial.ts'
 import { RuntimeCatalog } from '../../../src/runtimes/catalog.ts'
 import { configuredModels } from '../../../src/runtimes/configured-models.ts'
+import { openSupervisorDoor } from '../../../src/sandboxes/leases/supervisor-door.ts'
 import { EventStreams } from '../../../src/sessions/streams/event-streams.ts'
 import { StreamBudget } from '../../../src/sessions/streams/stream-budget.ts'
 import { StreamLedger } from '../../../src/sessions/streams/stream-ledger.ts'
 import { FileBlobs } from '../../../src/storage/blobs/file-blobs.ts'
+import { MasterKey } from '../../../src/storage/master-key.ts'
 import type { Database, Queryable, Statement } from '../../../src/storage/postgres/database.ts'
 import { clientConfig, openDatabase } from '../../../src/storage/postgres/pool.ts'
 import { PostgresWakeups } from '../../../src/storage/postgres/wakeups.ts'
+import { webhookRules } from '../../../src/webhooks/webhook-url.ts'
 import { silentLog } from '../services/log.ts'
 import type { TestDatabase } from '../storage/postgres.ts'
 
@@ -40,6 +45,7 @@ export interface StreamingAppOptions {
 }
 
 const nothing = { egress: { hosts: undefined, refuse: [] }, extensions: { catalog: [] } }
+const noModels = { providers: [], models: { default: undefined, aliases: {}, fallbacks: {}, details: {} } }
 const plenty = { burst: 1_000_000, perMinute: 1_000_000 }
 
 export async function startStreamingApp(test: TestDatabase, options: StreamingAppOptions = {}): Promise<StreamingApp> {
@@ -59,10 +65,7 @@ export async function startStreamingApp(test: TestDatabase, options: StreamingAp
     log,
     runtimes: new RuntimeCatalog([]),
     gitHosts: new GitHosts([]),
-    models: configuredModels({
-      providers: [],
-      models: { default: undefined, aliases: {}, fallbacks: {}, details: {} },
-    }),
+    models: configuredModels(noModels),
     defaultModel: null,
     workspaceWaitMs: 30_000,
     reviewWaitMs: 30_000,
@@ -75,13 +78,28 @@ export async function startStreamingApp(test: TestDatabase, options: StreamingAp
   const budget = new StreamBudget(ledger, perProcess)
   const life = { minMs: 300_000, maxMs: 600_000, authorityMs: 10_000, random: Math.random }
   const compute = { kind: 'bubblewrap', leaseIdleMs: 900_000, leaseMaxMs: 14_400_000 } as const
+  const door = await openSupervisorDoor(directory)
   const app = createApp({
     handlers: apiHandlers(
       context,
       compute,
       { streams, budget, life },
-      { transcription: undefined, egress: { hosts: undefined, refuse: [] } },
-      { spoolDirectory: tmpdir(), catalog: extensionCatalog(context, { dataDir: directory, config: nothing }) },
+      { transcription: undefined, egress: { hosts: undefined, refuse: [] }, ...noModels },
+      { budgets: {}, rate: plenty, auditMs: 86_400_000 },
+      {
+        trialMs: 60_000,
+        spoolDirectory: tmpdir(),
+        catalog: extensionCatalog(context, { dataDir: directory, config: nothing }),
+      },
+      {
+        terminals: { context, door, host: 'here', idleMs: 900_000, authorityMs: 10_000 },
+        previews: { context, door, host: 'here', authorityMs: 10_000, domain: () => null, clientAddress: () => '' },
+        webhooks: {
+          masterKey: new MasterKey(randomBytes(32)),
+          network: openNetwork(),
+          rules: webhookRules({ ports: [], allow: [] }, () => true),
+        },
+      },
     ),
     authority:
       options.authority ??

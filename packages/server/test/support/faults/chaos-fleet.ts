@@ -14,12 +14,15 @@ import { type EndedRun, endedRun } from '../runs/ended-run.ts'
 import { silentLog } from '../services/log.ts'
 import { databaseUrl } from '../services/service.ts'
 import { type ServiceProcess, startServiceProcess } from '../services/service-process.ts'
+import { type S3Server, startS3Server } from '../storage/s3-server.ts'
 import { until } from '../until.ts'
 import { signalSandbox } from '../workspaces/sandbox-processes.ts'
 import { destroySandboxes } from './destroy-sandboxes.ts'
 
+const FENCE_SECONDS = 1
+
 const settings = {
-  BERTH_FENCE_SECONDS: '1',
+  BERTH_FENCE_SECONDS: String(FENCE_SECONDS),
   BERTH_LEASE_IDLE_SECONDS: '3',
   BERTH_MAX_HANDOVERS: '1000',
   BERTH_SANDBOX_MEMORY_BYTES: String(512 * 1024 ** 2),
@@ -29,14 +32,26 @@ const settings = {
 /** Deadline of any operation while parts of the service are away now and then. */
 const PATIENCE_MS = 180_000
 
-const kinds = ['api', 'worker', 'worker', 'database', 'sandbox', 'sandbox', 'sandbox'] as const
-type Kind = (typeof kinds)[number]
+/** What is done at random. */
+export const faults = ['api', 'worker', 'database', 'sandbox', 'frozen', 'store', 'clock'] as const
+export type Fault = (typeof faults)[number]
+
+const HOUR_MS = 60 * 60_000
+const clockOffset = new URL('clock-offset.ts', import.meta.url).href
+
+/** The processes of a chaos run, besides its database and its bucket. */
+export interface FleetSize {
+  readonly apis: number
+  /** Each with a host of its own. */
+  readonly workers: number
+}
 
 /** A process that the chaos run kills and starts again. */
 class Restartable {
   readonly dataDir: string
   readonly #variables: Readonly<Record<string, string>>
   #running: ServiceProcess | null = null
+  #clockOffsetMs = 0
 
   constructor(dataDir: string, variables: Readonly<Record<string, string>>) {
     this.dataDir = dataDir
@@ -49,7 +64,12 @@ class Restartable {
 
   /** Tries again and again: the database may be away. */
   async start(): Promise<void> {
-    const started = () => startServiceProcess(this.#variables).catch(() => false as const)
+    const clock = {
+      NODE_OPTIONS: `--import=${clockOffset}`,
+      CLOCK_OFFSET_MS: String(this.#clockOffsetMs),
+    }
+    const variables = { ...this.#variables, ...(this.#clockOffsetMs !== 0 && clock) }
+    const started = () => startServiceProcess(variables).catch(() => false as const)
     this.#running = await until('a process', started, PATIENCE_MS)
   }
 
@@ -57,19 +77,39 @@ class Restartable {
     await this.#running?.kill('SIGKILL')
     this.#running = null
   }
+
+  /** Kills it, and starts it with a clock that is wrong by so much. */
+  async restartAt(clockOffsetMs: number): Promise<void> {
+    await this.kill()
+    this.#clockOffsetMs = clockOffsetMs
+    await this.start()
+  }
+
+  /** Stops it for a time, after which it goes on in the belief that none has passed. */
+  async freeze(ms: number): Promise<void> {
+    const pid = this.#running?.pid
+    if (pid === undefined) return
+    process.kill(pid, 'SIGSTOP')
+    await sleep(ms)
+    process.kill(pid, 'SIGCONT')
+  }
 }
 
-/** Runs the API, two workers with a host each, their database and the sandboxes, and kills them at random. */
+/**
+ * Runs APIs, workers with a host each, their database, their bucket and the sandboxes. It kills and freezes them at random,
+ * takes the bucket away and sets clocks of processes wrong by up to an hour.
+ */
 export class Fleet implements AsyncDisposable {
-  readonly kills: Record<Kind, number> = { api: 0, worker: 0, database: 0, sandbox: 0 }
+  readonly struck: Record<Fault, number> = { api: 0, worker: 0, database: 0, sandbox: 0, frozen: 0, store: 0, clock: 0 }
   readonly db: PooledDatabase
   readonly #postgres: EmbeddedPostgres
-  readonly #front: Restartable
+  readonly #bucket: S3Server
+  readonly #fronts: readonly Restartable[]
   readonly #hosts: readonly Restartable[]
   readonly #apiKey: string
   readonly #opened: AsyncDisposableStack
 
-  static async open(): Promise<Fleet> {
+  static async open({ apis, workers }: FleetSize): Promise<Fleet> {
     await using stack = new AsyncDisposableStack()
     const directory = await mkdtemp(join(tmpdir(), 'berth-chaos-'))
     stack.defer(() => rm(directory, { recursive: true, force: true }))
@@ -78,51 +118,61 @@ export class Fleet implements AsyncDisposable {
     await migrate(db)
     const { apiKey } = await createTenant(db)
     const { runtimes } = stack.use(await scriptedRuntimes())
+    const bucket = stack.use(await startS3Server())
+    const { endpoint = '', region, keys, ...place } = bucket.location()
     const config = join(directory, 'berth.json')
     await writeFile(config, JSON.stringify({ runtimes: runtimes.filter(({ id }) => id === 'remembering') }))
     const shared = {
       ...settings,
       DATABASE_URL: databaseUrl(postgres),
       BERTH_MIGRATION_URL: databaseUrl({ connection: postgres.administration }),
-      BERTH_BLOBS: `file:${join(directory, 'blobs')}`,
+      BERTH_BLOBS: `s3://${place.bucket}/${place.prefix}`,
+      AWS_ENDPOINT_URL: endpoint,
+      AWS_REGION: region,
+      AWS_ACCESS_KEY_ID: keys?.accessKeyId ?? '',
+      AWS_SECRET_ACCESS_KEY: keys?.secretAccessKey ?? '',
       BERTH_MASTER_KEY: randomBytes(32).toString('hex'),
       BERTH_CONFIG: config,
     }
     const placed = (name: string, role: string) =>
       new Restartable(join(directory, name), { ...shared, BERTH_ROLES: role })
-    const front = placed('api', 'api')
-    const hosts = [placed('host-1', 'worker'), placed('host-2', 'worker')]
+    const named = (name: string, count: number, role: string) =>
+      Array.from({ length: count }, (_, n) => placed(`${name}-${n + 1}`, role))
+    const fronts = named('api', apis, 'api')
+    const hosts = named('host', workers, 'worker')
     for (const { dataDir } of hosts) stack.defer(() => destroySandboxes(dataDir))
-    for (const each of [front, ...hosts]) {
+    for (const each of [...fronts, ...hosts]) {
       stack.defer(() => each.kill())
       await each.start()
     }
-    return new Fleet({ db, postgres, front, hosts, apiKey, opened: stack.move() })
+    return new Fleet({ db, postgres, bucket, fronts, hosts, apiKey, opened: stack.move() })
   }
 
   private constructor(parts: {
     db: PooledDatabase
     postgres: EmbeddedPostgres
-    front: Restartable
+    bucket: S3Server
+    fronts: readonly Restartable[]
     hosts: readonly Restartable[]
     apiKey: string
     opened: AsyncDisposableStack
   }) {
     this.db = parts.db
     this.#postgres = parts.postgres
-    this.#front = parts.front
+    this.#bucket = parts.bucket
+    this.#fronts = parts.fronts
     this.#hosts = parts.hosts
     this.#apiKey = parts.apiKey
     this.#opened = parts.opened
   }
 
   get api(): Api {
-    return new Api(this.#front.url, this.#apiKey)
+    return new Api(oneOf(this.#fronts).url, this.#apiKey)
   }
 
   /** Returns a client with another credential. */
   as(credential: string): Api {
-    return new Api(this.#front.url, credential)
+    return new Api(oneOf(this.#fronts).url, credential)
   }
 
   /** Repeats a request until the service answers something other than that a part is away. */
@@ -149,12 +199,12 @@ export class Fleet implements AsyncDisposable {
     )
   }
 
-  async killAround(everyMs: number, storm: AbortSignal): Promise<void> {
+  async strike(chosen: readonly Fault[], everyMs: number, storm: AbortSignal): Promise<void> {
     while (!storm.aborted) {
       await sleep(randomInt(2 * everyMs), undefined, { signal: storm }).catch(() => undefined)
       if (storm.aborted) return
-      const kind = kinds[randomInt(kinds.length)] ?? 'sandbox'
-      if (await this.#kill(kind)) this.kills[kind] += 1
+      const kind = oneOf(chosen)
+      if (await this.#strike(kind)) this.struck[kind] += 1
     }
   }
 
@@ -168,13 +218,25 @@ export class Fleet implements AsyncDisposable {
   }
 
   /** Returns true if there was something to kill. */
-  async #kill(kind: Kind): Promise<boolean> {
-    const host = this.#hosts[randomInt(this.#hosts.length)]
-    if (host === undefined) return false
+  async #strike(kind: Fault): Promise<boolean> {
+    const host = oneOf(this.#hosts)
     if (kind === 'api' || kind === 'worker') {
-      const struck = kind === 'api' ? this.#front : host
-      await struck.kill()
-      await struck.start()
+      await oneOf(kind === 'api' ? this.#fronts : this.#hosts).restartAt(0)
+      return true
+    }
+    if (kind === 'clock') {
+      await oneOf([...this.#fronts, ...this.#hosts]).restartAt(randomInt(-HOUR_MS, HOUR_MS))
+      return true
+    }
+    if (kind === 'frozen') {
+      // Both shorter and longer than others wait before they take over.
+      await oneOf([...this.#fronts, ...this.#hosts]).freeze(randomInt(4 * FENCE_SECONDS * 1000))
+      return true
+    }
+    if (kind === 'store') {
+      await this.#bucket.stop()
+      await sleep(randomInt(2_000))
+      await this.#bucket.resume()
       return true
     }
     try {
@@ -192,6 +254,12 @@ export class Fleet implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.#opened.disposeAsync()
   }
+}
+
+function oneOf<Each>(all: readonly Each[]): Each {
+  const one = all[randomInt(all.length)]
+  if (one === undefined) throw new Error('there is nothing to choose from')
+  return one
 }
 
 /** Only an invalid log is an error here; a service that was killed while it was read is not. */

@@ -3,18 +3,20 @@ import type { Interaction, Run, Session, TurnAdmission } from '@berth/contract'
 import { mintRuntimeCredential } from '../../../src/identity/runtime-credentials/runtime-credential.ts'
 import { activitiesOf, type EndedRun } from '../runs/ended-run.ts'
 import { until } from '../until.ts'
-import { Fleet } from './chaos-fleet.ts'
+import { type Fault, Fleet, type FleetSize } from './chaos-fleet.ts'
 
-export interface ChaosOptions {
+export interface ChaosOptions extends FleetSize {
   readonly sessions: number
   readonly durationMs: number
-  /** Average time between two kills. */
+  /** Average time between two faults. */
   readonly everyMs: number
+  /** The faults to choose from. One that is named twice comes twice as often. */
+  readonly faults: readonly Fault[]
 }
 
 /** Counts of a chaos run. The run throws if a proof fails. */
 export interface ChaosReport {
-  readonly kills: Readonly<Record<string, number>>
+  readonly faults: Readonly<Record<string, number>>
   /** Number of Runs by status. */
   readonly runs: Readonly<Record<string, number>>
   readonly restores: number
@@ -26,21 +28,21 @@ export interface ChaosReport {
 }
 
 /**
- * Gives Sessions Turn after Turn while it kills the API, two workers, their database and their sandboxes at random. The
- * agent of every third Session presents a file and asks people, who answer or cancel.
+ * Gives Sessions Turn after Turn while a fleet is killed, frozen, cut off and misled about the time at random. The agent
+ * of every third Session presents a file and asks people, who answer or cancel.
  *
  * Then proves for each Session: its log has no gap, each Run has one terminal event, every byte that completed Runs
  * wrote is there, and each file was presented once and by its own Run. Proves for all: no question is open, no
  * credential outlives its Run, and no sandbox lacks a lease.
  */
 export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
-  await using fleet = await Fleet.open()
+  await using fleet = await Fleet.open(options)
   const { sessions, durationMs, everyMs } = options
   const storm = AbortSignal.timeout(durationMs)
   const courses = Array.from({ length: sessions }, (_, n) => new Course(fleet, n % 3 === 2 ? asking : working))
-  const killing = fleet.killAround(everyMs, storm)
+  const striking = fleet.strike(options.faults, everyMs, storm)
   const sailing = Promise.all(courses.map(course => course.sail(storm)))
-  await Promise.all([killing, sailing])
+  await Promise.all([striking, sailing])
   for (const course of courses) await course.prove()
   const { rows: closed } = await fleet.db.query<{ ended: string }>(
     'select case when resolution is null then status else resolution end as ended from interactions',
@@ -49,7 +51,7 @@ export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
   if (questions['open'] !== undefined) throw new Error(`questions are still open: ${JSON.stringify(questions)}`)
   await fleet.proveNoStrays()
   return {
-    kills: fleet.kills,
+    faults: fleet.struck,
     runs: count(courses.flatMap(({ ended }) => ended.map(({ run }) => run.status))),
     restores: courses.reduce((sum, { restores }) => sum + restores, 0),
     questions,

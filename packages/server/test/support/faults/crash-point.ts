@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { ExecutionContext } from '../../../src/execution/claim/execution-context.ts'
 import type { SandboxDriver } from '../../../src/sandboxes/driver.ts'
+import type { ProgramRun } from '../../../src/sandboxes/lease-program.ts'
 import { type Blobs, BlobsUnavailable } from '../../../src/storage/blobs/blobs.ts'
 import type { Database, Result, Statement } from '../../../src/storage/postgres/database.ts'
 import { DatabaseUnavailable } from '../../../src/storage/postgres/database-errors.ts'
@@ -116,10 +117,19 @@ export class CrashPoint {
     return {
       ...real,
       create: spec => this.#step('make the sandbox', broken, () => real.create(spec)),
-      trees: leaseId => {
+      hasDirectory: (leaseId, tree, names) => {
         if (this.#phase === 'seal') this.#counting = true
-        return this.#step('find the trees', broken, () => real.trees(leaseId))
+        return this.#step('look for an outbox', broken, () => real.hasDirectory(leaseId, tree, names))
       },
+      run: async (leaseId, program) => {
+        let started: ProgramRun | undefined
+        const start = async () => (started = await real.run(leaseId, program))
+        return this.#step('run a program', broken, start).catch(error => {
+          started?.kill()
+          throw error
+        })
+      },
+      settleBaseline: (...parts) => this.#step('settle a baseline', broken, () => real.settleBaseline(...parts)),
       freeze: leaseId => this.#step('freeze the sandbox', broken, () => real.freeze(leaseId)),
       // The Run's watchdog also calls this, at its own pace, so the call is no step.
       thaw: async leaseId => {

@@ -1,6 +1,9 @@
 import type { Readable } from 'node:stream'
 import type { DeliveryContext } from '../../../src/delivery/delivery-context.ts'
 import { type GitHost, GitHostError } from '../../../src/git-hosts/git-host.ts'
+import { Hosts } from '../../../src/hosts/hosts.ts'
+import type { SandboxDriver } from '../../../src/sandboxes/driver.ts'
+import type { ProgramRun } from '../../../src/sandboxes/lease-program.ts'
 import { type Blobs, BlobsUnavailable } from '../../../src/storage/blobs/blobs.ts'
 import type { Database, Result, Statement } from '../../../src/storage/postgres/database.ts'
 import { DatabaseUnavailable } from '../../../src/storage/postgres/database-errors.ts'
@@ -41,13 +44,28 @@ export class DeliveryCrash {
       ...context,
       db: this.#database(context.db),
       blobs: this.#blobs(context.blobs),
-      driver: { trees: id => this.#step('find the trees', broken, () => context.driver.trees(id)) },
+      hosts: new Hosts(context.hosts.held().map(host => ({ ...host, driver: this.#driver(host.driver) }))),
       sources: {
         find: async key => {
           const source = await context.sources.find(key)
           return source === null || source === 'revoked' ? source : { ...source, host: this.#host(source.host) }
         },
         mirror: (source, signal) => this.#step('mirror', broken, () => context.sources.mirror(source, signal)),
+      },
+    }
+  }
+
+  #driver(real: SandboxDriver): SandboxDriver {
+    const broken = () => new Error('struck')
+    return {
+      ...real,
+      run: async (leaseId, program) => {
+        let started: ProgramRun | undefined
+        const start = async () => (started = await real.run(leaseId, program))
+        return this.#step('run a program', broken, start).catch(error => {
+          started?.kill()
+          throw error
+        })
       },
     }
   }
@@ -103,6 +121,8 @@ export class DeliveryCrash {
       listRepositories: (account, page, signal) => real.listRepositories(account, page, signal),
       readRepository: (ref, signal) => real.readRepository(ref, signal),
       readBranch: (ref, branch, signal) => step('read a branch', () => real.readBranch(ref, branch, signal)),
+      readChecks: (ref, pull, signal) => real.readChecks(ref, pull, signal),
+      listBranches: (ref, names, signal) => real.listBranches(ref, names, signal),
       access: (ref, right, signal) => step(`get access to ${right}`, () => real.access(ref, right, signal)),
       findOpenPull: (ref, of, signal) => step('look for a pull request', () => real.findOpenPull(ref, of, signal)),
       openPull: (ref, pull, signal) => step('open a pull request', () => real.openPull(ref, pull, signal)),

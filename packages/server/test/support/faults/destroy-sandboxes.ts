@@ -1,16 +1,16 @@
-import { createBubblewrapDriver } from '../../../src/sandboxes/bubblewrap/create-driver.ts'
-import { defaultBounds } from '../../../src/sandboxes/bubblewrap/options.ts'
-import { silentLog } from '../services/log.ts'
+import { realpath } from 'node:fs/promises'
+import { ignoring } from '../../../src/kit/system-errors.ts'
+import { isNothing, takeDown } from '../../../src/sandboxes/down/take-down.ts'
+import { instanceOf } from '../../../src/sandboxes/linux/instance.ts'
 
-/** Destroys the sandboxes of a test: by design they outlive the service, but they must not outlive the test. */
+/**
+ * Destroys the sandboxes of a test: by design they outlive the service, but they must not outlive the test.
+ * @throws Error if a process, mount, loop device, cgroup or uid of them is left on this machine
+ */
 export async function destroySandboxes(dataDir: string): Promise<void> {
-  await using driver = await createBubblewrapDriver({
-    dataDir,
-    nodePath: process.execPath,
-    bundlesDir: dataDir,
-    bounds: defaultBounds,
-    spares: 0,
-    log: silentLog,
-  })
-  for (const leaseId of await driver.list()) await driver.destroy(leaseId)
+  // A host that never started has none.
+  const directory = await ignoring(['ENOENT'], realpath(dataDir))
+  if (directory === undefined) return
+  const left = await takeDown(instanceOf(directory))
+  if (!isNothing(left)) throw new Error(`the test leaks on this machine: ${JSON.stringify(left)}`)
 }

@@ -5,6 +5,8 @@ import type { AddressInfo } from 'node:net'
 import type { MergeStrategy } from '@berth/contract'
 import { mergeCommits } from '../../../src/git/merge-commits.ts'
 import { gitText, runGit } from '../../../src/git/run-git.ts'
+import { GitHubChecks } from './github-checks.ts'
+import { GitHubPeople } from './github-people.ts'
 
 /** A repository on the server. */
 export interface ServedRepository {
@@ -68,11 +70,17 @@ export class GitHubServer implements AsyncDisposable {
   readonly requests: string[] = []
   /** Every token, oldest first. */
   readonly minted: MintedToken[] = []
+  /** Tokens that were revoked one by one, in that order. */
+  readonly revoked: string[] = []
   /** Bytes of packs and refs sent to git. */
   gitBytes = 0
   /** Life of tokens. */
   tokenMs = 3_600_000
   readonly pulls: ServedPull[] = []
+  /** What is reported of commits, and required. */
+  readonly checks = new GitHubChecks()
+  /** Who has an account on it. */
+  readonly people = new GitHubPeople()
   readonly #publicKey
   readonly #repositories = new Map<number, ServedRepository>()
   readonly #tokens = new Map<
@@ -158,7 +166,7 @@ export class GitHubServer implements AsyncDisposable {
       else return reply(response, answer.status, answer.body ?? { message: 'fault' }, answer.headers)
     }
     try {
-      if (url.pathname.startsWith('/api/v3/')) await this.#rest(request, response, path, url.searchParams)
+      if (/^\/(?:api\/v3|login)\//.test(url.pathname)) await this.#rest(request, response, path, url.searchParams)
       else await this.#git(request, response, url)
     } catch (error) {
       if (error instanceof Refused) reply(response, error.status, { message: error.message })
@@ -168,11 +176,25 @@ export class GitHubServer implements AsyncDisposable {
 
   async #rest(request: IncomingMessage, response: ServerResponse, path: string, query: URLSearchParams): Promise<void> {
     const body = await readJson(request)
+    const authorization = request.headers.authorization ?? ''
+    const ofPeople = this.people.answer({ method: request.method ?? '', path, query, body, authorization })
+    if (ofPeople !== null) {
+      const { status, body: told, location } = ofPeople
+      if (told !== undefined) return reply(response, status, told)
+      return void response.writeHead(status, location === undefined ? {} : { location }).end()
+    }
+    if (path === '/app') return reply(response, 200, { id: 7, slug: 'berth' })
     const minted = path.match(/^\/app\/installations\/(\d+)\/access_tokens$/)
     if (minted?.[1] !== undefined) return reply(response, 201, this.#mint(minted[1], request, body))
     const read = path.match(/^\/app\/installations\/(\d+)$/)
     if (read?.[1] !== undefined) return reply(response, 200, this.#account(read[1], request))
-    const { installation, repositories } = this.#bearer(request.headers.authorization?.replace(/^(token|bearer) /i, ''))
+    const token = request.headers.authorization?.replace(/^(token|bearer) /i, '') ?? ''
+    const { installation, repositories } = this.#bearer(token)
+    if (request.method === 'DELETE' && path === '/installation/token') {
+      this.revoked.push(token)
+      this.#tokens.delete(token)
+      return void response.writeHead(204).end()
+    }
     if (path === '/installation/repositories') {
       const all = [...this.#repositories.values()].filter(one => one.installations.has(installation))
       const [size, page] = [Number(query.get('per_page') ?? 30), Number(query.get('page') ?? 1)]
@@ -193,6 +215,8 @@ export class GitHubServer implements AsyncDisposable {
     rest: string,
     { body, query }: { body: Record<string, unknown>; query: URLSearchParams },
   ): Promise<void> {
+    const checked = this.checks.answer(rest)
+    if (checked !== null) return reply(response, checked.status, checked.body)
     const branch = rest.match(/^branches\/(.+)$/)?.[1]
     const number = Number(rest.match(/^pulls\/(\d+)/)?.[1])
     const pull = this.pulls.find(one => one.repository === repository.id && one.number === number)
@@ -201,7 +225,20 @@ export class GitHubServer implements AsyncDisposable {
       const name = decodeURIComponent(branch)
       const sha = await tipOf(repository, name)
       if (sha === null) throw new Refused(404, 'Branch not found')
-      return reply(response, 200, { name, commit: { sha }, protected: repository.protected.has(name) })
+      const protection = { required_status_checks: { contexts: this.checks.byProtection } }
+      return reply(response, 200, { name, commit: { sha }, protected: repository.protected.has(name), protection })
+    }
+    if (rest === 'branches' || rest.startsWith('git/matching-refs/heads/')) {
+      const prefix =
+        rest === 'branches' ? 'refs/heads/' : `refs/${decodeURIComponent(rest.slice('git/matching-refs/'.length))}`
+      const listed = await gitText(['for-each-ref', '--format=%(refname)', 'refs/heads/'], {
+        gitDir: repository.gitDir,
+        exits: [0],
+      })
+      const refs = listed.split('\n').filter(ref => ref !== '' && ref.startsWith(prefix))
+      const size = Math.min(100, Number(query.get('per_page') ?? 30))
+      const page = refs.slice(0, size).map(ref => ({ name: ref.slice('refs/heads/'.length) }))
+      return reply(response, 200, rest === 'branches' ? page : refs.map(ref => ({ ref })))
     }
     if (rest === 'pulls' && request.method === 'GET') {
       const found = this.pulls.filter(
@@ -327,8 +364,8 @@ export class GitHubServer implements AsyncDisposable {
     return { token, expires_at: new Date(expiresAt).toISOString(), permissions: {} }
   }
 
-  #bearer(token: string | undefined) {
-    const known = this.#tokens.get(token ?? '')
+  #bearer(token: string) {
+    const known = this.#tokens.get(token)
     if (known === undefined || known.expiresAt < Date.now()) throw new Refused(401, 'Bad credentials')
     return known
   }

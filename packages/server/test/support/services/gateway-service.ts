@@ -51,6 +51,7 @@ export async function startGatewayService(
     provider?: object
     providers?: readonly object[]
     models?: object
+    runtimes?: readonly object[]
   } = {},
 ): Promise<GatewayService> {
   await using stack = new AsyncDisposableStack()
@@ -65,6 +66,7 @@ export async function startGatewayService(
         ...options.variables,
       },
       config: {
+        ...(options.runtimes && { runtimes: options.runtimes }),
         providers: [
           {
             id: 'main',

@@ -49,6 +49,8 @@ export const testVariables = {
   BERTH_ISSUANCE_RATE_BURST: '100000',
   BERTH_FENCE_SECONDS: '1',
   BERTH_EGRESS: 'none',
+  // Sandboxes that stand ready cost every start of a service a second of both cores.
+  BERTH_POOL_MOST: '0',
   BERTH_SANDBOX_MEMORY_BYTES: String(512 * 1024 ** 2),
   BERTH_SANDBOX_DISK_BYTES: String(256 * 1024 ** 2),
 } as const

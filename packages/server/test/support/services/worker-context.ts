@@ -5,10 +5,16 @@ import { cacheLimits, foreignRuntimeLimits, workspaceLimits } from '../../../src
 import { extensionCatalog } from '../../../src/composition/extension-catalog.ts'
 import { UnpackedExtensions } from '../../../src/environments/extensions/unpacked-extensions.ts'
 import { HostImages } from '../../../src/environments/images/host-images.ts'
-import type { ExecutionContext, ExecutionLimits } from '../../../src/execution/claim/execution-context.ts'
+import {
+  atHost,
+  type ExecutionContext,
+  type ExecutionLimits,
+  type WorkerContext,
+} from '../../../src/execution/claim/execution-context.ts'
 import { GatewayAccess, type GatewayAccessOptions } from '../../../src/execution/claim/gateway-access.ts'
 import { GitAccess } from '../../../src/execution/claim/git-access.ts'
 import { openGitHosts } from '../../../src/git-hosts/open-git-hosts.ts'
+import { Hosts } from '../../../src/hosts/hosts.ts'
 import { systemClock } from '../../../src/kit/clock.ts'
 import { hostName } from '../../../src/kit/host-id.ts'
 import type { Network } from '../../../src/network/dial.ts'
@@ -16,14 +22,18 @@ import { Mirrors } from '../../../src/repositories/mirrors.ts'
 import { RuntimeCatalog, type RuntimeEntry } from '../../../src/runtimes/catalog.ts'
 import { configuredModels } from '../../../src/runtimes/configured-models.ts'
 import { createBubblewrapDriver } from '../../../src/sandboxes/bubblewrap/create-driver.ts'
-import { insidePaths } from '../../../src/sandboxes/bubblewrap/options.ts'
 import type { PublicHosts, SandboxBounds, SandboxDriver } from '../../../src/sandboxes/driver.ts'
+import { insidePaths } from '../../../src/sandboxes/inside-paths.ts'
+import { createOciDriver } from '../../../src/sandboxes/oci/create-driver.ts'
+import { PackageLayers } from '../../../src/sandboxes/packages/package-layers.ts'
 import type { GitHostConfig } from '../../../src/settings/config-file.ts'
 import type { RunBudgets } from '../../../src/settings/run-budgets.ts'
 import type { Blobs } from '../../../src/storage/blobs/blobs.ts'
 import { FileBlobs } from '../../../src/storage/blobs/file-blobs.ts'
+import type { HostCacheBounds } from '../../../src/storage/host-cache.ts'
 import { clientConfig } from '../../../src/storage/postgres/pool.ts'
 import { PostgresWakeups } from '../../../src/storage/postgres/wakeups.ts'
+import { hostCache } from '../storage/host-cache.ts'
 import { silentLog } from './log.ts'
 import type { TestService } from './service.ts'
 
@@ -51,6 +61,7 @@ const limits: ExecutionLimits = {
   cancelGraceMs: 1000,
   approvalMs: 600_000,
   parkMs: 600_000,
+  agentIdleMs: 600_000,
   pingMs: 10_000,
   pulseMs: 1000,
   cloneMs: 300_000,
@@ -76,25 +87,37 @@ export async function workerContext(
     driver?: (real: SandboxDriver) => SandboxDriver
     blobs?: (real: Blobs) => Blobs
     runtimes?: readonly RuntimeEntry[]
+    /** Sandboxes are containers of this image. */
+    image?: string
     bwrap?: string
     cgroups?: false | 'v1'
     gitHosts?: readonly GitHostConfig[]
-    gateway?: GatewayAccessOptions
+    gateway?: Omit<GatewayAccessOptions, 'log'>
     publicHosts?: PublicHosts
     network?: Network
+    imageBounds?: Partial<HostCacheBounds>
+    layerBounds?: Partial<HostCacheBounds>
+    packageSources?: string
   } = {},
 ): Promise<ExecutionContext> {
-  const real = stack.use(
-    await createBubblewrapDriver({
-      dataDir,
-      nodePath: process.execPath,
-      bundlesDir: resolve(dirname(fileURLToPath(import.meta.resolve('@berth/supervisor'))), '../dist'),
-      bounds,
-      log: silentLog,
-      ...(more.bwrap !== undefined && { bwrap: more.bwrap }),
-      ...(more.cgroups !== undefined && { cgroups: more.cgroups }),
-      ...(more.network !== undefined && { network: more.network }),
-    }),
+  const mirrors = new Mirrors(join(dataDir, 'mirrors'), 1024 ** 4)
+  const common = {
+    dataDir,
+    nodePath: process.execPath,
+    bundlesDir: resolve(dirname(fileURLToPath(import.meta.resolve('@berth/supervisor'))), '../dist'),
+    bounds,
+    log: silentLog,
+    objects: (id: string) => mirrors.directoryOf(id),
+    ...(more.network !== undefined && { network: more.network }),
+  }
+  const real: SandboxDriver = stack.use(
+    more.image === undefined
+      ? await createBubblewrapDriver({
+          ...common,
+          ...(more.bwrap !== undefined && { bwrap: more.bwrap }),
+          ...(more.cgroups !== undefined && { cgroups: more.cgroups }),
+        })
+      : await createOciDriver({ ...common, image: more.image, runtime: 'runc' }),
   )
   const log = pino({ level: 'silent' })
   const wakeups = stack.use(
@@ -119,7 +142,21 @@ export async function workerContext(
     more.gitHosts ?? [],
     stack,
   )
-  return {
+  const host = await hostName(dataDir)
+  const hosts = new Hosts([
+    {
+      id: host,
+      driver: more.driver?.(real) ?? real,
+      mirrors,
+      packages: new PackageLayers({
+        cache: hostCache(join(dataDir, 'package-layers'), more.layerBounds),
+        support: more.driver?.(real).layers() ?? real.layers(),
+        sources: more.packageSources ?? '/dev/null',
+      }),
+      images: new HostImages(hostCache(join(dataDir, 'images'), more.imageBounds), blobs),
+    },
+  ])
+  const context: WorkerContext = {
     db: db.database,
     blobs,
     wakeups,
@@ -135,15 +172,16 @@ export async function workerContext(
     workspaceWaitMs: 30_000,
     reviewWaitMs: 30_000,
     consoleUrl: 'http://localhost',
-    driver: more.driver?.(real) ?? real,
+    hosts,
     extensions: {
       catalog: extensionCatalog({ clock: systemClock, log }, { dataDir, config: noExtensions }),
-      unpacked: new UnpackedExtensions(join(dataDir, 'unpacked-extensions'), 1024 ** 4),
+      unpacked: new UnpackedExtensions(hostCache(join(dataDir, 'unpacked-extensions')), dataDir),
     },
-    mirrors: new Mirrors(join(dataDir, 'mirrors'), 1024 ** 4),
-    images: new HostImages(join(dataDir, 'images'), blobs, 1024 ** 4),
-    gateway: new GatewayAccess(
-      more.gateway ?? { url: () => 'http://127.0.0.1:9', mint: () => Promise.resolve('svc_run_unused') },
+    gateway: stack.use(
+      new GatewayAccess({
+        ...(more.gateway ?? { url: () => 'http://127.0.0.1:9', mint: () => Promise.resolve('svc_run_unused') }),
+        log,
+      }),
     ),
     git: new GitAccess({ db: db.database, clock: systemClock, gitHosts, log }),
     bounds,
@@ -157,7 +195,8 @@ export async function workerContext(
       cache: cacheLimits,
       ...more.checkpointLimits,
     },
-    host: await hostName(dataDir),
+    self: { host, roles: ['worker'], release: null },
     supervisorCommand: [insidePaths.closedNode, `${insidePaths.bundles}/supervisor.js`],
   }
+  return atHost(context, host)
 }

@@ -7,8 +7,14 @@ import { join } from 'node:path'
 import { until } from '../until.ts'
 import type { TestDatabase } from './postgres.ts'
 
+/** The PgBouncer to test with. Debian 12 has a release that keeps no prepared statements. */
+const program = process.env['PGBOUNCER'] ?? 'pgbouncer'
+const version = spawnSync(program, ['--version'], { encoding: 'utf8' })
 /** True if PgBouncer is installed; `script/test` installs it. */
-export const hasPgBouncer = spawnSync('pgbouncer', ['--version']).status === 0
+export const hasPgBouncer = version.status === 0
+const [, major, minor] = /PgBouncer (\d+)\.(\d+)/.exec(version.stdout ?? '') ?? []
+/** True if it can keep prepared statements in transaction mode, as from 1.21 on. */
+export const keepsStatements = Number(major) > 1 || (Number(major) === 1 && Number(minor) >= 21)
 
 /**
  * Starts the real PgBouncer in front of a test's database.
@@ -48,7 +54,7 @@ export async function startPgBouncer(
   const target = `host=127.0.0.1 port=${upstream} user=${connection.user}`
   await writeFile(file, ['[databases]', `* = ${target}`, '[pgbouncer]', ...lines, ''].join('\n'))
   const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
-  const child = spawn('pgbouncer', [file], { stdio: 'ignore', ...nobody })
+  const child = spawn(program, [file], { stdio: 'ignore', ...nobody })
   const ended = once(child, 'exit')
   stack.defer(async () => {
     child.kill('SIGKILL')

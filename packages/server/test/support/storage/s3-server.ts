@@ -125,8 +125,7 @@ export async function startS3Server(): Promise<S3Server> {
         prefix: prefix ?? `test-${prefixes}/blobs/`,
         region: 'us-east-1',
         endpoint: `http://127.0.0.1:${port}`,
-        ...credentials,
-        sessionToken: undefined,
+        keys: credentials,
       }
     },
     async stop() {

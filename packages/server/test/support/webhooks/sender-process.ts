@@ -61,7 +61,7 @@ const network: Network = {
 const sender = new Sender(
   {
     db,
-    wakeups: { publish: () => undefined, subscribe: () => () => undefined },
+    wakeups: { live: true, publish: () => undefined, subscribe: () => () => undefined, known: async () => undefined },
     clock: { now: () => new Date(told.now) },
     log: silentLog as never,
     masterKey: new MasterKey(Buffer.from(told.masterKey, 'hex')),

@@ -112,12 +112,14 @@ export class Sending implements AsyncDisposable {
   /** Wake-ups within the test alone. */
   get wakeups(): Wakeups {
     return {
+      live: true,
       publish: () => this.wake(),
       subscribe: (topic, listener) => {
         const waker = () => listener(topic)
         this.#wakers.add(waker)
         return () => this.#wakers.delete(waker)
       },
+      known: async () => undefined,
     }
   }
 

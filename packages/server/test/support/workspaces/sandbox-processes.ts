@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { leaseFiles } from '../../../src/sandboxes/bubblewrap/files/lease-files.ts'
-import { groupOf } from '../../../src/sandboxes/bubblewrap/launch/blank.ts'
+import { leaseFiles } from '../../../src/sandboxes/leases/lease-files.ts'
+import { groupOf } from '../../../src/sandboxes/leases/lease-group.ts'
 import { instanceOf } from '../../../src/sandboxes/linux/instance.ts'
 
 /** Lists the pids of all processes in a lease's sandbox, found by their cgroup. */

@@ -19,7 +19,8 @@ import { type CheckpointLimits, workspaceLimits } from '../../../src/checkpoints
 import type { OverCap } from '../../../src/checkpoints/over-cap.ts'
 import { type RestoreOptions, restoreTree } from '../../../src/checkpoints/restore-tree.ts'
 import { type SealedTree, type SealOptions, sealTree } from '../../../src/checkpoints/seal-tree.ts'
-import type { TreePlace, TreeProgram } from '../../../src/sandboxes/driver.ts'
+import { directoryTree, type TreePlace, type TreeTools } from '../../../src/sandboxes/confined/directory-tree.ts'
+import type { Tree } from '../../../src/sandboxes/tree.ts'
 import type { Blobs } from '../../../src/storage/blobs/blobs.ts'
 import { FileBlobs } from '../../../src/storage/blobs/file-blobs.ts'
 
@@ -35,7 +36,7 @@ export const owners: readonly (number | undefined)[] = process.getuid?.() === 0 
 /** A temporary directory with a blob store, and functions to make, seal, restore and inspect trees in it. */
 export class TreeLab implements Disposable {
   readonly dir: string
-  readonly program: TreeProgram = {
+  readonly tools: TreeTools = {
     nodePath: process.execPath,
     programPath: join(root, 'packages/supervisor/dist/tree.cjs'),
   }
@@ -66,6 +67,12 @@ export class TreeLab implements Disposable {
     return { path: this.path(name), ...(this.uid !== undefined && { uid: this.uid }) }
   }
 
+  /** Returns a directory as a tree; its baselines lie beside it. */
+  tree(name: string, changes: { readonly baselines?: string; readonly programPath?: string } = {}): Tree {
+    const { baselines = `${name}.baselines`, programPath = this.tools.programPath } = changes
+    return directoryTree({ ...this.tools, programPath }, this.place(name), this.path(baselines))
+  }
+
   /** Makes a tree from paths and entries; an object stands for a special file or link. */
   make(name: string, entries: Readonly<Record<string, Entry>>): string {
     const base = this.path(name)
@@ -84,11 +91,9 @@ export class TreeLab implements Disposable {
 
   seal(name: string, options: Partial<SealOptions> = {}): Promise<SealedTree | OverCap> {
     return sealTree({
-      program: this.program,
-      source: this.place(name),
+      tree: this.tree(name),
       blobs: this.blobs,
       limits: workspaceLimits,
-      baselines: this.path(`${name}.baselines`),
       ...options,
     })
   }
@@ -101,15 +106,13 @@ export class TreeLab implements Disposable {
   }
 
   async restore(manifest: Uint8Array, name: string, options: Partial<RestoreOptions> = {}) {
-    if (options.target === undefined) mkdirSync(this.path(name), { recursive: true })
+    if (options.tree === undefined) mkdirSync(this.path(name), { recursive: true })
     this.own(name)
     return restoreTree({
-      program: this.program,
+      tree: this.tree(name),
       manifest,
       blobs: this.blobs,
-      target: this.place(name),
       limits: workspaceLimits,
-      baselines: this.path(`${name}.baselines`),
       ...options,
     })
   }

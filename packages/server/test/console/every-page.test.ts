@@ -1,0 +1,184 @@
+import { readFile } from 'node:fs/promises'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Accounts, makeAppKey, startAccounts } from '../support/accounts/accounts.ts'
+import { scriptedRuntimes } from '../support/agents/scripted-runtimes.ts'
+import type { Api } from '../support/api/api.ts'
+import { launchChromium } from '../support/browser/chromium.ts'
+import { newVisitor, type Visitor } from '../support/browser/visitor.ts'
+import { personWithPassword } from '../support/console/console-page.ts'
+import { dialogFaults, keyboardFaults } from '../support/console/keyboard.ts'
+import { shootPhone, widthFaults } from '../support/console/phone.ts'
+import { sessionOnRepository } from '../support/console/reviewed-session.ts'
+import { openSignedIn } from '../support/console/signed-in.ts'
+import { Environments } from '../support/environments/environments.ts'
+import type { Delivering } from '../support/git/delivering.ts'
+import { ScriptedNetwork } from '../support/webhooks/scripted-network.ts'
+
+const stack = new AsyncDisposableStack()
+let accounts: Accounts
+let at: Delivering
+let visitor: Visitor
+let page: Page
+/** Every page: a name, and where it is. */
+let pages: readonly (readonly [name: string, path: string])[]
+beforeAll(async () => {
+  const { runtimes } = stack.use(await scriptedRuntimes())
+  const network = new ScriptedNetwork()
+  network.names.set('hooks.example.com', ['93.184.216.34'])
+  const variables = { BERTH_ROLES: 'api,account,gateway,worker' }
+  accounts = stack.use(await startAccounts({ variables, config: { runtimes }, network }))
+  const { test } = accounts
+  at = await sessionOnRepository(test, 'sample/a-repository-with-a-long-name', { 'greet.ts': 'export const a = 1\n' })
+  await at.shell("printf 'export const a = 2\\n' > greet.ts; printf '# Report\\n' > report.md; berth-present report.md")
+  const published = await at.publish()
+  const person = await personWithPassword(test.db.database, test.tenant.organizationId, { role: 'admin' })
+  const { api } = await accounts.person({ role: 'admin' })
+  pages = await makePages(api, published.result)
+  const browser = await launchChromium()
+  stack.defer(() => browser.close())
+  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  page = visitor.page
+  page.setDefaultTimeout(30_000)
+  await openSignedIn(page, `${test.url}/sessions`, person)
+}, 120_000)
+afterAll(() => stack.disposeAsync())
+
+/** Makes one of everything that a page can be about. */
+async function makePages(api: Api, delivered: unknown): Promise<typeof pages> {
+  const { test } = accounts
+  const { organizationId, appSlug } = test.tenant
+  const made = async (path: string, body: object) => {
+    const answer = await api.call('POST', path, body)
+    if (answer.status !== 201) throw new Error(`${path} answered ${answer.status} ${answer.text}`)
+    return answer.body
+  }
+  const of = (rest: string) => `/api/organizations/${organizationId}/${rest}`
+  await made(`/api/apps/${appSlug}/keys`, { publicKeyPem: (await makeAppKey()).publicKeyPem })
+  const asked = { name: 'Nightly builds of the web shop', product: appSlug, capabilities: ['svc.cloud.access'] }
+  const { id: integrationId, installationId } = Object((await made(of('integrations'), asked))['integration'])
+  await made(of(`integrations/${integrationId}/keys`), { kind: 'cloud' })
+  await made(of('invitations'), { email: 'somebody.with.a.long.address@example.test' })
+  const webhooks = `/api/apps/${appSlug}/installations/${installationId}/webhooks`
+  const { endpoint } = await made(webhooks, { url: 'https://hooks.example.com/a/rather/long/path', families: ['run'] })
+  await api.call('POST', `${webhooks}/${Object(endpoint).id}/ping`)
+  const environment = await new Environments(api).make({
+    name: 'Node 24',
+    setup: 'set -e\nnpm ci\n',
+    variables: { CI: 'true' },
+  })
+  const asking = await api.createSession(
+    { title: 'Clean up', runtime: 'scripted' },
+    'say Soon.\npermission rm -rf build',
+  )
+  const { session } = at
+  const { number } = Object(Object(delivered).pullRequest)
+  const { repositoryId } = Object(session.source)
+  const one = `/sessions/${session.id}`
+  const own = `/environments/${environment.id}`
+  const within = (section: string) => `/organization/${section}`
+  return [
+    ['sessions', '/sessions'],
+    ['sessions-archived', '/sessions?archived=true'],
+    ['new-session', '/sessions/new'],
+    ['session', one],
+    ['approval', `/sessions/${asking.id}`],
+    ...['changes', 'files', 'preview', 'artifacts', 'terminal', 'details'].map(
+      panel => [`session-${panel}`, `${one}?panel=${panel}`] as const,
+    ),
+    ['review', `${one}/review`],
+    ['pull', `/pulls/${repositoryId}/${number}`],
+    ['environments', '/environments'],
+    ['environment-new', '/environments/new'],
+    ['environment-document', own],
+    ...['secrets', 'trial', 'history'].map(tab => [`environment-${tab}`, `${own}?tab=${tab}`] as const),
+    ['organization', '/organization'],
+    ...['members', 'integrations', 'installations', 'apps', 'webhooks', 'usage', 'git', 'models'].map(
+      section => [section, within(section)] as const,
+    ),
+    ...['limits', 'audit', 'health'].map(section => [section, within(section)] as const),
+    ['integration', within(`integrations/${integrationId}`)],
+    ['app', within(`apps/${appSlug}`)],
+    ['webhook', within(`webhooks/${appSlug}/${installationId}/${Object(endpoint).id}`)],
+    ['settings', '/settings'],
+    ['git-accounts', '/settings/git'],
+    ...['profile', 'browsers', 'appearance', 'notifications', 'shortcuts'].map(
+      section => [`settings-${section}`, `/settings/${section}`] as const,
+    ),
+  ]
+}
+
+async function open(path: string): Promise<void> {
+  await page.goto(accounts.test.url + path)
+  await settled()
+}
+
+async function settled(): Promise<void> {
+  await page.locator('main h1').first().waitFor()
+  await page.locator('.late').first().waitFor({ state: 'detached' })
+}
+
+type Faults = Record<string, string[]>
+
+/** Looks at every page on a wide screen and on a phone; returns the faults by its name. */
+async function walk(): Promise<{ readonly keyboard: Faults; readonly phone: Faults }> {
+  const [keyboard, phone]: [Faults, Faults] = [{}, {}]
+  for (const [name, path] of pages) {
+    await page.setViewportSize({ width: 1280, height: 800 })
+    await open(path)
+    keyboard[name] = await keyboardFaults(page)
+    await page.setViewportSize({ width: 390, height: 844 })
+    await page.reload()
+    await settled()
+    await shootPhone(page, name)
+    phone[name] = await widthFaults(page)
+  }
+  return { keyboard, phone }
+}
+
+let walked: ReturnType<typeof walk> | null = null
+/** Both tests read one walk. */
+const walkOnce = () => {
+  walked ??= walk()
+  return walked
+}
+const faulty = (faults: Faults) => Object.fromEntries(Object.entries(faults).filter(([, found]) => found.length > 0))
+
+describe('every page', () => {
+  it('is one of those that the console has', async () => {
+    const source = await readFile(new URL('../../../console/src/routing/to.ts', import.meta.url), 'utf8')
+    const patterns = [...source.matchAll(/to: '([^']+)'/g)].map(([, path = '']) => path)
+    const isWalked = (pattern: string) => {
+      const expression = new RegExp(`^${pattern.replaceAll(/\$\w+/g, '[^/]+')}$`)
+      return pages.some(([, path]) => expression.test(path.replace(/\?.*/, '')))
+    }
+    expect(patterns.length).toBeGreaterThan(25)
+    expect(patterns.filter(pattern => !isWalked(pattern))).toEqual([])
+  })
+
+  it('is used by the keyboard alone', { timeout: 600_000 }, async () => {
+    expect(faulty((await walkOnce()).keyboard)).toEqual({})
+  })
+
+  it('fits a phone', { timeout: 600_000 }, async () => {
+    expect(faulty((await walkOnce()).phone)).toEqual({})
+  })
+
+  it('never met the policy of the page', () => {
+    expect(visitor.complaints).toEqual([])
+  })
+})
+
+describe('a dialog', () => {
+  it.each([
+    ['members', 'Invite'],
+    ['integrations', 'New integration'],
+    ['integration', 'New key'],
+    ['apps', 'New app'],
+    ['webhooks', 'New endpoint'],
+  ] as const)('of %s keeps the focus while it is open, and gives it back', async (name, opener) => {
+    await page.setViewportSize({ width: 1280, height: 800 })
+    await open(pages.find(([each]) => each === name)?.[1] ?? '')
+    expect(await dialogFaults(page, opener)).toEqual([])
+  })
+})

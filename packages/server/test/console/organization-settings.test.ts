@@ -1,0 +1,211 @@
+import type { OrganizationSettings, PricedModelList, UpdateOrganizationSettings } from '@berth/contract'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { keepRequests, type RequestRecord } from '../../src/gateway/accounting/gateway-request-sql.ts'
+import { setQuotaOf } from '../../src/gateway/accounting/set-quota.ts'
+import { findRunBudgets, setRunBudgets } from '../../src/sessions/runs/run-budgets.ts'
+import { type Accounts, startAccounts } from '../support/accounts/accounts.ts'
+import type { Api } from '../support/api/api.ts'
+import { spend } from '../support/console/usage-rows.ts'
+import { outcome } from '../support/runs/outcome.ts'
+import { until } from '../support/until.ts'
+
+let accounts: Accounts
+beforeAll(async () => {
+  accounts = await startAccounts({ variables: { BERTH_RUN_BUDGET_USD: '5', BERTH_AUDIT_DAYS: '90' } })
+})
+afterAll(() => accounts[Symbol.asyncDispose]())
+
+const none: UpdateOrganizationSettings = {
+  dayUsd: null,
+  monthUsd: null,
+  runCostUsd: null,
+  runTurns: null,
+  runSeconds: null,
+}
+
+/** A new organization and its administrator. */
+async function organization() {
+  const { organizationId } = (await accounts.test.newTenant()).tenant
+  return { organizationId, ...(await accounts.person({ organizationId, role: 'admin' })) }
+}
+
+const read = async (api: Api) =>
+  (await api.get<OrganizationSettings>('/cloud/settings')).body as unknown as OrganizationSettings
+const put = (api: Api, own: Partial<UpdateOrganizationSettings>) => api.put('/cloud/settings', { ...none, ...own })
+const db = () => accounts.test.db.database
+
+const record = (organizationId: string, costUsd: number): RequestRecord => ({
+  id: crypto.randomUUID(),
+  organizationId,
+  credentialKind: 'person',
+  apiKeyId: null,
+  installationId: null,
+  personId: null,
+  endUserId: null,
+  sessionId: null,
+  runId: null,
+  wire: 'chat',
+  provider: 'p',
+  model: 'p/m',
+  outcome: 'completed',
+  errorCode: null,
+  usage: null,
+  costUsd,
+  firstTokenMs: null,
+  durationMs: null,
+  startedAt: new Date(),
+})
+
+/** When the next model request of an organization may be answered; null: now. */
+const blockedUntil = async (organizationId: string) => {
+  const { rows } = await db().query<{ quota_ends_at: Date | null }>(
+    'select quota_ends_at from gateway_allowance($1, null, now())',
+    [organizationId],
+  )
+  return rows[0]?.quota_ends_at ?? null
+}
+
+describe('the settings of an organization', () => {
+  it('tell what its operator set while it has set nothing', async () => {
+    const { api } = await organization()
+    expect(await read(api)).toEqual({
+      own: none,
+      budgets: [],
+      run: {
+        operator: { costUsd: 5, turns: null, seconds: null },
+        effective: { costUsd: 5, turns: null, seconds: null },
+      },
+      rate: { burst: expect.any(Number), perMinute: expect.any(Number), own: false },
+      retention: { auditDays: 90 },
+    })
+  })
+
+  it('count what was spent before a budget was set, and what is spent after', async () => {
+    const { api, organizationId } = await organization()
+    await spend(db(), { organizationId, at: new Date().toISOString(), costUsd: 3 })
+    expect(outcome(await put(api, { dayUsd: 4, monthUsd: 100 }))).toBe('200')
+    expect((await read(api)).budgets).toMatchObject([
+      { period: 'day', setBy: 'organization', limitUsd: 4, spentUsd: 3 },
+      { period: 'month', setBy: 'organization', limitUsd: 100, spentUsd: 3 },
+    ])
+    expect(await blockedUntil(organizationId)).toBeNull()
+    await keepRequests(db(), [record(organizationId, 1)], new Date())
+    expect(await blockedUntil(organizationId)).not.toBeNull()
+    await put(api, { dayUsd: 50, monthUsd: 100 })
+    expect((await read(api)).budgets[0]).toMatchObject({ limitUsd: 50, spentUsd: 4 })
+    expect(await blockedUntil(organizationId)).toBeNull()
+  })
+
+  it("never loosen or remove an operator's budget, nor does the operator theirs", async () => {
+    const { api, organizationId } = await organization()
+    await setQuotaOf(db(), { organizationId, period: 'day', limitUsd: 1 }, new Date())
+    await put(api, { dayUsd: 10 })
+    await keepRequests(db(), [record(organizationId, 2)], new Date())
+    expect((await read(api)).budgets.map(({ setBy, limitUsd, spentUsd }) => [setBy, limitUsd, spentUsd])).toEqual([
+      ['organization', 10, 2],
+      ['operator', 1, 2],
+    ])
+    expect(await blockedUntil(organizationId)).not.toBeNull()
+    await put(api, {})
+    expect((await read(api)).budgets.map(({ setBy }) => setBy)).toEqual(['operator'])
+    await put(api, { dayUsd: 10 })
+    await setQuotaOf(db(), { organizationId, period: 'day', limitUsd: null }, new Date())
+    expect((await read(api)).budgets.map(({ setBy }) => setBy)).toEqual(['organization'])
+  })
+
+  it('tighten what a Run may use, and never loosen it', async () => {
+    const { api, organizationId } = await organization()
+    await setRunBudgets(db(), organizationId, { turns: 50 })
+    await put(api, { runCostUsd: 9, runTurns: 20, runSeconds: 600 })
+    expect((await read(api)).run).toEqual({
+      operator: { costUsd: 5, turns: 50, seconds: null },
+      effective: { costUsd: 5, turns: 20, seconds: 600 },
+    })
+    expect(await findRunBudgets(db(), organizationId, { costUsd: 5 })).toEqual({ costUsd: 5, turns: 20, seconds: 600 })
+    await setRunBudgets(db(), organizationId, { turns: 10 })
+    expect((await read(api)).own).toMatchObject({ runTurns: 20, runSeconds: 600 })
+    expect((await read(api)).run.effective.turns).toBe(10)
+  })
+
+  it('are saved without counting what was spent, or locking a budget that stays', async () => {
+    const { api, organizationId } = await organization()
+    await put(api, { dayUsd: 4, monthUsd: 100 })
+    await db().transaction(async tx => {
+      await tx.query('lock table gateway_requests in access exclusive mode')
+      await tx.query("select 1 from gateway_budgets where organization_id = $1 and period = 'month' for update", [
+        organizationId,
+      ])
+      expect(outcome(await put(api, { dayUsd: 5, monthUsd: 100, runTurns: 3 }))).toBe('200')
+      expect(outcome(await put(api, { monthUsd: 100 }))).toBe('200')
+    })
+    expect((await read(api)).own).toEqual({ ...none, monthUsd: 100 })
+  })
+
+  it('never wait in a circle with costs that are booked', async () => {
+    const { api, organizationId } = await organization()
+    await put(api, { dayUsd: 4, monthUsd: 100 })
+    for (const period of ['day', 'month', 'total'] as const) {
+      await setQuotaOf(db(), { organizationId, period, limitUsd: 50 }, new Date())
+    }
+    // The first by id is the last that a scan meets.
+    const last = '00000000-0000-4000-8000-000000000000'
+    await db().query("update gateway_budgets set id = $2 where organization_id = $1 and period = 'total'", [
+      organizationId,
+      last,
+    ])
+    const { booked } = await db().transaction(async tx => {
+      await tx.query('select 1 from gateway_budgets where id = $1 for update', [last])
+      const booked = db().transaction(async booking => {
+        // The plan sorts for reasons of its own, until the table grows.
+        await booking.query('set local enable_sort = off')
+        await keepRequests(booking, [record(organizationId, 2)], new Date())
+      })
+      await until('the costs wait', async () => {
+        const { rows } = await db().query(
+          `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+             and query like '%gateway_requests as g%'`,
+        )
+        return rows.length > 0
+      })
+      await tx.query('select 1 from gateway_budgets where organization_id = $1 for update nowait', [organizationId])
+      return { booked }
+    })
+    await booked
+    expect((await read(api)).budgets.map(({ spentUsd }) => spentUsd)).toEqual([2, 2, 2, 2, 2])
+  })
+
+  it('leave an entry in the audit log that names what changed', async () => {
+    const { api, who } = await organization()
+    await put(api, { dayUsd: 4 })
+    await put(api, { dayUsd: 4 })
+    const { body } = await api.get('/cloud/audit?action=organization.budgets_changed')
+    expect(Object(body)['entries']).toMatchObject([{ actor: { id: who.personId }, details: { dayUsd: 4 } }])
+  })
+
+  it.each([{ dayUsd: 0 }, { runTurns: 1.5 }, { runSeconds: 0 }, { monthUsd: 'much' }, { other: 1 }])(
+    'refuse %j',
+    async change => {
+      const { api } = await organization()
+      expect(outcome(await api.put('/cloud/settings', { ...none, ...change }))).toBe('400 invalid_request')
+    },
+  )
+
+  it('are for administrators, of their own organization alone', async () => {
+    const { organizationId, api } = await organization()
+    const member = await accounts.person({ organizationId })
+    for (const answer of [await member.api.get('/cloud/settings'), await put(member.api, { dayUsd: 1 })]) {
+      expect([outcome(answer), answer.body['requiredScope']]).toEqual([
+        '403 insufficient_scope',
+        'organization.administer',
+      ])
+    }
+    await put(api, { dayUsd: 7 })
+    expect((await read((await organization()).api)).own).toEqual(none)
+  })
+})
+
+it('lists the models of the deployment, and which of them the organization may use', async () => {
+  const { api } = await organization()
+  const { body } = await api.get<PricedModelList>('/cloud/models')
+  expect(body).toMatchObject({ models: [], restricted: false })
+})

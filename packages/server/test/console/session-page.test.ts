@@ -1,0 +1,214 @@
+import { randomUUID } from 'node:crypto'
+import type { Session } from '@berth/contract'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { appendEvents } from '../../src/sessions/log/append.ts'
+import { type Accounts, startAccounts } from '../support/accounts/accounts.ts'
+import { scriptedRuntimes } from '../support/agents/scripted-runtimes.ts'
+import type { Api } from '../support/api/api.ts'
+import { launchChromium } from '../support/browser/chromium.ts'
+import { newVisitor, type Visitor } from '../support/browser/visitor.ts'
+import { password, personWithPassword } from '../support/console/console-page.ts'
+import { pageFaults, shoot } from '../support/console/page-checks.ts'
+import { touch } from '../support/workspaces/workspace.ts'
+
+const stack = new AsyncDisposableStack()
+let accounts: Accounts
+/** A colleague, who uses a terminal. */
+let colleague: Api
+let browser: Browser
+let visitor: Visitor
+let page: Page
+beforeAll(async () => {
+  const { runtimes } = stack.use(await scriptedRuntimes())
+  const variables = { BERTH_ROLES: 'api,account,gateway,worker' }
+  accounts = stack.use(await startAccounts({ variables, config: { runtimes } }))
+  const { test } = accounts
+  const person = await personWithPassword(test.db.database, test.tenant.organizationId)
+  colleague = (await accounts.person({})).api
+  browser = await launchChromium()
+  stack.defer(() => browser.close())
+  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  page = visitor.page
+  await page.goto(`${test.url}/sessions`)
+  await page.getByLabel('Email').and(page.locator('input')).fill(person.email)
+  await page.getByLabel('Password').and(page.locator('input')).fill(password)
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: /Welcome/ }).waitFor()
+})
+afterAll(() => stack.disposeAsync())
+
+/** Opens a new Session, whose first Run follows a script. */
+async function open(...script: readonly string[]): Promise<Session> {
+  const session = await colleague.createSession({ runtime: 'scripted' }, script.join('\n'))
+  await page.goto(`${accounts.test.url}/sessions/${session.id}`)
+  return session
+}
+const release = (session: Session, name: string) =>
+  touch(accounts.test.db.database, accounts.test.dataDir, session, name)
+const box = () => page.getByLabel('Message to the agent')
+const said = (text: string | RegExp) => page.getByText(text).first().waitFor()
+const log = () => page.getByRole('log')
+
+describe('the page of a Session', () => {
+  it('shows what the agent says while it says it', async () => {
+    const session = await open('say The tests ', 'wait one', 'say pass again.')
+    // The message has not ended, so the log does not have it yet.
+    await log().getByText('The tests', { exact: true }).waitFor()
+    await shoot(page, 'session-live')
+    await release(session, 'one')
+    await log().getByText('The tests pass again.').waitFor()
+    expect(await log().getByText('The tests', { exact: true }).count()).toBe(0)
+  })
+
+  it('keeps a message until the agent has finished, and sends it then', async () => {
+    const session = await open('say First.', 'wait one')
+    await log().getByText('First.', { exact: true }).waitFor()
+    await box().fill('say Second.')
+    await page.keyboard.press('Enter')
+    const card = page.getByRole('article', { name: 'The next message' })
+    await card.getByText('is sent when the agent has finished').waitFor()
+    expect(await box().inputValue()).toBe('')
+    await box().fill('say Third.')
+    await page.keyboard.press('Enter')
+    await card.getByText('say Third.').waitFor()
+    await shoot(page, 'session-queued')
+    expect(await pageFaults(page)).toEqual([])
+    await card.getByRole('button', { name: 'Edit' }).click()
+    await card.waitFor({ state: 'detached' })
+    expect(await box().inputValue()).toBe('say Second.\n\nsay Third.')
+    await box().fill('say Second.')
+    await page.getByRole('button', { name: 'Send when the agent has finished' }).click()
+    await card.waitFor()
+    await release(session, 'one')
+    await log().getByText('Second.', { exact: true }).waitFor()
+    await card.waitFor({ state: 'detached' })
+  })
+
+  it('keeps the buttons of a long request in sight of a phone, and cuts nothing of the action', async () => {
+    const path = '/a/rather/long/path'.repeat(90)
+    await page.setViewportSize({ width: 390, height: 844 })
+    await open(`permission rm -rf ${path}`)
+    const allow = page.getByRole('button', { name: 'Allow once' })
+    await allow.waitFor()
+    const sight = () =>
+      allow.evaluate(button => {
+        const { left, top, width, height } = button.getBoundingClientRect()
+        return button.ownerDocument.elementFromPoint(left + width / 2, top + height / 2) === button
+      })
+    expect(await sight()).toBe(true)
+    expect(await page.locator('pre').getByText(`rm -rf ${path}`).count()).toBe(1)
+    await shoot(page, 'long-title')
+    expect(await pageFaults(page)).toEqual([])
+    await page.setViewportSize({ width: 390, height: 844 })
+    const title = page.getByRole('heading', { level: 2, name: 'rm -rf' })
+    const cut = () => title.locator('span').evaluate(text => text.scrollHeight > text.clientHeight + 1)
+    expect(await cut()).toBe(true)
+    await page.getByRole('button', { name: 'Show the whole title' }).click()
+    expect([await cut(), await sight()]).toEqual([false, true])
+    await allow.click()
+    await log().getByText('Finished').waitFor()
+    await page.setViewportSize({ width: 1280, height: 800 })
+  })
+
+  it('keeps what another device left, and what is typed while a message goes out', async () => {
+    const session = await open('say First.', 'wait one')
+    await log().getByText('First.', { exact: true }).waitFor()
+    const elsewhere = stack.use(await newVisitor(browser, { scripts: true }))
+    await elsewhere.context.addCookies(await visitor.context.cookies())
+    await elsewhere.page.goto(page.url())
+    await elsewhere.page.getByLabel('Message to the agent').fill('say From the phone.')
+    await elsewhere.page.keyboard.press('Enter')
+    await elsewhere.page.getByRole('article', { name: 'The next message' }).waitFor()
+    const held = Promise.withResolvers<void>()
+    await page.route('**/next-turn', async route => {
+      if (route.request().method() === 'PUT') await held.promise
+      await route.continue()
+    })
+    await box().fill('say From the laptop.')
+    await page.keyboard.press('Enter')
+    await box().fill('say Later.')
+    held.resolve()
+    const card = page.getByRole('article', { name: 'The next message' })
+    await card.getByText('From the laptop.').waitFor()
+    await card.getByText('From the phone.').waitFor()
+    expect(await box().inputValue()).toBe('say Later.')
+    await page.unroute('**/next-turn')
+    await box().fill('')
+    await release(session, 'one')
+    // The message, and what the agent says of it.
+    await log().getByText('From the laptop.').nth(1).waitFor()
+  })
+
+  it('lets one message wait, and says whose it is', async () => {
+    const session = await open('say First.', 'wait one')
+    await log().getByText('First.', { exact: true }).waitFor()
+    const path = `/cloud/sessions/${session.id}/next-turn`
+    await colleague.put(path, { turnId: crypto.randomUUID(), message: 'say Theirs.' })
+    await page.reload()
+    await said(/message is sent when the agent has finished/)
+    await said('Only one can wait at a time.')
+    await page.getByRole('button', { name: 'Take it back' }).click()
+    await page.getByRole('article', { name: 'The next message' }).waitFor({ state: 'detached' })
+    expect(await box().inputValue()).toBe('say Theirs.')
+    await box().fill('')
+    await release(session, 'one')
+  })
+
+  it('gives a message back that can no longer be sent', async () => {
+    const session = await open('say First.', 'wait one')
+    await log().getByText('First.', { exact: true }).waitFor()
+    await box().fill('say Too late.')
+    await page.keyboard.press('Enter')
+    await page.getByRole('article', { name: 'The next message' }).waitFor()
+    await colleague.call('DELETE', `/v1/sessions/${session.id}`)
+    await said('Your message was not sent. The Session was archived.')
+    await page.getByRole('button', { name: 'Copy' }).waitFor()
+    await said('say Too late.')
+    await shoot(page, 'session-given-back')
+    expect(await pageFaults(page)).toEqual([])
+  })
+
+  it('finds words far back in the log, goes there, and keeps the place in the address', async () => {
+    const session = await open('say First.')
+    const key = { organizationId: session.organizationId, sessionId: session.id }
+    const saying = (text: string) =>
+      ({ type: 'svc.message.created', data: { messageId: randomUUID(), role: 'assistant', text } }) as const
+    await page.getByText('Finished').waitFor()
+    const said = [saying('The needle is here.'), ...Array.from({ length: 600 }, () => saying('Hay.'))]
+    await accounts.test.db.database.transaction(tx => appendEvents(tx, key, said, new Date()))
+    await page.reload()
+    await log().getByText('Hay.').last().waitFor()
+    await page.getByRole('button', { name: 'Find in this Session' }).click()
+    await page.getByRole('searchbox', { name: 'Find in this Session' }).fill('needle')
+    await page.getByRole('list', { name: 'Places' }).getByText('needle').waitFor()
+    await page.keyboard.press('Enter')
+    await log().locator('[aria-current]').getByText('The needle is here.').waitFor()
+    await shoot(page, 'session-find')
+    expect(await pageFaults(page)).toEqual([])
+    await page.keyboard.press('Escape')
+    await page.getByRole('search').waitFor({ state: 'detached' })
+    await page.reload()
+    await log().locator('[aria-current]').getByText('The needle is here.').waitFor()
+    expect(new URL(page.url()).searchParams.get('event')).toMatch(/^[1-9]\d*$/)
+    await page.getByRole('button', { name: 'Jump to latest' }).click()
+    await log().getByText('Hay.').last().waitFor()
+  })
+
+  it('offers the commands of the engine while they are typed', async () => {
+    const session = await colleague.createSession()
+    await page.goto(`${accounts.test.url}/sessions/${session.id}`)
+    await box().fill('/c')
+    await page.getByRole('option', { name: '/compact' }).waitFor()
+    await shoot(page, 'session-commands')
+    expect(await pageFaults(page)).toEqual([])
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    expect(await box().inputValue()).toBe('/clear\n')
+    await box().fill('')
+  })
+
+  it('never met the policy of the page', () => {
+    expect(visitor.complaints).toEqual([])
+  })
+})

@@ -1,0 +1,76 @@
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { appliesIn } from '../support/environments/applying.ts'
+import { AptRepository } from '../support/environments/apt-repository.ts'
+import { Environments } from '../support/environments/environments.ts'
+import { destroySandboxes } from '../support/faults/destroy-sandboxes.ts'
+import { startTestService, type TestService, variablesBeside } from '../support/services/service.ts'
+import { type ServiceProcess, startServiceProcess } from '../support/services/service-process.ts'
+import { until } from '../support/until.ts'
+
+const stack = new AsyncDisposableStack()
+let service: TestService
+let repository: AptRepository
+let dataDir: string
+let worker: ServiceProcess
+beforeAll(async () => {
+  repository = stack.use(
+    await AptRepository.open([
+      {
+        name: 'berth-waits',
+        files: { '/usr/bin/berth-waits': '#!/bin/sh\necho installed\n' },
+        postinst: 'until [ -e /etc/go ]; do date +%N > /etc/beat; sleep 0.05; done',
+      },
+    ]),
+  )
+  service = stack.use(await startTestService({ variables: { BERTH_ROLES: 'api' } }))
+  dataDir = await mkdtemp(join(tmpdir(), 'berth-worker-'))
+  stack.defer(() => rm(dataDir, { recursive: true, force: true }))
+  stack.defer(() => destroySandboxes(dataDir))
+  stack.defer(() => worker.kill())
+  worker = await startWorker()
+})
+afterAll(() => stack.disposeAsync())
+
+const startWorker = () =>
+  startServiceProcess({
+    ...variablesBeside(service),
+    BERTH_ROLES: 'worker',
+    BERTH_DATA_DIR: dataDir,
+    BERTH_FENCE_SECONDS: '1',
+    BERTH_PACKAGE_SOURCES: repository.sources,
+  })
+
+/** Waits for an installation that is at work in a directory, and returns its /etc. */
+const installing = (before: readonly string[] = []) =>
+  until('an installation at work', async () => {
+    const names = await readdir(join(dataDir, 'package-layers')).catch(() => [])
+    for (const name of names.filter(name => !before.includes(name))) {
+      const etc = join(dataDir, 'package-layers', name, 'etc')
+      if (await stat(join(etc, 'beat')).catch(() => false)) return { name, etc }
+    }
+    return undefined
+  })
+
+test('a worker that is killed while it installs packages takes the installation along, and the next begins anew', async () => {
+  const { id } = await new Environments(service.api).make({ packages: ['berth-waits'] })
+  const session = await service.api.createSession({ runtime: 'shell', environment: { id } }, 'berth-waits')
+  const { name, etc } = await installing()
+  await worker.kill()
+  const beat = () => readFile(join(etc, 'beat'), 'utf8')
+  await until('the scripts have ended', async () => {
+    const seen = await beat()
+    const later = Date.now() + 300
+    return until('some beats', () => Date.now() > later).then(async () => (await beat()) === seen)
+  })
+  expect(await readFile('/proc/self/mountinfo', 'utf8')).not.toContain(dataDir.concat('/package-layers'))
+  worker = await startWorker()
+  const again = await installing([name])
+  await writeFile(join(again.etc, 'go'), '')
+  const events = await service.api.runEnded(session.id, session.activeRunId ?? '')
+  expect(appliesIn(events).map(({ status }) => status)).toEqual(['started', 'succeeded'])
+  expect(appliesIn(events).at(-1)).toMatchObject({ packages: { state: 'built' } })
+  expect(events.findLast(({ type }) => type === 'svc.activity.completed')?.data['output']).toBe('installed\n')
+})

@@ -1,0 +1,166 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtemp } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Session } from '@berth/contract'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { claimShare, type Share } from '../../src/execution/claim/claim-queued-sql.ts'
+import { chooseHost } from '../../src/execution/claim/placement-sql.ts'
+import { RuntimeAnnouncer } from '../../src/execution/host/runtime-announcer.ts'
+import { Worker } from '../../src/execution/worker.ts'
+import { hearProcess } from '../../src/processes/process-sql.ts'
+import { startTestService, type TestService } from '../support/services/service.ts'
+import { workerContext } from '../support/services/worker-context.ts'
+import { until } from '../support/until.ts'
+
+let test: TestService
+let stack = new AsyncDisposableStack()
+beforeAll(async () => {
+  test = await startTestService({ variables: { BERTH_ROLES: 'api' } })
+})
+afterAll(() => test[Symbol.asyncDispose]())
+afterEach(async () => {
+  await stack.disposeAsync()
+  stack = new AsyncDisposableStack()
+  await db().query("update runs set status = 'cancelled', ended_at = now() where ended_at is null")
+  await db().query("update executions set task = null, run_id = null, expires_at = 'epoch'")
+  await db().query("update leases set state = 'ended', ended_at = now(), end_reason = 'expired' where ended_at is null")
+  await db().query('delete from processes')
+  await db().query('delete from hosts')
+})
+
+const db = () => test.db.database
+/** Long enough that no worker takes what was offered to another. */
+const PATIENT_MS = 240_000
+
+async function queue(count: number): Promise<Session[]> {
+  const sessions = []
+  for (let n = 0; n < count; n += 1) sessions.push(await test.api.createSession({ runtime: 'shell' }, 'sleep 600'))
+  return sessions
+}
+
+/** Writes the row of a worker that never comes. */
+const worker = (id: string, hands: number, busy = 0, host = id) =>
+  hearProcess(db(), {
+    ...{ id, host, roles: ['worker'], release: null, patienceMs: PATIENT_MS },
+    load: () => ({ hands, busy }),
+  })
+
+const host = (
+  id: string,
+  columns: { capacity?: number; cordoned?: boolean; organization?: string; heldBy?: string } = {},
+) =>
+  db().query(
+    `insert into hosts (id, runtimes, seen_at, capacity, cordoned_at, organization_id, connected_to)
+     values ($1, '{}', now(), $2, case when $3 then now() end, $4, $5)`,
+    [id, columns.capacity ?? null, columns.cordoned ?? false, columns.organization ?? null, columns.heldBy ?? null],
+  )
+
+/** Claims as a worker does. It waits for better ones as long as it takes, unless the test says otherwise. */
+async function claim(id: string, share: Partial<Share> & { hosts?: readonly string[] } = {}) {
+  const { hosts = [id], hands = 8, busy = 0, patienceMs = 3_600_000, pending = [] } = share
+  const by = { holder: id, hosts, now: new Date() }
+  const { claims, left } = await claimShare(db(), by, hands - busy, { hands, busy, patienceMs, pending })
+  return { taken: claims.map(({ sessionId }) => sessionId), left }
+}
+
+const held = async () => {
+  const { rows } = await db().query<{ holder: string; count: number }>(
+    'select holder, count(*)::integer as count from executions where task is not null group by holder order by holder',
+  )
+  return rows
+}
+
+it('spreads a burst over two workers on machines of their own', async () => {
+  for (const name of ['left', 'right']) {
+    const dataDir = await mkdtemp(join(test.dataDir, `${name}-`))
+    const context = await workerContext({ db: test.db, dataDir }, stack, { limits: { fenceMs: PATIENT_MS } })
+    stack.defer(async () => {
+      for (const leaseId of await context.driver.list()) await context.driver.destroy(leaseId)
+    })
+    for (const service of [new RuntimeAnnouncer(context), new Worker(context)]) await stack.use(service).start()
+  }
+  await until('two workers', async () => (await db().query('select 1 from processes where hands > 0')).rowCount === 2)
+  await Promise.all(Array.from({ length: 8 }, () => queue(1)))
+  const spread = await until('eight claims', async () => {
+    const counts = (await held()).map(({ count }) => count)
+    return counts.reduce((sum, count) => sum + count, 0) === 8 && counts
+  })
+  expect(Math.max(...spread)).toBeLessThanOrEqual(5)
+  expect(spread).toHaveLength(2)
+})
+
+it('offers to each worker by the part of its hands that is free', async () => {
+  for (const id of ['a', 'b', 'c']) await host(id)
+  await worker('a', 8, 6)
+  await worker('b', 8)
+  await worker('c', 4)
+  await queue(6)
+  const [a, b, c] = [await claim('a', { busy: 6 }), await claim('b'), await claim('c', { hands: 4 })]
+  expect([a.taken.length, b.taken.length, c.taken.length]).toEqual([0, 4, 2])
+  expect([a.left, b.left, c.left]).toEqual([6, 2, 0])
+})
+
+it('leaves nothing to a worker that does not come, has no host, or has no room', async () => {
+  await host('a')
+  await host('gone', { cordoned: true })
+  await worker('gone', 8)
+  await worker('full', 8, 8, 'a')
+  await worker('silent', 8, 0, 'a')
+  await db().query("update processes set heard_at = now() - interval '1 hour' where id = 'silent'")
+  await queue(3)
+  expect((await claim('a')).taken).toHaveLength(3)
+  await worker('frozen', 8, 0, 'a')
+  await queue(4)
+  const first = await claim('a', { busy: 4 })
+  expect([first.taken.length, first.left]).toEqual([0, 4])
+  expect((await claim('a', { busy: 4, patienceMs: 0 })).taken).toHaveLength(4)
+})
+
+it('gives a session back to the host of its last sandbox, within the shares', async () => {
+  for (const id of ['a', 'b']) await host(id)
+  for (const id of ['a', 'b']) await worker(id, 8)
+  const sessions = await queue(4)
+  const [, first, , second] = sessions
+  for (const { organizationId, id } of [first, second].flatMap(session => session ?? []))
+    await lease(organizationId, id, 'a', true)
+  expect((await claim('a')).taken.sort()).toEqual([first?.id, second?.id].sort())
+  expect((await claim('b', { busy: 0 })).taken).toHaveLength(2)
+})
+
+it('takes no more than its hosts have room for, and none for a host that is cordoned', async () => {
+  await host('small', { capacity: 3, heldBy: 'w' })
+  await host('closed', { capacity: 9, heldBy: 'w', cordoned: true })
+  const sessions = await queue(5)
+  const [first] = sessions
+  if (first === undefined) throw new Error('no session')
+  await lease(first.organizationId, first.id, 'closed')
+  const pending = [{ organizationId: first.organizationId, sessionId: randomUUID(), host: 'small' }]
+  const { taken, left } = await claim('w', { hosts: ['small', 'closed'], pending })
+  expect(taken).toHaveLength(3)
+  expect(taken).toContain(first.id)
+  expect(left).toBe(2)
+})
+
+it('uses the host of another organization for none of its own', async () => {
+  const [session] = await queue(1)
+  if (session === undefined) throw new Error('no session')
+  const { rows } = await db().query<{ id: string }>(
+    "insert into organizations (id, name, created_at) values (gen_random_uuid(), 'other', now()) returning id",
+  )
+  await host('theirs', { organization: rows[0]?.id ?? '', heldBy: 'w' })
+  expect((await claim('w', { hosts: ['theirs'] })).taken).toEqual([])
+  await host('own', { organization: session.organizationId, capacity: 2, heldBy: 'w' })
+  await host('shared', { heldBy: 'w' })
+  const key = { organizationId: session.organizationId, sessionId: session.id }
+  expect(await chooseHost(db(), ['theirs', 'shared', 'own'], key, [])).toBe('own')
+  expect((await claim('w', { hosts: ['theirs', 'own'] })).taken).toEqual([session.id])
+})
+
+const lease = (organizationId: string, sessionId: string, at: string, ended = false) =>
+  db().query(
+    `insert into leases (id, organization_id, session_id, driver, host, runtime, state, created_at, expires_at, bound_at,
+       idle_ms, ended_at, end_reason)
+     values (gen_random_uuid(), $1, $2, 'bubblewrap', $3, 'shell', case when $4 then 'ended' else 'attached' end, now(),
+       now(), now(), 1, case when $4 then now() end, case when $4 then 'expired' end)`,
+    [organizationId, sessionId, at, ended],
+  )

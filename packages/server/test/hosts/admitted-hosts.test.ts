@@ -1,0 +1,70 @@
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { deleteHost, listHosts } from '../../src/hosts/host-sql.ts'
+import { announceHost } from '../../src/runtimes/runtime-hosts.ts'
+import { dialHost, makeToken } from '../support/hosts/dialled-host.ts'
+import { type TakingHosts, takeHosts } from '../support/hosts/taking-hosts.ts'
+import { createTestDatabase, type TestDatabase } from '../support/storage/postgres.ts'
+import { until } from '../support/until.ts'
+
+let db: TestDatabase
+let taking: TakingHosts
+beforeAll(async () => {
+  db = await createTestDatabase()
+  taking = await takeHosts(db)
+})
+afterAll(async () => {
+  await taking[Symbol.asyncDispose]()
+  await db[Symbol.asyncDispose]()
+})
+afterEach(() => db.database.query('delete from hosts'))
+
+const rowOf = async (id: string) => (await listHosts(db.database)).find(host => host.id === id)
+
+it('lets the token bound what a host says of itself', async () => {
+  const { id, token } = await makeToken(db.database, { pool: 'gpu', capacity: 5, labels: { disk: 'nvme', zone: 'a' } })
+  const said = { capacity: 50, labels: { zone: 'b', rack: '7' } }
+  const first = await dialHost(taking.port, token, said)
+  expect(await rowOf(id)).toMatchObject({ pool: 'gpu', capacity: 5, labels: { disk: 'nvme', zone: 'a', rack: '7' } })
+  const second = await dialHost(taking.port, token, { capacity: 3, pool: 'gpu' })
+  expect(await rowOf(id)).toMatchObject({ capacity: 3, labels: { disk: 'nvme', zone: 'a' } })
+  // What it offered before does not bound it; its token does.
+  const third = await dialHost(taking.port, token, { capacity: 4 })
+  expect(await rowOf(id)).toMatchObject({ capacity: 4, labels: { disk: 'nvme', zone: 'a' } })
+  for (const { line } of [first, second, third]) line.destroy()
+})
+
+it('takes the word of a host whose token says nothing', async () => {
+  const { id, token } = await makeToken(db.database)
+  const { line } = await dialHost(taking.port, token, { capacity: 70, labels: { zone: 'b' } })
+  expect(await rowOf(id)).toMatchObject({ pool: 'default', capacity: 70, labels: { zone: 'b' } })
+  line.destroy()
+})
+
+it('refuses a host that names another pool, and changes nothing', async () => {
+  const { id, token } = await makeToken(db.database, { pool: 'cpu' })
+  await expect(dialHost(taking.port, token, { pool: 'gpu', capacity: 9 })).rejects.toMatchObject({
+    status: 403,
+    message: 'its token is for the pool cpu, and the host says gpu',
+  })
+  expect(await rowOf(id)).toMatchObject({ pool: 'cpu', capacity: null })
+  await expect(dialHost(taking.port, token, { pool: 'No Pool' })).rejects.toMatchObject({ status: 400 })
+})
+
+it('keeps a removed host closed, and of its organization, while a process still holds it', async () => {
+  const { rows } = await db.database.query<{ id: string }>(
+    "insert into organizations (id, name, created_at) values (gen_random_uuid(), 'own', now()) returning id",
+  )
+  const { id, token } = await makeToken(db.database, { organizationId: rows[0]?.id ?? '' })
+  const { line } = await dialHost(taking.port, token)
+  await until('it is held', () => taking.hosts.holds(id))
+  expect(await deleteHost(db.database, id)).toMatchObject({ organization_id: rows[0]?.id })
+  expect(await rowOf(id)).toBeUndefined()
+  const about = { driver: 'remote', runtimes: [], patienceMs: 1000, packagesFault: null }
+  await announceHost(db.database, { id, ...about }, new Date())
+  expect(await rowOf(id)).toBeUndefined()
+  const kept = await db.database.query('select organization_id, cordoned_at is not null as closed from hosts')
+  expect(kept.rows).toEqual([{ organization_id: rows[0]?.id, closed: true }])
+  await until('it is let go', () => !taking.hosts.holds(id))
+  await line.closed
+  await expect(dialHost(taking.port, token)).rejects.toMatchObject({ status: 401 })
+})

@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { admitHost, readHosts, removeHost, setHost } from '../../src/admin/hosts.ts'
+import { RuntimeAnnouncer } from '../../src/execution/host/runtime-announcer.ts'
+import { databaseUrl } from '../support/services/service.ts'
+import { until } from '../support/until.ts'
+import { Resuming } from '../support/workspaces/resuming.ts'
+
+let bench: Resuming
+let variables: Record<string, string>
+let stack = new AsyncDisposableStack()
+beforeAll(async () => {
+  bench = await Resuming.open()
+  variables = { DATABASE_URL: databaseUrl(bench.test.db) }
+})
+afterAll(() => bench[Symbol.asyncDispose]())
+afterEach(async () => {
+  await stack.disposeAsync()
+  stack = new AsyncDisposableStack()
+  await db().query('delete from hosts')
+})
+
+const db = () => bench.test.db.database
+const stateOf = async (id: string) => (await readHosts(variables)).find(host => host.id === id)?.state
+const audited = async (id: string) => {
+  const { rows } = await db().query<{ action: string; details: object; organization_id: string | null }>(
+    'select action, details, organization_id from audit_log where target = $1 order by at',
+    [`host/${id}`],
+  )
+  return rows
+}
+
+it('admits a host with a token that only its maker sees', async () => {
+  const { rows } = await db().query<{ id: string }>('select id from organizations limit 1')
+  const organizationId = rows[0]?.id ?? ''
+  const { id, token } = await admitHost(variables, {
+    ...{ name: 'rack-1', organizationId, pool: 'gpu' },
+    ...{ capacity: '6', labels: ['disk=nvme'] },
+  })
+  const [host] = await readHosts(variables)
+  expect(host).toMatchObject({
+    id,
+    name: 'rack-1',
+    organizationId,
+    pool: 'gpu',
+    capacity: 6,
+    labels: { disk: 'nvme' },
+    state: 'waiting',
+    dials: true,
+    leases: 0,
+  })
+  const digest = createHash('sha256').update(token).digest()
+  const stored = await db().query('select 1 from hosts where id = $1 and token_sha256 = $2', [id, digest])
+  expect(stored.rowCount).toBe(1)
+  expect(await audited(id)).toEqual([
+    {
+      action: 'host.admitted',
+      details: { name: 'rack-1', pool: 'gpu', capacity: 6, labels: { disk: 'nvme' } },
+      organization_id: organizationId,
+    },
+  ])
+  expect(JSON.stringify([await readHosts(variables), await audited(id)])).not.toContain(token)
+  await removeHost(variables, id)
+  expect(await readHosts(variables)).toEqual([])
+  expect((await audited(id)).map(({ action }) => action)).toEqual(['host.admitted', 'host.removed'])
+})
+
+it.each([
+  ['a name of two lines', () => admitHost(variables, { name: 'a\nb' }), /one line/],
+  ['another form of a pool', () => admitHost(variables, { name: 'a', pool: 'No Pool' }), /a pool is/],
+  ['no capacity', () => admitHost(variables, { name: 'a', capacity: '0' }), /a capacity is/],
+  ['another form of a label', () => admitHost(variables, { name: 'a', labels: ['=x'] }), /a label is/],
+  ["nobody's organization", () => admitHost(variables, { name: 'a', organizationId: 'nobody' }), /no organization/],
+  ['a mark on no host', () => setHost(variables, 'nobody', 'drained'), /no host/],
+  ['the removal of no host', () => removeHost(variables, 'nobody'), /no host/],
+])('refuses %s', async (_, work, told) => {
+  await expect(work()).rejects.toThrow(told)
+})
+
+it('empties a host that is drained, without losing work, and fills it again', async () => {
+  const context = await bench.work(stack)
+  await stack.use(new RuntimeAnnouncer(context)).start()
+  const { session } = await bench.sealed('shell', 'echo kept > note')
+  expect(await stateOf(context.host)).toBe('ready')
+  await setHost(variables, context.host, 'cordoned')
+  expect(await stateOf(context.host)).toBe('cordoned')
+  // The Session goes on in the sandbox that it has.
+  expect((await bench.next(session, 'test -e note')).run.status).toBe('completed')
+  await expect(removeHost(variables, context.host)).rejects.toThrow(/drain it first/)
+  await setHost(variables, context.host, 'drained')
+  await until('an empty host', async () => (await stateOf(context.host)) === 'drained')
+  expect((await bench.api.session(session.id)).workspace.state).toBe('expired')
+  await until('no sandbox', async () => (await context.driver.list()).length === 0)
+  await expect(removeHost(variables, context.host)).rejects.toThrow(/stop it first/)
+  const { run } = await bench.api.submitTurn(session.id, 'cat note')
+  await setHost(variables, context.host, 'open')
+  expect((await bench.settled(session, run.id)).run.status).toBe('completed')
+})

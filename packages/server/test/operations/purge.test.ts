@@ -1,0 +1,148 @@
+import { randomUUID } from 'node:crypto'
+import { pino } from 'pino'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readNamedBlobs } from '../../src/housekeeping/named-blobs.ts'
+import { purgeChores } from '../../src/sessions/purge/purge-chore.ts'
+import { purgeSessions } from '../../src/sessions/purge/purge-sessions.ts'
+import { tablesOfSession } from '../../src/sessions/purge/purge-sql.ts'
+import { openDatabase, type PooledDatabase } from '../../src/storage/postgres/pool.ts'
+import { sessionOnRepository } from '../support/console/reviewed-session.ts'
+import type { Delivering } from '../support/git/delivering.ts'
+import { outcome } from '../support/runs/outcome.ts'
+import { silentLog } from '../support/services/log.ts'
+import { startTestService, type TestService } from '../support/services/service.ts'
+
+const DAY_MS = 86_400_000
+const clock = { now: () => new Date() }
+const stack = new AsyncDisposableStack()
+let test: TestService
+/** The database as the service's role, which may not delete an Event. */
+let db: PooledDatabase
+let old: Delivering
+let kept: Delivering
+beforeAll(async () => {
+  test = stack.use(await startTestService())
+  db = openDatabase({ connection: test.db.connection, log: silentLog })
+  stack.defer(() => db.close())
+  old = await sessionOnRepository(test, 'sample/old')
+  kept = await sessionOnRepository(test, 'sample/kept')
+  for (const at of [old, kept]) {
+    await at.shell('echo changed > changed.txt')
+    const { id } = await at.publish()
+    await at.merge(id)
+  }
+})
+afterAll(() => stack.disposeAsync())
+
+const rowsIn = async (table: string, { session }: Delivering): Promise<number> => {
+  const { rows } = await test.db.database.query<{ count: number }>({
+    text: `select count(*)::integer as count from ${table} where session_id = $1`,
+    values: [session.id],
+  })
+  return rows[0]?.count ?? 0
+}
+
+const rowsOf = async (at: Delivering): Promise<Record<string, number>> => {
+  const counts: Record<string, number> = {}
+  for (const table of ['events', ...tablesOfSession]) counts[table] = await rowsIn(table, at)
+  return counts
+}
+
+const archivedDaysAgo = (days: number, { session }: Delivering) =>
+  test.db.database.query({
+    text: 'update sessions set archived_at = $2 where id = $1',
+    values: [session.id, new Date(Date.now() - days * DAY_MS)],
+  })
+
+const purge = () => purgeSessions({ db, clock }, new Date(Date.now() - 30 * DAY_MS), AbortSignal.timeout(60_000))
+
+describe('the purge of archived Sessions', () => {
+  it('knows every table that holds rows of a Session', async () => {
+    const { rows } = await test.db.database.query<{ name: string }>(`
+      select c.table_name as name from information_schema.columns c join information_schema.tables t
+        on t.table_schema = c.table_schema and t.table_name = c.table_name and t.table_type = 'BASE TABLE'
+      where c.table_schema = 'public' and c.column_name = 'session_id'`)
+    // Usage stays with the organization.
+    const others = ['events', 'webhook_deliveries', 'gateway_requests', 'gateway_daily_usage']
+    expect(rows.map(row => row.name).sort()).toEqual([...tablesOfSession, ...others].sort())
+  })
+
+  it('leaves Sessions that are live, young or still have a sandbox', async () => {
+    expect(await purge()).toBe(0)
+    expect(outcome(await test.api.call('DELETE', old.path('')))).toBe('204')
+    expect(await purge()).toBe(0)
+    await archivedDaysAgo(29, old)
+    expect(await purge()).toBe(0)
+    await test.db.database.query({
+      text: "update leases set ended_at = null, state = 'attached', end_reason = null where session_id = $1",
+      values: [old.session.id],
+    })
+    await archivedDaysAgo(31, old)
+    expect(await purge()).toBe(0)
+    await test.db.database.query({
+      text: "update leases set ended_at = now(), state = 'ended', end_reason = 'archived' where session_id = $1",
+      values: [old.session.id],
+    })
+  })
+
+  it('deletes every row of an old one, audits it, and touches no other', async () => {
+    const before = await rowsOf(kept)
+    const events = (await rowsOf(old))['events']
+    expect(before['merges']).toBe(1)
+    expect(await purge()).toBe(1)
+    expect(Object.values(await rowsOf(old)).every(count => count === 0)).toBe(true)
+    expect(await rowsOf(kept)).toEqual(before)
+    const { rows } = await test.db.database.query(
+      "select organization_id, actor_kind, target, details from audit_log where action = 'session.purged'",
+    )
+    expect(rows).toMatchObject([
+      {
+        organization_id: test.tenant.organizationId,
+        actor_kind: 'service',
+        target: `session/${old.session.id}`,
+        details: { events, runs: 2 },
+      },
+    ])
+    const named = new Set(await Array.fromAsync(readNamedBlobs(test.db.database)))
+    const { rows: blobs } = await test.db.database.query<{ sha256: string }>('select sha256 from artifacts')
+    expect(blobs.every(({ sha256 }) => named.has(sha256))).toBe(true)
+  })
+
+  it('leaves nothing to read, and no way to make the Session anew', async () => {
+    expect(outcome(await test.api.get(old.path('')))).toBe('404 cloud_session_not_found')
+    expect(outcome(await test.api.get(old.path('/events')))).toBe('404 cloud_session_not_found')
+    const again = await test.api.put(`/v1/sessions/${old.session.id}`, { runtime: 'shell' })
+    expect(outcome(again)).toBe('404 cloud_session_not_found')
+    expect((await test.api.session(kept.session.id)).id).toBe(kept.session.id)
+  })
+
+  it('is done by nobody unless the operator asked for it', () => {
+    const context = { db, clock, log: pino({ level: 'silent' }) }
+    const names = (archivedMs: number | null) => purgeChores(context, { archivedMs }).map(({ name }) => name)
+    expect([names(null), names(DAY_MS)]).toEqual([['purge-trials'], ['purge-trials', 'purge-sessions']])
+  })
+})
+
+describe('the role of the service', () => {
+  const eventsOf = (at: Delivering) =>
+    db.query({ text: 'select purge_events($1, $2)', values: [test.tenant.organizationId, at.session.id] })
+
+  it.each([
+    ['live', null],
+    ['archived an hour ago', 1 / 24],
+  ])('cannot delete the log of a Session that is %s', async (_, days) => {
+    if (days !== null) await archivedDaysAgo(days, kept)
+    await expect(eventsOf(kept)).rejects.toThrow('archived a day ago')
+    await expect(
+      db.query({ text: 'select purge_events($1, $2)', values: [test.tenant.organizationId, randomUUID()] }),
+    ).rejects.toThrow('archived a day ago')
+  })
+
+  it('gains nothing from pretending to purge', async () => {
+    const pretend = db.transaction(async tx => {
+      await tx.query(`select set_config('berth.purging', '${kept.session.id}', true)`)
+      await tx.query('delete from events')
+    })
+    await expect(pretend).rejects.toThrow('permission denied')
+  })
+})

@@ -1,0 +1,66 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import axe, { type Result, type RunOptions } from 'axe-core'
+import type { Page } from 'playwright-core'
+
+/** Screenshots are written here, if it is set. */
+const shots = process.env.BERTH_SCREENSHOTS
+
+/** Writes a screenshot of the page in both themes and on a phone, if the environment asks for screenshots. */
+export async function shoot(page: Page, name: string): Promise<void> {
+  if (shots === undefined) return
+  await mkdir(shots, { recursive: true })
+  // The account service's pages have no theme of their own to wait for.
+  const isThemed = (await page.locator('html[data-theme]').count()) > 0
+  for (const [look, colorScheme, width, height] of [
+    ['light', 'light', 1440, 900],
+    ['dark', 'dark', 1440, 900],
+    ['phone', 'light', 390, 844],
+  ] as const) {
+    await page.emulateMedia({ colorScheme })
+    await page.setViewportSize({ width, height })
+    if (isThemed) await page.locator(`html[data-theme=${colorScheme}]`).waitFor()
+    await page.screenshot({ path: join(shots, `${name}-${look}.png`), animations: 'disabled' })
+  }
+  await page.setViewportSize({ width: 1280, height: 800 })
+}
+
+/** Returns what is wrong with the page for people: on a phone in the dark, and on a wide screen in the light. */
+export async function pageFaults(page: Page): Promise<string[]> {
+  const found: string[] = []
+  for (const [colorScheme, width, height] of [
+    ['dark', 390, 844],
+    ['light', 1280, 800],
+  ] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    await page.setViewportSize({ width, height })
+    await page.locator(`html[data-theme=${colorScheme}]`).waitFor()
+    await page.evaluate(axe.source)
+    const violations = await violationsOf(page, { except: 'target-size' })
+    // What a bar at the window's edge covers is reached by scrolling; in a tall window no bar covers anything.
+    await page.setViewportSize({ width, height: 6000 })
+    violations.push(...(await violationsOf(page, { only: 'target-size' })))
+    await page.setViewportSize({ width, height })
+    for (const { id, nodes } of violations)
+      found.push(`${colorScheme}: ${id}: ${nodes.map(node => node.html).join(' ')}`)
+    const tooWide = await page.locator('html').evaluate(root => root.scrollWidth - root.clientWidth)
+    if (tooWide > 0) found.push(`is ${tooWide} px too wide at ${width} px`)
+  }
+  return found
+}
+
+/** Judges the page by every rule of WCAG 2.2 AA and of good practice, except one, or by one alone. */
+async function violationsOf(page: Page, rule: { except: string } | { only: string }): Promise<Result[]> {
+  const options: RunOptions =
+    'only' in rule
+      ? { runOnly: [rule.only] }
+      : {
+          runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice'] },
+          rules: { [rule.except]: { enabled: false } },
+        }
+  const { violations } = await page.evaluate(asked => {
+    const { axe: inPage } = globalThis as unknown as { axe: typeof axe }
+    return inPage.run(asked)
+  }, options)
+  return violations
+}

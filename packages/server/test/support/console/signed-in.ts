@@ -1,0 +1,11 @@
+import type { Page } from 'playwright-core'
+import { password } from './console-page.ts'
+
+/** Opens a path of the console as somebody who has to sign in first. */
+export async function openSignedIn(page: Page, url: string, { email }: { readonly email: string }): Promise<void> {
+  await page.goto(url)
+  await page.getByLabel('Email').and(page.locator('input')).fill(email)
+  await page.getByLabel('Password').and(page.locator('input')).fill(password)
+  await page.keyboard.press('Enter')
+  await page.locator('main h1').first().waitFor({ timeout: 30_000 })
+}

@@ -1,0 +1,86 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { destroySandboxes } from '../faults/destroy-sandboxes.ts'
+import type { TestService } from '../services/service.ts'
+
+const PROGRAM = fileURLToPath(new URL('../../../src/run-host.ts', import.meta.url))
+
+/** A machine that holds sandboxes for a service, as a process of its own with a data directory of its own. */
+export class HostProgram implements AsyncDisposable {
+  readonly id: string
+  readonly dataDir: string
+  /** What it said on stderr. */
+  said = ''
+  readonly #variables: Readonly<Record<string, string>>
+  #child: ChildProcess | null = null
+
+  private constructor(id: string, dataDir: string, variables: Readonly<Record<string, string>>) {
+    this.id = id
+    this.dataDir = dataDir
+    this.#variables = variables
+  }
+
+  /** Makes a host of a service, which is not started yet. */
+  static async of(test: TestService, variables: Readonly<Record<string, string>> = {}): Promise<HostProgram> {
+    const token = `host-${randomBytes(24).toString('hex')}`
+    const id = randomUUID()
+    await test.db.database.query({
+      text: `
+        insert into hosts (id, runtimes, seen_at, token_sha256, created_at)
+        values ($1, '{}', now() - interval '1 day', $2, now())`,
+      values: [id, createHash('sha256').update(token).digest()],
+    })
+    const dataDir = await mkdtemp(join(tmpdir(), 'berth-host-'))
+    return new HostProgram(id, dataDir, {
+      PATH: process.env['PATH'] ?? '',
+      BERTH_DATA_DIR: dataDir,
+      BERTH_HOST_URL: `http://127.0.0.1:${test.service.hostsPort}`,
+      BERTH_HOST_TOKEN: token,
+      BERTH_HOST_CAPACITY: '8',
+      BERTH_POOL_MOST: '0',
+      BERTH_SANDBOX_MEMORY_BYTES: String(512 * 1024 ** 2),
+      BERTH_SANDBOX_DISK_BYTES: String(256 * 1024 ** 2),
+      BERTH_LOG_LEVEL: 'warn',
+      ...variables,
+    })
+  }
+
+  get pid(): number {
+    return this.#child?.pid ?? 0
+  }
+
+  start(): void {
+    const child = spawn(process.execPath, [PROGRAM], { env: this.#variables, stdio: ['ignore', 'ignore', 'pipe'] })
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      this.said += text
+    })
+    this.#child = child
+  }
+
+  /** Resolves with the exit code once it has ended by itself. */
+  async ended(): Promise<number | null> {
+    const child = this.#child
+    if (child !== null && child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+    return child?.exitCode ?? null
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal)
+  }
+
+  async stop(signal: NodeJS.Signals): Promise<void> {
+    this.signal(signal)
+    await this.ended()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop('SIGKILL')
+    await destroySandboxes(this.dataDir)
+    await rm(this.dataDir, { recursive: true, force: true })
+  }
+}

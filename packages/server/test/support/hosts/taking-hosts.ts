@@ -1,0 +1,31 @@
+import { pino } from 'pino'
+import { FarHosts } from '../../../src/hosts/far-hosts.ts'
+import type { HostIdentity } from '../../../src/hosts/host-identity.ts'
+import { type Host, Hosts } from '../../../src/hosts/hosts.ts'
+import type { TestDatabase } from '../storage/postgres.ts'
+
+/** A process that takes hosts and does nothing with them. */
+export interface TakingHosts extends AsyncDisposable {
+  readonly port: number
+  readonly hosts: Hosts
+}
+
+/** @param identity judges hosts that are pods */
+export async function takeHosts(db: TestDatabase, holder = 'a-process', identity?: HostIdentity): Promise<TakingHosts> {
+  const hosts = new Hosts()
+  const far = new FarHosts({
+    db: db.database,
+    log: pino({ level: 'silent' }),
+    hosts,
+    holder,
+    identity,
+    parts: () => ({}) as Pick<Host, 'mirrors' | 'images' | 'packages'>,
+    packs: { commits: async () => [], write: async () => undefined },
+    listener: { host: '127.0.0.1', port: 0 },
+    leaseMaxMs: 600_000,
+    awayMs: 1_000,
+    lookMs: 50,
+  })
+  await far.start()
+  return { port: far.port, hosts, [Symbol.asyncDispose]: () => far[Symbol.asyncDispose]() }
+}
