@@ -13,6 +13,8 @@ import { gitText, runGit } from '../packages/server/src/git/run-git.ts'
 import { GitHubHost } from '../packages/server/src/git-hosts/github/github-host.ts'
 import { systemClock } from '../packages/server/src/kit/clock.ts'
 import { Mirrors } from '../packages/server/src/repositories/mirrors.ts'
+import { startLeaseScript } from '../packages/server/src/sandboxes/confined/lease-script.ts'
+import type { LeaseScript } from '../packages/server/src/sandboxes/lease-program.ts'
 import { GitHubServer } from '../packages/server/test/support/git/github-server.ts'
 import { median } from './support/statistics.ts'
 
@@ -61,8 +63,13 @@ async function second(mirrors: Mirrors, commit: Parameters<Mirrors['provide']>[0
   if (uid !== undefined) chownSync(workspace, uid, uid)
   const from = performance.now()
   const mirror = await mirrors.provide(commit, signal)
-  const place = { path: workspace, ...(uid !== undefined && { uid }) }
-  await checkOut({ mirror, workspace: place, branch: 'main', oid: commit.oid, originUrl: 'https://host/a.git' }, signal)
+  const objects = () => join(mirror, 'objects')
+  const place = { workspace, home: workspace, scratchDir: dir, objects, ...(uid !== undefined && { uid }) }
+  const run = (script: LeaseScript) => startLeaseScript(place, script)
+  await checkOut(
+    { run, mirror, objects: 'mirror', branch: 'main', oid: commit.oid, originUrl: 'https://host/a.git' },
+    signal,
+  )
   return performance.now() - from
 }
 

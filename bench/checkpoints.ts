@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { workspaceLimits } from '../packages/server/src/checkpoints/limits.ts'
 import { restoreTree } from '../packages/server/src/checkpoints/restore-tree.ts'
 import { sealTree } from '../packages/server/src/checkpoints/seal-tree.ts'
-import type { TreePlace } from '../packages/server/src/sandboxes/driver.ts'
+import { directoryTree, type TreePlace } from '../packages/server/src/sandboxes/confined/directory-tree.ts'
 import { FileBlobs } from '../packages/server/src/storage/blobs/file-blobs.ts'
 import { median, show } from './support/statistics.ts'
 
@@ -95,11 +95,9 @@ const shell = (script: string) => execFileSync('sh', ['-ec', script], { stdio: [
 
 async function seal(dir: string, tree: string, previous?: Buffer) {
   const result = await sealTree({
-    program,
-    source: place(tree),
+    tree: directoryTree(program, place(tree), join(dir, 'baselines')),
     blobs: await FileBlobs.open(join(dir, 'blobs')),
     limits: workspaceLimits,
-    baselines: join(dir, 'baselines'),
     previous,
     level: LEVEL,
   })
@@ -109,9 +107,9 @@ async function seal(dir: string, tree: string, previous?: Buffer) {
 
 async function restore(dir: string, manifest: Buffer, target: TreePlace, only?: readonly string[]) {
   const blobs = await FileBlobs.open(join(dir, 'blobs'))
-  const baselines = join(dir, 'restored-baselines')
+  const tree = directoryTree(program, target, join(dir, 'restored-baselines'))
   const paths = only === undefined ? {} : { only }
-  return restoreTree({ program, manifest, blobs, target, limits: workspaceLimits, baselines, ...paths })
+  return restoreTree({ tree, manifest, blobs, limits: workspaceLimits, ...paths })
 }
 
 function touchSome(tree: string, count: number): void {

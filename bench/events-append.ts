@@ -39,11 +39,25 @@ async function perSecond(append: (key: SessionKey, sequence: number) => Promise<
   return (keys.length * perSession * 1000) / (performance.now() - start)
 }
 
+/** Bytes that the write-ahead log has had, and that Events and their indexes take on disk. */
+async function bytes(): Promise<{ readonly log: number; readonly events: number }> {
+  const { rows } = await db.query<{ log: number; events: number }>(
+    `select pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 as log,
+       (select sum(pg_total_relation_size(oid))::float8 from pg_class where relname = 'events') as events`,
+  )
+  const [row] = rows
+  if (row === undefined) throw new Error('the database says nothing of its size')
+  return row
+}
+
 const ratios: number[] = []
+const perEvent: { log: number[]; events: number[] } = { log: [], events: [] }
 const rates: { real: number[]; bare: number[] } = { real: [], bare: [] }
 for (let round = 0; round <= ROUNDS; round += 1) {
   const keys = await bench.newSessions(SESSIONS)
+  const before = await bytes()
   const ours = await perSecond(real, keys)
+  const after = await bytes()
   const theirs = await perSecond(bare, keys)
   const ids = keys.map(key => key.sessionId)
   for (const [table, column] of [
@@ -61,6 +75,9 @@ for (let round = 0; round <= ROUNDS; round += 1) {
   rates.real.push(ours)
   rates.bare.push(theirs)
   ratios.push(ours / theirs)
+  perEvent.log.push((after.log - before.log) / (SESSIONS * perSession))
+  perEvent.events.push((after.events - before.events) / (SESSIONS * perSession))
 }
 console.info(`append: ${show(median(rates.real), 0)}/s, bare insert: ${show(median(rates.bare), 0)}/s`)
 console.info(`ratio: ${show(median(ratios))} (to reach: at least ${BOUND})`)
+console.info(`of one Event: ${show(median(perEvent.log), 0)} B of log, ${show(median(perEvent.events), 0)} B on disk`)

@@ -9,9 +9,13 @@ import { sealTree } from '../packages/server/src/checkpoints/seal-tree.ts'
 import { digestOfTrees, HostImages, restoreImage } from '../packages/server/src/environments/images/host-images.ts'
 import { SupervisorConnection } from '../packages/server/src/execution/supervisor/connection.ts'
 import { createBubblewrapDriver } from '../packages/server/src/sandboxes/bubblewrap/create-driver.ts'
-import { defaultBounds, insidePaths } from '../packages/server/src/sandboxes/bubblewrap/options.ts'
+import { defaultBounds } from '../packages/server/src/sandboxes/bubblewrap/options.ts'
+import { directoryTree } from '../packages/server/src/sandboxes/confined/directory-tree.ts'
 import type { SandboxSpec } from '../packages/server/src/sandboxes/driver.ts'
+import { insidePaths } from '../packages/server/src/sandboxes/inside-paths.ts'
+import { treeOf } from '../packages/server/src/sandboxes/tree.ts'
 import { FileBlobs } from '../packages/server/src/storage/blobs/file-blobs.ts'
+import { HostCache } from '../packages/server/src/storage/host-cache.ts'
 import { median } from './support/statistics.ts'
 
 const MOST_OF_BARE = 1.2
@@ -20,6 +24,7 @@ const PER_DIRECTORY = 10
 const rounds = Number(process.argv[2] ?? 7)
 const files = Number(process.argv[3] ?? 20_000)
 const log = { info: () => undefined, warn: console.error, error: console.error }
+const signal = new AbortController().signal
 const bundlesDir = resolve(import.meta.dirname, '../packages/supervisor/dist')
 const dataDir = await realpath(await mkdtemp(join(tmpdir(), 'berth-prebuilt-')))
 
@@ -50,20 +55,22 @@ try {
   const [source, empty] = [join(dataDir, 'source'), join(dataDir, 'empty')]
   await mkdir(empty)
   await writeTree(source)
+  const tools = { nodePath: process.execPath, programPath: join(bundlesDir, 'tree.cjs') }
   const seal = async (path: string) => {
     const sealed = await sealTree({
-      program: owner.program,
-      source: { path, uid: 0 },
+      tree: directoryTree(tools, { path, uid: 0 }, `${path}.baselines`),
       blobs,
       limits: { ...imageLimits, files: 2 * files },
-      baselines: `${path}.baselines`,
     })
     if (sealed.kind !== 'sealed') throw new Error(`over the cap of ${sealed.cap}`)
     return sealed.manifest.toString()
   }
   const [workspaceManifest, homeManifest] = [await seal(source), await seal(empty)]
   const image = { workspaceManifest, homeManifest, digest: digestOfTrees(workspaceManifest, homeManifest) }
-  const images = new HostImages(join(dataDir, 'images'), blobs, Number.MAX_SAFE_INTEGER)
+  const images = new HostImages(
+    new HostCache(join(dataDir, 'images'), { bytes: Number.MAX_SAFE_INTEGER, inUse: async () => new Set() }),
+    blobs,
+  )
 
   let made = 0
   const time = async (
@@ -87,10 +94,10 @@ try {
   for (let n = -2; n < rounds; n++) {
     const one = [
       await time({}),
-      await time({ lower: await images.provide(image, owner) }, async leaseId =>
-        images.shareBaseline(image, await driver.trees(leaseId)),
+      await time({ lower: await images.provide(image, owner, signal) }),
+      await time({}, async leaseId =>
+        restoreImage(image, tree => treeOf(driver, leaseId, tree), blobs, { skip: platformNames }),
       ),
-      await time({}, async leaseId => restoreImage(image, await driver.trees(leaseId), blobs, { skip: platformNames })),
     ] as const
     if (n < 0) continue
     bare.push(one[0])

@@ -6,20 +6,18 @@ import { join } from 'node:path'
 import { initialize, openSession, prompt } from '../../packages/server/src/execution/agent/acp-orders.ts'
 import { agentEnvironment } from '../../packages/server/src/execution/agent/agent-environment.ts'
 import { SupervisorConnection } from '../../packages/server/src/execution/supervisor/connection.ts'
-import { leaseFilesAt } from '../../packages/server/src/sandboxes/bubblewrap/files/lease-files.ts'
-import { makeAgentDirectories } from '../../packages/server/src/sandboxes/bubblewrap/files/loop-disk.ts'
-import {
-  makeVisibleDirectory,
-  writeVisibleFile,
-} from '../../packages/server/src/sandboxes/bubblewrap/files/visible-files.ts'
 import { inspectHost } from '../../packages/server/src/sandboxes/bubblewrap/host.ts'
 import {
   insideCommand,
   type Plan,
-  passwdFiles,
   sandboxOptions,
 } from '../../packages/server/src/sandboxes/bubblewrap/launch/arguments.ts'
-import { defaultBounds, insidePaths } from '../../packages/server/src/sandboxes/bubblewrap/options.ts'
+import { defaultBounds } from '../../packages/server/src/sandboxes/bubblewrap/options.ts'
+import { insidePaths } from '../../packages/server/src/sandboxes/inside-paths.ts'
+import { passwdFiles } from '../../packages/server/src/sandboxes/leases/inside-files.ts'
+import { leaseFilesAt } from '../../packages/server/src/sandboxes/leases/lease-files.ts'
+import { makeAgentDirectories } from '../../packages/server/src/sandboxes/leases/loop-disk.ts'
+import { makeVisibleDirectory, writeVisibleFile } from '../../packages/server/src/sandboxes/leases/visible-files.ts'
 import { systemMounts } from '../../packages/server/src/sandboxes/linux/system-mounts.ts'
 
 const UID = 200_000

@@ -1,0 +1,151 @@
+// Measures how long a Session of Berth's own agent takes to its first model request: from the `PUT` of a fresh one, and
+// from the `PUT` of a Turn on an attached lease. The scripted model is on loopback, in this process.
+// Run as: node bench/fresh-start.ts [starts]
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { dirname, join, resolve } from 'node:path'
+import { json } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { Session } from '@berth/contract'
+import { createBubblewrapDriver } from '../packages/server/src/sandboxes/bubblewrap/create-driver.ts'
+import { defaultBounds } from '../packages/server/src/sandboxes/bubblewrap/options.ts'
+import { openaiWire } from '../packages/server/test/support/models/openai-wire.ts'
+import { openBenchDatabase, quiet } from './support/bench-database.ts'
+import { startBenchService } from './support/bench-service.ts'
+import { median, quantile } from './support/statistics.ts'
+
+const starts = Number(process.argv[2] ?? 15)
+const bundlesDir = resolve(dirname(fileURLToPath(import.meta.resolve('@berth/supervisor'))), '../dist')
+
+await using bench = await openBenchDatabase()
+await using removal = new AsyncDisposableStack()
+removal.defer(removeSandboxes)
+
+let asked = Promise.withResolvers<number>()
+const model = createServer(async (request, response) => {
+  const { method = '', url: path = '', headers } = request
+  const at = Date.now()
+  const body = method === 'POST' ? ((await json(request)) as object) : null
+  const question = { method, path, headers, body }
+  if (body === null || !openaiWire.asksForReply(question)) {
+    const found = { id: 'main/m1', object: 'model', created: 0, owned_by: 'bench' }
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ object: 'list', data: [found] }))
+    return
+  }
+  asked.resolve(at)
+  openaiWire.write({ text: 'Done.' }, question, response)
+}).listen(0, '127.0.0.1')
+await once(model, 'listening')
+removal.defer(() => void model.close())
+const address = model.address()
+const modelUrl = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/v1`
+const price = { input: 1, cachedInput: 0.5, output: 10 }
+const models = [{ id: 'm1', contextTokens: 1_000_000, outputTokens: 8192, reasoning: false, price }]
+const providers = [{ id: 'main', kind: 'openai', baseUrl: modelUrl, apiKey: 'sk-bench', models }]
+const config = { providers, models: { default: 'main/m1' } }
+await writeFile(join(bench.dataDir, 'berth.json'), JSON.stringify(config), { mode: 0o600 })
+await using service = await startBenchService(bench, { BERTH_ROLES: 'api,worker,gateway' })
+
+async function call<Body>(method: string, path: string, body?: object): Promise<Body> {
+  const answer = await fetch(service.url + path, {
+    method,
+    headers: { authorization: `Bearer ${bench.apiKey}`, ...(body && { 'content-type': 'application/json' }) },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
+  return (answer.status === 204 ? {} : await answer.json()) as Body
+}
+
+interface Sample {
+  readonly admitted: number
+  readonly claimed: number
+  readonly started: number
+  readonly asked: number
+}
+
+/** Admits a Turn with a `PUT` and waits until its workspace is sealed. @returns milliseconds since the `PUT` */
+async function measure(sessionId: string, path: string, body: object): Promise<Sample> {
+  asked = Promise.withResolvers()
+  const begunAt = Date.now()
+  await call('PUT', path, body)
+  const admitted = Date.now() - begunAt
+  const at = await asked.promise
+  for (;;) {
+    const { session } = await call<{ session: Session }>('GET', `/v1/sessions/${sessionId}`)
+    if (session.phase === 'idle') break
+    await sleep(10)
+  }
+  const { rows } = await bench.db.query<{ acquired_at: Date; started_at: Date }>(
+    `select e.acquired_at, r.started_at from executions e join runs r using (session_id)
+     where session_id = $1 order by r.started_at desc limit 1`,
+    [sessionId],
+  )
+  const since = (date: Date | undefined) => (date?.getTime() ?? Number.NaN) - begunAt
+  return { admitted, claimed: since(rows[0]?.acquired_at), started: since(rows[0]?.started_at), asked: at - begunAt }
+}
+
+async function freshTurn(): Promise<Sample> {
+  const id = randomUUID()
+  const initialTurn = { id: randomUUID(), message: 'Say done.' }
+  const sample = await measure(id, `/v1/sessions/${id}`, { initialTurn })
+  await call('DELETE', `/v1/sessions/${id}`)
+  // The service destroys the sandbox and prepares the next outside the measured time.
+  await sleep(4000)
+  return sample
+}
+
+async function attachedTurns(): Promise<Sample[]> {
+  const id = randomUUID()
+  await call('PUT', `/v1/sessions/${id}`, {})
+  const samples: Sample[] = []
+  for (let n = -3; n < starts; n += 1) {
+    const sample = await measure(id, `/v1/sessions/${id}/turns/${randomUUID()}`, { message: 'Say done.' })
+    if (n >= 0) samples.push(sample)
+  }
+  await call('DELETE', `/v1/sessions/${id}`)
+  return samples
+}
+
+async function removeSandboxes(): Promise<void> {
+  const { dataDir } = bench
+  await using driver = await createBubblewrapDriver({
+    dataDir,
+    nodePath: process.execPath,
+    bundlesDir,
+    bounds: defaultBounds,
+    log: quiet,
+    spares: 0,
+  })
+  for (const leaseId of await driver.list()) await driver.destroy(leaseId)
+}
+
+const print = (line: string) => process.stdout.write(`${line}\n`)
+const attached = await attachedTurns()
+const fresh: Sample[] = []
+for (let n = -2; n < starts; n += 1) {
+  const sample = await freshTurn()
+  if (n >= 0) fresh.push(sample)
+}
+
+print(`${'milliseconds since the PUT'.padEnd(44)} median    p90`)
+for (const [title, samples] of Object.entries({ attached, fresh })) {
+  for (const part of ['admitted', 'claimed', 'started', 'asked'] as const) {
+    const values = samples.map(sample => sample[part])
+    const cells = [median(values), quantile(values, 0.9)].map(value => value.toFixed(0).padStart(6))
+    print(`${`${title}: ${part}`.padEnd(44)} ${cells.join(' ')}`)
+  }
+}
+const [attachedMs, freshMs] = [attached, fresh].map(samples => median(samples.map(sample => sample.asked)))
+const figures = {
+  attached_ms: [attachedMs, 100],
+  fresh_ms: [freshMs, 200],
+  fresh_ratio: [(freshMs ?? Number.NaN) / (attachedMs ?? Number.NaN), 2],
+} as const
+for (const [name, [value = Number.NaN, bound]] of Object.entries(figures)) {
+  print(`${name}=${value.toFixed(2)} bound=${bound}`)
+  if (!(value <= bound)) process.exitCode = 1
+}
