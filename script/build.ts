@@ -15,7 +15,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { BuildOptions } from 'esbuild'
-import { engineOptions, sessionBundle, sessionOptions } from './engine-bundle.ts'
+import { compiledSession, engineOptions, sessionBundle, sessionOptions } from './engine-bundle.ts'
 
 /** One bundle, by paths from the repository's root. */
 interface Bundle {
@@ -47,7 +47,7 @@ const bundles: readonly Bundle[] = [
     options: { ...forNode, format: 'cjs' },
   },
   {
-    entry: 'packages/engine/src/session/engine-session.ts',
+    entry: 'packages/engine/src/session/loaded-late.ts',
     output: sessionBundle,
     options: { ...forNode, ...sessionOptions },
   },
@@ -142,6 +142,22 @@ async function makeConsole(): Promise<void> {
   console.error('built packages/console/dist')
 }
 
+/** The engine's compiled code, made again with its bundle and for another Node. */
+async function makeCode(): Promise<void> {
+  const folder = 'packages/supervisor/dist'
+  const record = join(root, folder, '.engine.code.inputs')
+  if (!existsSync(join(root, sessionBundle))) return
+  const state = JSON.stringify([process.version, process.arch, fingerprint([sessionBundle, 'script/engine-bundle.ts'])])
+  if (existsSync(record) && readFileSync(record, 'utf8') === state) return
+  const { name, content } = await compiledSession()
+  replaceFile(join(root, folder, name), content)
+  for (const old of globSync('engine-*.code', { cwd: join(root, folder) })) {
+    if (old !== name) rmSync(join(root, folder, old), { force: true })
+  }
+  replaceFile(record, state)
+  console.error(`built ${folder}/${name}`)
+}
+
 for (const { from, to } of scripts) {
   const content = readFileSync(join(root, from))
   const current = existsSync(join(root, to)) && readFileSync(join(root, to)).equals(content)
@@ -150,4 +166,5 @@ for (const { from, to } of scripts) {
 for (const bundle of bundles) {
   if (existsSync(join(root, bundle.entry)) && !isCurrent(bundle)) await make(bundle)
 }
+await makeCode()
 await makeConsole()

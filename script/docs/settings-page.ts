@@ -18,17 +18,20 @@ const sections: readonly (readonly [title: string, names: RegExp])[] = [
   ['URLs', /^BERTH_(?:BASE|AUTH|CONSOLE|GATEWAY)_URL$/],
   ['Database, blobs and keys', /^(?:DATABASE_|AWS_|BERTH_(?:MIGRATION|DATABASE|BLOB|MASTER_KEY))/],
   ['Rates and request bodies', /^BERTH_(?:AUTH_|ISSUANCE_)?RATE_|^BERTH_BOD(?:Y|IES)_/],
+  ['Retention', /^BERTH_ARCHIVED_/],
   ['Streams', /^BERTH_STREAM/],
   ['The account service', /^BERTH_(?:AUDIT|IDENTITY|REFRESH)_/],
-  ['The console', /^BERTH_CONSOLE_/],
+  ['The console', /^BERTH_(?:CONSOLE|PREVIEW)_/],
   ['Runs', /^BERTH_(?:RUN_|FENCE|MAX_|AGENT_|CANCEL_|PARK_|APPROVAL_|PING_|HOST_LOST|WORKER_)/],
   [
     'Sandboxes',
-    /^BERTH_(?:COMPUTE|LEASE_|WORKSPACE_|PROVISION_|SETUP_|SANDBOX_|EGRESS|MIRROR_|EXTENSIONS_|IMAGE_|HELPER_)/,
+    /^BERTH_(?:COMPUTE|OCI_|LEASE_|POOL_|WORKSPACE_|PROVISION_|SETUP_|TRIAL_|SANDBOX_|EGRESS|MIRROR_|EXTENSIONS_|IMAGE_|PACKAGE|HELPER_)/,
   ],
   ['Reviews, Publications and Merges', /^BERTH_(?:REVIEW|PUBLICATION|MERGE)_/],
   ['Webhooks', /^BERTH_WEBHOOK_/],
   ['The gateway', /^BERTH_GATEWAY_/],
+  ['Pods of a Kubernetes cluster', /^BERTH_KUBERNETES_/],
+  ['A machine that holds sandboxes for a service', /^BERTH_(?:HOSTS_PORT|HOST_(?:URL|TOKEN|CAPACITY|POOL|LABELS))/],
 ]
 
 const bucket = `
@@ -36,8 +39,11 @@ const bucket = `
 
 With \`BERTH_BLOBS=s3://<bucket>/<prefix>\` the start checks that the bucket answers. The credentials need these rights:
 \`s3:ListBucket\`, \`s3:GetObject\`, \`s3:PutObject\`, \`s3:DeleteObject\`, \`s3:AbortMultipartUpload\` and
-\`s3:ListBucketMultipartUploads\`. The service takes them from the variables above and from nowhere else, and does not renew
-temporary ones.
+\`s3:ListBucketMultipartUploads\`. With \`AWS_ACCESS_KEY_ID\` and
+\`AWS_SECRET_ACCESS_KEY\` the service looks for no others. Without them it takes those that the machine has, in the order of the
+AWS SDKs, and renews them before they expire: a profile (\`AWS_PROFILE\`, \`~/.aws\`), a web identity (\`AWS_WEB_IDENTITY_TOKEN_FILE\`
+and \`AWS_ROLE_ARN\`, as Kubernetes service accounts have it), a container's endpoint
+(\`AWS_CONTAINER_CREDENTIALS_FULL_URI\`) and the role of an EC2 instance.
 
 Keys are laid out as the files of a directory are, so you may copy one store to the other. Set no lifecycle rule that deletes objects
 below the prefix. Content larger than one part waits in the data directory until its digest is known.

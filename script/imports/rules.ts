@@ -85,7 +85,7 @@ export const rules: readonly Rule[] = [
   {
     because: 'only the compositions read settings; every other part is handed what it needs',
     forbids: edge => {
-      const readers = new Set(['settings', 'admin', 'composition', 'serve', 'run-service'])
+      const readers = new Set(['settings', 'admin', 'composition', 'serve', 'run-service', 'run-host'])
       const from = placeOf(edge.from)
       const reads = placeOf(edge.to)?.room === 'settings' && !edge.typeOnly
       return reads && from !== undefined && !readers.has(from.room) && !isTest(edge.from)

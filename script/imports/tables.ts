@@ -7,7 +7,8 @@ export interface TableAccess {
 
 /**
  * Says which folders' statements may name which table. The folders that write a table own its rules. A folder that only
- * reads it joins it in its own statement, because a second query would see the data at another moment.
+ * reads it joins it in its own statement, because a second query would see the data at another moment. Only
+ * `sessions/purge` deletes from every table of a Session; it has the list of those.
  */
 export const tables: Readonly<Record<string, TableAccess>> = {
   // Identity.
@@ -17,24 +18,25 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   },
   people: { writes: ['accounts', 'identity/development'], reads: ['console', 'sessions/runs'] },
   memberships: { writes: ['accounts', 'identity/development'], reads: ['console', 'sessions/runs'] },
-  apps: { writes: ['accounts', 'identity/development'], reads: ['webhooks'] },
+  apps: { writes: ['accounts', 'identity/development'], reads: ['console', 'webhooks'] },
   installations: {
     writes: ['accounts', 'identity/development'],
-    reads: ['identity', 'admin', 'gateway/accounting', 'repositories', 'sessions/runs', 'webhooks'],
+    reads: ['identity', 'admin', 'console', 'gateway/accounting', 'repositories', 'sessions/runs', 'webhooks'],
   },
   api_keys: { writes: ['accounts', 'identity/development', 'identity/guard'], reads: ['gateway/accounting'] },
   external_identities: { writes: ['accounts'] },
   recovery_codes: { writes: ['accounts'] },
-  sign_ins: { writes: ['accounts'], reads: ['console'] },
+  sign_ins: { writes: ['accounts'], reads: ['console', 'sessions/terminals'] },
   oidc_records: { writes: ['accounts'] },
   one_time_links: { writes: ['accounts'] },
   console_sessions: { writes: ['console'] },
+  console_tokens: { writes: ['console'] },
   client_keys: { writes: ['accounts'] },
   signing_keys: { writes: ['accounts'], reads: ['identity'] },
   app_keys: { writes: ['accounts'] },
   setup_authorities: { writes: ['accounts'] },
   installation_intents: { writes: ['accounts'] },
-  audit_log: { writes: ['accounts'] },
+  audit_log: { writes: ['accounts'], reads: ['console'] },
   standing_changes: { writes: ['accounts'] },
   identity_feed: { writes: ['accounts'] },
   runtime_credentials: { writes: ['identity'] },
@@ -42,10 +44,11 @@ export const tables: Readonly<Record<string, TableAccess>> = {
 
   // Sessions and everything that belongs to one.
   sessions: {
-    writes: ['sessions/session', 'sessions/log', 'sessions/runs', 'sessions/turns', 'repositories'],
+    writes: ['sessions/purge', 'sessions/session', 'sessions/log', 'sessions/runs', 'sessions/turns', 'repositories'],
     reads: [
       'console',
       'sessions/streams',
+      'sessions/trials',
       'sessions/leases',
       'sessions/merges',
       'sessions/publications',
@@ -56,12 +59,24 @@ export const tables: Readonly<Record<string, TableAccess>> = {
       'webhooks',
     ],
   },
+  purged_sessions: { writes: ['sessions/purge'], reads: ['sessions/session'] },
   session_secrets: { writes: ['sessions/log'] },
   session_tokens: { writes: ['sessions/log'] },
-  events: { writes: ['sessions/log'], reads: ['sessions/streams', 'execution', 'webhooks'] },
+  events: {
+    writes: ['sessions/log'],
+    reads: ['console', 'sessions/streams', 'sessions/trials', 'execution', 'webhooks'],
+  },
   session_previews: { writes: ['sessions/previews'] },
   preview_watches: { writes: ['sessions/previews'] },
   session_marks: { writes: ['console'] },
+  viewed_files: { writes: ['console'] },
+  push_keys: { writes: ['console'] },
+  push_subscriptions: { writes: ['console'] },
+  push_deliveries: { writes: ['console'] },
+  file_looks: { writes: ['console'] },
+  port_previews: { writes: ['console'] },
+  artifact_views: { writes: ['console'] },
+  next_turns: { writes: ['console'] },
   open_streams: { writes: ['sessions/streams'] },
   turns: {
     writes: ['sessions/turns'],
@@ -75,6 +90,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
       'sessions/session',
       'sessions/leases',
       'checkpoints',
+      'gateway/accounting',
       'identity',
       'metrics',
     ],
@@ -82,35 +98,53 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   run_budgets: { writes: ['sessions/runs'] },
   executions: {
     writes: ['sessions/runs', 'execution/claim'],
-    reads: ['console', 'sessions/session', 'sessions/leases'],
+    reads: ['sessions/purge', 'console', 'sessions/session', 'sessions/leases', 'processes'],
   },
+  processes: { writes: ['processes', 'execution/claim'], reads: ['sessions/runs', 'execution/claim'] },
   leases: {
     writes: ['sessions/leases', 'execution/claim'],
-    reads: ['sessions/session', 'sessions/reviews', 'sessions/publications', 'environments', 'metrics', 'housekeeping'],
+    reads: [
+      'hosts',
+      'sessions/purge',
+      'console',
+      'sessions/session',
+      'sessions/reviews',
+      'sessions/publications',
+      'sessions/terminals',
+      'sessions/trials',
+      'console',
+      'environments',
+      'metrics',
+      'housekeeping',
+    ],
   },
-  workspace_requests: { writes: ['sessions/leases'], reads: ['execution/claim'] },
+  terminals: { writes: ['sessions/terminals'], reads: ['console'] },
+  workspace_requests: { writes: ['sessions/leases'], reads: ['console', 'execution/claim'] },
   interactions: { writes: ['sessions/interactions'], reads: ['console'] },
   remembered_decisions: { writes: ['sessions/interactions'] },
-  artifacts: { writes: ['sessions/artifacts'], reads: ['sessions/runs', 'housekeeping'] },
-  checkpoints: { writes: ['checkpoints'], reads: ['sessions/session'] },
+  artifacts: { writes: ['sessions/artifacts'], reads: ['console', 'sessions/runs', 'housekeeping'] },
+  checkpoints: { writes: ['checkpoints'], reads: ['sessions/session', 'sessions/terminals'] },
   checkpoint_blobs: { writes: ['checkpoints'], reads: ['housekeeping'] },
   reviews: { writes: ['sessions/reviews'], reads: ['sessions/publications', 'housekeeping'] },
-  review_requests: { writes: ['sessions/reviews'] },
-  publications: { writes: ['sessions/publications'] },
-  merges: { writes: ['sessions/merges'] },
+  review_requests: { writes: ['sessions/reviews'], reads: ['console'] },
+  publications: { writes: ['sessions/publications'], reads: ['sessions/purge', 'console'] },
+  merges: { writes: ['sessions/merges'], reads: ['sessions/purge', 'console'] },
 
   // Webhooks.
-  webhook_endpoints: { writes: ['webhooks'] },
-  webhook_deliveries: { writes: ['webhooks'] },
+  webhook_endpoints: { writes: ['webhooks'], reads: ['console'] },
+  webhook_deliveries: { writes: ['sessions/purge', 'webhooks'], reads: ['console'] },
   // Environments.
   environments: { writes: ['environments'], reads: ['sessions/session'] },
   environment_revisions: { writes: ['environments'] },
   environment_secrets: { writes: ['environments'] },
   environment_images: { writes: ['environments'], reads: ['housekeeping'] },
+  environment_trials: { writes: ['sessions/trials'], reads: ['sessions/purge'] },
   environment_archives: { writes: ['environments'], reads: ['housekeeping'] },
   environment_caches: { writes: ['environments'], reads: ['housekeeping'] },
 
   // Repositories and their hosts.
+  host_people: { writes: ['repositories'] },
+  host_people_begun: { writes: ['console'] },
   host_connections: { writes: ['repositories'] },
   repository_grants: { writes: ['repositories'] },
   local_repositories: { writes: ['git-hosts'] },
@@ -120,12 +154,16 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   local_merge_intents: { writes: ['git-hosts'] },
 
   // Models and runtimes.
-  gateway_requests: { writes: ['gateway/accounting'] },
+  gateway_requests: { writes: ['gateway/accounting'], reads: ['console'] },
+  gateway_daily_usage: { writes: ['gateway/accounting'] },
+  gateway_usage: { writes: [], reads: ['gateway/accounting', 'console'] },
   gateway_budgets: { writes: ['gateway/accounting'] },
   gateway_models: { writes: ['gateway/accounting'] },
   runtime_release_probes: { writes: ['releases'], reads: ['housekeeping'] },
   runtime_release_engines: { writes: ['releases'], reads: ['housekeeping'] },
-  runtime_hosts: { writes: ['runtimes'], reads: ['sessions/leases', 'execution/claim'] },
+  hosts: { writes: ['hosts', 'runtimes'], reads: ['console', 'sessions/leases', 'execution/claim'] },
+  // What the release before calls the hosts.
+  runtime_hosts: { writes: [] },
 
   // The deployment.
   deployment: { writes: ['storage'] },

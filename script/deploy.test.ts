@@ -1,0 +1,27 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { loadSettings } from '../packages/server/src/settings/settings.ts'
+
+const directory = join(import.meta.dirname, '..', 'deploy')
+const files = globSync('**/*.env', { cwd: directory }).sort()
+const variablesOf = (file: string) => parseEnv(readFileSync(join(directory, file), 'utf8'))
+
+describe('the environment of a process to deploy', () => {
+  test.each(files)('%s holds settings that a start takes', file => {
+    expect(() => loadSettings(variablesOf(file), () => undefined)).not.toThrow()
+  })
+
+  test('is one of the sizes of docs/scale.md', () => {
+    const page = readFileSync(join(directory, '..', 'docs', 'scale.md'), 'utf8')
+    expect([...new Set(files.map(file => file.split('/')[0]))].sort()).toEqual(['10', '100', '1000'])
+    for (const size of ['10/berth.env', '100/', '1000/']) expect(page).toContain(`\`deploy/${size}\``)
+  })
+
+  test.each(['100', '1000'])('shares database, blobs and key among the processes for %s Runs', size => {
+    const shared = files.filter(file => file.startsWith(`${size}/`) && !file.endsWith('host.env')).map(variablesOf)
+    for (const name of ['DATABASE_URL', 'BERTH_BLOBS', 'BERTH_MASTER_KEY', 'BERTH_AUTH_URL', 'NODE_ENV'])
+      expect(new Set(shared.map(variables => variables[name])).size, name).toBe(1)
+  })
+})
