@@ -34,7 +34,7 @@ async function signedIn(standing: Parameters<typeof personWithPassword>[2] = {})
 /** Lets the tokens of all browsers end now. */
 const age = () => apiDb().query(`update console_tokens set expires_at = '2020-01-01'`)
 const sealedOf = async () =>
-  (await apiDb().query<{ sealed: Buffer }>('select sealed from console_tokens order by session_id')).rows
+  (await apiDb().query<{ sealed: Buffer }>('select sealed from console_tokens order by console_session_id')).rows
 const endMembership = ({ membershipId }: SignedIn) =>
   accountDb().query('update memberships set revoked_at = now() where id = $1', [membershipId])
 

@@ -10,7 +10,7 @@ export interface TokenRow {
 export async function readTokens(db: Queryable, sessionId: string): Promise<TokenRow | null> {
   const { rows } = await db.query<TokenRow>({
     name: 'read-console-tokens',
-    text: 'select sealed, expires_at from console_tokens where session_id = $1',
+    text: 'select sealed, expires_at from console_tokens where console_session_id = $1',
     values: [sessionId],
   })
   return rows[0] ?? null
@@ -26,9 +26,9 @@ export async function writeTokens(
   await db.query({
     name: 'write-console-tokens',
     text: `
-      insert into console_tokens (session_id, sealed, expires_at, renewing_until)
+      insert into console_tokens (console_session_id, sealed, expires_at, renewing_until)
       select id, $2, $3, $4 from console_sessions where id = $1
-      on conflict (session_id) do update
+      on conflict (console_session_id) do update
         set sealed = excluded.sealed, expires_at = excluded.expires_at, renewing_until = excluded.renewing_until`,
     values: [sessionId, sealed, expires_at, renewingUntil],
   })
@@ -47,7 +47,7 @@ export async function claimRenewal(
     name: 'claim-console-renewal',
     text: `
       update console_tokens set renewing_until = $4
-      where session_id = $1 and expires_at <= $3 and (renewing_until is null or renewing_until <= $2)
+      where console_session_id = $1 and expires_at <= $3 and (renewing_until is null or renewing_until <= $2)
       returning sealed`,
     values: [sessionId, now, staleAt, until],
   })
@@ -58,7 +58,7 @@ export async function claimRenewal(
 export async function releaseRenewal(db: Queryable, sessionId: string, until: Date): Promise<void> {
   await db.query({
     name: 'release-console-renewal',
-    text: 'update console_tokens set renewing_until = null where session_id = $1 and renewing_until = $2',
+    text: 'update console_tokens set renewing_until = null where console_session_id = $1 and renewing_until = $2',
     values: [sessionId, until],
   })
 }
