@@ -54,8 +54,8 @@ export function discoveryHandlers(
       }
       return { status: 200, body }
     },
-    listRuntimes: async () => {
-      const installed = await installedRuntimes(context.db, context.clock)
+    listRuntimes: async ({ principal }) => {
+      const installed = await installedRuntimes(context.db, context.clock, principal.organizationId)
       return { status: 200, body: { runtimes: context.runtimes.describe(installed) } }
     },
   }

@@ -51,15 +51,21 @@ export async function announceHost(
 }
 
 /**
- * Returns the runtimes that only some machines have and some host can run.
+ * Returns the runtimes that only some machines have and some host that takes the organization can run.
  *
  * @throws ApiError 503 `cloud_agent_catalog_unavailable` while no worker announces any
  */
-export async function installedRuntimes(db: Queryable, clock: Clock): Promise<ReadonlySet<string>> {
+export async function installedRuntimes(
+  db: Queryable,
+  clock: Clock,
+  organizationId: string,
+): Promise<ReadonlySet<string>> {
   const { rows } = await db.query<{ runtimes: string[] }>({
     name: 'installed-runtimes',
-    text: 'select runtimes from hosts where seen_at > $1',
-    values: [new Date(clock.now().getTime() - HOST_AWAY_MS)],
+    text: `
+      select runtimes from hosts where seen_at > $1 and (organization_id is null or organization_id = $2)
+        and removed_at is null`,
+    values: [new Date(clock.now().getTime() - HOST_AWAY_MS), organizationId],
   })
   if (rows.length === 0) throw refusal('cloud_agent_catalog_unavailable')
   return new Set(rows.flatMap(({ runtimes }) => runtimes))

@@ -12,6 +12,7 @@ import type { Queryable } from '../storage/postgres/database.ts'
 export async function settleRuntime(
   context: Context,
   db: Queryable,
+  organizationId: string,
   wanted: string | null | undefined,
 ): Promise<string | null> {
   if (wanted === null || wanted === undefined || wanted === NATIVE_RUNTIME) return null
@@ -20,7 +21,7 @@ export async function settleRuntime(
   if (entry === null) {
     throw invalidField(['runtime'], `is not one of the runtimes here: ${runtimes.ids.join(', ')}`)
   }
-  if (entry.missing !== undefined && !(await installedRuntimes(db, clock)).has(wanted)) {
+  if (entry.missing !== undefined && !(await installedRuntimes(db, clock, organizationId)).has(wanted)) {
     throw invalidField(['runtime'], `cannot run here: ${entry.missing() ?? 'no worker has it yet'}`)
   }
   return wanted

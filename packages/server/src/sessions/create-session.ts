@@ -45,7 +45,7 @@ export async function createSession(
 
   const isOfPerson = principal.kind === 'person' && body.source !== undefined
   if (isOfPerson && sourceOwner === null) throw refusal('installation_principal_required')
-  const runtime = await settleRuntime(context, context.db, body.runtime)
+  const runtime = await settleRuntime(context, context.db, key.organizationId, body.runtime)
   const model = settleModel(context, body.model, runtime)
   const { owner, initiatedBy, source } = await settleSource(context, principal, body.source, sourceOwner)
   const environmentId = await environmentToBind(context.db, principal, body.environment)

@@ -33,7 +33,7 @@ export async function updateSession(
     const runtime = body.runtime === undefined ? session.runtime : body.runtime === 'native' ? null : body.runtime
     const switched = runtime !== session.runtime
     if (switched && session.turn_count > 0) throw refusal('cloud_session_settled')
-    if (switched) await settleRuntime(context, tx, runtime)
+    if (switched) await settleRuntime(context, tx, key.organizationId, runtime)
     const model = body.model !== undefined || switched ? settleModel(context, body.model, runtime) : session.model
     const title = body.title === undefined ? session.title : ownCredentials.text(body.title)
     const changes =

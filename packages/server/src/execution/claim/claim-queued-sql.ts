@@ -30,9 +30,13 @@ const patientSince = `(statement_timestamp() - $8 * interval '1 millisecond')`
 /** A century. */
 const NO_END_MS = 3_155_760_000_000
 
-/** SQL condition: only some hosts have the runtime of a Run, and one of them is at work. `$5` is when it was heard of. */
+/**
+ * SQL condition: only some hosts have the runtime of a Run, and one of them is at work that takes its organization. Others'
+ * hosts may say what they like. `$5` is when it was heard of.
+ */
 const isAnnounced = (run: string): string => `(${run}.runtime is not null and exists (
-  select 1 from hosts h where ${run}.runtime = any (h.runtimes) and h.seen_at > $5))`
+  select 1 from hosts h
+  where ${run}.runtime = any (h.runtimes) and h.seen_at > $5 and ${takes('h', `${run}.organization_id`)}))`
 
 /** SQL condition: a host has the runtime of a kind, or every host does. */
 const hasRuntime = (host: string, run: string): string =>

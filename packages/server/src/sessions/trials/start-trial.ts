@@ -47,7 +47,7 @@ export async function startTrial(
   const key = { organizationId, sessionId: randomUUID() }
   const bound = await environmentToBind(db, principal, { id: environmentId })
   const wanted = body.runtime ?? (runtimes.find(PLAIN_RUNTIME) === null ? null : PLAIN_RUNTIME)
-  const runtime = await settleRuntime(context, db, wanted)
+  const runtime = await settleRuntime(context, db, organizationId, wanted)
   const { owner, initiatedBy, source } = await settleSource(context, principal, body.source, sourceOwner)
   const now = clock.now()
   const row = await db.transaction(async tx => {
