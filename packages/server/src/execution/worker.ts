@@ -8,10 +8,11 @@ import { pollingMs } from '../storage/postgres/polling-ms.ts'
 import { topics } from '../storage/postgres/wakeups.ts'
 import type { Claim, Taken } from './claim/claim.ts'
 import { ClaimLost, WorkerStopping } from './claim/claim-lost.ts'
+import type { Claimant } from './claim/claim-parts.ts'
 import { claimShare } from './claim/claim-queued-sql.ts'
 import { adoptLapsed, claimWorkspaces, isDue } from './claim/claim-sql.ts'
 import { atHost, type ExecutionContext, type WorkerContext } from './claim/execution-context.ts'
-import { countAwaiting, lapseClaim, standingClaims } from './claim/hold-sql.ts'
+import { countAwaiting, lapseClaim, lapseUnheld, standingClaims } from './claim/hold-sql.ts'
 import { chooseHost } from './claim/placement-sql.ts'
 import type { Pending } from './claim/room-sql.ts'
 import { executeRun } from './run-execution.ts'
@@ -54,6 +55,8 @@ export class Worker implements Service {
   #next: NodeJS.Timeout | undefined
   #lookMs = LOOK_FIRST_MS / 2
   #stopping = false
+  /** Rows may name this worker for work that it does not know of: an answer of the database was lost. */
+  #unsure = false
 
   constructor(context: WorkerContext) {
     this.#context = context
@@ -108,17 +111,20 @@ export class Worker implements Service {
     const hands = limits.concurrency
     const free = hands - (await this.#busy())
     if (free <= 0 || this.#stopping || hosts.ids().length === 0) return
+    if (this.#unsure) await lapseUnheld(db, this.holder, this.#claims())
+    this.#unsure = true
     const by = { holder: this.holder, hosts: hosts.ids(), now: clock.now() }
     const adopted = await adoptLapsed(db, by, free)
-    for (const claim of adopted) await this.#take(claim, (context, signal) => executeRun(context, claim, signal))
+    for (const claim of adopted) await this.#take(claim, by, (context, signal) => executeRun(context, claim, signal))
     const busy = hands - free + adopted.length
     const share = { hands, busy, patienceMs: limits.fenceMs / 2, pending: this.#pending() }
     const { claims, left } = busy < hands ? await claimShare(db, by, hands - busy, share) : { claims: [], left: 0 }
-    for (const claim of claims) await this.#take(claim, (context, signal) => executeRun(context, claim, signal))
+    for (const claim of claims) await this.#take(claim, by, (context, signal) => executeRun(context, claim, signal))
     const room = hands - busy - claims.length
     for (const claim of room > 0 ? await claimWorkspaces(db, by, room) : []) {
-      await this.#take(claim, (context, signal) => executeRestore(context, claim, signal))
+      await this.#take(claim, by, (context, signal) => executeRestore(context, claim, signal))
     }
+    this.#unsure = false
     this.#lookAgain(room > 0 && left > 0)
   }
 
@@ -146,6 +152,7 @@ export class Worker implements Service {
 
   async #take(
     claim: Taken<Claim>,
+    by: Claimant,
     work: (context: ExecutionContext, signal: AbortSignal) => Promise<void>,
   ): Promise<void> {
     const key = `${claim.organizationId}/${claim.sessionId}`
@@ -153,14 +160,19 @@ export class Worker implements Service {
     this.#held.get(key)?.abort.abort(new ClaimLost())
     const abort = new AbortController()
     const { log } = this.#context
-    const host = await this.#placeOf(claim)
+    const host = await this.#placeOf(claim, by)
+    // The host went away since the claim, and no other will do. Whoever holds it next goes on.
+    if (host === null) return lapseClaim(this.#context.db, claim)
     const done = Promise.try(() => work(atHost(this.#context, host), abort.signal))
       .catch(error => {
         if (!abort.signal.aborted && !(error instanceof ClaimLost))
           log.error({ err: error, sessionId: claim.sessionId }, 'a claim was given up')
       })
       .then(() => this.#release(claim, abort.signal))
-      .catch(error => log.error({ err: error, sessionId: claim.sessionId }, 'a claim could not be released'))
+      .catch(error => {
+        this.#unsure = true
+        log.error({ err: error, sessionId: claim.sessionId }, 'a claim could not be released')
+      })
       .finally(() => {
         if (this.#held.get(key)?.abort === abort) this.#held.delete(key)
         this.#claiming.wake()
@@ -168,12 +180,18 @@ export class Worker implements Service {
     this.#held.set(key, { claim, host, abort, done })
   }
 
-  /** The host of the Session's sandbox, or of the one that is to be made for it. */
-  async #placeOf(claim: Taken<Claim>): Promise<string> {
+  /**
+   * Returns the host of the Session's sandbox, or of the one that is to be made for it; null if there is none for it any
+   * more. A sandbox that was within reach when it was claimed has not gone with the line to its host.
+   */
+  async #placeOf(claim: Taken<Claim>, by: Claimant): Promise<string | null> {
     const { db, hosts, self } = this.#context
-    if (claim.leaseHost !== null && hosts.holds(claim.leaseHost)) return claim.leaseHost
-    const [only = self.host, ...others] = hosts.ids()
-    return others.length === 0 ? only : chooseHost(db, [only, ...others], claim, this.#pending())
+    const { leaseHost } = claim
+    if (leaseHost !== null && hosts.holds(leaseHost)) return leaseHost
+    if (leaseHost !== null && by.hosts.includes(leaseHost)) return null
+    const held = hosts.ids()
+    const isOwnAlone = held.length === 1 && held[0] === self.host
+    return isOwnAlone ? self.host : await chooseHost(db, held, claim, this.#pending())
   }
 
   /** Gives up the claims at a host whose connection is gone, for the process that gets the next one. */

@@ -7,7 +7,10 @@ import { claimShare, type Share } from '../../src/execution/claim/claim-queued-s
 import { chooseHost } from '../../src/execution/claim/placement-sql.ts'
 import { RuntimeAnnouncer } from '../../src/execution/host/runtime-announcer.ts'
 import { Worker } from '../../src/execution/worker.ts'
+import { systemClock } from '../../src/kit/clock.ts'
 import { hearProcess } from '../../src/processes/process-sql.ts'
+import { installedRuntimes } from '../../src/runtimes/runtime-hosts.ts'
+import type { SandboxDriver } from '../../src/sandboxes/driver.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
 import { workerContext } from '../support/services/worker-context.ts'
 import { until } from '../support/until.ts'
@@ -73,8 +76,19 @@ const held = async () => {
 it('spreads a burst over two workers on machines of their own', async () => {
   for (const name of ['left', 'right']) {
     const dataDir = await mkdtemp(join(test.dataDir, `${name}-`))
-    const context = await workerContext({ db: test.db, dataDir }, stack, { limits: { fenceMs: PATIENT_MS } })
+    const creates: Promise<void>[] = []
+    const driver = (real: SandboxDriver): SandboxDriver => ({
+      ...real,
+      create: spec => {
+        const created = real.create(spec)
+        creates.push(created)
+        return created
+      },
+    })
+    const context = await workerContext({ db: test.db, dataDir }, stack, { limits: { fenceMs: PATIENT_MS }, driver })
     stack.defer(async () => {
+      // A worker that stops leaves them, and here nobody sweeps.
+      await Promise.allSettled(creates)
       for (const leaseId of await context.driver.list()) await context.driver.destroy(leaseId)
     })
     for (const service of [new RuntimeAnnouncer(context), new Worker(context)]) await stack.use(service).start()
@@ -152,8 +166,57 @@ it('uses the host of another organization for none of its own', async () => {
   await host('own', { organization: session.organizationId, capacity: 2, heldBy: 'w' })
   await host('shared', { heldBy: 'w' })
   const key = { organizationId: session.organizationId, sessionId: session.id }
+  // The line to every other host may have been cut since the claim.
+  expect(await chooseHost(db(), ['theirs'], key, [])).toBeNull()
   expect(await chooseHost(db(), ['theirs', 'shared', 'own'], key, [])).toBe('own')
   expect((await claim('w', { hosts: ['theirs', 'own'] })).taken).toEqual([session.id])
+})
+
+it('asks only hosts of the organization which machines have a runtime', async () => {
+  const [session] = await queue(1)
+  const { rows } = await db().query<{ id: string }>(
+    "insert into organizations (id, name, created_at) values (gen_random_uuid(), 'evil', now()) returning id",
+  )
+  await host('theirs', { organization: rows[0]?.id ?? '', heldBy: 'w' })
+  await host('a')
+  await db().query("update hosts set runtimes = '{shell,claude-code}' where id = 'theirs'")
+  const own = session?.organizationId ?? ''
+  expect([...(await installedRuntimes(db(), systemClock, own))]).toEqual([])
+  expect([...(await installedRuntimes(db(), systemClock, rows[0]?.id ?? ''))]).toEqual(['shell', 'claude-code'])
+  expect((await claim('a')).taken).toEqual([session?.id])
+})
+
+it('makes no sandbox at the host of another organization, and gives the claim back', async () => {
+  const [session] = await queue(1)
+  const { rows } = await db().query<{ id: string }>(
+    "insert into organizations (id, name, created_at) values (gen_random_uuid(), 'stranger', now()) returning id",
+  )
+  const context = await workerContext(test, stack, { limits: { fenceMs: PATIENT_MS } })
+  await host(context.host)
+  await host('theirs', { organization: rows[0]?.id ?? '' })
+  const { hosts } = context
+  const own = hosts.of(context.host)
+  const made: string[] = []
+  const create = async ({ leaseId }: { leaseId: string }) => void made.push(leaseId)
+  hosts.add({ ...own, id: 'theirs', driver: { ...own.driver, create } })
+  // The line to the only host for the Run is cut between the claim and the work.
+  const query: typeof context.db.query = async (statement, values) => {
+    const result = await context.db.query<never>(statement, values)
+    if (typeof statement === 'object' && statement.name === 'claim-share') hosts.remove(context.host)
+    return result
+  }
+  const watched = { query, transaction: context.db.transaction.bind(context.db), masterKey: context.db.masterKey }
+  const worker = stack.use(new Worker({ ...context, db: watched }))
+  await worker.start()
+  await until('the claim is given back', async () => {
+    const given = await db().query(
+      "select from executions where session_id = $1 and task is not null and expires_at < 'infinity'",
+      [session?.id],
+    )
+    return given.rowCount === 1
+  })
+  expect(made).toEqual([])
+  expect((await db().query('select from leases where session_id = $1', [session?.id])).rowCount).toBe(0)
 })
 
 const lease = (organizationId: string, sessionId: string, at: string, ended = false) =>

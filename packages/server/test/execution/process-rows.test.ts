@@ -6,6 +6,7 @@ import { lapseOrphans } from '../../src/execution/claim/hold-sql.ts'
 import { underFence } from '../../src/execution/claim/under-fence.ts'
 import { Worker } from '../../src/execution/worker.ts'
 import { forgetProcesses, hearProcess, leaveProcess } from '../../src/processes/process-sql.ts'
+import { DatabaseUnavailable } from '../../src/storage/postgres/database-errors.ts'
 import { endedRun, outcomeOf, startsOf } from '../support/runs/ended-run.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
 import { workerContext } from '../support/services/worker-context.ts'
@@ -128,6 +129,23 @@ describe('claims of a process', () => {
     await held(session, worker)
     await go(session)
     expect(outcomeOf(await endedRun(test.api, session, session.activeRunId ?? ''))).toBe('completed completed - 1')
+  })
+
+  it('are worked on even if the answer to their statement was lost', async () => {
+    const context = await workerContext(test, stack, { limits: { fenceMs: 1000 } })
+    let lost = false
+    const query: typeof context.db.query = async (statement, values) => {
+      const result = await context.db.query<never>(statement, values)
+      const claims = typeof statement === 'object' && statement.name === 'claim-share'
+      if (!claims || lost || !result.rows.some(({ id }) => id !== null)) return result
+      lost = true
+      throw new DatabaseUnavailable(new Error('the connection was cut'))
+    }
+    const cut = { query, transaction: context.db.transaction.bind(context.db), masterKey: context.db.masterKey }
+    await stack.use(new Worker({ ...context, db: cut })).start()
+    const session = await test.api.createSession({ runtime: 'shell' }, 'echo went')
+    expect(outcomeOf(await endedRun(test.api, session, session.activeRunId ?? ''))).toBe('completed completed - 1')
+    expect(lost).toBe(true)
   })
 
   it('go to another at once when it stops in order', async () => {

@@ -76,6 +76,24 @@ export async function lapseClaim(db: Queryable, claim: Claim): Promise<void> {
 }
 
 /**
+ * Lapses the claims of a living process that it does not work on, because the answer to their statement was lost. Nobody
+ * else would: they stand as long as the row of the process.
+ *
+ * @param held the claims that it works on; none may be under way beside this
+ */
+export async function lapseUnheld(db: Queryable, holder: string, held: readonly Claim[]): Promise<void> {
+  await db.query({
+    name: 'lapse-unheld',
+    text: `
+      update executions e set expires_at = clock_timestamp()
+      where e.holder = $5 and e.task is not null and e.expires_at = 'infinity' and not exists (
+        select 1 from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::text[]) as c (organization_id, session_id, token, holder)
+        where c.organization_id = e.organization_id and c.session_id = e.session_id and c.token = e.token)`,
+    values: [...columnsOf(held), holder],
+  })
+}
+
+/**
  * Lapses the claims that nothing else can: those of processes without a row. Every process writes its row before it
  * claims, so a row is missing only after a restored backup or an operator's hand.
  */

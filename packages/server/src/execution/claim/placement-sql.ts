@@ -7,32 +7,30 @@ import { type Pending, pendingColumns, roomOf } from './room-sql.ts'
  * Returns the host among those of this process at which a Session without a sandbox gets one: first those of its own
  * organization, then the one of its last sandbox, which has its repository, its image and its packages, and then the one
  * with the largest part of its capacity free. One that is full or cordoned comes last, since a Run that has begun has to go
- * on somewhere.
+ * on somewhere. A host of another organization never gets one: the work and its secrets would lie on that one's machine.
  *
- * @param hosts not empty
  * @param pending sandboxes that are about to be made
+ * @returns null if none of the hosts works for the organization
  */
 export async function chooseHost(
   db: Queryable,
   hosts: readonly string[],
   { organizationId, sessionId }: SessionKey,
   pending: readonly Pending[],
-): Promise<string> {
+): Promise<string | null> {
   const { rows } = await db.query<{ id: string }>({
     name: 'choose-host',
     text: `
       select id from (
-        select own.id, h.organization_id, h.capacity, own.n, ${takes('h', '$2::uuid')} as fits,
-          h.cordoned_at is null as is_open, ${roomOf('h', "'Infinity'::float8", '$4', '$5', '$6')}::float8 as room
+        select own.id, h.organization_id, h.capacity, own.n, h.cordoned_at is null as is_open, ${roomOf('h', "'Infinity'::float8", '$4', '$5', '$6')}::float8 as room
         from unnest($1::text[]) with ordinality as own (id, n) left join hosts h on h.id = own.id
+        where ${takes('h', '$2::uuid')}
       ) as host
-      order by fits desc, is_open and room > 0 desc, organization_id is not null desc, id = (
+      order by is_open and room > 0 desc, organization_id is not null desc, id = (
         select l.host from leases l where l.organization_id = $2 and l.session_id = $3
         order by l.created_at desc limit 1) desc nulls last, room / coalesce(capacity, 1) desc, n
       limit 1`,
     values: [hosts, organizationId, sessionId, ...pendingColumns(pending)],
   })
-  const [row] = rows
-  if (row === undefined) throw new Error('no host to choose from')
-  return row.id
+  return rows[0]?.id ?? null
 }

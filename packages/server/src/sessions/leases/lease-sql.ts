@@ -62,6 +62,7 @@ export async function findLiveLease(db: Queryable, key: SessionKey): Promise<Lea
 
 /**
  * Writes the intent to make a sandbox before anyone makes it, so that the sweeper finds the rest of a crash in between.
+ * @throws Error for a host that works for another organization
  */
 export async function insertLease(
   tx: Queryable,
@@ -88,7 +89,10 @@ export async function insertLease(
     text: `
       insert into leases (id, organization_id, session_id, driver, host, runtime, state, created_at, expires_at, bound_at,
         idle_ms, release_sha, engine_sha256, environment_id, environment_revision, environment_secrets)
-      values ($1, $2, $3, $4, $5, $6, 'creating', $7, $8, $9, $10, $11, $12, $13, $14, $15) returning *`,
+      select $1, $2, $3, $4, $5, $6, 'creating', $7, $8, $9, $10, $11, $12, $13, $14, $15
+      where not exists (
+        select 1 from hosts h where h.id = $5 and h.organization_id is not null and h.organization_id <> $2)
+      returning *`,
     values: [
       lease.id,
       key.organizationId,
@@ -108,7 +112,7 @@ export async function insertLease(
     ],
   })
   const row = rows[0]
-  if (row === undefined) throw new Error('an insert returned no row')
+  if (row === undefined) throw new Error(`host ${lease.host} works for another organization`)
   return row
 }
 
