@@ -14,7 +14,10 @@ variable counts as absent. Names end in their unit where they have one.
 
 /** The sections of the page, with the names of the settings that belong to each; the first that fits takes a setting. */
 const sections: readonly (readonly [title: string, names: RegExp])[] = [
-  ['This process', /^BERTH_(?:DATA_DIR|HOST|PORT|CONFIG|ROLES|RELEASE|TRUSTED_PROXIES|LOG_LEVEL|METRICS_PORT)$/],
+  [
+    'This process',
+    /^BERTH_(?:DATA_DIR|HOST|PORT|CONFIG|ROLES|RELEASE|TRUSTED_PROXIES|LOG_LEVEL|LOG_FORMAT|METRICS_PORT)$/,
+  ],
   ['URLs', /^BERTH_(?:BASE|AUTH|CONSOLE|GATEWAY)_URL$/],
   ['Database, blobs and keys', /^(?:DATABASE_|AWS_|BERTH_(?:MIGRATION|DATABASE|BLOB|MASTER_KEY))/],
   ['Rates and request bodies', /^BERTH_(?:AUTH_|ISSUANCE_)?RATE_|^BERTH_BOD(?:Y|IES)_/],

@@ -47,7 +47,7 @@ install_packages() {
 }
 
 install_npm_packages() {
-  echo 'installing npm packages' >&2
+  echo "installing npm packages, which takes a minute or two" >&2
   # Two concurrent runs would delete each other's files.
   (
     flock 9

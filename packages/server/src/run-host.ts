@@ -10,6 +10,7 @@ import { runFarHost } from './far-host/run-far-host.ts'
 import { hostName } from './kit/host-id.ts'
 import { knownSecrets } from './kit/redactor.ts'
 import { StartError, toStartError } from './kit/start-error.ts'
+import { logLines } from './logging/log-lines.ts'
 import { openHelperGroup } from './sandboxes/confined/helper-group.ts'
 import { noteServing } from './sandboxes/leases/serving.ts'
 import { hostTokenOf } from './settings/far-host.ts'
@@ -18,6 +19,7 @@ import { secretsOf } from './settings/secret-values.ts'
 import { loadSettings } from './settings/settings.ts'
 import { lockForProcess } from './storage/embedded/file-lock.ts'
 
+const STDOUT = 1
 /** For all helper programs of this host. */
 const HELPER_PROCESSES = 512
 
@@ -43,7 +45,9 @@ export async function host(variables: Readonly<Record<string, string | undefined
     }
     token()
     stack.use(knownSecrets.add(...secretsOf(settings)))
-    const log = pino({ level: settings.logging.level, hooks: { streamWrite: line => knownSecrets.text(line) } })
+    const lines = logLines(settings.logging.format, STDOUT, variables)
+    const hooks = { streamWrite: (line: string) => lines.write(knownSecrets.text(line)) }
+    const log = pino({ level: settings.logging.level, hooks })
     await mkdir(dataDir, { recursive: true, mode: 0o700 }).catch(error => {
       throw toStartError(error, `the data directory ${dataDir} cannot be created`)
     })

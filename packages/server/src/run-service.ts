@@ -1,8 +1,12 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { pino } from 'pino'
 import { knownSecrets } from './kit/redactor.ts'
 import { StartError } from './kit/start-error.ts'
+import { logLines } from './logging/log-lines.ts'
 import { LogOutput } from './logging/log-output.ts'
 import { openLogSink } from './logging/log-sink.ts'
+import { welcome } from './logging/welcome.ts'
 import { serve as start } from './serve.ts'
 import { isOpenToOthers, readIfThere } from './settings/read-if-there.ts'
 import { loadSettings } from './settings/settings.ts'
@@ -23,13 +27,21 @@ export async function serve(variables: Readonly<Record<string, string | undefine
   process.once('exit', () => output.writeLastLines())
   try {
     const settings = loadSettings(variables, readIfThere, isOpenToOthers)
-    const log = pino({ level: settings.logging.level, hooks: { streamWrite: line => knownSecrets.text(line) } }, output)
+    const lines = logLines(settings.logging.format, STDOUT, variables)
+    // Secrets are masked before a line takes another form, which could split one.
+    const hooks = { streamWrite: (line: string) => lines.write(knownSecrets.text(line)) }
+    const log = pino({ level: settings.logging.level, hooks }, output)
     output.onGap = dropped => log.warn({ dropped }, 'log lines were dropped: they could not be written')
     const stop = Promise.withResolvers<NodeJS.Signals>()
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.resolve(signal))
     const service = await start(settings, log, { droppedLogLines: () => output.dropped })
     for (const line of service.platform) log.info({ component: 'sandboxes' }, line)
-    log.info({ baseUrl: service.settings.urls.baseUrl, dataDir: settings.dataDir }, 'Berth is ready')
+    const { urls, roles } = service.settings
+    log.info({ baseUrl: urls.baseUrl, dataDir: settings.dataDir }, 'Berth is ready')
+    if (lines.isTerminal && roles.has('api')) {
+      const file = join(settings.dataDir, 'dev.json')
+      output.write(welcome({ ...urls, developmentFile: existsSync(file) ? file : null }, process.cwd()))
+    }
     const signal = await stop.promise
     log.info({ signal }, 'stopping')
     await service.close()

@@ -1,3 +1,4 @@
+import { type LogFormat, logFormats } from '../logging/log-lines.ts'
 import type { Environment } from './environment.ts'
 
 const levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
@@ -5,6 +6,7 @@ const levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as
 /** Logs and metrics for operators. */
 export interface LoggingSettings {
   readonly level: (typeof levels)[number]
+  readonly format: LogFormat
   /** Absent: the process serves no metrics. With 0 the system chooses a port. */
   readonly metricsPort: number | undefined
 }
@@ -12,6 +14,12 @@ export interface LoggingSettings {
 export function readLogging(env: Environment): LoggingSettings {
   return {
     level: env.oneOf('BERTH_LOG_LEVEL', 'info', 'Lowest severity that is logged.', levels),
+    format: env.oneOf(
+      'BERTH_LOG_FORMAT',
+      'auto',
+      'How lines of the log are written: as `json`, as `text` for people, or `auto`, which is text on a terminal and JSON elsewhere.',
+      logFormats,
+    ),
     metricsPort: env.parsed(
       'BERTH_METRICS_PORT',
       'Loopback port that serves `GET /metrics`; 0 takes a free one.',
