@@ -85,7 +85,7 @@ test('a worker that is killed while it restores or saves is followed by one that
       `insert into environment_caches (organization_id, environment_id, key, branch, blobs, searched, saved_at, used_at)
        select organization_id, environment_id, $2, '', '{}', '', now(), now() from environment_caches
        where environment_id = $1 limit 1`,
-      [id, cacheKey(['deps', 'more'], null, { kind: 'bubblewrap', machine: thisMachine })],
+      [id, cacheKey(['deps', 'more'], null, { kind: 'bubblewrap', machine: thisMachine }, null)],
     )
   const saving = await ended(await killWaiting(promised, () => begin(id)))
   expect(applies(saving)).toMatchObject([{ status: 'started' }, { status: 'succeeded', cache: 'miss' }])

@@ -3,8 +3,9 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { provideOwnInstallation } from '../../src/accounts/installations/own-installation.ts'
 import { systemClock } from '../../src/kit/clock.ts'
 import { findSessionAccounts } from '../../src/repositories/session-accounts.ts'
-import type { Api } from '../support/api/api.ts'
-import type { Tenant } from '../support/api/tenant.ts'
+import { Api } from '../support/api/api.ts'
+import { createInstallation, type Tenant } from '../support/api/tenant.ts'
+import { Environments } from '../support/environments/environments.ts'
 import { GitHubWorkers } from '../support/environments/github-workers.ts'
 
 let github: GitHubWorkers
@@ -107,4 +108,26 @@ it('keeps a token that setup got out of caches, and out of what an image gives t
   expect(await applied({ prebuild: true, setup: 'berth-token github > ~/t' })).toMatchObject({ prebuilt })
   const cloned = { prebuild: true, setup: 'true', repositories: [{ repository: 'leak/one' }] }
   expect(await applied(cloned)).toMatchObject({ prebuilt: { state: 'unavailable', reason: 'repositories' } })
+})
+
+it('keeps what one installation could read out of the cache of another, which may have other grants', async () => {
+  await using _worker = await github.work()
+  const { tenant, api } = await github.test.newTenant()
+  const { organizationId, appSlug } = tenant
+  const second = await createInstallation(github.test.db.database, organizationId, appSlug)
+  const other = new Api(github.test.url, second.apiKey)
+  const cached = { setup: 'mkdir -p deps; echo read >> deps/log', cache: { paths: ['deps'] } }
+  const shared = await new Environments(api).make(cached)
+  const granted = await new Environments(api).make({ ...cached, github: true })
+  const caches = async (id: string) => {
+    const seen: unknown[] = []
+    for (const caller of [api, other, api, other]) {
+      const session = await caller.createSession({ runtime: 'shell', environment: { id } }, 'true')
+      const events = await caller.runEnded(session.id, session.activeRunId ?? '')
+      seen.push(events.findLast(({ type }) => type === 'svc.environment.apply')?.data['cache'])
+    }
+    return seen
+  }
+  expect(await caches(granted.id)).toEqual(['miss', 'miss', 'hit', 'hit'])
+  expect(await caches(shared.id)).toEqual(['miss', 'hit', 'hit', 'hit'])
 })

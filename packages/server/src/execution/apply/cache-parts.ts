@@ -1,6 +1,7 @@
 import { cacheKey, thisMachine } from '../../environments/cache/cache-key.ts'
 import type { CacheScope } from '../../environments/cache/cache-sql.ts'
 import type { CachePlace } from '../../environments/cache/cache-trees.ts'
+import { gitReaderOf } from '../../repositories/git-reader.ts'
 import { type ReachedSource, reachSource } from '../../repositories/resolve-source.ts'
 import { treeOf } from '../../sandboxes/tree.ts'
 import type { ApplyReport } from '../../sessions/leases/apply-report.ts'
@@ -36,7 +37,11 @@ export async function cacheOf({ context, claim, document, lease }: ApplyParts): 
   const repository = source && JSON.stringify([source.grant.host, source.repository.repositoryId])
   const machine = { kind: context.driver.kind, machine: thisMachine }
   return {
-    scope: { organizationId, environmentId, key: cacheKey(document.cache.paths, repository, machine) },
+    scope: {
+      organizationId,
+      environmentId,
+      key: cacheKey(document.cache.paths, repository, machine, document.github ? gitReaderOf(session) : null),
+    },
     branch: session.source?.baseBranch ?? '',
     source,
   }

@@ -4,6 +4,7 @@ import type { Source } from '@berth/contract'
 import type { StoredDocument } from '../../environments/document.ts'
 import type { ImageKey } from '../../environments/images/image-sql.ts'
 import { canonicalJson } from '../../kit/request-hash.ts'
+import { gitReaderOf } from '../../repositories/git-reader.ts'
 import type { SandboxDriver } from '../../sandboxes/driver.ts'
 import type { LeaseRow } from '../../sessions/leases/lease-sql.ts'
 
@@ -17,14 +18,15 @@ export const isPrebuilt = ({ prebuild, setup }: StoredDocument): boolean => preb
 export function imageKeyOf(
   lease: Pick<LeaseRow, 'organization_id' | 'environment_id' | 'environment_revision'>,
   document: StoredDocument,
-  session: { readonly source: Source | null; readonly owner_id: string },
+  session: { readonly source: Source | null } & Parameters<typeof gitReaderOf>[0],
   platform: string,
 ): ImageKey {
   const { organization_id: organizationId, environment_id: environmentId, environment_revision: revision } = lease
   if (environmentId === null || revision === null) throw new Error('the lease has no environment')
-  const { source, owner_id: owner } = session
+  const { source } = session
+  const owner = document.github ? gitReaderOf(session) : null
   const commit =
     source === null ? null : { repositoryId: source.repositoryId, branch: source.baseBranch, oid: source.baseOid }
-  const variant = canonicalJson({ commit, owner: document.github ? owner : null, platform })
+  const variant = canonicalJson({ commit, owner, platform })
   return { organizationId, environmentId, revision, variant: createHash('sha256').update(variant).digest('hex') }
 }
