@@ -6,6 +6,7 @@ import { claimBuild } from '../../src/environments/images/image-sql.ts'
 import { ImageKeeper } from '../../src/execution/images/image-keeper.ts'
 import { isTrial } from '../../src/execution/images/start-once.ts'
 import { type SandboxDriver, SandboxGoneError } from '../../src/sandboxes/driver.ts'
+import { type Blobs, BlobsUnavailable } from '../../src/storage/blobs/blobs.ts'
 import { MasterKey } from '../../src/storage/master-key.ts'
 import { Environments } from '../support/environments/environments.ts'
 import { until } from '../support/until.ts'
@@ -56,6 +57,33 @@ test('a host that shows no lower trees copies the image, and starts it once in t
   // Nothing of the trial is left, and no directory was made for later sandboxes.
   expect((await context.driver.list()).filter(name => name.startsWith('trial-'))).toEqual([])
   await expect(readdir(join(bench.test.dataDir, 'images'))).rejects.toThrow('ENOENT')
+})
+
+test('an image that cannot be copied into a sandbox is done without, and stays good', async () => {
+  await using stack = new AsyncDisposableStack()
+  const driver = (real: SandboxDriver): SandboxDriver => ({ ...real, lowerOwner: () => null })
+  let away = false
+  const blobs = (real: Blobs): Blobs => ({
+    put: content => real.put(content),
+    // The workspace is copied, and the store fails before the home is.
+    get: sha256 => (away && copied++ > 1 ? Promise.reject(new BlobsUnavailable(new Error('away'))) : real.get(sha256)),
+    stat: sha256 => real.stat(sha256),
+    has: (sha256, sizeBytes) => real.has(sha256, sizeBytes),
+    delete: sha256 => real.delete(sha256),
+  })
+  let copied = 0
+  const context = await bench.work(stack, { driver, blobs })
+  const { id } = await environments.make({ setup, prebuild: true })
+  const first = await run(id, 'cat stamp ~/stamp linked')
+  await stack.use(new ImageKeeper(context)).start()
+  await until('the image was started', () => isReady(id))
+  away = true
+  const second = await run(id, 'cat stamp ~/stamp linked; ls')
+  expect(second.prebuilt).toEqual({ state: 'unavailable', reason: 'temporary' })
+  expect(String(second.output)).toMatch(/^(\d+)\n\1\n\1\nlinked\nstamp\n$/)
+  expect(String(second.output)).not.toContain(String(first.output))
+  away = false
+  expect(await run(id, 'cat stamp ~/stamp linked')).toEqual({ prebuilt: { state: 'used' }, output: first.output })
 })
 
 test('a trial is spared by the sweeper while it may be under way', () => {

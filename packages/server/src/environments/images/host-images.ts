@@ -41,7 +41,7 @@ export class HostImages {
    */
   async provide(image: SealedImage, owner: LowerOwner, signal: AbortSignal): Promise<LowerTrees> {
     const write = (fresh: string, within: AbortSignal) => this.#write(fresh, image, owner, within)
-    const path = await this.#cache.provide(image.digest, expectedBytes(image), write, signal)
+    const path = await this.#cache.provide(image.digest, bytesOfImage(image), write, signal)
     const [workspace, home] = [join(path, 'workspace'), join(path, 'home')]
     return { workspace, home, baselines: join(path, 'baselines', 'workspace') }
   }
@@ -69,7 +69,7 @@ export class HostImages {
 }
 
 /** Returns the bytes that the trees of an image take at most. @throws RestoreRefused */
-function expectedBytes({ workspaceManifest, homeManifest }: SealedImage): number {
+export function bytesOfImage({ workspaceManifest, homeManifest }: SealedImage): number {
   let bytes = 0
   for (const text of [workspaceManifest, homeManifest]) {
     const { sourceBytes, files, directories, links } = parsed(text)

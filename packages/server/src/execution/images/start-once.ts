@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { RestoreRefused } from '../../checkpoints/errors.ts'
 import { platformNames } from '../../checkpoints/platform-names.ts'
-import { restoreImage } from '../../environments/images/host-images.ts'
+import { bytesOfImage, restoreImage } from '../../environments/images/host-images.ts'
 import type { ImageFault, SealedImage } from '../../environments/images/image-sql.ts'
 import { orAborted } from '../../kit/or-aborted.ts'
 import { treeOf } from '../../sandboxes/tree.ts'
@@ -37,6 +37,8 @@ export async function startOnce(
   const leaseId = `${PREFIX}${clock.now().getTime().toString(36)}-${randomBytes(6).toString('hex')}`
   try {
     const owner = driver.lowerOwner()
+    // No sandbox of this kind could hold a copy.
+    if (owner === null && bytesOfImage(image) > bounds.diskBytes) return 'size'
     const lower = owner === null ? {} : { lower: await images.provide(image, owner, signal) }
     const spec = { leaseId, command, bounds, mounts: [], egress: { reach: [] }, ...lower }
     await orAborted(driver.create(spec), AbortSignal.any([stopping, AbortSignal.timeout(limits.provisionMs)]))
@@ -64,6 +66,6 @@ export async function startOnce(
 /** Returns what an error says about the image; null if it is about this host, this sandbox or the store. */
 export function faultOf(error: unknown): ImageFault | null {
   if (!(error instanceof RestoreRefused)) return null
-  if (error.code === 'target_full' || error.code === 'over_limit') return 'size'
+  if (error.code === 'over_limit') return 'size'
   return ['missing', 'corrupt', 'malformed'].includes(error.code) ? 'damaged' : null
 }

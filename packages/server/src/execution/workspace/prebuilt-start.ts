@@ -1,7 +1,8 @@
 import { findResumable } from '../../checkpoints/checkpoint-sql.ts'
 import { platformNames } from '../../checkpoints/platform-names.ts'
+import { clearTarget } from '../../checkpoints/restore-tree.ts'
 import { readFixedDocument } from '../../environments/fix-environment.ts'
-import { restoreImage } from '../../environments/images/host-images.ts'
+import { bytesOfImage, restoreImage } from '../../environments/images/host-images.ts'
 import {
   findImage,
   type ImageFault,
@@ -11,18 +12,21 @@ import {
   useImage,
 } from '../../environments/images/image-sql.ts'
 import type { LowerTrees } from '../../sandboxes/driver.ts'
+import type { TreeName } from '../../sandboxes/lease-program.ts'
 import { treeOf } from '../../sandboxes/tree.ts'
 import { markStartedFrom } from '../../sessions/leases/lease-image-sql.ts'
 import type { LeaseRow } from '../../sessions/leases/lease-sql.ts'
 import { hasEarlierWork } from '../../sessions/runs/run-sql.ts'
 import { findSession } from '../../sessions/session/session-sql.ts'
 import { UnsealError } from '../../storage/master-key.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
 import { openExports, type SetupExports } from '../apply/setup-exports.ts'
 import type { Claim } from '../claim/claim.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { underFence } from '../claim/under-fence.ts'
 import { imageKeyOf, isPrebuilt, platformOf } from '../images/image-key.ts'
 import { faultOf } from '../images/start-once.ts'
+import { isSandboxLost } from '../supervisor/errors.ts'
 
 /** An image that a sandbox starts from. */
 export interface UsedImage {
@@ -43,6 +47,9 @@ export type Prebuilt =
   | UsedImage
   | { readonly state: 'building' }
   | { readonly state: 'unavailable'; readonly reason: ImageFault | 'restored' | 'repositories' | 'temporary' }
+
+/** This host or the store fails, which says nothing about the image. */
+const temporary: Prebuilt = { state: 'unavailable', reason: 'temporary' }
 
 /**
  * Returns the image that a lease's sandbox starts from, ready on this host, or why it starts without one. A Session with
@@ -81,7 +88,7 @@ export async function findPrebuilt(
 
 /** Opens what setup exported, and brings the trees to this host if it shows images below sandboxes. */
 async function bring(
-  { db, driver, images, log }: ExecutionContext,
+  { bounds, db, driver, images, log }: ExecutionContext,
   { id, exports: sealed }: ImageRow,
   image: SealedImage,
   signal: AbortSignal,
@@ -90,34 +97,50 @@ async function bring(
   const inTime = AbortSignal.any([signal, AbortSignal.timeout(BRING_MS)])
   try {
     const exports = openExports(db, { id }, sealed)
+    if (owner === null && bytesOfImage(image) > bounds.diskBytes) return temporary
     const lower = owner === null ? null : await images.provide(image, owner, inTime)
     return { state: 'used', id, image, exports, lower }
   } catch (error) {
     signal.throwIfAborted()
     const fault = error instanceof UnsealError ? 'damaged' : faultOf(error)
     log.warn({ err: error, imageId: id, fault }, 'an image could not be brought to this host')
-    if (fault === null) return { state: 'unavailable', reason: 'temporary' }
-    await recordUnavailable(db, id, fault)
-    return { state: 'unavailable', reason: fault }
+    return doneWithout(db, id, fault)
   }
 }
 
 /**
- * Completes a sandbox that was made for an image: copies the trees where they are not shown.
- * @throws RestoreRefused; a damaged image is never used again
+ * Completes a sandbox that was made for an image: copies the trees where they are not shown. If they cannot be copied,
+ * the sandbox is empty again.
+ * @returns the image, or why the sandbox starts without it
+ * @throws whatever says that the sandbox is lost, or the signal's reason
  */
 export async function placeImage(
-  { blobs, db, driver }: ExecutionContext,
-  { id, image, lower }: UsedImage,
+  { blobs, db, driver, log }: ExecutionContext,
+  used: UsedImage,
   leaseId: string,
   signal: AbortSignal,
-): Promise<void> {
-  if (lower !== null) return
+): Promise<Prebuilt> {
+  const { id, image, lower } = used
+  if (lower !== null) return used
+  const inTime = AbortSignal.any([signal, AbortSignal.timeout(BRING_MS)])
+  const tree = (name: TreeName) => treeOf(driver, leaseId, name)
   try {
-    await restoreImage(image, tree => treeOf(driver, leaseId, tree), blobs, { skip: platformNames, signal })
+    await restoreImage(image, tree, blobs, { skip: platformNames, signal: inTime })
+    return used
   } catch (error) {
+    signal.throwIfAborted()
+    if (isSandboxLost(error)) throw error
     const fault = faultOf(error)
-    if (fault !== null) await recordUnavailable(db, id, fault)
-    throw error
+    log.warn({ err: error, imageId: id, fault }, 'an image could not be copied into a sandbox')
+    await clearTarget(tree('workspace'), { keep: platformNames })
+    await clearTarget(tree('home'), { keep: [] })
+    return doneWithout(db, id, fault)
   }
+}
+
+/** Records a fault of the image, so that nobody tries it again. A failure of this host or the store is not one. */
+async function doneWithout(db: Queryable, id: string, fault: ImageFault | null): Promise<Prebuilt> {
+  if (fault === null) return temporary
+  await recordUnavailable(db, id, fault)
+  return { state: 'unavailable', reason: fault }
 }

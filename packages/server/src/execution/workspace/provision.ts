@@ -106,17 +106,17 @@ export async function provision(
   let fresh: FreshSandbox
   try {
     const source = await readySource(context, claim, signal)
-    const [prebuilt, extensions, packages] = await Promise.all([
+    const [found, extensions, packages] = await Promise.all([
       findPrebuilt(context, claim, lease, signal),
       extensionsOf(context, lease, signal),
       findPackages(context, claim, lease, signal),
     ])
     const layer = packages !== null && 'directory' in packages ? packages.directory : null
-    const image = prebuilt?.state === 'used' ? prebuilt : null
+    const image = found?.state === 'used' ? found : null
     await make(context, lease, runtime, { source, image, extensions, layer }, signal)
-    if (image !== null) await placeImage(context, image, lease.id, signal)
+    const prebuilt = image === null ? found : await placeImage(context, image, lease.id, signal)
     const restored = await restoreSession(context, claim, lease.id, signal)
-    if (source !== null && image === null && !restored) await placeSource(context, source, lease.id, signal)
+    if (source !== null && prebuilt?.state !== 'used' && !restored) await placeSource(context, source, lease.id, signal)
     const results = extensions.map(({ result }) => result)
     fresh = { restored, hasSource: source !== null, prebuilt, packages, extensions: results }
     if (lease.environment_id === null) {
