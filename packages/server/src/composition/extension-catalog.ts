@@ -12,12 +12,14 @@ export function extensionCatalog(
   { clock, log }: { readonly clock: Clock; readonly log: Log },
   { dataDir, config }: { readonly dataDir: string; readonly config: Pick<Config, 'egress' | 'extensions'> },
 ): ExtensionCatalog {
+  const { catalog: sources } = config.extensions
   const isRefused = inRanges(config.egress.refuse)
   return new ExtensionCatalog({
     directory: join(dataDir, 'extensions'),
-    sources: config.extensions.catalog,
+    sources,
     downloads: new Downloads({
       directory: join(dataDir, 'extension-downloads'),
+      named: new Set(sources.flatMap(source => ('sha256' in source ? [source.sha256] : []))),
       network: openNetwork(),
       mayDial: address => isPublicAddress(address) && !isRefused(address),
       clock,

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -146,7 +146,7 @@ describe('an extension by URL', () => {
         { slug: 'fetched', url, sha256 },
         { slug: 'inside', url: 'https://inside.example.com/tools.zip', sha256: '0'.repeat(64) },
       ],
-      downloads: new Downloads({ directory, clock, log: silentLog, ...reach }),
+      downloads: new Downloads({ directory, named: new Set([sha256]), clock, log: silentLog, ...reach }),
       spoolDirectory: directory,
       log: silentLog,
     })
@@ -156,5 +156,13 @@ describe('an extension by URL', () => {
     expect(await catalog.list()).toMatchObject([{ slug: 'fetched', sha256, identity: { id: 'a.tools' } }])
     expect(await catalog.find('fetched')).not.toBeNull()
     expect([asked, network.dialled]).toEqual([2, ['93.184.216.34:443', '93.184.216.34:443']])
+    // What the configuration names no more goes after a day.
+    for (const name of [`${'1'.repeat(64)}.zip`, '.new-of-a-dead-process'])
+      await writeFile(join(directory, name), 'an old release')
+    now = Date.now() + 23 * 60 * 60_000
+    expect(await catalog.tidy()).toBe(0)
+    now += 2 * 60 * 60_000
+    expect(await catalog.tidy()).toBe(2)
+    expect(await readdir(directory)).toEqual([`${sha256}.zip`])
   })
 })

@@ -103,6 +103,11 @@ export class ExtensionCatalog {
     return new Map(releases.flatMap(({ slug, newest }) => (newest === undefined ? [] : [[slug, newest]])))
   }
 
+  /** Removes what was downloaded and is no longer named. @returns how many files */
+  tidy(): Promise<number> {
+    return this.#options.downloads.tidy()
+  }
+
   async #files(): Promise<readonly string[]> {
     const { directory, log } = this.#options
     try {

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { access, mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { access, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { environmentLimits } from '@berth/contract'
 import type { Clock } from '../../kit/clock.ts'
@@ -14,6 +14,8 @@ export interface Download {
 
 export interface DownloadOptions extends Pick<FetchOptions, 'network' | 'mayDial' | 'ca'> {
   readonly directory: string
+  /** Digests of the archives that the configuration names. */
+  readonly named: ReadonlySet<string>
   readonly clock: Clock
   readonly log: Pick<Log, 'warn'>
 }
@@ -22,6 +24,8 @@ export interface DownloadOptions extends Pick<FetchOptions, 'network' | 'mayDial
 const FETCH_MS = 30_000
 /** A fetch that failed is tried again no sooner. */
 const RETRY_MS = 60_000
+/** A process with an older configuration may still read what this one does not name, while it is replaced. */
+const UNNAMED_MS = 24 * 60 * 60_000
 
 /** Archives of the catalog's URLs, each fetched once into a file that its digest names. */
 export class Downloads {
@@ -54,6 +58,21 @@ export class Downloads {
     )
   }
 
+  /** Removes archives that the configuration no longer names, and what dead processes left. @returns how many files */
+  async tidy(): Promise<number> {
+    const { directory, named, clock } = this.#options
+    let removed = 0
+    for (const name of await readdir(directory).catch(() => [])) {
+      if (named.has(name.replace(/\.zip$/, ''))) continue
+      const path = join(directory, name)
+      const found = await stat(path).catch(() => null)
+      if (found === null || found.mtimeMs > clock.now().getTime() - UNNAMED_MS) continue
+      await rm(path, { force: true })
+      removed += 1
+    }
+    return removed
+  }
+
   #pathOf({ sha256 }: Pick<Download, 'sha256'>): string {
     return join(this.#options.directory, `${sha256}.zip`)
   }
@@ -70,6 +89,8 @@ export class Downloads {
       const found = hash.digest('hex')
       if (found !== sha256) throw new Error(`its digest is ${found}`)
       await rename(staging, path)
+      // A process without sandboxes has no keeper.
+      await this.tidy().catch(error => log.warn({ err: error, directory }, 'old downloads could not be removed'))
       return path
     } catch (error) {
       this.#failedAt.set(url, clock.now().getTime())

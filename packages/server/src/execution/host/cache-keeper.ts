@@ -7,7 +7,10 @@ const UNUSED_MS = 24 * HOUR_MS
 
 type KeeperContext = Pick<WorkerContext, 'clock' | 'log' | 'extensions' | 'hosts'>
 
-/** Removes unpacked extensions and layers of system packages that no sandbox of its hosts shows any more. */
+/**
+ * Removes unpacked extensions and layers of system packages that no sandbox of its hosts shows any more, and downloads that
+ * the catalog names no more.
+ */
 export class CacheKeeper extends LoopingService {
   override readonly name = 'cache-keeper'
   readonly #context: KeeperContext
@@ -27,10 +30,12 @@ export class CacheKeeper extends LoopingService {
     const { clock, log, extensions, hosts } = this.#context
     const unusedSince = new Date(clock.now().getTime() - UNUSED_MS)
     const unpacked = await extensions.unpacked.tidy(unusedSince, this.#stopping.signal)
+    const downloads = await extensions.catalog.tidy()
     let layers = 0
     for (const packages of new Set(hosts.held().map(host => host.packages)))
       layers += await packages.tidy(unusedSince, this.#stopping.signal)
-    if (unpacked + layers > 0) log.info({ extensions: unpacked, layers }, 'removed what no sandbox uses')
+    if (unpacked + layers + downloads > 0)
+      log.info({ extensions: unpacked, layers, downloads }, 'removed what no sandbox uses')
   }
 
   protected failed(error: unknown): void {
