@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -28,6 +29,10 @@ beforeAll(async () => {
   service = stack.use(await startTestService({ variables: { BERTH_ROLES: 'api' } }))
   dataDir = await mkdtemp(join(tmpdir(), 'berth-worker-'))
   stack.defer(() => rm(dataDir, { recursive: true, force: true }))
+  // Shared, like all mounts of a host under systemd.
+  execFileSync('mount', ['--bind', dataDir, dataDir])
+  stack.defer(() => void execFileSync('umount', ['--recursive', dataDir]))
+  execFileSync('mount', ['--make-shared', dataDir])
   stack.defer(() => destroySandboxes(dataDir))
   stack.defer(() => worker.kill())
   worker = await startWorker()
@@ -54,10 +59,25 @@ const installing = (before: readonly string[] = []) =>
     return undefined
   })
 
+/** Returns how the data directory is mounted for each process that has mounts of an installation in it. */
+async function mountsOfInstallers(): Promise<string[]> {
+  const pids = (await readdir('/proc')).filter(name => /^\d+$/.test(name))
+  const texts = await Promise.all(pids.map(pid => readFile(`/proc/${pid}/mountinfo`, 'utf8').catch(() => '')))
+  return texts.flatMap(text => {
+    const mounts = new Map(text.split('\n').map(line => [line.split(' ')[4] ?? '', line]))
+    const isInstaller = [...mounts.keys()].some(at => at.startsWith(`${dataDir}/package-layers/`))
+    return isInstaller ? [mounts.get(dataDir) ?? ''] : []
+  })
+}
+
 test('a worker that is killed while it installs packages takes the installation along, and the next begins anew', async () => {
   const { id } = await new Environments(service.api).make({ packages: ['berth-waits'] })
   const session = await service.api.createSession({ runtime: 'shell', environment: { id } }, 'berth-waits')
   const { name, etc } = await installing()
+  // An unmount of the host reaches the installation, or it would keep the disks of ended sandboxes.
+  const mounts = await mountsOfInstallers()
+  expect(mounts.length).toBeGreaterThan(0)
+  for (const mount of mounts) expect(mount).toMatch(/ master:\d+ /)
   await worker.kill()
   const beat = () => readFile(join(etc, 'beat'), 'utf8')
   await until('the scripts have ended', async () => {

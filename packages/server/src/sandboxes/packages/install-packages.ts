@@ -112,7 +112,8 @@ async function run(
   try {
     signal.throwIfAborted()
     const [shell = '', ...words] = bounding
-    const child = spawn(shell, [...words, 'unshare', '--mount', '--propagation', 'private', '--', ...command], {
+    // Not `private`: that would keep the disks of ended sandboxes allocated until the program ends.
+    const child = spawn(shell, [...words, 'unshare', '--mount', '--propagation', 'slave', '--', ...command], {
       env: { PATH: systemPath, LC_ALL: 'C' },
       cwd,
       stdio: ['ignore', 'pipe', 'pipe', descriptor, 'pipe'],
