@@ -134,9 +134,11 @@ describe('system packages of an environment', () => {
     const driver = (real: SandboxDriver): SandboxDriver => ({ ...real, layers: () => ({ fault: 'only root can' }) })
     const context = await work(stack, { driver })
     await stack.use(new RuntimeAnnouncer(context)).start()
-    const without = await run(['berth-words'], 'ls /usr/share/berth-words')
+    const without = await run(['berth-words'], 'ls /usr/share/berth-words', { setup: 'true', prebuild: true })
     const reason = 'this host installs no packages: only root can'
     expect(without.apply).toMatchObject({ status: 'succeeded', packages: { state: 'unavailable', reason } })
+    // Hosts that have the packages would start from it.
+    expect(without.apply).toMatchObject({ prebuilt: { state: 'unavailable', reason: 'temporary' } })
     expect(without.apply['outputTail']).toBe(`berth: without the packages berth-words: ${reason}\n`)
     const warned = await bench.environments.make({ packages: Array.from({ length: 64 }, (_, i) => `p+.-${i}`) })
     expect(warned.warnings).toEqual([

@@ -43,6 +43,8 @@ export const imageStep: ApplyStep = {
     const { context, claim, document, lease, report } = parts
     const { clock, db, driver, log } = context
     if (report.prebuilt?.state !== 'building') return {}
+    // Setup did without them, and hosts that have them would start from what it made.
+    if (report.packages?.state === 'unavailable') return { prebuilt: { state: 'unavailable', reason: 'temporary' } }
     const session = await findSession(db, claim)
     if (session === null) return {}
     const now = clock.now()
