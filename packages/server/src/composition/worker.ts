@@ -6,6 +6,7 @@ import { Deliverer } from '../delivery/deliverer.ts'
 import type { DeliveryContext } from '../delivery/delivery-context.ts'
 import { repositorySources } from '../delivery/repository-sources.ts'
 import { clearScratch } from '../delivery/scratch.ts'
+import { TenantShares } from '../environments/extensions/tenant-shares.ts'
 import { UnpackedExtensions } from '../environments/extensions/unpacked-extensions.ts'
 import { HostImages } from '../environments/images/host-images.ts'
 import type { WorkerContext } from '../execution/claim/execution-context.ts'
@@ -29,7 +30,7 @@ import { mirrorPacks } from '../repositories/mirror-packs.ts'
 import { Mirrors } from '../repositories/mirrors.ts'
 import type { SandboxDriver } from '../sandboxes/driver.ts'
 import { PackageLayers } from '../sandboxes/packages/package-layers.ts'
-import { listShownExtensions } from '../sessions/leases/lease-extension-sql.ts'
+import { listExtensionsShownBy, listShownExtensions } from '../sessions/leases/lease-extension-sql.ts'
 import { listShownImages } from '../sessions/leases/lease-image-sql.ts'
 import { listShownLayers } from '../sessions/leases/lease-layer-sql.ts'
 import { mergeQueue } from '../sessions/merges/merge-queue.ts'
@@ -164,6 +165,12 @@ async function workerContext(
     extensions: {
       catalog: extensionCatalog(context, { dataDir, config }),
       unpacked: new UnpackedExtensions(extensions, dataDir),
+      shares: new TenantShares({
+        cache: extensions,
+        bytes: sandboxes.extensionsBytes / 2,
+        shownBy: organizationId => listExtensionsShownBy(db, organizationId, hosts.ids()),
+        clock: context.clock,
+      }),
     },
     gateway: new GatewayAccess({
       ...gateway,

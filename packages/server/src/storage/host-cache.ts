@@ -11,7 +11,7 @@ const OLD = 'old-'
 /** Holds what an entry takes on disk, and while it is written, what was reserved for it. */
 const SIZE = 'bytes'
 /** An entry that was asked for within this time may be about to be used by a sandbox that no row names yet. */
-const RECENT_MS = 10 * 60_000
+export const RECENT_MS = 10 * 60_000
 /** No entry is written for longer. What is older is of a process that died. */
 const WRITING_MS = 60 * 60_000
 
@@ -73,6 +73,12 @@ export class HostCache {
       if (errorCode(error) === 'ENOENT') return null
       throw error
     }
+  }
+
+  /** Returns the bytes that a whole entry takes; null if it is not there. */
+  async bytesOf(name: string): Promise<number | null> {
+    const text = await readFile(join(this.#dir, name, SIZE), 'utf8').catch(() => null)
+    return text === null ? null : Number(text)
   }
 
   /**

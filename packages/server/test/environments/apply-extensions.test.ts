@@ -1,6 +1,8 @@
+import { randomUUID } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { listExtensionsShownBy } from '../../src/sessions/leases/lease-extension-sql.ts'
 import { FileBlobs } from '../../src/storage/blobs/file-blobs.ts'
 import { uploadTo } from '../support/environments/archives.ts'
 import { Environments } from '../support/environments/environments.ts'
@@ -99,5 +101,19 @@ describe('the extensions of a fresh sandbox', () => {
       status: 'succeeded',
       extensions: [{ state: 'failed', reason: 'missing' }, { state: 'active' }],
     })
+  })
+
+  it('count for the organization that uploaded them, on the host that shows them', async () => {
+    const content = extensionOf({ name: 'Counted' })
+    await run(await environmentWith([content]), 'true')
+    const { database } = test.db
+    const { rows } = await database.query<{ host: string }>('select distinct host from leases')
+    const hosts = rows.map(({ host }) => host)
+    const { organizationId } = test.tenant
+    const counted = await listExtensionsShownBy(database, organizationId, hosts)
+    expect(counted).toContain(sha256Of(content))
+    expect(counted).not.toContain(sha256Of(offered))
+    expect(await listExtensionsShownBy(database, organizationId, ['elsewhere'])).toEqual([])
+    expect(await listExtensionsShownBy(database, randomUUID(), hosts)).toEqual([])
   })
 })

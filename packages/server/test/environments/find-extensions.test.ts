@@ -4,8 +4,10 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { extensionCatalog } from '../../src/composition/extension-catalog.ts'
 import { findExtensions, shownOf } from '../../src/environments/extensions/find-extensions.ts'
+import { TenantShares, type TenantSharesOptions } from '../../src/environments/extensions/tenant-shares.ts'
 import { UnpackedExtensions } from '../../src/environments/extensions/unpacked-extensions.ts'
 import { systemClock } from '../../src/kit/clock.ts'
+import type { Blobs } from '../../src/storage/blobs/blobs.ts'
 import { FileBlobs } from '../../src/storage/blobs/file-blobs.ts'
 import { extensionOf, sha256Of } from '../support/environments/zip.ts'
 import { silentLog } from '../support/services/log.ts'
@@ -23,10 +25,22 @@ beforeEach(async () => {
 afterEach(() => rm(dataDir, { recursive: true, force: true }))
 
 const never = new AbortController().signal
-const find = (extensions: readonly { catalog?: string; archive?: string }[]) => {
+const sharesOf = (options: Partial<TenantSharesOptions> = {}) =>
+  new TenantShares({
+    cache: hostCache(join(dataDir, 'unpacked-extensions')),
+    bytes: Number.POSITIVE_INFINITY,
+    shownBy: () => Promise.resolve([]),
+    clock: systemClock,
+    ...options,
+  })
+const find = (
+  extensions: readonly { catalog?: string; archive?: string }[],
+  { shares = sharesOf(), organizationId = 'one', from = blobs as Blobs, signal = never } = {},
+) => {
   const catalog = extensionCatalog({ clock: systemClock, log: silentLog }, { dataDir, config })
   const unpacked = new UnpackedExtensions(hostCache(join(dataDir, 'unpacked-extensions')), dataDir)
-  return findExtensions({ blobs, log: silentLog }, { catalog, unpacked }, { extensions: [...extensions] }, never)
+  const document = { organizationId, extensions: [...extensions] }
+  return findExtensions({ blobs: from, log: silentLog }, { catalog, unpacked, shares }, document, signal)
 }
 const put = async (content: Buffer) => `sha256:${(await blobs.put(content)).sha256}`
 const offer = (name: string, content: Buffer) => writeFile(join(dataDir, 'extensions', name), content)
@@ -97,5 +111,60 @@ describe('the extensions of a document', () => {
     }
     const [found] = await find([{ archive }])
     expect(found?.result).toMatchObject({ state: 'failed', reason: 'corrupt' })
+  })
+
+  it('of one organization leave room on the host for those of others', async () => {
+    const digests = ['a', 'b', 'c', 'd'].map(name => name.repeat(64)) as [string, string, string, string]
+    const [one, two, three, absent] = digests
+    for (const digest of [one, two, three]) {
+      await mkdir(join(dataDir, 'unpacked-extensions', digest), { recursive: true })
+      await writeFile(join(dataDir, 'unpacked-extensions', digest, 'bytes'), '30000')
+    }
+    let now = 0
+    let shown: string[] = []
+    const shares = sharesOf({
+      bytes: 70_000,
+      clock: { now: () => new Date(now) },
+      shownBy: organizationId => Promise.resolve(organizationId === 'greedy' ? shown : []),
+    })
+    await shares.take('greedy', one)
+    await shares.take('greedy', two)
+    await shares.take('greedy', one)
+    await expect(shares.take('greedy', three)).rejects.toThrow('as many extensions')
+    await shares.take('other', three)
+    // One that is about to be unpacked may become as large as any.
+    await expect(shares.take('other', absent)).rejects.toThrow('as many extensions')
+    // What was asked for may go after a while, what sandboxes show may not.
+    now += 11 * 60_000
+    shown = [one, two]
+    await expect(shares.take('greedy', three)).rejects.toThrow('as many extensions')
+    await shares.take('greedy', two)
+    shown = [one]
+    await shares.take('greedy', two)
+    shares.giveBack('greedy', two)
+    await shares.take('greedy', three)
+  })
+
+  it('that are too many for an organization are told of, and leave the others', async () => {
+    const archive = await put(extensionOf({ id: 'one' }))
+    await offer('two.zip', extensionOf({ id: 'two' }))
+    const found = await find([{ archive }, { catalog: 'two' }], { shares: sharesOf({ bytes: 1 }) })
+    expect(found.map(({ result: { state, reason } }) => [state, reason])).toEqual([
+      ['failed', 'sandboxes of the organization show as many extensions on this host as they may'],
+      ['active', undefined],
+    ])
+  })
+
+  it('that the store does not deliver in time are done without', async () => {
+    const archive = await put(extensionOf())
+    const stalled: Blobs = {
+      put: content => blobs.put(content),
+      get: () => Promise.reject(new DOMException('too late', 'TimeoutError')),
+      stat: sha256 => blobs.stat(sha256),
+      has: (sha256, sizeBytes) => blobs.has(sha256, sizeBytes),
+      delete: sha256 => blobs.delete(sha256),
+    }
+    const [found] = await find([{ archive }], { from: stalled })
+    expect(found?.result).toMatchObject({ state: 'failed', reason: 'it could not be unpacked in time' })
   })
 })

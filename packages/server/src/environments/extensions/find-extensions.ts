@@ -6,12 +6,14 @@ import type { Blobs } from '../../storage/blobs/blobs.ts'
 import { digestOf, type StoredDocument } from '../document.ts'
 import type { ExtensionCatalog } from './catalog.ts'
 import { unpackedNames } from './contents.ts'
+import type { TenantShares } from './tenant-shares.ts'
 import { ExtensionFault, type UnpackedExtension, type UnpackedExtensions } from './unpacked-extensions.ts'
 
 /** Where a host has extensions from. */
 export interface ExtensionSources {
   readonly catalog: ExtensionCatalog
   readonly unpacked: UnpackedExtensions
+  readonly shares: TenantShares
 }
 
 /** What became of one extension of a document, as `svc.environment.apply` tells it. */
@@ -32,6 +34,8 @@ export interface FoundExtension {
   readonly extension: UnpackedExtension | null
 }
 
+/** Extensions that are not on this host in this time are done without, so that no store can hold a Session up for ever. */
+const FIND_MS = 2 * 60_000
 /** Most characters of a reason. */
 export const MAX_REASON = 300
 
@@ -42,10 +46,11 @@ export const MAX_REASON = 300
  */
 export async function findExtensions(
   { blobs, log }: { readonly blobs: Blobs; readonly log: Log },
-  { catalog, unpacked }: ExtensionSources,
-  { extensions }: Pick<StoredDocument, 'extensions'>,
+  { catalog, unpacked, shares }: ExtensionSources,
+  { organizationId, extensions }: Pick<StoredDocument, 'extensions'> & { readonly organizationId: string },
   signal: AbortSignal,
 ): Promise<readonly FoundExtension[]> {
+  const inTime = AbortSignal.any([signal, AbortSignal.timeout(FIND_MS)])
   const found: FoundExtension[] = []
   const ids = new Set<string>()
   for (const { catalog: slug, archive } of extensions) {
@@ -67,13 +72,19 @@ export async function findExtensions(
   return found
 
   async function byDigest(sha256: string): Promise<UnpackedExtension> {
-    return await unpacked.provide(sha256, () => blobs.get(sha256), signal)
+    await shares.take(organizationId, sha256)
+    try {
+      return await unpacked.provide(sha256, () => blobs.get(sha256), inTime)
+    } catch (error) {
+      shares.giveBack(organizationId, sha256)
+      throw error
+    }
   }
 
   async function bySlug(slug: string): Promise<UnpackedExtension> {
     const release = await catalog.find(slug)
     if (release === null) throw new ExtensionFault('missing')
-    return await unpacked.provide(release.sha256, async () => createReadStream(release.path), signal)
+    return await unpacked.provide(release.sha256, async () => createReadStream(release.path), inTime)
   }
 }
 
@@ -101,7 +112,10 @@ function reasonOf(error: unknown): string {
   if (error instanceof ExtensionFault) return error.message
   if (error instanceof ApiError && error.code === 'cloud_extension_catalog_unavailable')
     return 'the catalog of extensions cannot be read on the host'
+  if (isTimeout(error)) return 'it could not be unpacked in time'
   return 'it could not be unpacked; the log of the service says why'
 }
+
+const isTimeout = (error: unknown) => error instanceof DOMException && error.name === 'TimeoutError'
 
 const clip = (text: string): string => [...text].slice(0, MAX_REASON).join('')

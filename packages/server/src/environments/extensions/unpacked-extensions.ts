@@ -9,6 +9,7 @@ import { type HostCache, HostFull, type WriteEntry } from '../../storage/host-ca
 import { type ExtensionIdentity, parseManifest } from '../archives/manifest.ts'
 import { type ArchiveSink, readArchive } from '../archives/read-archive.ts'
 import { type ExtensionContents, readContents, unpackedNames } from './contents.ts'
+import { BLOCK_BYTES, MAX_UNPACKED_BYTES } from './unpacked-limits.ts'
 
 /** An extension that lies unpacked on this host. */
 export interface UnpackedExtension extends ExtensionContents {
@@ -32,10 +33,6 @@ interface About extends ExtensionContents {
 const ABOUT = 'about.json'
 const digestPattern = /^[a-f0-9]{64}$/
 const MEMORY_BYTES = 1024 ** 2
-/** What a file system spends on a file or directory besides its bytes. */
-const BLOCK_BYTES = 4096
-/** Of an unpacked extension: its entries, and as many directories that they imply. */
-const MAX_BYTES = environmentLimits.archiveExpandedBytes + 2 * environmentLimits.archiveEntries * BLOCK_BYTES
 
 /**
  * Extensions of this host, each unpacked once into a directory that its digest names. A directory appears when all of it
@@ -69,7 +66,7 @@ export class UnpackedExtensions {
       return about.bytes
     }
     try {
-      return await this.#read(sha256, await this.#cache.provide(sha256, MAX_BYTES, write, signal))
+      return await this.#read(sha256, await this.#cache.provide(sha256, MAX_UNPACKED_BYTES, write, signal))
     } catch (error) {
       if (!(error instanceof HostFull)) throw error
       throw new ExtensionFault('this host has no room for another extension', { cause: error })

@@ -90,7 +90,9 @@ describe('the images of a host', () => {
     await expect(images.provide(image, owner, never)).rejects.toThrow(HostFull)
     expect(await readdir(dir)).toEqual([])
     expect(faultOf(await images.provide(image, owner, never).catch(error => error))).toBe(null)
-    expect(faultOf(new RestoreRefused('target_full', 'the disk of a sandbox is the host’s where it has no bound'))).toBe(null)
+    expect(
+      faultOf(new RestoreRefused('target_full', 'the disk of a sandbox is the host’s where it has no bound')),
+    ).toBe(null)
   })
 
   it('lend their baseline to the first seal of a sandbox', async () => {

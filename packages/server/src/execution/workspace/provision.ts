@@ -172,7 +172,7 @@ async function extensionsOf(
   const { organization_id: organizationId, environment_id: environmentId, environment_revision: revision } = lease
   if (environmentId === null || revision === null) return []
   const document = await readFixedDocument(context.db, { organizationId, environmentId }, revision)
-  return findExtensions(context, context.extensions, document, signal)
+  return findExtensions(context, context.extensions, { organizationId, extensions: document.extensions }, signal)
 }
 
 /** What a sandbox is made with besides its lease. */

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
 import { cacheLimits, foreignRuntimeLimits, workspaceLimits } from '../../../src/checkpoints/limits.ts'
 import { extensionCatalog } from '../../../src/composition/extension-catalog.ts'
+import { TenantShares } from '../../../src/environments/extensions/tenant-shares.ts'
 import { UnpackedExtensions } from '../../../src/environments/extensions/unpacked-extensions.ts'
 import { HostImages } from '../../../src/environments/images/host-images.ts'
 import {
@@ -26,6 +27,7 @@ import type { PublicHosts, SandboxBounds, SandboxDriver } from '../../../src/san
 import { insidePaths } from '../../../src/sandboxes/inside-paths.ts'
 import { createOciDriver } from '../../../src/sandboxes/oci/create-driver.ts'
 import { PackageLayers } from '../../../src/sandboxes/packages/package-layers.ts'
+import { listExtensionsShownBy } from '../../../src/sessions/leases/lease-extension-sql.ts'
 import type { GitHostConfig } from '../../../src/settings/config-file.ts'
 import type { RunBudgets } from '../../../src/settings/run-budgets.ts'
 import type { Blobs } from '../../../src/storage/blobs/blobs.ts'
@@ -156,6 +158,7 @@ export async function workerContext(
       images: new HostImages(hostCache(join(dataDir, 'images'), more.imageBounds), blobs),
     },
   ])
+  const unpacked = hostCache(join(dataDir, 'unpacked-extensions'))
   const context: WorkerContext = {
     db: db.database,
     blobs,
@@ -175,7 +178,13 @@ export async function workerContext(
     hosts,
     extensions: {
       catalog: extensionCatalog({ clock: systemClock, log }, { dataDir, config: noExtensions }),
-      unpacked: new UnpackedExtensions(hostCache(join(dataDir, 'unpacked-extensions')), dataDir),
+      unpacked: new UnpackedExtensions(unpacked, dataDir),
+      shares: new TenantShares({
+        cache: unpacked,
+        bytes: Number.POSITIVE_INFINITY,
+        shownBy: organizationId => listExtensionsShownBy(db.database, organizationId, [host]),
+        clock: systemClock,
+      }),
     },
     gateway: stack.use(
       new GatewayAccess({
