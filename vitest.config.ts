@@ -1,15 +1,32 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import { aloneFiles, LongestFirst } from './script/lib/test-order.ts'
+
+const shared = {
+  setupFiles: ['script/lib/property-seed.ts'],
+  testTimeout: 240_000,
+  hookTimeout: 240_000,
+  pool: 'forks' as const,
+}
 
 export default defineConfig({
   test: {
-    include: ['packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'script/**/*.test.ts'],
     globalSetup: ['packages/server/test/support/storage/postgres-setup.ts'],
-    setupFiles: ['script/lib/property-seed.ts'],
-    testTimeout: 240_000,
-    hookTimeout: 240_000,
-    pool: 'forks',
-    // One fewer than there are cores would be one where there are two, and most of a test is waiting.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // Most of a test is waiting, so a worker more than there are cores keeps them busy.
+    maxWorkers: availableParallelism() + 1,
+    sequence: { sequencer: LongestFirst },
+    projects: [
+      { test: { ...shared, name: 'alone', include: [...aloneFiles] } },
+      {
+        test: {
+          ...shared,
+          name: 'together',
+          include: ['packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'script/**/*.test.ts'],
+          exclude: [...aloneFiles, '**/node_modules/**'],
+          // Each worker loads the service once for all its files, instead of once for each.
+          isolate: false,
+        },
+      },
+    ],
   },
 })

@@ -27,6 +27,8 @@ const settings = {
   BERTH_MAX_HANDOVERS: '1000',
   BERTH_SANDBOX_MEMORY_BYTES: String(512 * 1024 ** 2),
   BERTH_SANDBOX_DISK_BYTES: String(256 * 1024 ** 2),
+  // A kill meets sandboxes that stand ready too.
+  BERTH_POOL_MOST: '1',
 }
 
 /** Deadline of any operation while parts of the service are away now and then. */

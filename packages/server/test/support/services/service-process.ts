@@ -29,6 +29,8 @@ export async function startServiceProcess(variables: Readonly<Record<string, str
       BERTH_RATE_BURST: '100000',
       BERTH_AUTH_RATE_BURST: '100000',
       BERTH_EGRESS: 'none',
+      // Sandboxes that stand ready cost every start of a service a second of both cores.
+      BERTH_POOL_MOST: '0',
       ...variables,
       BERTH_LOG_LEVEL: 'info',
     },
