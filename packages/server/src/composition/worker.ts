@@ -20,7 +20,7 @@ import { Sweeper } from '../execution/host/sweeper.ts'
 import { TerminalKeeper } from '../execution/host/terminal-keeper.ts'
 import { ImageKeeper } from '../execution/images/image-keeper.ts'
 import { Worker } from '../execution/worker.ts'
-import { FarHosts } from '../hosts/far-hosts.ts'
+import { FarHosts, type FarHostsOptions } from '../hosts/far-hosts.ts'
 import type { HostIdentity } from '../hosts/host-identity.ts'
 import { type Host, Hosts } from '../hosts/hosts.ts'
 import { mintRuntimeCredential } from '../identity/runtime-credentials/runtime-credential.ts'
@@ -78,7 +78,8 @@ export async function openWorker(
   const driver = settings.compute.kind === 'remote' ? null : stack.use(await openDriver(context, settings, mirrors))
   const working = await workerContext(context, settings, { driver, mirrors, gateway })
   const { execution } = working
-  const far = farHosts(working, mirrors, settings, identity)
+  const worker = new Worker(execution)
+  const far = farHosts(working, mirrors, settings, { identity, holder: worker.holder })
   stack.use(execution.gateway)
   const delivery = await deliveryContext(execution, mirrors, settings)
   const queues = [reviewQueue(delivery), publicationQueue(delivery), mergeQueue(delivery), lookQueue(delivery)]
@@ -86,7 +87,7 @@ export async function openWorker(
   return {
     services: [
       new RuntimeAnnouncer(execution),
-      new Worker(execution),
+      worker,
       new Sweeper(execution),
       new AgentKeeper(execution),
       new TerminalKeeper(execution, settings.console),
@@ -109,19 +110,21 @@ interface Working {
   partsOf(driver: SandboxDriver): HostParts
 }
 
-/** Makes the part that takes hosts which dial this process; null if it takes none. */
+/**
+ * Makes the part that takes hosts which dial this process; null if it takes none.
+ * @param holder the id of the worker's row in `processes`: by it others know which hosts a worker has
+ */
 function farHosts(
   { execution, partsOf }: Working,
   mirrors: Mirrors,
   settings: Settings,
-  identity: HostIdentity | undefined,
+  { identity, holder }: Pick<FarHostsOptions, 'identity' | 'holder'>,
 ): FarHosts | null {
   const { hostsPort: port, listener } = settings
   if (port === undefined) return null
-  const { db, hosts, log, self } = execution
+  const { db, hosts, log } = execution
   return new FarHosts({
-    ...{ db, hosts, log, identity },
-    holder: `${self.host}/${process.pid}`,
+    ...{ db, hosts, log, identity, holder },
     parts: partsOf,
     packs: mirrorPacks(mirrors),
     listener: { host: listener.host, port },
