@@ -35,10 +35,13 @@ export interface FarHostsOptions {
   /** A host that is away for longer is no longer held: another process may get its next connection. */
   readonly awayMs?: number
   readonly lookMs?: number
+  /** Longest wait for what a host says of itself. */
+  readonly saidMs?: number
 }
 
 const AWAY_MS = 10_000
 const LOOK_MS = 5_000
+const SAID_MS = 15_000
 /** Hosts whose connection is not taken yet; more are a flood. */
 const MAX_DIALLING = 256
 const MAX_HEADER_BYTES = 16 * 1024
@@ -63,6 +66,8 @@ export class FarHosts extends LoopingService {
   readonly #options: FarHostsOptions
   readonly #server: Server
   readonly #held = new Map<string, Held>()
+  /** The newest line of each host that has not said what it is. A host has one at most, however often it dials. */
+  readonly #coming = new Map<string, { readonly line: Line; readonly epoch: number }>()
   #dialling = 0
   #port = 0
 
@@ -107,6 +112,7 @@ export class FarHosts extends LoopingService {
     await super[Symbol.asyncDispose]()
     this.#server.close()
     this.#server.closeAllConnections()
+    for (const { line } of this.#coming.values()) line.destroy(new HostAwayError('this process stops'))
     for (const [id, held] of this.#held) await this.#let(id, held)
   }
 
@@ -166,24 +172,34 @@ export class FarHosts extends LoopingService {
   }
 
   async #connect({ id, epoch }: Pick<ConnectedHost, 'id' | 'epoch'>, socket: Duplex, head: Buffer): Promise<void> {
-    const { log, leaseMaxMs, awayMs = AWAY_MS } = this.#options
+    const { log, leaseMaxMs, awayMs = AWAY_MS, saidMs = SAID_MS } = this.#options
+    const coming = this.#coming.get(id)
+    if (coming !== undefined && coming.epoch > epoch) throw new LineRefused(503, 'this host has dialled again')
     const before = this.#held.get(id)
-    clearTimeout(before?.away)
+    this.#expect(before)
     const remote = before?.remote ?? new RemoteHost({ awayMs, log })
     takeUpgrade(socket, head, { 'Berth-Epoch': String(epoch), 'Berth-Lease-Max-Ms': String(leaseMaxMs) })
     const line = new Line(socket, { errors: driverErrors, answer: remote.answer })
     void line.closed.then(() => this.#cut(id, line))
+    coming?.line.destroy(new HostAwayError('the host has dialled again'))
+    this.#coming.set(id, { line, epoch })
+    const late = setTimeout(() => line.destroy(new HostAwayError('the host is silent')), saidMs)
     try {
       await remote.take(line, renewProxies(remote))
     } catch (error) {
       line.destroy(new HostAwayError('the host did not say what it is'))
-      if (before !== undefined) this.#wait(id, before)
+      // The line before may stand yet; once it is cut, its own wait begins.
+      if (before !== undefined && !before.line.isOpen) this.#wait(id, before)
       log.warn({ err: error, host: id }, 'a host could not be connected')
       return
+    } finally {
+      clearTimeout(late)
+      if (this.#coming.get(id)?.line === line) this.#coming.delete(id)
     }
     const now = this.#held.get(id)
     if (now !== undefined && now.epoch > epoch) return line.destroy(new HostAwayError('the host has dialled again'))
     this.#held.set(id, { remote, line, epoch, away: undefined })
+    if (now !== undefined && now.remote !== remote) void now.remote[Symbol.asyncDispose]()
     log.info({ host: id, epoch }, 'a host is connected')
     if (!line.isOpen) this.#cut(id, line)
     // It may have been let go while its new line was taken.
@@ -191,6 +207,13 @@ export class FarHosts extends LoopingService {
     const driver = createRemoteDriver(remote, this.#options.packs)
     const installed = () => remote.facts?.runtimes ?? []
     this.#options.hosts.add({ id, driver, installed, ...this.#options.parts(driver) })
+  }
+
+  /** Lets a host stay held whose next line has come. */
+  #expect(held: Held | undefined): void {
+    if (held === undefined) return
+    clearTimeout(held.away)
+    held.away = undefined
   }
 
   /** Waits for the next connection of a host before it is no longer held. */

@@ -223,6 +223,35 @@ describe('a line', () => {
     expect(await line.ask('say', 'still here')).toEqual({ heard: 'still here' })
   })
 
+  it('hears nothing behind the value of an answer, and little ahead of a call of the host', async () => {
+    const over = Promise.withResolvers<void>()
+    const heard: unknown[] = []
+    const { line, served } = await connected(
+      {
+        ...echo,
+        async endless({ answer }) {
+          const stream = answer('a value')
+          stream.once('close', () => over.resolve())
+          const part = Buffer.alloc(64 * 1024)
+          const more = () => {
+            while (stream.write(part)) {
+              // Until the window is full.
+            }
+          }
+          stream.on('drain', more)
+          more()
+        },
+      },
+      { answer: said => void heard.push(said) },
+    )
+    expect(await line.ask('endless', null)).toBe('a value')
+    await over.promise
+    const long = await served.callBack('x'.repeat(5_000), AbortSignal.timeout(5_000))
+    if (!long.closed) await once(long, 'close')
+    expect(heard).toEqual([])
+    expect(await line.ask('say', 'still here')).toEqual({ heard: 'still here' })
+  })
+
   it('survives a host that speaks nonsense', async () => {
     for (const nonsense of [Buffer.from('HTTP/1.1 200 OK\r\n\r\n'), Buffer.alloc(64 * 1024, 255)]) {
       const taken = Promise.withResolvers<Line>()

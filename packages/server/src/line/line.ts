@@ -21,6 +21,13 @@ export interface Answered {
 /** A call of the host, which has the stream to itself. */
 export type Answerer = (said: unknown, stream: Duplex) => void
 
+/** How a call is made. */
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined
+  readonly body?: Body
+  readonly answerMs?: number
+}
+
 /** What a line needs besides its socket. */
 export interface LineOptions {
   /** Errors that arrive as themselves. */
@@ -34,6 +41,9 @@ export interface LineOptions {
 const OFFERS = 8
 /** Calls of a host at once. */
 const MAX_OFFERED = 1_024
+/** What a host says ahead of a call of its own: a lease and a word. A thousand of them may come at once. */
+const SAID_BYTES = 4 * 1024
+const SAID_MS = 10_000
 
 /**
  * The worker's end of the line to a host: HTTP/2 over the socket that the host dialled, with the roles reversed, so each
@@ -80,16 +90,17 @@ export class Line implements AsyncDisposable {
    * Calls the host and waits for the value of its answer.
    * @param params what it is told first
    * @param body writes the bytes that follow; absent: the caller writes to the stream of the answer
+   * @param answerMs longest wait for the answer, for a call that takes no time
    * @throws an error of the host by its name, HostAwayError if the line breaks, LineBroken, or the signal's reason
    */
   async open(
     method: string,
     params: unknown,
-    { signal, body }: { readonly signal?: AbortSignal | undefined; readonly body?: Body } = {},
-  ): Promise<Answered> {
+    { signal, body, answerMs = this.#bounds.answerMs }: CallOptions = {},
+  ): Promise<Answered & { readonly stream: ClientHttp2Stream }> {
     signal?.throwIfAborted()
     const stream = this.#request(`${CALL_PATH}${method}`)
-    using inTime = new Deadline(this.#bounds.answerMs, 'the host did not answer in time', signal)
+    using inTime = new Deadline(answerMs, 'the host did not answer in time', signal)
     const abort = () => stream.close(constants.NGHTTP2_CANCEL)
     signal?.addEventListener('abort', abort, { once: true })
     try {
@@ -109,14 +120,11 @@ export class Line implements AsyncDisposable {
     }
   }
 
-  /** Calls the host for a value alone. */
-  async ask(
-    method: string,
-    params: unknown,
-    options: { readonly signal?: AbortSignal | undefined; readonly body?: Body } = {},
-  ): Promise<unknown> {
+  /** Calls the host for a value alone. Whatever it says behind that is not heard. */
+  async ask(method: string, params: unknown, options: CallOptions = {}): Promise<unknown> {
     const { value, stream } = await this.open(method, params, { body: async to => void to.end(), ...options })
     stream.resume()
+    stream.close(constants.NGHTTP2_NO_ERROR)
     return value
   }
 
@@ -164,9 +172,10 @@ export class Line implements AsyncDisposable {
   }
 
   async #answer(stream: ClientHttp2Stream, answer: Answerer): Promise<void> {
-    using inTime = new Deadline(this.#bounds.answerMs, 'the host did not say what it wants')
+    const { answerMs, valueBytes } = this.#bounds
+    using inTime = new Deadline(Math.min(SAID_MS, answerMs), 'the host did not say what it wants')
     try {
-      answer(await readFrame(stream, this.#bounds.valueBytes, inTime.signal), stream)
+      answer(await readFrame(stream, Math.min(SAID_BYTES, valueBytes), inTime.signal), stream)
     } catch {
       stream.close(constants.NGHTTP2_CANCEL)
     }

@@ -68,3 +68,15 @@ it('keeps a removed host closed, and of its organization, while a process still 
   await line.closed
   await expect(dialHost(taking.port, token)).rejects.toMatchObject({ status: 401 })
 })
+
+it('keeps one line of a host that does not say what it is, and that one not for long', async () => {
+  await using taken = await takeHosts(db, 'impatient', undefined, 1_000)
+  const { token } = await makeToken(db.database)
+  const silent = { handlers: { facts: () => new Promise(() => undefined) } }
+  const first = await dialHost(taken.port, token, silent)
+  await until('it is asked', () => first.asked.includes('facts'))
+  const second = await dialHost(taken.port, token, silent)
+  await first.line.closed
+  await second.line.closed
+  expect(taken.hosts.ids()).toEqual([])
+})

@@ -23,6 +23,11 @@ export interface MirrorPacks {
   write(objects: string, wanted: readonly string[], held: readonly string[], to: Duplex): Promise<void>
 }
 
+/**
+ * Longest wait for what takes a host no time. Locks of rows and connections of the database wait with it, so a host that
+ * stays silent must not hold them for as long as other calls may take.
+ */
+const SHORT_MS = 20_000
 /** Commits of a mirror that a host may have. */
 const MAX_COMMITS = 100_000
 
@@ -31,8 +36,8 @@ const MAX_COMMITS = 100_000
  * as a call of the same name. No path of this machine is sent: what a sandbox needs is named, and sent if the host lacks it.
  */
 export function createRemoteDriver(host: RemoteHost, packs: MirrorPacks): SandboxDriver {
-  const ask = async (method: string, params: object, signal?: AbortSignal) =>
-    await (await host.line(signal)).ask(method, params, { signal })
+  const ask = async (method: string, params: object) =>
+    await (await host.line()).ask(method, params, { answerMs: SHORT_MS })
 
   /** Sends the extensions and the objects that the host has not. */
   const provide = async (
@@ -132,7 +137,7 @@ export function createRemoteDriver(host: RemoteHost, packs: MirrorPacks): Sandbo
     hasDirectory: async (leaseId, tree, names) => readBoolean(await ask('hasDirectory', { leaseId, tree, names })),
     async destroy(leaseId) {
       host.closes(leaseId)
-      await ask('destroy', { leaseId })
+      await (await host.line()).ask('destroy', { leaseId })
     },
     list: async () => readLeaseIds(await ask('list', {})),
     [Symbol.asyncDispose]: () => host[Symbol.asyncDispose](),

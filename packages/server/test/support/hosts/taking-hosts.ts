@@ -11,7 +11,12 @@ export interface TakingHosts extends AsyncDisposable {
 }
 
 /** @param identity judges hosts that are pods */
-export async function takeHosts(db: TestDatabase, holder = 'a-process', identity?: HostIdentity): Promise<TakingHosts> {
+export async function takeHosts(
+  db: TestDatabase,
+  holder = 'a-process',
+  identity?: HostIdentity,
+  saidMs = 5_000,
+): Promise<TakingHosts> {
   const hosts = new Hosts()
   const far = new FarHosts({
     db: db.database,
@@ -25,6 +30,7 @@ export async function takeHosts(db: TestDatabase, holder = 'a-process', identity
     leaseMaxMs: 600_000,
     awayMs: 1_000,
     lookMs: 50,
+    saidMs,
   })
   await far.start()
   return { port: far.port, hosts, [Symbol.asyncDispose]: () => far[Symbol.asyncDispose]() }
