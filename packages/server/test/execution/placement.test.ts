@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { claimShare, type Share } from '../../src/execution/claim/claim-queued-sql.ts'
 import { chooseHost } from '../../src/execution/claim/placement-sql.ts'
 import { RuntimeAnnouncer } from '../../src/execution/host/runtime-announcer.ts'
+import { Sweeper } from '../../src/execution/host/sweeper.ts'
 import { Worker } from '../../src/execution/worker.ts'
 import { systemClock } from '../../src/kit/clock.ts'
 import { hearProcess } from '../../src/processes/process-sql.ts'
@@ -217,6 +218,30 @@ it('makes no sandbox at the host of another organization, and gives the claim ba
   })
   expect(made).toEqual([])
   expect((await db().query('select from leases where session_id = $1', [session?.id])).rowCount).toBe(0)
+})
+
+it('is swept although another host never answers', async () => {
+  const context = await workerContext(test, stack)
+  const own = context.hosts.of(context.host)
+  const asked = Promise.withResolvers<void>()
+  const never = () => {
+    asked.resolve()
+    return new Promise<never>(() => undefined)
+  }
+  context.hosts.add({ ...own, id: 'silent', driver: { ...own.driver, kind: 'remote', stateOf: never, list: never } })
+  for (const id of [context.host, 'silent']) await host(id)
+  const [one, two] = await queue(2)
+  if (one === undefined || two === undefined) throw new Error('no sessions')
+  await db().query("update runs set status = 'cancelled', ended_at = now() where ended_at is null")
+  await lease(one.organizationId, one.id, 'silent')
+  await db().query("update leases set expires_at = now() + interval '1 hour' where host = 'silent'")
+  await stack.use(new Sweeper(context)).start()
+  await asked.promise
+  await lease(two.organizationId, two.id, context.host)
+  await until('the lease of the other host has ended', async () => {
+    const { rows } = await db().query('select from leases where host = $1 and ended_at is null', [context.host])
+    return rows.length === 0
+  })
 })
 
 const lease = (organizationId: string, sessionId: string, at: string, ended = false) =>

@@ -1,12 +1,16 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { LoopingService } from '../../kit/looping-service.ts'
-import { findIdleAgents } from '../../sessions/leases/idle-agent-sql.ts'
+import { findIdleAgents, type IdleAgentRow } from '../../sessions/leases/idle-agent-sql.ts'
 import type { LeaseRow } from '../../sessions/leases/lease-sql.ts'
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
 import { logFailure } from '../../storage/postgres/log-failure.ts'
 import { atHost, type WorkerContext } from '../claim/execution-context.ts'
 import { retireIdleAgent } from '../workspace/retire-agent.ts'
+import { BesideOthers } from './beside-others.ts'
 
 const LONGEST_ROUND_MS = 10_000
+/** On shutdown, waits this long for hosts that do not answer. */
+const PATIENCE_MS = 5_000
 
 /**
  * Ends agents that have been idle for long, and keeps their sandboxes. An agent that is kept for its processes is not asked
@@ -17,6 +21,7 @@ export class AgentKeeper extends LoopingService {
   readonly #context: WorkerContext
   /** Leases that were looked at, each with the time of its newest Run's end. */
   readonly #settled = new Map<string, number>()
+  readonly #hosts = new BesideOthers()
   readonly #stop = new AbortController()
 
   constructor(context: WorkerContext) {
@@ -27,6 +32,10 @@ export class AgentKeeper extends LoopingService {
   override async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()
     await super[Symbol.asyncDispose]()
+    const enough = new AbortController()
+    const late = sleep(PATIENCE_MS, undefined, { signal: enough.signal }).catch(() => undefined)
+    await Promise.race([this.#hosts.over(), late])
+    enough.abort()
   }
 
   protected async round(): Promise<void> {
@@ -36,9 +45,20 @@ export class AgentKeeper extends LoopingService {
     const idle = await findIdleAgents(db, hosts.ids(), since, stateless)
     const found = new Set(idle.map(({ id }) => id))
     for (const id of this.#settled.keys()) if (!found.has(id)) this.#settled.delete(id)
-    for (const lease of idle) {
+    const rounds = Map.groupBy(idle, ({ host }) => host)
+      .entries()
+      .map(([host, leases]) => {
+        const round = this.#hosts.start(host, () => this.#retireAll(leases))
+        // What dials in may be silent for as long as it likes.
+        return hosts.holds(host) && hosts.of(host).driver.kind === 'remote' ? null : round
+      })
+    await Promise.all(rounds)
+  }
+
+  async #retireAll(leases: readonly IdleAgentRow[]): Promise<void> {
+    for (const lease of leases) {
       if (this.#settled.get(lease.id) === lease.idle_since.getTime()) continue
-      if (this.#stop.signal.aborted || !hosts.holds(lease.host)) continue
+      if (this.#stop.signal.aborted || !this.#context.hosts.holds(lease.host)) continue
       if (await this.#retire(lease)) this.#settled.set(lease.id, lease.idle_since.getTime())
     }
   }

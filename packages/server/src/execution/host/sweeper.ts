@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Host } from '../../hosts/hosts.ts'
 import { LoopingService } from '../../kit/looping-service.ts'
-import type { SandboxDriver } from '../../sandboxes/driver.ts'
 import { endLease } from '../../sessions/leases/end-lease.ts'
 import {
   findDrainedLeases,
   findDueLeases,
   findLeasesOfArchived,
   findLeasesOfLostHosts,
+  findLive,
   findLiveLeasesOfHosts,
   type LeaseRow,
   leaseIsLive,
@@ -22,6 +22,7 @@ import { atHost, type WorkerContext } from '../claim/execution-context.ts'
 import { isTrial } from '../images/start-once.ts'
 import { freezeAtRest } from '../workspace/freeze-lease.ts'
 import { sealTerminalWork } from '../workspace/seal-terminal-work.ts'
+import { BesideOthers } from './beside-others.ts'
 
 /** On shutdown, waits this long for sandboxes that are being destroyed; the next start destroys the rest. */
 const PATIENCE_MS = 5_000
@@ -36,6 +37,7 @@ export class Sweeper extends LoopingService {
   readonly #context: WorkerContext
   /** Sandboxes that are being destroyed; one that hangs delays nothing else. */
   readonly #destroying = new Map<string, Promise<void>>()
+  readonly #hosts = new BesideOthers()
   #unsubscribe = () => {}
 
   constructor(context: WorkerContext) {
@@ -53,7 +55,7 @@ export class Sweeper extends LoopingService {
     await super[Symbol.asyncDispose]()
     const enough = new AbortController()
     await Promise.race([
-      Promise.all(this.#destroying.values()),
+      this.#hosts.over().then(() => Promise.all(this.#destroying.values())),
       sleep(PATIENCE_MS, undefined, { signal: enough.signal }).catch(() => undefined),
     ])
     enough.abort()
@@ -75,14 +77,22 @@ export class Sweeper extends LoopingService {
       if (await isKeptAwake(db, lease.id, clock.now())) continue
       await this.#end(lease.organization_id, lease.session_id, lease.id, 'drained')
     }
-    for (const lease of await findLiveLeasesOfHosts(db, hosts.ids())) await this.#look(lease)
-    for (const host of hosts.held()) {
-      // A host that does not answer keeps no other from being swept.
-      await this.#clear(host).catch(error => {
-        if (error instanceof DatabaseUnavailable) throw error
-        this.#context.log.warn({ err: error, host: host.id }, 'the sandboxes of a host could not be swept')
-      })
-    }
+    const leases = await findLiveLeasesOfHosts(db, hosts.ids())
+    const sweeps = hosts.held().map(host => {
+      const own = leases.filter(lease => lease.host === host.id)
+      const swept = this.#hosts.start(host.id, () => this.#sweep(host, own))
+      // What dials in may be silent for as long as it likes.
+      return host.driver.kind === 'remote' ? null : swept
+    })
+    await Promise.all(sweeps)
+  }
+
+  async #sweep(host: Host, leases: readonly LeaseRow[]): Promise<void> {
+    for (const lease of leases) await this.#look(lease)
+    await this.#clear(host).catch(error => {
+      if (error instanceof DatabaseUnavailable) throw error
+      this.#context.log.warn({ err: error, host: host.id }, 'the sandboxes of a host could not be swept')
+    })
   }
 
   protected failed(error: unknown): void {
@@ -96,21 +106,23 @@ export class Sweeper extends LoopingService {
    * Destroys the sandboxes of a host that no lease names. A lease's row is committed before its sandbox is made, so a
    * listed sandbox without a live row has outlived its lease.
    */
-  async #clear({ driver }: Host): Promise<void> {
+  async #clear(host: Host): Promise<void> {
     const { db, clock } = this.#context
-    for (const leaseId of await driver.list()) {
-      if (isTrial(leaseId, clock.now())) continue
-      if (!this.#destroying.has(leaseId) && !(await leaseIsLive(db, leaseId))) this.#destroy(driver, leaseId)
-    }
+    const listed = (await host.driver.list()).filter(leaseId => !isTrial(leaseId, clock.now()))
+    const live = await findLive(db, listed)
+    for (const leaseId of listed) if (!live.has(leaseId)) this.#destroy(host, leaseId)
   }
 
-  #destroy(driver: SandboxDriver, leaseId: string): void {
+  #destroy({ id: host, driver }: Host, leaseId: string): void {
     const { log } = this.#context
+    // Another host may say that it has the same one.
+    const key = `${host}/${leaseId}`
+    if (this.#destroying.has(key)) return
     const destroyed = driver
       .destroy(leaseId)
       .catch(error => log.warn({ err: error, leaseId }, 'a sandbox could not be destroyed yet'))
-      .finally(() => this.#destroying.delete(leaseId))
-    this.#destroying.set(leaseId, destroyed)
+      .finally(() => this.#destroying.delete(key))
+    this.#destroying.set(key, destroyed)
   }
 
   /**

@@ -264,6 +264,17 @@ export async function findLeasesOfLostHosts(
   return rows
 }
 
+/** Returns which of these leases have not ended. */
+export async function findLive(db: Queryable, leaseIds: readonly string[]): Promise<ReadonlySet<string>> {
+  if (leaseIds.length === 0) return new Set()
+  const { rows } = await db.query<{ id: string }>({
+    name: 'find-live',
+    text: 'select id from leases where id = any ($1::uuid[]) and ended_at is null',
+    values: [leaseIds],
+  })
+  return new Set(rows.map(({ id }) => id))
+}
+
 export async function leaseIsLive(db: Queryable, leaseId: string): Promise<boolean> {
   const { rows } = await db.query({
     name: 'lease-is-live',
