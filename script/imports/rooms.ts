@@ -11,6 +11,7 @@ export const rooms: Rooms = [
   'storage',
   'settings',
   'processes',
+  'sealed-logs',
   'line',
   'sandboxes',
   'identity',

@@ -64,8 +64,9 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   session_tokens: { writes: ['sessions/log'] },
   events: {
     writes: ['sessions/log'],
-    reads: ['console', 'sessions/streams', 'sessions/trials', 'execution', 'webhooks'],
+    reads: ['console', 'sessions/purge', 'sessions/streams', 'sessions/trials', 'execution', 'webhooks'],
   },
+  event_pages: { writes: ['sealed-logs'], reads: ['housekeeping'] },
   session_previews: { writes: ['sessions/previews'] },
   preview_watches: { writes: ['sessions/previews'] },
   session_marks: { writes: ['console'] },

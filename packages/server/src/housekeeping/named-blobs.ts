@@ -3,11 +3,12 @@ import type { Database } from '../storage/postgres/database.ts'
 const PAGE = 10_000
 
 /**
- * Every blob that a row names: of Turns' files, Artifacts, reviews, checkpoints, engines of releases, archives, caches and
+ * Every blob that a row names: of Turns' files, sealed logs, Artifacts, reviews, checkpoints, engines of releases, archives, caches and
  * images.
  */
 const namedBlobs = `
   select file ->> 'sha256' as sha256 from turns, jsonb_array_elements(files) as file
+  union all select sha256 from event_pages
   union all select sha256 from artifacts
   union all select document_sha256 from reviews
   union all select pack_sha256 from reviews where pack_sha256 is not null

@@ -77,42 +77,79 @@ export async function redeliver(db: Queryable, endpointId: string, id: string, n
   })
 }
 
-/** The types of each family. */
-const typesOf = (families: readonly string[]): string[] =>
+/** Returns the types of Events of some families. */
+export const typesOf = (families: readonly string[]): string[] =>
   Object.entries(eventCatalog).flatMap(([type, { family }]) =>
     family !== null && families.includes(family) ? [type] : [],
   )
 
+/** An endpoint, with the installation whose Sessions it is told of. */
+interface Receiving {
+  readonly id: string
+  readonly installationId: string
+  readonly organizationId: string
+}
+
 /**
- * Queues a Session's Events after a sequence for an endpoint, those again that it has got already. The events' key is in
- * order, so the limit bounds what is queued.
- * @returns the sequences; null if the Session is not the installation's
+ * Returns true if a Session is the installation's. It is locked until the end of the transaction: its Events stay rows, or
+ * sealed, as they are.
  */
-export async function replay(
-  db: Queryable,
-  endpoint: { readonly id: string; readonly installationId: string; readonly organizationId: string },
-  asked: { readonly sessionId: string; readonly after: number; readonly families: readonly string[] },
-  now: Date,
-): Promise<readonly number[] | null> {
-  const { id, installationId, organizationId } = endpoint
-  const { rowCount } = await db.query({
+export async function lockReplayed(
+  tx: Queryable,
+  { installationId, organizationId }: Receiving,
+  sessionId: string,
+): Promise<boolean> {
+  const { rowCount } = await tx.query({
     text: `
       select 1 from sessions
       where organization_id = $1 and id = $2 and owner_kind = 'app_installation' and owner_id = $3
-        and not is_trial`,
-    values: [organizationId, asked.sessionId, installationId],
+        and not is_trial
+      for share`,
+    values: [organizationId, sessionId, installationId],
   })
-  if (rowCount === 0) return null
-  const { rows } = await db.query<{ sequence: number }>({
+  return rowCount > 0
+}
+
+/**
+ * Queues a locked Session's Events after a sequence for an endpoint, those again that it has got already. First come the
+ * sealed ones, with their text. The events' key is in order, so the limit bounds what is queued.
+ * @returns the sequences
+ */
+export async function replay(
+  tx: Queryable,
+  { id, organizationId }: Receiving,
+  asked: {
+    readonly sessionId: string
+    readonly after: number
+    readonly types: readonly string[]
+    readonly sealed: readonly { readonly sequence: number; readonly envelope: string }[]
+  },
+  now: Date,
+): Promise<readonly number[]> {
+  const { rows } = await tx.query<{ sequence: number }>({
     text: `
-      insert into webhook_deliveries as d (endpoint_id, organization_id, session_id, sequence, due_at, created_at)
-      select $1, v.organization_id, v.session_id, v.sequence, $6, $6 from events v
-      where v.organization_id = $2 and v.session_id = $3 and v.sequence > $4 and v.type = any($5)
+      insert into webhook_deliveries as d (endpoint_id, organization_id, session_id, sequence, body, due_at, created_at)
+      select $1, $2, $3, v.sequence, v.body, $6, $6 from (
+        select sequence, body from unnest($7::bigint[], $8::text[]) as sealed (sequence, body)
+        union all (
+          select sequence, null from events
+          where organization_id = $2 and session_id = $3 and sequence > $4 and type = any($5)
+          order by sequence limit ${webhookLimits.replayed})
+      ) v
       order by v.sequence limit ${webhookLimits.replayed}
       on conflict (endpoint_id, session_id, sequence) do update set ${again('excluded.due_at')}
         where d.claimed_until is null or d.claimed_until < excluded.due_at
       returning d.sequence`,
-    values: [id, organizationId, asked.sessionId, asked.after, typesOf(asked.families), now],
+    values: [
+      id,
+      organizationId,
+      asked.sessionId,
+      asked.after,
+      asked.types,
+      now,
+      asked.sealed.map(({ sequence }) => sequence),
+      asked.sealed.map(({ envelope }) => envelope),
+    ],
   })
   return rows.map(({ sequence }) => sequence).toSorted((a, b) => a - b)
 }

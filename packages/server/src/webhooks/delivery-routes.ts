@@ -8,15 +8,17 @@ import { decodeCursor, pageOf } from '../kit/list-cursor.ts'
 import { refusal, sessionNotFound } from '../kit/refusal.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
 import { topics } from '../storage/postgres/wakeups.ts'
-import { findDelivery, listDeliveries, queueBody, redeliver, replay, toDelivery } from './delivery-log-sql.ts'
+import { findDelivery, listDeliveries, queueBody, redeliver, toDelivery } from './delivery-log-sql.ts'
 import { findAppInstallation, listEndpoints } from './endpoint-sql.ts'
+import { replaySession } from './replay-session.ts'
 
 /** The operations on the deliveries of an endpoint. */
 export function webhookDeliveryHandlers({
   db,
+  blobs,
   clock,
   wakeups,
-}: Pick<Context, 'db' | 'clock' | 'wakeups'>): Pick<
+}: Pick<Context, 'db' | 'blobs' | 'clock' | 'wakeups'>): Pick<
   AccountHandlers,
   'listWebhookDeliveries' | 'redeliverWebhook' | 'replayWebhook' | 'pingWebhook'
 > {
@@ -64,14 +66,13 @@ export function webhookDeliveryHandlers({
     replayWebhook: async ({ principal, params, body: { sessionId, after = 0 }, clientAddress }) => {
       const endpoint = await endpointOf(principal, params)
       const { id, installationId, families } = endpoint
-      const sequences = await db.transaction(async tx => {
-        const sent = await replay(tx, endpoint, { sessionId, after, families }, clock.now())
-        if (sent === null) throw sessionNotFound()
+      const request = { endpoint, sessionId, after, families }
+      const sequences = await replaySession({ db, blobs, clock }, request, async (tx, sent) => {
         const details = { installationId, sessionId, after, queued: sent.length }
         const told = { target: `webhook endpoint ${id}`, details }
         await appendAudit(tx, personEntry(principal, clientAddress, 'webhook.replayed', told), clock.now())
-        return sent
       })
+      if (sequences === null) throw sessionNotFound()
       const last = sequences.at(-1)
       wakeups.publish(topics.webhooks)
       const queued = { queued: sequences.length, ...(last !== undefined && { lastSequence: last }) }

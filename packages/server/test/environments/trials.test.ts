@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/kit/clock.ts'
 import { purgeChores } from '../../src/sessions/purge/purge-chore.ts'
 import { trialChores } from '../../src/sessions/trials/trial-chores.ts'
+import type { Blobs } from '../../src/storage/blobs/blobs.ts'
 import { clientConfig } from '../../src/storage/postgres/pool.ts'
 import { PostgresWakeups } from '../../src/storage/postgres/wakeups.ts'
 import { type Accounts, startAccounts } from '../support/accounts/accounts.ts'
@@ -209,6 +210,9 @@ describe('the session of a trial', () => {
   })
 })
 
+/** Nothing is sealed here. */
+const noBlobs = {} as Blobs
+
 describe('a trial that ended a day ago', () => {
   it('is deleted with its log, and no other', async () => {
     const { id } = await environments.make({ setup: 'true' })
@@ -220,7 +224,10 @@ describe('a trial that ended a day ago', () => {
     const then = new Date(Date.now() - 26 * 60 * 60_000)
     await db().query('update sessions set archived_at = $2 where id = $1', [old.id, then])
     await db().query('update environment_trials set ended_at = $2 where session_id = $1', [old.id, then])
-    const [chore] = purgeChores({ db: db(), clock: systemClock, log }, { archivedMs: null })
+    const [chore] = purgeChores(
+      { db: db(), blobs: noBlobs, clock: systemClock, log },
+      { archivedMs: null, logMs: null },
+    )
     await chore?.work(AbortSignal.timeout(60_000))
     expect(outcome(await trials.read(old))).toBe('404 environment_trial_not_found')
     expect((await trials.read(kept)).body.trial.state).toBe('succeeded')

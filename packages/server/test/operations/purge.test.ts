@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readNamedBlobs } from '../../src/housekeeping/named-blobs.ts'
 import { purgeChores } from '../../src/sessions/purge/purge-chore.ts'
 import { purgeSessions } from '../../src/sessions/purge/purge-sessions.ts'
 import { tablesOfSession } from '../../src/sessions/purge/purge-sql.ts'
+import { sealLog } from '../../src/sessions/purge/seal-logs.ts'
+import { FileBlobs } from '../../src/storage/blobs/file-blobs.ts'
 import { openDatabase, type PooledDatabase } from '../../src/storage/postgres/pool.ts'
 import { sessionOnRepository } from '../support/console/reviewed-session.ts'
 import type { Delivering } from '../support/git/delivering.ts'
@@ -18,12 +21,14 @@ const stack = new AsyncDisposableStack()
 let test: TestService
 /** The database as the service's role, which may not delete an Event. */
 let db: PooledDatabase
+let blobs: FileBlobs
 let old: Delivering
 let kept: Delivering
 beforeAll(async () => {
   test = stack.use(await startTestService())
   db = openDatabase({ connection: test.db.connection, log: silentLog })
   stack.defer(() => db.close())
+  blobs = await FileBlobs.open(join(test.dataDir, 'blobs'))
   old = await sessionOnRepository(test, 'sample/old')
   kept = await sessionOnRepository(test, 'sample/kept')
   for (const at of [old, kept]) {
@@ -63,7 +68,7 @@ describe('the purge of archived Sessions', () => {
         on t.table_schema = c.table_schema and t.table_name = c.table_name and t.table_type = 'BASE TABLE'
       where c.table_schema = 'public' and c.column_name = 'session_id'`)
     // Usage stays with the organization.
-    const others = ['events', 'webhook_deliveries', 'gateway_requests', 'gateway_daily_usage']
+    const others = ['events', 'event_pages', 'webhook_deliveries', 'gateway_requests', 'gateway_daily_usage']
     expect(rows.map(row => row.name).sort()).toEqual([...tablesOfSession, ...others].sort())
   })
 
@@ -88,9 +93,13 @@ describe('the purge of archived Sessions', () => {
   it('deletes every row of an old one, audits it, and touches no other', async () => {
     const before = await rowsOf(kept)
     const events = (await rowsOf(old))['events']
+    const key = { organizationId: test.tenant.organizationId, sessionId: old.session.id }
+    await sealLog({ db, blobs }, key, AbortSignal.timeout(60_000))
+    expect([await rowsIn('events', old), await rowsIn('event_pages', old)]).toEqual([1, 1])
     expect(before['merges']).toBe(1)
     expect(await purge()).toBe(1)
     expect(Object.values(await rowsOf(old)).every(count => count === 0)).toBe(true)
+    expect(await rowsIn('event_pages', old)).toBe(0)
     expect(await rowsOf(kept)).toEqual(before)
     const { rows } = await test.db.database.query(
       "select organization_id, actor_kind, target, details from audit_log where action = 'session.purged'",
@@ -104,8 +113,8 @@ describe('the purge of archived Sessions', () => {
       },
     ])
     const named = new Set(await Array.fromAsync(readNamedBlobs(test.db.database)))
-    const { rows: blobs } = await test.db.database.query<{ sha256: string }>('select sha256 from artifacts')
-    expect(blobs.every(({ sha256 }) => named.has(sha256))).toBe(true)
+    const { rows: artifacts } = await test.db.database.query<{ sha256: string }>('select sha256 from artifacts')
+    expect(artifacts.every(({ sha256 }) => named.has(sha256))).toBe(true)
   })
 
   it('leaves nothing to read, and no way to make the Session anew', async () => {
@@ -117,9 +126,12 @@ describe('the purge of archived Sessions', () => {
   })
 
   it('is done by nobody unless the operator asked for it', () => {
-    const context = { db, clock, log: pino({ level: 'silent' }) }
-    const names = (archivedMs: number | null) => purgeChores(context, { archivedMs }).map(({ name }) => name)
-    expect([names(null), names(DAY_MS)]).toEqual([['purge-trials'], ['purge-trials', 'purge-sessions']])
+    const context = { db, blobs, clock, log: pino({ level: 'silent' }) }
+    const names = (archivedMs: number | null, logMs: number | null) =>
+      purgeChores(context, { archivedMs, logMs }).map(({ name }) => name)
+    expect(names(null, null)).toEqual(['purge-trials'])
+    expect(names(DAY_MS, null)).toEqual(['purge-trials', 'purge-sessions'])
+    expect(names(DAY_MS, DAY_MS)).toEqual(['purge-trials', 'purge-sessions', 'seal-logs'])
   })
 })
 

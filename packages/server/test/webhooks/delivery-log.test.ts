@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
 import type { WebhookDelivery } from '@berth/contract'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { appendEvents } from '../../src/sessions/log/append.ts'
+import { sealLog } from '../../src/sessions/purge/seal-logs.ts'
+import { FileBlobs } from '../../src/storage/blobs/file-blobs.ts'
 import { webhookChores } from '../../src/webhooks/webhook-chores.ts'
 import { type Accounts, startAccounts } from '../support/accounts/accounts.ts'
 import type { Api } from '../support/api/api.ts'
@@ -141,6 +144,34 @@ describe('sending again', () => {
     for (const sessionId of [randomUUID(), other.id]) {
       expect(outcome(await post('/replay', { sessionId }))).toBe('404 cloud_session_not_found')
     }
+  })
+
+  it('shows, repeats and replays Events of a log that is sealed, with the same bytes', async () => {
+    const session = await accounts.test.api.createSession()
+    const from = session.lastEventSequence
+    await append(session.id, 'svc.run.started', 'svc.run.progress', 'svc.run.completed', 'svc.run.progress')
+    const before = await ended(2)
+    await until('both bodies', () => receiver.received.length === 2)
+    const bodies = receiver.received.map(({ body }) => body.toString()).toSorted()
+    const { database } = accounts.test.db
+    await database.query("update sessions set archived_at = now() - interval '2 days' where id = $1", [session.id])
+    const blobs = await FileBlobs.open(join(accounts.test.dataDir, 'blobs'))
+    const key = { organizationId: accounts.test.tenant.organizationId, sessionId: session.id }
+    await sealLog({ db: database, blobs }, key, AbortSignal.timeout(60_000))
+    const { rows } = await database.query('select sequence from events where session_id = $1', [session.id])
+    expect(rows).toHaveLength(1)
+
+    expect(await deliveries()).toEqual(before)
+    await post(`/deliveries/${before[0]?.id}/redeliver`)
+    await until('a third body', () => receiver.received.length === 3)
+    await database.query('delete from webhook_deliveries')
+    const replayed = await post('/replay', { sessionId: session.id, after: from })
+    expect(replayed.body).toMatchObject({ queued: 2, lastSequence: from + 3 })
+    await until('all bodies', () => receiver.received.length === 5)
+    const again = receiver.received.slice(3).map(({ body }) => body.toString())
+    expect(again.toSorted()).toEqual(bodies)
+    const rest = await post('/replay', { sessionId: session.id, after: from + 1 })
+    expect(rest.body).toMatchObject({ queued: 1, lastSequence: from + 3 })
   })
 
   it('pings with a signed body that is no Event', async () => {

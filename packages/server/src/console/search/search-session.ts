@@ -4,6 +4,7 @@ import type { PersonPrincipal } from '../../identity/guard/principal.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import { readSession } from '../../sessions/session/read-session.ts'
 import { findText } from './find-text.ts'
+import { searchSealed } from './search-sealed.ts'
 import { findCandidates } from './search-sql.ts'
 
 /** One request looks at so much of a log; the next goes on from there. */
@@ -25,7 +26,11 @@ export async function searchSession(
   // As the words stand inside a JSON string.
   const part = JSON.stringify(q).slice(1, -1)
   const from = before ?? Number.MAX_SAFE_INTEGER
-  const { reached, rows } = await findCandidates(context.db, key, { ...WINDOW, before: from, part })
+  const window = { ...WINDOW, before: from, part }
+  const found = await findCandidates(context.db, key, window)
+  // The newest Event is always a row, so no rows at all mean the beginning, or the sealed part of the log.
+  const { reached, rows } =
+    found.reached === null && before !== undefined ? await searchSealed(context, key, window) : found
   const matches: SessionMatch[] = []
   for (const { sequence, envelope } of rows) {
     const { type, createdAt, data } = JSON.parse(envelope) as { type: string; createdAt: string; data: unknown }

@@ -8,7 +8,7 @@ import { pagePublications } from '../../sessions/publications/read-publication.t
 import { runOfTurn } from '../../sessions/runs/read-run.ts'
 import { readSession } from '../../sessions/session/read-session.ts'
 import { toSession } from '../../sessions/session/session.ts'
-import { readLogPage } from '../../sessions/streams/event-sql.ts'
+import { readWholePage } from '../../sessions/streams/read-log.ts'
 import { readNextTurn } from '../next-turns/write-next-turn.ts'
 
 const EVENTS = 100
@@ -35,7 +35,7 @@ export async function readOverview(
     listInteractions(context, person, key),
     pagePublications(context, person, key, { limit: PUBLICATIONS }),
     readNextTurn(context, person, key),
-    readLogPage(db, key, after, EVENTS),
+    readWholePage(context, key, after, EVENTS),
   ])
   const delivered = publications.filter(({ result }) => result?.pullRequest !== undefined)
   const pages = await Promise.all(

@@ -3,15 +3,19 @@ import type { Chore } from '../../housekeeping/chore.ts'
 import type { RetentionSettings } from '../../settings/retention.ts'
 import { purgeSessions } from './purge-sessions.ts'
 import { findPurgeableTrials } from './purge-sql.ts'
+import { sealLogs } from './seal-logs.ts'
 
 const HOUR_MS = 60 * 60_000
 /** A log can be deleted a day after its Session was archived (`purge_events`), by the clock of the database. */
 const TRIAL_KEPT_MS = 25 * HOUR_MS
 
-/** Returns the chores that purge Sessions of trials and, unless they are kept for ever, archived ones. */
+/**
+ * Returns the chores that purge Sessions of trials and archived ones, and that seal the logs of those that stay, as far as the
+ * settings ask for it.
+ */
 export function purgeChores(
-  { db, clock, log }: Pick<Context, 'db' | 'clock' | 'log'>,
-  { archivedMs }: Pick<RetentionSettings, 'archivedMs'>,
+  { db, blobs, clock, log }: Pick<Context, 'db' | 'blobs' | 'clock' | 'log'>,
+  { archivedMs, logMs }: Pick<RetentionSettings, 'archivedMs' | 'logMs'>,
 ): readonly Chore[] {
   const before = (ms: number) => new Date(clock.now().getTime() - ms)
   const trials: Chore = {
@@ -22,16 +26,27 @@ export function purgeChores(
       if (purged > 0) log.info({ purged }, 'purged trials of environments that ended a day ago')
     },
   }
-  if (archivedMs === null) return [trials]
-  return [
-    trials,
-    {
+  const chores: Chore[] = [trials]
+  if (archivedMs !== null) {
+    chores.push({
       name: 'purge-sessions',
       intervalMs: HOUR_MS,
       work: async signal => {
         const purged = await purgeSessions({ db, clock }, before(archivedMs), signal)
         if (purged > 0) log.info({ purged }, 'purged sessions that were archived long ago')
       },
-    },
-  ]
+    })
+  }
+  // After the purge: what goes anyway is not moved first.
+  if (logMs !== null) {
+    chores.push({
+      name: 'seal-logs',
+      intervalMs: HOUR_MS,
+      work: async signal => {
+        const events = await sealLogs({ db, blobs, log }, before(logMs), signal)
+        if (events > 0) log.info({ events }, 'moved events of archived sessions into the blob store')
+      },
+    })
+  }
+  return chores
 }

@@ -2,7 +2,7 @@ import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 
 /**
- * The tables that hold a Session's rows besides `events` and `webhook_deliveries`, those that refer to another one
+ * The tables that hold a Session's rows besides `events`, `event_pages` and `webhook_deliveries`, those that refer to another one
  * first. What the gateway booked and what was audited stays: it belongs to the organization.
  */
 export const tablesOfSession = [
@@ -37,7 +37,7 @@ export const tablesOfSession = [
 ] as const
 
 /** True for a Session in which nothing is under way any more: no sandbox, no claim and no delivery. */
-const isAtRest = `
+export const isAtRest = `
   not exists (
     select from leases l
     where l.organization_id = s.organization_id and l.session_id = s.id and l.ended_at is null)

@@ -7,7 +7,10 @@ export interface StoredEvent {
   readonly envelope: string
 }
 
-/** Lists Events after a sequence, in order, on the primary key: the cost does not grow with the log. */
+/**
+ * Lists Events after a sequence, in order, on the primary key: the cost does not grow with the log. Of a log that is sealed it
+ * lists only those that are still rows; `read-log.ts` reads both.
+ */
 export async function listEventsAfter(
   db: Queryable,
   key: SessionKey,
@@ -76,6 +79,8 @@ export async function readLogHead(db: Queryable, key: SessionKey): Promise<LogHe
 /** A page of a log with its head, in one round trip. */
 export interface LogPage extends LogHead {
   readonly events: number
+  /** Sequence of its first Event; null if there are none. */
+  readonly first: number | null
   /** Envelopes joined by commas; null if there are none. */
   readonly envelopes: string | null
 }
@@ -95,7 +100,7 @@ export async function readLogPage(
     text: `
       select organization_id, owner_id, is_trial, last_event_sequence, page.*
       from sessions, (
-        select count(*) as events, string_agg(envelope, ',' order by sequence) as envelopes from (
+        select count(*) as events, min(sequence) as first, string_agg(envelope, ',' order by sequence) as envelopes from (
           select sequence, envelope from events
           where organization_id = $1 and session_id = $2 and sequence > $3
           order by sequence limit $4

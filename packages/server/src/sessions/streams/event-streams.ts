@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../../context.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
+import { BlobsUnavailable } from '../../storage/blobs/blobs.ts'
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
 import { findNewestSequence } from './event-sql.ts'
@@ -71,11 +72,11 @@ export class EventStreams {
   }
 
   async #readPage(key: SessionKey, after: number, signal: AbortSignal): Promise<readonly Frame[]> {
-    return (await this.#patiently(() => readFrames(this.#context.db, key, after), signal)) ?? []
+    return (await this.#patiently(() => readFrames(this.#context, key, after), signal)) ?? []
   }
 
   /**
-   * Retries for as long as the database is away: a stream that waits loses nothing, and a broken one costs more.
+   * Retries for as long as the database, or the store of a sealed log, is away: a stream that waits loses nothing, and a broken one costs more.
    * @returns null once the signal has aborted
    */
   async #patiently<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T | null> {
@@ -83,7 +84,7 @@ export class EventStreams {
       try {
         return await ask()
       } catch (error) {
-        if (!(error instanceof DatabaseUnavailable)) throw error
+        if (!(error instanceof DatabaseUnavailable || error instanceof BlobsUnavailable)) throw error
         await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined)
       }
     }
@@ -113,7 +114,7 @@ export class EventStreams {
     let refresh = () => {}
     const unsubscribe = wakeups.subscribe(name, () => refresh())
     try {
-      const tail = new SessionTail(db, key, await findNewestSequence(db, key))
+      const tail = new SessionTail(this.#context, key, await findNewestSequence(db, key))
       refresh = () => {
         // The next wake-up or poll asks again if the database is away.
         tail.refresh().catch(error => log.warn({ err: error }, 'could not read new events; the next poll tries again'))

@@ -2,8 +2,9 @@ import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import { requireSeen } from '../session/visibility.ts'
-import { readLogHead, readLogPage } from './event-sql.ts'
+import { readLogHead } from './event-sql.ts'
 import type { PageCache } from './page-cache.ts'
+import { readWholePage } from './read-log.ts'
 
 /**
  * Returns the JSON text of a page of Events. It splices in the envelopes as they were stored, so a page, a stream and a
@@ -23,7 +24,7 @@ export async function pageEvents(
     const head = requireSeen(principal, await readLogHead(context.db, key))
     return pageText(known, head.last_event_sequence)
   }
-  const page = requireSeen(principal, await readLogPage(context.db, key, after, limit))
+  const page = requireSeen(principal, await readWholePage(context, key, after, limit))
   const envelopes = page.envelopes ?? ''
   if (page.events === limit) cache.set(place, envelopes)
   return pageText(envelopes, page.last_event_sequence)

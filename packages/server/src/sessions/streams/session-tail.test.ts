@@ -5,6 +5,8 @@ import { SessionTail } from './session-tail.ts'
 
 const key = { organizationId: 'o', sessionId: 's' }
 const KEPT_BYTES = 512 * 1024
+/** No log here is sealed. */
+const none = { get: () => Promise.reject(new Error('no blobs')) }
 
 /** A log in memory that answers the tail's statement; a test can hold its reads or let them fail. */
 class MemoryLog implements Queryable {
@@ -46,7 +48,7 @@ describe('the frames that a tail keeps', () => {
   test('start right after a given position, if the tail has the next frame', async () => {
     const log = new MemoryLog()
     log.append(5)
-    const tail = new SessionTail(log, key, 2)
+    const tail = new SessionTail({ db: log, blobs: none }, key, 2)
     await tail.refresh()
     expect(tail.newest).toBe(5)
     const after = (position: number) => sequences(tail.keptAfter(position))
@@ -54,13 +56,13 @@ describe('the frames that a tail keeps', () => {
   })
 
   test('are none before the first read', () => {
-    const tail = new SessionTail(new MemoryLog(), key, 7)
+    const tail = new SessionTail({ db: new MemoryLog(), blobs: none }, key, 7)
     expect([0, 6, 7, 8].map(position => tail.keptAfter(position))).toEqual([[], [], [], []])
   })
 
   test('are bounded in bytes, the oldest dropped first, without a gap', async () => {
     const log = new MemoryLog()
-    const tail = new SessionTail(log, key, 0)
+    const tail = new SessionTail({ db: log, blobs: none }, key, 0)
     for (let round = 0; round < 40; round += 1) {
       log.append(3, 40_000)
       await tail.refresh()
@@ -73,7 +75,7 @@ describe('the frames that a tail keeps', () => {
 
   test('exclude a frame that is larger than the bound, but not the frames after it', async () => {
     const log = new MemoryLog()
-    const tail = new SessionTail(log, key, 0)
+    const tail = new SessionTail({ db: log, blobs: none }, key, 0)
     log.append(1)
     log.append(1, KEPT_BYTES)
     await tail.refresh()
@@ -87,7 +89,7 @@ describe('the frames that a tail keeps', () => {
   test('have the form that clients read', async () => {
     const log = new MemoryLog()
     log.envelopes.push('{"a":"täglich"}')
-    const tail = new SessionTail(log, key, 0)
+    const tail = new SessionTail({ db: log, blobs: none }, key, 0)
     await tail.refresh()
     expect(Buffer.from(tail.keptAfter(0)[0]?.bytes ?? []).toString()).toBe('id: 1\ndata: {"a":"täglich"}\n\n')
   })
@@ -103,7 +105,7 @@ describe('a refresh', () => {
       [many, 3],
       [large, 4],
     ] as const) {
-      const tail = new SessionTail(log, key, 0)
+      const tail = new SessionTail({ db: log, blobs: none }, key, 0)
       await tail.refresh()
       expect([tail.newest, log.reads]).toEqual([log.envelopes.length, reads])
     }
@@ -113,7 +115,7 @@ describe('a refresh', () => {
     const log = new MemoryLog()
     const held = Promise.withResolvers<void>()
     log.gate = held.promise
-    const tail = new SessionTail(log, key, 0)
+    const tail = new SessionTail({ db: log, blobs: none }, key, 0)
     const first = tail.refresh()
     log.append(1)
     const others = [tail.refresh(), tail.refresh(), tail.refresh()]
@@ -128,7 +130,7 @@ describe('a refresh', () => {
       const log = new MemoryLog()
       const held = Promise.withResolvers<void>()
       log.gate = held.promise
-      const tail = new SessionTail(log, key, 0)
+      const tail = new SessionTail({ db: log, blobs: none }, key, 0)
       const first = tail.refresh()
       held.resolve()
       for (let step = 0; step < moment; step += 1) await undefined
@@ -142,7 +144,7 @@ describe('a refresh', () => {
   test('makes up for one that failed', async () => {
     const log = new MemoryLog()
     log.append(1)
-    const tail = new SessionTail(log, key, 0)
+    const tail = new SessionTail({ db: log, blobs: none }, key, 0)
     log.gate = Promise.reject(new Error('away'))
     await expect(tail.refresh()).rejects.toThrow('away')
     log.gate = Promise.resolve()
@@ -154,7 +156,7 @@ describe('a refresh', () => {
 describe('waiting for a position to be passed', () => {
   test('ends when the tail passes it, not before', async () => {
     const log = new MemoryLog()
-    const tail = new SessionTail(log, key, 0)
+    const tail = new SessionTail({ db: log, blobs: none }, key, 0)
     let passed = false
     const waiting = tail.passed(1, new AbortController().signal).then(() => {
       passed = true
@@ -169,7 +171,7 @@ describe('waiting for a position to be passed', () => {
   })
 
   test('ends when its signal aborts', async () => {
-    const tail = new SessionTail(new MemoryLog(), key, 0)
+    const tail = new SessionTail({ db: new MemoryLog(), blobs: none }, key, 0)
     await tail.passed(0, AbortSignal.abort())
     const end = new AbortController()
     const waiting = tail.passed(0, end.signal)
@@ -179,7 +181,7 @@ describe('waiting for a position to be passed', () => {
 
   test('leaves no listener on a signal that outlives it', async () => {
     const log = new MemoryLog()
-    const tail = new SessionTail(log, key, 0)
+    const tail = new SessionTail({ db: log, blobs: none }, key, 0)
     const { signal } = new AbortController()
     for (let n = 0; n < 100; n += 1) {
       const waiting = tail.passed(n, signal)

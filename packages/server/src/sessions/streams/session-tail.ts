@@ -1,6 +1,6 @@
 import type { SessionKey } from '../../kit/session-key.ts'
-import type { Queryable } from '../../storage/postgres/database.ts'
-import { listEventsWithin } from './event-sql.ts'
+import type { LogSource } from '../../sealed-logs/read-sealed.ts'
+import { readEventsWithin } from './read-log.ts'
 
 const PAGE = { events: 200, bytes: 1024 * 1024 }
 /** Size of the frames kept for readers slightly behind; a reader further behind reads pages of its own. */
@@ -18,8 +18,8 @@ const encoder = new TextEncoder()
  * Reads the next frames of stored Events: `id` and `data`, and no `event` field, since clients read the type in the
  * envelope.
  */
-export async function readFrames(db: Queryable, key: SessionKey, after: number): Promise<Frame[]> {
-  const events = await listEventsWithin(db, key, after, PAGE)
+export async function readFrames(source: LogSource, key: SessionKey, after: number): Promise<Frame[]> {
+  const events = await readEventsWithin(source, key, after, PAGE)
   return events.map(({ sequence, envelope }) => ({
     sequence,
     bytes: encoder.encode(`id: ${sequence}\ndata: ${envelope}\n\n`),
@@ -34,7 +34,7 @@ export async function readFrames(db: Queryable, key: SessionKey, after: number):
  * Streams hold positions, not queues, so a slow one costs no memory: it finds its next frame here, or in the table.
  */
 export class SessionTail {
-  readonly #db: Queryable
+  readonly #source: LogSource
   readonly #key: SessionKey
   readonly #waiting = new Set<() => void>()
   #kept: Frame[] = []
@@ -43,8 +43,8 @@ export class SessionTail {
   #reading: Promise<void> | null = null
   #again = false
 
-  constructor(db: Queryable, key: SessionKey, newest: number) {
-    this.#db = db
+  constructor(source: LogSource, key: SessionKey, newest: number) {
+    this.#source = source
     this.#key = key
     this.#newest = newest
   }
@@ -86,7 +86,7 @@ export class SessionTail {
     try {
       while (this.#again) {
         this.#again = false
-        const frames = await readFrames(this.#db, this.#key, this.#newest)
+        const frames = await readFrames(this.#source, this.#key, this.#newest)
         if (isFull(frames)) this.#again = true
         if (frames.length > 0) this.#keep(frames)
       }

@@ -9,7 +9,7 @@ const advisoryLock = 7_215_530_115
 
 /**
  * Brings the schema up to date. With an owner, the owner migrates and grants the service's role its privileges: to read
- * and write rows, but only to read and append to the event log. The owner's connection is closed again.
+ * and write rows, but only to read and append to the event log, whose pages in the blob store the owner's functions write. The owner's connection is closed again.
  *
  * Triggers refuse changes to the log, but a table's owner can disable them: they bind only a role that owns nothing.
  * @param db database of the service
@@ -62,6 +62,7 @@ async function grant(tx: Queryable, role: string): Promise<void> {
   await tx.query(`grant usage on schema ${schema} to ${grantee}`)
   await tx.query(`grant select, insert, update, delete on all tables in schema ${schema} to ${grantee}`)
   await tx.query(`revoke update, delete on events from ${grantee}`)
+  await tx.query(`revoke insert, update, delete on event_pages from ${grantee}`)
   await tx.query(`revoke insert, update, delete on schema_migrations from ${grantee}`)
 }
 
