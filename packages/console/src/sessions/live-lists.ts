@@ -1,6 +1,7 @@
 import type { SessionState } from '@berth/contract'
 import { queryClient } from '../api/queries.ts'
 import { followFeed } from '../live/live.ts'
+import { KnownStates } from './known-states.ts'
 import { groupOf, type ListData, withSessions, withState } from './list-data.ts'
 import { readListed, type sessionListQuery } from './queries.ts'
 
@@ -27,8 +28,9 @@ let following = false
 type StateListener = (before: SessionState | undefined, after: SessionState) => void
 
 const listeners = new Set<StateListener>()
+const known = new KnownStates()
 
-/** Calls back whenever the feed tells of a Session. */
+/** Calls back whenever the feed, or a list that was read anew, tells of a Session. */
 export function onSessionState(listener: StateListener): void {
   listeners.add(listener)
 }
@@ -39,18 +41,25 @@ export function followLists(): void {
   following = true
   followFeed(state => {
     if (state === null) return readLists()
-    const before = knownState(state.id)
+    const change = known.told(state)
     tellLists(state)
-    for (const listener of listeners) listener(before, state)
+    if (change !== null) for (const listener of listeners) listener(change.before, state)
+  })
+  const cache = queryClient.getQueryCache()
+  for (const { state } of cache.findAll({ queryKey: ['sessions'] })) noteRead(state.data)
+  cache.subscribe(event => {
+    // What this tab has put into a list itself is no news.
+    if (event.type !== 'updated' || event.action.type !== 'success' || event.action.manual === true) return
+    if (event.query.queryKey[0] === 'sessions') noteRead(event.query.state.data)
   })
 }
 
-function knownState(id: string): SessionState | undefined {
-  for (const [, data] of queryClient.getQueriesData<ListData>({ queryKey: ['sessions'] })) {
-    const listed = data?.pages.flatMap(page => page.sessions).find(({ session }) => session.id === id)
-    if (listed !== undefined) return listed.state
+/** A break of the stream hides changes from the feed, and the list that is read after it has them. */
+function noteRead(data: unknown): void {
+  for (const { state } of (data as ListData | undefined)?.pages.flatMap(page => page.sessions) ?? []) {
+    const change = known.read(state)
+    if (change !== null) for (const listener of listeners) listener(change.before, state)
   }
-  return undefined
 }
 
 /** Puts a Session's new state into every list; lists that do not have the Session ask whether they should. */
