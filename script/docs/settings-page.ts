@@ -34,7 +34,10 @@ const sections: readonly (readonly [title: string, names: RegExp])[] = [
   ['Webhooks', /^BERTH_WEBHOOK_/],
   ['The gateway', /^BERTH_GATEWAY_/],
   ['Pods of a Kubernetes cluster', /^BERTH_KUBERNETES_/],
-  ['A machine that holds sandboxes for a service', /^BERTH_(?:HOSTS_PORT|HOST_(?:URL|TOKEN|CAPACITY|POOL|LABELS))/],
+  [
+    'A machine that holds sandboxes for a service',
+    /^BERTH_(?:HOSTS_PORT|RELAY_\w+|HOST_(?:URL|TOKEN|CAPACITY|POOL|LABELS))/,
+  ],
 ]
 
 const bucket = `

@@ -101,7 +101,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
     writes: ['sessions/runs', 'execution/claim'],
     reads: ['sessions/purge', 'console', 'sessions/session', 'sessions/leases', 'processes'],
   },
-  processes: { writes: ['processes', 'execution/claim'], reads: ['sessions/runs', 'execution/claim'] },
+  processes: { writes: ['processes', 'execution/claim'], reads: ['hosts', 'sessions/runs', 'execution/claim'] },
   leases: {
     writes: ['sessions/leases', 'execution/claim'],
     reads: [

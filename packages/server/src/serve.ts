@@ -12,6 +12,7 @@ import { openGuards } from './composition/identity.ts'
 import { openCluster } from './composition/kubernetes.ts'
 import { listen } from './composition/listener.ts'
 import { previewDomain, requireOwnPreviewSite } from './composition/previews.ts'
+import { openRelay } from './composition/relay.ts'
 import { runtimeCatalog } from './composition/runtime-catalog.ts'
 import { openBlobStore, openDeploymentDatabase, openMasterKey } from './composition/storage.ts'
 import { makePushSender, makeSender, webhookParts } from './composition/webhooks.ts'
@@ -25,6 +26,8 @@ import { environmentChores } from './environments/environment-chores.ts'
 import { claimChores } from './execution/claim/claim-chores.ts'
 import { GatewayCheck } from './execution/host/gateway-check.ts'
 import { openGitHosts } from './git-hosts/open-git-hosts.ts'
+import { RelayTokens } from './hosts/relay/relay-tokens.ts'
+import { SandboxDoors } from './hosts/sandbox-doors.ts'
 import { Housekeeper } from './housekeeping/housekeeper.ts'
 import { usageChores } from './housekeeping/usage-chore.ts'
 import { clientAddressBehind } from './http/request/client-address.ts'
@@ -154,7 +157,12 @@ export async function serve(
   const ownGateway = roles.has('gateway') && settings.urls.gatewayUrl === settings.urls.authUrl
   const platform: string[] = [helpers.description]
   let hostsPort: number | null = null
+  const host = await hostName(settings.dataDir)
+  const relayTokens = new RelayTokens(masterKey, systemClock)
+  const own = { host, door: await openSupervisorDoor(settings.dataDir) }
+  let doors: SandboxDoors
   if (roles.has('worker')) {
+    const relay = await openRelay(settings, log, relayTokens, stack)
     const url = () => listening.urls.gatewayUrl
     const here = {
       here: () => (served === null ? null : (gateway?.handedOver.to(served) ?? null)),
@@ -163,15 +171,17 @@ export async function serve(
     const { sandboxRequests } = settings.gateway
     const cluster = await openCluster(context, settings, registry, stack)
     const sandboxGateway = { url, sandboxRequests, ...(ownGateway && here) }
-    const around = { gateway: sandboxGateway, identity: cluster?.identity }
+    const around = { gateway: sandboxGateway, identity: cluster?.identity, relayUrl: relay?.url }
     const worker = await openWorker(context, settings, around, stack)
+    doors = new SandboxDoors(own, worker.hosts, relayTokens)
+    relay?.serve(doors)
     for (const service of worker.services) await start(service)
     if (cluster !== null) await start(cluster.provisioner)
     platform.push(...worker.platform)
     hostsPort = worker.hostsPort()
   } else {
     // A worker writes the row of its process itself.
-    const host = await hostName(settings.dataDir)
+    doors = new SandboxDoors(own, null, relayTokens)
     const id = `${host}/${process.pid}/${randomUUID().slice(0, 8)}`
     const release = settings.http.release ?? null
     const patienceMs = settings.worker.limits.fenceMs
@@ -210,17 +220,15 @@ export async function serve(
   }
   const terminals = {
     context,
-    door: await openSupervisorDoor(settings.dataDir),
-    host: await hostName(settings.dataDir),
+    doors,
     idleMs: settings.console.idleMs,
     authorityMs: settings.streams.life.authorityMs,
   }
   requireOwnPreviewSite(settings)
-  const { door, host, authorityMs } = terminals
+  const { authorityMs } = terminals
   const previews = {
     context,
-    door,
-    host,
+    doors,
     authorityMs,
     domain: () => previewDomain(listening),
     clientAddress: clientAddressBehind(settings.http.trustedProxies),

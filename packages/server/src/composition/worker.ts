@@ -55,6 +55,8 @@ export interface WorkerAround {
   readonly gateway: SandboxGateway
   /** Judges hosts that are pods. */
   readonly identity: HostIdentity | undefined
+  /** Where other processes reach its sandboxes; undefined: nowhere. */
+  readonly relayUrl: string | undefined
 }
 
 /** The parts of a worker, none of them started. */
@@ -63,6 +65,7 @@ export interface WorkerParts {
   readonly services: readonly Service[]
   /** The limits of this machine's sandboxes, one line each. */
   readonly platform: readonly string[]
+  readonly hosts: Hosts
   /** The port that hosts dial; null if none may. */
   hostsPort(): number | null
 }
@@ -71,12 +74,12 @@ export interface WorkerParts {
 export async function openWorker(
   context: Context,
   settings: Settings,
-  { gateway, identity }: WorkerAround,
+  { gateway, identity, relayUrl }: WorkerAround,
   stack: AsyncDisposableStack,
 ): Promise<WorkerParts> {
   const mirrors = new Mirrors(join(settings.dataDir, 'mirrors'), settings.sandboxes.mirrorBytes)
   const driver = settings.compute.kind === 'remote' ? null : stack.use(await openDriver(context, settings, mirrors))
-  const working = await workerContext(context, settings, { driver, mirrors, gateway })
+  const working = await workerContext(context, settings, { driver, mirrors, gateway, relayUrl })
   const { execution } = working
   const worker = new Worker(execution)
   const far = farHosts(working, mirrors, settings, { identity, holder: worker.holder })
@@ -97,6 +100,7 @@ export async function openWorker(
       new Deliverer(context, queues, { claimMs: fenceMs, pollMs: POLL_MS }),
       ...(far === null ? [] : [far]),
     ],
+    hosts: execution.hosts,
     platform: driver?.describe() ?? ['this process makes no sandboxes of its own: hosts dial it'],
     hostsPort: () => far?.port ?? null,
   }
@@ -139,7 +143,8 @@ async function workerContext(
     driver,
     mirrors,
     gateway,
-  }: { readonly driver: SandboxDriver | null; readonly mirrors: Mirrors; readonly gateway: SandboxGateway },
+    relayUrl,
+  }: { readonly driver: SandboxDriver | null; readonly mirrors: Mirrors } & Pick<WorkerAround, 'gateway' | 'relayUrl'>,
 ): Promise<Working> {
   const { db } = context
   const host = await hostName(dataDir)
@@ -186,7 +191,7 @@ async function workerContext(
     git: new GitAccess(context),
     bounds: sandboxes.bounds,
     publicHosts: sandboxes.egress,
-    self: { host, roles: [...roles], release: http.release ?? null },
+    self: { host, roles: [...roles], release: http.release ?? null, relayUrl },
     supervisorCommand,
     budgets: worker.budgets,
     approvalRules: worker.approvalRules,

@@ -7,6 +7,8 @@ export interface ProcessIdentity {
   readonly roles: readonly string[]
   /** `BERTH_RELEASE` of the process. */
   readonly release: string | null
+  /** Where other processes reach the sandboxes of the hosts that it holds; absent: nowhere. */
+  readonly relayUrl?: string | undefined
   /** Others take over what it holds after so long a silence. */
   readonly patienceMs: number
   /** What it can work on at once, and works on; absent if it claims no Runs. */
@@ -41,12 +43,21 @@ export async function hearProcess(db: Queryable, process: ProcessIdentity): Prom
     name: 'hear-process',
     text: `
       with before as (select not (${isHeard('p')}) as late from processes p where p.id = $1)
-      insert into processes as p (id, host, roles, release, patience, started_at, heard_at, heard_since, hands, busy)
-      values ($1, $2, $3, $4, $5 * interval '1 millisecond', clock_timestamp(), clock_timestamp(), clock_timestamp(), $6, $7)
+      insert into processes as p (id, host, roles, release, patience, started_at, heard_at, heard_since, hands, busy, relay_url)
+      values ($1, $2, $3, $4, $5 * interval '1 millisecond', clock_timestamp(), clock_timestamp(), clock_timestamp(), $6, $7, $8)
       on conflict (id) do update set heard_at = clock_timestamp(), hands = excluded.hands, busy = excluded.busy,
         heard_since = case when ${isHeard('p')} then p.heard_since else clock_timestamp() end
       returning coalesce((select late from before), true) as late`,
-    values: [process.id, process.host, process.roles, process.release, process.patienceMs, hands, busy],
+    values: [
+      process.id,
+      process.host,
+      process.roles,
+      process.release,
+      process.patienceMs,
+      hands,
+      busy,
+      process.relayUrl ?? null,
+    ],
   })
   return rows[0]?.late ?? true
 }

@@ -26,6 +26,7 @@ import {
 import { type LoggingSettings, readLogging } from './logging.ts'
 import { readMasterKey } from './master-key.ts'
 import { readConfig, type SettingsFiles } from './read-config.ts'
+import { type RelaySettings, readRelay, requireRelayAddress } from './relay.ts'
 import { type RetentionSettings, readRetention } from './retention.ts'
 import { type Role, readRoles } from './roles.ts'
 import { type ComputeSettings, readCompute, readSandboxes, type SandboxSettings } from './sandboxes.ts'
@@ -64,6 +65,7 @@ export interface Settings {
   readonly identity: IdentitySettings
   /** Undefined: this process takes no hosts. */
   readonly hostsPort: number | undefined
+  readonly relay: RelaySettings
   /** Undefined: this process makes no pods. */
   readonly kubernetes: KubernetesSettings | undefined
   /** Only for `berth host`. */
@@ -148,6 +150,7 @@ function read(env: Environment, variables: Variables, files: SettingsFiles): Set
     webhooks: readWebhooks(env, config),
     identity: readIdentity(env, roles, production),
     hostsPort: readHostsPort(env),
+    relay: readRelay(env),
     kubernetes: readKubernetes(env),
     farHost: readFarHost(env),
   }
@@ -159,8 +162,10 @@ function requireConsistent({
   hostsPort,
   kubernetes,
   limits,
+  listener,
   gateway,
   production,
+  relay,
   roles,
   urls,
   webhooks,
@@ -171,6 +176,7 @@ function requireConsistent({
   if (kubernetes !== undefined && hostsPort === undefined && roles.has('worker')) {
     throw new StartError('BERTH_KUBERNETES_IMAGE makes pods: set BERTH_HOSTS_PORT, which they dial')
   }
+  if (roles.has('worker')) requireRelayAddress(relay, listener.host)
   if (limits.bodies.callerBytes < gateway.bodyBytes) {
     throw new StartError('BERTH_BODY_BYTES_PER_CALLER must not be below BERTH_GATEWAY_BODY_BYTES')
   }

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { type IncomingHttpHeaders, request } from 'node:http'
+import { request } from 'node:http'
 import type { PortList, PortPreview, Session } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Accounts, startAccounts } from '../support/accounts/accounts.ts'
 import type { Api } from '../support/api/api.ts'
+import { askHost as ask } from '../support/console/ask-host.ts'
 import { outcome } from '../support/runs/outcome.ts'
 import { until } from '../support/until.ts'
 import { touch } from '../support/workspaces/workspace.ts'
@@ -68,32 +69,6 @@ const opened = async (port = 3000): Promise<URL> => {
   const answer = await api.call<PortPreview>('POST', pathOf(`/${port}/preview`))
   expect(answer.status, answer.text).toBe(201)
   return new URL(answer.body.url)
-}
-
-interface Got {
-  readonly status: number
-  readonly headers: IncomingHttpHeaders
-  readonly text: string
-}
-
-/** Asks the service for a host as a browser would, without asking for the host's address. */
-function ask(
-  url: URL | string,
-  { method = 'GET', headers = {}, body }: { method?: string; headers?: Record<string, string>; body?: string } = {},
-): Promise<Got> {
-  const { host, pathname, search, port } = new URL(url)
-  const { promise, resolve, reject } = Promise.withResolvers<Got>()
-  const asked = request({ host: '127.0.0.1', port, path: pathname + search, method, headers: { host, ...headers } })
-  asked.on('response', response => {
-    let text = ''
-    response.setEncoding('utf8').on('data', chunk => {
-      text += chunk
-    })
-    response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }))
-  })
-  asked.on('error', reject)
-  asked.end(body)
-  return promise
 }
 
 /** Enters a preview and returns its origin with the cookie. */

@@ -117,7 +117,7 @@ describe('a person with many tabs', () => {
     await settle()
     await openInteraction(accounts.test.db.database, session, approval)
     // After a break of the stream, or on a slow day, the list tells before the feed does.
-    for (const tab of [page, other]) await tab.evaluate(() => dispatchEvent(new Event('online')))
+    for (const tab of [page, other]) await tab.evaluate("dispatchEvent(new Event('online'))")
     await until('the next one', async () => (await heard()).length > 1)
     await writer.append(key)
     await settle()

@@ -1,24 +1,41 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { PortList, PortPreview } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { LOCAL_ACCOUNT, LocalHost } from '../../src/git-hosts/local/local-host.ts'
+import { relayDoor } from '../../src/hosts/relay/relay-door.ts'
+import { RelayTokens } from '../../src/hosts/relay/relay-tokens.ts'
 import { systemClock } from '../../src/kit/clock.ts'
+import { SandboxGoneError } from '../../src/sandboxes/driver.ts'
+import { MasterKey } from '../../src/storage/master-key.ts'
+import { personToken, signInPerson, startSigner } from '../support/accounts/signer.ts'
+import { Api } from '../support/api/api.ts'
+import { askHost } from '../support/console/ask-host.ts'
+import { TerminalClient, ticketOf } from '../support/console/terminal-client.ts'
 import { Delivering, grant } from '../support/git/delivering.ts'
 import { fileAt, sampleRepository } from '../support/git/repositories.ts'
 import { HostProgram } from '../support/hosts/host-program.ts'
 import { says } from '../support/models/scripted-upstream.ts'
 import { endedRun, outcomeOf } from '../support/runs/ended-run.ts'
 import { type GatewayService, startGatewayService } from '../support/services/gateway-service.ts'
+import { databaseUrl, testVariables } from '../support/services/service.ts'
+import { startServiceProcess } from '../support/services/service-process.ts'
 import { until } from '../support/until.ts'
 
 let service: GatewayService
 let host: HostProgram
+const key = randomBytes(32).toString('hex')
 beforeAll(async () => {
   service = await startGatewayService({
     variables: {
+      BERTH_MASTER_KEY: key,
       BERTH_ROLES: 'api,gateway,worker',
       BERTH_COMPUTE: 'remote',
       BERTH_HOSTS_PORT: '0',
       BERTH_LEASE_IDLE_SECONDS: '4',
+      BERTH_RELAY_PORT: '0',
     },
     models: { default: 'main/m1' },
   })
@@ -46,6 +63,29 @@ const liveHosts = async () => {
     'select distinct host, driver from leases where ended_at is null',
   )
   return rows
+}
+
+/** Starts an API with the console in a process of its own, which holds no host, and signs a person in. */
+async function anotherApi() {
+  await using stack = new AsyncDisposableStack()
+  const { test } = service
+  const dataDir = await mkdtemp(join(tmpdir(), 'berth-beside-'))
+  stack.defer(() => rm(dataDir, { recursive: true, force: true }))
+  const { url } = stack.use(
+    await startServiceProcess({
+      ...testVariables,
+      DATABASE_URL: databaseUrl(test.db),
+      BERTH_BLOBS: `file:${join(test.dataDir, 'blobs')}`,
+      BERTH_MASTER_KEY: key,
+      BERTH_ROLES: 'api',
+      BERTH_AUTH_URL: test.url,
+      BERTH_DATA_DIR: dataDir,
+    }),
+  )
+  const { mint } = await startSigner(test.db.database, test.url, new MasterKey(Buffer.from(key, 'hex')))
+  const token = await personToken(mint, await signInPerson(test.db.database, test.tenant.organizationId))
+  const opened = stack.move()
+  return { api: new Api(url, token), token, [Symbol.asyncDispose]: () => opened.disposeAsync() }
 }
 
 describe('a service whose only host has dialled it', () => {
@@ -115,6 +155,55 @@ describe('a service whose only host has dialled it', () => {
     const publication = await delivering.publish()
     expect(publication).toMatchObject({ status: 'succeeded' })
     expect(await fileAt(gitDir, publication.result?.commitSha ?? '', 'added')).toBe('new')
+  })
+
+  it('has its terminals and ports where people are, through whoever holds it', { timeout: 240_000 }, async () => {
+    const { test } = service
+    await using beside = await anotherApi()
+    const session = await beside.api.createSession({ runtime: 'shell' }, 'echo by a Run > note')
+    await beside.api.runEnded(session.id, session.activeRunId ?? '')
+    await until('the seal', async () => (await beside.api.session(session.id)).phase === 'idle')
+    await test.db.database.query({
+      text: `update leases set expires_at = now() + interval '1 hour', idle_ms = 3600000 where session_id = $1`,
+      values: [session.id],
+    })
+    // The process that holds the host has a way of its own; the other one goes through it.
+    for (const [api, port] of [
+      [new Api(test.url, beside.token), 8123],
+      [beside.api, 8124],
+    ] as const) {
+      const asked = await api.call('POST', `/cloud/sessions/${session.id}/terminals`, {})
+      await using terminal = await new TerminalClient(ticketOf(asked)).ready()
+      terminal.type(
+        `cat note; node -e "require('http').createServer((q, s) => s.end('at ' + q.url)).listen(${port})" &\r`,
+      )
+      await terminal.until(/by a Run\r/)
+      const path = `/cloud/sessions/${session.id}/ports`
+      await until('the port', async () => (await api.get<PortList>(path)).body.ports.includes(port))
+      const { body } = await api.call<PortPreview>('POST', `${path}/${port}/preview`)
+      const [cookie = ''] = (await askHost(body.url)).headers['set-cookie'] ?? []
+      const seen = await askHost(new URL('/page', body.url), { headers: { cookie: cookie.split(';')[0] ?? '' } })
+      expect([seen.status, seen.text]).toEqual([200, 'at /page'])
+      const ended = terminal.end()
+      await api.call('DELETE', `/cloud/terminals/${Object(asked.body).terminalId}`)
+      expect(await ended).toBe('closed')
+    }
+  })
+
+  it('gives nobody its sandboxes who is not of the deployment', async () => {
+    const { rows } = await service.test.db.database.query<{ relay_url: string; id: string }>(
+      'select p.relay_url, l.id from processes p, leases l where p.relay_url is not null and l.host = $1 limit 1',
+      [host.id],
+    )
+    const [{ relay_url: url, id } = { relay_url: '', id: '' }] = rows
+    const forged = new RelayTokens(new MasterKey(randomBytes(32)), systemClock)
+    const door = relayDoor(url, host.id, forged)
+    await expect(door.attach(id, AbortSignal.timeout(60_000))).rejects.toThrow('answered 401')
+    const own = new RelayTokens(new MasterKey(Buffer.from(key, 'hex')), systemClock)
+    // A sandbox that has gone is told as gone, and a host that nobody holds as not held.
+    const signal = AbortSignal.timeout(60_000)
+    await expect(relayDoor(url, host.id, own).attach(randomUUID(), signal)).rejects.toThrow(SandboxGoneError)
+    await expect(relayDoor(url, 'another', own).attach(id, signal)).rejects.toThrow('answered 503')
   })
 
   it('lets a frozen host go, and holds it again when it is back', async () => {

@@ -4,6 +4,7 @@ import type { PersonPrincipal } from '../../identity/guard/principal.ts'
 import { refusal } from '../../kit/refusal.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import { SandboxGoneError } from '../../sandboxes/driver.ts'
+import type { SupervisorDoor } from '../../sandboxes/leases/supervisor-door.ts'
 import { listPorts, SandboxSilent } from '../../sandboxes/port-line.ts'
 import { findLiveLease, type LeaseRow } from '../../sessions/leases/lease-sql.ts'
 import { readSession } from '../../sessions/session/read-session.ts'
@@ -19,7 +20,7 @@ const LIFE_MS = 12 * 60 * 60_000
  * Lists the ports on which programs of a Session's sandbox listen. It starts nothing and renews no lease.
  * @throws ApiError 404 `cloud_session_not_found`
  * @throws ApiError 409 `cloud_workspace_expired` without a sandbox
- * @throws ApiError 503 `cloud_preview_unavailable` if the sandbox is on another machine
+ * @throws ApiError 503 `cloud_preview_unavailable` if no way leads to the sandbox's machine
  */
 export async function listSandboxPorts(
   place: PreviewPlace,
@@ -27,12 +28,12 @@ export async function listSandboxPorts(
   key: SessionKey,
   signal: AbortSignal,
 ): Promise<PortList> {
-  const lease = await requireLease(place, person, key)
+  const { lease, door } = await requireLease(place, person, key)
   const canPreview = place.domain() !== null
   const within = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)])
   try {
     return {
-      ports: [...(await listPorts(await place.door.attach(lease.id, within), within))],
+      ports: [...(await listPorts(await door.attach(lease.id, within), within))],
       atRest: false,
       canPreview,
     }
@@ -55,7 +56,7 @@ export async function openPreview(
 ): Promise<PortPreview> {
   const { db, clock } = place.context
   const domain = place.domain()
-  const lease = await requireLease(place, person, key)
+  const { lease } = await requireLease(place, person, key)
   if (domain === null) throw refusal('cloud_preview_unavailable')
   const now = clock.now()
   const label = randomLabel()
@@ -79,10 +80,15 @@ export async function openPreview(
   }
 }
 
-async function requireLease(place: PreviewPlace, person: PersonPrincipal, key: SessionKey): Promise<LeaseRow> {
+async function requireLease(
+  place: PreviewPlace,
+  person: PersonPrincipal,
+  key: SessionKey,
+): Promise<{ readonly lease: LeaseRow; readonly door: SupervisorDoor }> {
   await readSession(place.context, person, key)
   const lease = await findLiveLease(place.context.db, key)
   if (lease?.state !== 'attached') throw refusal('cloud_workspace_expired')
-  if (lease.host !== place.host) throw refusal('cloud_preview_unavailable')
-  return lease
+  const door = await place.doors.to(place.context.db, lease.host)
+  if (door === null) throw refusal('cloud_preview_unavailable')
+  return { lease, door }
 }

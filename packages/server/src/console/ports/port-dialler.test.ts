@@ -33,9 +33,9 @@ const settled = () => new Promise(resolve => setImmediate(resolve))
 
 it('has one connection for each sandbox that waits for its supervisor', async () => {
   const supervisor = new Supervisor()
-  const dialler = new PortDialler(supervisor.door)
-  const dials = Array.from({ length: 20 }, () => dialler.dial('a', 3000, never))
-  const other = dialler.dial('b', 3000, never)
+  const dialler = new PortDialler()
+  const dials = Array.from({ length: 20 }, () => dialler.dial(supervisor.door, 'a', 3000, never))
+  const other = dialler.dial(supervisor.door, 'b', 3000, never)
   await settled()
   expect(supervisor.attached).toBe(2)
   for (let answered = 0; answered < 21; answered += 1) {
@@ -51,11 +51,11 @@ it('has one connection for each sandbox that waits for its supervisor', async ()
 it('asks no supervisor of a sandbox that stands still', async () => {
   const supervisor = new Supervisor()
   supervisor.isStopped = true
-  const dialler = new PortDialler(supervisor.door)
-  expect(await dialler.dial('a', 3000, never)).toBe('at_rest')
+  const dialler = new PortDialler()
+  expect(await dialler.dial(supervisor.door, 'a', 3000, never)).toBe('at_rest')
   expect(supervisor.attached).toBe(0)
   supervisor.isStopped = false
-  const later = dialler.dial('a', 3000, never)
+  const later = dialler.dial(supervisor.door, 'a', 3000, never)
   await settled()
   supervisor.answer('refused')
   expect(await later).toBe('refused')
@@ -63,8 +63,8 @@ it('asks no supervisor of a sandbox that stands still', async () => {
 
 it('asks a silent supervisor once for all who wait', async () => {
   const supervisor = new Supervisor()
-  const dialler = new PortDialler(supervisor.door)
-  const dials = [1, 2, 3].map(() => dialler.dial('a', 3000, never))
+  const dialler = new PortDialler()
+  const dials = [1, 2, 3].map(() => dialler.dial(supervisor.door, 'a', 3000, never))
   await settled()
   supervisor.waiting[0]?.destroy()
   expect(await Promise.all(dials)).toEqual(['at_rest', 'at_rest', 'at_rest'])
@@ -73,10 +73,10 @@ it('asks a silent supervisor once for all who wait', async () => {
 
 it('makes no connection for a browser that left while it waited', async () => {
   const supervisor = new Supervisor()
-  const dialler = new PortDialler(supervisor.door)
-  const first = dialler.dial('a', 3000, never)
+  const dialler = new PortDialler()
+  const first = dialler.dial(supervisor.door, 'a', 3000, never)
   const browser = new AbortController()
-  const second = dialler.dial('a', 3000, browser.signal)
+  const second = dialler.dial(supervisor.door, 'a', 3000, browser.signal)
   await settled()
   browser.abort()
   expect(await second).toBe('left')
@@ -90,5 +90,5 @@ it('makes no connection for a browser that left while it waited', async () => {
 
 it('tells that a sandbox has gone', async () => {
   const gone = { isStopped: () => false, attach: () => Promise.reject(new SandboxGoneError('gone')) }
-  expect(await new PortDialler(gone).dial('a', 3000, never)).toBe('gone')
+  expect(await new PortDialler().dial(gone, 'a', 3000, never)).toBe('gone')
 })

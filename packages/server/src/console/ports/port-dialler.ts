@@ -16,22 +16,20 @@ export type NoDial = 'refused' | 'at_rest' | 'gone' | 'left'
  * here, and learn from the first that the sandbox stands still.
  */
 export class PortDialler {
-  readonly #door: SupervisorDoor
   readonly #turns = new Map<string, { readonly turn: Semaphore; users: number }>()
   readonly #silentUntil = new Map<string, number>()
 
-  constructor(door: SupervisorDoor) {
-    this.#door = door
-  }
-
-  /** @param left aborts when nobody wants the connection any more */
-  async dial(leaseId: string, port: number, left: AbortSignal): Promise<Duplex | NoDial> {
+  /**
+   * @param door the way to the sandboxes of its host
+   * @param left aborts when nobody wants the connection any more
+   */
+  async dial(door: SupervisorDoor, leaseId: string, port: number, left: AbortSignal): Promise<Duplex | NoDial> {
     const queue = this.#turns.get(leaseId) ?? { turn: new Semaphore(1), users: 0 }
     this.#turns.set(leaseId, queue)
     queue.users += 1
     try {
       using _turn = await queue.turn.take(left)
-      return await this.#dial(leaseId, port)
+      return await this.#dial(door, leaseId, port)
     } catch (error) {
       if (left.aborted) return 'left'
       throw error
@@ -41,14 +39,14 @@ export class PortDialler {
     }
   }
 
-  async #dial(leaseId: string, port: number): Promise<Duplex | NoDial> {
+  async #dial(door: SupervisorDoor, leaseId: string, port: number): Promise<Duplex | NoDial> {
     if ((this.#silentUntil.get(leaseId) ?? 0) > performance.now()) return 'at_rest'
     this.#silentUntil.delete(leaseId)
     // A frozen supervisor accepts nothing, and waiting connections would fill its queue.
-    if (this.#door.isStopped(leaseId)) return 'at_rest'
+    if (await door.isStopped(leaseId)) return 'at_rest'
     const within = AbortSignal.timeout(ANSWER_MS)
     try {
-      const stream = await dialPort(await this.#door.attach(leaseId, within), port, within)
+      const stream = await dialPort(await door.attach(leaseId, within), port, within)
       return stream ?? 'refused'
     } catch (error) {
       if (error instanceof SandboxGoneError) return 'gone'

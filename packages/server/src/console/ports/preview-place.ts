@@ -1,14 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import type { Context } from '../../context.ts'
-import type { SupervisorDoor } from '../../sandboxes/leases/supervisor-door.ts'
+import type { SandboxDoors } from '../../hosts/sandbox-doors.ts'
 import type { PreviewDomain } from './preview-host.ts'
 
 /** Where previews are served from. */
 export interface PreviewPlace {
   readonly context: Context
-  readonly door: SupervisorDoor
-  /** This machine with this data directory: only its sandboxes are within reach. */
-  readonly host: string
+  readonly doors: SandboxDoors
   /** Longest time from the end of a person's authority to the end of their streams. */
   readonly authorityMs: number
   /** Null if this deployment has no domain for previews. It may be known only once the service listens. */

@@ -3,6 +3,7 @@ import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Context } from '../../context.ts'
+import { SandboxDoors } from '../../hosts/sandbox-doors.ts'
 import { clientAddressBehind } from '../../http/request/client-address.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import { PreviewSite } from './preview-site.ts'
@@ -19,8 +20,11 @@ const db = {
 const context = { db, clock: { now: () => new Date() } } as unknown as Context
 const site = new PreviewSite({
   context,
-  door: { attach: () => Promise.reject(new Error('dialled')), isStopped: () => false },
-  host: 'here',
+  doors: new SandboxDoors(
+    { host: 'here', door: { attach: () => Promise.reject(new Error('dialled')), isStopped: () => false } },
+    null,
+    { mint: () => '' },
+  ),
   authorityMs: 60_000,
   domain: () => ({ scheme: 'http', host: 'localhost' }),
   clientAddress: clientAddressBehind(['127.0.0.1']),

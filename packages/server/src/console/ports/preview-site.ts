@@ -48,7 +48,7 @@ export class PreviewSite implements OtherHosts {
 
   constructor(place: PreviewPlace, guesses = new GuessMeter()) {
     this.#place = place
-    this.#dialler = new PortDialler(place.door)
+    this.#dialler = new PortDialler()
     this.#guesses = guesses
     this.#checks = setInterval(() => void this.#endUnauthorized(), place.authorityMs).unref()
   }
@@ -133,7 +133,7 @@ export class PreviewSite implements OtherHosts {
 
   /** Connects to the port for a browser that opened this preview, or says why not. */
   async #dial(host: PreviewHost, request: IncomingMessage): Promise<Dialled | Refusal> {
-    const { context, host: here } = this.#place
+    const { context, doors } = this.#place
     const secret = readCookie(this.#isSecure, request.headers.cookie)
     if (secret === null || !SECRET.test(secret)) return refusals.closed
     const cookie = credentialDigest(secret)
@@ -142,7 +142,8 @@ export class PreviewSite implements OtherHosts {
     )
     if (preview === null) return refusals.closed
     if ('words' in preview) return preview
-    if (preview.host !== here) return refusals.elsewhere
+    const door = await doors.to(context.db, preview.host)
+    if (door === null) return refusals.elsewhere
     const release = this.#places.take(host.label)
     if (release === null) return refusals.busy
     const left = new AbortController()
@@ -150,7 +151,7 @@ export class PreviewSite implements OtherHosts {
     request.socket.once('close', leave)
     let stream: Awaited<ReturnType<PortDialler['dial']>> | undefined
     try {
-      stream = await this.#dialler.dial(preview.lease_id, host.port, left.signal)
+      stream = await this.#dialler.dial(door, preview.lease_id, host.port, left.signal)
     } finally {
       request.socket.off('close', leave)
       if (typeof stream !== 'object') release()

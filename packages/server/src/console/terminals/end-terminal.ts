@@ -8,21 +8,18 @@ const ORDER_MS = 2_000
 
 /** Ends a terminal for good: its row, whoever looks at it, and its shell. */
 export async function closeTerminal(
-  { context: { db, clock, wakeups, log }, door }: TerminalPlace,
+  { context: { db, clock, wakeups, log }, doors }: TerminalPlace,
   { id, lease_id: leaseId }: Pick<TerminalRow, 'id' | 'lease_id'>,
   reason: TerminalEnd,
 ): Promise<void> {
   if (!(await endTerminal(db, id, reason, clock.now()))) return
   wakeups.publish(topics.terminal(id))
-  // A frozen supervisor answers nothing, and waiting connections would fill its queue.
-  if (door.isStopped(leaseId)) {
-    wakeups.publish(topics.terminals)
-    return
-  }
-  const signal = AbortSignal.timeout(ORDER_MS)
-  const end = async () => orderTerminal(await door.attach(leaseId, signal), { id, end: true }, signal)
   try {
-    await end()
+    const door = await doors.toLease(db, leaseId)
+    // A frozen supervisor answers nothing, and waiting connections would fill its queue.
+    if (door === null || (await door.isStopped(leaseId))) return void wakeups.publish(topics.terminals)
+    const signal = AbortSignal.timeout(ORDER_MS)
+    await orderTerminal(await door.attach(leaseId, signal), { id, end: true }, signal)
     await settleEnd(db, id)
   } catch (error) {
     log.debug({ err: error, leaseId }, 'a terminal of a sandbox at rest or gone was ended')

@@ -28,7 +28,7 @@ export interface TerminalCaller {
  * workspace must be attached. Where there are too many, one that nobody looks at makes room.
  * @throws ApiError 404 `cloud_session_not_found` or `cloud_terminal_not_found`
  * @throws ApiError 409 `cloud_workspace_expired` or `cloud_terminal_limit_reached`
- * @throws ApiError 503 `cloud_workspace_starting` or `cloud_terminal_unavailable`
+ * @throws ApiError 503 `cloud_workspace_starting`, or `cloud_terminal_unavailable` if no way leads to the sandbox's machine
  */
 export async function openTerminal(
   place: TerminalPlace,
@@ -50,7 +50,7 @@ export async function openTerminal(
     const lease = await findLiveLease(tx, key)
     if (lease === null) throw refusal('cloud_workspace_expired')
     if (lease.state !== 'attached') throw refusal('cloud_workspace_starting')
-    if (lease.host !== place.host) throw refusal('cloud_terminal_unavailable')
+    if ((await place.doors.to(tx, lease.host)) === null) throw refusal('cloud_terminal_unavailable')
     const by = {
       id,
       leaseId: lease.id,

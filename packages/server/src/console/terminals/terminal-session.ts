@@ -129,9 +129,8 @@ export class TerminalSession {
   }
 
   async #attach(size: TerminalSize, signal: AbortSignal): Promise<Duplex> {
-    const { door } = this.#place
-    const { id, lease_id: leaseId } = this.#terminal
-    const line = await door.attach(leaseId, signal).catch(error => {
+    const { id } = this.#terminal
+    const line = await this.#connect(signal).catch(error => {
       throw error instanceof SandboxGoneError ? new Stopped('workspace_lost') : error
     })
     this.#line = line
@@ -257,9 +256,18 @@ export class TerminalSession {
     throw ended
   }
 
+  /** @throws SandboxGoneError, or a fault of the way to the sandbox's machine */
+  async #connect(signal: AbortSignal): Promise<Duplex> {
+    const { context, doors } = this.#place
+    const { lease_id: leaseId } = this.#terminal
+    const door = await doors.toLease(context.db, leaseId)
+    if (door === null) throw new Error(`no way leads to the sandbox of lease ${leaseId} from here`)
+    return door.attach(leaseId, signal)
+  }
+
   async #isGone(): Promise<boolean> {
     try {
-      const line = await this.#place.door.attach(this.#terminal.lease_id, AbortSignal.timeout(OPEN_MS))
+      const line = await this.#connect(AbortSignal.timeout(OPEN_MS))
       line.destroy()
       return false
     } catch (error) {

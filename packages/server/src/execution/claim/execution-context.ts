@@ -43,7 +43,7 @@ export interface WorkerContext extends Context {
   /** Caps of the checkpoints of a workspace and of a conversation, and of an environment's cache. */
   readonly checkpointLimits: Readonly<Record<'workspace' | 'conversation' | 'cache', CheckpointLimits>>
   /** The machine, the roles and the release of this process, for its row. */
-  readonly self: Pick<ProcessIdentity, 'host' | 'roles' | 'release'>
+  readonly self: Pick<ProcessIdentity, 'host' | 'roles' | 'release' | 'relayUrl'>
   /** Command of the supervisor inside a sandbox. */
   readonly supervisorCommand: readonly string[]
 }

@@ -10,7 +10,7 @@ import { readContainerRecord } from './container-record.ts'
 import { hostNames, leaseFiles } from './lease-files.ts'
 import { groupOf } from './lease-group.ts'
 
-/** The way to the supervisors of this host's sandboxes, without a driver. */
+/** The way to the supervisors of a host's sandboxes. */
 export interface SupervisorDoor {
   /** @throws SandboxGoneError if no supervisor listens */
   attach(leaseId: string, signal: AbortSignal): Promise<Duplex>
@@ -18,7 +18,7 @@ export interface SupervisorDoor {
    * Returns whether a sandbox was asked to stand still, as far as this process can see. Its supervisor may not answer then,
    * and its programs do not.
    */
-  isStopped(leaseId: string): boolean
+  isStopped(leaseId: string): boolean | Promise<boolean>
 }
 
 /** Opens the way to the sandboxes of a data directory, whichever process of this host made them. */

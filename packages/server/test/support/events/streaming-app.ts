@@ -7,6 +7,7 @@ import { apiHandlers } from '../../../src/composition/api-handlers.ts'
 import { extensionCatalog } from '../../../src/composition/extension-catalog.ts'
 import type { Context } from '../../../src/context.ts'
 import { GitHosts } from '../../../src/git-hosts/git-hosts.ts'
+import { SandboxDoors } from '../../../src/hosts/sandbox-doors.ts'
 import { createApp } from '../../../src/http/app.ts'
 import { DatabaseAuthority } from '../../../src/identity/guard/authority.ts'
 import type { Authority } from '../../../src/identity/guard/principal.ts'
@@ -78,7 +79,8 @@ export async function startStreamingApp(test: TestDatabase, options: StreamingAp
   const budget = new StreamBudget(ledger, perProcess)
   const life = { minMs: 300_000, maxMs: 600_000, authorityMs: 10_000, random: Math.random }
   const compute = { kind: 'bubblewrap', leaseIdleMs: 900_000, leaseMaxMs: 14_400_000 } as const
-  const door = await openSupervisorDoor(directory)
+  const own = { host: 'here', door: await openSupervisorDoor(directory) }
+  const doors = new SandboxDoors(own, null, { mint: () => '' })
   const app = createApp({
     handlers: apiHandlers(
       context,
@@ -92,8 +94,8 @@ export async function startStreamingApp(test: TestDatabase, options: StreamingAp
         catalog: extensionCatalog(context, { dataDir: directory, config: nothing }),
       },
       {
-        terminals: { context, door, host: 'here', idleMs: 900_000, authorityMs: 10_000 },
-        previews: { context, door, host: 'here', authorityMs: 10_000, domain: () => null, clientAddress: () => '' },
+        terminals: { context, doors, idleMs: 900_000, authorityMs: 10_000 },
+        previews: { context, doors, authorityMs: 10_000, domain: () => null, clientAddress: () => '' },
         webhooks: {
           masterKey: new MasterKey(randomBytes(32)),
           network: openNetwork(),
