@@ -11,7 +11,7 @@ export async function findRelay(db: Queryable, host: string): Promise<string | n
     text: `
       select p.relay_url from processes p left join hosts h on h.id = $1
       where p.relay_url is not null and ${isHeard('p')}
-        and (p.host = $1 or starts_with(p.id, h.connected_to || '/'))
+        and (p.host = $1 or p.id = h.connected_to)
       order by p.heard_at desc limit 1`,
     values: [host],
   })
