@@ -5,6 +5,7 @@ import { diskExceeded, type LeaseScript, type ProgramRun, type ProgramScratch, s
 import { withinDisk } from '../linux/disk-bound.ts'
 import { confine } from './confined.ts'
 import { type ObjectsOf, objectsDirectory } from './objects-directory.ts'
+import { assertPathBelow } from './path-below.ts'
 
 /** What a script finds on this host. */
 export interface ScriptPlace {
@@ -19,7 +20,10 @@ export interface ScriptPlace {
   readonly bwrap?: string
 }
 
-/** Starts a script at the files of a sandbox. It sees these, the host's programs and nothing else. */
+/**
+ * Starts a script at the files of a sandbox. It sees these, the host's programs and nothing else.
+ * @throws TypeError if a path leads elsewhere: this process has more rights than whoever asks for the script
+ */
 export async function startLeaseScript(place: ScriptPlace, script: LeaseScript): Promise<ProgramRun> {
   const { bwrap, uid } = place
   const shown = shownPaths(place, script)
@@ -62,11 +66,14 @@ function shownPaths(place: ScriptPlace, { trees, objects, extensions = [] }: Lea
   if (objects !== undefined) {
     shown.push(['--ro-bind', objectsDirectory(place.objects, objects), insidePaths.objects])
   }
-  for (const { id, directory } of extensions) shown.push(['--ro-bind', directory, `${insidePaths.extensions}/${id}`])
+  for (const { id, directory } of extensions) {
+    shown.push(['--ro-bind', directory, `${insidePaths.extensions}/${assertPathBelow(id)}`])
+  }
   return shown
 }
 
 async function makeScratch({ scratchDir, uid }: ScriptPlace, { directories, files }: ProgramScratch): Promise<string> {
+  for (const path of [...directories, ...Object.keys(files)]) assertPathBelow(path)
   const own = await mkdtemp(join(scratchDir, 'scratch-'))
   const paths = [own, ...directories.map(path => join(own, path))]
   for (const path of paths.slice(1)) await mkdir(path, { mode: 0o700 })

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { directoryTree, type TreeTools } from '../confined/directory-tree.ts'
 import { startLeaseScript } from '../confined/lease-script.ts'
 import type { ObjectsOf } from '../confined/objects-directory.ts'
+import { assertPathBelow } from '../confined/path-below.ts'
 import { type SandboxDriver, SandboxGoneError } from '../driver.ts'
 import type { TreeName } from '../lease-program.ts'
 import type { Instance } from '../linux/instance.ts'
@@ -26,6 +27,7 @@ export function leasePrograms(
     return { files, owner: process.getuid?.() === 0 ? { uid: record.uid } : {} }
   }
   const treeAt = (files: LeaseFiles, owner: { uid?: number }, tree: TreeName, series: string): Tree => {
+    if (tree !== 'workspace' && tree !== 'home') throw new TypeError(`not a tree: ${JSON.stringify(tree)}`)
     if (!SERIES.test(series)) throw new TypeError(`not a series of baselines: ${JSON.stringify(series)}`)
     return directoryTree(tools, { path: files[tree], ...owner }, join(baselinesOf(files), series))
   }
@@ -49,7 +51,7 @@ export function leasePrograms(
     async hasDirectory(leaseId, tree, names) {
       const directory = leaseFiles(instance, leaseId)[tree]
       const isDirectory = async (name: string) =>
-        lstat(join(directory, name)).then(
+        lstat(join(directory, assertPathBelow(name))).then(
           found => found.isDirectory(),
           () => false,
         )

@@ -480,6 +480,21 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
         expect(`${over.code} ${over.out}`).toBe(diskExceeded)
       })
 
+      it('is refused for paths that lead elsewhere', async () => {
+        const bytes = 16 * 1024 ** 2
+        for (const path of ['../out', 'a/../../out', '/tmp/out', '']) {
+          const made = script(lease, 'true', {}, { scratch: { directories: [path], files: {}, bytes } })
+          await expect(made, path).rejects.toBeInstanceOf(TypeError)
+          const written = script(lease, 'true', {}, { scratch: { directories: [], files: { [path]: 'out' }, bytes } })
+          await expect(written, path).rejects.toBeInstanceOf(TypeError)
+          await expect(subject.driver.hasDirectory(lease, 'workspace', [path]), path).rejects.toBeInstanceOf(TypeError)
+        }
+        const tree = 'host' as 'home'
+        await expect(subject.driver.run(lease, { kind: 'tree', tree, access: 'read' })).rejects.toBeInstanceOf(
+          TypeError,
+        )
+      })
+
       it('is ended by its caller', async () => {
         const bounds = { memoryBytes: 256 * 1024 ** 2, cpuSeconds: 60, fileBytes: 1024 }
         const environment = { PATH: '/usr/bin:/bin' }
