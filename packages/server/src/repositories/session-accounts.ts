@@ -28,6 +28,8 @@ type AccountRow = { readonly [Member in keyof SessionAccount]: SessionAccount[Me
 /**
  * Returns the accounts that are connected for a Session's owner now, with at least one granted repository each. The
  * owner is an installation; for a person it is the service's own in their organization, which may always read.
+ * A connection that asks people for access of their own is left out: what a Session is given reaches all repositories of
+ * it, may push, and is used by whoever submits a Turn.
  */
 export async function findSessionAccounts(db: Queryable, key: SessionKey): Promise<SessionAccounts> {
   const { rows } = await db.query<AccountRow>({
@@ -46,6 +48,7 @@ export async function findSessionAccounts(db: Queryable, key: SessionKey): Promi
         and case s.owner_kind when 'app_installation' then i.id = s.owner_id else i.kind = 'own' end
       left join host_connections c
         on c.installation_id = i.id and c.organization_id = s.organization_id and c.revoked_at is null
+        and not c.personal
       where s.organization_id = $1 and s.id = $2
       order by lower(c.account_login), c.id`,
     values: [key.organizationId, key.sessionId],

@@ -134,6 +134,12 @@ describe('a Run at work', () => {
       `update installations set capabilities = array_remove(capabilities, 'svc.cloud.repositories:read') where id = $1`,
       'may not read repositories',
     ],
+    [
+      'its account asks people for access of their own',
+      '142',
+      'update host_connections set personal = true where installation_id = $1',
+      'no account is connected',
+    ],
   ])('gets no token any more once %s', async (_, installation, statement, refusal) => {
     await using _worker = await github.work()
     const { tenant, api } = await github.test.newTenant()
