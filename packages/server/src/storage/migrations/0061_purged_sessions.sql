@@ -6,8 +6,6 @@ create table purged_sessions (
   primary key (organization_id, id)
 );
 
-create index sessions_archived_since on sessions (archived_at) where archived_at is not null;
-
 -- Deletes the log of a Session that has been archived for a day at least. It runs with the rights of the tables' owner:
 -- the service's role may not delete Events by itself.
 create function purge_events(of_organization uuid, of_session uuid) returns bigint

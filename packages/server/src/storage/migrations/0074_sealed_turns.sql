@@ -21,10 +21,3 @@ begin
 end $$;
 create trigger checkpoints_seal_turns after insert or update or delete on checkpoints
   for each row execute function note_sealed_turns();
-
--- Lists look back thirty days.
-update sessions s set sealed_turns = s.turn_count
-from turns t, checkpoints k
-where t.organization_id = s.organization_id and t.session_id = s.id and t.sequence = s.turn_count - 1
-  and k.organization_id = s.organization_id and k.session_id = s.id and k.run_id = t.run_id and k.damaged_at is null
-  and s.archived_at is null and s.updated_at > now() - interval '31 days';

@@ -121,14 +121,15 @@ describe('a migration outside a transaction', () => {
 test('no migration builds an index on a table of others that holds up their writes', async () => {
   const own = join(import.meta.dirname, '../migrations')
   // Those before were released so.
-  const names = (await readdir(own)).filter(name => name >= '0062')
+  const names = (await readdir(own)).filter(name => name >= '0047').sort()
+  const made = new Set<string | undefined>()
   for (const name of names) {
     const text = await readFile(join(own, name), 'utf8')
-    const made = [...text.matchAll(/create (?:unlogged )?table (\w+)/g)].map(([, table]) => table)
+    for (const [, table] of text.matchAll(/create (?:unlogged )?table (\w+)/g)) made.add(table)
     const built = [...text.matchAll(/create (?:unique )?index (?!concurrently )\w+\s+on (\w+)/g)].map(
       ([, table]) => table,
     )
-    expect([name, built.filter(table => !made.includes(table))]).toEqual([name, []])
+    expect([name, built.filter(table => !made.has(table))]).toEqual([name, []])
   }
 })
 
