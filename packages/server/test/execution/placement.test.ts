@@ -131,6 +131,54 @@ it('leaves nothing to a worker that does not come, has no host, or has no room',
   expect((await claim('a', { busy: 4, patienceMs: 0 })).taken).toHaveLength(4)
 })
 
+it('lets organizations take turns, so that the burst of one holds up no other', async () => {
+  await host('a')
+  await queue(80)
+  const others = [(await test.newTenant()).api, (await test.newTenant()).api]
+  const late: string[] = []
+  for (const api of [...others, ...others])
+    late.push((await api.createSession({ runtime: 'shell' }, 'sleep 600')).organizationId)
+  const [first, second] = late
+  const own = test.tenant.organizationId
+  const taken = async (count: number) => {
+    const { taken: sessions } = await claim('a', { hands: 100, busy: 100 - count })
+    const { rows } = await db().query<{ organization_id: string }>(
+      'select organization_id from sessions where id = any ($1)',
+      [sessions],
+    )
+    return rows.map(row => row.organization_id).sort()
+  }
+  // One of each, then those with fewer at work.
+  expect(await taken(3)).toEqual([own, first, second].sort())
+  expect(await taken(4)).toEqual([own, own, first, second].sort())
+  expect(await taken(10)).toEqual(Array(10).fill(own))
+  await others[0]?.createSession({ runtime: 'shell' }, 'sleep 600')
+  expect(await taken(1)).toEqual([first])
+})
+
+it('lets no organization wait behind very many others', async () => {
+  await host('a')
+  await db().query(`
+    with o as (insert into organizations
+      select md5(n::text)::uuid, n::text, now() from generate_series(1, 100) n returning id),
+    s as (
+      insert into sessions (organization_id, id, owner_kind, owner_id, request_hash, title, created_at, updated_at)
+      select o.id, gen_random_uuid(), 'app_installation', o.id, '', 't', now(), now() from o, generate_series(1, 200)
+      returning organization_id, id)
+    insert into runs (organization_id, session_id, id, turn_id, status, queued_at, claimable_at)
+    select organization_id, id, id, id, 'queued', now(), now() from s`)
+  let claims = 0
+  await until('a Run of every organization', async () => {
+    claims += (await claim('a', { hands: 10_000, busy: 9_992 })).taken.length
+    const { rows } = await db().query<{ count: number }>(
+      "select count(distinct organization_id)::integer as count from runs where status = 'dispatching'",
+    )
+    return rows[0]?.count === 100
+  })
+  // Those that are looked at first still have Runs that wait.
+  expect(claims).toBeLessThan(64 * 200)
+})
+
 it('gives a session back to the host of its last sandbox, within the shares', async () => {
   for (const id of ['a', 'b']) await host(id)
   for (const id of ['a', 'b']) await worker(id, 8)

@@ -5,8 +5,10 @@ import type { RunClaim, Taken } from './claim.ts'
 import { type Claimant, type ClaimRow, claimed, onHeldHost, takeFence, takes, toClaim } from './claim-parts.ts'
 import { type Pending, pendingColumns, roomOf } from './room-sql.ts'
 
-/** Of the queue a claim looks at so many Runs at least, and at so many workers. */
+/** Of the queue a claim looks at so many Runs at least, at so many organizations, and at so many workers. */
 const WINDOW = 64
+/** Organizations with more Runs at work than this have equally many. */
+const MOST_HELD = 256
 
 /** What a worker has to do, so that the statement leaves others their share. */
 export interface Share {
@@ -31,6 +33,36 @@ const patientSince = `(statement_timestamp() - $8 * interval '1 millisecond')`
 const NO_END_MS = 3_155_760_000_000
 
 /**
+ * CTEs: organizations with queued Runs, by steps from one to the next on `runs_queued_of_organization`, and how many Runs of
+ * each are at work, on `runs_at_work`, if there are several. The steps begin elsewhere each second, at the same place for all
+ * workers, so that none of very many organizations stays out of the window.
+ */
+const waitingOrganizations = `
+  start as (select md5(floor(extract(epoch from statement_timestamp()))::text)::uuid as id), stepped as (
+    select start.id as organization_id, 0 as n, false as wrapped from start
+    union all
+    select next.organization_id, w.n + 1, next.wrapped from stepped w, start, lateral (
+      (select r.organization_id, w.wrapped from runs r
+        where r.status = 'queued' and r.organization_id > w.organization_id
+          and (not w.wrapped or r.organization_id <= start.id)
+        order by r.organization_id limit 1)
+      union all
+      (select r.organization_id, true from runs r
+        where r.status = 'queued' and r.organization_id <= start.id and not w.wrapped
+        order by r.organization_id limit 1)
+      limit 1
+    ) next
+    where w.n < ${WINDOW}
+  ), waiting as materialized (
+    select w.organization_id, case when (select max(n) from stepped) > 1 then (
+      select count(*) from (
+        select from runs a
+        where a.organization_id = w.organization_id and a.status in ('dispatching', 'running') limit ${MOST_HELD}) as counted)
+      else 0 end as held
+    from stepped w where w.n > 0
+  )`
+
+/**
  * SQL condition: only some hosts have the runtime of a Run, and one of them is at work that takes its organization. Others'
  * hosts may say what they like. `$5` is when it was heard of.
  */
@@ -43,7 +75,9 @@ const hasRuntime = (host: string, run: string): string =>
   `(not ${run}.announced or ${run}.runtime = any (${host}.runtimes))`
 
 /**
- * Claims this worker's share of the queued Runs, oldest first, by the index `runs_queued`.
+ * Claims this worker's share of the queued Runs. Organizations take turns: next comes the oldest Run of the one with the
+ * fewest Runs at work, each one that comes before counted. So the burst of one organization holds up no other, and one that is
+ * alone has its Runs oldest first, those whose sandboxes stand before the others.
  *
  * A Run whose Session has a sandbox goes to a worker that holds the sandbox's host. Each other one is offered to the
  * worker with the largest part of its hands free, which has one hand less for the next one. All workers compute the same
@@ -59,31 +93,40 @@ export async function claimShare(db: Queryable, by: Claimant, limit: number, sha
   const { rows } = await db.query<Partial<ClaimRow> & { left_over: number }>({
     name: 'claim-share',
     text: `
-      with open as materialized (
+      with recursive open as materialized (
         select own.id, h.organization_id, coalesce(h.runtimes, '{}') as runtimes,
           ${roomOf('h', '$4', '$9', '$10', '$11')} as room
         from unnest($3::text[]) as own (id) left join hosts h on h.id = own.id
         where h.cordoned_at is null
+      ), ${waitingOrganizations}, candidates as materialized (
+        select r.*, waiting.held from waiting, lateral (
+          select r.organization_id, r.session_id, r.id, r.runtime, r.claimable_at,
+            coalesce(l.host = any ($3), false) as settled, ${isAnnounced('r')} as announced,
+            (select h.organization_id from hosts h where h.organization_id = r.organization_id limit 1) as owner
+          from runs r
+          left join leases l
+            on l.organization_id = r.organization_id and l.session_id = r.session_id and l.ended_at is null
+          where r.organization_id = waiting.organization_id
+            and r.status = 'queued' and r.claimable_at <= greatest($2, statement_timestamp()) and ${onHeldHost}
+            and (l.host = any ($3) or exists (
+              select 1 from open
+              where open.room > 0 and ${takes('open', 'r.organization_id')}
+                and (r.runtime is null or r.runtime = any (open.runtimes) or not ${isAnnounced('r')})))
+            and not exists (
+              select 1 from executions e
+              where e.organization_id = r.organization_id and e.session_id = r.session_id and e.task is not null)
+          order by r.claimable_at limit greatest($4, ${WINDOW} / (select count(*) from waiting))
+        ) r
       ), eligible as materialized (
-        select r.organization_id, r.session_id, r.id, r.runtime, r.claimable_at,
-          coalesce(l.host = any ($3), false) as settled, ${isAnnounced('r')} as announced,
-          (select h.organization_id from hosts h where h.organization_id = r.organization_id limit 1) as owner
-        from runs r
-        left join leases l
-          on l.organization_id = r.organization_id and l.session_id = r.session_id and l.ended_at is null
-        where r.status = 'queued' and r.claimable_at <= greatest($2, statement_timestamp()) and ${onHeldHost}
-          and (l.host = any ($3) or exists (
-            select 1 from open
-            where open.room > 0 and ${takes('open', 'r.organization_id')}
-              and (r.runtime is null or r.runtime = any (open.runtimes) or not ${isAnnounced('r')})))
-          and not exists (
-            select 1 from executions e
-            where e.organization_id = r.organization_id and e.session_id = r.session_id and e.task is not null)
-        order by r.claimable_at limit greatest($4, ${WINDOW})
+        select * from (
+          select c.*, c.held + row_number() over (
+            partition by c.organization_id order by c.settled desc, c.claimable_at, c.id) as turn
+          from candidates c) as c
+        order by c.turn, c.claimable_at limit greatest($4, ${WINDOW})
       ), kind as (
-        select c.runtime, c.announced, c.owner from eligible c where not c.settled order by c.claimable_at, c.id limit 1
+        select c.runtime, c.announced, c.owner from eligible c where not c.settled order by c.turn, c.claimable_at, c.id limit 1
       ), fresh as (
-        select c.*, row_number() over (order by c.claimable_at, c.id) as place, (
+        select c.*, row_number() over (order by c.turn, c.claimable_at, c.id) as place, (
           select l.host from leases l
           where l.organization_id = c.organization_id and l.session_id = c.session_id
           order by l.created_at desc limit 1) as last_host
@@ -121,25 +164,26 @@ export async function claimShare(db: Queryable, by: Claimant, limit: number, sha
           where o.place not in (select place from near)
         ) o using (n)
       ), mine as (
-        select c.organization_id, c.session_id, c.id, true as settled from eligible c where c.settled
+        select c.organization_id, c.session_id, c.id, c.turn, true as settled from eligible c where c.settled
         union all
-        select c.organization_id, c.session_id, c.id, false from eligible c join kind k
+        select c.organization_id, c.session_id, c.id, c.turn, false from eligible c join kind k
           on k.announced = c.announced and (not c.announced or k.runtime = c.runtime) and k.owner is not distinct from c.owner
         where not c.settled and c.claimable_at <= ${patientSince}
         union all
-        select f.organization_id, f.session_id, f.id, false
+        select f.organization_id, f.session_id, f.id, f.turn, false
         from (table near union all table far) as given join offers o using (place) join fresh f using (id)
         where o.worker = $1
       ), taken as (
         update runs r set status = 'dispatching', attempts = attempts + 1, handovers = 0
         from (
-          select r.organization_id, r.session_id, r.id from mine
+          select r.organization_id, r.session_id, r.id from (
+            select mine.*, row_number() over (partition by mine.settled order by mine.turn) as n from mine
+          ) mine
           join runs r on (r.organization_id, r.session_id, r.id) = (mine.organization_id, mine.session_id, mine.id)
-          where r.status = 'queued'
-          order by mine.settled desc, r.claimable_at limit least($4, (
-            select count(*) from eligible where settled) + (
+          where r.status = 'queued' and (mine.settled or mine.n <= (
             select coalesce(sum(room), 0) from open join kind k on ${takes('open', 'k.owner')} and ${hasRuntime('open', 'k')}
-          )) for update of r skip locked
+          ))
+          order by mine.turn, r.claimable_at limit $4 for update of r skip locked
         ) as next
         where (r.organization_id, r.session_id, r.id) = (next.organization_id, next.session_id, next.id)
         returning r.*, 'run' as task
@@ -168,7 +212,7 @@ export async function claimShare(db: Queryable, by: Claimant, limit: number, sha
 
 const isClaim = (row: Partial<ClaimRow>): row is ClaimRow => typeof row.id === 'string'
 
-/** Claims queued Runs, oldest first, without a thought of other workers. */
+/** Claims queued Runs without a thought of other workers. */
 export async function claimQueued(db: Queryable, by: Claimant, limit: number): Promise<readonly Taken<RunClaim>[]> {
   const all = { hands: limit, busy: 0, patienceMs: -NO_END_MS, pending: [] }
   return (await claimShare(db, by, limit, all)).claims
