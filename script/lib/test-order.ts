@@ -27,6 +27,7 @@ export const longFiles = [
   'packages/server/test/faults/process-faults.test.ts',
   'packages/server/test/execution/worker.test.ts',
   'packages/server/test/operations/embedded-postgres.test.ts',
+  'packages/server/test/api/event-loop.test.ts',
 ] as const
 
 /** Runs long files first, and files of one project one after another, since only those share a process. */

@@ -173,9 +173,11 @@ test('an API key opens no terminal, and a session without a sandbox names the co
   })
   expect(await keyed.ended()).toBe(2)
   expect(keyed.stderr).toContain('a terminal is for people')
-  expect(await home.run('workspace', 'release', sessionId)).toMatchObject({ code: 0 })
+  // What a terminal did is sealed before the workspace goes.
+  await home.run('shell', sessionId, '--', 'echo more >> kept.txt')
+  expect(await home.run('workspace', 'release', sessionId)).toMatchObject({ code: 0, stderr: '' })
   const gone = await home.run('shell', sessionId, '--', 'cat', 'kept.txt')
   expect(gone).toMatchObject({ code: 1, stderr: expect.stringContaining(`\`berth shell ${sessionId} --restore\``) })
   const back = await home.run('shell', sessionId, '--restore', '--', 'cat', 'kept.txt')
-  expect([back.code, back.stdout]).toEqual([0, 'kept\r\n'])
+  expect([back.code, back.stdout]).toEqual([0, 'kept\r\nmore\r\n'])
 })

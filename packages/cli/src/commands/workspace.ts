@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { BerthError } from '@berth/client'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import type { CommandIo } from '../io.ts'
@@ -21,19 +22,26 @@ export async function restoreWorkspace(
   return exitCode.completed
 }
 
-/** Gives the workspace of a Session back. */
+/** Gives the workspace of a Session back. Work that is being sealed comes first, so it waits for that. */
 export async function releaseWorkspace(
   sessionId: string,
   { json }: WorkspaceOptions,
   { client, stdout }: CommandIo,
 ): Promise<ExitCode> {
-  try {
-    await client.sessions.releaseWorkspace(sessionId)
-  } catch (failure) {
-    if (!(failure instanceof BerthError) || failure.code !== 'cloud_resume_unavailable') throw failure
-    throw new Error(
-      'the workspace was not given back, because it alone holds the work of the last run: that run is not sealed',
-    )
+  for (;;) {
+    try {
+      await client.sessions.releaseWorkspace(sessionId)
+      break
+    } catch (failure) {
+      if (!(failure instanceof BerthError)) throw failure
+      if (failure.code === 'cloud_resume_unavailable') {
+        throw new Error(
+          'the workspace was not given back, because it alone holds the work of the last run: that run is not sealed',
+        )
+      }
+      if (failure.code !== 'cloud_session_finalizing') throw failure
+      await sleep(250)
+    }
   }
   await stdout.line(
     json

@@ -144,7 +144,7 @@ export const sessionOperations = {
     path: '/v1/sessions/{sessionId}/workspace',
     summary: 'Release the workspace',
     description:
-      'Gives the sandbox of an idle Session back; the next Turn starts in a fresh one, with the work as it was sealed. Use it to have the newest revision of the environment applied. Repeating the request has no further effect. It is refused if the work in the sandbox is not sealed.',
+      'Gives the sandbox of an idle Session back; the next Turn starts in a fresh one, with the work as it was sealed. Use it to have the newest revision of the environment applied. Repeating the request has no further effect. It is refused if the work in the sandbox is not sealed. If somebody worked at a terminal meanwhile, that work is sealed first; repeat the request while it is refused with `cloud_session_finalizing`.',
     tag: 'Sessions',
     access: 'bearer',
     capability: 'svc.cloud.turns:submit',

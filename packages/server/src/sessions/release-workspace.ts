@@ -11,6 +11,7 @@ import { isPublicationUnderWay } from './publications/under-way.ts'
 import { lockVisibleSession } from './session/lock-session.ts'
 import { continuationOfSession, type SessionRow } from './session/session.ts'
 import { findSession } from './session/session-sql.ts'
+import { sealBeforeRelease } from './terminals/seal-terminal-work.ts'
 
 /**
  * Gives the Session's workspace back, so that the next Turn gets a fresh sandbox with its sealed work. A Session
@@ -19,20 +20,26 @@ import { findSession } from './session/session-sql.ts'
  * Everything that could use the sandbox decides under the same lock: a Turn that is admitted later finds no lease and
  * makes a new one.
  * @throws ApiError 404
- * @throws ApiError 409 `cloud_session_finalizing`, `cloud_publication_in_progress` or `cloud_run_in_progress`
+ * @throws ApiError 409 `cloud_session_finalizing`, also if somebody worked at a terminal since the last seal: that work is
+ *   sealed first; `cloud_publication_in_progress` or `cloud_run_in_progress`
  * @throws ApiError 409 `cloud_resume_unavailable` if the Session could not continue without this sandbox
  * @throws ApiError 503 `cloud_workspace_starting` while a worker makes the workspace for a caller
  */
 export async function releaseWorkspace(context: Context, principal: Principal, key: SessionKey): Promise<void> {
-  const released = await context.db.transaction(async tx => {
+  const step = await context.db.transaction<'none' | 'sealing' | 'released'>(async tx => {
+    const now = context.clock.now()
     const session = await lockVisibleSession(tx, principal, key)
     await requireIdle(tx, key, session)
-    if (!session.lease_held) return false
-    await endLease(tx, key, 'expired', context.clock.now())
+    if (!session.lease_held) return 'none'
+    if (await sealBeforeRelease(tx, key, now)) return 'sealing'
+    await endLease(tx, key, 'expired', now)
     if (!(await canContinue(tx, key, context))) throw refusal('cloud_resume_unavailable')
-    return true
+    return 'released'
   })
-  if (released) context.wakeups.publish(topics.session(key.organizationId, key.sessionId), topics.leases)
+  if (step === 'none') return
+  const woken = step === 'sealing' ? topics.queue : topics.leases
+  context.wakeups.publish(topics.session(key.organizationId, key.sessionId), woken)
+  if (step === 'sealing') throw refusal('cloud_session_finalizing')
 }
 
 async function requireIdle(tx: Queryable, key: SessionKey, session: SessionRow): Promise<void> {

@@ -14,6 +14,7 @@ import {
 } from '../../sessions/leases/lease-sql.ts'
 import { releaseFence } from '../../sessions/runs/fence-sql.ts'
 import { lockSession } from '../../sessions/session/session-sql.ts'
+import { sealTerminalWork } from '../../sessions/terminals/seal-terminal-work.ts'
 import { isKeptAwake } from '../../sessions/terminals/terminal-sql.ts'
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
 import { logFailure } from '../../storage/postgres/log-failure.ts'
@@ -21,7 +22,6 @@ import { topics } from '../../storage/postgres/wakeups.ts'
 import { atHost, type WorkerContext } from '../claim/execution-context.ts'
 import { isTrial } from '../images/start-once.ts'
 import { freezeAtRest } from '../workspace/freeze-lease.ts'
-import { sealTerminalWork } from '../workspace/seal-terminal-work.ts'
 import { BesideOthers } from './beside-others.ts'
 
 /** On shutdown, waits this long for sandboxes that are being destroyed; the next start destroys the rest. */

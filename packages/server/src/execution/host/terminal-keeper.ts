@@ -7,6 +7,7 @@ import { insidePaths } from '../../sandboxes/inside-paths.ts'
 import { orderTerminal } from '../../sandboxes/terminal-line.ts'
 import { findLiveLease, type LeaseRow } from '../../sessions/leases/lease-sql.ts'
 import { findSession, lockSession } from '../../sessions/session/session-sql.ts'
+import { sealTerminalWork } from '../../sessions/terminals/seal-terminal-work.ts'
 import {
   endLostTerminals,
   endTerminal,
@@ -26,7 +27,6 @@ import { agentEnvironment, environmentWith } from '../agent/agent-environment.ts
 import { environmentOfLease } from '../apply/lease-environment.ts'
 import { atHost, type ExecutionContext, type WorkerContext } from '../claim/execution-context.ts'
 import { thawForTerminal } from '../workspace/freeze-lease.ts'
-import { sealTerminalWork } from '../workspace/seal-terminal-work.ts'
 import { Tries } from './tries.ts'
 
 /** Delay of a missed wake-up, and of a try that met a sandbox at rest. */

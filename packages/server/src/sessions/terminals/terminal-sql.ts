@@ -341,6 +341,20 @@ export async function hasUnsealed(tx: Queryable, leaseId: string, now: Date): Pr
   return rows.length > 0
 }
 
+/** Returns the same, without what programs did in open terminals since a seal of what was typed there was asked for. */
+export async function hasUnsealedTyping(tx: Queryable, leaseId: string, now: Date): Promise<boolean> {
+  const { rows } = await tx.query({
+    name: 'has-unsealed-typing',
+    text: `
+      select 1 from leases l where l.id = $1 and ${isUnsealed('l', '$2')} and exists (
+        select 1 from terminals t
+        where t.lease_id = l.id and t.typed_at is not null
+          and (t.ended_at is not null or t.seal_asked_at is null or t.typed_at > t.seal_asked_at))`,
+    values: [leaseId, now],
+  })
+  return rows.length > 0
+}
+
 /** Notes that a worker was asked to seal the work of a lease's terminals. It is asked once for the same work. */
 export async function noteSealAsked(tx: Queryable, leaseId: string, now: Date): Promise<void> {
   await tx.query({
