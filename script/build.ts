@@ -47,6 +47,12 @@ const bundles: readonly Bundle[] = [
     options: { ...forNode, format: 'cjs' },
   },
   {
+    entry: 'packages/server/src/sandboxes/pod/part/main.ts',
+    // The one of the server's programs that runs in a sandbox, so it lies with those of the sandbox.
+    output: 'packages/supervisor/dist/pod.cjs',
+    options: { ...forNode, format: 'cjs' },
+  },
+  {
     entry: 'packages/engine/src/session/loaded-late.ts',
     output: sessionBundle,
     options: { ...forNode, ...sessionOptions },
@@ -62,7 +68,7 @@ const bundles: readonly Bundle[] = [
 ]
 
 /** Scripts that sandboxes run unchanged. */
-const scripts = ['berth-present', 'berth-git-credential', 'berth-token', 'gh'].map(name => ({
+const scripts = ['berth-present', 'berth-git-credential', 'berth-token', 'gh', 'pod-agent'].map(name => ({
   from: `packages/supervisor/src/${name}`,
   to: `packages/supervisor/dist/${name}`,
 }))

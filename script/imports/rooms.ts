@@ -61,7 +61,7 @@ export const innerRooms: Readonly<Record<string, Rooms>> = {
     'packages',
     'remote',
     'leases',
-    ['bubblewrap', 'oci'],
+    ['bubblewrap', 'oci', 'pod'],
     'down',
   ],
   http: ['routing', 'request', 'body', 'connection', 'reply', 'guard', 'docs', 'gateway', '.'],

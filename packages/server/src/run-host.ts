@@ -13,6 +13,7 @@ import { StartError, toStartError } from './kit/start-error.ts'
 import { logLines } from './logging/log-lines.ts'
 import { openHelperGroup } from './sandboxes/confined/helper-group.ts'
 import { noteServing } from './sandboxes/leases/serving.ts'
+import { podObjects } from './sandboxes/pod/pod-places.ts'
 import { hostTokenOf } from './settings/far-host.ts'
 import { isOpenToOthers, readIfThere } from './settings/read-if-there.ts'
 import { secretsOf } from './settings/secret-values.ts'
@@ -55,13 +56,16 @@ export async function host(variables: Readonly<Record<string, string | undefined
     const lock = await lockForProcess(join(dataDir, 'host.lock'), dataDir)
     stack.defer(() => lock.release())
     stack.use(await noteServing(dataDir))
+    const isPod = settings.compute.kind === 'pod'
     const helpers = stack.use(await openHelperGroup(dataDir, { ...sandboxes.helpers, processes: HELPER_PROCESSES }))
     const memory = new HostMemory(dataDir)
     const runtimes = runtimeCatalog(settings)
-    const driver = stack.use(await openDriver({ log, runtimes }, settings, { directoryOf: objectsAt(dataDir) }))
+    const objects = isPod ? podObjects(dataDir) : objectsAt(dataDir)
+    const driver = stack.use(await openDriver({ log, runtimes }, settings, { directoryOf: objects }))
     for (const line of [helpers.description, ...driver.describe()]) log.info({ component: 'sandboxes' }, line)
     const content = openHostContent({
       dataDir,
+      objects,
       contentBytes: sandboxes.extensionsBytes,
       inUse: () => memory.contents(),
       runtime: id => runtimes.find(id),

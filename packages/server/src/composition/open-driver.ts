@@ -4,6 +4,7 @@ import type { Mirrors } from '../repositories/mirrors.ts'
 import { createBubblewrapDriver } from '../sandboxes/bubblewrap/create-driver.ts'
 import type { SandboxDriver } from '../sandboxes/driver.ts'
 import { createOciDriver } from '../sandboxes/oci/create-driver.ts'
+import { createPodDriver } from '../sandboxes/pod/create-driver.ts'
 import type { Settings } from '../settings/settings.ts'
 import { bundlesDirectory } from './bundles-directory.ts'
 import { readiness } from './readiness.ts'
@@ -28,6 +29,7 @@ export async function openDriver(
   if (compute.kind === 'bubblewrap') {
     return createBubblewrapDriver({ ...common, pool: { ...sandboxes.pool, ...readiness(runtimes) } })
   }
+  if (compute.kind === 'pod') return createPodDriver({ dataDir, log })
   if (compute.kind === 'remote') throw new StartError('BERTH_COMPUTE is remote: this process makes no sandboxes')
   const { engine, image, runtime } = compute
   return createOciDriver({ ...common, engine, image, ...(runtime !== undefined && { runtime }) })

@@ -26,6 +26,7 @@ import { type Host, Hosts } from '../hosts/hosts.ts'
 import { mintRuntimeCredential } from '../identity/runtime-credentials/runtime-credential.ts'
 import { hostName } from '../kit/host-id.ts'
 import type { Service } from '../kit/service.ts'
+import { StartError } from '../kit/start-error.ts'
 import { mirrorPacks } from '../repositories/mirror-packs.ts'
 import { Mirrors } from '../repositories/mirrors.ts'
 import type { SandboxDriver } from '../sandboxes/driver.ts'
@@ -78,6 +79,7 @@ export async function openWorker(
   stack: AsyncDisposableStack,
 ): Promise<WorkerParts> {
   const mirrors = new Mirrors(join(settings.dataDir, 'mirrors'), settings.sandboxes.mirrorBytes)
+  if (settings.compute.kind === 'pod') throw new StartError('BERTH_COMPUTE is pod: that is for `berth host` in a pod')
   const driver = settings.compute.kind === 'remote' ? null : stack.use(await openDriver(context, settings, mirrors))
   const working = await workerContext(context, settings, { driver, mirrors, gateway, relayUrl })
   const { execution } = working

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { pinnedCommits, takePack } from '../git/pack-transfer.ts'
-import { objectsDirectory } from '../sandboxes/confined/objects-directory.ts'
+import { type ObjectsOf, objectsDirectory } from '../sandboxes/confined/objects-directory.ts'
 import { takeDirectory } from '../sandboxes/remote/directory-stream.ts'
 import type { HostContent } from '../sandboxes/remote/host-calls.ts'
 import { HostCache } from '../storage/host-cache.ts'
@@ -11,6 +11,8 @@ const CONTENT = { bytes: 512 * 1024 ** 2, entries: 20_000 }
 
 export interface HostContentOptions {
   readonly dataDir: string
+  /** The directory of the objects of a mirror; `objectsAt(dataDir)` if absent. */
+  readonly objects?: ObjectsOf
   /** Of all extensions together. */
   readonly contentBytes: number
   /** The contents that sandboxes of this host see. */
@@ -23,11 +25,18 @@ export interface HostContentOptions {
 export const objectsAt = (dataDir: string) => (id: string) => join(dataDir, 'mirrors', `${id}.git`, 'objects')
 
 /** What a host keeps of what it was sent: extensions by digest, and mirrors of repositories that grow by packs. */
-export function openHostContent({ dataDir, contentBytes, inUse, runtime, installed }: HostContentOptions): HostContent {
+export function openHostContent({
+  dataDir,
+  objects: objectsOf = objectsAt(dataDir),
+  contentBytes,
+  inUse,
+  runtime,
+  installed,
+}: HostContentOptions): HostContent {
   const cache = new HostCache(join(dataDir, 'contents'), { bytes: contentBytes, inUse: async () => inUse() })
   /** The last pack under way, by mirror: two that write one ref would refuse each other. */
   const packs = new Map<string, Promise<unknown>>()
-  const gitDirOf = (objects: string) => join(objectsDirectory(objectsAt(dataDir), objects), '..')
+  const gitDirOf = (objects: string) => join(objectsDirectory(objectsOf, objects), '..')
   return {
     runtime,
     installed,

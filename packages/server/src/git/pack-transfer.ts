@@ -56,8 +56,9 @@ export async function takePack(
   from: Duplex,
   signal: AbortSignal,
 ): Promise<void> {
-  await mkdir(dirname(gitDir), { recursive: true, mode: 0o700 })
-  await chmod(dirname(gitDir), 0o700)
+  // A directory that is there already may be one that others look into.
+  const made = await mkdir(dirname(gitDir), { recursive: true, mode: 0o700 })
+  if (made !== undefined) await chmod(dirname(gitDir), 0o700)
   await runGit(['init', '--bare', '--quiet', '--template=', '--shared=0644', gitDir], { signal })
   const args = ['index-pack', '--stdin', '--fix-thin']
   // Whoever feeds git destroys what it reads, and the answer goes the other way of this stream.

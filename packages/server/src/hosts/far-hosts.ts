@@ -8,6 +8,7 @@ import { errorCode } from '../kit/system-errors.ts'
 import { Line } from '../line/line.ts'
 import { HostAwayError } from '../line/line-error.ts'
 import { LineRefused, refuseUpgrade, takeUpgrade } from '../line/upgrade.ts'
+import { type Network, openNetwork } from '../network/dial.ts'
 import { createRemoteDriver, type MirrorPacks, renewProxies } from '../sandboxes/remote/create-driver.ts'
 import { RemoteHost } from '../sandboxes/remote/remote-host.ts'
 import { driverErrors } from '../sandboxes/remote/wire.ts'
@@ -34,6 +35,8 @@ export interface FarHostsOptions {
   readonly leaseMaxMs: number
   /** A host that is away for longer is no longer held: another process may get its next connection. */
   readonly awayMs?: number
+  /** Lent to pods; this machine's unless a test replaces it. */
+  readonly network?: Network
   readonly lookMs?: number
   /** Longest wait for what a host says of itself. */
   readonly saidMs?: number
@@ -48,6 +51,12 @@ const MAX_HEADER_BYTES = 16 * 1024
 const HEADERS_MS = 10_000
 /** A host waits longer than this for its connection. */
 const JUDGE_MS = 10_000
+
+/** A host that may connect. */
+interface Admitted extends Pick<ConnectedHost, 'id' | 'epoch'> {
+  /** Only pods are lent the network of this process: another machine has its own, and must not get into this one's. */
+  readonly isPod?: boolean
+}
 
 interface Held {
   readonly remote: RemoteHost
@@ -149,7 +158,7 @@ export class FarHosts extends LoopingService {
     }
   }
 
-  async #admit(dial: Dial): Promise<Pick<ConnectedHost, 'id' | 'epoch'>> {
+  async #admit(dial: Dial): Promise<Admitted> {
     const { identity } = this.#options
     if (identity !== undefined && isForeignToken(dial.token)) return await this.#admitPod(identity, dial)
     const { tokenSha256, host } = dial
@@ -163,21 +172,22 @@ export class FarHosts extends LoopingService {
     return connected
   }
 
-  async #admitPod(identity: HostIdentity, { token, host }: Dial): Promise<Pick<ConnectedHost, 'id' | 'epoch'>> {
+  async #admitPod(identity: HostIdentity, { token, host }: Dial): Promise<Admitted> {
     const { db, holder } = this.#options
     const pod = await identity.judge(token, AbortSignal.timeout(JUDGE_MS))
     const connected = await takePodConnection(db, pod, host, holder)
     if (connected === null) throw new LineRefused(401, 'this pod was removed')
-    return connected
+    return { ...connected, isPod: true }
   }
 
-  async #connect({ id, epoch }: Pick<ConnectedHost, 'id' | 'epoch'>, socket: Duplex, head: Buffer): Promise<void> {
+  async #connect({ id, epoch, isPod = false }: Admitted, socket: Duplex, head: Buffer): Promise<void> {
     const { log, leaseMaxMs, awayMs = AWAY_MS, saidMs = SAID_MS } = this.#options
     const coming = this.#coming.get(id)
     if (coming !== undefined && coming.epoch > epoch) throw new LineRefused(503, 'this host has dialled again')
     const before = this.#held.get(id)
     this.#expect(before)
-    const remote = before?.remote ?? new RemoteHost({ awayMs, log })
+    const lent = isPod ? { lends: this.#options.network ?? openNetwork() } : {}
+    const remote = before?.remote ?? new RemoteHost({ awayMs, log, ...lent })
     takeUpgrade(socket, head, { 'Berth-Epoch': String(epoch), 'Berth-Lease-Max-Ms': String(leaseMaxMs) })
     const line = new Line(socket, { errors: driverErrors, answer: remote.answer })
     void line.closed.then(() => this.#cut(id, line))

@@ -72,6 +72,11 @@ export interface SandboxEgress {
   readonly gateway?: SandboxService
   /** The platform's own paths, below `/_berth/`. Absent: the sandbox has no service of its worker. */
   readonly service?: SandboxService
+  /**
+   * Opens a connection to a proxy of the worker's that has this egress. Only a driver whose host has no network of its own
+   * uses it, for every connection of the sandbox.
+   */
+  readonly proxy?: (signal: AbortSignal) => Promise<Duplex>
 }
 
 /**
@@ -115,7 +120,7 @@ export class SandboxGoneError extends Error {
  * are streams and values that can be sent.
  */
 export interface SandboxDriver {
-  readonly kind: 'bubblewrap' | 'oci' | 'remote'
+  readonly kind: 'bubblewrap' | 'oci' | 'pod' | 'remote'
   /**
    * Returns one line per bound: how it is enforced here, and the requirement for something better. The service prints
    * them at start.

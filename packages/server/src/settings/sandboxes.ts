@@ -37,6 +37,7 @@ export interface SandboxSettings {
 export type ComputeSettings =
   | { readonly kind: 'bubblewrap' }
   | { readonly kind: 'remote' }
+  | { readonly kind: 'pod' }
   | ({ readonly kind: 'oci' } & ContainerSettings)
 
 /** How sandboxes are made as containers. */
@@ -49,9 +50,9 @@ interface ContainerSettings {
 }
 
 export function readCompute(env: Environment): ComputeSettings {
-  const kinds = ['bubblewrap', 'oci', 'remote'] as const
+  const kinds = ['bubblewrap', 'oci', 'remote', 'pod'] as const
   const meaning =
-    "What makes sandboxes: `bubblewrap` of this host's own system, `oci` as containers of an image; with `remote`, only hosts that dial in."
+    "What makes sandboxes: `bubblewrap` of this host's own system, `oci` as containers of an image; with `remote`, only hosts that dial in. `pod` is for `berth host` in a pod that a worker has made."
   const kind = env.oneOf('BERTH_COMPUTE', 'bubblewrap', meaning, kinds)
   const image = env.text(
     'BERTH_OCI_IMAGE',

@@ -71,7 +71,7 @@ describe('the environment', () => {
     [{ BERTH_SANDBOX_CPUS: '-1' }, 'BERTH_SANDBOX_CPUS must be a number from 0.1 to 1024'],
     [{ BERTH_TRUSTED_PROXIES: 'true' }, 'BERTH_TRUSTED_PROXIES must be a list of IP addresses and ranges (10.0.0.0/8)'],
     [{ BERTH_ROLES: 'api,cook' }, 'BERTH_ROLES must be a list of api, account, gateway, worker'],
-    [{ BERTH_COMPUTE: 'docker' }, 'BERTH_COMPUTE must be one of bubblewrap, oci, remote'],
+    [{ BERTH_COMPUTE: 'docker' }, 'BERTH_COMPUTE must be one of bubblewrap, oci, remote, pod'],
     [{ BERTH_COMPUTE: 'oci' }, 'BERTH_OCI_IMAGE must name an image when BERTH_COMPUTE is oci'],
     [{ BERTH_BASE_URL: 'ftp://x' }, 'BERTH_BASE_URL must be an http or https URL without query'],
     [{ BERTH_BASE_URL: 'http://u@x' }, 'BERTH_BASE_URL must be an http or https URL without query'],

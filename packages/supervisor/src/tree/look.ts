@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { writeFrame } from './frames.ts'
 import { nativePath } from './native-path.ts'
-import { frameTypes, type LookDone, type LookEntry, type LookJob, treePath } from './protocol.ts'
+import { frameTypes, type LookDone, type LookEntry, type LookJob } from './protocol.ts'
 
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
 
@@ -23,10 +23,10 @@ const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | 
  * The owner of the tree may change it meanwhile. At worst it makes this program read what the owner itself, or
  * everybody, can read: nothing else is visible here.
  */
-export function look(job: LookJob, out: number): LookDone {
+export function look(job: LookJob, tree: string, out: number): LookDone {
   const at = tried(() => realpathSync.native(nativePath(job.path === '' ? '.' : job.path), { encoding: 'latin1' }))
   if (at === undefined) return { found: 'nothing' }
-  if (at !== treePath && !at.startsWith(`${treePath}/`)) return { found: 'elsewhere' }
+  if (at !== tree && !at.startsWith(`${tree}/`)) return { found: 'elsewhere' }
   const stats = tried(() => lstatSync(nativePath(at)))
   if (stats === undefined) return { found: 'nothing' }
   if (stats.isDirectory()) return list(at, job.entries)

@@ -1,7 +1,7 @@
 /**
  * The tree program: it seals, restores, clears or shows the tree at `/tree` as the tree's owner, or empties its outbox. A
  * worker drives it over standard input and output (`protocol.ts`). It runs in its own sandbox, which contains the tree
- * and nothing else of the service.
+ * and nothing else of the service. Its one argument names another directory than `/tree`.
  */
 import { clear } from './clear.ts'
 import { readFrame, writeFrame } from './frames.ts'
@@ -13,6 +13,7 @@ import { seal } from './seal.ts'
 
 const IN = 0
 const OUT = 1
+const tree = process.argv[2] ?? treePath
 
 async function run(): Promise<object> {
   const first = readFrame(IN, maxFrameBytes)
@@ -20,7 +21,7 @@ async function run(): Promise<object> {
   // The worker that sent it is of the same release, so it needs no validation.
   const job: TreeJob = JSON.parse(first.payload.toString())
   process.umask(0)
-  process.chdir(treePath)
+  process.chdir(tree)
   switch (job.kind) {
     case 'seal':
       return seal(job, OUT)
@@ -33,7 +34,7 @@ async function run(): Promise<object> {
       emptyOutbox(job, () => readFrame(IN, maxFrameBytes), OUT)
       return {}
     case 'look':
-      return look(job, OUT)
+      return look(job, tree, OUT)
   }
 }
 

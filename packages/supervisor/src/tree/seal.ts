@@ -1,6 +1,7 @@
-import { closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync, readSync, type Stats } from 'node:fs'
+import { closeSync, constants, fstatSync, lstatSync, readlinkSync, readSync, type Stats } from 'node:fs'
 import { Baseline, type Known, writeBaseline } from './baseline.ts'
 import { ByteSearch } from './byte-search.ts'
+import { openClosed } from './closed.ts'
 import { Excluder } from './exclude.ts'
 import { IndexSender } from './index-sender.ts'
 import { type Identity, IndexWriter } from './index-writer.ts'
@@ -191,7 +192,7 @@ class Sealing implements Visitor<Directory> {
   }
 
   async #read(path: string, inode: string | undefined, known: Known | undefined): Promise<void> {
-    const fd = vanishing(() => openSync(nativePath(path), READ))
+    const fd = vanishing(() => openClosed(path, READ))
     if (fd === undefined) return
     try {
       const stats = fstatSync(fd)

@@ -1,4 +1,5 @@
 import { lstatSync, readdirSync, type Stats } from 'node:fs'
+import { openedDirectory } from './closed.ts'
 import { nativePath } from './native-path.ts'
 import { MAX_PATH_BYTES } from './record.ts'
 
@@ -20,6 +21,8 @@ export interface Visitor<D extends Entered> {
 interface Level<D extends Entered> {
   readonly directory: D
   readonly next: () => string | undefined
+  /** Closes a directory that was opened for this walk. */
+  readonly close?: () => void
 }
 
 /** After this many entries the walk yields, so that compressed content is sent meanwhile. */
@@ -33,11 +36,20 @@ const ENTRIES_AT_ONCE = 1024
  */
 export async function walk<D extends Entered>(visitor: Visitor<D>, root: D): Promise<void> {
   const levels: Level<D>[] = [{ directory: root, next: listing('.', '') }]
+  try {
+    await descend(levels, visitor)
+  } finally {
+    for (const { close } of levels.toReversed()) close?.()
+  }
+}
+
+async function descend<D extends Entered>(levels: Level<D>[], visitor: Visitor<D>): Promise<void> {
   let entries = 0
   for (let level = levels.at(-1); level !== undefined; level = levels.at(-1)) {
     if (++entries % ENTRIES_AT_ONCE === 0) await new Promise(setImmediate)
     const path = level.next()
     if (path === undefined) {
+      level.close?.()
       levels.pop()
       continue
     }
@@ -49,7 +61,10 @@ export async function walk<D extends Entered>(visitor: Visitor<D>, root: D): Pro
     if (stats === undefined) continue
     if (stats.isDirectory()) {
       const directory = visitor.directory(path, stats, level.directory)
-      if (directory !== undefined) levels.push({ directory, next: directory.next ?? listing(path, `${path}/`) })
+      if (directory === undefined) continue
+      const close = openedDirectory(path, stats.mode)
+      const next = directory.next ?? listing(path, `${path}/`)
+      levels.push({ directory, next, ...(close !== undefined && { close }) })
     } else {
       const waiting = visitor.entry(path, stats, level.directory)
       if (waiting !== undefined) await waiting

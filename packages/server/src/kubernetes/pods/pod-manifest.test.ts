@@ -9,7 +9,7 @@ interface Container {
   readonly env?: readonly { readonly name: string; readonly value: string }[]
   readonly securityContext: Readonly<Record<string, unknown>>
   readonly resources: { readonly limits: Readonly<Record<string, string>> }
-  readonly volumeMounts: readonly { readonly name: string }[]
+  readonly volumeMounts: readonly { readonly name: string; readonly readOnly?: boolean }[]
 }
 interface Manifest {
   readonly metadata: { readonly labels: Readonly<Record<string, string>> }
@@ -44,8 +44,25 @@ describe("a pod's manifest", () => {
     expect(spec).toMatchObject({ automountServiceAccountToken: false, enableServiceLinks: false })
     const holding = spec.containers.filter(({ volumeMounts }) => volumeMounts.some(({ name }) => name === 'token'))
     expect(holding.map(({ name }) => name)).toEqual(['host'])
-    expect(new Set(spec.containers.map(({ securityContext }) => securityContext['runAsUser'])).size).toBe(2)
+    const [host, agent, files] = spec.containers.map(({ securityContext }) => securityContext['runAsUser'])
+    expect(host).not.toBe(agent)
+    // Its programs own the files that the container `files` works at.
+    expect(files).toBe(agent)
+    expect(spec['securityContext']).not.toHaveProperty('fsGroup')
     expect(JSON.stringify(spec.volumes)).toContain('"audience":"berth"')
+  })
+
+  it('lets the sandbox write its own files alone, and not pass for the container that works at them', () => {
+    const writes = (name: string) =>
+      made()
+        .spec.containers.find(one => one.name === name)
+        ?.volumeMounts.flatMap(mount => (mount.readOnly === true ? [] : [mount.name]))
+    expect(writes('agent')).toEqual(['workspace', 'home', 'tmp'])
+    expect(writes('files')).toEqual(['workspace', 'home', 'baselines', 'scratch'])
+    const sees = made()
+      .spec.containers.find(({ name }) => name === 'agent')
+      ?.volumeMounts.map(({ name }) => name)
+    for (const hidden of ['files-line', 'baselines', 'host', 'token']) expect(sees).not.toContain(hidden)
   })
 
   it('bounds memory, processors and disk, and each volume', () => {

@@ -33,11 +33,15 @@ export const INSTANCE_LABEL = 'berth.dev/instance'
 /** What network policies find sandboxes by. */
 const COMPONENT = { 'app.kubernetes.io/component': 'sandbox' }
 const TOKEN_SECONDS = 3600
-/** Apart from each other, so that nothing in the sandbox reads the host's token or memory. */
+/**
+ * Apart from each other, so that nothing in the sandbox reads the host's token or writes its volumes. The container `files`
+ * works at the sandbox's files as their owner, in a container of its own because the sandbox's programs are of that user.
+ */
 const uids = { host: 10_001, agent: 10_002 }
 const mebibyte = 1024 ** 2
+const gibibyte = 1024 ** 3
 /** Raise it with every change of `podSpec`, so that pods of the release before are replaced. */
-const LAYOUT = 1
+const LAYOUT = 2
 
 /** Returns the selector that finds the pods of an owner and no others. */
 export const selectorOf = ({ deployment, instance }: PodOwner): string =>
@@ -78,10 +82,12 @@ function podSpec(settings: PodSettings, address: string): object {
   const diskMebibytes = Math.ceil(bounds.diskBytes / mebibyte)
   return {
     automountServiceAccountToken: false,
+    hostname: 'berth',
     enableServiceLinks: false,
     serviceAccountName: serviceAccount,
     restartPolicy: 'OnFailure',
-    terminationGracePeriodSeconds: 10,
+    // The first process of a container hears no signal that it does not handle, so most of this is waited for.
+    terminationGracePeriodSeconds: 5,
     ...(runtimeClass !== undefined && { runtimeClassName: runtimeClass }),
     ...(Object.keys(nodeSelector).length > 0 && { nodeSelector }),
     ...(pullSecrets.length > 0 && { imagePullSecrets: pullSecrets.map(name => ({ name })) }),
@@ -91,21 +97,26 @@ function podSpec(settings: PodSettings, address: string): object {
     hostAliases: [{ ip: address, hostnames: [new URL(hostsUrl).hostname] }],
     securityContext: {
       runAsNonRoot: true,
-      fsGroup: uids.host,
-      fsGroupChangePolicy: 'OnRootMismatch',
       seccompProfile: { type: 'RuntimeDefault' },
     },
-    containers: [hostContainer(settings), agentContainer(settings)],
+    containers: [hostContainer(settings), agentContainer(settings), filesContainer(settings)],
     volumes: [
-      { name: 'host', emptyDir: { sizeLimit: '256Mi' } },
-      { name: 'line', emptyDir: { sizeLimit: '64Mi' } },
+      { name: 'host', emptyDir: { sizeLimit: '1024Mi' } },
+      // Sockets alone.
+      { name: 'line', emptyDir: { sizeLimit: '16Mi' } },
+      { name: 'files-line', emptyDir: { sizeLimit: '16Mi' } },
+      { name: 'platform', emptyDir: { sizeLimit: '1024Mi' } },
+      { name: 'shown', emptyDir: { sizeLimit: `${diskMebibytes}Mi` } },
       { name: 'workspace', emptyDir: { sizeLimit: `${diskMebibytes}Mi` } },
       { name: 'home', emptyDir: { sizeLimit: `${diskMebibytes}Mi` } },
       { name: 'tmp', emptyDir: { sizeLimit: `${diskMebibytes}Mi` } },
+      { name: 'scratch', emptyDir: { sizeLimit: `${diskMebibytes}Mi` } },
+      { name: 'baselines', emptyDir: { sizeLimit: '1024Mi' } },
       {
         name: 'token',
         projected: {
-          defaultMode: 0o440,
+          // For the user of the container that mounts it; no other has it.
+          defaultMode: 0o444,
           sources: [{ serviceAccountToken: { audience: AUDIENCE, expirationSeconds: TOKEN_SECONDS, path: 'token' } }],
         },
       },
@@ -141,15 +152,24 @@ function hostContainer({ hostImage, hostsUrl, pool, release }: PodSettings): obj
     securityContext: confined(uids.host),
     resources: {
       requests: { cpu: '50m', memory: '128Mi' },
-      limits: { cpu: '1', memory: '512Mi', 'ephemeral-storage': '512Mi' },
+      limits: { cpu: '1', memory: '512Mi', 'ephemeral-storage': '4Gi' },
     },
     volumeMounts: [
       { name: 'host', mountPath: '/var/lib/berth' },
-      { name: 'line', mountPath: '/run/berth' },
+      ...['line', 'files-line', 'platform', 'shown'].map(name => ({ name, mountPath: `/var/lib/berth/${name}` })),
       { name: 'token', mountPath: '/var/run/secrets/berth', readOnly: true },
     ],
   }
 }
+
+/** The sandbox's files, and what it is shown, at the paths that they have inside. */
+const inside = (): readonly object[] => [
+  { name: 'workspace', mountPath: '/workspace' },
+  { name: 'home', mountPath: '/home/agent' },
+  { name: 'shown', subPath: 'extensions', mountPath: '/opt/extensions', readOnly: true },
+  { name: 'shown', subPath: 'source', mountPath: '/opt/source', readOnly: true },
+  { name: 'shown', subPath: 'engine', mountPath: '/opt/berth/lease', readOnly: true },
+]
 
 function agentContainer({ image, bounds }: PodSettings): object {
   const limits = {
@@ -160,14 +180,37 @@ function agentContainer({ image, bounds }: PodSettings): object {
   return {
     name: 'agent',
     image,
-    command: ['/opt/berth/pod-agent'],
+    command: ['/opt/berth/pod-agent', 'agent'],
     securityContext: confined(uids.agent),
     resources: { requests: { cpu: '100m', memory: '256Mi' }, limits },
     volumeMounts: [
-      { name: 'line', mountPath: '/run/berth' },
-      { name: 'workspace', mountPath: '/workspace' },
-      { name: 'home', mountPath: '/home/agent' },
+      ...inside(),
+      { name: 'platform', mountPath: '/workspace/.berth', readOnly: true },
+      { name: 'line', mountPath: '/run/berth', readOnly: true },
       { name: 'tmp', mountPath: '/tmp' },
+    ],
+  }
+}
+
+function filesContainer({ image, bounds }: PodSettings): object {
+  return {
+    name: 'files',
+    image,
+    command: ['/opt/berth/pod-agent', 'files'],
+    securityContext: confined(uids.agent),
+    resources: {
+      requests: { cpu: '50m', memory: '128Mi' },
+      limits: {
+        cpu: `${Math.ceil(bounds.cpus * 1000)}m`,
+        memory: String(Math.max(bounds.memoryBytes, 2 * gibibyte)),
+        'ephemeral-storage': String(bounds.diskBytes),
+      },
+    },
+    volumeMounts: [
+      ...inside(),
+      { name: 'files-line', mountPath: '/run/berth', readOnly: true },
+      { name: 'baselines', mountPath: '/var/lib/berth' },
+      { name: 'scratch', mountPath: '/scratch' },
     ],
   }
 }

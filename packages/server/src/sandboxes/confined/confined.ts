@@ -127,7 +127,7 @@ function programMounts(): readonly string[] {
  * Kills bubblewrap's outer process together with its inner one. Until the inner one has asked to die with the outer, it
  * waits for a message from it and nothing else wakes it. After that they need not share a group.
  */
-function killGroup(child: ChildProcess): void {
+export function killGroup(child: ChildProcess): void {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
   try {
     process.kill(-child.pid, 'SIGKILL')
@@ -136,7 +136,8 @@ function killGroup(child: ChildProcess): void {
   }
 }
 
-async function endOf(child: ChildProcess, errors: Readable): Promise<string> {
+/** Resolves with a program's exit code or signal, and the beginning of its error output. */
+export async function endOf(child: ChildProcess, errors: Readable): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   let said = ''
   errors.setEncoding('utf8').on('data', (text: string) => {

@@ -43,11 +43,18 @@ const nodeOptions = ['--max-old-space-size=1024', '--min-semi-space-size=16', '-
  * Returns a directory as a tree.
  * @param directory of its baselines; made with the first one, and it lives as long as the tree
  */
-export function directoryTree(tools: TreeTools, place: TreePlace, directory: string): Tree {
+export const directoryTree = (tools: TreeTools, place: TreePlace, directory: string): Tree =>
+  treeWithBaselines((access, handles) => startTreeProgram(tools, place, access, handles), directory)
+
+/** Starts the tree program at a tree, with descriptors from 3 upwards. */
+export type StartTree = (access: TreeAccess, handles: readonly FileHandle[]) => Promise<ProgramRun>
+
+/** Returns a tree whose programs are started in some way, with its baselines in a directory. */
+export function treeWithBaselines(start: StartTree, directory: string): Tree {
   const baselines = new Baselines(directory)
   return {
     async run(access, baseline) {
-      if (baseline === undefined) return startTreeProgram(tools, place, access, [])
+      if (baseline === undefined) return start(access, [])
       // An unfinished restore is not the sandbox's tree; sealed, it would replace the whole tree.
       if (access === 'read' && (await baselines.isUnfinished())) {
         throw new TreeUnfinishedError('a restore into the tree has not finished')
@@ -60,7 +67,7 @@ export function directoryTree(tools: TreeTools, place: TreePlace, directory: str
       if (access === 'write') await baselines.begun()
       try {
         const descriptors = [next, ...(before === undefined ? [] : [before])]
-        const program = await startTreeProgram(tools, place, access, descriptors)
+        const program = await start(access, descriptors)
         return { ...program, baseline: { id, hasPrevious: before !== undefined } }
       } catch (error) {
         await baselines.settle(id, 'cleared')
@@ -70,6 +77,13 @@ export function directoryTree(tools: TreeTools, place: TreePlace, directory: str
     settle: (id, end) => baselines.settle(id, end),
   }
 }
+
+/** Returns the words that start the tree program, with its bounds and environment. */
+export const treeCommand = (access: TreeAccess, nodePath: string, programPath: string) => ({
+  command: [nodePath, ...nodeOptions, programPath],
+  bounds: treeBounds[access],
+  environment,
+})
 
 /**
  * Starts the program as the tree's owner, in its own namespaces. It has no network and sees no process of the host or
@@ -92,14 +106,12 @@ function startTreeProgram(
     ...(bwrap !== undefined && { bwrap }),
     ...(uid !== undefined && { uid }),
     readsAll: access === 'read',
-    bounds: treeBounds[access],
-    environment,
+    ...treeCommand(access, inside.node, inside.program),
     directories: [inside.node],
     mounts: [
       ...['--ro-bind', nodePath, inside.node, '--ro-bind', programPath, inside.program],
       ...[access === 'read' ? '--ro-bind' : '--bind', path, treePath],
     ],
-    command: [inside.node, ...nodeOptions, inside.program],
     descriptors: handles.map(({ fd }) => fd),
   })
 }

@@ -87,7 +87,7 @@ async function makeScratch({ scratchDir, uid }: ScriptPlace, { directories, file
 }
 
 /** Ends the program if its directory grows over the bound. */
-function endWithin({ ended, kill }: ProgramRun, directory: string, bytes: number): Promise<string> {
+export function endWithin({ ended, kill }: ProgramRun, directory: string, bytes: number): Promise<string> {
   return withinDisk(directory, bytes, new AbortController().signal, async over => {
     over.addEventListener('abort', kill, { once: true })
     const said = await ended

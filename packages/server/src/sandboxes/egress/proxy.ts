@@ -45,21 +45,48 @@ export interface EgressRules {
 }
 
 export interface EgressProxyOptions extends EgressRules {
-  /** Directory of the socket; the sandbox sees a read-only view of it. */
-  readonly dir: string
-  /** Name of the socket. */
-  readonly name: string
   readonly log: { warn(fields: object, message: string): void }
   readonly network?: Network | undefined
   readonly bounds?: TunnelBounds
 }
 
+/** A proxy without a socket of its own. */
+export interface OpenEgressProxy extends EgressProxy {
+  /** Serves one connection of the sandbox. */
+  take(connection: Duplex): void
+}
+
+/** Where a proxy listens. */
+export interface ProxySocket {
+  /** Directory of the socket; the sandbox sees a read-only view of it. */
+  readonly dir: string
+  /** Name of the socket. */
+  readonly name: string
+}
+
 /**
- * Serves a sandbox's proxy: `CONNECT`, and plain requests whose line holds a whole URL. It asks the policy before it
- * resolves a name or dials an address. A request whose line holds only a path is for the model gateway, or below
- * `/_berth/` for the worker itself. The socket gets its name by a rename. It replaces the socket of a dead or dying process without a gap.
+ * Serves a sandbox's proxy at a socket, which gets its name by a rename. It replaces the socket of a dead or dying process
+ * without a gap.
  */
-export async function serveEgressProxy(options: EgressProxyOptions): Promise<EgressProxy> {
+export async function serveEgressProxy({
+  dir,
+  name,
+  ...options
+}: EgressProxyOptions & ProxySocket): Promise<EgressProxy> {
+  const { server, proxy } = makeProxy(options)
+  await listenAt(server, dir, name)
+  return proxy
+}
+
+/** Opens a proxy whose connections come from elsewhere. */
+export const openEgressProxy = (options: EgressProxyOptions): OpenEgressProxy => makeProxy(options).proxy
+
+/**
+ * Makes a sandbox's proxy: `CONNECT`, and plain requests whose line holds a whole URL. It asks the policy before it
+ * resolves a name or dials an address. A request whose line holds only a path is for the model gateway, or below
+ * `/_berth/` for the worker itself.
+ */
+function makeProxy(options: EgressProxyOptions): { readonly server: Server; readonly proxy: OpenEgressProxy } {
   const { network = openNetwork(), bounds = defaultBounds } = options
   const refusals = new RefusalLog(options.log)
   const closing = new AbortController()
@@ -103,12 +130,15 @@ export async function serveEgressProxy(options: EgressProxyOptions): Promise<Egr
       client.destroy()
     })
   })
-  await listenAt(server, options.dir, options.name)
   const closeAll = () => {
     // The server no longer closes sockets that were handed to a tunnel.
     for (const socket of sockets) socket.destroy()
   }
-  return {
+  const proxy: OpenEgressProxy = {
+    take(connection) {
+      if (closing.signal.aborted || sockets.size >= MAX_CONNECTIONS) connection.destroy()
+      else server.emit('connection', connection)
+    },
     allow(next) {
       rules = next
     },
@@ -124,6 +154,7 @@ export async function serveEgressProxy(options: EgressProxyOptions): Promise<Egr
       await promise
     },
   }
+  return { server, proxy }
 }
 
 const denyAtRest: ProxyPolicy = () => ({ kind: 'deny', reason: 'no Run is active in this sandbox' })

@@ -13,7 +13,11 @@ const MAX_NAME_BYTES = 255
  * one rename. The sandbox can never write to the directory, so the service never follows a link of the agent's. If the
  * Turn's files already exist, they stay unchanged.
  */
-export async function writeTurnInputs(files: LeaseFiles, turn: number, inputs: readonly InputFile[]): Promise<void> {
+export async function writeTurnInputs(
+  files: Pick<LeaseFiles, 'leaseId' | 'inputs' | 'host'>,
+  turn: number,
+  inputs: readonly InputFile[],
+): Promise<void> {
   if (!Number.isSafeInteger(turn) || turn < 0) throw new TypeError(`not a turn sequence: ${turn}`)
   for (const { name } of inputs) assertFileName(name)
   const target = join(files.inputs, String(turn))

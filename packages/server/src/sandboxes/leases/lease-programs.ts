@@ -10,9 +10,7 @@ import type { Instance } from '../linux/instance.ts'
 import type { Tree } from '../tree.ts'
 import { baselinesOf, type LeaseFiles, leaseFiles } from './lease-files.ts'
 import { readRecord } from './record.ts'
-
-/** A series that the platform has named. */
-const SERIES = /^[a-z]+(-[a-z]+)*$/
+import { isSeries } from './series.ts'
 
 /** Runs programs at the files of this host's leases. */
 export function leasePrograms(
@@ -28,7 +26,7 @@ export function leasePrograms(
   }
   const treeAt = (files: LeaseFiles, owner: { uid?: number }, tree: TreeName, series: string): Tree => {
     if (tree !== 'workspace' && tree !== 'home') throw new TypeError(`not a tree: ${JSON.stringify(tree)}`)
-    if (!SERIES.test(series)) throw new TypeError(`not a series of baselines: ${JSON.stringify(series)}`)
+    if (!isSeries(series)) throw new TypeError(`not a series of baselines: ${JSON.stringify(series)}`)
     return directoryTree(tools, { path: files[tree], ...owner }, join(baselinesOf(files), series))
   }
   return {

@@ -74,7 +74,8 @@ async function findCommand(children: readonly SandboxProcess[]): Promise<number 
   return inside.toSorted((one, other) => one.inside - other.inside)[0]?.pid
 }
 
-async function readProcesses(): Promise<SandboxProcess[]> {
+/** Returns all processes that this one sees but the first. */
+export async function readProcesses(): Promise<SandboxProcess[]> {
   const pids = (await readdir('/proc')).map(Number).filter(pid => pid > 1)
   return (await Promise.all(pids.map(readProcess))).filter(process => process !== undefined)
 }

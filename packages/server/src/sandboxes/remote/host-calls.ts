@@ -1,13 +1,12 @@
-import { randomUUID } from 'node:crypto'
 import type { Duplex } from 'node:stream'
-import { readSome, writeFrame } from '../../line/frame.ts'
-import { isRecord } from '../../line/line-error.ts'
-import type { CallHandler, CallHandlers, ServedCall } from '../../line/serve-line.ts'
+import { readSome } from '../../line/frame.ts'
+import type { CallHandler, CallHandlers } from '../../line/serve-line.ts'
 import type { InputFile, SandboxDriver, SandboxEgress, SandboxSpec } from '../driver.ts'
-import type { BaselineEnd, LeaseProgram, ProgramRun, SandboxExtension, TreeName } from '../lease-program.ts'
-
+import type { SandboxExtension } from '../lease-program.ts'
 import { joinStreams } from './join-streams.ts'
+import { leaseIdOf, programCalls } from './program-calls.ts'
 import { type HostFacts, readContent, type SentEgress, type SentSpec } from './wire.ts'
+import type { WorkerServices } from './worker-services.ts'
 
 /** What the host of a driver has of its own, or keeps of what it was sent. */
 export interface HostContent {
@@ -28,7 +27,7 @@ export interface HostParts {
   readonly driver: SandboxDriver
   readonly content: HostContent
   /** Opens a stream for a request of a sandbox to the worker, on whichever line there is. */
-  readonly services: (leaseId: string) => Required<Pick<SandboxEgress, 'gateway' | 'service'>>
+  readonly services: (leaseId: string) => WorkerServices
   /** Hears of sandboxes before they are made, so that the content that they see stays. */
   readonly using: (leaseId: string, contents: readonly string[]) => void
   /** Hears that one is gone, or was not made. */
@@ -37,14 +36,11 @@ export interface HostParts {
 }
 
 const MAX_INPUT_BYTES = 1024 ** 3
-/** Longest wait of a started program for the caller's second stream. */
-const CLAIM_MS = 60_000
 const OID = /^[0-9a-f]{40}$/
 
 /** Answers the calls of a remote driver with a driver of this machine. */
 export function hostCalls(parts: HostParts): CallHandlers {
   const { driver, content, boot } = parts
-  const programs = new Map<string, ProgramRun>()
   /** Calls about one lease that need nothing but its id. */
   const onLease =
     (work: (leaseId: string) => Promise<unknown>): CallHandler =>
@@ -58,6 +54,7 @@ export function hostCalls(parts: HostParts): CallHandlers {
       publicHosts,
       ...(gateway && { gateway: services.gateway }),
       ...(service && { service: services.service }),
+      proxy: services.proxy,
     }
   }
 
@@ -123,31 +120,15 @@ export function hostCalls(parts: HostParts): CallHandlers {
       parts.gone(id)
     }),
     list: () => driver.list(),
-    async run(call) {
-      const { program } = call.params as { program: LeaseProgram & { extensions?: SentSpec['extensions'] } }
-      const own = program.kind === 'tree' ? program : { ...program, extensions: await shown(program.extensions) }
-      const started = await driver.run(leaseIdOf(call.params), own)
-      const id = randomUUID()
-      programs.set(id, started)
-      const forget = () => programs.delete(id)
-      setTimeout(forget, CLAIM_MS).unref()
-      await follow(call, id, started).finally(forget)
-    },
-    async programBytes({ params, answer }) {
-      const { id } = params as { id: string }
-      const program = programs.get(id)
-      if (program === undefined) throw new Error('no such program')
-      programs.delete(id)
-      joinProgram(answer(null), program)
-    },
-    async settleBaseline({ params }) {
-      const { series, id, end } = params as { series: string; id: string; end: BaselineEnd }
-      await driver.settleBaseline(leaseIdOf(params), series, id, end)
-    },
-    async hasDirectory({ params }) {
-      const { tree, names } = params as { tree: TreeName; names: readonly string[] }
-      return await driver.hasDirectory(leaseIdOf(params), tree, names)
-    },
+    ...programCalls({
+      settleBaseline: (...given) => driver.settleBaseline(...given),
+      hasDirectory: (...given) => driver.hasDirectory(...given),
+      async run(leaseId, program) {
+        if (program.kind === 'tree') return await driver.run(leaseId, program)
+        const { extensions } = program as { extensions?: SentSpec['extensions'] }
+        return await driver.run(leaseId, { ...program, extensions: await shown(extensions) })
+      },
+    }),
     async missingContents({ params }) {
       const names = (params as { names: readonly string[] }).names.map(readContent)
       const found = await Promise.all(names.map(name => content.find(name)))
@@ -163,46 +144,6 @@ export function hostCalls(parts: HostParts): CallHandlers {
       await content.takePack(objects, commits, stream, signal)
     },
   }
-}
-
-/** The driver checks the form of the id. */
-function leaseIdOf(params: unknown): string {
-  const { leaseId } = isRecord(params) ? params : {}
-  if (typeof leaseId !== 'string') throw new TypeError('a call needs the id of a lease')
-  return leaseId
-}
-
-/** Tells the caller how a program ended, and ends it with its caller. */
-async function follow({ answer, signal, stream }: ServedCall, id: string, program: ProgramRun): Promise<void> {
-  const kill = () => program.kill()
-  if (signal.aborted) kill()
-  signal.addEventListener('abort', kill, { once: true })
-  const { baseline } = program
-  answer({ id, ...(baseline !== undefined && { baseline }) })
-  stream.once('end', kill)
-  stream.resume()
-  try {
-    writeFrame(stream, { ended: await program.ended })
-    stream.end()
-  } finally {
-    signal.removeEventListener('abort', kill)
-  }
-}
-
-/** A program may end before it has read its input, and what it said by then still counts. */
-function joinProgram(stream: Duplex, { input, output, kill }: ProgramRun): void {
-  stream.pipe(input)
-  input.once('error', () => stream.resume())
-  input.once('close', () => stream.resume())
-  output.pipe(stream)
-  output.once('error', () => stream.destroy())
-  stream.once('close', () => {
-    input.destroy()
-    if (!output.readableEnded) {
-      output.destroy()
-      kill()
-    }
-  })
 }
 
 async function readInputs(

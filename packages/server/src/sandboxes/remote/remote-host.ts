@@ -3,7 +3,9 @@ import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Line } from '../../line/line.ts'
 import { HostAwayError, isRecord } from '../../line/line-error.ts'
+import type { Network } from '../../network/dial.ts'
 import type { SandboxEgress, SandboxService } from '../driver.ts'
+import { LentProxies } from './lent-proxies.ts'
 import { type HostFacts, readFacts } from './wire.ts'
 
 /** What a host is asked to do again once it has dialled with a new process. */
@@ -13,6 +15,8 @@ export interface RemoteHostOptions {
   /** Longest wait of a call for a host that is dialling. */
   readonly awayMs: number
   readonly log: { warn(fields: object, message: string): void }
+  /** The network that this process lends to sandboxes of a host that has none; absent: it lends none. */
+  readonly lends?: Network
 }
 
 const MAX_HEADER_BYTES = 32 * 1024
@@ -30,9 +34,11 @@ export class RemoteHost {
   readonly #open = new Map<string, SandboxEgress>()
   readonly #server: Server
   readonly #services = new WeakMap<object, SandboxService>()
+  readonly #lent: LentProxies | undefined
 
   constructor(options: RemoteHostOptions) {
     this.#options = options
+    this.#lent = options.lends && new LentProxies(options.lends, options.log)
     this.#server = createServer({ maxHeaderSize: MAX_HEADER_BYTES, requestTimeout: 0, keepAliveTimeout: 0 })
     this.#server.on('request', (incoming, outgoing) => {
       const service = this.#services.get(incoming.socket)
@@ -99,18 +105,27 @@ export class RemoteHost {
   /** Answers requests of a sandbox from now on, until it is frozen or destroyed. */
   opens(leaseId: string, egress: SandboxEgress): void {
     this.#open.set(leaseId, egress)
+    this.#lent?.allow(leaseId, egress)
   }
 
   closes(leaseId: string): void {
     this.#open.delete(leaseId)
+    this.#lent?.deny(leaseId)
   }
 
   /** Takes a request of a sandbox. The host says which; so it can only reach what its own sandboxes may. */
   readonly answer = (said: unknown, stream: Duplex): void => {
     const { leaseId, to } = isRecord(said) ? said : {}
     const egress = typeof leaseId === 'string' ? this.#open.get(leaseId) : undefined
+    if (to === 'proxy' && egress !== undefined && this.#lent !== undefined) {
+      this.#lent.take(String(leaseId), egress, stream)
+      return
+    }
     const service = to === 'gateway' ? egress?.gateway : to === 'service' ? egress?.service : undefined
-    if (service === undefined) return void stream.end(nobody)
+    if (service === undefined) {
+      stream.end(nobody)
+      return
+    }
     this.#services.set(stream, service)
     this.#server.emit('connection', stream)
   }
@@ -119,6 +134,7 @@ export class RemoteHost {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#line?.[Symbol.asyncDispose]()
     this.#server.close()
+    this.#lent?.[Symbol.dispose]()
   }
 }
 

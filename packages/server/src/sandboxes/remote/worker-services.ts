@@ -10,14 +10,18 @@ export type CallBack = (said: unknown, signal: AbortSignal) => Promise<Duplex>
 /** Longest wait for a worker: a host that is dialling again may find one meanwhile. */
 const AWAY_MS = 15_000
 
+/** Everything of a worker that a sandbox reaches. */
+export type WorkerServices = Required<Pick<SandboxEgress, 'gateway' | 'service' | 'proxy'>>
+
 /**
  * Returns the gateway and the service of a host's sandbox: the worker's, which answers each request over a stream of the
  * line. The request goes as it came, so this host learns no credential.
  */
 export function workerServices(callBack: CallBack) {
-  return (leaseId: string): Required<Pick<SandboxEgress, 'gateway' | 'service'>> => ({
+  return (leaseId: string): WorkerServices => ({
     gateway: serviceOf(callBack, { leaseId, to: 'gateway' }),
     service: serviceOf(callBack, { leaseId, to: 'service' }),
+    proxy: signal => callBack({ leaseId, to: 'proxy' }, AbortSignal.any([signal, AbortSignal.timeout(AWAY_MS)])),
   })
 }
 
