@@ -49,6 +49,31 @@ describe('messages', () => {
   })
 })
 
+describe('sub-agents', () => {
+  const beginOf = (id: string, delegationId: string) => [begin(id)[0], { ...begin(id)[1], delegationId }] as const
+  const over = (delegationId: string, status: string) =>
+    ['svc.delegation.completed', { delegationId, status, summary: 'It works.' }] as const
+
+  test('have a group each, although they work at the same time', () => {
+    const rows = rowsOf(
+      ...[started, begin('ask'), beginOf('a1', 'a'), beginOf('b1', 'b'), done('a1'), beginOf('a2', 'a'), done('b1')],
+      ...[over('b', 'failed'), done('a2'), over('a', 'completed'), done('ask'), done('next')],
+    )
+    const lane = (id: string, outcome: string) => ({ id, outcome, summary: 'It works.' })
+    expect(rows).toMatchObject([
+      { steps: [{ id: 'ask', status: 'succeeded' }] },
+      { lane: lane('a', 'completed'), steps: [{ id: 'a1' }, { id: 'a2', status: 'succeeded' }] },
+      { lane: lane('b', 'failed'), steps: [{ id: 'b1', status: 'succeeded' }] },
+      { steps: [{ id: 'next' }] },
+    ])
+    expect(rows.map(row => 'lane' in row)).toEqual([false, true, true, false])
+  })
+
+  test('are still at work until it is told', () => {
+    expect(rowsOf(started, beginOf('a1', 'a'))).toMatchObject([{ lane: { id: 'a', outcome: null, summary: '' } }])
+  })
+})
+
 describe('tool calls', () => {
   test('that follow one another are one row, which a message ends', () => {
     const rows = rowsOf(started, done('a'), say('Think', 'reasoning'), done('b'), say('So'), done('c'))
@@ -101,7 +126,7 @@ describe('a Run', () => {
   test.each(['completed', 'failed', 'cancelled', 'crashed'])('that %s has a row with its time and cost', status => {
     const view = extend(emptyView, log(started, say('x'), ended(status, { costUsd: 0.25, costComplete: false })))
     expect(view.rows.at(-1)).toMatchObject({ kind: 'end', outcome: status, durationMs: 2_000, costUsd: 0.25 })
-    expect(view).toMatchObject({ activeRun: null, costUsd: 0.25, costComplete: false, changedAt: 3, editedAt: 3 })
+    expect(view).toMatchObject({ activeRun: null, changedAt: 3, editedAt: 3 })
   })
 
   test('is active from its start, through every attempt', () => {

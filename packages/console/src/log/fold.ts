@@ -11,9 +11,6 @@ export interface LogView {
   readonly last: number
   /** The Run that has started and not ended. */
   readonly activeRun: { readonly id: string; readonly startedAt: string; readonly attempt: number } | null
-  /** Cost of the Runs whose end is loaded. */
-  readonly costUsd: number
-  readonly costComplete: boolean
   /** Sequence of the last Event that may have changed files; a review that is older may be stale. */
   readonly editedAt: number
   /** Sequence of the last Event after which the Session itself reads differently. */
@@ -28,8 +25,6 @@ export const emptyView: LogView = {
   first: 0,
   last: 0,
   activeRun: null,
-  costUsd: 0,
-  costComplete: true,
   editedAt: 0,
   changedAt: 0,
   askedAt: 0,
@@ -97,6 +92,9 @@ class Draft {
       case 'svc.artifact.created':
         this.#artifact(event, event.data as EventData<'svc.artifact.created'>)
         break
+      case 'svc.delegation.completed':
+        if (!this.#endLane(event.data as EventData<'svc.delegation.completed'>)) this.#notice(event)
+        break
       default:
         this.#notice(event)
     }
@@ -133,7 +131,7 @@ class Draft {
   /** The end of a call is left to `svc.activity.completed`, which may come without a start before it. */
   #progress(event: Event, data: EventData<'svc.run.progress'>): void {
     if (data.status === 'started') {
-      this.#step(event, {
+      const step: ToolStep = {
         kind: 'tool',
         id: data.activityId,
         name: data.name,
@@ -142,7 +140,8 @@ class Draft {
         status: 'running',
         truncated: false,
         durationMs: null,
-      })
+      }
+      this.#step(event, step, data.delegationId)
       return
     }
     const status = data.status === 'failed' ? 'failed' : 'succeeded'
@@ -184,8 +183,6 @@ class Draft {
     this.#view = {
       ...this.#view,
       activeRun: started === null ? running : null,
-      costUsd: this.#view.costUsd + (data.costUsd ?? 0),
-      costComplete: this.#view.costComplete && data.costComplete !== false,
       changedAt: event.sequence,
       editedAt: event.sequence,
     }
@@ -229,12 +226,30 @@ class Draft {
     } else this.#rows.push(row)
   }
 
-  /** Adds a step to the last group of its Run, or begins a group. */
-  #step(event: Event, step: Step): void {
-    const last = this.#rows.at(-1)
-    if (last?.kind === 'steps' && last.runId === (event.subject.runId ?? null)) {
-      this.#rows[this.#rows.length - 1] = { ...last, steps: [...last.steps, step] }
-    } else this.#rows.push({ ...this.#base(event), kind: 'steps', steps: [step] })
+  /** Adds a step to the group of its Run and sub-agent at the end, or begins a group. Groups of others may lie between. */
+  #step(event: Event, step: Step, lane?: string): void {
+    const runId = event.subject.runId ?? null
+    for (let at = this.#rows.length - 1; at >= 0; at--) {
+      const row = this.#rows[at]
+      if (row?.kind !== 'steps' || row.runId !== runId) break
+      // Steps of the agent itself follow one another: what it does after a sub-agent stands after it.
+      if (row.lane?.id !== lane && lane === undefined) break
+      if (row.lane?.id !== lane) continue
+      this.#rows[at] = { ...row, steps: [...row.steps, step] }
+      return
+    }
+    const begun = lane === undefined ? {} : { lane: { id: lane, outcome: null, summary: '' } }
+    this.#rows.push({ ...this.#base(event), kind: 'steps', steps: [step], ...begun })
+  }
+
+  /** Returns false if no group is the sub-agent's. */
+  #endLane({ delegationId: id, status, summary = '' }: EventData<'svc.delegation.completed'>): boolean {
+    const at = this.#rows.findLastIndex(row => row.kind === 'steps' && row.lane?.id === id)
+    const row = this.#rows[at]
+    if (row?.kind !== 'steps') return false
+    const outcome = status === 'failed' || status === 'cancelled' ? status : 'completed'
+    this.#rows[at] = { ...row, lane: { id, outcome, summary } }
+    return true
   }
 
   /** Searches from the end: calls end soon after they start. Returns false if no group has the call. */

@@ -48,10 +48,21 @@ export interface ReplyRow extends RowBase {
   readonly truncated: boolean
 }
 
-/** Tool calls and thoughts that follow one another. */
+/** A sub-agent that the agent started. */
+export interface Lane {
+  readonly id: string
+  /** Null while it works. */
+  readonly outcome: 'completed' | 'failed' | 'cancelled' | null
+  /** What it told the agent at its end. */
+  readonly summary: string
+}
+
+/** Tool calls and thoughts that follow one another; those of a sub-agent stand together, whatever happens between them. */
 export interface StepsRow extends RowBase {
   readonly kind: 'steps'
   readonly steps: readonly Step[]
+  /** Absent for steps of the agent itself. */
+  readonly lane?: Lane
 }
 
 /** How a Run ended. */

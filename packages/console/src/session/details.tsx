@@ -1,12 +1,14 @@
 import type { Session } from '@berth/client'
-import { useMutation } from '@tanstack/react-query'
+import { useMutation, useQuery } from '@tanstack/react-query'
 import { Archive, Copy } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { berth } from '../api/client.ts'
 import { queryClient, sessionQuery } from '../api/queries.ts'
+import { publicationsQuery } from '../changes/queries.ts'
 import { Button, IconButton } from '../ui/button.tsx'
 import { Field, inputClass } from '../ui/field.tsx'
 import { InlineProblem } from '../ui/states.tsx'
+import { editorHandOver, type HandOver, terminalHandOvers } from './hand-over.ts'
 import { useSessionCan } from './use-session-can.ts'
 
 const workspaces = { attached: 'Running', expired: 'Released', unavailable: 'None yet' } as const
@@ -41,7 +43,7 @@ export function Details({ session }: { session: Session }) {
           <code className="font-mono text-xs [overflow-wrap:anywhere]">{session.id}</code>
         </Fact>
       </dl>
-      <HandOver session={session} />
+      <GoOn session={session} />
       <Rename key={session.title} session={session} />
       <ArchiveSession session={session} />
     </div>
@@ -57,26 +59,41 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
   )
 }
 
-/** What goes on with a Session in a terminal: `docs/cli.md`. */
-const handOvers = [
-  { name: 'to attach', command: (id: string) => `berth attach ${id}` },
-  { name: 'to open a shell in the sandbox', command: (id: string) => `berth shell ${id}` },
-] as const
+/** The ways to go on with a Session elsewhere: commands to copy. */
+function GoOn({ session }: { session: Session }) {
+  const hasSource = session.source !== undefined
+  const publications = useQuery({ ...publicationsQuery(session.id), enabled: hasSource }).data ?? []
+  const editor = editorHandOver(publications)
+  return (
+    <>
+      <Commands id="in-a-terminal" title="Continue in a terminal" commands={terminalHandOvers(session.id)} />
+      {hasSource && (
+        <Commands id="in-an-editor" title="Continue in your editor" commands={editor === null ? [] : [editor]}>
+          {editor === null
+            ? 'Publish the changes first: they come to your checkout as a branch.'
+            : 'In a checkout of the repository. The branch has what was published last.'}
+        </Commands>
+      )}
+    </>
+  )
+}
 
-function HandOver({ session }: { session: Session }) {
+function Commands(props: { id: string; title: string; commands: readonly HandOver[]; children?: ReactNode }) {
+  const { id, title, commands } = props
   const [copied, setCopied] = useState(false)
   return (
-    <section aria-labelledby="hand-over" className="flex flex-col gap-2">
-      <h2 id="hand-over" className="text-sm font-semibold">
-        Continue in a terminal
+    <section aria-labelledby={id} className="flex flex-col gap-2">
+      <h2 id={id} className="text-sm font-semibold">
+        {title}
       </h2>
-      {handOvers.map(({ name, command }) => (
+      {props.children !== undefined && <p className="text-[0.8125rem] text-ink-2">{props.children}</p>}
+      {commands.map(({ name, command }) => (
         <div key={name} className="flex items-center gap-2 rounded-md border border-line bg-code py-1 pr-1 pl-3">
-          <code className="min-w-0 flex-1 truncate font-mono text-xs">{command(session.id)}</code>
+          <code className="min-w-0 flex-1 truncate font-mono text-xs">{command}</code>
           <IconButton
             label={`Copy the command ${name}`}
             onClick={async () => {
-              await navigator.clipboard.writeText(command(session.id))
+              await navigator.clipboard.writeText(command)
               setCopied(true)
             }}
           >
@@ -84,9 +101,11 @@ function HandOver({ session }: { session: Session }) {
           </IconButton>
         </div>
       ))}
-      <p role="status" className="min-h-4 text-xs text-ink-3">
-        {copied ? 'Copied.' : ''}
-      </p>
+      {commands.length > 0 && (
+        <p role="status" className={copied ? 'text-xs text-ink-3' : 'sr-only'}>
+          {copied ? 'Copied.' : ''}
+        </p>
+      )}
     </section>
   )
 }

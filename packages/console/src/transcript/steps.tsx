@@ -1,4 +1,5 @@
 import {
+  Bot,
   Brain,
   ChevronRight,
   CircleAlert,
@@ -36,7 +37,8 @@ const icons: Readonly<Record<string, LucideIcon>> = {
 /** Tool calls and thoughts in a row: one line until it is unfolded. One alone is shown as itself. */
 export const Steps = memo(function Steps({ row, scope }: { row: StepsRow; scope: string }) {
   const [unfolded, toggle] = useUnfolded(`${scope}/${row.key}`)
-  const only = row.steps.length === 1 ? row.steps[0] : undefined
+  const { lane } = row
+  const only = row.steps.length === 1 && lane === undefined ? row.steps[0] : undefined
   if (only !== undefined) return <StepLine step={only} scope={scope} />
   const tools = row.steps.filter(step => step.kind === 'tool')
   const failed = tools.filter(step => step.status === 'failed').length
@@ -45,8 +47,16 @@ export const Steps = memo(function Steps({ row, scope }: { row: StepsRow; scope:
   return (
     <div>
       <Line onClick={toggle} unfolded={unfolded} time={running === undefined && totalMs > 0 ? duration(totalMs) : ''}>
-        {running !== undefined && (
+        {(lane === undefined ? running !== undefined : lane.outcome === null) && (
           <LoaderCircle className="size-3.5 shrink-0 animate-spin text-accent" aria-label="Running" />
+        )}
+        {lane !== undefined && (
+          <span className="flex shrink-0 items-center gap-1.5 font-medium">
+            <Bot className="size-3.5" aria-hidden /> Sub-agent
+            {(lane.outcome === 'failed' || lane.outcome === 'cancelled') && (
+              <span className={lane.outcome === 'failed' ? 'text-bad' : 'text-ink-3'}>{lane.outcome}</span>
+            )}
+          </span>
         )}
         <span className="shrink-0">{counted(row.steps.length, 'step')}</span>
         {failed > 0 && <span className="shrink-0 text-bad">{failed} failed</span>}
@@ -65,6 +75,11 @@ export const Steps = memo(function Steps({ row, scope }: { row: StepsRow; scope:
           {row.steps.map(step => (
             <StepLine key={step.id} step={step} scope={scope} />
           ))}
+          {lane !== undefined && lane.summary !== '' && (
+            <p className="my-1 pl-2 text-[0.8125rem] whitespace-pre-wrap text-ink-2 [overflow-wrap:anywhere]">
+              {printable(lane.summary)}
+            </p>
+          )}
         </div>
       )}
     </div>
