@@ -1,9 +1,11 @@
-import { Link, Outlet } from '@tanstack/react-router'
+import { Link, Outlet, useLocation } from '@tanstack/react-router'
 import { currentInSight } from '../ui/current-in-sight.ts'
 import { settingsSections } from './sections.ts'
 
 /** The frame of a person's settings: its pages at the left, in a row on narrow screens. */
 export function SettingsPage() {
+  // Drawn again for each section, so that its link comes into sight.
+  useLocation({ select: ({ pathname }) => pathname })
   return (
     <div className="flex h-full min-h-0 flex-col lg:grid lg:grid-cols-[12.5rem_minmax(0,1fr)]">
       <nav

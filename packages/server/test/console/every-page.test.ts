@@ -13,6 +13,7 @@ import { sessionOnRepository } from '../support/console/reviewed-session.ts'
 import { openSignedIn } from '../support/console/signed-in.ts'
 import { Environments } from '../support/environments/environments.ts'
 import type { Delivering } from '../support/git/delivering.ts'
+import { until } from '../support/until.ts'
 import { ScriptedNetwork } from '../support/webhooks/scripted-network.ts'
 
 const stack = new AsyncDisposableStack()
@@ -108,28 +109,30 @@ async function makePages(api: Api, delivered: unknown): Promise<typeof pages> {
   ]
 }
 
+/** Goes to a path as a link of the page does: a load of everything for each path would take most of the time. */
 async function open(path: string): Promise<void> {
-  await page.goto(accounts.test.url + path)
-  await settled()
-}
-
-async function settled(): Promise<void> {
+  await page.evaluate(`__TSR_ROUTER__.history.push(${JSON.stringify(path)})`)
+  const isShown = `(({ state, history }) =>
+    state.status === 'idle' && state.resolvedLocation?.href === history.location.href)(__TSR_ROUTER__)`
+  await until(path, () => page.evaluate<boolean>(isShown))
   await page.locator('main h1').first().waitFor()
   await page.locator('.late').first().waitFor({ state: 'detached' })
 }
 
 type Faults = Record<string, string[]>
 
-/** Looks at every page on a wide screen and on a phone; returns the faults by its name. */
+/** Looks at every page on a wide screen, then on a phone; returns the faults by its name. */
 async function walk(): Promise<{ readonly keyboard: Faults; readonly phone: Faults }> {
   const [keyboard, phone]: [Faults, Faults] = [{}, {}]
+  await page.setViewportSize({ width: 1280, height: 800 })
   for (const [name, path] of pages) {
-    await page.setViewportSize({ width: 1280, height: 800 })
     await open(path)
     keyboard[name] = await keyboardFaults(page)
-    await page.setViewportSize({ width: 390, height: 844 })
-    await page.reload()
-    await settled()
+  }
+  await page.setViewportSize({ width: 390, height: 844 })
+  await page.reload()
+  for (const [name, path] of pages) {
+    await open(path)
     await shootPhone(page, name)
     phone[name] = await widthFaults(page)
   }

@@ -21,6 +21,9 @@ interface Focused {
 export async function keyboardFaults(page: Page): Promise<string[]> {
   const html = page.locator('html')
   const names: string[] = await html.evaluate((root, selector) => {
+    // The frame of the page before is still there, with its numbers.
+    root.lastOfTest = undefined
+    for (const element of root.querySelectorAll(selector)) element.stopOfTest = undefined
     const found = [...root.querySelectorAll(selector)].filter(
       element =>
         element.tabIndex >= 0 &&
