@@ -243,6 +243,32 @@ export const PutNextTurn = Type.Object(
 export type NextTurn = Static<typeof NextTurn>
 export type PutNextTurn = Static<typeof PutNextTurn>
 
+/** What a Session has spent on models, and what its active Run may. */
+export const SessionCost = Type.Object(
+  {
+    costUsd: Type.Number({ minimum: 0, description: 'Cost of all its Runs so far, as far as it is known.' }),
+    costComplete: Type.Boolean({ description: 'False if `costUsd` is only the known part of the cost.' }),
+    run: Type.Union(
+      [
+        Type.Null(),
+        Type.Object(
+          {
+            costUsd: Type.Number({ minimum: 0, description: 'Cost of the active Run so far.' }),
+            limitUsd: Type.Union([Type.Null(), Type.Number({ minimum: 0 })], {
+              description: 'What a Run of the organization may spend; null if nothing bounds it.',
+            }),
+          },
+          open,
+        ),
+      ],
+      { description: 'The active Run.' },
+    ),
+  },
+  { title: 'SessionCost', ...open },
+)
+
+export type SessionCost = Static<typeof SessionCost>
+
 /** Everything that the first look at a Session needs. */
 export const SessionOverview = Type.Object(
   {

@@ -19,6 +19,7 @@ export type {
   ConsoleIdentity,
   NextTurn,
   PutNextTurn,
+  SessionCost,
   SessionGroup,
   SessionMatch,
   SessionMatchPage,

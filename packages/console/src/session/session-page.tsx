@@ -11,15 +11,16 @@ import { Button, IconButton } from '../ui/button.tsx'
 import { Title } from '../ui/page.tsx'
 import { ErrorState, LoadingLines } from '../ui/states.tsx'
 import { StatusDot } from '../ui/status-dot.tsx'
-import { dollars } from '../ui/words.ts'
 import { Banner } from './banner.tsx'
 import { Composer } from './composer.tsx'
-import { FindBar } from './find-bar.tsx'
 import { logOf, useLog } from './logs.ts'
 import { stateOf } from './session-state.ts'
 import { useSessionCan } from './use-session-can.ts'
 import { useStop } from './use-stop.ts'
 
+/** Reading needs neither, so they come behind the page. */
+const Cost = lazy(async () => ({ default: (await import('./cost.tsx')).Cost }))
+const FindBar = lazy(async () => ({ default: (await import('./find-bar.tsx')).FindBar }))
 const WorkPanel = lazy(async () => ({ default: (await import('./work-panel.tsx')).WorkPanel }))
 
 const route = getRouteApi('/shell/sessions/$sessionId')
@@ -36,7 +37,11 @@ export function SessionPage() {
     <div className="flex h-full min-h-0 flex-col">
       <Title>{session.title}</Title>
       <Header sessionId={sessionId} finding={finding} onFind={() => setFinding(!finding)} />
-      {finding && <FindBar key={sessionId} sessionId={sessionId} search={search} onClose={() => setFinding(false)} />}
+      {finding && (
+        <Suspense>
+          <FindBar key={sessionId} sessionId={sessionId} search={search} onClose={() => setFinding(false)} />
+        </Suspense>
+      )}
       <div className={`grid min-h-0 flex-1 ${panel === undefined ? '' : 'lg:grid-cols-[minmax(0,1fr)_minmax(0,1fr)]'}`}>
         <div className={`flex min-h-0 min-w-0 flex-col ${panel === undefined ? '' : 'max-lg:hidden'}`}>
           <CitedFiles value={session}>
@@ -70,8 +75,6 @@ function Header(props: { sessionId: string; finding: boolean; onFind: () => void
   const { panel } = route.useSearch()
   const openInteractions = useQuery(interactionsQuery(sessionId)).data?.length ?? 0
   const connection = useLog(sessionId, snapshot => snapshot.connection)
-  const cost = useLog(sessionId, ({ view }) => (view.costUsd > 0 && view.first === 1 ? view.costUsd : null))
-  const complete = useLog(sessionId, ({ view }) => view.costComplete)
   const can = useSessionCan(session)
   const stop = useStop(session)
   const state = stateOf(session, { openInteractions })
@@ -95,12 +98,9 @@ function Header(props: { sessionId: string; finding: boolean; onFind: () => void
         {connection === 'reconnecting' ? 'Reconnecting…' : ''}
       </span>
       <div className="ml-auto flex shrink-0 items-center gap-1.5">
-        {cost !== null && (
-          <span className="px-1 text-xs text-ink-3 tabular-nums max-sm:hidden" title="Cost of the finished Runs">
-            {complete ? '' : 'at least '}
-            {dollars(cost)}
-          </span>
-        )}
+        <Suspense>
+          <Cost session={session} />
+        </Suspense>
         {session.activeRunId !== undefined && (
           <Button verdict={can('stop')} busy={stop.isPending} onClick={() => stop.mutate()}>
             <Square className="size-3.5" aria-hidden /> Stop

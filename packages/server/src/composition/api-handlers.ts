@@ -4,6 +4,7 @@ import { cloudHandlers } from '../cloud/routes.ts'
 import { artifactViewHandlers } from '../console/artifact-views/routes.ts'
 import { auditHandlers } from '../console/audit/routes.ts'
 import { checkHandlers } from '../console/checks/routes.ts'
+import { costHandlers } from '../console/cost/routes.ts'
 import { fileHandlers } from '../console/files/routes.ts'
 import { gitConnectionHandlers } from '../console/git-connections/routes.ts'
 import { healthHandlers } from '../console/health/routes.ts'
@@ -82,6 +83,7 @@ export function apiHandlers(
     ...storedReviewHandlers(context),
     ...viewedHandlers(context),
     ...checkHandlers(context),
+    ...costHandlers(context, deployment),
     ...usageHandlers(context),
     ...auditHandlers(context),
     ...healthHandlers(context),

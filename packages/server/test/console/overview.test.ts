@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Accounts, startAccounts } from '../support/accounts/accounts.ts'
 import type { Api } from '../support/api/api.ts'
 import { ConsolePage, personWithPassword } from '../support/console/console-page.ts'
+import { spend } from '../support/console/usage-rows.ts'
 import { LogWriter, storedLog } from '../support/events/log-writer.ts'
 import { outcome } from '../support/runs/outcome.ts'
 
@@ -57,6 +58,44 @@ describe('the overview of a Session', () => {
     const path = `/cloud/sessions/${session.id}/overview`
     expect(outcome(await stranger.api.get(path))).toBe('404 cloud_session_not_found')
     expect(outcome(await accounts.test.api.get(path))).toBe('401 invalid_or_expired_credential')
+  })
+})
+
+describe('the cost of a Session', () => {
+  it('counts what its active Run has spent, beside what a Run may spend', async () => {
+    const db = accounts.test.db.database
+    const { tenant, api: theirs } = await accounts.test.newTenant()
+    const { organizationId } = tenant
+    const person = await accounts.person({ organizationId })
+    const session = await person.api.createSession({}, 'a')
+    const path = `/cloud/sessions/${session.id}/cost`
+    expect((await person.api.get(path)).body).toEqual({
+      costUsd: 0,
+      costComplete: true,
+      run: { costUsd: 0, limitUsd: null },
+    })
+    const [sessionId, runId = ''] = [session.id, session.activeRunId]
+    const at = new Date().toISOString()
+    await spend(db, { organizationId, sessionId, runId, at, costUsd: 0.25 })
+    await db.query('insert into run_budgets (organization_id, own_cost_usd) values ($1, 5)', [organizationId])
+    expect((await person.api.get(path)).body).toMatchObject({ costUsd: 0.25, run: { costUsd: 0.25, limitUsd: 5 } })
+    await spend(db, { organizationId, sessionId, runId, at, costUsd: null })
+    expect((await person.api.get(path)).body).toMatchObject({ costUsd: 0.25, costComplete: false })
+    expect(outcome(await api.get(path))).toBe('404 cloud_session_not_found')
+    expect(outcome(await theirs.get(path))).toBe('401 invalid_or_expired_credential')
+  })
+
+  it('is that of its Runs once they have ended', async () => {
+    const session = await api.createSession({}, 'a')
+    await accounts.test.db.database.query(
+      `update runs set status = 'completed', ended_at = now(), cost_usd = 1.5, cost_complete = true where id = $1`,
+      [session.activeRunId],
+    )
+    expect((await api.get(`/cloud/sessions/${session.id}/cost`)).body).toEqual({
+      costUsd: 1.5,
+      costComplete: true,
+      run: null,
+    })
   })
 })
 

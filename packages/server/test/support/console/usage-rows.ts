@@ -10,6 +10,7 @@ export interface Spent {
   readonly personId?: string
   readonly installationId?: string
   readonly sessionId?: string
+  readonly runId?: string
   readonly outcome?: 'completed' | 'failed'
 }
 
@@ -18,8 +19,9 @@ export async function spend(db: Database, ...requests: readonly Spent[]): Promis
   for (const { organizationId, at, model = 'p/m', costUsd = 0, outcome = 'completed', ...by } of requests) {
     await db.query(
       `insert into gateway_requests (id, organization_id, credential_kind, wire, provider, model, outcome, input_tokens,
-         cached_input_tokens, output_tokens, reasoning_tokens, cost_usd, started_at, person_id, installation_id, session_id)
-       values ($1, $2, 'person', 'chat', 'p', $3, $4, 100, 40, 10, 4, $5, $6, $7, $8, $9)`,
+         cached_input_tokens, output_tokens, reasoning_tokens, cost_usd, started_at, person_id, installation_id, session_id,
+         run_id)
+       values ($1, $2, 'person', 'chat', 'p', $3, $4, 100, 40, 10, 4, $5, $6, $7, $8, $9, $10)`,
       [
         randomUUID(),
         organizationId,
@@ -30,6 +32,7 @@ export async function spend(db: Database, ...requests: readonly Spent[]): Promis
         by.personId ?? null,
         by.installationId ?? null,
         by.sessionId ?? null,
+        by.runId ?? null,
       ],
     )
   }

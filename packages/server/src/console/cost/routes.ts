@@ -1,0 +1,33 @@
+import type { Context } from '../../context.ts'
+import { usageOfRun } from '../../gateway/accounting/usage-of-run.ts'
+import type { Handlers } from '../../http/routing/handler.ts'
+import { findRunBudgets } from '../../sessions/runs/run-budgets.ts'
+import { readSession } from '../../sessions/session/read-session.ts'
+import type { RunBudgets } from '../../settings/run-budgets.ts'
+import { personOf } from '../person-of.ts'
+import { sumEndedRuns } from './cost-sql.ts'
+
+/** Serves what a Session costs while it works. @param deployment the budgets of a Run that the deployment sets */
+export function costHandlers(
+  context: Context,
+  { budgets: deployment }: { readonly budgets: RunBudgets },
+): Pick<Handlers, 'getSessionCost'> {
+  const { db } = context
+  return {
+    getSessionCost: async ({ principal, params: { sessionId } }) => {
+      const person = personOf(principal)
+      const { organizationId } = person
+      const key = { organizationId, sessionId }
+      const { active_run_id: runId } = await readSession(context, person, key)
+      const ended = await sumEndedRuns(db, key)
+      if (runId === null) return { status: 200, body: { costUsd: ended.usd, costComplete: ended.complete, run: null } }
+      const [used, { costUsd: limitUsd = null }] = await Promise.all([
+        usageOfRun(db, { ...key, runId }),
+        findRunBudgets(db, organizationId, deployment),
+      ])
+      const costUsd = ended.usd + used.costUsd
+      const costComplete = ended.complete && used.costComplete
+      return { status: 200, body: { costUsd, costComplete, run: { costUsd: used.costUsd, limitUsd } } }
+    },
+  }
+}
