@@ -117,6 +117,20 @@ describe('a fresh sandbox', () => {
   })
 })
 
+describe('a sandbox that fetches much at once', () => {
+  it('waits for its turn, and every fetch is answered', async () => {
+    await using _worker = await github.work()
+    await local('here/busy')
+    const refs = 'http://127.0.0.1:3128/_berth/git/local/here/busy.git/info/refs?service=git-upload-pack'
+    const events = await run(
+      `for n in 1 2 3 4 5 6 7 8 9 10 11 12; do curl -s --noproxy '*' -o /dev/null -w '%{http_code}\n' '${refs}' & done
+       wait`,
+      [],
+    )
+    expect(outputOf(events)).toBe('200\n'.repeat(12))
+  })
+})
+
 describe('an apply', () => {
   it('fails with the first clone that fails, and tells how far the others came', async () => {
     await using _worker = await github.work()

@@ -48,6 +48,9 @@ interface AtWork {
 const MAX_FETCHES = 16
 const MAX_LEASE_FETCHES = 4
 const MAX_LEASE_QUESTIONS = 16
+/** Further requests that wait: of all sandboxes of a worker, and of one. */
+const MAX_WAITING = 256
+const MAX_LEASE_WAITING = 32
 
 type GitContext = Pick<Context, 'db' | 'clock' | 'gitHosts' | 'log'>
 
@@ -58,7 +61,7 @@ type GitContext = Pick<Context, 'db' | 'clock' | 'gitHosts' | 'log'>
  */
 export class GitAccess {
   /** Fetches of all sandboxes: each runs a confined git, and those share their bounds with every other helper. */
-  readonly #fetches = new Slots(MAX_FETCHES)
+  readonly #fetches = new Slots(MAX_FETCHES, MAX_WAITING)
   readonly #context: GitContext
   readonly #mintMs: number
   /** By lease id. */
@@ -102,15 +105,18 @@ export class GitAccess {
 
   /** Returns the answers of one lease's sandbox, for as long as its proxy is served. */
   route(leaseId: string): SandboxService {
-    const [fetches, questions] = [new Slots(MAX_LEASE_FETCHES), new Slots(MAX_LEASE_QUESTIONS)]
+    const fetches = new Slots(MAX_LEASE_FETCHES, MAX_LEASE_WAITING)
+    const questions = new Slots(MAX_LEASE_QUESTIONS, MAX_LEASE_WAITING)
     return {
       answer: async (incoming, outgoing, target) => {
+        const left = new AbortController()
+        outgoing.once('close', () => left.abort())
         try {
           const [, operation] = target.match(/^\/_berth\/git-credential\/(get|erase)$/) ?? []
           const repository = readLocalTarget(target)
-          using _slot = (repository === null ? questions : fetches).take()
+          using _slot = await (repository === null ? questions : fetches).take(left.signal)
           if (repository !== null) {
-            using _fetch = this.#fetches.take()
+            using _fetch = await this.#fetches.take(left.signal)
             return await this.#serveLocal(leaseId, repository, incoming, outgoing)
           }
           if (operation === undefined || incoming.method !== 'POST') return say(incoming, outgoing, 404, 'unknown path')
