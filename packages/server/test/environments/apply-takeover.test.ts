@@ -1,13 +1,16 @@
 import type { Session } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { claimQueued } from '../../src/execution/claim/claim-queued-sql.ts'
-import { adoptLapsed } from '../../src/execution/claim/claim-sql.ts'
+import { adoptLapsed, claimWorkspaces } from '../../src/execution/claim/claim-sql.ts'
 import type { ExecutionContext } from '../../src/execution/claim/execution-context.ts'
 import { Sweeper } from '../../src/execution/host/sweeper.ts'
 import { executeRun } from '../../src/execution/run-execution.ts'
+import { executeRestore } from '../../src/execution/workspace/execute-restore.ts'
 import { Applying, outputs, told, waitFor } from '../support/environments/applying.ts'
+import { uploadTo } from '../support/environments/archives.ts'
+import { extensionOf, sha256Of } from '../support/environments/zip.ts'
 import { type CrashMode, CrashPoint } from '../support/faults/crash-point.ts'
-import { outcomeOf } from '../support/runs/ended-run.ts'
+import { messagesOf, outcomeOf } from '../support/runs/ended-run.ts'
 import { workerContext } from '../support/services/worker-context.ts'
 import { until } from '../support/until.ts'
 
@@ -15,9 +18,12 @@ const stack = new AsyncDisposableStack()
 let applying: Applying
 let context: ExecutionContext
 beforeAll(async () => {
-  applying = stack.use(await Applying.open())
+  applying = stack.use(await Applying.open({ BERTH_WORKSPACE_WAIT_SECONDS: '1' }))
   // Nothing here renews a claim: only the test lapses one.
-  context = await workerContext(applying.resuming.test, stack, { limits: { fenceMs: 600_000, pulseMs: 100 } })
+  context = await workerContext(applying.resuming.test, stack, {
+    limits: { fenceMs: 600_000, pulseMs: 100 },
+    runtimes: applying.resuming.entries,
+  })
 })
 afterAll(() => stack.disposeAsync())
 
@@ -55,6 +61,8 @@ async function takeOver(session: Session): Promise<void> {
   })
 }
 
+// biome-ignore lint/suspicious/noTemplateCurlyInString: the placeholders of extensions are written like this.
+const placeholder = '${SHELF}'
 const count = 'echo once >> count; echo set up'
 const look = 'cat count; wc -l < count'
 
@@ -116,5 +124,80 @@ describe('a worker that dies', () => {
     const ended = await applying.resuming.ended(session)
     expect(outcomeOf(ended)).toBe('crashed engine_unreachable turn_execution_lost 1')
     expect(await applying.told(session)).toEqual(['1 started', '1 failed apply_failed'])
+  })
+
+  // While skills are copied, before the lease is attached, and when the Run has begun.
+  test.each([4, 6, 7])('at step %i leaves the next one the servers of extensions', async at => {
+    const made = await applying.environments.make()
+    const servers = { shelf: { command: 'cat', env: { SHELF: placeholder } } }
+    const content = extensionOf({ contributes: { mcpServers: servers } })
+    const sha256 = sha256Of(content)
+    expect((await uploadTo(applying.api, made.id, sha256, content)).status).toBe(201)
+    const document = { name: made.name, variables: { SHELF: 'poetry' }, extensions: [{ archive: `sha256:${sha256}` }] }
+    const put = await applying.environments.put(made.id, document, made.revision)
+    const session = await applying.sessionOf(put.body.environment, 'servers', 'scripted')
+    const point = new CrashPoint('apply', at, 'dies')
+    await begin(session, point.world(context), point.signal)
+    await takeOver(session)
+    expect(point.struck).toBe(true)
+    const ended = await applying.resuming.ended(session)
+    const env = expect.arrayContaining([{ name: 'SHELF', value: 'poetry' }])
+    expect(messagesOf(ended).map(({ text }) => JSON.parse(String(text)))).toEqual([
+      [{ name: 'tools.shelf', command: 'cat', args: [], env }],
+    ])
+    expect(await applying.told(session)).toEqual(['1 started', '1 succeeded'])
+  })
+
+  test('with its host loses the sandbox, and another host sets one up anew', async () => {
+    const session = await applying.session(`${count}; ${waitFor('go')}`, look)
+    const point = new CrashPoint('apply', 0, 'dies')
+    const first = begin(session, point.world(context), point.signal)
+    await applying.wrote(session, 'set up')
+    const lease = await applying.lease(session)
+    point.die()
+    await first
+    await context.driver.destroy(lease)
+    const heard = (host: string, ago: string) =>
+      applying.db.query(
+        `insert into hosts (id, runtimes, seen_at, heard_at, heard_since)
+         values ($1, '{}', now(), now() - $2::interval, now() - interval '1 day')
+         on conflict (id) do update set heard_at = excluded.heard_at, heard_since = excluded.heard_since`,
+        [host, ago],
+      )
+    await heard('a host that is gone', '1 hour')
+    await heard(context.host, '0')
+    await applying.db.query("update leases set host = 'a host that is gone' where id = $1", [lease])
+    const taken = takeOver(session)
+    await until('the second setup', async () => (await applying.told(session)).length === 3)
+    await applying.go(session)
+    await taken
+    const ended = await applying.resuming.ended(session)
+    expect(outcomeOf(ended)).toBe('completed completed - 2')
+    expect(outputs(ended.events)).toEqual(['once\n1\n'])
+    expect(await applying.told(session)).toEqual(['1 started', '1 failed workspace_lost', '2 started', '2 succeeded'])
+  })
+
+  test('and whose request nobody claims again, leaves an apply that the sweeper ends with the lease', async () => {
+    const session = await applying.session(`echo begun; ${waitFor('never')}`)
+    await applying.api.put(`/v1/sessions/${session.id}/workspace`, {})
+    const [claim] = await claimWorkspaces(context.db, by(new Date()), 1)
+    if (claim === undefined) throw new Error('no claim')
+    const point = new CrashPoint('apply', 0, 'dies')
+    const restoring = executeRestore(point.world(context), claim, point.signal).catch(() => undefined)
+    await applying.wrote(session, 'begun')
+    const lease = await applying.lease(session)
+    point.die()
+    await restoring
+    await applying.db.query('delete from workspace_requests where session_id = $1', [session.id])
+    await applying.db.query('update executions set task = null where session_id = $1', [session.id])
+    await new Sweeper(context).round()
+    expect(await applying.told(session)).toEqual(['1 started'])
+    await applying.db.query("update leases set expires_at = 'epoch' where id = $1", [lease])
+    await new Sweeper(context).round()
+    expect(await applying.told(session)).toEqual(['1 started', '1 failed apply_failed'])
+    await until('the sandbox is gone', async () => {
+      await new Sweeper(context).round()
+      return !(await context.driver.list()).includes(lease)
+    })
   })
 })

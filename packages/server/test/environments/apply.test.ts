@@ -142,6 +142,30 @@ describe('variables and secrets', () => {
     ])
   })
 
+  test('that setup exports count up to 64 KiB, by whole lines, and the log says so', async () => {
+    const { id } = await environments.make({
+      name: 'many exports',
+      setup: `seq -f 'N%g=1' 20000 >> "$BERTH_ENV"; seq -f /opt/%g 20000 >> "$BERTH_PATH"`,
+    })
+    const { events } = await run(
+      id,
+      'env | grep -c ^N[0-9]; echo "$N1 $N20000"; echo "$PATH" | tr : "\\n" | grep -c ^/opt/[0-9]',
+    )
+    const [variables, ends, directories] = String(dataOf(events, 'svc.activity.completed')[0]?.['output']).split('\n')
+    const fits = (line: (n: number) => string) => {
+      let [count, bytes] = [0, 0]
+      for (; bytes <= 65_536; count += 1) bytes += line(count + 1).length + 1
+      return String(count - 1)
+    }
+    expect([variables, ends, directories]).toEqual([fits(n => `N${n}=1`), '1 ', fits(n => `/opt/${n}`)])
+    expect(String(applies(events)[1]?.['outputTail'])).toBe(
+      [
+        'berth: the rest of $BERTH_ENV is left out: it is longer than 64 KiB\n',
+        'berth: the rest of $BERTH_PATH is left out: it is longer than 64 KiB\n',
+      ].join(''),
+    )
+  })
+
   test('leave no secret on record, whoever prints it and wherever the output is cut', async () => {
     const canary = `canary-${randomBytes(18).toString('hex')}`
     const fill = 'head -c 200000 /dev/zero | tr "\\0" x'

@@ -37,6 +37,7 @@ import {
  *     wait PATH                 nothing until the file exists; cancellation ends the turn
  *     remember TEXT             keeps it below the agent's home, for `recall`
  *     recall                    says whether the conversation was loaded, and all that was kept
+ *     servers                   says the MCP servers that it was given, with their variables
  *     present NAME              presents a file of that name and content
  *     permission TITLE          asks for permission and says the outcome
  *     options JSON              asks for permission with these options, and says the outcome
@@ -88,6 +89,7 @@ class Answer {
 
 const running = new Map<string, AbortController>()
 let sessions = 0
+let servers: readonly unknown[] = []
 let loaded = false
 const memory = join(homedir(), '.scripted/memory')
 
@@ -139,6 +141,7 @@ const instructions: Readonly<Record<string, (turn: Turn, rest: string) => Promis
     appendFileSync(memory, `${text} `)
   },
   recall: turn => message(turn, `${loaded ? 'loaded' : 'new'}: ${readFileSync(memory, 'utf8').trim()}`),
+  servers: turn => message(turn, JSON.stringify(servers)),
   present: (_, name) => {
     writeFileSync(name, name)
     execFileSync('/opt/berth/berth-present', [name])
@@ -379,7 +382,8 @@ function serve(): void {
       agentInfo: { name: 'scripted-agent', version: '1.0.0' },
       agentCapabilities: { loadSession: !flags.has('--no-load') },
     }))
-    .onRequest(methods.agent.session.new, () => {
+    .onRequest(methods.agent.session.new, ({ params }) => {
+      servers = params.mcpServers
       sessions += 1
       return { sessionId: `scripted-${sessions}` }
     })
@@ -397,7 +401,8 @@ function serve(): void {
       return prompt(turn, textOf(params.prompt))
     })
   if (!flags.has('--no-load')) {
-    app.onRequest(methods.agent.session.load, () => {
+    app.onRequest(methods.agent.session.load, ({ params }) => {
+      servers = params.mcpServers
       if (flags.has('--refuse-load')) throw RequestError.internalError(undefined, 'no such conversation')
       loaded = true
       return {}

@@ -4,6 +4,7 @@ import type { Session } from '@berth/contract'
 import type { ExecutionContext } from '../../../src/execution/claim/execution-context.ts'
 import { Sweeper } from '../../../src/execution/host/sweeper.ts'
 import { Worker } from '../../../src/execution/worker.ts'
+import type { RuntimeEntry } from '../../../src/runtimes/catalog.ts'
 import type { SandboxDriver } from '../../../src/sandboxes/driver.ts'
 import { entryOf, scriptedRuntimes } from '../agents/scripted-runtimes.ts'
 import { type EndedRun, endedRun } from '../runs/ended-run.ts'
@@ -70,9 +71,14 @@ export class Resuming implements AsyncDisposable {
     return this.test.api
   }
 
+  /** Catalog entries of the scripted agents, for a worker. */
+  get entries(): readonly RuntimeEntry[] {
+    return this.#runtimes.map(entryOf)
+  }
+
   /** Starts a worker and a sweeper that stop with the stack. */
   async work(stack: AsyncDisposableStack, options: WorkerOptions = {}): Promise<ExecutionContext> {
-    const context = await workerContext(this.test, stack, { ...options, runtimes: this.#runtimes.map(entryOf) })
+    const context = await workerContext(this.test, stack, { ...options, runtimes: this.entries })
     for (const service of [new Worker(context), new Sweeper(context)]) await stack.use(service).start()
     return context
   }
