@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Session } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { cacheLimits } from '../../src/checkpoints/limits.ts'
 import { MasterKey } from '../../src/storage/master-key.ts'
 import { Applying, outputs, waitFor } from '../support/environments/applying.ts'
 import { outcomeOf } from '../support/runs/ended-run.ts'
@@ -75,6 +76,20 @@ describe('a setup script', () => {
       '2 started',
       '2 succeeded',
     ])
+  })
+})
+
+describe('a cache', () => {
+  test('over its bounds is not saved, and the apply succeeds and says with which path', async () => {
+    await using _worker = await work({ checkpointLimits: { cache: { ...cacheLimits, files: 4 } } })
+    const setup = 'mkdir -p ~/.one deps; touch ~/.one/a deps/b deps/c deps/d; ls deps'
+    const session = await applying.session(setup, 'true', { cache: { paths: ['~/.one', 'deps'] } })
+    expect(await ended(session)).toBe('completed completed - 1')
+    expect((await applying.applies(session))[1]).toMatchObject({
+      status: 'succeeded',
+      cache: 'skipped_size',
+      cacheSkip: { reason: 'size', path: 'deps' },
+    })
   })
 })
 

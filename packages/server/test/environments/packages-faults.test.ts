@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { appliesIn } from '../support/environments/applying.ts'
+import { appliesIn, told } from '../support/environments/applying.ts'
 import { AptRepository } from '../support/environments/apt-repository.ts'
 import { Environments } from '../support/environments/environments.ts'
 import { destroySandboxes } from '../support/faults/destroy-sandboxes.ts'
@@ -74,6 +74,9 @@ test('a worker that is killed while it installs packages takes the installation 
   const { id } = await new Environments(service.api).make({ packages: ['berth-waits'] })
   const session = await service.api.createSession({ runtime: 'shell', environment: { id } }, 'berth-waits')
   const { name, etc } = await installing()
+  await until('the output of the installation', async () =>
+    told(await service.api.events(session.id)).includes('Setting up berth-waits'),
+  )
   // An unmount of the host reaches the installation, or it would keep the disks of ended sandboxes.
   const mounts = await mountsOfInstallers()
   expect(mounts.length).toBeGreaterThan(0)
@@ -89,8 +92,13 @@ test('a worker that is killed while it installs packages takes the installation 
   worker = await startWorker()
   const again = await installing([name])
   await writeFile(join(again.etc, 'go'), '')
-  const events = await service.api.runEnded(session.id, session.activeRunId ?? '')
-  expect(appliesIn(events).map(({ status }) => status)).toEqual(['started', 'succeeded'])
+  const events = await service.api.runEnded(session.id, session.activeRunId ?? '', 240_000)
+  expect(appliesIn(events).map(({ status, errorCode }) => [status, errorCode])).toEqual([
+    ['started', undefined],
+    ['failed', 'apply_failed'],
+    ['started', undefined],
+    ['succeeded', undefined],
+  ])
   expect(appliesIn(events).at(-1)).toMatchObject({ packages: { state: 'built' } })
   expect(events.findLast(({ type }) => type === 'svc.activity.completed')?.data['output']).toBe('installed\n')
 })

@@ -51,7 +51,8 @@ afterAll(async () => {
 const work = (stack: AsyncDisposableStack, more: object = {}) =>
   bench.resuming.work(stack, { packageSources: repository.sources, ...more })
 
-const ended = (session: Session) => bench.api.runEnded(session.id, session.activeRunId ?? '')
+/** On a busy machine dpkg alone reads its database for a minute. */
+const ended = (session: Session) => bench.api.runEnded(session.id, session.activeRunId ?? '', 240_000)
 
 /** Runs a command in a new Session whose environment names the packages. */
 async function run(packages: readonly string[], command: string, more: object = {}) {
@@ -111,7 +112,9 @@ describe('system packages of an environment', () => {
       errorCode: 'packages_failed',
       packages: { state: 'failed' },
     })
-    expect(unknown.apply['outputTail']).toBe('berth: no source has a package berth-nothing\n')
+    expect(unknown.apply['outputTail']).toBe(
+      'berth: installing berth-nothing, berth-words\nberth: no source has a package berth-nothing\n',
+    )
     expect(unknown.events.at(-1)?.data).toMatchObject({ errorCode: 'environment_setup_failed' })
     const broken = await run(['berth-broken'], 'true')
     expect(broken.apply).toMatchObject({ status: 'failed', errorCode: 'packages_failed' })
@@ -148,7 +151,10 @@ describe('system packages of an environment', () => {
     await stack.disposeAsync()
     await work(other, { layerBounds: { bytes: 1024 ** 2 } })
     const full = await run(['berth-words', 'berth-slow'], 'true')
-    expect(full.apply).toMatchObject({ packages: { state: 'unavailable', reason: 'this host has no room for them' } })
+    const noRoom = 'this host has no room for them'
+    expect(full.apply).toMatchObject({ packages: { state: 'unavailable', reason: noRoom } })
+    const names = 'berth-words, berth-slow'
+    expect(told(full.events)).toBe(`berth: installing ${names}\nberth: without the packages ${names}: ${noRoom}\n`)
   })
 
   test('are installed once for two sandboxes at a time, and not at all for a Run that is cancelled', async () => {

@@ -63,7 +63,7 @@ export interface FreshSandbox {
   /** How it stands to the image of its environment; null if the environment wants none. */
   readonly prebuilt: PrebuiltStart | null
   /** How it stands to the system packages of its environment; null if the environment names none. */
-  readonly packages: (NonNullable<ApplyReport['packages']> & { readonly output?: string }) | null
+  readonly packages: NonNullable<ApplyReport['packages']> | null
   /** The document's extensions, as far as the sandbox was made with them. */
   readonly extensions: readonly ExtensionResult[]
 }
@@ -71,7 +71,7 @@ export interface FreshSandbox {
 /**
  * Applies the environment of a lease to its sandbox, or goes on where an earlier worker died, and attaches the lease.
  *
- * `started` is committed before the first step, and each result before the next step. The terminal Event is part of the
+ * `started` is committed before the first step (`begin-early.ts` for one that precedes the sandbox), and each result before the next step. The terminal Event is part of the
  * transaction that attaches the lease or ends it. The processes inside belong to the supervisor, so nothing of them
  * runs twice (`run-program.ts`).
  *
@@ -114,7 +114,10 @@ function documentOf(db: Queryable, lease: LeaseRow): Promise<StoredDocument> {
   return readFixedDocument(db, { organizationId, environmentId }, revision)
 }
 
-/** Appends `started`; if there is nothing to do, the same transaction attaches the lease. */
+/**
+ * Appends `started`, unless that was done when packages were installed; if there is nothing to do, the same transaction
+ * attaches the lease.
+ */
 async function begin(
   context: ExecutionContext,
   claim: Claim,
@@ -131,11 +134,11 @@ async function begin(
     const found = {
       ...shown,
       ...(prebuilt === null ? {} : reportPrebuilt(tx, lease, prebuilt)),
-      ...(packages === null ? {} : reportPackages(packages)),
+      ...(packages === null ? {} : { packages: reportPackages(packages) }),
     }
     const report = { startedAt: now.toISOString(), name: document.name, ...run, restored, hasSource, done, ...found }
     const applying = await markApplying(tx, lease.id, report)
-    await appendEvents(tx, claim, [applyEvent(applying, 'started', now)], now)
+    if (!applying.had_begun) await appendEvents(tx, claim, [applyEvent(applying, 'started', now)], now)
     return isIdle && lease.environment_secrets !== null ? attach(tx, context, claim, lease.id) : applying
   })
   tell(context, claim)
@@ -148,8 +151,11 @@ function reportPrebuilt(tx: Queryable, lease: LeaseRow, prebuilt: PrebuiltStart)
   return { prebuilt: { state: 'used' }, exports: sealExports(tx, lease, prebuilt.exports) }
 }
 
-function reportPackages({ state, reason, output }: NonNullable<FreshSandbox['packages']>): Partial<ApplyReport> {
-  return { packages: { state, ...(reason !== undefined && { reason }) }, packagesOutput: output ?? '' }
+function reportPackages({
+  state,
+  reason,
+}: NonNullable<FreshSandbox['packages']>): NonNullable<ApplyReport['packages']> {
+  return { state, ...(reason !== undefined && { reason }) }
 }
 
 /** Takes the steps that are not done yet. @returns the lease behind the last one */

@@ -16,10 +16,15 @@ const DPKG = '/var/lib/dpkg'
  * a package runs. Then root of a user namespace of its own installs them, without any network, over an overlay of the
  * host's /usr: whatever a maintainer script does, it does to the layer.
  *
- * @returns what the programs wrote
+ * @param tell takes what the installation writes
  * @throws PackagesFailed, or the signal's reason
  */
-export async function buildLayer(directory: string, plan: LayerPlan, signal: AbortSignal): Promise<string> {
+export async function buildLayer(
+  directory: string,
+  plan: LayerPlan,
+  tell: (text: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
   const build = join(directory, 'build')
   for (const name of Object.values(layerNames)) await mkdir(join(directory, name), { mode: 0o755 })
   await mkdir(build, { mode: 0o755 })
@@ -32,10 +37,9 @@ export async function buildLayer(directory: string, plan: LayerPlan, signal: Abo
     await runProgram('cp', ['-a', '--', DPKG, state], signal)
     // It may name users of the host that the layer does not have.
     await rm(join(state, 'dpkg', 'statoverride'), { force: true })
-    const output = await installPackages(directory, build, plan, signal)
+    await installPackages(directory, build, plan, tell, signal)
     await finishEtc(etc)
     await trim(directory)
-    return output
   } finally {
     await rm(build, { recursive: true, force: true })
   }

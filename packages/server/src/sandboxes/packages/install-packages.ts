@@ -38,15 +38,16 @@ const REFUSE_SERVICES = '#!/bin/sh\nexit 101\n'
 
 /**
  * Installs the packages that were fetched. The user and mount namespaces end with the program, and so does the overlay.
- * @returns what it wrote
- * @throws PackagesFailed, or the signal's reason
+ * @param tell takes what it writes, as far as it is bounded
+ * @throws PackagesFailed with all of that, or the signal's reason
  */
 export async function installPackages(
   directory: string,
   build: string,
   { names, bwrap, firstUid }: LayerPlan,
+  tell: (text: string) => void,
   signal: AbortSignal,
-): Promise<string> {
+): Promise<void> {
   const at = (name: string) => join(directory, name)
   const state = at(layerNames.var)
   await runProgram('cp', ['-a', '--', join(build, 'fetched', 'lists'), join(await made(state, 'lib/apt'), 'lists')])
@@ -56,7 +57,7 @@ export async function installPackages(
   await writeFile(refusing, REFUSE_SERVICES, { mode: 0o755 })
   const owned = [...Object.values(layerNames).map(at), ...work.slice(0, 3), refusing]
   await runProgram('chown', ['-hR', `${firstUid}:${firstUid}`, '--', ...owned], signal)
-  const output = await run(
+  await run(
     await helperCommand(bounds),
     overlayCommand(
       { onDisk: 0, shown: firstUid, count: LAYER_UIDS },
@@ -71,9 +72,9 @@ export async function installPackages(
     ),
     build,
     firstUid,
+    tell,
     signal,
   )
-  return output
 }
 
 function confinedApt(directory: string, build: string, bwrap: string, names: readonly string[]): readonly string[] {
@@ -105,8 +106,9 @@ async function run(
   command: readonly string[],
   cwd: string,
   firstUid: number,
+  tell: (text: string) => void,
   signal: AbortSignal,
-): Promise<string> {
+): Promise<void> {
   const namespace = await makeUserNamespace()
   const descriptor = openSync(namespace.mapRange(firstUid, LAYER_UIDS), 'r')
   try {
@@ -124,7 +126,11 @@ async function run(
     filter.on('error', () => undefined).end(systemCallFilter())
     const said = new BoundedText(MAX_SAID)
     for (const stream of [child.stdout, child.stderr])
-      stream?.setEncoding('utf8').on('data', (text: string) => said.push(text))
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        const before = said.text.length
+        said.push(text)
+        tell(said.text.slice(before))
+      })
     const { promise, resolve, reject } = Promise.withResolvers<number | NodeJS.Signals | null>()
     child.on('error', reject)
     child.on('close', (code, killedBy) => resolve(killedBy ?? code))
@@ -132,7 +138,7 @@ async function run(
     signal.addEventListener('abort', stop, { once: true })
     const end = await promise.finally(() => signal.removeEventListener('abort', stop))
     signal.throwIfAborted()
-    if (end === 0) return said.text
+    if (end === 0) return
     throw new PackagesFailed(`${said.text}berth: the packages could not be installed (${end})\n`)
   } finally {
     closeSync(descriptor)

@@ -35,8 +35,8 @@ export interface Layer {
   readonly digest: string
   /** Its directory, as `SandboxSpec.layer` names it. */
   readonly directory: string
-  /** What the programs wrote that made it, if they did so now; otherwise null. */
-  readonly output: string | null
+  /** Whether this call made it. */
+  readonly isNew: boolean
 }
 
 /**
@@ -81,25 +81,34 @@ export class PackageLayers {
     return createHash('sha256').update(text).digest('hex')
   }
 
+  /** Returns the layer of some packages if this host has it, and notes its use. */
+  async find(names: readonly string[]): Promise<Layer | null> {
+    const digest = await this.digestOf(names)
+    const directory = await this.#options.cache.find(digest)
+    return directory === null ? null : { digest, directory, isNew: false }
+  }
+
   /**
    * Returns the layer of some packages, made now if it is missing.
-   * @throws PackagesFailed, HostFull, or the signal's reason
+   * @param tell takes what the installation writes; nothing if another caller makes the layer
+   * @throws PackagesFailed with all that it wrote, HostFull, or the signal's reason
    */
-  async provide(names: readonly string[], signal: AbortSignal): Promise<Layer> {
+  async provide(names: readonly string[], tell: (text: string) => void, signal: AbortSignal): Promise<Layer> {
     const { cache, support, bwrap = 'bwrap' } = this.#options
     if ('fault' in support) throw new Error(`this host makes no layers: ${support.fault}`)
     const digest = await this.digestOf(names)
     const sources = await this.#readSources()
-    let output: string | null = null
+    let isNew = false
     const directory = await cache.provide(
       digest,
       LAYER_BYTES,
       async (fresh, abort) => {
         const inTime = AbortSignal.any([abort, AbortSignal.timeout(BUILD_MS)])
         try {
-          output = await withinDisk(fresh, LAYER_BYTES, inTime, within =>
-            buildLayer(fresh, { names, sources, bwrap, ...support }, within),
+          await withinDisk(fresh, LAYER_BYTES, inTime, within =>
+            buildLayer(fresh, { names, sources, bwrap, ...support }, tell, within),
           )
+          isNew = true
         } catch (error) {
           abort.throwIfAborted()
           if (inTime.aborted) throw new PackagesFailed('berth: the packages were not installed within 10 minutes\n')
@@ -110,7 +119,7 @@ export class PackageLayers {
       },
       signal,
     )
-    return { digest, directory, output }
+    return { digest, directory, isNew }
   }
 
   /** Removes layers that no sandbox has shown for a while, and what there is no room for. */

@@ -38,8 +38,6 @@ export interface ApplyReport
   /** The MCP servers of the extensions, for every agent of the lease. */
   readonly servers?: readonly ServerTemplate[]
   readonly output?: ApplyOutput
-  /** What the programs wrote that installed the packages, until it is told. */
-  readonly packagesOutput?: string
   /** Offset of the journal behind the last process that has ended. */
   readonly journal?: number
   /** What setup exported to the agent, sealed, in base64. */

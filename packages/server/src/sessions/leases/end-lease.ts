@@ -31,7 +31,7 @@ export async function endLease(
   const lease = await finishLease(tx, key, reason, now)
   if (lease === null) return false
   if (!keepQuestions) await closeInteractions(tx, key, 'workspace_lost', now)
-  if (lease.was === 'applying' && lease.apply !== null) {
+  if (lease.was !== 'attached' && lease.apply !== null) {
     const ended = { ...lease, apply: { ...lease.apply, ...applied } }
     await appendEvents(tx, key, [applyEvent(ended, 'failed', now, applyError ?? applyErrors[reason])], now)
   }
