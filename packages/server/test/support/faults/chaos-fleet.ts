@@ -1,5 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,6 +12,7 @@ import { openDatabase, type PooledDatabase } from '../../../src/storage/postgres
 import { scriptedRuntimes } from '../agents/scripted-runtimes.ts'
 import { type Answer, Api } from '../api/api.ts'
 import { createTenant } from '../api/tenant.ts'
+import { HostProgram } from '../hosts/host-program.ts'
 import { type EndedRun, endedRun } from '../runs/ended-run.ts'
 import { silentLog } from '../services/log.ts'
 import { databaseUrl } from '../services/service.ts'
@@ -17,6 +20,7 @@ import { type ServiceProcess, startServiceProcess } from '../services/service-pr
 import { type S3Server, startS3Server } from '../storage/s3-server.ts'
 import { until } from '../until.ts'
 import { signalSandbox } from '../workspaces/sandbox-processes.ts'
+import { CuttableLine } from './cuttable-line.ts'
 import { destroySandboxes } from './destroy-sandboxes.ts'
 
 const FENCE_SECONDS = 1
@@ -35,7 +39,18 @@ const settings = {
 const PATIENCE_MS = 180_000
 
 /** What is done at random. */
-export const faults = ['api', 'worker', 'database', 'sandbox', 'frozen', 'store', 'clock'] as const
+export const faults = [
+  'api',
+  'worker',
+  'machine',
+  'line',
+  'database',
+  'sandbox',
+  'frozen',
+  'store',
+  'full',
+  'clock',
+] as const
 export type Fault = (typeof faults)[number]
 
 const HOUR_MS = 60 * 60_000
@@ -46,6 +61,16 @@ export interface FleetSize {
   readonly apis: number
   /** Each with a host of its own. */
   readonly workers: number
+  /** Workers that have no host but those that dial. */
+  readonly takers: number
+  /** Machines that dial any of the takers, each over a line of its own. */
+  readonly machines: number
+}
+
+/** A machine that dials in. */
+interface Machine {
+  readonly program: HostProgram
+  readonly line: CuttableLine
 }
 
 /** A process that the chaos run kills and starts again. */
@@ -98,20 +123,23 @@ class Restartable {
 }
 
 /**
- * Runs APIs, workers with a host each, their database, their bucket and the sandboxes. It kills and freezes them at random,
- * takes the bucket away and sets clocks of processes wrong by up to an hour.
+ * Runs APIs, workers with a host each, machines that dial other workers, their database, their bucket and the sandboxes. It
+ * kills and freezes them at random, cuts the machines' lines, takes the bucket away or lets it be full, and sets clocks of
+ * processes wrong by up to an hour.
  */
 export class Fleet implements AsyncDisposable {
-  readonly struck: Record<Fault, number> = { api: 0, worker: 0, database: 0, sandbox: 0, frozen: 0, store: 0, clock: 0 }
+  readonly struck: Partial<Record<Fault, number>> = {}
   readonly db: PooledDatabase
   readonly #postgres: EmbeddedPostgres
   readonly #bucket: S3Server
   readonly #fronts: readonly Restartable[]
   readonly #hosts: readonly Restartable[]
+  readonly #takers: readonly Restartable[]
+  readonly #machines: readonly Machine[]
   readonly #apiKey: string
   readonly #opened: AsyncDisposableStack
 
-  static async open({ apis, workers }: FleetSize): Promise<Fleet> {
+  static async open({ apis, workers, takers, machines }: FleetSize): Promise<Fleet> {
     await using stack = new AsyncDisposableStack()
     const directory = await mkdtemp(join(tmpdir(), 'berth-chaos-'))
     stack.defer(() => rm(directory, { recursive: true, force: true }))
@@ -136,18 +164,32 @@ export class Fleet implements AsyncDisposable {
       BERTH_MASTER_KEY: randomBytes(32).toString('hex'),
       BERTH_CONFIG: config,
     }
-    const placed = (name: string, role: string) =>
-      new Restartable(join(directory, name), { ...shared, BERTH_ROLES: role })
+    const placed = (name: string, role: string, more: Readonly<Record<string, string>> = {}) =>
+      new Restartable(join(directory, name), { ...shared, BERTH_ROLES: role, ...more })
     const named = (name: string, count: number, role: string) =>
       Array.from({ length: count }, (_, n) => placed(`${name}-${n + 1}`, role))
     const fronts = named('api', apis, 'api')
     const hosts = named('host', workers, 'worker')
+    const ports = await freePorts(takers)
+    const taking = ports.map((port, n) =>
+      placed(`taker-${n + 1}`, 'worker', { BERTH_COMPUTE: 'remote', BERTH_HOSTS_PORT: String(port) }),
+    )
     for (const { dataDir } of hosts) stack.defer(() => destroySandboxes(dataDir))
-    for (const each of [...fronts, ...hosts]) {
+    for (const each of [...fronts, ...hosts, ...taking]) {
       stack.defer(() => each.kill())
       await each.start()
     }
-    return new Fleet({ db, postgres, bucket, fronts, hosts, apiKey, opened: stack.move() })
+    const dialled: Machine[] = []
+    for (let n = 0; n < machines; n += 1) {
+      const line = stack.use(await CuttableLine.to(() => oneOf(ports)))
+      const program = stack.use(await HostProgram.at(db, line.url, { BERTH_CONFIG: config }))
+      program.start()
+      dialled.push({ program, line })
+    }
+    return new Fleet({
+      ...{ db, postgres, bucket, fronts, hosts, apiKey },
+      ...{ takers: taking, machines: dialled, opened: stack.move() },
+    })
   }
 
   private constructor(parts: {
@@ -156,6 +198,8 @@ export class Fleet implements AsyncDisposable {
     bucket: S3Server
     fronts: readonly Restartable[]
     hosts: readonly Restartable[]
+    takers: readonly Restartable[]
+    machines: readonly Machine[]
     apiKey: string
     opened: AsyncDisposableStack
   }) {
@@ -164,6 +208,8 @@ export class Fleet implements AsyncDisposable {
     this.#bucket = parts.bucket
     this.#fronts = parts.fronts
     this.#hosts = parts.hosts
+    this.#takers = parts.takers
+    this.#machines = parts.machines
     this.#apiKey = parts.apiKey
     this.#opened = parts.opened
   }
@@ -206,7 +252,7 @@ export class Fleet implements AsyncDisposable {
       await sleep(randomInt(2 * everyMs), undefined, { signal: storm }).catch(() => undefined)
       if (storm.aborted) return
       const kind = oneOf(chosen)
-      if (await this.#strike(kind)) this.struck[kind] += 1
+      if (await this.#strike(kind)) this.struck[kind] = (this.struck[kind] ?? 0) + 1
     }
   }
 
@@ -214,25 +260,55 @@ export class Fleet implements AsyncDisposable {
     await until('a lease for every sandbox', async () => {
       const { rows } = await this.db.query<{ id: string }>('select id from leases where ended_at is null')
       const leased = new Set(rows.map(({ id }) => id))
-      const sandboxes = await Promise.all(this.#hosts.map(({ dataDir }) => readdir(join(dataDir, 'leases'))))
+      const sandboxes = await Promise.all(this.#places.map(dataDir => readdir(join(dataDir, 'leases'))))
       return sandboxes.flat().every(id => leased.has(id))
     })
   }
 
+  /** The data directories that hold sandboxes. */
+  get #places(): readonly string[] {
+    return [...this.#hosts.map(({ dataDir }) => dataDir), ...this.#machines.map(({ program }) => program.dataDir)]
+  }
+
   /** Returns true if there was something to kill. */
   async #strike(kind: Fault): Promise<boolean> {
-    const host = oneOf(this.#hosts)
+    const processes = [...this.#fronts, ...this.#hosts, ...this.#takers]
     if (kind === 'api' || kind === 'worker') {
-      await oneOf(kind === 'api' ? this.#fronts : this.#hosts).restartAt(0)
+      await oneOf(kind === 'api' ? this.#fronts : [...this.#hosts, ...this.#takers]).restartAt(0)
       return true
     }
     if (kind === 'clock') {
-      await oneOf([...this.#fronts, ...this.#hosts]).restartAt(randomInt(-HOUR_MS, HOUR_MS))
+      await oneOf(processes).restartAt(randomInt(-HOUR_MS, HOUR_MS))
       return true
     }
     if (kind === 'frozen') {
       // Both shorter and longer than others wait before they take over.
-      await oneOf([...this.#fronts, ...this.#hosts]).freeze(randomInt(4 * FENCE_SECONDS * 1000))
+      const ms = randomInt(4 * FENCE_SECONDS * 1000)
+      const frozen = randomInt(processes.length + this.#machines.length)
+      const machine = this.#machines[frozen - processes.length]
+      if (machine === undefined) await processes[frozen]?.freeze(ms)
+      else {
+        machine.program.signal('SIGSTOP')
+        await sleep(ms)
+        machine.program.signal('SIGCONT')
+      }
+      return true
+    }
+    if (kind === 'machine' || kind === 'line') {
+      if (this.#machines.length === 0) return false
+      const { program, line } = oneOf(this.#machines)
+      if (kind === 'line') await line.cut(randomInt(3_000))
+      else {
+        await program.stop('SIGKILL')
+        program.start()
+      }
+      return true
+    }
+    if (kind === 'full') {
+      this.#bucket.fault = ({ method }) =>
+        method === 'PUT' || method === 'POST' ? { kind: 'answer', status: 507, code: 'InsufficientStorage' } : undefined
+      await sleep(randomInt(2_000))
+      this.#bucket.fault = () => undefined
       return true
     }
     if (kind === 'store') {
@@ -244,8 +320,9 @@ export class Fleet implements AsyncDisposable {
     try {
       if (kind === 'database') process.kill(this.#postgres.pid, 'SIGKILL')
       else {
-        const leases = await readdir(join(host.dataDir, 'leases'))
-        await signalSandbox(host.dataDir, leases[randomInt(Math.max(1, leases.length))] ?? '', 'SIGKILL')
+        const dataDir = oneOf(this.#places)
+        const leases = await readdir(join(dataDir, 'leases'))
+        await signalSandbox(dataDir, leases[randomInt(Math.max(1, leases.length))] ?? '', 'SIGKILL')
       }
       return true
     } catch {
@@ -256,6 +333,15 @@ export class Fleet implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.#opened.disposeAsync()
   }
+}
+
+/** Ports that a process may take again and again; nobody else takes them meanwhile, as far as one can know. */
+async function freePorts(count: number): Promise<readonly number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'))
+  await Promise.all(servers.map(server => once(server, 'listening')))
+  const ports = servers.map(server => (server.address() as AddressInfo).port)
+  await Promise.all(servers.map(server => once(server.close(), 'close')))
+  return ports
 }
 
 function oneOf<Each>(all: readonly Each[]): Each {

@@ -25,6 +25,10 @@ export interface ChaosReport {
   readonly presentedFiles: number
   /** Number of Sessions that lost their first work before any seal, and so cannot continue. */
   readonly neverSealed: number
+  /** Number of sandboxes that were made, by driver. */
+  readonly sandboxes: Readonly<Record<string, number>>
+  /** Number of Events of all logs. */
+  readonly events: number
 }
 
 /**
@@ -33,7 +37,7 @@ export interface ChaosReport {
  *
  * Then proves for each Session: its log has no gap, each Run has one terminal event, every byte that completed Runs
  * wrote is there, and each file was presented once and by its own Run. Proves for all: no question is open, no
- * credential outlives its Run, and no sandbox lacks a lease.
+ * credential outlives its Run, no sandbox lacks a lease, and no process, mount, loop device, cgroup or uid is left in the end.
  */
 export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
   await using fleet = await Fleet.open(options)
@@ -50,7 +54,11 @@ export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
   const questions = count(closed.map(({ ended }) => ended))
   if (questions['open'] !== undefined) throw new Error(`questions are still open: ${JSON.stringify(questions)}`)
   await fleet.proveNoStrays()
+  const { rows: made } = await fleet.db.query<{ driver: string }>('select driver from leases')
+  const { rows: logged } = await fleet.db.query<{ count: number }>('select count(*)::integer as count from events')
   return {
+    sandboxes: count(made.map(({ driver }) => driver)),
+    events: logged[0]?.count ?? 0,
     faults: fleet.struck,
     runs: count(courses.flatMap(({ ended }) => ended.map(({ run }) => run.status))),
     restores: courses.reduce((sum, { restores }) => sum + restores, 0),

@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Queryable } from '../../../src/storage/postgres/database.ts'
 import { destroySandboxes } from '../faults/destroy-sandboxes.ts'
 import type { TestService } from '../services/service.ts'
 
@@ -26,10 +27,19 @@ export class HostProgram implements AsyncDisposable {
   }
 
   /** Makes a host of a service, which is not started yet. */
-  static async of(test: TestService, variables: Readonly<Record<string, string>> = {}): Promise<HostProgram> {
+  static of(test: TestService, variables: Readonly<Record<string, string>> = {}): Promise<HostProgram> {
+    return HostProgram.at(test.db.database, `http://127.0.0.1:${test.service.hostsPort}`, variables)
+  }
+
+  /** Makes a host that dials that URL, which is not started yet. */
+  static async at(
+    db: Pick<Queryable, 'query'>,
+    url: string,
+    variables: Readonly<Record<string, string>> = {},
+  ): Promise<HostProgram> {
     const token = `host-${randomBytes(24).toString('hex')}`
     const id = randomUUID()
-    await test.db.database.query({
+    await db.query({
       text: `
         insert into hosts (id, runtimes, seen_at, token_sha256, created_at)
         values ($1, '{}', now() - interval '1 day', $2, now())`,
@@ -39,7 +49,7 @@ export class HostProgram implements AsyncDisposable {
     return new HostProgram(id, dataDir, {
       PATH: process.env['PATH'] ?? '',
       BERTH_DATA_DIR: dataDir,
-      BERTH_HOST_URL: `http://127.0.0.1:${test.service.hostsPort}`,
+      BERTH_HOST_URL: url,
       BERTH_HOST_TOKEN: token,
       BERTH_HOST_CAPACITY: '8',
       BERTH_POOL_MOST: '0',
