@@ -14,6 +14,7 @@ import { personToken, signInPerson, startSigner } from '../support/accounts/sign
 import { Api } from '../support/api/api.ts'
 import { askHost } from '../support/console/ask-host.ts'
 import { TerminalClient, ticketOf } from '../support/console/terminal-client.ts'
+import { CuttableLine } from '../support/faults/cuttable-line.ts'
 import { Delivering, grant } from '../support/git/delivering.ts'
 import { fileAt, sampleRepository } from '../support/git/repositories.ts'
 import { HostProgram } from '../support/hosts/host-program.ts'
@@ -26,6 +27,8 @@ import { until } from '../support/until.ts'
 
 let service: GatewayService
 let host: HostProgram
+/** What the host dials over. */
+let line: CuttableLine
 const key = randomBytes(32).toString('hex')
 beforeAll(async () => {
   service = await startGatewayService({
@@ -39,11 +42,13 @@ beforeAll(async () => {
     },
     models: { default: 'main/m1' },
   })
-  host = await HostProgram.of(service.test)
+  line = await CuttableLine.to(() => service.test.service.hostsPort ?? 0)
+  host = await HostProgram.at(service.test.db.database, line.url)
   host.start()
 })
 afterAll(async () => {
   await host[Symbol.asyncDispose]()
+  await line[Symbol.asyncDispose]()
   await service[Symbol.asyncDispose]()
 })
 
@@ -136,6 +141,41 @@ describe('a service whose only host has dialled it', () => {
     const events = await service.test.api.runEnded(session.id, runId)
     expect(events.filter(event => event.type === 'svc.run.started')).toHaveLength(1)
     expect(events.at(-1)?.type).toBe('svc.run.cancelled')
+    await idle(session.id)
+  })
+
+  it('loses and repeats nothing when its line is cut during a seal, a restore and an answer', async () => {
+    const { api, db } = service.test
+    const session = await api.createSession(
+      { runtime: 'shell' },
+      'head -c 30000000 /dev/urandom > large; sha256sum large > sum',
+    )
+    await until('a seal', async () => (await api.session(session.id)).phase === 'finalizing')
+    await line.cut(0)
+    await idle(session.id)
+    await db.database.query({
+      text: 'update leases set expires_at = now() where session_id = $1 and ended_at is null',
+      values: [session.id],
+    })
+    const states = async () => {
+      const { rows } = await db.database.query<{ state: string }>({
+        text: 'select state from leases where session_id = $1 order by created_at',
+        values: [session.id],
+      })
+      return rows.map(({ state }) => state)
+    }
+    await until('the end of the lease', async () => !(await states()).some(state => state !== 'ended'))
+    const before = (await states()).length
+    const next = await turn(session.id, 'sha256sum -c sum; for n in $(seq 100); do echo $n; sleep 0.05; done')
+    await until('a restore', async () => (await states()).length > before)
+    await line.cut(0)
+    await until('an answer', async () => (await api.run(session.id, next.runId)).status === 'running')
+    await line.cut(0)
+    const lines = Array.from({ length: 100 }, (_, n) => `${n + 1}\n`)
+    expect(await next.output()).toBe(`large: OK\n${lines.join('')}`)
+    const events = await api.runEnded(session.id, next.runId)
+    const ends = events.filter(({ type, subject }) => type === 'svc.run.completed' && subject.runId === next.runId)
+    expect(ends).toHaveLength(1)
     await idle(session.id)
   })
 
