@@ -35,8 +35,11 @@ const settings = {
   BERTH_POOL_MOST: '1',
 }
 
-/** Deadline of any operation while parts of the service are away now and then. */
-const PATIENCE_MS = 180_000
+/**
+ * Deadline of any operation while parts of the service are away now and then. On a busy machine each start of a process takes
+ * half a minute, and a Run may meet several.
+ */
+export const PATIENCE_MS = 420_000
 
 /** What is done at random. */
 export const faults = [

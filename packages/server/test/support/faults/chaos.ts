@@ -3,7 +3,7 @@ import type { Interaction, Run, Session, TurnAdmission } from '@berth/contract'
 import { mintRuntimeCredential } from '../../../src/identity/runtime-credentials/runtime-credential.ts'
 import { activitiesOf, type EndedRun } from '../runs/ended-run.ts'
 import { until } from '../until.ts'
-import { type Fault, Fleet, type FleetSize } from './chaos-fleet.ts'
+import { type Fault, Fleet, type FleetSize, PATIENCE_MS } from './chaos-fleet.ts'
 
 export interface ChaosOptions extends FleetSize {
   readonly sessions: number
@@ -121,7 +121,7 @@ const asking: Work = {
         const { body } = await fleet.ask<{ interactions: Interaction[] }>('GET', `${path}/interactions`)
         return body.interactions.find(({ runId }) => runId === run.id)
       },
-      180_000,
+      PATIENCE_MS,
     )
     if (asked === null) return
     if (randomInt(4) === 0) await fleet.ask('POST', `${path}/runs/${run.id}/cancel`)
