@@ -13,12 +13,12 @@ export function usageHandlers(context: Pick<Context, 'db' | 'clock'>): Pick<Hand
       body: await makeReport(context, personOf(principal), query),
     }),
     exportUsage: async ({ principal, query }) => {
-      const { name, text } = await exportUsage(context, personOf(principal), query)
+      const { name, text } = exportUsage(context, personOf(principal), query)
       const headers = {
         'content-type': 'text/csv; charset=utf-8',
         'content-disposition': `attachment; filename="${name}"`,
       }
-      return { status: 200, bytes: Readable.from([text]), headers }
+      return { status: 200, bytes: Readable.from(text), headers }
     },
   }
 }

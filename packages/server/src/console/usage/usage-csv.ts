@@ -1,7 +1,10 @@
 import type { Context } from '../../context.ts'
 import type { PersonPrincipal } from '../../identity/guard/principal.ts'
 import { named, type UsageQuery, usageFilter } from './report-usage.ts'
-import { listDailyUsage } from './usage-sql.ts'
+import { listDailyUsage, type UsageFilter } from './usage-sql.ts'
+import type { UsageTime } from './usage-time.ts'
+
+const DAY_MS = 24 * 60 * 60_000
 
 const titles = [
   'day',
@@ -18,34 +21,53 @@ const titles = [
   'requests_of_unknown_cost',
 ]
 
-/** Returns what `makeReport` sums as lines of CSV (RFC 4180), one for each group of each day. @throws as `usageFilter` */
-export async function exportUsage(
+/**
+ * Returns what `makeReport` sums as lines of CSV (RFC 4180), one for each group of each day. They are read a day at a time:
+ * a year's Sessions are more than a process should hold.
+ * @throws as `usageFilter`
+ */
+export function exportUsage(
   context: Pick<Context, 'db' | 'clock'>,
   person: PersonPrincipal,
   query: UsageQuery,
-): Promise<{ readonly name: string; readonly text: string }> {
+): { readonly name: string; readonly text: AsyncGenerator<string> } {
   const { filter, time } = usageFilter(context, person, query)
-  const rows = await listDailyUsage(context.db, filter)
-  const groups = await named(context, person.organizationId, rows)
-  const lines = rows.map((row, at) => [
-    row.day,
-    groups[at]?.kind,
-    query.by === 'day' ? row.day : groups[at]?.id,
-    query.by === 'day' ? row.day : groups[at]?.name,
-    row.requests,
-    row.failed,
-    row.inputTokens,
-    row.cachedInputTokens,
-    row.outputTokens,
-    row.reasoningTokens,
-    row.costUsd,
-    row.unknownCost,
-  ])
   return {
     name: `usage-by-${query.by}-${time.days[0]}-${time.days.at(-1)}.csv`,
-    text: [titles, ...lines].map(line => `${line.map(cell).join(',')}\r\n`).join(''),
+    text: linesOf(context, person, filter, time),
   }
 }
+
+async function* linesOf(
+  context: Pick<Context, 'db'>,
+  { organizationId }: PersonPrincipal,
+  filter: UsageFilter,
+  { days }: UsageTime,
+): AsyncGenerator<string> {
+  yield lineOf(titles)
+  for (const day of days) {
+    const from = new Date(`${day}T00:00:00.000Z`)
+    const rows = await listDailyUsage(context.db, { ...filter, from, until: new Date(from.getTime() + DAY_MS) })
+    const groups = await named(context, organizationId, rows)
+    const lines = rows.map((row, at) => [
+      row.day,
+      groups[at]?.kind,
+      filter.by === 'day' ? row.day : groups[at]?.id,
+      filter.by === 'day' ? row.day : groups[at]?.name,
+      row.requests,
+      row.failed,
+      row.inputTokens,
+      row.cachedInputTokens,
+      row.outputTokens,
+      row.reasoningTokens,
+      row.costUsd,
+      row.unknownCost,
+    ])
+    if (lines.length > 0) yield lines.map(lineOf).join('')
+  }
+}
+
+const lineOf = (cells: readonly (string | number | null | undefined)[]): string => `${cells.map(cell).join(',')}\r\n`
 
 /**
  * Writes one cell. Agents choose titles of Sessions, and a spreadsheet runs text that begins like a formula, so such text
