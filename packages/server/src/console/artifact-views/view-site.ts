@@ -5,8 +5,12 @@ import { type Duplex, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { artifactViewOf } from '@berth/contract'
 import type { OtherHosts } from '../../http/routing/other-hosts.ts'
+import { addressBucket } from '../../identity/guard/address-bucket.ts'
 import { credentialDigest } from '../../storage/master-key.ts'
 import { closingResponse } from '../ports/forward.ts'
+import { GuessMeter } from '../ports/guess-meter.ts'
+import type { PreviewPlace } from '../ports/preview-place.ts'
+import { SECRET } from '../ports/preview-site.ts'
 import { type Refusal, refusals, sendRefusal } from '../ports/refusals.ts'
 import { guardedHtml, namesFrames } from './guarded-html.ts'
 import type { ViewPlace } from './open-view.ts'
@@ -30,10 +34,12 @@ const closed: Refusal = {
  * so it gets an origin that nothing else has, no cookies, and no way to a network.
  */
 export class ViewSite implements OtherHosts {
-  readonly #place: ViewPlace
+  readonly #place: ViewPlace & Pick<PreviewPlace, 'clientAddress'>
+  readonly #guesses: GuessMeter
 
-  constructor(place: ViewPlace) {
+  constructor(place: ViewPlace & Pick<PreviewPlace, 'clientAddress'>, guesses = new GuessMeter()) {
     this.#place = place
+    this.#guesses = guesses
   }
 
   takes(request: IncomingMessage): boolean {
@@ -61,19 +67,39 @@ export class ViewSite implements OtherHosts {
     if (at === null || request.method !== 'GET') return sendRefusal(response, refusals.unknown)
     const [path, query] = (request.url ?? '/').split('?', 2)
     const secret = new URLSearchParams(query).get('ticket') ?? ''
-    if (path === OPEN_PATH) return this.#open(at, secret, response)
-    if (path === CONTENT_PATH) return this.#content(at, secret, request, response)
-    sendRefusal(response, refusals.unknown)
+    if (path !== OPEN_PATH && path !== CONTENT_PATH) return sendRefusal(response, refusals.unknown)
+    if (!SECRET.test(secret)) return sendRefusal(response, path === OPEN_PATH ? refusals.spent : closed)
+    if (path === OPEN_PATH) return this.#open(at, secret, request, response)
+    return this.#content(at, secret, request, response)
+  }
+
+  /** Looks a secret up, unless its address has guessed too often. */
+  async #metered<T extends object | boolean>(
+    { label }: Place,
+    request: IncomingMessage,
+    secret: string,
+    look: () => Promise<T | null>,
+  ): Promise<T | null | Refusal> {
+    const address = addressBucket(this.#place.clientAddress(request))
+    const found = await this.#guesses.look(
+      address,
+      `view-${label} ${credentialDigest(secret).toString('base64')}`,
+      look,
+    )
+    return typeof found === 'number' ? refusals.tooMany(found) : found
   }
 
   /** Takes a ticket, once, and answers with the frame. */
-  async #open({ label, origin }: Place, ticket: string, response: ServerResponse): Promise<void> {
+  async #open(place: Place, ticket: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { label, origin } = place
     const { db, clock } = this.#place.context
     const secret = randomBytes(32).toString('base64url')
     const digests = { ticket: credentialDigest(ticket), content: credentialDigest(secret) }
     const now = clock.now()
     const endsAt = new Date(now.getTime() + LIFE_MS)
-    if (!(await takeViewTicket(db, label, digests, { now, endsAt }))) return sendRefusal(response, refusals.spent)
+    const taken = await this.#metered(place, request, ticket, () => takeViewTicket(db, label, digests, { now, endsAt }))
+    if (taken === null || taken === false) return sendRefusal(response, refusals.spent)
+    if (taken !== true) return sendRefusal(response, taken)
     const found = await this.#find(label, secret)
     if (found === null) return sendRefusal(response, closed)
     const { page, headers } = framePage(origin, { ...found, contentPath: `${CONTENT_PATH}?ticket=${secret}` })
@@ -81,14 +107,11 @@ export class ViewSite implements OtherHosts {
     response.end(page)
   }
 
-  async #content(
-    { label, origin }: Place,
-    secret: string,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): Promise<void> {
-    const found = await this.#find(label, secret)
+  async #content(place: Place, secret: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { label, origin } = place
+    const found = await this.#metered(place, request, secret, () => this.#find(label, secret))
     if (found === null) return sendRefusal(response, closed)
+    if ('words' in found) return sendRefusal(response, found)
     // Outside the frame nothing would keep it from navigating elsewhere. A PDF's viewer asks again to save it.
     const to = request.headers['sec-fetch-dest']
     if (found.kind === 'html' && to !== undefined && to !== 'iframe') return sendRefusal(response, refusals.spent)

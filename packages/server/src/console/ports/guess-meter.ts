@@ -42,6 +42,27 @@ export class GuessMeter {
     return null
   }
 
+  /**
+   * Looks a secret up, unless its address has guessed too often. A secret that is none costs the address a token.
+   * @param find finds nothing, or false, for a secret that is none
+   * @returns what it found; a number of seconds after which the address may try again
+   */
+  async look<T extends object | boolean>(
+    address: string,
+    secret: string,
+    find: () => Promise<T | null>,
+  ): Promise<T | null | number> {
+    const waitSeconds = this.take(address, secret)
+    if (waitSeconds !== null) return waitSeconds
+    const found = await find().catch(error => {
+      this.giveBack(address)
+      throw error
+    })
+    if (found === null || found === false) this.forget(secret)
+    else this.wasGood(address, secret)
+    return found
+  }
+
   /** Gives the token of a secret back that was good, and remembers the secret. */
   wasGood(address: string, secret: string): void {
     const now = this.#now()

@@ -5,7 +5,10 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Context } from '../../context.ts'
 import { SandboxDoors } from '../../hosts/sandbox-doors.ts'
 import { clientAddressBehind } from '../../http/request/client-address.ts'
+import { firstOf } from '../../http/routing/other-hosts.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
+import { ViewSite } from '../artifact-views/view-site.ts'
+import type { PreviewPlace } from './preview-place.ts'
 import { PreviewSite } from './preview-site.ts'
 
 /** Statements that the site has sent to its database, which knows no preview. */
@@ -18,7 +21,7 @@ const db = {
 } as unknown as Queryable
 
 const context = { db, clock: { now: () => new Date() } } as unknown as Context
-const site = new PreviewSite({
+const place: PreviewPlace = {
   context,
   doors: new SandboxDoors(
     { host: 'here', door: { attach: () => Promise.reject(new Error('dialled')), isStopped: () => false } },
@@ -28,7 +31,8 @@ const site = new PreviewSite({
   authorityMs: 60_000,
   domain: () => ({ scheme: 'http', host: 'localhost' }),
   clientAddress: clientAddressBehind(['127.0.0.1']),
-})
+}
+const site = firstOf([new ViewSite(place), new PreviewSite(place)])
 const server = createServer((incoming, response) => site.answer(incoming, response))
 beforeAll(() => once(server.listen(0, '127.0.0.1'), 'listening'))
 afterAll(() => {
@@ -38,9 +42,14 @@ afterAll(() => {
 
 const label = 'a'.repeat(20)
 const secret = (n: number) => String(n).padStart(43, '0')
-async function ask(from: string, path: string, cookie?: string): Promise<{ status: number; retryAfter?: string }> {
+async function ask(
+  from: string,
+  path: string,
+  cookie?: string,
+  name = `3000-${label}`,
+): Promise<{ status: number; retryAfter?: string }> {
   const { port } = server.address() as AddressInfo
-  const headers = { host: `3000-${label}.localhost`, 'x-forwarded-for': from, ...(cookie !== undefined && { cookie }) }
+  const headers = { host: `${name}.localhost`, 'x-forwarded-for': from, ...(cookie !== undefined && { cookie }) }
   const [response] = await once(request({ host: '127.0.0.1', port, path, headers, agent: false }).end(), 'response')
   response.resume()
   return { status: response.statusCode, retryAfter: response.headers['retry-after'] }
@@ -73,4 +82,20 @@ it('asks it nothing for an address that guesses, whatever it guesses, and goes o
   expect(refused[0]?.retryAfter).toBe('1')
   expect(statements - before).toBe(80 - refused.length)
   expect((await ask('192.0.2.3', '/', `svc_preview=${secret(1)}`)).status).toBe(403)
+})
+
+it('bounds guesses at the views of artifacts alike', async () => {
+  const before = statements
+  const view = `view-${label}`
+  for (const ticket of ['', 'x', `${secret(1)}%00`])
+    expect((await ask('192.0.2.4', `/.berth/open?ticket=${ticket}`, undefined, view)).status).toBe(403)
+  expect(statements).toBe(before)
+  const answers: number[] = []
+  for (let n = 0; n < 80; n += 1) {
+    const path = n % 2 === 0 ? 'open' : 'content'
+    answers.push((await ask('192.0.2.4', `/.berth/${path}?ticket=${secret(n)}`, undefined, view)).status)
+  }
+  const refused = answers.filter(status => status === 429).length
+  expect(refused).toBeGreaterThanOrEqual(10)
+  expect(statements - before).toBe(80 - refused)
 })

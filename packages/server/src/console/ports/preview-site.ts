@@ -18,7 +18,7 @@ const OPEN_PATH = '/.berth/open'
 /** Most connections of one preview at a time, with those that are being made. */
 const MAX_CONNECTIONS = 64
 /** Secrets are 32 bytes: anything else is looked up nowhere. */
-const SECRET = /^[\w-]{43}$/
+export const SECRET = /^[\w-]{43}$/
 
 /** A preview that a browser opened, and the stream that it has. */
 interface Held {
@@ -170,15 +170,8 @@ export class PreviewSite implements OtherHosts {
   ): Promise<T | null | Refusal> {
     const address = addressBucket(this.#place.clientAddress(request))
     const secret = `${port}-${label} ${digest.toString('base64')}`
-    const waitSeconds = this.#guesses.take(address, secret)
-    if (waitSeconds !== null) return refusals.tooMany(waitSeconds)
-    const found = await look().catch(error => {
-      this.#guesses.giveBack(address)
-      throw error
-    })
-    if (found === null || found === false) this.#guesses.forget(secret)
-    else this.#guesses.wasGood(address, secret)
-    return found
+    const found = await this.#guesses.look(address, secret, look)
+    return typeof found === 'number' ? refusals.tooMany(found) : found
   }
 
   /** Ends the streams of previews that were closed, or whose person may no longer use them. */
