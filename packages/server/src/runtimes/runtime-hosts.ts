@@ -22,7 +22,10 @@ export const isLostHost = (lost: string, asking: string): string => `
     where asking.id = any (${asking}) and ${isHeard('asking')}
       and greatest(${lost}.heard_at, asking.heard_since) < now() - asking.patience)`
 
-/** Announces a host that a worker holds, and those runtimes it can run that only some machines have. */
+/**
+ * Announces a host that a worker holds, and those runtimes it can run that only some machines have. One that dials in has its
+ * row before: without it, the host was removed, and would come back as one of everybody.
+ */
 export async function announceHost(
   db: Queryable,
   host: {
@@ -41,7 +44,8 @@ export async function announceHost(
     name: 'announce-host',
     text: `
       insert into hosts as known (id, driver, runtimes, seen_at, patience, packages_fault)
-      values ($1, $6, $2, $3, make_interval(secs => $4), $5)
+      select $1, $6, $2, $3, make_interval(secs => $4), $5
+      where $6 <> 'remote' or exists (select from hosts where id = $1)
       on conflict (id) do update
       set driver = excluded.driver, runtimes = excluded.runtimes, seen_at = excluded.seen_at, patience = excluded.patience,
         packages_fault = excluded.packages_fault,

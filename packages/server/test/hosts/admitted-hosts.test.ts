@@ -65,6 +65,9 @@ it('keeps a removed host closed, and of its organization, while a process still 
   const kept = await db.database.query('select organization_id, cordoned_at is not null as closed from hosts')
   expect(kept.rows).toEqual([{ organization_id: rows[0]?.id, closed: true }])
   await until('it is let go', () => !taking.hosts.holds(id))
+  await db.database.query({ text: 'delete from hosts where id = $1', values: [id] })
+  await announceHost(db.database, { id, ...about }, new Date())
+  expect((await db.database.query('select from hosts')).rowCount).toBe(0)
   await line.closed
   await expect(dialHost(taking.port, token)).rejects.toMatchObject({ status: 401 })
 })
