@@ -235,6 +235,15 @@ it('asks only hosts of the organization which machines have a runtime', async ()
   expect((await claim('a')).taken).toEqual([session?.id])
 })
 
+it('chooses a host that has the runtime, however much room another has', async () => {
+  const [session] = await queue(1)
+  const key = { organizationId: session?.organizationId ?? '', sessionId: session?.id ?? '' }
+  for (const [id, capacity] of [['roomy', 90] as const, ['able', 2] as const]) await host(id, { capacity })
+  expect(await chooseHost(db(), ['roomy', 'able'], key, [])).toBe('roomy')
+  await db().query("update hosts set runtimes = '{other,shell}' where id = 'able'")
+  expect(await chooseHost(db(), ['roomy', 'able'], key, [])).toBe('able')
+})
+
 it('makes no sandbox at the host of another organization, and gives the claim back', async () => {
   const [session] = await queue(1)
   const { rows } = await db().query<{ id: string }>(
