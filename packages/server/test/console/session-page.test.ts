@@ -10,6 +10,7 @@ import { launchChromium } from '../support/browser/chromium.ts'
 import { newVisitor, type Visitor } from '../support/browser/visitor.ts'
 import { password, personWithPassword } from '../support/console/console-page.ts'
 import { pageFaults, shoot } from '../support/console/page-checks.ts'
+import { spend } from '../support/console/usage-rows.ts'
 import { touch } from '../support/workspaces/workspace.ts'
 
 const stack = new AsyncDisposableStack()
@@ -206,6 +207,48 @@ describe('the page of a Session', () => {
     await page.keyboard.press('Enter')
     expect(await box().inputValue()).toBe('/clear\n')
     await box().fill('')
+  })
+
+  it('tells what sub-agents do, each by itself, and what the Run has spent of what it may', async () => {
+    const { database: db } = accounts.test.db
+    const session = await open('say Two agents look for it.', 'wait two', 'say Found.')
+    await log().getByText('Two agents look for it.').waitFor()
+    const { organizationId, id: sessionId, activeRunId: runId = '' } = session
+    const of = (lane: string, n: number) => ({ delegationId: lane, activityId: `${lane}${n}`, name: 'bash' })
+    const begun = (lane: string, n: number) => ({
+      type: 'svc.run.progress',
+      data: { ...of(lane, n), category: 'tool', status: 'started', occurredAt: new Date().toISOString() },
+    })
+    const ended = (lane: string, n: number) => ({
+      type: 'svc.activity.completed',
+      data: { ...of(lane, n), kind: 'search', title: `grep -r token ${lane}`, status: 'succeeded', durationMs: 40 },
+    })
+    const over = (lane: string, status: string, summary: string) => ({
+      type: 'svc.delegation.completed',
+      data: { delegationId: lane, status, summary },
+    })
+    const events = [
+      ...[begun('src', 1), begun('test', 1), ended('src', 1), begun('src', 2), ended('test', 1), ended('src', 2)],
+      over('test', 'completed', 'The tests do not read it.'),
+    ]
+    await spend(db, { organizationId, sessionId, runId, at: new Date().toISOString(), costUsd: 0.42 })
+    await db.query('insert into run_budgets (organization_id, own_cost_usd) values ($1, 5)', [organizationId])
+    const drafts = events.map(event => ({ ...event, runId }))
+    await appendEvents(db, { organizationId, sessionId }, drafts, new Date())
+    const agents = log().getByRole('button', { name: /Sub-agent/ })
+    await agents.nth(1).waitFor()
+    expect(await agents.allInnerTexts()).toEqual([
+      expect.stringMatching(/Sub-agent\s+2 steps/),
+      expect.stringMatching(/Sub-agent\s+1 step\b/),
+    ])
+    await agents.nth(1).click()
+    await said('The tests do not read it.')
+    await page.reload()
+    await said('$0.42 of $5.00')
+    await shoot(page, 'session-agents')
+    expect(await pageFaults(page)).toEqual([])
+    await release(session, 'two')
+    await log().getByText('Found.').waitFor()
   })
 
   it('never met the policy of the page', () => {

@@ -9,6 +9,8 @@ interface Focused {
   readonly at: number
   readonly name: string
   readonly isSeen: boolean
+  /** True if it lies outside of the part that is gone through. */
+  readonly isOutside: boolean
   /** True if it had the focus before: a date has several parts, which Tab goes through one by one. */
   readonly isSame: boolean
   readonly look: string
@@ -17,28 +19,34 @@ interface Focused {
 /**
  * Goes through a page by Tab from its first stop on, and returns what is wrong for somebody who has nothing but a keyboard:
  * stops that are not reached or come out of order, a focus that nobody can see, and places that do not let go.
+ *
+ * @param part the part to go through, such as `main` where the frame around it was gone through before
  */
-export async function keyboardFaults(page: Page): Promise<string[]> {
+export async function keyboardFaults(page: Page, part = 'body'): Promise<string[]> {
   const html = page.locator('html')
-  const names: string[] = await html.evaluate((root, selector) => {
-    // The frame of the page before is still there, with its numbers.
-    root.lastOfTest = undefined
-    for (const element of root.querySelectorAll(selector)) element.stopOfTest = undefined
-    const found = [...root.querySelectorAll(selector)].filter(
-      element =>
-        element.tabIndex >= 0 &&
-        !element.disabled &&
-        element.type !== 'radio' &&
-        element.checkVisibility({ visibilityProperty: true }) &&
-        element.closest('[inert]') === null,
-    )
-    for (const [at, element] of found.entries()) Object.assign(element, { stopOfTest: at })
-    found[0]?.focus()
-    return found.map(element => {
-      const words: string = element.getAttribute('aria-label') ?? element.textContent ?? ''
-      return `${element.tagName.toLowerCase()} "${words.trim().slice(0, 40)}"`
-    })
-  }, stops)
+  const names: string[] = await html.evaluate(
+    (root, { selector, part: within }) => {
+      // The frame of the page before is still there, with its numbers.
+      root.lastOfTest = undefined
+      for (const element of root.querySelectorAll(selector)) element.stopOfTest = undefined
+      root.partOfTest = root.querySelector(within)
+      const found = [...root.partOfTest.querySelectorAll(selector)].filter(
+        element =>
+          element.tabIndex >= 0 &&
+          !element.disabled &&
+          element.type !== 'radio' &&
+          element.checkVisibility({ visibilityProperty: true }) &&
+          element.closest('[inert]') === null,
+      )
+      for (const [at, element] of found.entries()) Object.assign(element, { stopOfTest: at })
+      found[0]?.focus()
+      return found.map(element => {
+        const words: string = element.getAttribute('aria-label') ?? element.textContent ?? ''
+        return `${element.tagName.toLowerCase()} "${words.trim().slice(0, 40)}"`
+      })
+    },
+    { selector: stops, part },
+  )
   const faults: string[] = []
   const reached = new Set<number>()
   let before: Focused | null = null
@@ -46,7 +54,7 @@ export async function keyboardFaults(page: Page): Promise<string[]> {
     const now = await focused(page)
     if (before !== null && now.left === before.look) faults.push(`shows no focus on ${before.name}`)
     const { focus } = now
-    if (focus === null || (focus.at === 0 && pressed > 0)) {
+    if (focus === null || focus.isOutside || (focus.at === 0 && pressed > 0)) {
       before = null
       break
     }
@@ -97,7 +105,8 @@ function focused(page: Page): Promise<{ readonly focus: Focused | null; readonly
       )
     const words: string = element.getAttribute('aria-label') ?? element.textContent ?? ''
     const name = `${element.tagName.toLowerCase()} "${words.trim().slice(0, 40)}"`
-    return { focus: { at: element.stopOfTest ?? -1, name, isSeen, isSame, look: lookOf(element) }, left }
+    const isOutside = !root.partOfTest.contains(element)
+    return { focus: { at: element.stopOfTest ?? -1, name, isSeen, isOutside, isSame, look: lookOf(element) }, left }
   })
 }
 
