@@ -189,6 +189,8 @@ export class Fleet implements AsyncDisposable {
       program.start()
       dialled.push({ program, line })
     }
+    const held = 'select from hosts where connected_to is not null and token_sha256 is not null'
+    await until('the machines', async () => (await db.query(held)).rowCount === machines, PATIENCE_MS)
     return new Fleet({
       ...{ db, postgres, bucket, fronts, hosts, apiKey },
       ...{ takers: taking, machines: dialled, opened: stack.move() },
