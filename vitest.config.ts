@@ -6,6 +6,8 @@ const shared = {
   setupFiles: ['script/lib/property-seed.ts'],
   testTimeout: 240_000,
   hookTimeout: 240_000,
+  // A second, as it is by default, is not enough on a busy machine.
+  expect: { poll: { timeout: 60_000, interval: 20 } },
   pool: 'forks' as const,
 }
 

@@ -259,7 +259,7 @@ describe('a host that dials its service', () => {
     })
     const url = new URL('http://127.0.0.1:1')
     const over = runFarHost({ url, self, memory, log, driver: told.driver, content }, stopping.signal)
-    await vi.waitFor(() => expect(told.destroyed).toEqual(['left']))
+    await vi.waitFor(() => expect(told.destroyed).toEqual(['left']), 20_000)
     stopping.abort()
     await over
     expect(new HostMemory(dataDir).isAbandoned(Date.now())).toBe(true)

@@ -33,7 +33,7 @@ beforeAll(async () => {
   stack.defer(() => browser.close())
   visitor = stack.use(await newVisitor(browser, { scripts: true }))
   page = visitor.page
-  page.setDefaultTimeout(30_000)
+  page.setDefaultTimeout(120_000)
   await openSignedIn(page, `${origin}/sessions/${session.id}`, person)
 })
 afterAll(() => stack.disposeAsync())

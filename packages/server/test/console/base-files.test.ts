@@ -43,7 +43,7 @@ beforeAll(async () => {
   stack.defer(() => browser.close())
   visitor = stack.use(await newVisitor(browser, { scripts: true }))
   page = visitor.page
-  page.setDefaultTimeout(30_000)
+  page.setDefaultTimeout(120_000)
   const shown = `${accounts.test.url}/sessions/${at.session.id}?panel=files&file=project/greet.ts`
   await openSignedIn(page, shown, person)
 })

@@ -49,7 +49,7 @@ beforeAll(async () => {
   stack.defer(() => browser.close())
   visitor = stack.use(await newVisitor(browser, { scripts: true }))
   page = visitor.page
-  page.setDefaultTimeout(60_000)
+  page.setDefaultTimeout(120_000)
 })
 beforeEach(() => {
   github.mend()

@@ -51,7 +51,7 @@ beforeAll(async () => {
   stack.defer(() => browser.close())
   visitor = stack.use(await newVisitor(browser, { scripts: true }))
   page = visitor.page
-  page.setDefaultTimeout(20_000)
+  page.setDefaultTimeout(120_000)
   await page.goto(`${origin}/sessions/${session.id}?panel=files`)
   await page.getByLabel('Email').and(page.locator('input')).fill(person.email)
   await page.getByLabel('Password').and(page.locator('input')).fill(password)

@@ -25,7 +25,7 @@ beforeAll(async () => {
   stack.defer(() => browser.close())
   visitor = stack.use(await newVisitor(browser, { scripts: true }))
   page = visitor.page
-  page.setDefaultTimeout(45_000)
+  page.setDefaultTimeout(120_000)
   await page.goto(`${accounts.test.url}/organization/git`)
   await page.getByLabel('Email').and(page.locator('input')).fill(admin.email)
   await page.getByLabel('Password').and(page.locator('input')).fill(password)

@@ -26,7 +26,7 @@ beforeAll(async () => {
   stack.defer(() => browser.close())
   visitor = stack.use(await newVisitor(browser, { scripts: true }))
   page = visitor.page
-  page.setDefaultTimeout(30_000)
+  page.setDefaultTimeout(120_000)
   await openSignedIn(page, `${accounts.test.url}/sessions`, person)
   page.on('request', request => {
     if (new URL(request.url()).origin !== accounts.test.url) deeds.push(request.url())

@@ -53,7 +53,7 @@ beforeAll(async () => {
   stack.defer(() => browser.close())
   visitor = stack.use(await newVisitor(browser, { scripts: true }))
   page = visitor.page
-  page.setDefaultTimeout(30_000)
+  page.setDefaultTimeout(120_000)
   await openSignedIn(page, `${url}/sessions/${session.id}`, person)
   // The whole log is in sight, so that a gap in it is.
   await page.setViewportSize({ width: 1280, height: 4000 })

@@ -35,7 +35,10 @@ const clients: TerminalClient[] = []
 const given: { id: string; by: ConsolePage }[] = []
 afterEach(async () => {
   for (const client of clients.splice(0)) await client[Symbol.asyncDispose]()
+  const ids = given.map(({ id }) => id)
   for (const { id, by } of given.splice(0)) await by.call('DELETE', `/cloud/terminals/${id}`)
+  // Those of people who have left end later; until then they would count towards the terminals of the sandbox.
+  await db().query('update terminals set awake_until = now() where id = any ($1) and ended_at is null', [ids])
 })
 
 async function signedIn(): Promise<ConsolePage> {

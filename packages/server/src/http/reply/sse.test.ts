@@ -155,7 +155,7 @@ describe('a reader', () => {
     })
     socket.pause()
     expect(await end).toBe('source')
-    await expect.poll(() => response?.closed, { timeout: 5_000 }).toBe(true)
+    await expect.poll(() => response?.closed).toBe(true)
   })
 
   test('gets comments while its source is silent', async () => {
