@@ -42,6 +42,8 @@ export async function turnOnPush(wishes: Wishes): Promise<void> {
   const id = pushed.of(membership)?.id ?? crypto.randomUUID()
   await tell(id, await subscribe(publicKey), wishes)
   pushed.set(membership, { ...wishes, id })
+  // A page that repeats its subscription may have read the list before.
+  await queryClient.invalidateQueries(devicesQuery)
 }
 
 /** Has a browser pushed to no longer, this one or another. */

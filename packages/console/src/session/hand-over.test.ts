@@ -2,7 +2,9 @@ import { expect, test } from 'vitest'
 import { editorHandOver } from './hand-over.ts'
 
 const delivered = (createdAt: string, branch?: string) =>
-  ({ createdAt, ...(branch === undefined ? {} : { result: { branch } }) }) as Parameters<typeof editorHandOver>[0][number]
+  ({ createdAt, ...(branch === undefined ? {} : { result: { branch } }) }) as Parameters<
+    typeof editorHandOver
+  >[0][number]
 
 test('the branch that was delivered last goes into a checkout', () => {
   const publications = [

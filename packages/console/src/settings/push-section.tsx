@@ -28,13 +28,18 @@ export function PushSection() {
   const list = devices.data?.subscriptions ?? []
   const current = list.find(({ id }) => id === own?.id)
   const onSettled = () => queryClient.invalidateQueries(devicesQuery)
+  // A mutation tells its variables only after the event, by which time the box would have gone back for a frame.
+  const [wanted, setWanted] = useState<Wishes>()
   const wish = useMutation({
     mutationFn: async (wanted: Wishes) => {
       const answer = await Notification.requestPermission()
       setPermission(answer)
       if (answer === 'granted') await turnOnPush(wanted)
     },
-    onSettled,
+    onSettled: async () => {
+      await onSettled()
+      setWanted(undefined)
+    },
   })
   const end = useMutation({ mutationFn: turnOffPush, onSettled })
   const test = useMutation({ mutationFn: testPush, onSettled })
@@ -66,11 +71,13 @@ export function PushSection() {
                 <input
                   type="checkbox"
                   className="mt-0.5 size-4 accent-accent"
-                  checked={(wish.isPending ? wish.variables : current)[key]}
+                  checked={(wanted ?? current)[key]}
                   disabled={wish.isPending}
                   onChange={({ target }) => {
                     const { needsYou, runEnded } = current
-                    wish.mutate({ needsYou, runEnded, [key]: target.checked })
+                    const next = { needsYou, runEnded, [key]: target.checked }
+                    setWanted(next)
+                    wish.mutate(next)
                   }}
                 />
                 <span>

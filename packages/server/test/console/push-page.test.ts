@@ -179,7 +179,13 @@ describe('a browser that is told while no tab is open', () => {
   it('keeps its wishes, and repeats its subscription when the page is loaded', async () => {
     await page.goto(`${accounts.test.url}/settings/notifications`)
     await section().getByLabel('A run has ended').uncheck()
-    await accounts.test.db.database.query('delete from push_subscriptions')
+    const { database } = accounts.test.db
+    await until('the wish to be kept', async () => {
+      const { rows } = await database.query('select run_ended from push_subscriptions')
+      return rows[0]?.['run_ended'] === false
+    })
+    await section().getByLabel('A run has ended').and(page.locator(':enabled')).waitFor()
+    await database.query('delete from push_subscriptions')
     await page.reload()
     await section().getByText('This browser is told', { exact: true }).waitFor()
     expect(await section().getByLabel('A run has ended').isChecked()).toBe(false)

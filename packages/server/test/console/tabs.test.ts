@@ -108,7 +108,7 @@ describe('a person with many tabs', () => {
       await writer.append(key)
       // Whichever of them leads has heard that nothing waits.
       await page.getByText('Asks to be allowed').waitFor({ state: 'detached' })
-      await other.getByText(', 1 need you').waitFor({ state: 'detached' })
+      await other.getByText(', 1 need you').first().waitFor({ state: 'detached' })
     }
     await settle()
     await openInteraction(accounts.test.db.database, session, approval)

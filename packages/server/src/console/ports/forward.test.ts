@@ -76,7 +76,7 @@ test('what does not switch protocols is answered, and gets none of the requests 
 test('an answer longer than any buffer comes whole, also to an upgrade', async () => {
   const body = 'x'.repeat(5_000_000)
   const { port } = await behind(`HTTP/1.1 404 No\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
-  expect(await raw(port, `${upgrading}\r\n\r\n`)).toMatch(/x{5000000}$/)
+  expect((await raw(port, `${upgrading}\r\n\r\n`)).split('\r\n\r\n', 2)[1] === body).toBe(true)
 })
 
 test('a switch is passed on without what belongs to others, and joins', async () => {
