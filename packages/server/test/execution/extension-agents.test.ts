@@ -2,9 +2,11 @@ import { createHash } from 'node:crypto'
 import type { Event } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { linkTestedAgents } from '../support/agents/foreign-agents.ts'
+import { AptRepository } from '../support/environments/apt-repository.ts'
 import { uploadTo } from '../support/environments/archives.ts'
 import { Environments } from '../support/environments/environments.ts'
 import { extensionOf } from '../support/environments/zip.ts'
+import { localRepository } from '../support/git/local-repository.ts'
 import { anthropicWire } from '../support/models/anthropic-wire.ts'
 import { geminiWire } from '../support/models/gemini-wire.ts'
 import type { WireFormat } from '../support/models/model-server.ts'
@@ -17,11 +19,19 @@ const stack = new AsyncDisposableStack()
 let test: TestService
 let upstream: ScriptedUpstream
 let environmentId: string
+let source: { grantId: string; repositoryId: string }
 
 /** An MCP server in one file: a real one as far as agents can tell. Its tool says what it was started with. */
 const server = `
+import { existsSync, readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 const { TOKEN, PLUGIN_ROOT } = process.env
+const packaged = '/usr/share/berth-words/hello'
+const found = [
+  existsSync(packaged) ? readFileSync(packaged, 'utf8').trim() : 'no package',
+  existsSync('/workspace/project/words.txt') ? 'a checkout' : 'no checkout',
+  existsSync('/workspace/set-up') ? 'set up' : 'not set up',
+].join(', ')
 const tool = { name: 'harbour_depth', description: 'Measures the harbour', inputSchema: { type: 'object', properties: {} } }
 for await (const line of createInterface({ input: process.stdin })) {
   const { id, method, params } = JSON.parse(line)
@@ -32,7 +42,7 @@ for await (const line of createInterface({ input: process.stdin })) {
       : method === 'tools/list'
         ? { tools: [tool] }
         : method === 'tools/call'
-          ? { content: [{ type: 'text', text: 'depth ' + (TOKEN === 'a-secret-of-the-test') + ' ' + PLUGIN_ROOT }] }
+          ? { content: [{ type: 'text', text: 'depth ' + (TOKEN === 'a-secret-of-the-test') + ' ' + PLUGIN_ROOT + ': ' + found }] }
           : {}
   process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id, result }) + '\\n')
 }
@@ -49,12 +59,18 @@ const servers = {
 
 beforeAll(async () => {
   upstream = stack.use(await startScriptedUpstream())
+  const words = { name: 'berth-words', files: { '/usr/share/berth-words/hello': 'a package\n' } }
+  const packages = stack.use(await AptRepository.open([words]))
   const models = [{ id: 'm1', contextTokens: 128_000, outputTokens: 8192, reasoning: true }]
   const provider = { apiKey: 'sk-of-the-test', models }
   test = stack.use(
     await startTestService({
       // The agents alone take 400 MB.
-      variables: { BERTH_SANDBOX_MEMORY_BYTES: String(1536 * 1024 ** 2), BERTH_AGENT_START_SECONDS: '240' },
+      variables: {
+        BERTH_SANDBOX_MEMORY_BYTES: String(1536 * 1024 ** 2),
+        BERTH_AGENT_START_SECONDS: '240',
+        BERTH_PACKAGE_SOURCES: packages.sources,
+      },
       config: {
         providers: [
           { id: 'main', kind: 'openai', baseUrl: upstream.baseUrl, ...provider },
@@ -66,6 +82,8 @@ beforeAll(async () => {
       prepare: linkTestedAgents,
     }),
   )
+  const { grantId, repository } = await localRepository(test, 'kirkwall/harbour', { 'words.txt': 'harbour' })
+  source = { grantId, repositoryId: repository.repositoryId }
   const environments = new Environments(test.api)
   const { id, document } = await environments.make()
   environmentId = id
@@ -76,7 +94,13 @@ beforeAll(async () => {
   ])
   const sha256 = createHash('sha256').update(content).digest('hex')
   expect((await uploadTo(test.api, id, sha256, content)).status).toBe(201)
-  const named = { ...document, secrets: undefined, extensions: [{ archive: `sha256:${sha256}` }] }
+  const named = {
+    ...document,
+    secrets: undefined,
+    packages: ['berth-words'],
+    setup: 'touch /workspace/set-up',
+    extensions: [{ archive: `sha256:${sha256}` }],
+  }
   expect((await environments.put(id, named, 2)).status).toBe(200)
 }, 600_000)
 afterAll(() => stack.disposeAsync())
@@ -122,35 +146,44 @@ const agents: readonly Agent[] = [
 const data = (events: readonly Event[], type: string) =>
   events.filter(event => event.type === `svc.${type}`).map(event => event.data)
 
-describe('an extension', () => {
-  it.each(agents)('reaches the model of $runtime: its skill, and its server', { timeout: 400_000 }, async agent => {
-    const { runtime, wire, tool, call, speaksSse } = agent
-    const before = upstream.requests.length
-    let called = false
-    upstream.next((request, response) => {
-      const { tools = [] } = request.body as { tools?: unknown[] }
-      const calls = call !== undefined && !called && JSON.stringify(tools).includes(call)
-      called ||= calls
-      const text = tools.length > 0 ? 'Done.' : '{"title":"A title"}'
-      wire.write(calls ? { calls: [{ name: call, args: {} }] } : { text }, request, response)
-    })
-    const session = await test.api.createSession({ runtime, environment: { id: environmentId } }, 'How deep is it?')
-    await using _person = allowAll(test.api, session.id)
-    const events = await test.api.runEnded(session.id, session.activeRunId ?? '', 240_000)
-    const [, applied] = data(events, 'environment.apply')
-    expect(applied).toMatchObject({
-      status: 'succeeded',
-      extensions: [
-        { id: 'harbour', version: '1.2.3', state: 'active', reason: expect.stringMatching(/needy.*NOBODY/) },
-      ],
-    })
-    expect(events.at(-1)).toMatchObject({ type: 'svc.run.completed' })
-    const requests = JSON.stringify(upstream.requests.slice(before).map(({ body }) => body))
-    expect(requests).toContain('tide-tables')
-    expect(requests).toContain(tool)
-    if (call !== undefined) expect(requests).toContain('depth true /opt/extensions/harbour')
-    const left = data(events, 'activity.completed').filter(({ name }) => name === 'mcp')
-    expect(left.map(({ title }) => title)).toEqual(speaksSse ? [] : [expect.stringContaining('harbour.quiet')])
-    expect(JSON.stringify(events)).not.toContain('a-secret-of-the-test')
-  })
+describe('an environment of a Session on a repository', () => {
+  it.each(agents)(
+    'reaches the model of $runtime: its packages, its setup, its skill and its server',
+    { timeout: 400_000 },
+    async agent => {
+      const { runtime, wire, tool, call, speaksSse } = agent
+      const before = upstream.requests.length
+      let called = false
+      upstream.next((request, response) => {
+        const { tools = [] } = request.body as { tools?: unknown[] }
+        const calls = call !== undefined && !called && JSON.stringify(tools).includes(call)
+        called ||= calls
+        const text = tools.length > 0 ? 'Done.' : '{"title":"A title"}'
+        wire.write(calls ? { calls: [{ name: call, args: {} }] } : { text }, request, response)
+      })
+      const session = await test.api.createSession(
+        { runtime, source, environment: { id: environmentId } },
+        'How deep is it?',
+      )
+      await using _person = allowAll(test.api, session.id)
+      const events = await test.api.runEnded(session.id, session.activeRunId ?? '', 240_000)
+      const [, applied] = data(events, 'environment.apply')
+      expect(applied).toMatchObject({
+        status: 'succeeded',
+        extensions: [
+          { id: 'harbour', version: '1.2.3', state: 'active', reason: expect.stringMatching(/needy.*NOBODY/) },
+        ],
+      })
+      expect(events.at(-1)).toMatchObject({ type: 'svc.run.completed' })
+      const requests = JSON.stringify(upstream.requests.slice(before).map(({ body }) => body))
+      expect(requests).toContain('tide-tables')
+      expect(requests).toContain(tool)
+      if (call !== undefined) {
+        expect(requests).toContain('depth true /opt/extensions/harbour: a package, a checkout, set up')
+      }
+      const left = data(events, 'activity.completed').filter(({ name }) => name === 'mcp')
+      expect(left.map(({ title }) => title)).toEqual(speaksSse ? [] : [expect.stringContaining('harbour.quiet')])
+      expect(JSON.stringify(events)).not.toContain('a-secret-of-the-test')
+    },
+  )
 })

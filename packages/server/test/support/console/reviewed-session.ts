@@ -1,8 +1,5 @@
-import { join } from 'node:path'
-import { LOCAL_ACCOUNT, LocalHost } from '../../../src/git-hosts/local/local-host.ts'
-import { systemClock } from '../../../src/kit/clock.ts'
-import { Delivering, type Granted, grant } from '../git/delivering.ts'
-import { commitTo, sampleRepository, tipOf } from '../git/repositories.ts'
+import { Delivering } from '../git/delivering.ts'
+import { localRepository } from '../git/local-repository.ts'
 import type { TestService } from '../services/service.ts'
 
 /**
@@ -14,13 +11,5 @@ export async function sessionOnRepository(
   fullName: string,
   files: Readonly<Record<string, string>> = {},
 ): Promise<Delivering> {
-  const root = join(test.dataDir, 'repositories')
-  const host = new LocalHost(test.db.database, systemClock, root, () => test.url)
-  const gitDir = await sampleRepository(root, fullName)
-  await commitTo(gitDir, 'main', await tipOf(gitDir, 'main'), files)
-  const { repositories } = await host.listRepositories(LOCAL_ACCOUNT, { limit: 100, from: null })
-  const repository = repositories.find(candidate => candidate.fullName === fullName)
-  if (repository === undefined) throw new Error(`no ${fullName}`)
-  const granted: Granted = { host: 'local', provider: 'local', account: LOCAL_ACCOUNT, repository, gitDir }
-  return Delivering.begin(test, { ...granted, grantId: await grant(test, granted) })
+  return Delivering.begin(test, await localRepository(test, fullName, files))
 }
