@@ -37,6 +37,7 @@ export const rooms: Rooms = [
   'sessions',
   'cloud',
   'console',
+  'mcp',
   'schedules',
   'admin',
   'execution',

@@ -15,9 +15,10 @@ const workspaces: Readonly<Record<string, readonly string[]>> = {
   supervisor: [],
   engine: [],
   client: ['@berth/contract'],
-  cli: ['@berth/contract', '@berth/client', '@berth/server'],
+  mcp: ['@berth/contract', '@berth/client'],
+  cli: ['@berth/contract', '@berth/client', '@berth/mcp', '@berth/server'],
   console: ['@berth/contract', '@berth/client'],
-  server: ['@berth/contract', '@berth/supervisor'],
+  server: ['@berth/contract', '@berth/client', '@berth/mcp', '@berth/supervisor'],
 }
 
 /** Returns the folders of a file below the server's `src`, and the file's name without its extension. */
@@ -50,7 +51,7 @@ export const rules: readonly Rule[] = [
   },
   {
     because:
-      'contract is below everything, client knows only it, console knows both, supervisor and engine know none, and only cli starts the server',
+      'contract is below everything, client knows only it, mcp and console know both, supervisor and engine know none, and only cli starts the server',
     forbids: edge => {
       const own = workspaceOf(edge.from)
       const target = /^@berth\/[^/]+/.exec(edge.to)?.[0]

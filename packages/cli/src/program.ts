@@ -87,6 +87,7 @@ export function buildProgram(host: ProgramHost): Command {
   addWorkspaces(program, host)
   addRuntimes(program, host)
   addInteractions(program, host)
+  addMcp(program, host)
   addReview(program, host)
   addPublish(program, host)
   addMerge(program, host)
@@ -283,6 +284,26 @@ function addInteractions(program: Command, host: ProgramHost): void {
       await host.withService(command.optsWithGlobals(), io => decide(sessionId, id, verb, options, io))
     })
   }
+}
+
+function addMcp(program: Command, host: ProgramHost): void {
+  program
+    .command('mcp')
+    .description('serve tools to an agent on standard input and output, by the Model Context Protocol')
+    .addHelpText(
+      'after',
+      `
+The agent starts it, from its own settings, for example:
+  { "mcpServers": { "berth": { "command": "berth", "args": ["mcp"] } } }
+
+Its tools start sessions, follow them, answer their agents, review changes and publish them, all with this credential.
+An agent that speaks HTTP can use POST /v1/mcp of the service with the same credential as a bearer.
+`,
+    )
+    .action(async (_options: object, command: Command) => {
+      const { mcp } = await import('./commands/mcp.ts')
+      await host.withService(command.optsWithGlobals(), mcp)
+    })
 }
 
 function addReview(program: Command, host: ProgramHost): void {

@@ -23,6 +23,7 @@ export type Tag =
   | 'Webhooks'
   | 'Runtime releases'
   | 'Environments'
+  | 'Tools'
 
 /** A success response of an operation. */
 export interface Success {
@@ -82,6 +83,8 @@ export interface GuardedOperation extends OperationBase {
    * `invalid_or_expired_credential`. Absent: both may.
    */
   readonly principal?: 'app_installation' | 'person'
+  /** False if the operation acts by the caller's bearer, so that no browser can use it by its cookie. */
+  readonly mirrored?: false
 }
 
 /** Served by the AI gateway, which has its own credentials, rate limits, body limit and error format. */

@@ -33,6 +33,7 @@ import { repositoryOperations } from './operations/repository.ts'
 import { runtimeReleaseOperations } from './operations/runtime-release.ts'
 import { sessionOperations } from './operations/session.ts'
 import { terminalOperations } from './operations/terminal.ts'
+import { toolOperations } from './operations/tools.ts'
 import { transcriptionOperations } from './operations/transcription.ts'
 import { turnOperations } from './operations/turn.ts'
 import { webhookOperations } from './operations/webhook.ts'
@@ -69,6 +70,7 @@ export const routes = {
   ...consoleOperations,
   ...oversightOperations,
   ...terminalOperations,
+  ...toolOperations,
   ...webhookOperations,
 } as const satisfies Record<string, Operation>
 

@@ -234,7 +234,10 @@ export async function serve(
     clientAddress: clientAddressBehind(settings.http.trustedProxies),
   }
   const webhooks = webhookParts(settings, masterKey, around.network)
-  const api = roles.has('api') ? await openApi(context, settings, { terminals, previews, webhooks }, stack) : undefined
+  const tools = { served: () => served, baseUrl: () => listening.urls.baseUrl }
+  const api = roles.has('api')
+    ? await openApi(context, settings, { terminals, previews, tools, webhooks }, stack)
+    : undefined
   const account = roles.has('account')
     ? await openAccount(context, settings, { webhooks, guards, authUrl: () => listening.urls.authUrl }, stack)
     : undefined

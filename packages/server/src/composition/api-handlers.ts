@@ -23,6 +23,7 @@ import type { Context } from '../context.ts'
 import { discoveryHandlers, type Platform } from '../discovery/routes.ts'
 import { environmentHandlers } from '../environments/routes.ts'
 import type { Handlers } from '../http/routing/handler.ts'
+import { mcpHandlers, type ToolsPlace } from '../mcp/routes.ts'
 import { openNetwork } from '../network/dial.ts'
 import { inRanges, isPublicAddress } from '../network/public-address.ts'
 import { releaseHandlers } from '../releases/routes.ts'
@@ -41,10 +42,11 @@ import type { Config } from '../settings/config-file.ts'
 import { transcriptionHandlers } from '../transcription/routes.ts'
 import type { WebhookParts } from '../webhooks/routes.ts'
 
-/** The ways into sandboxes. */
-export interface SandboxPlaces {
+/** The ways into sandboxes, and back to this API. */
+export interface ApiPlaces {
   readonly terminals: TerminalPlace
   readonly previews: PreviewPlace
+  readonly tools: ToolsPlace
 }
 
 /** Returns the handlers of every guarded operation of the API; a missing one does not compile. */
@@ -55,7 +57,7 @@ export function apiHandlers(
   config: Pick<Config, 'transcription' | 'egress' | 'providers' | 'models'>,
   deployment: DeploymentLimits,
   environments: Parameters<typeof environmentHandlers>[1] & Parameters<typeof trialHandlers>[2],
-  { terminals, previews, webhooks }: SandboxPlaces & { readonly webhooks: WebhookParts },
+  { terminals, previews, tools, webhooks }: ApiPlaces & { readonly webhooks: WebhookParts },
 ): Handlers {
   const { transcription, egress } = config
   const isRefused = inRanges(egress.refuse)
@@ -94,5 +96,6 @@ export function apiHandlers(
     ...artifactViewHandlers(previews),
     ...gitConnectionHandlers(context),
     ...pushHandlers(context, webhooks),
+    ...mcpHandlers(tools),
   }
 }

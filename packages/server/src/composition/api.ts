@@ -5,14 +5,14 @@ import { StreamBudget } from '../sessions/streams/stream-budget.ts'
 import { StreamLedger } from '../sessions/streams/stream-ledger.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { WebhookParts } from '../webhooks/routes.ts'
-import { apiHandlers, type SandboxPlaces } from './api-handlers.ts'
+import { type ApiPlaces, apiHandlers } from './api-handlers.ts'
 import { extensionCatalog } from './extension-catalog.ts'
 
 /** Opens the API: its operations, and the ledger of the event streams that it serves. */
 export async function openApi(
   context: Context,
   settings: Settings,
-  places: SandboxPlaces & { readonly webhooks: WebhookParts },
+  places: ApiPlaces & { readonly webhooks: WebhookParts },
   stack: AsyncDisposableStack,
 ): Promise<Handlers> {
   const { compute, dataDir, leases, streams, config } = settings

@@ -1,0 +1,35 @@
+import { Type } from 'typebox'
+import { operation } from '../operation.ts'
+import { closed } from '../scalar.ts'
+
+/** Tools for agents elsewhere. */
+export const toolOperations = {
+  callTools: operation({
+    method: 'POST',
+    path: '/v1/mcp',
+    summary: 'Use Berth from an agent',
+    description:
+      'The streamable HTTP transport of the Model Context Protocol, without sessions: each request is one JSON-RPC message, and the response is JSON, or a stream of server-sent events that ends with the answer. Tools act with the bearer of the request, and need what the operations behind them need.',
+    tag: 'Tools',
+    access: 'bearer',
+    capability: 'svc.cloud.sessions:create',
+    mirrored: false,
+    body: Type.Object(
+      {
+        jsonrpc: Type.Literal('2.0'),
+        method: Type.Optional(Type.String()),
+        id: Type.Optional(Type.Unknown()),
+        params: Type.Optional(Type.Unknown()),
+        result: Type.Optional(Type.Unknown()),
+        error: Type.Optional(Type.Unknown()),
+      },
+      closed,
+    ),
+    responses: {
+      200: { description: 'The answer.', mediaTypes: ['application/json', 'text/event-stream'] },
+      202: { description: 'A notification was taken.' },
+      400: { description: 'A JSON-RPC error: the message is none of the protocol, or of no version that is spoken.' },
+    },
+    errors: [],
+  }),
+} as const

@@ -1,0 +1,62 @@
+import { fromJsonSchema, McpServer, type ServerContext } from '@modelcontextprotocol/server'
+import manifest from '../package.json' with { type: 'json' }
+import { refusalResult } from './refusals.ts'
+import { resultOf, type Tool, type ToolCaller } from './tool.ts'
+import { followSession } from './tools/follow-session.ts'
+import { answerQuestion, decideApproval } from './tools/interactions.ts'
+import { listEnvironments, listRepositories, listRuntimes } from './tools/places.ts'
+import { publishChanges, reviewChanges } from './tools/publications.ts'
+import { listSessions, sendMessage, startSession, stopRun } from './tools/sessions.ts'
+
+const tools: readonly Tool[] = [
+  startSession,
+  followSession,
+  sendMessage,
+  answerQuestion,
+  decideApproval,
+  stopRun,
+  reviewChanges,
+  publishChanges,
+  listSessions,
+  listRepositories,
+  listEnvironments,
+  listRuntimes,
+]
+
+const instructions = `Berth runs coding agents in isolated sandboxes. start_session gives an agent a task; the work goes on without
+you. follow_session waits for news: call it with the sequence that it returned last, until the run has ended or the
+agent waits. Questions and plans are answered with answer_question. An approval allows an action outside of the
+sandbox's rules: ask your own user before you decide one. When a run has ended, review_changes shows what it changed,
+and publish_changes opens a pull request of exactly the reviewed revision.`
+
+/** Returns a function that makes a server with Berth's tools, for one connection or one request of a caller. */
+export const berthTools = (caller: ToolCaller) => (): McpServer => {
+  const server = new McpServer({ name: 'berth', title: 'Berth', version: manifest.version }, { instructions })
+  for (const each of tools) register(server, each, caller)
+  return server
+}
+
+function register(server: McpServer, tool: Tool, caller: ToolCaller): void {
+  const { name, title, description, input, reads = false, repeatable = false } = tool
+  const annotations = { readOnlyHint: reads, idempotentHint: reads || repeatable, openWorldHint: true }
+  const schema = fromJsonSchema<Record<string, unknown>>({ ...input })
+  server.registerTool(name, { title, description, inputSchema: schema, annotations }, async (args, context) => {
+    try {
+      const call = { ...caller, signal: context.mcpReq.signal, progress: progressOf(context) }
+      return resultOf(await tool.run(args as never, call))
+    } catch (failure) {
+      return refusalResult(failure)
+    }
+  })
+}
+
+/** Counts what the client is told, as the protocol wants it. */
+function progressOf({ mcpReq }: ServerContext): (message: string) => Promise<void> {
+  const progressToken = mcpReq._meta?.progressToken
+  let progress = 0
+  return async message => {
+    if (progressToken === undefined || mcpReq.signal.aborted) return
+    progress += 1
+    await mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress, message } })
+  }
+}

@@ -1,0 +1,2 @@
+export { answerOverHttp, serveOverStdio } from './serve.ts'
+export type { ToolCaller } from './tool.ts'

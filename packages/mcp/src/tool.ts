@@ -1,0 +1,46 @@
+import type { BerthClient } from '@berth/client'
+import type { CallToolResult } from '@modelcontextprotocol/server'
+import type { Static, TObject } from 'typebox'
+
+/** On whose behalf tools act. */
+export interface ToolCaller {
+  readonly client: BerthClient
+  /** Whether the credential is a person's: people work on the repositories of their organization. */
+  readonly isPerson: boolean
+}
+
+/** One call of a tool. */
+export interface ToolCall extends ToolCaller {
+  /** Aborted when the client cancels the call or leaves. What the call has begun at the service goes on. */
+  readonly signal: AbortSignal
+  /** Tells the client what happens meanwhile, if it wants to know. */
+  progress(message: string): Promise<void>
+}
+
+/** What a tool answers: text for a model, and the same as data. */
+export interface ToolAnswer {
+  readonly text: string
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+/** One tool, as a model sees it. */
+export interface Tool<Input extends TObject = TObject> {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly input: Input
+  /** Whether the tool only reads. */
+  readonly reads?: true
+  /** Whether a repeated call with the same arguments changes nothing more. */
+  readonly repeatable?: true
+  run(args: Static<Input>, call: ToolCall): Promise<ToolAnswer>
+}
+
+/** Makes a tool whose arguments are typed by its schema. */
+export const tool = <Input extends TObject>(made: Tool<Input>): Tool => made as unknown as Tool
+
+/** Returns an answer of a tool as the protocol has it. */
+export const resultOf = ({ text, data }: ToolAnswer): CallToolResult => ({
+  content: [{ type: 'text', text }],
+  structuredContent: { ...data },
+})

@@ -1,0 +1,55 @@
+import { Type } from 'typebox'
+import { tool } from '../tool.ts'
+
+const page = Type.Object({
+  cursor: Type.Optional(Type.String({ description: '`nextCursor` of the page before.' })),
+})
+
+export const listRepositories = tool({
+  name: 'list_repositories',
+  title: 'List repositories',
+  description: 'Lists the repositories on which a session can work.',
+  input: page,
+  reads: true,
+  async run({ cursor }, { client, isPerson, signal }) {
+    const { list } = isPerson ? client.cloud.repositories : client.repositories
+    const found = await list({ limit: 100, ...(cursor !== undefined && { cursor }) }, { signal })
+    const names = found.repositories.map(({ fullName }) => fullName)
+    return {
+      text: names.join('\n') || 'None is granted.',
+      data: { repositories: names, nextCursor: found.hasMore ? found.nextCursor : null },
+    }
+  },
+})
+
+export const listEnvironments = tool({
+  name: 'list_environments',
+  title: 'List environments',
+  description: 'Lists the environments that can set up the sandbox of a session.',
+  input: page,
+  reads: true,
+  async run({ cursor }, { client, signal }) {
+    const found = await client.environments.list({ limit: 100, ...(cursor !== undefined && { cursor }) }, { signal })
+    const environments = found.environments.map(({ id, document }) => ({ id, name: document.name }))
+    return {
+      text: environments.map(({ id, name }) => `${id} ${name}`).join('\n') || 'There is none.',
+      data: { environments, nextCursor: found.hasMore ? found.nextCursor : null },
+    }
+  },
+})
+
+export const listRuntimes = tool({
+  name: 'list_runtimes',
+  title: 'List agents',
+  description: 'Lists the agents that a session can run.',
+  input: Type.Object({}),
+  reads: true,
+  async run(_, { client, signal }) {
+    const { runtimes } = await client.runtimes({ signal })
+    const found = runtimes.map(({ id, available }) => ({ id, available }))
+    return {
+      text: found.map(({ id, available }) => `${id}${available ? '' : ' (not available)'}`).join('\n'),
+      data: { runtimes: found },
+    }
+  },
+})

@@ -1,0 +1,121 @@
+import type { CreateSession } from '@berth/client'
+import { Type } from 'typebox'
+import { ToolMisuse } from '../refusals.ts'
+import { type ToolCall, tool } from '../tool.ts'
+
+const id = () =>
+  Type.Optional(Type.String({ format: 'uuid', description: 'A new UUID. With it, the call can be repeated safely.' }))
+
+export const startSession = tool({
+  name: 'start_session',
+  title: 'Start a coding agent',
+  description:
+    'Starts an agent with a task in a sandbox of its own, on a repository or none, and returns at once. Then call follow_session.',
+  input: Type.Object({
+    message: Type.String({ minLength: 1, description: 'The task.' }),
+    repository: Type.Optional(Type.String({ description: '`owner/name`, as list_repositories has it.' })),
+    base: Type.Optional(Type.String({ description: "Branch to start from; the repository's default if not given." })),
+    title: Type.Optional(Type.String()),
+    runtime: Type.Optional(Type.String({ description: 'Id of list_runtimes.' })),
+    model: Type.Optional(Type.String()),
+    environment: Type.Optional(Type.String({ description: 'Id of list_environments.' })),
+    sessionId: id(),
+  }),
+  async run({ message, repository, base, environment, sessionId = crypto.randomUUID(), ...settings }, call) {
+    const { client, signal, isPerson } = call
+    if (base !== undefined && repository === undefined) throw new ToolMisuse('`base` needs a `repository`.')
+    const source = repository === undefined ? undefined : await findRepository(call, repository, base)
+    const { create } = isPerson && source !== undefined ? client.cloud.sessions : client.sessions
+    const body: CreateSession = {
+      ...settings,
+      ...(source !== undefined && { source }),
+      ...(environment !== undefined && { environment: { id: environment } }),
+      // A repeated call must be the same request, so the Turn's id follows from the Session's.
+      initialTurn: { id: sessionId, message },
+    }
+    const { session } = await create(sessionId, body, { signal })
+    return {
+      text: `Session ${session.id} has begun: ${session.sessionUrl}\nCall follow_session to wait for news.`,
+      data: { sessionId: session.id, sessionUrl: session.sessionUrl, phase: session.phase, sequence: 0 },
+    }
+  },
+})
+
+async function findRepository(
+  { client, isPerson, signal }: ToolCall,
+  fullName: string,
+  baseBranch: string | undefined,
+): Promise<NonNullable<CreateSession['source']>> {
+  const { list } = isPerson ? client.cloud.repositories : client.repositories
+  for (let cursor: string | null = null; ; ) {
+    const page = await list({ limit: 100, ...(cursor !== null && { cursor }) }, { signal })
+    const found = page.repositories.find(each => each.fullName.toLowerCase() === fullName.toLowerCase())
+    if (found !== undefined) {
+      const { grantId, repositoryId } = found
+      return { grantId, repositoryId, ...(baseBranch !== undefined && { baseBranch }) }
+    }
+    if (!page.hasMore || page.nextCursor === null) {
+      throw new ToolMisuse(`No repository ${fullName} is granted; list_repositories names those that are.`)
+    }
+    cursor = page.nextCursor
+  }
+}
+
+export const sendMessage = tool({
+  name: 'send_message',
+  title: 'Send a message to a session',
+  description:
+    'Gives the agent of an idle session its next task, in the same workspace. While a run goes on, it is refused: wait with follow_session first.',
+  input: Type.Object({ sessionId: Type.String(), message: Type.String({ minLength: 1 }), turnId: id() }),
+  async run({ sessionId, message, turnId = crypto.randomUUID() }, { client, signal }) {
+    // Read before the Turn is sent, so that every Event of its Run comes after it.
+    const { session } = await client.sessions.get(sessionId, { signal })
+    const { run } = await client.turns.put(sessionId, turnId, { message }, { signal })
+    const after = session.lastEventSequence
+    return {
+      text: `Run ${run.id} is ${run.status}. Call follow_session with after ${after}.`,
+      data: { sessionId, runId: run.id, turnId, status: run.status, sequence: after },
+    }
+  },
+})
+
+export const stopRun = tool({
+  name: 'stop_run',
+  title: 'Stop the run of a session',
+  description: 'Asks the active run of a session to stop. Its work so far is kept.',
+  input: Type.Object({ sessionId: Type.String() }),
+  repeatable: true,
+  async run({ sessionId }, { client, signal }) {
+    const { session } = await client.sessions.get(sessionId, { signal })
+    if (session.activeRunId === undefined) return { text: 'No run is active.', data: { sessionId, runId: null } }
+    const { run } = await client.runs.cancel(sessionId, session.activeRunId, { signal })
+    return { text: `Run ${run.id} was asked to stop.`, data: { sessionId, runId: run.id, status: run.status } }
+  },
+})
+
+export const listSessions = tool({
+  name: 'list_sessions',
+  title: 'List sessions',
+  description: 'Lists sessions, most recently changed first.',
+  input: Type.Object({
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+    cursor: Type.Optional(Type.String({ description: '`nextCursor` of the page before.' })),
+  }),
+  reads: true,
+  async run({ limit = 20, cursor }, { client, signal }) {
+    const page = await client.sessions.list({ limit, ...(cursor !== undefined && { cursor }) }, { signal })
+    const sessions = page.sessions.map(({ id, title, phase, sessionUrl, lastEventSequence }) => ({
+      sessionId: id,
+      title: title ?? null,
+      phase,
+      sessionUrl,
+      sequence: lastEventSequence,
+    }))
+    return {
+      text:
+        sessions.map(({ sessionId, phase, title }) => `${sessionId} ${phase} ${title ?? ''}`.trimEnd()).join('\n') ||
+        'None.',
+      data: { sessions, nextCursor: page.hasMore ? page.nextCursor : null },
+    }
+  },
+})

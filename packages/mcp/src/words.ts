@@ -1,0 +1,76 @@
+import type { Event, Interaction } from '@berth/client'
+
+/** Enough to see how a command has ended. */
+const OUTPUT_CHARACTERS_MOST = 600
+
+/** Returns a field of an Event's data if it is text, else nothing. */
+export function textOf({ data }: Event, name: string): string {
+  const value = data[name]
+  return typeof value === 'string' ? value : ''
+}
+
+/** Returns a text that is at most this long, without its middle, and says what was left out. */
+export function clip(text: string, most: number): string {
+  if (text.length <= most) return text
+  const half = Math.floor(most / 2)
+  return `${text.slice(0, half)}\n[${text.length - 2 * half} characters left out]\n${text.slice(-half)}`
+}
+
+/** Returns what an Event tells a model in one paragraph; nothing if it tells nothing. */
+export function paragraphOf(event: Event): string {
+  switch (event.type) {
+    case 'svc.message.created':
+      return messageOf(event)
+    case 'svc.activity.completed': {
+      const title = textOf(event, 'title') || textOf(event, 'name')
+      const output = textOf(event, 'output').trim()
+      const head = `[tool] ${title}${textOf(event, 'status') === 'failed' ? ' (failed)' : ''}`
+      return output === '' ? head : `${head}\n${clip(output, OUTPUT_CHARACTERS_MOST)}`
+    }
+    case 'svc.environment.apply':
+      return `[environment ${textOf(event, 'name')}] ${textOf(event, 'status')} ${textOf(event, 'errorCode')}`.trimEnd()
+    case 'svc.artifact.created':
+      return `[file] ${textOf(event, 'name')}`
+    case 'svc.interaction.opened':
+      return `[waits for an answer] ${textOf(event, 'interactionId')}`
+    case 'svc.run.failed':
+    case 'svc.run.completed':
+    case 'svc.run.cancelled':
+    case 'svc.run.crashed': {
+      const cause = textOf(event, 'errorCode') || textOf(event, 'stopReason')
+      return `[run ${event.type.slice('svc.run.'.length)}]${cause === '' ? '' : ` ${cause}`}`
+    }
+    default:
+      return ''
+  }
+}
+
+function messageOf(event: Event): string {
+  const text = textOf(event, 'text').trim()
+  switch (textOf(event, 'role')) {
+    case 'assistant':
+      return text
+    case 'user':
+      return `[asked] ${clip(text, 500)}`
+    default:
+      return ''
+  }
+}
+
+/** Returns an open Interaction as a model needs it to answer. */
+export function waitingText({ id, kind, request }: Interaction): string {
+  const { approval, questions = [], plan } = request
+  if (approval !== undefined) {
+    const input = approval.input === undefined ? '' : `\n${JSON.stringify(approval.input)}`
+    return `approval ${id}: ${approval.title ?? approval.toolName}${input}`
+  }
+  if (kind === 'exit_plan_mode') return `plan ${id}: ${planText(plan) || (request.prompt ?? '')}`
+  const asked = questions.map(({ question, options, fieldId }, at) => {
+    const choices = options.length === 0 ? '' : ` [${options.join(' | ')}]`
+    return questions.length === 1 ? `${question}${choices}` : `\n  ${fieldId ?? at}: ${question}${choices}`
+  })
+  return `question ${id}: ${asked.join('') || (request.prompt ?? '')}`
+}
+
+const planText = (plan: unknown): string =>
+  typeof plan === 'string' ? plan : plan === undefined ? '' : JSON.stringify(plan)

@@ -1,0 +1,40 @@
+import { Readable } from 'node:stream'
+import { createClient } from '@berth/client'
+import { answerOverHttp } from '@berth/mcp'
+import { readCredential } from '../http/guard/bearer.ts'
+import type { Handlers } from '../http/routing/handler.ts'
+import { fetchFromSelf, type Served } from './own-api.ts'
+
+/** What the operation needs of the service. */
+export interface ToolsPlace {
+  readonly served: Served
+  readonly baseUrl: () => string
+}
+
+/** Returns the operation by which agents elsewhere use Berth. Its tools call this API with the caller's own bearer. */
+export function mcpHandlers({ served, baseUrl }: ToolsPlace): Pick<Handlers, 'callTools'> {
+  return {
+    callTools: async ({ headers, body, principal, clientAddress, signal }) => {
+      const client = createClient({
+        baseUrl: baseUrl(),
+        credential: readCredential(['authorization', String(headers['authorization'])]),
+        platform: { fetch: fetchFromSelf(served, clientAddress) },
+      })
+      const asked = Object.entries(headers).flatMap(([name, value]) =>
+        name === 'accept' || name === 'content-type' || name.startsWith('mcp-') ? [[name, String(value)] as const] : [],
+      )
+      const request = new Request(new URL('/v1/mcp', baseUrl()), {
+        method: 'POST',
+        headers: Object.fromEntries(asked),
+        body: JSON.stringify(body),
+        signal,
+      })
+      const answer = await answerOverHttp({ client, isPerson: principal.kind === 'person' }, request, body)
+      return {
+        status: answer.status,
+        headers: Object.fromEntries(answer.headers),
+        bytes: answer.body === null ? Readable.from([]) : Readable.fromWeb(answer.body as never),
+      }
+    },
+  }
+}

@@ -1,0 +1,190 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { scriptedRuntimes } from '../support/agents/scripted-runtimes.ts'
+import { localRepository } from '../support/git/local-repository.ts'
+import { startTestService, type TestService } from '../support/services/service.ts'
+import { until } from '../support/until.ts'
+import { touch } from '../support/workspaces/workspace.ts'
+
+const stack = new AsyncDisposableStack()
+let test: TestService
+beforeAll(async () => {
+  const { runtimes } = stack.use(await scriptedRuntimes())
+  test = stack.use(await startTestService({ config: { runtimes: runtimes.slice(0, 1) } }))
+  await localRepository(test, 'kirkwall/harbour', { 'words.txt': 'harbour' })
+})
+afterAll(() => stack.disposeAsync())
+
+const berth = fileURLToPath(new URL('../../../cli/src/main.ts', import.meta.url))
+
+/** Connects over HTTP with a bearer. */
+async function overHttp(key = test.tenant.apiKey): Promise<Client> {
+  const client = new Client({ name: 'a test', version: '1' })
+  const requestInit = { headers: { authorization: `Bearer ${key}` } }
+  await client.connect(new StreamableHTTPClientTransport(new URL('/v1/mcp', test.url), { requestInit }))
+  stack.defer(() => client.close())
+  return client
+}
+
+/** Connects to `berth mcp` as an agent starts it. */
+async function overStdio(): Promise<Client> {
+  const home = await mkdtemp(join(tmpdir(), 'berth-home-'))
+  stack.defer(() => rm(home, { recursive: true, force: true }))
+  const env = { PATH: process.env['PATH'] ?? '', HOME: home, BERTH_URL: test.url, BERTH_API_KEY: test.tenant.apiKey }
+  const client = new Client({ name: 'a test', version: '1' })
+  await client.connect(
+    new StdioClientTransport({ command: process.execPath, args: [berth, 'mcp'], env, cwd: home, stderr: 'inherit' }),
+  )
+  stack.defer(() => client.close())
+  return client
+}
+
+type Data = Record<string, unknown>
+
+/** Calls a tool and returns what it answered as data, and as text. */
+async function call(client: Client, name: string, args: Data = {}): Promise<Data & { text: string }> {
+  const { content, structuredContent, isError } = await client.callTool({ name, arguments: args })
+  const text = (content as { text?: string }[]).map(part => part.text ?? '').join('\n')
+  if (isError === true) throw new Error(text)
+  return { ...(structuredContent as Data), text }
+}
+
+/** Follows a Session as an agent does: by call after call, until it is idle or waits. */
+async function follow(client: Client, sessionId: unknown, after: unknown = 0): Promise<Data & { text: string }> {
+  const told: string[] = []
+  for (let at = after; ; ) {
+    const news = await call(client, 'follow_session', { sessionId, after: at, seconds: 60 })
+    told.push(news.text)
+    if (news['phase'] === 'idle' || (news['waiting'] as unknown[]).length > 0) return { ...news, text: told.join('\n') }
+    at = news['sequence']
+  }
+}
+
+describe.each([
+  ['over HTTP', overHttp],
+  ['as `berth mcp`', overStdio],
+] as const)('tools %s', (_, connect) => {
+  it('take a task from its start to a pull request', async () => {
+    const client = await connect()
+    expect(client.getInstructions()).toContain('start_session')
+    expect((await call(client, 'list_repositories'))['repositories']).toEqual(['kirkwall/harbour'])
+    const task = {
+      message:
+        'ls /workspace\nsay Looked.\nask {"message":"How deep?","requestedSchema":{"type":"object","properties":{"depth":{"type":"string"}}}}',
+      repository: 'Kirkwall/harbour',
+      runtime: 'scripted',
+      sessionId: randomUUID(),
+    }
+    const { sessionId } = await call(client, 'start_session', task)
+    // A call whose answer was lost is repeated.
+    expect((await call(client, 'start_session', task))['sessionId']).toBe(sessionId)
+    const asked = await follow(client, sessionId)
+    expect(asked.text).toMatch(/Looked\.[\s\S]*The agent waits for an answer[\s\S]*How deep\?/)
+    await call(client, 'answer_question', { sessionId, answer: '{"depth":"nine fathoms"}' })
+    const ended = await follow(client, sessionId, asked['sequence'])
+    expect(ended.text).toMatch(/nine fathoms[\s\S]*\[run completed\]/)
+
+    const next = await call(client, 'send_message', {
+      sessionId,
+      message: 'permission Sound the horn\nwrite words.txt deep\\n',
+    })
+    const waits = await follow(client, sessionId, next['sequence'])
+    expect(waits.text).toContain('Sound the horn')
+    await expect(call(client, 'answer_question', { sessionId, answer: 'yes' })).rejects.toThrow('Nothing like it')
+    await call(client, 'decide_approval', { sessionId, decision: 'allow_once' })
+    await follow(client, sessionId, waits['sequence'])
+
+    const review = await call(client, 'review_changes', { sessionId })
+    expect(review.text).toMatch(/words\.txt[\s\S]*-harbour[\s\S]*\+deep/)
+    const { revision } = review
+    const order = { sessionId, revision, title: 'Say how deep it is', publicationId: randomUUID() }
+    await expect(call(client, 'publish_changes', { ...order, revision: 'f'.repeat(64) })).rejects.toThrow(/refused: 40/)
+    const published = await call(client, 'publish_changes', order)
+    expect(published).toMatchObject({ status: 'succeeded', pullRequest: { number: expect.any(Number) } })
+    expect((await call(client, 'publish_changes', order))['pullRequest']).toEqual(published['pullRequest'])
+    expect((await call(client, 'list_sessions'))['sessions']).toContainEqual(expect.objectContaining({ sessionId }))
+  })
+
+  it('say what is wrong, and how to mend it', async () => {
+    const client = await connect()
+    await expect(call(client, 'start_session', { message: 'hi', base: 'main' })).rejects.toThrow('needs a `repository`')
+    await expect(call(client, 'start_session', { message: 'hi', repository: 'no/such' })).rejects.toThrow('no/such')
+    await expect(call(client, 'start_session', { message: 'hi', runtime: 'none' })).rejects.toThrow(/refused: 4/)
+    await expect(call(client, 'start_session', {})).rejects.toThrow(/message/)
+    await expect(call(client, 'follow_session', { sessionId: randomUUID() })).rejects.toThrow('cloud_session_not_found')
+    await expect(call(client, 'follow_session', { sessionId: '..' })).rejects.toThrow()
+  })
+})
+
+/** Returns how many streams are open. */
+async function held(): Promise<number> {
+  const { rows } = await test.db.database.query<{ held: string }>(
+    'select coalesce(sum(held), 0) as held from open_streams',
+  )
+  return Number(rows[0]?.held)
+}
+
+describe('tools over HTTP', () => {
+  it('tell what happens while a call waits, and lose nothing to a client that leaves', async () => {
+    const client = await overHttp()
+    const message = 'wait begin\ntool one\nwait go\nsay two'
+    const { sessionId } = await call(client, 'start_session', { message, runtime: 'scripted' })
+    const leave = new AbortController()
+    const told: string[] = []
+    const left = client.callTool(
+      { name: 'follow_session', arguments: { sessionId, seconds: 300 } },
+      {
+        signal: leave.signal,
+        timeout: 300_000,
+        onprogress: ({ message: said }) => {
+          told.push(said ?? '')
+          if (said?.includes('one')) leave.abort()
+        },
+      },
+    )
+    const outcome = expect(left).rejects.toThrow()
+    await until('the call to wait', async () => (await held()) > 0)
+    const session = await test.api.session(String(sessionId))
+    await touch(test.db.database, test.dataDir, session, 'begin')
+    await outcome
+    expect(told.join()).toContain('one')
+    // The Run goes on without anybody, and the log has all of it.
+    const stopped = await call(client, 'stop_run', { sessionId })
+    expect(stopped['runId']).not.toBeNull()
+    const end = await follow(await overHttp(), sessionId)
+    expect(end.text).toMatch(/one[\s\S]*\[run cancelled\]/)
+    await until('the stream to close', async () => (await held()) === 0)
+  })
+
+  it('belong to one organization, and need a credential', async () => {
+    const { tenant } = await test.newTenant()
+    const own = await overHttp()
+    const { sessionId } = await call(own, 'start_session', { message: 'say mine', runtime: 'scripted' })
+    await follow(own, sessionId)
+    const stranger = await overHttp(tenant.apiKey)
+    for (const name of ['follow_session', 'stop_run', 'review_changes', 'send_message']) {
+      await expect(call(stranger, name, { sessionId, message: 'x' }), name).rejects.toThrow('cloud_session_not_found')
+    }
+    expect((await call(stranger, 'list_sessions'))['sessions']).toEqual([])
+    expect((await call(stranger, 'list_repositories'))['repositories']).toEqual([])
+    const body = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
+    const ask = (headers: Record<string, string>, sent: unknown = body) =>
+      fetch(new URL('/v1/mcp', test.url), {
+        method: 'POST',
+        headers: { accept: 'application/json, text/event-stream', 'content-type': 'application/json', ...headers },
+        body: JSON.stringify(sent),
+      })
+    expect((await ask({})).status).toBe(401)
+    expect((await ask({ authorization: 'Bearer svc_cloud_live_none' })).status).toBe(401)
+    const authorization = `Bearer ${tenant.apiKey}`
+    expect((await ask({ authorization }, [body])).status).toBe(400)
+    expect((await ask({ authorization }, { ...body, jsonrpc: '1.0' })).status).toBe(400)
+    expect((await ask({ authorization, 'content-type': 'text/plain' })).status).toBe(415)
+  })
+})
