@@ -190,10 +190,10 @@ test('a person leaves a message while a run goes on, takes it back, and it is se
 
   const keyed = attach(session.id, true)
   await keyed.shows('stdout', 'completed')
-  keyed.key('wait never\r')
-  await keyed.shows('stdout', 'working')
-  keyed.key('more\r')
-  await keyed.shows('stdout', 'a run goes on; send it when the run has ended')
+  // Two at once keep their order.
+  keyed.key('wait never\rmore\r')
+  await keyed.shows('stdout', /a run goes on; send it when the run has ended.*› .{0,20}more/s)
+  await keyed.shows('stdout', /completed.*1m› wait never.*working/s)
   keyed.key('\u0004\u0003s\r')
   await keyed.shows('stdout', /cancelling/)
   await idle(session)

@@ -49,6 +49,7 @@ class AttachedSession implements AsyncDisposable {
   #isLeaving = false
   #kept = ''
   #listing: Promise<void> = Promise.resolve()
+  #sending: Promise<void> = Promise.resolve()
   /** Messages that wait are of people: an API key has none. */
   readonly #next: NextMessage | null
 
@@ -222,7 +223,14 @@ class AttachedSession implements AsyncDisposable {
     else if (text.trim() !== '') await this.#send(text)
   }
 
-  async #send(text: string): Promise<void> {
+  /** Messages follow one another: of two that were typed quickly, the service would else take either first. */
+  #send(text: string): Promise<void> {
+    const sent = this.#sending.then(() => this.#sendNow(text))
+    this.#sending = sent.catch(() => {})
+    return sent
+  }
+
+  async #sendNow(text: string): Promise<void> {
     try {
       await this.#io.client.turns.put(this.#session.id, randomUUID(), { message: text })
     } catch (failure) {
