@@ -38,7 +38,7 @@ export const rooms: Rooms = [
   'cloud',
   'console',
   'mcp',
-  'schedules',
+  'triggers',
   'admin',
   'execution',
   'far-host',

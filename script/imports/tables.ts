@@ -14,14 +14,23 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   // Identity.
   organizations: {
     writes: ['accounts', 'identity/development'],
-    reads: ['admin', 'console', 'repositories', 'environments', 'sessions/runs', 'webhooks'],
+    reads: ['admin', 'console', 'repositories', 'environments', 'sessions/runs', 'triggers', 'webhooks'],
   },
   people: { writes: ['accounts', 'identity/development'], reads: ['console', 'sessions/runs'] },
   memberships: { writes: ['accounts', 'identity/development'], reads: ['console', 'sessions/runs'] },
   apps: { writes: ['accounts', 'identity/development'], reads: ['console', 'webhooks'] },
   installations: {
     writes: ['accounts', 'identity/development'],
-    reads: ['identity', 'admin', 'console', 'gateway/accounting', 'repositories', 'sessions/runs', 'webhooks'],
+    reads: [
+      'identity',
+      'admin',
+      'console',
+      'gateway/accounting',
+      'repositories',
+      'sessions/runs',
+      'triggers',
+      'webhooks',
+    ],
   },
   api_keys: { writes: ['accounts', 'identity/development', 'identity/guard'], reads: ['gateway/accounting'] },
   external_identities: { writes: ['accounts'] },
@@ -134,6 +143,9 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   // Webhooks.
   webhook_endpoints: { writes: ['webhooks'], reads: ['console'] },
   webhook_deliveries: { writes: ['sessions/purge', 'webhooks'], reads: ['console'] },
+  // Triggers.
+  triggers: { writes: ['triggers'] },
+  trigger_deliveries: { writes: ['triggers'] },
   // Environments.
   environments: { writes: ['environments'], reads: ['sessions/session'] },
   environment_revisions: { writes: ['environments'] },

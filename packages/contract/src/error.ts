@@ -73,6 +73,7 @@ export const errors = {
   cloud_push_subscription_not_found: { status: 404, cause: 'The membership has no such browser that is pushed to.' },
   cloud_terminal_not_found: { status: 404, cause: 'The person has no such terminal in the workspace, or no longer.' },
   cloud_repository_grant_not_found: { status: 404, cause: 'The installation has no such grant.' },
+  trigger_not_found: { status: 404, cause: 'The installation has no such trigger.' },
   environment_not_found: { status: 404, cause: 'The organization has no such environment.' },
   environment_trial_not_found: {
     status: 404,
@@ -162,6 +163,8 @@ export const errors = {
     status: 409,
     cause: 'The organization has 200 live environments, 1 GiB of archives, or five trials under way.',
   },
+  trigger_limit_reached: { status: 409, cause: 'The installation has 100 triggers; delete one first.' },
+  trigger_disabled: { status: 409, cause: 'The trigger is not enabled, so it takes no deliveries.' },
   app_slug_taken: { status: 409, cause: 'Another app has, or had, this slug.' },
   api_key_limit_reached: { status: 409, cause: 'The integration has two active keys of this kind.' },
   endpoint_limit_reached: { status: 409, cause: 'The installation has five webhook endpoints; delete one first.' },

@@ -99,6 +99,7 @@ export {
   limits,
   originLimits,
   sourceLimits,
+  triggerLimits,
 } from './limits.ts'
 export {
   CreateMerge,
@@ -214,6 +215,13 @@ export {
 } from './session.ts'
 export { maxTerminalCells, maxTerminals, OpenTerminal, TerminalTicket } from './terminal.ts'
 export { Transcription, TranscriptionForm } from './transcription.ts'
+export {
+  PutTrigger,
+  PutTriggerDelivery,
+  Trigger,
+  TriggerDelivery,
+  triggerDeliveryStatuses,
+} from './trigger.ts'
 export { SubmitTurn, Turn, TurnAdmission, TurnFile, TurnPage } from './turn.ts'
 export {
   type UsageGroup,

@@ -113,3 +113,16 @@ export const defaultPageSize = {
   environments: 50,
   environmentRevisions: 20,
 } as const
+
+/** Limits of triggers. */
+export const triggerLimits = {
+  /** Triggers of an installation. */
+  triggers: 100,
+  nameCharacters: 160,
+  messageCharacters: 50_000,
+  cronCharacters: 100,
+  timeZoneCharacters: 64,
+  keyCharacters: 200,
+  /** Deliveries on a page, by default. */
+  deliveries: 50,
+} as const

@@ -24,6 +24,7 @@ export type Tag =
   | 'Runtime releases'
   | 'Environments'
   | 'Tools'
+  | 'Triggers'
 
 /** A success response of an operation. */
 export interface Success {

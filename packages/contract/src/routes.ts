@@ -35,6 +35,7 @@ import { sessionOperations } from './operations/session.ts'
 import { terminalOperations } from './operations/terminal.ts'
 import { toolOperations } from './operations/tools.ts'
 import { transcriptionOperations } from './operations/transcription.ts'
+import { triggerOperations } from './operations/trigger.ts'
 import { turnOperations } from './operations/turn.ts'
 import { webhookOperations } from './operations/webhook.ts'
 import { workspaceFileOperations } from './operations/workspace-file.ts'
@@ -71,6 +72,7 @@ export const routes = {
   ...oversightOperations,
   ...terminalOperations,
   ...toolOperations,
+  ...triggerOperations,
   ...webhookOperations,
 } as const satisfies Record<string, Operation>
 

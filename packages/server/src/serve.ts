@@ -57,6 +57,8 @@ import { listeningOn, type Settings } from './settings/settings.ts'
 import { requireMigrated } from './storage/postgres/migrate.ts'
 import { clientConfig } from './storage/postgres/pool.ts'
 import { PostgresWakeups } from './storage/postgres/wakeups.ts'
+import { triggerChores } from './triggers/trigger-chores.ts'
+import { TriggerWorker } from './triggers/trigger-worker.ts'
 import { webhookChores } from './webhooks/webhook-chores.ts'
 
 /** For all helper programs of a process: some dozen run at once, with a few threads each. */
@@ -196,6 +198,7 @@ export async function serve(
       ...environmentChores(context),
       ...releaseChores(context),
       ...trialChores(context),
+      ...triggerChores(context),
       ...purgeChores(context, settings.retention),
       ...usageChores(context, settings.retention),
       ...webhookChores(context),
@@ -238,6 +241,7 @@ export async function serve(
   const api = roles.has('api')
     ? await openApi(context, settings, { terminals, previews, tools, webhooks }, stack)
     : undefined
+  if (api !== undefined) await start(new TriggerWorker(context))
   const account = roles.has('account')
     ? await openAccount(context, settings, { webhooks, guards, authUrl: () => listening.urls.authUrl }, stack)
     : undefined

@@ -40,6 +40,7 @@ import { trialHandlers } from '../sessions/trials/routes.ts'
 import { turnHandlers } from '../sessions/turns/routes.ts'
 import type { Config } from '../settings/config-file.ts'
 import { transcriptionHandlers } from '../transcription/routes.ts'
+import { triggerHandlers } from '../triggers/routes.ts'
 import type { WebhookParts } from '../webhooks/routes.ts'
 
 /** The ways into sandboxes, and back to this API. */
@@ -97,5 +98,6 @@ export function apiHandlers(
     ...gitConnectionHandlers(context),
     ...pushHandlers(context, webhooks),
     ...mcpHandlers(tools),
+    ...triggerHandlers(context),
   }
 }

@@ -301,6 +301,8 @@ export const topics = {
   deliveries: 'd',
   /** An endpoint of webhooks came or went, or deliveries were queued outside the log. */
   webhooks: 'w',
+  /** A trigger has taken a delivery. */
+  triggers: 'g',
   /** A browser is pushed to from now on, or a test is to be pushed. */
   pushes: 'u',
   /** A terminal is asked for, or may go on. */

@@ -1,0 +1,95 @@
+import { Type } from 'typebox'
+import { triggerLimits } from '../limits.ts'
+import { operation } from '../operation.ts'
+import { closed, someText, Uuid } from '../scalar.ts'
+import {
+  PutTrigger,
+  PutTriggerDelivery,
+  TriggerDeliveryEnvelope,
+  TriggerDeliveryList,
+  TriggerEnvelope,
+  TriggerList,
+} from '../trigger.ts'
+import { pageLimit } from './parameters.ts'
+
+const TriggerPath = Type.Object({ triggerId: Uuid })
+
+const shared = {
+  tag: 'Triggers',
+  access: 'bearer',
+  capability: 'svc.cloud.sessions:create',
+  principal: 'app_installation',
+} as const
+
+/** What makes Sessions of an installation without somebody at work: schedules, and deliveries of other systems. */
+export const triggerOperations = {
+  listTriggers: operation({
+    ...shared,
+    method: 'GET',
+    path: '/v1/triggers',
+    summary: 'List triggers',
+    description: 'Lists the triggers of the installation by name; there are at most 100.',
+    responses: { 200: { description: 'All of them.', schema: TriggerList } },
+    errors: [],
+  }),
+  getTrigger: operation({
+    ...shared,
+    method: 'GET',
+    path: '/v1/triggers/{triggerId}',
+    summary: 'Read a trigger',
+    params: TriggerPath,
+    responses: { 200: { description: 'The trigger.', schema: TriggerEnvelope } },
+    errors: ['trigger_not_found'],
+  }),
+  putTrigger: operation({
+    ...shared,
+    method: 'PUT',
+    path: '/v1/triggers/{triggerId}',
+    summary: 'Create or replace a trigger',
+    description:
+      'Writes the whole trigger under an id that the caller chooses. A schedule that has changed counts from now on.',
+    params: TriggerPath,
+    body: PutTrigger,
+    responses: {
+      200: { description: 'It was replaced.', schema: TriggerEnvelope },
+      201: { description: 'It was created.', schema: TriggerEnvelope },
+    },
+    errors: ['trigger_not_found', 'trigger_limit_reached'],
+  }),
+  deleteTrigger: operation({
+    ...shared,
+    method: 'DELETE',
+    path: '/v1/triggers/{triggerId}',
+    summary: 'Delete a trigger',
+    description: 'Its Sessions stay; deliveries that still wait are dropped. Idempotent.',
+    params: TriggerPath,
+    responses: { 204: { description: 'There is no such trigger.' } },
+    errors: [],
+  }),
+  listTriggerDeliveries: operation({
+    ...shared,
+    method: 'GET',
+    path: '/v1/triggers/{triggerId}/deliveries',
+    summary: 'List deliveries of a trigger',
+    description: 'Lists the latest deliveries, newest first. Those that have ended are kept for 30 days.',
+    params: TriggerPath,
+    query: Type.Object({ limit: pageLimit(triggerLimits.deliveries) }, closed),
+    responses: { 200: { description: 'The latest ones.', schema: TriggerDeliveryList } },
+    errors: ['trigger_not_found'],
+  }),
+  putTriggerDelivery: operation({
+    ...shared,
+    method: 'PUT',
+    path: '/v1/triggers/{triggerId}/deliveries/{key}',
+    summary: 'Fire a trigger',
+    description:
+      'Takes a delivery under the id that its sender gave it, and makes one Session of it, however often it is repeated. The Session is made within seconds of the answer.',
+    params: Type.Object({
+      triggerId: Uuid,
+      key: someText(triggerLimits.keyCharacters, { pattern: '^[!-~]+$' }),
+    }),
+    body: PutTriggerDelivery,
+    responses: { 202: { description: 'The delivery as it is now.', schema: TriggerDeliveryEnvelope } },
+    errors: ['trigger_not_found', 'trigger_disabled'],
+  }),
+} as const

@@ -1,0 +1,60 @@
+import { type PutTrigger, triggerLimits } from '@berth/contract'
+import type { Context } from '../context.ts'
+import { environmentToBind } from '../environments/bind.ts'
+import type { Principal } from '../identity/guard/principal.ts'
+import { ApiError } from '../kit/api-error.ts'
+import { refusal } from '../kit/refusal.ts'
+import { settleModel, settleRuntime } from '../sessions/configuration.ts'
+import { judgeSchedule } from './occurrences.ts'
+import { countTriggers, findTrigger, type OwnedTriggerKey, type TriggerRow, upsertTrigger } from './trigger-sql.ts'
+
+/**
+ * Creates a trigger, or replaces it. What its Sessions name is judged now, so that its author hears of a mistake, and again
+ * with each Session. The Git host is asked only then.
+ * @throws ApiError 400 `invalid_request` for a schedule that is none, or an unknown runtime or model
+ * @throws ApiError 403, 404 or 409 as `createSession` for the environment
+ * @throws ApiError 404 `trigger_not_found` if the id is another installation's
+ * @throws ApiError 409 `trigger_limit_reached`
+ */
+export async function putTrigger(
+  context: Context,
+  principal: Principal,
+  key: OwnedTriggerKey,
+  { name, message, session = {}, schedule, enabled = true }: PutTrigger,
+): Promise<{ readonly row: TriggerRow; readonly created: boolean }> {
+  const { db, clock } = context
+  const now = clock.now()
+  const judged = schedule === undefined ? null : judgeSchedule(schedule, now)
+  const draft = {
+    name,
+    message,
+    session,
+    enabled,
+    cron: judged?.cron ?? null,
+    timeZone: judged?.timeZone ?? null,
+    nextAt: enabled ? (judged?.nextAt ?? null) : null,
+  }
+  await inField('session', async () => {
+    const runtime = await settleRuntime(context, db, key.organizationId, session.runtime)
+    settleModel(context, session.model, runtime)
+  })
+  await environmentToBind(db, principal, session.environment)
+  return db.transaction(async tx => {
+    const isFull = (await countTriggers(tx, key)) >= triggerLimits.triggers
+    if (isFull && (await findTrigger(tx, key)) === null) throw refusal('trigger_limit_reached')
+    const written = await upsertTrigger(tx, key, draft, now)
+    if (written === null) throw refusal('trigger_not_found')
+    return written
+  })
+}
+
+/** Names faults by their place in the body. */
+async function inField(name: string, judge: () => Promise<void>): Promise<void> {
+  try {
+    await judge()
+  } catch (error) {
+    const issues = error instanceof ApiError ? error.fields['issues'] : undefined
+    if (!Array.isArray(issues)) throw error
+    throw refusal('invalid_request', { issues: issues.map(issue => ({ ...issue, path: [name, ...issue.path] })) })
+  }
+}

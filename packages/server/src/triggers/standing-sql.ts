@@ -1,0 +1,26 @@
+import { grantedCapabilities } from '../identity/guard/granted-capabilities.ts'
+import type { InstallationPrincipal } from '../identity/guard/principal.ts'
+import type { Queryable } from '../storage/postgres/database.ts'
+
+/**
+ * Returns an installation as its own bearer would stand now; null if it was revoked, or may make no Sessions, or its
+ * organization is suspended.
+ */
+export async function standingOf(
+  db: Queryable,
+  { organizationId, installationId }: { readonly organizationId: string; readonly installationId: string },
+): Promise<InstallationPrincipal | null> {
+  const { rows } = await db.query<{ capabilities: string[]; cloud_access: boolean }>({
+    name: 'standing-of-installation',
+    text: `
+      select i.capabilities, o.cloud_access
+      from installations i join organizations o on o.id = i.organization_id
+      where i.organization_id = $1 and i.id = $2 and i.revoked_at is null and o.suspended_at is null`,
+    values: [organizationId, installationId],
+  })
+  const [row] = rows
+  if (row === undefined) return null
+  const capabilities = grantedCapabilities(row.capabilities, row.cloud_access)
+  if (!capabilities.has('svc.cloud.access') || !capabilities.has('svc.cloud.sessions:create')) return null
+  return { kind: 'app_installation', id: installationId, organizationId, capabilities, expiresAt: null }
+}

@@ -1,0 +1,149 @@
+import type { PutTrigger } from '@berth/contract'
+import type { Queryable } from '../storage/postgres/database.ts'
+
+export interface TriggerKey {
+  readonly organizationId: string
+  readonly triggerId: string
+}
+
+/** A trigger of one installation. */
+export interface OwnedTriggerKey extends TriggerKey {
+  readonly installationId: string
+}
+
+export interface TriggerRow {
+  readonly organization_id: string
+  readonly id: string
+  readonly installation_id: string
+  readonly name: string
+  readonly message: string
+  readonly session: NonNullable<PutTrigger['session']>
+  readonly cron: string | null
+  readonly time_zone: string | null
+  readonly enabled: boolean
+  readonly next_at: Date | null
+  readonly created_at: Date
+  readonly updated_at: Date
+}
+
+/** What a caller writes, judged. */
+export interface TriggerDraft {
+  readonly name: string
+  readonly message: string
+  readonly session: object
+  readonly cron: string | null
+  readonly timeZone: string | null
+  readonly enabled: boolean
+  readonly nextAt: Date | null
+}
+
+export async function findTrigger(db: Queryable, key: OwnedTriggerKey): Promise<TriggerRow | null> {
+  const { rows } = await db.query<TriggerRow>({
+    name: 'find-trigger',
+    text: 'select * from triggers where organization_id = $1 and id = $2 and installation_id = $3',
+    values: [key.organizationId, key.triggerId, key.installationId],
+  })
+  return rows[0] ?? null
+}
+
+export async function listTriggers(
+  db: Queryable,
+  { organizationId, installationId }: Omit<OwnedTriggerKey, 'triggerId'>,
+): Promise<readonly TriggerRow[]> {
+  const { rows } = await db.query<TriggerRow>({
+    name: 'list-triggers',
+    text: 'select * from triggers where organization_id = $1 and installation_id = $2 order by name, id',
+    values: [organizationId, installationId],
+  })
+  return rows
+}
+
+/** Locks an installation's triggers against others that add some, and counts them. */
+export async function countTriggers(
+  tx: Queryable,
+  { organizationId, installationId }: Omit<OwnedTriggerKey, 'triggerId'>,
+): Promise<number> {
+  await tx.query({
+    text: "select pg_advisory_xact_lock(hashtextextended('triggers/' || $1, 0))",
+    values: [installationId],
+  })
+  const { rows } = await tx.query<{ count: string }>({
+    text: 'select count(*) as count from triggers where organization_id = $1 and installation_id = $2',
+    values: [organizationId, installationId],
+  })
+  return Number(rows[0]?.count)
+}
+
+/**
+ * Writes a trigger. One whose schedule is the same as before keeps its next time, unless it was off.
+ * @returns null if the id is another installation's
+ */
+export async function upsertTrigger(
+  tx: Queryable,
+  key: OwnedTriggerKey,
+  draft: TriggerDraft,
+  now: Date,
+): Promise<{ readonly row: TriggerRow; readonly created: boolean } | null> {
+  const { rows } = await tx.query<TriggerRow & { created: boolean }>({
+    name: 'upsert-trigger',
+    text: `
+      insert into triggers (organization_id, id, installation_id, name, message, session, cron, time_zone, enabled,
+        next_at, created_at, updated_at)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11)
+      on conflict (organization_id, id) do update set
+        name = excluded.name, message = excluded.message, session = excluded.session, cron = excluded.cron,
+        time_zone = excluded.time_zone, enabled = excluded.enabled, updated_at = excluded.updated_at,
+        next_at = case
+          when excluded.enabled and (excluded.cron, excluded.time_zone) = (triggers.cron, triggers.time_zone)
+            then coalesce(triggers.next_at, excluded.next_at)
+          else excluded.next_at end
+      where triggers.installation_id = excluded.installation_id
+      returning *, created_at = updated_at as created`,
+    values: [
+      key.organizationId,
+      key.triggerId,
+      key.installationId,
+      draft.name,
+      draft.message,
+      JSON.stringify(draft.session),
+      draft.cron,
+      draft.timeZone,
+      draft.enabled,
+      draft.nextAt,
+      now,
+    ],
+  })
+  const [row] = rows
+  return row === undefined ? null : { row, created: row.created }
+}
+
+export async function deleteTrigger(db: Queryable, key: OwnedTriggerKey): Promise<boolean> {
+  const { rowCount } = await db.query({
+    text: 'delete from triggers where organization_id = $1 and id = $2 and installation_id = $3',
+    values: [key.organizationId, key.triggerId, key.installationId],
+  })
+  return rowCount > 0
+}
+
+/** Takes triggers whose time has come, until the transaction ends; others skip them. */
+export async function takeDueTriggers(tx: Queryable, now: Date, limit: number): Promise<readonly TriggerRow[]> {
+  const { rows } = await tx.query<TriggerRow>({
+    name: 'take-due-triggers',
+    text: 'select * from triggers where next_at <= $1 order by next_at limit $2 for update skip locked',
+    values: [now, limit],
+  })
+  return rows
+}
+
+/** Says when a taken trigger fires next. */
+export async function setNextOccurrence(
+  tx: Queryable,
+  { organization_id, id }: TriggerRow,
+  nextAt: Date | null,
+): Promise<void> {
+  await tx.query({
+    name: 'set-next-occurrence',
+    text: 'update triggers set next_at = $3 where organization_id = $1 and id = $2',
+    values: [organization_id, id, nextAt],
+  })
+}

@@ -1,0 +1,197 @@
+import { randomUUID } from 'node:crypto'
+import type { Session, Trigger, TriggerDelivery, Turn } from '@berth/contract'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { TriggerWorker } from '../../src/triggers/trigger-worker.ts'
+import type { Api } from '../support/api/api.ts'
+import { outcome } from '../support/runs/outcome.ts'
+import { startTestService, type TestService } from '../support/services/service.ts'
+import { workerContext } from '../support/services/worker-context.ts'
+import { until } from '../support/until.ts'
+
+const stack = new AsyncDisposableStack()
+let test: TestService
+beforeAll(async () => {
+  // Nobody begins Runs here.
+  test = stack.use(await startTestService({ variables: { BERTH_ROLES: 'api' } }))
+})
+afterAll(() => stack.disposeAsync())
+
+const draft = { name: 'Triage', message: 'Look at {{issue.title}} by {{ user }}: {{labels}}{{none}}' }
+type Answer = { trigger: Trigger; triggers: Trigger[]; delivery: TriggerDelivery; deliveries: TriggerDelivery[] }
+
+async function make(more: object = {}, api: Api = test.api): Promise<Trigger> {
+  const answer = await api.put<Answer>(`/v1/triggers/${randomUUID()}`, { ...draft, ...more })
+  expect(outcome(answer)).toBe('201')
+  return answer.body.trigger
+}
+const deliver = ({ id }: Trigger, key: string, payload: object = {}, api: Api = test.api) =>
+  api.put<Answer>(`/v1/triggers/${id}/deliveries/${key}`, { payload })
+const deliveries = async ({ id }: Trigger) =>
+  (await test.api.get<Answer>(`/v1/triggers/${id}/deliveries`)).body.deliveries
+const ended = (trigger: Trigger, key: string) =>
+  until('the delivery to end', async () => {
+    const found = (await deliveries(trigger)).find(each => each.key === key)
+    return found !== undefined && found.status !== 'waiting' && found
+  })
+/** The Sessions that a trigger has made. */
+async function made({ id }: Trigger): Promise<readonly Session[]> {
+  const { body } = await test.api.get<{ sessions: Session[] }>(
+    `/v1/sessions?limit=100&origin.objectType=trigger&origin.objectId=${id}`,
+  )
+  return body.sessions
+}
+
+describe('a trigger', () => {
+  it('is written, read, replaced, listed and deleted by its installation alone', async () => {
+    const schedule = { cron: '0 7 * * 1-5', timeZone: 'Europe/Berlin' }
+    const trigger = await make({ schedule, session: { runtime: 'shell' } })
+    expect(trigger).toMatchObject({ ...draft, schedule, session: { runtime: 'shell' }, enabled: true })
+    const path = `/v1/triggers/${trigger.id}`
+    expect((await test.api.get<Answer>(path)).body.trigger).toEqual(trigger)
+    expect((await test.api.get<Answer>('/v1/triggers')).body.triggers).toContainEqual(trigger)
+    // A schedule that stays the same keeps its time.
+    const renamed = (await test.api.put<Answer>(path, { ...draft, schedule, name: 'Other' })).body.trigger
+    expect(renamed).toMatchObject({ name: 'Other', nextAt: trigger.nextAt, session: {} })
+    const off = (await test.api.put<Answer>(path, { ...draft, schedule, enabled: false })).body.trigger
+    expect(off.nextAt).toBeUndefined()
+    expect(outcome(await deliver(trigger, 'k'))).toBe('409 trigger_disabled')
+
+    const stranger = (await test.newTenant()).api
+    expect(outcome(await stranger.get(path))).toBe('404 trigger_not_found')
+    expect(outcome(await deliver(trigger, 'k', {}, stranger))).toBe('404 trigger_not_found')
+    expect(outcome(await stranger.get(`${path}/deliveries`))).toBe('404 trigger_not_found')
+    expect((await stranger.get<Answer>('/v1/triggers')).body.triggers).toEqual([])
+    expect(outcome(await stranger.call('DELETE', path))).toBe('204')
+    expect(outcome(await test.api.get(path))).toBe('200')
+    expect(outcome(await test.api.call('DELETE', path))).toBe('204')
+    expect(outcome(await test.api.get(path))).toBe('404 trigger_not_found')
+  })
+
+  it.each([
+    [{ schedule: { cron: 'often' } }, ['schedule', 'cron']],
+    [{ schedule: { cron: '0 0 * * *', timeZone: 'Mars/Olympus' } }, ['schedule', 'timeZone']],
+    [{ message: '' }, ['message']],
+    [{ session: { runtime: 'no-such-runtime' } }, ['session', 'runtime']],
+    [{ session: { initialTurn: {} } }, ['session', 'initialTurn']],
+    [{ name: 'x'.repeat(161) }, ['name']],
+  ])('is refused with %j', async (more, path) => {
+    const answer = await test.api.put<{ issues: object[] }>(`/v1/triggers/${randomUUID()}`, { ...draft, ...more })
+    expect(outcome(answer)).toBe('400 invalid_request')
+    expect(answer.body.issues).toContainEqual(expect.objectContaining({ path }))
+  })
+
+  it('is one of a hundred at most, although many are added at once', async () => {
+    const { api } = await test.newTenant()
+    const answers = await Promise.all(Array.from({ length: 104 }, () => api.put(`/v1/triggers/${randomUUID()}`, draft)))
+    const outcomes = answers.map(outcome)
+    expect(outcomes.filter(each => each === '201')).toHaveLength(100)
+    expect(outcomes.filter(each => each === '409 trigger_limit_reached')).toHaveLength(4)
+    const { triggers } = (await api.get<Answer>('/v1/triggers')).body
+    expect(outcome(await api.put(`/v1/triggers/${triggers[0]?.id}`, { ...draft, name: 'again' }))).toBe('200')
+  })
+})
+
+describe('a delivery', () => {
+  it('makes one Session of its payload, although ten come at once and again later', async () => {
+    const trigger = await make({ session: { title: 'An issue', runtime: 'shell' } })
+    const payload = { issue: { title: '{{user}} is broken', constructor: 1 }, user: 'ann', labels: ['bug', 2] }
+    const answers = await Promise.all(Array.from({ length: 10 }, () => deliver(trigger, 'issue-7', payload)))
+    expect(new Set(answers.map(outcome))).toEqual(new Set(['202']))
+    const { status, sessionId } = await ended(trigger, 'issue-7')
+    expect(status).toBe('admitted')
+    expect((await deliver(trigger, 'issue-7', { other: true })).body.delivery).toMatchObject({ status, sessionId })
+    const sessions = await made(trigger)
+    expect(sessions).toMatchObject([{ id: sessionId, title: 'An issue', runtime: 'shell' }])
+    const { body } = await test.api.get<{ turns: Turn[] }>(`/v1/sessions/${sessionId}/turns`)
+    expect(body.turns.map(({ message }) => message)).toEqual(['Look at {{user}} is broken by ann: ["bug",2]'])
+    await deliver(trigger, 'issue-8')
+    await ended(trigger, 'issue-8')
+    expect(await made(trigger)).toHaveLength(2)
+  })
+
+  it('makes no second Session if its process dies before it says how it ended', async () => {
+    const trigger = await make()
+    await deliver(trigger, 'once')
+    await ended(trigger, 'once')
+    // What the database holds if the process is killed between the two transactions; and the trigger is changed then.
+    await test.api.put(`/v1/triggers/${trigger.id}`, { ...draft, session: { title: 'Changed' } })
+    await test.db.database.query(
+      "update trigger_deliveries set status = 'waiting', due_at = created_at where trigger_id = $1",
+      [trigger.id],
+    )
+    expect(await ended(trigger, 'once')).toMatchObject({ status: 'admitted' })
+    expect(await made(trigger)).toHaveLength(1)
+    // It is forgotten after a while, and its sender repeats it.
+    await test.db.database.query('delete from trigger_deliveries where trigger_id = $1', [trigger.id])
+    await deliver(trigger, 'once')
+    expect(await ended(trigger, 'once')).toMatchObject({ status: 'admitted' })
+    expect(await made(trigger)).toHaveLength(1)
+  })
+
+  it('is refused with the reason, and bad ones are not taken', async () => {
+    const trigger = await make()
+    // An agent that was removed from the deployment since.
+    await test.db.database.query('update triggers set session = $2 where id = $1', [trigger.id, { runtime: 'removed' }])
+    await deliver(trigger, 'k')
+    expect(await ended(trigger, 'k')).toMatchObject({
+      status: 'refused',
+      errorCode: 'invalid_request',
+    })
+    const empty = await make({ message: '{{nothing}}' })
+    expect(outcome(await deliver(empty, 'k'))).toBe('400 invalid_request')
+    expect(outcome(await deliver(empty, 'k', { nothing: 'x'.repeat(100_001) }))).toBe('400 invalid_request')
+    expect(outcome(await deliver(trigger, 'a%20b'))).toMatch(/^400|^404/)
+    expect(await deliveries(empty)).toEqual([])
+  })
+
+  it('makes nothing once its installation has been revoked', async () => {
+    const { tenant, api } = await test.newTenant()
+    const trigger = await make({ schedule: { cron: '* * * * *' } }, api)
+    const context = await workerContext(test, stack)
+    await test.db.database.query('update installations set revoked_at = now() where id = $1', [tenant.installationId])
+    await test.db.database.query('update triggers set next_at = $2 where id = $1', [trigger.id, '2031-01-01T00:00:00Z'])
+    await new TriggerWorker({ ...context, clock: { now: () => new Date('2031-01-01T00:00:01Z') } }).round()
+    const { rows } = await test.db.database.query(
+      'select status, error_code from trigger_deliveries where trigger_id = $1',
+      [trigger.id],
+    )
+    expect(rows).toEqual([{ status: 'refused', error_code: 'authority_revoked' }])
+  })
+})
+
+describe('a schedule', () => {
+  it('fires once, whichever process is first, and makes up for one of those that were missed', async () => {
+    const trigger = await make({
+      message: 'It is {{occurrence}}',
+      schedule: { cron: '0 6 * * *', timeZone: 'Europe/Berlin' },
+    })
+    // Times in a far year are due for these workers alone.
+    await test.db.database.query('update triggers set next_at = $2 where id = $1', [trigger.id, '2030-03-29T05:00:00Z'])
+    const context = await workerContext(test, stack)
+    let now = new Date('2030-03-29T04:59:59Z')
+    const workers = Array.from({ length: 4 }, () => new TriggerWorker({ ...context, clock: { now: () => now } }))
+    const rounds = () => Promise.all(workers.map(worker => worker.round()))
+    const next = async () => (await test.api.get<Answer>(`/v1/triggers/${trigger.id}`)).body.trigger.nextAt
+    await rounds()
+    expect(await deliveries(trigger)).toEqual([])
+    now = new Date('2030-03-29T05:00:00Z')
+    await rounds()
+    await rounds()
+    expect(await deliveries(trigger)).toMatchObject([{ key: '2030-03-29T05:00:00.000Z', status: 'admitted' }])
+    expect(await next()).toBe('2030-03-30T05:00:00.000Z')
+    // Four days without a process, over the change to summer time.
+    now = new Date('2030-04-02T12:00:00Z')
+    await rounds()
+    await rounds()
+    expect((await deliveries(trigger)).map(({ key }) => key).toSorted()).toEqual([
+      '2030-03-29T05:00:00.000Z',
+      '2030-03-30T05:00:00.000Z',
+    ])
+    expect(await next()).toBe('2030-04-03T04:00:00.000Z')
+    const sessions = await made(trigger)
+    expect(sessions.map(({ title }) => title).toSorted()).toEqual([
+      'It is 2030-03-29T05:00:00.000Z',
+      'It is 2030-03-30T05:00:00.000Z',
+    ])
+  })
+})
