@@ -1,4 +1,4 @@
-import type { Interaction } from '@berth/contract'
+import type { Interaction } from './generated/types.ts'
 
 export type Question = NonNullable<Interaction['request']['questions']>[number]
 

@@ -1,4 +1,4 @@
-import type { Discovery, Identity, RuntimeList } from '@berth/contract'
+import type { CallOptions, Credential } from './call-options.ts'
 import {
   type MergeOperations,
   mergeOperations,
@@ -8,9 +8,11 @@ import {
   repositoryOperations,
 } from './delivery-operations.ts'
 import { type EnvironmentOperations, environmentOperations } from './environment-operations.ts'
+import type { Discovery, Identity, RuntimeList } from './generated/types.ts'
+import type { Hooks } from './hooks.ts'
 import { type NextTurnOperations, nextTurnOperations } from './next-turn-operations.ts'
+import { type OperationCalls, operationCalls } from './operation-calls.ts'
 import {
-  type CallOptions,
   createSession,
   type EventOperations,
   eventOperations,
@@ -29,18 +31,22 @@ import {
 import { defaultPlatform, type Platform } from './platform.ts'
 import { defaultRetryPolicy, type RetryPolicy } from './retry.ts'
 import { type TerminalOperations, terminalOperations } from './terminal-operations.ts'
-import { type Credential, Transport } from './transport.ts'
+import { Transport } from './transport.ts'
 import { type TrialOperations, trialOperations } from './trial-operations.ts'
 
 export interface ClientOptions {
   /** Origin of the service, with a path prefix if a proxy adds one. */
   readonly baseUrl: string | URL
+  /** Origin of the account service, for the operations that it answers. Default: `baseUrl`. */
+  readonly authUrl?: string | URL
   readonly credential: Credential
   /** Replaces parts of the platform, for example `fetch` in a test. */
   readonly platform?: Partial<Platform>
   readonly retry?: Partial<RetryPolicy>
   /** Limit for one attempt of one call, body included. Streams have a watchdog instead. Default 60 s. */
   readonly requestTimeoutMs?: number
+  /** Called around each attempt, to log and trace. */
+  readonly hooks?: Hooks
 }
 
 /** What people may do with the repositories that their organization is connected to. */
@@ -52,7 +58,7 @@ export interface CloudOperations {
   readonly trials: TrialOperations
 }
 
-export interface BerthClient {
+export interface BerthClient extends OperationCalls {
   readonly sessions: SessionOperations
   readonly turns: TurnOperations
   readonly runs: RunOperations
@@ -88,8 +94,11 @@ export function createClient(options: ClientOptions): BerthClient {
     platform,
     retry: { ...defaultRetryPolicy, ...options.retry },
     requestTimeoutMs: options.requestTimeoutMs ?? 60_000,
+    hooks: options.hooks,
+    ...(options.authUrl !== undefined && { authUrl: new URL(options.authUrl) }),
   })
   return {
+    ...operationCalls(transport),
     sessions: sessionOperations(transport),
     turns: turnOperations(transport),
     runs: runOperations(transport),

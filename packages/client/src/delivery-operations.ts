@@ -1,3 +1,4 @@
+import type { CallOptions } from './call-options.ts'
 import type {
   CreateMerge,
   CreatePublication,
@@ -7,8 +8,7 @@ import type {
   PublicationPage,
   RepositoryPage,
   Review,
-} from '@berth/contract'
-import type { CallOptions } from './operations.ts'
+} from './generated/types.ts'
 import type { ApiRequest, Transport } from './transport.ts'
 
 /** Page of a list that is read by a cursor. */
@@ -101,6 +101,6 @@ export function mergeOperations(transport: Transport): MergeOperations {
  * Sends a request. The contract fixes the type of the response, so it is not validated again; it may hold more fields.
  */
 async function call<T>(transport: Transport, request: ApiRequest, options: CallOptions | undefined): Promise<T> {
-  const { body } = await transport.json({ ...request, signal: options?.signal })
+  const { body } = await transport.json({ ...request, options })
   return body as T
 }

@@ -1,3 +1,4 @@
+import type { CallOptions } from './call-options.ts'
 import type {
   Environment,
   EnvironmentArchive,
@@ -5,8 +6,7 @@ import type {
   EnvironmentPage,
   EnvironmentRevisionPage,
   ExtensionList,
-} from '@berth/contract'
-import type { CallOptions } from './operations.ts'
+} from './generated/types.ts'
 import type { ApiRequest, Transport } from './transport.ts'
 
 /** Page and filter of the list of environments. */
@@ -87,7 +87,7 @@ export function environmentOperations(transport: Transport): EnvironmentOperatio
     async put(id, document, seen, options) {
       const headers = seen === null ? {} : ifMatch(seen)
       const request = { method: 'PUT', path: below(id), body: { document }, headers } as const
-      const { status, body } = await transport.json({ ...request, signal: options?.signal })
+      const { status, body } = await transport.json({ ...request, options })
       return { ...(body as EnvironmentAnswer), created: status === 201 }
     },
     archive: (id, seen, options) =>
@@ -122,6 +122,6 @@ const ifMatch = (revision: number) => ({ 'if-match': `"${revision}"` })
  * Sends a request. The contract fixes the type of the response, so it is not validated again; it may hold more fields.
  */
 async function call<T>(transport: Transport, request: ApiRequest, options: CallOptions | undefined): Promise<T> {
-  const { body } = await transport.json({ ...request, signal: options?.signal })
+  const { body } = await transport.json({ ...request, options })
   return body as T
 }

@@ -1,3 +1,8 @@
+import type { ErrorCodes } from './generated/types.ts'
+
+/** A code of a refusal. Editors suggest the known ones; any other string is possible too. */
+export type ErrorCode = keyof ErrorCodes | (string & Record<never, never>)
+
 /**
  * The service refused a request. Decide by `code`, never by `status` alone or by `message`. The set of codes is open:
  * treat an unknown code by its status.
@@ -6,24 +11,40 @@ export class BerthError extends Error {
   override readonly name = 'BerthError'
   readonly status: number
   /** Machine-readable code; null if a proxy in front of the service answered without one. */
-  readonly code: string | null
+  readonly code: ErrorCode | null
   /** The other fields of the error body. */
   readonly fields: Readonly<Record<string, unknown>>
   /** From the `Retry-After` header, or else from the body. */
   readonly retryAfterSeconds: number | null
+  /** The service's id of the request, for its operator; null if no service answered. */
+  readonly requestId: string | null
 
   constructor(refusal: {
     readonly status: number
-    readonly code: string | null
+    readonly code: ErrorCode | null
     readonly fields?: Readonly<Record<string, unknown>>
     readonly retryAfterSeconds?: number | null
+    readonly requestId?: string | null
   }) {
     super(`${refusal.status} ${refusal.code ?? 'without a code'}`)
     this.status = refusal.status
     this.code = refusal.code
     this.fields = refusal.fields ?? {}
     this.retryAfterSeconds = refusal.retryAfterSeconds ?? null
+    this.requestId = refusal.requestId ?? null
   }
+}
+
+/**
+ * Returns true if a failure is a refusal with this code; its `fields` are typed then.
+ *
+ * @example if (hasCode(failure, 'insufficient_scope')) console.error(failure.fields.requiredScope)
+ */
+export function hasCode<Code extends keyof ErrorCodes>(
+  failure: unknown,
+  code: Code,
+): failure is BerthError & { readonly code: Code; readonly fields: Readonly<ErrorCodes[Code]> } {
+  return failure instanceof BerthError && failure.code === code
 }
 
 /** No complete response arrived: a refused connection, a cut body, a timeout, or a response of something else. */
@@ -54,6 +75,7 @@ export async function readRefusal(response: Response, now: number): Promise<Bert
     status: response.status,
     code: typeof error === 'string' ? error : null,
     fields,
+    requestId: response.headers.get('x-request-id'),
     retryAfterSeconds:
       readRetryAfter(response.headers.get('retry-after'), now) ?? (typeof inBody === 'number' ? inBody : null),
   })

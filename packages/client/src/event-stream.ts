@@ -1,7 +1,7 @@
+import type { CallOptions } from './call-options.ts'
 import { abortAfter, linkedController } from './deadline.ts'
 import { BerthConnectionError } from './error.ts'
 import { FrameReader } from './frames.ts'
-import type { CallOptions } from './operations.ts'
 import type { Platform } from './platform.ts'
 
 /** The result of waiting on a stream. */

@@ -1,8 +1,8 @@
-import type { Event } from '@berth/contract'
 import { BerthConnectionError } from './error.ts'
 import { EventStream } from './event-stream.ts'
 import type { FollowOptions } from './follow-options.ts'
 import { parseEvent } from './frames.ts'
+import type { Event } from './generated/types.ts'
 
 const pageSize = 100
 /** How long the stream may lag behind an Event that a page has shown, before the follower reads it from pages. */

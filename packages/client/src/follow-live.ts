@@ -1,8 +1,8 @@
+import type { CallOptions } from './call-options.ts'
 import { EventStream } from './event-stream.ts'
 import { isPassing } from './follow.ts'
 import type { Interruption } from './follow-options.ts'
 import { parseJson } from './frames.ts'
-import type { CallOptions } from './operations.ts'
 import type { Platform } from './platform.ts'
 import { ReconnectPace } from './reconnect-pace.ts'
 

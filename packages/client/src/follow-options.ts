@@ -1,5 +1,5 @@
-import type { Event } from '@berth/contract'
 import type { BerthClient } from './client.ts'
+import type { Event } from './generated/types.ts'
 
 /** Why a follower has no connection. */
 export interface Interruption {

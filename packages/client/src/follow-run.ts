@@ -1,6 +1,6 @@
-import type { Event } from '@berth/contract'
 import { followSession } from './follow.ts'
 import type { FollowOptions } from './follow-options.ts'
+import type { Event } from './generated/types.ts'
 
 const terminalTypes: ReadonlySet<string> = new Set([
   'svc.run.completed',

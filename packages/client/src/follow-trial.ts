@@ -1,6 +1,6 @@
-import type { EnvironmentTrial, Event } from '@berth/contract'
+import type { CallOptions } from './call-options.ts'
 import { type FollowLiveOptions, followLive } from './follow-live.ts'
-import type { CallOptions } from './operations.ts'
+import type { EnvironmentTrial, Event } from './generated/types.ts'
 
 /** A frame of a trial's stream: its state, or an Event of its log. */
 export type TrialFrame =

@@ -1,7 +1,7 @@
-import type { Event } from '@berth/contract'
 import { BerthConnectionError, BerthError } from './error.ts'
 import { followConnection, type LogPosition } from './follow-connection.ts'
 import type { FollowOptions } from './follow-options.ts'
+import type { Event } from './generated/types.ts'
 import { ReconnectPace } from './reconnect-pace.ts'
 
 /** A connection that lasted this long was useful even if the Session stayed quiet. */

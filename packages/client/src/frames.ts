@@ -1,5 +1,5 @@
-import type { Event } from '@berth/contract'
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
+import type { Event } from './generated/types.ts'
 
 /** Far above any Event. A frame of this size means a broken stream, and must not fill the memory. */
 const maxFrameCharacters = 16 * 1024 * 1024

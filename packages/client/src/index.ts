@@ -1,49 +1,7 @@
-export type {
-  CreateSession,
-  DecideInteraction,
-  DecisionChoice,
-  DecisionOutcome,
-  Discovery,
-  Environment,
-  EnvironmentDocument,
-  EnvironmentDraft,
-  EnvironmentPage,
-  EnvironmentRevision,
-  EnvironmentRevisionPage,
-  EnvironmentTrial,
-  Event,
-  EventPage,
-  Fence,
-  Identity,
-  InstallationIntent,
-  Interaction,
-  InteractionList,
-  Merge,
-  MergePage,
-  NextTurn,
-  Publication,
-  PublicationPage,
-  Repository,
-  RepositoryPage,
-  Review,
-  ReviewFile,
-  Run,
-  Runtime,
-  RuntimeList,
-  Session,
-  SessionPage,
-  SubmitTurn,
-  TerminalTicket,
-  Turn,
-  TurnAdmission,
-  TurnPage,
-  UpdateSession,
-  WebhookDelivery,
-  WebhookDeliveryStatus,
-  WebhookEndpoint,
-} from '@berth/contract'
 export { type Answer, answerMessage, faultOf, initialAnswer, isNumber, type Question } from './answers.ts'
 export type { AppOptions } from './app-calls.ts'
+export { openAssertionKey, type SignAssertion } from './assertion.ts'
+export type { CallOptions, Credential } from './call-options.ts'
 export { type BerthClient, type ClientOptions, type CloudOperations, createClient } from './client.ts'
 export type {
   CursorQuery,
@@ -54,7 +12,8 @@ export type {
   RepositoryOperations,
 } from './delivery-operations.ts'
 export type { EnvironmentOperations, EnvironmentQuery, EnvironmentRevisionQuery } from './environment-operations.ts'
-export { BerthConnectionError, BerthError } from './error.ts'
+export { BerthConnectionError, BerthError, type ErrorCode, hasCode } from './error.ts'
+export { type EventOfType, isEvent } from './event-type.ts'
 export { followSession, isPassing } from './follow.ts'
 export { type FollowChangesOptions, followChanges, type SessionChange } from './follow-changes.ts'
 export { type FollowLiveOptions, followLive } from './follow-live.ts'
@@ -62,6 +21,8 @@ export type { FollowOptions, Interruption } from './follow-options.ts'
 export { followPreviews, type Preview } from './follow-previews.ts'
 export { type FollowRunOptions, followRun, isTerminalRunEvent } from './follow-run.ts'
 export { type FollowTrialOptions, followTrial, type TrialFrame } from './follow-trial.ts'
+export type * from './generated/types.ts'
+export type { Attempt, Hooks } from './hooks.ts'
 export { createInstallationIntents, type InstallationIntents } from './installation-intents.ts'
 export {
   createInstallationTokens,
@@ -70,8 +31,15 @@ export {
 } from './installation-tokens.ts'
 export type { NextTurnOperations, NextTurnOrder } from './next-turn-operations.ts'
 export type {
+  OperationAnswer,
+  OperationCalls,
+  OperationId,
+  OperationInput,
+  OperationItem,
+  PagedOperationId,
+} from './operation-calls.ts'
+export type {
   AfterQuery,
-  CallOptions,
   EventOperations,
   InteractionOperations,
   RunOperations,
@@ -79,10 +47,10 @@ export type {
   SessionQuery,
   TurnOperations,
 } from './operations.ts'
+export type { DecisionChoice, DecisionOutcome, Fence, WebhookDeliveryStatus } from './part-types.ts'
 export { defaultPlatform, type Platform } from './platform.ts'
 export type { RetryPolicy } from './retry.ts'
 export type { TerminalOperations, TerminalOrder } from './terminal-operations.ts'
-export type { Credential } from './transport.ts'
 export type { TrialOperations } from './trial-operations.ts'
 export {
   signWebhook,

@@ -1,5 +1,5 @@
-import type { CreateInstallationIntent, InstallationIntent } from '@berth/contract'
 import { AppCalls, type AppOptions } from './app-calls.ts'
+import type { CreateInstallationIntent, InstallationIntent } from './generated/types.ts'
 
 /** Asks organizations to install an app, for the app's backend. Each call throws its BerthError or BerthConnectionError. */
 export interface InstallationIntents {

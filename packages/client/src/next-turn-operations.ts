@@ -1,5 +1,5 @@
-import type { NextTurn } from '@berth/contract'
-import type { CallOptions } from './operations.ts'
+import type { CallOptions } from './call-options.ts'
+import type { NextTurn } from './generated/types.ts'
 import type { Transport } from './transport.ts'
 
 /** A message that becomes the Turn of this id; `replaces` names the person's own that it takes the place of. */
@@ -21,7 +21,7 @@ export interface NextTurnOperations {
 export function nextTurnOperations(transport: Transport): NextTurnOperations {
   const call = async (method: 'GET' | 'PUT' | 'DELETE', sessionId: string, options?: CallOptions, body?: object) => {
     const path = ['cloud', 'sessions', sessionId, 'next-turn']
-    const answer = await transport.json({ method, path, ...(body && { body }), signal: options?.signal })
+    const answer = await transport.json({ method, path, ...(body && { body }), options })
     return (answer.body as { nextTurn: NextTurn | null }).nextTurn
   }
   return {

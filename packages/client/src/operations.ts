@@ -1,10 +1,11 @@
+import type { CallOptions } from './call-options.ts'
 import type {
   CreateSession,
   DecideInteraction,
-  DecisionOutcome,
+  DecisionEnvelope,
   Discovery,
   EventPage,
-  Fence,
+  FenceEnvelope,
   Identity,
   InteractionList,
   Run,
@@ -15,13 +16,8 @@ import type {
   TurnAdmission,
   TurnPage,
   UpdateSession,
-} from '@berth/contract'
+} from './generated/types.ts'
 import type { ApiRequest, Transport } from './transport.ts'
-
-/** Options of every call. */
-export interface CallOptions {
-  readonly signal?: AbortSignal | undefined
-}
 
 /** Page and filter of the Session list. */
 export interface SessionQuery {
@@ -67,7 +63,7 @@ export interface SessionOperations {
   /** Gives the sandbox of an idle Session back; the next Turn gets a fresh one with the sealed work. Idempotent. */
   releaseWorkspace(sessionId: string, options?: CallOptions): Promise<void>
   /** Returns the worker that executes the active Run; null if there is none. */
-  fence(sessionId: string, options?: CallOptions): Promise<{ readonly fence: Fence | null }>
+  fence(sessionId: string, options?: CallOptions): Promise<FenceEnvelope>
 }
 
 export interface TurnOperations {
@@ -91,7 +87,7 @@ export interface InteractionOperations {
     interactionId: string,
     decision: DecideInteraction,
     options?: CallOptions,
-  ): Promise<{ readonly outcome: DecisionOutcome }>
+  ): Promise<DecisionEnvelope>
 }
 
 export interface EventOperations {
@@ -132,7 +128,7 @@ export function sessionOperations(transport: Transport): SessionOperations {
 export function createSession(transport: Transport, root: 'v1' | 'cloud'): SessionOperations['create'] {
   return async (sessionId, body, options) => {
     const path = [root, 'sessions', sessionId]
-    const answer = await transport.json({ method: 'PUT', path, body, signal: options?.signal })
+    const answer = await transport.json({ method: 'PUT', path, body, options })
     const { session } = answer.body as { session: Session }
     return { session, created: answer.status === 201 }
   }
@@ -178,14 +174,14 @@ export function eventOperations(transport: Transport): EventOperations {
         path: [...log(sessionId), 'stream'],
         query: { after },
         headers: { accept: 'text/event-stream', 'last-event-id': String(after) },
-        signal: options?.signal,
+        options,
       }),
     openPreviews: (sessionId, options) =>
       transport.open({
         method: 'GET',
         path: ['v1', 'sessions', sessionId, 'previews'],
         headers: { accept: 'text/event-stream' },
-        signal: options?.signal,
+        options,
       }),
     openChanges: (lastEventId, options) =>
       transport.open({
@@ -195,7 +191,7 @@ export function eventOperations(transport: Transport): EventOperations {
           accept: 'text/event-stream',
           ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
         },
-        signal: options?.signal,
+        options,
       }),
   }
 }
@@ -219,6 +215,6 @@ export function readMe(transport: Transport, options?: CallOptions): Promise<Ide
  * Sends a request. The contract fixes the type of the response, so it is not validated again; it may hold more fields.
  */
 async function call<T>(transport: Transport, request: ApiRequest, options: CallOptions | undefined): Promise<T> {
-  const { body } = await transport.json({ ...request, signal: options?.signal })
+  const { body } = await transport.json({ ...request, options })
   return body as T
 }

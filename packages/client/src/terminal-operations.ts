@@ -1,5 +1,5 @@
-import type { TerminalTicket } from '@berth/contract'
-import type { CallOptions } from './operations.ts'
+import type { CallOptions } from './call-options.ts'
+import type { TerminalTicket } from './generated/types.ts'
 import type { Transport } from './transport.ts'
 
 /** The size of a terminal's window, and the terminal to come back to; without one, a new one is made. */
@@ -25,12 +25,12 @@ export function terminalOperations(transport: Transport): TerminalOperations {
         path: ['cloud', 'sessions', sessionId, 'terminals'],
         body: order,
         once: true,
-        signal: options?.signal,
+        options,
       })
       return body as TerminalTicket
     },
     async end(terminalId, options) {
-      await transport.json({ method: 'DELETE', path: ['cloud', 'terminals', terminalId], signal: options?.signal })
+      await transport.json({ method: 'DELETE', path: ['cloud', 'terminals', terminalId], options })
     },
   }
 }

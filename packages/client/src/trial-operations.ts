@@ -1,5 +1,5 @@
-import type { EnvironmentTrial, StartTrial } from '@berth/contract'
-import type { CallOptions } from './operations.ts'
+import type { CallOptions } from './call-options.ts'
+import type { EnvironmentTrial, StartTrial } from './generated/types.ts'
 import type { Transport } from './transport.ts'
 
 interface TrialAnswer {
@@ -22,11 +22,11 @@ export function trialOperations(transport: Transport, root: 'v1' | 'cloud'): Tri
   return {
     async start(environmentId, body, options) {
       const request = { method: 'POST', path: all(environmentId), body, once: true } as const
-      return (await transport.json({ ...request, signal: options?.signal })).body as TrialAnswer
+      return (await transport.json({ ...request, options })).body as TrialAnswer
     },
     async stop(environmentId, trialId, options) {
       const request = { method: 'DELETE', path: [...all(environmentId), trialId] } as const
-      return (await transport.json({ ...request, signal: options?.signal })).body as TrialAnswer
+      return (await transport.json({ ...request, options })).body as TrialAnswer
     },
     openStream: (environmentId, trialId, after, options) =>
       transport.open({
@@ -34,7 +34,7 @@ export function trialOperations(transport: Transport, root: 'v1' | 'cloud'): Tri
         path: [...all(environmentId), trialId, 'stream'],
         query: { after },
         headers: { accept: 'text/event-stream', 'last-event-id': String(after) },
-        signal: options?.signal,
+        options,
       }),
   }
 }

@@ -1,9 +1,9 @@
-import type { WebhookDelivery, WebhookDeliveryStatus, WebhookEndpoint } from '@berth/contract'
+import type { CallOptions, Credential } from './call-options.ts'
 import type { CursorQuery } from './delivery-operations.ts'
-import type { CallOptions } from './operations.ts'
+import type { WebhookDelivery, WebhookEndpoint } from './generated/types.ts'
 import { defaultPlatform, type Platform } from './platform.ts'
 import { defaultRetryPolicy, type RetryPolicy } from './retry.ts'
-import { type ApiRequest, type Credential, Transport } from './transport.ts'
+import { type ApiRequest, Transport } from './transport.ts'
 import type { WebhookFamily } from './webhook-types.ts'
 
 /** An installation of an app, as a member of the app's organization reaches it. */
@@ -23,7 +23,7 @@ export interface WebhookEndpointsOptions {
 
 /** Page and filter of the list of deliveries. */
 export interface DeliveryQuery extends CursorQuery {
-  readonly status?: WebhookDeliveryStatus
+  readonly status?: WebhookDelivery['status']
 }
 
 /** The webhook endpoints of one installation. */
@@ -81,7 +81,7 @@ export function createWebhookEndpoints(options: WebhookEndpointsOptions): Webhoo
   })
   const all = ['api', 'apps', appSlug, 'installations', installationId, 'webhooks']
   const call = async <T>(request: ApiRequest, own: CallOptions | undefined): Promise<T> =>
-    (await transport.json({ ...request, signal: own?.signal })).body as T
+    (await transport.json({ ...request, options: own })).body as T
   return {
     list: own => call({ method: 'GET', path: all }, own),
     register: (body, own) => call({ method: 'POST', path: all, body, once: true }, own),

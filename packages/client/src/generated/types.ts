@@ -1,0 +1,3838 @@
+// Written by `node script/client.ts` from the route table of @berth/contract. Do not edit.
+
+/** The engine of a release, and how long to try it. */
+export interface ActivateRuntimeReleaseProbe {
+  engine: {
+    sha256: string
+    /** A public HTTPS URL that the service fetches once, without following redirects. Absent: the engine was uploaded before. */
+    url?: string
+  }
+  /** At most 24 hours ahead. Default: one hour after the activation. */
+  expiresAt?: string | null
+}
+
+/** A whole tool call, appended when it has ended. */
+export interface ActivityCompletedData {
+  activityId: string
+  name: string
+  kind: string
+  title: string
+  status: string
+  input?: unknown
+  output?: string
+  diff?: Array<{
+    path: string
+    oldText: string | null
+    newText: string
+  }>
+  truncated?: boolean
+  durationMs: number
+}
+
+export interface AddConnection {
+  host: string
+  account: string
+}
+
+export interface ApiKey {
+  id: string
+  kind: 'cloud' | 'ai'
+  /** The last characters of the secret. */
+  hint?: string
+  createdAt: string
+  expiresAt?: string
+  /** To the minute. */
+  lastUsedAt?: string
+}
+
+export interface ApiKeyList {
+  success: true
+  keys: ApiKey[]
+}
+
+export interface App {
+  slug: string
+  name: string
+  /** Where a consent page may send people back to: `https`, or in development `http` on a loopback address. */
+  redirectUrls: string[]
+  createdAt: string
+}
+
+export interface AppEnvelope {
+  success: true
+  app: App
+}
+
+export interface AppKey {
+  kid: string
+  createdAt: string
+  revokedAt?: string
+}
+
+export interface AppKeyList {
+  success: true
+  keys: AppKey[]
+}
+
+export interface AppList {
+  success: true
+  apps: App[]
+}
+
+/** The manifest of an immutable blob that a Session keeps; `getArtifactContent` returns its bytes. */
+export interface Artifact {
+  id: string
+  sessionId: string
+  runId?: string
+  kind: string
+  name: string
+  mediaType: string
+  sizeBytes: number
+  sha256: string
+  createdAt: string
+}
+
+/** The Session keeps a new Artifact. */
+export interface ArtifactCreatedData {
+  artifactId: string
+  kind: string
+  name: string
+  mediaType: string
+  sizeBytes: number
+  sha256: string
+  publicationId?: string
+}
+
+export interface ArtifactEnvelope {
+  artifact: Artifact
+}
+
+/** A file or a checkpoint exceeded a limit, so the Session does not keep it. */
+export interface ArtifactOmittedData {
+  kind: string
+  name: string
+  /** Size in bytes. For a checkpoint, the size reached when the service gave it up. */
+  sizeBytes: number
+  /** Number of files, directories and links, if it exceeds the limit. */
+  count?: number
+  /** Prose for people; it names the limit. */
+  reason: string
+}
+
+/** A page of Artifacts, oldest first. */
+export interface ArtifactPage {
+  artifacts: Artifact[]
+  nextCursor: string | null
+  hasMore: boolean
+}
+
+export interface ArtifactViewLink {
+  /** Opens the view once. */
+  url: string
+  expiresAt: string
+}
+
+export interface AuditEntry {
+  id: string
+  at: string
+  /** Who did it: a person, an app, an installation, an operator or the service. */
+  actor: {
+    kind: string
+    id: string | null
+    name: string | null
+  }
+  /** Such as `member.removed`. */
+  action: string
+  /** What it was done to. */
+  target: string | null
+  /** Network address of the client. */
+  address: string | null
+  outcome: string
+  details: Record<string, unknown>
+  /** How people call the target; null if nothing has its name any more. */
+  targetName: string | null
+}
+
+export interface AuditEntryPage {
+  entries: AuditEntry[]
+  nextCursor: string | null
+  hasMore: boolean
+}
+
+export interface AuditFacets {
+  /** Actions in the log, by name. */
+  actions: string[]
+  /** At most 200. */
+  actors: Array<{
+    kind: string
+    id: string | null
+    name: string | null
+    /** The value of `actor` that asks for this actor. */
+    filter: string
+  }>
+}
+
+export interface AuditPage {
+  success: true
+  entries: AuditRecord[]
+  nextCursor: string | null
+  hasMore: boolean
+}
+
+export interface AuditRecord {
+  id: string
+  at: string
+  /** Who did it: a person, an app, an installation, an operator or the service. */
+  actor: {
+    kind: string
+    id: string | null
+    name: string | null
+  }
+  /** Such as `member.removed`. */
+  action: string
+  /** What it was done to. */
+  target: string | null
+  /** Network address of the client. */
+  address: string | null
+  outcome: string
+  details: Record<string, unknown>
+}
+
+export interface Backlog {
+  /** What has to be done. */
+  kind: string
+  waiting: number
+  oldestAt: string | null
+}
+
+export interface BeginGitConnection {
+  host: string
+  /** Path of the page to return to. */
+  returnTo?: string
+}
+
+/** Branches of a repository, in the order of their names. */
+export interface BranchList {
+  branches: string[]
+  /** Whether there may be others. */
+  hasMore: boolean
+}
+
+export interface ConnectGitAccount {
+  account: string
+  /** Only people whose own account reaches a repository may use it. */
+  personalAccess?: boolean
+}
+
+export interface Connection {
+  id: string
+  /** The service's id of the Git host, such as `github:github.com` or `local`. */
+  host: string
+  provider: string
+  /** The host's id of the account. */
+  account: string
+  accountLogin: string
+  /** Whether every repository of the account is granted, later ones included. */
+  allRepositories: boolean
+  /** Only people whose own account at the host reaches a repository may use it. */
+  personalAccess: boolean
+  /** Active grants. With `allRepositories`, those that the service has seen. */
+  repositories: Array<{
+    grantId: string
+    repositoryId: string
+    fullName: string
+  }>
+}
+
+export interface ConnectionEnvelope {
+  success: true
+  connection: Connection
+}
+
+export interface ConnectionList {
+  success: true
+  connections: Connection[]
+  /** Accounts that an installation of the organization reaches and the organization itself does not. */
+  available: Array<{
+    /** The service's id of the Git host, such as `github:github.com` or `local`. */
+    host: string
+    provider: string
+    /** The host's id of the account. */
+    account: string
+    accountLogin: string
+  }>
+}
+
+/** The agent summarized its conversation to fit the context of its model. */
+export interface ContextCompactedData {
+  tokensBefore: number
+  tokensAfter: number
+}
+
+/** Says whether the Session can admit a next Turn, and which work that Turn would continue. */
+export interface Continuation {
+  canContinue: boolean
+  state: 'live' | 'fresh' | 'restorable' | 'unavailable'
+  conversation: {
+    fidelity: 'live' | 'exact' | 'result_only' | 'none'
+  }
+  workspace: {
+    fidelity: 'live' | 'portable_tree' | 'none'
+  }
+  /** Why the next Turn will not continue earlier work; absent if it will. */
+  reason?: 'no_prior_work' | 'session_archived' | 'checkpoint_missing' | 'checkpoint_incompatible' | 'source_unavailable'
+  /** The Run from whose checkpoint the next Turn continues. */
+  sealedByRunId?: string
+}
+
+/** The conversation was cleared, by the agent or by a reset of the Session. */
+export interface ConversationClearedData {
+  reason?: string
+  /** Runs whose workspace and conversation are lost, oldest first. */
+  lostRunIds?: string[]
+}
+
+/** Google's request body. The gateway passes all other fields on unchanged. */
+export interface CountContentTokens {
+  contents?: Array<Record<string, unknown>>
+  generateContentRequest?: Record<string, unknown>
+}
+
+/** Anthropic's request body. The gateway passes all other fields on unchanged. */
+export interface CountMessageTokens {
+  /** Id or alias of a model; `listModels` lists them. */
+  model: string
+  messages: Array<Record<string, unknown>>
+}
+
+export interface CreateApiKey {
+  kind: 'cloud' | 'ai'
+  expiresAt?: string
+  /** An active key that ends as this one begins. */
+  replaces?: string
+}
+
+export interface CreateApp {
+  /** Names the app for ever. Slugs that begin with `svc-` are reserved. */
+  slug: string
+  name: string
+  /** Where a consent page may send people back to: `https`, or in development `http` on a loopback address. */
+  redirectUrls?: string[]
+}
+
+/** OpenAI's request body. Fields that OpenAI does not document are refused. */
+export interface CreateChatCompletion {
+  /** Strings by name; the response returns them. */
+  metadata?: Record<string, string> | null
+  moderation?: Record<string, unknown> | null
+  parallel_tool_calls?: boolean | null
+  prompt_cache_key?: string | null
+  prompt_cache_options?: Record<string, unknown> | null
+  prompt_cache_retention?: string | null
+  safety_identifier?: string | null
+  service_tier?: string | null
+  store?: boolean | null
+  stream?: boolean | null
+  stream_options?: {
+    include_usage?: boolean | null
+    include_obfuscation?: boolean | null
+  } | null
+  temperature?: number | null
+  tools?: Array<{
+    type: string
+  }> | null
+  tool_choice?: string | Record<string, unknown> | null
+  top_logprobs?: number | null
+  top_p?: number | null
+  user?: string | null
+  /** Id or alias of a model; `listModels` lists them. */
+  model: string
+  messages: Array<{
+    role: 'developer' | 'system' | 'user' | 'assistant' | 'tool' | 'function'
+  }>
+  max_completion_tokens?: number | null
+  max_tokens?: number | null
+  n?: number | null
+  stop?: string | string[] | null
+  frequency_penalty?: number | null
+  presence_penalty?: number | null
+  logit_bias?: Record<string, unknown> | null
+  logprobs?: boolean | null
+  seed?: number | null
+  reasoning_effort?: string | null
+  verbosity?: string | null
+  response_format?: Record<string, unknown> | null
+  modalities?: string[] | null
+  audio?: Record<string, unknown> | null
+  prediction?: Record<string, unknown> | null
+  web_search_options?: Record<string, unknown> | null
+  functions?: Array<Record<string, unknown>> | null
+  function_call?: string | Record<string, unknown> | null
+}
+
+export interface CreateInstallationIntent {
+  /** A JWT that a registered Ed25519 key of the app signed: `iss` and `sub` are the app's slug, `aud` is the issuer, `exp - iat` is at most 600. */
+  assertion: string
+  /** What the installation would hold. */
+  capabilities: Array<'svc.cloud.access' | 'svc.cloud.sessions:create' | 'svc.cloud.sessions:read' | 'svc.cloud.turns:submit' | 'svc.cloud.approvals:respond' | 'svc.cloud.repositories:read' | 'svc.cloud.publications:create' | 'svc.cloud.merges:create' | 'svc.cloud.transcriptions:create' | 'svc.cloud.runtime-releases:probe' | 'environments:manage' | 'environments:use' | 'svc.ai.invoke'>
+  /** One of the app's `redirectUrls`, where the person is sent after the decision. */
+  redirectUrl?: string
+  /** Comes back with the redirect, which carries nothing else. */
+  state?: string
+}
+
+export interface CreateIntegration {
+  name: string
+  /** `svc-cloud`, `svc-ai`, or the slug of an app of the organization. */
+  product: string
+  capabilities: Array<'svc.cloud.access' | 'svc.cloud.sessions:create' | 'svc.cloud.sessions:read' | 'svc.cloud.turns:submit' | 'svc.cloud.approvals:respond' | 'svc.cloud.repositories:read' | 'svc.cloud.publications:create' | 'svc.cloud.merges:create' | 'svc.cloud.transcriptions:create' | 'svc.cloud.runtime-releases:probe' | 'environments:manage' | 'environments:use' | 'svc.ai.invoke'>
+}
+
+export interface CreateInvitation {
+  email: string
+  role?: 'member' | 'admin'
+  /** What the member may administer beside the role. An administrator holds every permission. */
+  permissions?: Array<'organization.integrations.manage' | 'organization.applications.manage'>
+}
+
+/** Merges a pull request. */
+export interface CreateMerge {
+  strategy: 'merge' | 'squash' | 'rebase'
+  mode?: 'immediate' | 'when_ready'
+  commitTitle?: string | null
+  commitMessage?: string | null
+}
+
+/** Anthropic's request body. The gateway passes all other fields on unchanged. */
+export interface CreateMessage {
+  /** Id or alias of a model; `listModels` lists them. */
+  model: string
+  messages: Array<Record<string, unknown>>
+  max_tokens: number
+  stream?: boolean
+}
+
+/** Publishes a reviewed revision. */
+export interface CreatePublication {
+  revision: string
+  title: string
+  delivery?: 'pull_request' | 'direct_branch'
+  body?: string | null
+  /** Head branch of the pull request; by default `svc/<session id>`. */
+  branch?: string | null
+  /** Open the pull request as a draft. */
+  draft?: boolean
+}
+
+/** OpenAI's request body. Fields that OpenAI does not document are refused. */
+export interface CreateResponse {
+  /** Strings by name; the response returns them. */
+  metadata?: Record<string, string> | null
+  moderation?: Record<string, unknown> | null
+  parallel_tool_calls?: boolean | null
+  prompt_cache_key?: string | null
+  prompt_cache_options?: Record<string, unknown> | null
+  prompt_cache_retention?: string | null
+  safety_identifier?: string | null
+  service_tier?: string | null
+  store?: boolean | null
+  stream?: boolean | null
+  stream_options?: {
+    include_usage?: boolean | null
+    include_obfuscation?: boolean | null
+  } | null
+  temperature?: number | null
+  tools?: Array<{
+    type: string
+  }> | null
+  tool_choice?: string | Record<string, unknown> | null
+  top_logprobs?: number | null
+  top_p?: number | null
+  user?: string | null
+  /** Id or alias of a model; `listModels` lists them. */
+  model: string
+  /** Text, or a list of items: messages, calls, call outputs and reasoning. */
+  input: string | Array<Record<string, unknown>>
+  instructions?: string | null
+  max_output_tokens?: number | null
+  max_tool_calls?: number | null
+  reasoning?: Record<string, unknown> | null
+  text?: {
+    format?: Record<string, unknown> | null
+    verbosity?: string | null
+  } | null
+  include?: string[] | null
+  truncation?: string | null
+  context_management?: Array<Record<string, unknown>> | null
+  prompt?: Record<string, unknown> | null
+  image?: Record<string, unknown> | null
+  access_programs?: unknown
+  client_metadata?: Record<string, unknown> | null
+  /** Must not be true: the gateway does not answer later. */
+  background?: boolean | null
+  /** Must be null: the gateway keeps nothing, so send the earlier items again. */
+  previous_response_id?: string | null
+  /** Must be null: the gateway keeps nothing, so send the earlier items again. */
+  conversation?: string | Record<string, unknown> | null
+}
+
+/** Creates a Session; an empty object creates an idle one. */
+export interface CreateSession {
+  title?: string
+  initialTurn?: {
+    id: string
+    message: string
+  }
+  model?: string | null
+  runtime?: string | null
+  origin?: {
+    /** The caller's opaque id of its tenant. */
+    tenantKey?: string
+    /** The caller's name for the kind of record. */
+    objectType?: string
+    /** The caller's id of the record. */
+    objectId?: string
+    /** A one-way hash of the user's id; never personal data. */
+    endUserId?: string
+    label?: string
+    /** HTTPS link to the record. */
+    url?: string
+  }
+  source?: {
+    grantId: string
+    repositoryId: string
+    baseBranch?: string
+    label?: string
+    kind?: string
+  }
+  environment?: {
+    id: string
+  } | null
+}
+
+export interface CreatedApiKey {
+  success: true
+  key: ApiKey
+  /** Shown this once. */
+  secret: string
+}
+
+export interface CreatedInvitation {
+  success: true
+  invitation: Invitation
+  /** The link to hand over. It is shown once, and works once. */
+  url: string
+}
+
+/** The installation or the person that created a resource. */
+export interface Creator {
+  kind: string
+  id: string
+}
+
+/** Decides an approval. */
+export interface DecideInteraction {
+  requestId: string
+  choice: 'allow_once' | 'allow_turn' | 'allow_chat' | 'deny'
+  /** Create one for each decision, and reuse it when you repeat the request. */
+  idempotencyKey: string
+}
+
+export interface DecisionEnvelope {
+  outcome: {
+    interactionId: string
+    choice: 'allow_once' | 'allow_turn' | 'allow_chat' | 'deny'
+    status: 'open' | 'resolved' | 'expired'
+    resolution: string | null
+  }
+}
+
+export interface DefaultEnvironment {
+  environment: Environment | null
+}
+
+/** A sub-agent has ended. */
+export interface DelegationCompletedData {
+  delegationId: string
+  childSessionId?: string
+  status: string
+  summary?: string
+}
+
+/** The limits of the deployment, and the capabilities of the caller. */
+export interface Discovery {
+  limits: {
+    maxMessageCharacters: number
+    maxPageSize: number
+    maxTurns: number
+    maxFilesPerTurn: number
+  }
+  artifacts: {
+    conversationCheckpointMaxBytes: number
+    workspaceCheckpointMaxBytes: number
+    presentedFileMaxBytes: number
+    presentedFilesMaxBytes: number
+    presentedFilesMax: number
+    summaryMaxBytes: number
+  }
+  /** The sandbox platforms of the deployment; the managed one comes first. */
+  environments: Array<{
+    kind: string
+    workspace: {
+      maxCheckpointBytes: number
+      leaseIdleSeconds: number
+      leaseMaxSeconds: number
+    }
+  }>
+  /** Limits of the environments that an organization writes. */
+  organizationEnvironments: {
+    maxLive: number
+    documentMaxBytes: number
+    setupMaxCharacters: number
+    maxVariables: number
+    maxSecrets: number
+    secretMaxBytes: number
+    secretsMaxBytes: number
+    archiveMaxBytes: number
+    archivesMaxBytes: number
+  }
+  /** The capabilities that the credential holds. */
+  capabilities: string[]
+}
+
+/** How fresh sandboxes of the Sessions bound to it are set up. */
+export interface Environment {
+  id: string
+  name: string
+  revision: number
+  isDefault: boolean
+  archivedAt: string | null
+  document: EnvironmentDocument
+  archives: EnvironmentArchive[]
+  secrets: Array<{
+    name: string
+    version: number
+  }>
+  createdBy: {
+    kind: 'person' | 'installation'
+    id: string
+    via?: {
+      sessionId: string
+      runId: string
+    }
+  }
+  createdAt: string
+  warnings: Array<{
+    path: Array<string | number>
+    message: string
+  }>
+}
+
+/** The apply of an environment to a sandbox has started, succeeded or failed. */
+export interface EnvironmentApplyData {
+  leaseId: string
+  environmentId: string
+  name: string
+  revision: number
+  status: 'started' | 'succeeded' | 'failed'
+  cache?: string
+  cacheSkip?: {
+    reason: string
+    path: string
+  }
+  cacheDiscarded?: {
+    reason: string
+  }
+  /** Absent if the script did not run, or did not exit by itself. */
+  setupExitCode?: number
+  /** Since `started`. */
+  durationMs?: number
+  /** The last 8 KiB that clones and the setup script wrote, with secrets masked. */
+  outputTail?: string
+  errorCode?: string
+  github?: {
+    status: string
+    /** Logins of accounts, at most 16; if granted. */
+    owners?: string[]
+    reason?: string
+  }
+  repositories?: Array<{
+    repository: string
+    path: string
+    state: string
+  }>
+  extensions?: Array<{
+    ref: string
+    id?: string
+    version?: string
+    sha256?: string
+    state: string
+    reason?: string
+  }>
+  /** Whether the sandbox started from what an earlier setup made. Absent unless the document says `prebuild`. */
+  prebuilt?: {
+    state: string
+    reason?: string
+  }
+  /** Whether the sandbox shows the packages of the document: from a layer made for it, from an earlier one, or as a part of its own system. Absent unless the document names packages. */
+  packages?: {
+    state: string
+    /** In words for people; if unavailable. */
+    reason?: string
+  }
+}
+
+/** An extension that was uploaded to an environment. */
+export interface EnvironmentArchive {
+  archive: string
+  sizeBytes: number
+  extension: {
+    id: string
+    name: string
+    version: string
+  }
+}
+
+export interface EnvironmentArchiveEnvelope {
+  archive: EnvironmentArchive
+}
+
+/** The document of an environment, with every member. */
+export interface EnvironmentDocument {
+  name: string
+  description: string
+  /** A bash script. It runs in every fresh sandbox of a bound Session, before the first Turn. */
+  setup: string
+  /** Variables of the setup script and the agent. */
+  variables: Record<string, string>
+  extensions: Array<{
+    catalog?: string
+    archive?: string
+  }>
+  cache: {
+    /** Directories that are kept between sandboxes: `~/…`, or relative to the workspace. */
+    paths: string[]
+  }
+  /** Whether sandboxes get short-lived tokens of the Git host. */
+  github: boolean
+  repositories: Array<{
+    /** `owner/name`. */
+    repository: string
+    branch?: string
+    /** A directory below `/workspace`; by default the name of the repository. */
+    path?: string
+  }>
+  /** Whether what setup makes of workspace and home is kept, and later sandboxes start from it without running setup. */
+  prebuild: boolean
+  /** Debian packages that sandboxes show with the host's own system. */
+  packages: string[]
+  /** What the revision pins; the newest revision has the values. */
+  secrets: Array<{
+    name: string
+    version: number
+  }>
+}
+
+/** The document of an environment, at most 256 KiB. */
+export interface EnvironmentDraft {
+  name: string
+  description?: string
+  /** A bash script. It runs in every fresh sandbox of a bound Session, before the first Turn. */
+  setup?: string
+  /** Variables of the setup script and the agent. */
+  variables?: Record<string, string>
+  extensions?: Array<{
+    catalog?: string
+    archive?: string
+  }>
+  cache?: {
+    /** Directories that are kept between sandboxes: `~/…`, or relative to the workspace. */
+    paths: string[]
+  }
+  /** Whether sandboxes get short-lived tokens of the Git host. */
+  github?: boolean
+  repositories?: Array<{
+    /** `owner/name`. */
+    repository: string
+    branch?: string
+    /** A directory below `/workspace`; by default the name of the repository. */
+    path?: string
+  }>
+  /** Whether what setup makes of workspace and home is kept, and later sandboxes start from it without running setup. */
+  prebuild?: boolean
+  /** Debian packages that sandboxes show with the host's own system. */
+  packages?: string[]
+  /** What the revision pins; the newest revision has the values. */
+  secrets?: Array<{
+    name: string
+    version: number
+  }>
+}
+
+export interface EnvironmentEnvelope {
+  environment: Environment
+}
+
+/** What clones and the setup script wrote, with secrets masked: at most once a second, and the first 128 KiB. */
+export interface EnvironmentOutputData {
+  leaseId: string
+  revision: number
+  /** Bytes of UTF-8 in the pieces before this one. */
+  offset: number
+  text: string
+}
+
+/** A page of environments by name. */
+export interface EnvironmentPage {
+  environments: Environment[]
+  defaultEnvironmentId: string | null
+  nextCursor: string | null
+  hasMore: boolean
+}
+
+/** One revision of an environment; it never changes. */
+export interface EnvironmentRevision {
+  revision: number
+  createdAt: string
+  createdBy: {
+    kind: 'person' | 'installation'
+    id: string
+    via?: {
+      sessionId: string
+      runId: string
+    }
+  }
+  document: EnvironmentDocument
+  secrets: Array<{
+    name: string
+    version: number
+  }>
+}
+
+/** A page of revisions, newest first. */
+export interface EnvironmentRevisionPage {
+  revisions: EnvironmentRevision[]
+  nextBefore: number | null
+}
+
+export interface EnvironmentTrial {
+  id: string
+  environmentId: string
+  /** The revision that is tried; null until a worker makes the sandbox. */
+  revision: number | null
+  state: 'starting' | 'applying' | 'succeeded' | 'failed' | 'stopped'
+  /** Why it was stopped; only in the state `stopped`. */
+  stopReason?: string
+  startedBy: Creator
+  createdAt: string
+  /** When it is stopped at the latest. */
+  endsAt: string
+  /** When its sandbox was given back. */
+  endedAt: string | null
+  /** What the apply says at its end; null until then, and if it never began. */
+  result: null | EnvironmentApplyData
+}
+
+export interface EnvironmentTrialEnvelope {
+  trial: EnvironmentTrial
+}
+
+/** One fact of a Session's log. */
+export interface Event {
+  /** Stable across replays; use it to drop duplicates. */
+  id: string
+  /** The set is open; ignore types you do not know. */
+  type: string
+  createdAt: string
+  /** Position in the Session's log, without gaps; it is also the cursor for reading on. */
+  sequence: number
+  visibility?: string
+  subject: {
+    sessionId: string
+    runId?: string
+  }
+  data: Record<string, unknown>
+}
+
+/** A page of the log, in order. */
+export interface EventPage {
+  events: Event[]
+  /** The newest sequence of the Session; read on while it is greater than that of the last Event. */
+  lastSequence: number
+}
+
+export interface ExchangeEndUserToken {
+  /** A JWT that a registered Ed25519 key of the app signed: `iss` and `sub` are the app's slug, `aud` is the issuer, `exp - iat` is at most 600. */
+  assertion: string
+  installationId: string
+  /** The app's own name for one of its users; usage is attributed to it. */
+  endUserId: string
+}
+
+export interface ExchangeInstallationToken {
+  /** A JWT that a registered Ed25519 key of the app signed: `iss` and `sub` are the app's slug, `aud` is the issuer, `exp - iat` is at most 600. */
+  assertion: string
+  installationId: string
+  /** `svc-cloud` or `svc-ai`. */
+  resourceAudience: string
+  /** From an authorized intent: the token then also ends with the membership of whoever consented. */
+  setupAuthorityId?: string
+}
+
+/** The extensions that documents may name by a slug. */
+export interface ExtensionList {
+  extensions: Array<{
+    /** What `extensions[].catalog` of a document names. */
+    slug: string
+    id: string
+    name: string
+    /** The newest release that this platform can run. */
+    version: string
+    sha256: string
+    sizeBytes: number
+    /** The newest release of all, where that needs a newer platform. */
+    newest?: string
+  }>
+}
+
+export interface FenceEnvelope {
+  fence: {
+    runId: string
+    turnId: string
+    attempt: number
+    /** Increases by one each time another worker takes over. */
+    token: number
+    holder: string
+    acquiredAt: string
+    heartbeatAt: string
+    expiresAt: string
+  } | null
+}
+
+export interface FinishGitConnection {
+  state: string
+  code: string
+}
+
+/** Google's request body. The gateway passes all other fields on unchanged. */
+export interface GenerateContent {
+  contents: Array<Record<string, unknown>>
+}
+
+export interface GitAccount {
+  /** The host's id of the installation. */
+  account: string
+  accountLogin: string
+  kind: string
+  /** Which repositories of the account the App reaches. */
+  repositories: string
+  /** The person administers the account, so they may connect it. */
+  administered: boolean
+  /** The organization is connected to it already. */
+  connected: boolean
+}
+
+export interface GitAccountList {
+  accounts: GitAccount[]
+  /** Where the App is installed on another account. */
+  installUrl: string
+}
+
+export interface GitConnection {
+  id: string
+  /** The service's id of the Git host, such as `github:github.com`. */
+  host: string
+  provider: string
+  /** The account's name at the host. */
+  login: string
+  /** `expired`: the host no longer takes it, so it has to be made again. */
+  status: string
+  createdAt: string
+}
+
+export interface GitConnectionList {
+  connections: GitConnection[]
+  /** Hosts at which people can connect accounts. */
+  hosts: Array<{
+    /** The service's id of the Git host, such as `github:github.com`. */
+    host: string
+    provider: string
+  }>
+}
+
+export interface GitConnectionMade {
+  connection: GitConnection
+  /** Path of the page. */
+  returnTo: string
+}
+
+export interface GoTo {
+  url: string
+}
+
+export interface Health {
+  at: string
+  /** Of the deployment, by name. Those silent for a week are left out. */
+  hosts: HealthHost[]
+  runs: {
+    queued: number
+    dispatching: number
+    running: number
+    /** Waiting for people. */
+    awaiting: number
+    /** Queued Runs, the oldest first, at most 20. */
+    oldest: QueuedRun[]
+  }
+  /** Runs that ended in the last 24 hours. */
+  ended: {
+    completed: number
+    failed: number
+    cancelled: number
+    crashed: number
+  }
+  /** Live sandboxes, the newest first, at most 100. */
+  leases: LiveLease[]
+  liveLeases: number
+  /** What waits for a worker or another service. */
+  backlogs: Backlog[]
+  /** Requests to models in the last hour. */
+  models: {
+    requests: number
+    failed: number
+  }
+}
+
+export interface HealthHost {
+  name: string
+  /** When it last announced itself. */
+  seenAt: string
+  /** Whether it has been silent for a minute: it starts nothing. */
+  away: boolean
+  /** Runtimes that only some machines have. */
+  runtimes: string[]
+  /** Why it installs no system packages; null if it does. */
+  packagesFault: string | null
+  /** The organization's live sandboxes on it. */
+  leases: number
+}
+
+export interface Identity {
+  success: true
+  user: {
+    id: string
+    name: string
+    email: string
+  }
+  organization: {
+    id: string
+    name: string
+  }
+  membership: {
+    id: string
+    role: 'member' | 'admin'
+  }
+  organizationId: string
+  membershipId: string
+  capabilities: string[]
+}
+
+export interface Installation {
+  id: string
+  /** Whether a consent or an administrator made it. */
+  kind: 'app' | 'integration'
+  app: string
+  name?: string
+  capabilities: string[]
+  createdAt: string
+  revokedAt?: string
+}
+
+export interface InstallationEnvelope {
+  success: true
+  installation: Installation
+}
+
+export interface InstallationIntent {
+  /** A secret, as is `authorizeUrl`. */
+  id: string
+  status: 'pending' | 'authorized' | 'expired'
+  expiresAt: string
+  /** Where a person decides. */
+  authorizeUrl: string
+  /** While the intent is `authorized`. */
+  installationId?: string
+  /** The consent, while the intent is `authorized`. */
+  setupAuthorityId?: string
+}
+
+export interface InstallationIntentEnvelope {
+  success: true
+  intent: InstallationIntent
+}
+
+export interface InstallationList {
+  success: true
+  installations: Installation[]
+}
+
+export interface Integration {
+  id: string
+  installationId: string
+  name: string
+  product: string
+  capabilities: string[]
+  createdAt: string
+  /** Active keys. */
+  keys: ApiKey[]
+}
+
+export interface IntegrationEnvelope {
+  success: true
+  integration: Integration
+}
+
+export interface IntegrationList {
+  success: true
+  integrations: Integration[]
+}
+
+/** A question, a plan or an approval for which an agent waits for people. */
+export interface Interaction {
+  /** Opaque; send it back unchanged. */
+  id: string
+  sessionId: string
+  runId: string
+  kind: 'ask_user' | 'exit_plan_mode' | 'approval'
+  status: 'open' | 'resolved' | 'expired'
+  /** The agent's request; its fields depend on the kind of the Interaction. */
+  request: {
+    /** With `ask_user`. */
+    questions?: Array<{
+      question: string
+      options: string[]
+      header?: string
+      recommendedIndex?: number
+      multiSelect?: boolean
+      allowCustom?: boolean
+      fieldId?: string
+      customFieldId?: string
+      /** One value for each option. */
+      optionValues?: unknown[]
+      valueType?: 'string' | 'number' | 'integer' | 'boolean' | 'string[]'
+      required?: boolean
+      defaultValue?: unknown
+      format?: 'email' | 'uri' | 'date' | 'date-time'
+      minLength?: number
+      maxLength?: number
+      pattern?: string
+      minimum?: number
+      maximum?: number
+      minItems?: number
+      maxItems?: number
+    }>
+    /** With `exit_plan_mode`. */
+    prompt?: string
+    /** With `exit_plan_mode`: the plan, in Markdown. */
+    plan?: string
+    /** Set if the plan was too long and was cut; the end of `plan` says so too. */
+    planTruncated?: boolean
+    approval?: {
+      /** Send it back with the decision. */
+      requestId: string
+      runId: string
+      /** Unix time in milliseconds; the approval expires then. */
+      deadline: number
+      toolName: string
+      title?: string
+      input?: Record<string, unknown>
+      options?: Array<{
+        optionId: string
+        name: string
+        kind: 'allow_once' | 'allow_always' | 'reject_once' | 'reject_always'
+        description?: string
+      }>
+      rememberScopes?: Array<'chat' | 'project' | 'turn'>
+      kind?: 'read' | 'edit' | 'delete' | 'move' | 'search' | 'execute' | 'think' | 'fetch' | 'switch_mode' | 'other'
+      reason?: string
+      destination?: string
+      itemId?: string
+      confinement?: 'sandbox' | 'network' | 'outside'
+    }
+  }
+  response?: {
+    turnId: string
+  }
+  deadline?: string
+  resolution?: string
+  openedAt: string
+  resolvedAt?: string
+  expiredAt?: string
+}
+
+/** An Interaction was opened or closed. */
+export interface InteractionData {
+  interactionId: string
+  kind: 'ask_user' | 'exit_plan_mode' | 'approval'
+  status: 'open' | 'resolved' | 'expired'
+  request?: Record<string, unknown>
+  resolution?: string
+  turnId?: string
+  deadline?: string
+}
+
+/** The open Interactions of a Session, oldest first. */
+export interface InteractionList {
+  interactions: Interaction[]
+}
+
+export interface Invitation {
+  id: string
+  email: string
+  role: string
+  permissions: string[]
+  createdAt: string
+  expiresAt: string
+}
+
+export interface InvitationList {
+  success: true
+  invitations: Invitation[]
+}
+
+/** One invalid field of a request. */
+export interface Issue {
+  /** Path of the field, outermost member first; an integer is an array index. */
+  path: Array<string | number>
+  /** Prose for people; not part of the contract. */
+  message: string
+}
+
+export interface IssuedToken {
+  success: true
+  token: string
+  /** Seconds. */
+  expiresIn: number
+}
+
+export interface LiveLease {
+  sessionId: string
+  title: string
+  host: string
+  runtime: string
+  state: string
+  /** Whether a Run uses it now. */
+  working: boolean
+  createdAt: string
+  expiresAt: string
+}
+
+/** A pull request of a repository that the service itself hosts. */
+export interface LocalPull {
+  number: number
+  url: string
+  title: string
+  body: string
+  draft: boolean
+  state: string
+  headBranch: string
+  headOid: string
+  baseBranch: string
+  mergeCommitOid?: string
+  mergeable: string
+  blockers: string[]
+  /** Checks of an open pull request. */
+  checks: PullCheck[]
+}
+
+export interface LocalPullEnvelope {
+  pull: LocalPull
+}
+
+export interface MarkFileViewed {
+  /** Path of the file, as the review has it. */
+  path: string
+  /** Tells one change of the file from the next; the client chooses it. */
+  digest: string
+  viewed: boolean
+}
+
+export interface MarkPinned {
+  pinned: boolean
+}
+
+export interface MarkRead {
+  /** Newest Event that the person has seen. */
+  sequence: number
+}
+
+export interface Member {
+  /** Id of the membership. */
+  id: string
+  person: {
+    id: string
+    name: string
+    email: string
+  }
+  role: string
+  permissions: string[]
+  createdAt: string
+  /** Whether an operator has disabled the account. */
+  disabled: boolean
+}
+
+export interface MemberEnvelope {
+  success: true
+  member: Member
+}
+
+export interface MemberList {
+  success: true
+  members: Member[]
+}
+
+export interface MemberReset {
+  success: true
+  /** The link to hand over. It is shown once, and works once. */
+  url: string
+  expiresAt: string
+}
+
+/** The merge of a Publication's pull request at exactly the published head. */
+export interface Merge {
+  id: string
+  sessionId: string
+  publicationId: string
+  status: 'admitted' | 'attempted' | 'waiting' | 'succeeded' | 'failed'
+  strategy: string
+  mode: string
+  pullRequestNumber: number
+  expectedHeadSha: string
+  mergedCommitSha?: string
+  lastError?: {
+    code: string
+  }
+  attempts: number
+  createdAt: string
+  updatedAt: string
+  completedAt?: string
+}
+
+export interface MergeEnvelope {
+  merge: Merge
+}
+
+/** A page of Merges, newest first. */
+export interface MergePage {
+  merges: Merge[]
+  nextCursor: string | null
+  hasMore: boolean
+}
+
+/** A whole message, appended when it is complete. */
+export interface MessageCreatedData {
+  messageId: string
+  role: 'user' | 'assistant' | 'reasoning'
+  text: string
+  turnId?: string
+  truncated?: boolean
+}
+
+/** A model that the gateway serves. */
+export interface Model {
+  /** `<provider>/<model>`, or an alias. */
+  id: string
+  object: 'model'
+  /** Seconds since 1970. */
+  created: number
+  /** Id of the provider. */
+  owned_by: string
+  context_length: number | null
+  max_output_tokens: number | null
+  supports_tools: boolean
+  /** True if the model accepts a reasoning effort. */
+  supports_reasoning: boolean
+  /** Formats that the provider itself speaks. The gateway can translate `chat` and `responses`; it only passes the others through. */
+  native_wires: string[]
+  input_modalities: string[]
+  /** US dollars per million tokens; null if the price, and therefore the cost, is unknown. */
+  pricing: {
+    input: number
+    cached_input: number
+    output: number
+  } | null
+}
+
+/** The models that the caller may use. */
+export interface ModelList {
+  object: 'list'
+  data: Model[]
+}
+
+export interface NextTurn {
+  turnId: string
+  message: string
+  writtenBy: {
+    id: string
+    name: string
+  }
+  writtenAt: string
+  /** Code of the refusal of the Turn: the message is given back. Null while it waits. */
+  refused: string | null
+}
+
+export interface NextTurnEnvelope {
+  nextTurn: null | NextTurn
+}
+
+export interface OpenTerminal {
+  /** A terminal of the person in this workspace to return to. */
+  terminalId?: string
+  columns?: number
+  rows?: number
+}
+
+export interface OrganizationSettings {
+  own: {
+    /** US dollars that the organization may spend on models in a day of UTC. */
+    dayUsd: number | null
+    /** US dollars that it may spend in a month of UTC. */
+    monthUsd: number | null
+    /** US dollars that one Run may spend on models. */
+    runCostUsd: number | null
+    /** Calls of its model that a Run's agent may make. */
+    runTurns: number | null
+    /** Seconds that a Run may work, without waiting for people. */
+    runSeconds: number | null
+  }
+  /** Every budget of the whole organization. A model answers only while none of them is spent. */
+  budgets: SpendingBudget[]
+  /** Bounds of one Run. */
+  run: {
+    /** Null: no bound. */
+    operator: {
+      costUsd: number | null
+      turns: number | null
+      seconds: number | null
+    }
+    /** The tighter of both. */
+    effective: {
+      costUsd: number | null
+      turns: number | null
+      seconds: number | null
+    }
+  }
+  /** Requests that each membership and installation may send. */
+  rate: {
+    burst: number
+    perMinute: number
+    /** Whether the operator gave the organization a rate of its own. */
+    own: boolean
+  }
+  /** What is forgotten. The logs of Sessions are kept for ever. */
+  retention: {
+    /** Days that an entry of the audit log is kept. */
+    auditDays: number
+  }
+}
+
+/** Correlation metadata that links a Session to the caller's own records. */
+export interface Origin {
+  /** The caller's opaque id of its tenant. */
+  tenantKey?: string
+  /** The caller's name for the kind of record. */
+  objectType?: string
+  /** The caller's id of the record. */
+  objectId?: string
+  /** A one-way hash of the user's id; never personal data. */
+  endUserId?: string
+  label?: string
+  /** HTTPS link to the record. */
+  url?: string
+}
+
+export interface PortList {
+  /** On which programs of the sandbox listen, in order. */
+  ports: number[]
+  /** Whether the sandbox stands still, as it does between Turns. */
+  atRest: boolean
+  /** Whether this deployment has a domain for previews. */
+  canPreview: boolean
+}
+
+export interface PortPreview {
+  /** Opens the preview once. */
+  url: string
+  expiresAt: string
+}
+
+export interface PricedModel {
+  /** `<provider>/<model>`. */
+  id: string
+  provider: string
+  aliases: string[]
+  /** Whether Sessions without a model use it. */
+  isDefault: boolean
+  /** Whether the organization may use it. */
+  allowed: boolean
+  contextTokens: number | null
+  outputTokens: number | null
+  tools: boolean
+  reasoning: boolean
+  /** US dollars per million tokens; null if the cost of its answers is not known. */
+  price: null | {
+    input: number
+    cachedInput: number
+    output: number
+  }
+}
+
+export interface PricedModelList {
+  /** Models that the deployment describes, by id. */
+  models: PricedModel[]
+  /** Providers that tell their models only to the gateway. */
+  openProviders: string[]
+  /** Whether the operator lets the organization use some models alone. */
+  restricted: boolean
+}
+
+/** The delivery of one reviewed revision, as a pull request or directly to a branch. */
+export interface Publication {
+  id: string
+  sessionId: string
+  status: 'admitted' | 'prepared' | 'attempted' | 'succeeded' | 'failed'
+  revision: string
+  title: string
+  delivery: 'pull_request' | 'direct_branch'
+  result?: PublicationResult
+  lastError?: {
+    code: string
+  }
+  createdAt: string
+  updatedAt: string
+  completedAt?: string
+}
+
+/** A Publication or a Merge has ended. */
+export interface PublicationData {
+  publicationId: string
+  delivery: 'pull_request' | 'direct_branch'
+  status: string
+  result?: Record<string, unknown>
+  errorCode?: string
+  mergeId?: string
+  mergedCommitSha?: string
+}
+
+export interface PublicationEnvelope {
+  publication: Publication
+}
+
+/** A page of Publications, newest first. */
+export interface PublicationPage {
+  publications: Publication[]
+  nextCursor: string | null
+  hasMore: boolean
+}
+
+/** The result of a delivery. */
+export interface PublicationResult {
+  delivery: 'pull_request' | 'direct_branch'
+  branch: string
+  commitSha: string
+  pullRequest?: {
+    number: number
+    url: string
+    draft: boolean
+    /** True if the pull request was already open. */
+    reused: boolean
+  }
+}
+
+export interface PullCheck {
+  name: string
+  /** `missing`: it is required, and nobody has reported it yet. */
+  state: string
+  /** Nothing is merged before it has succeeded. */
+  required: boolean
+  /** Where it tells more: http or https. */
+  url?: string
+}
+
+export interface PullChecks {
+  state: string
+  headOid: string
+  blockers: string[]
+  /** False if the Git host does not let the service read checks. */
+  known: boolean
+  /** Checks of an open pull request. */
+  checks: PullCheck[]
+}
+
+export interface PushSubscription {
+  id: string
+  /** `User-Agent` of the browser. */
+  agent: string | null
+  /** Whether a request of an agent is pushed. */
+  needsYou: boolean
+  /** Whether the end of a Run is pushed. */
+  runEnded: boolean
+  createdAt: string
+  /** When the last push was accepted. */
+  pushedAt: string | null
+  /** Whether the last push was not accepted. */
+  failing: boolean
+}
+
+export interface PushSubscriptionEnvelope {
+  subscription: PushSubscription
+}
+
+export interface PushSubscriptionList {
+  /** The service's public key (RFC 8292), which a browser subscribes with. */
+  publicKey: string
+  /** The membership's, the newest first. */
+  subscriptions: PushSubscription[]
+}
+
+export interface PutNextTurn {
+  /** Id of the Turn that the message becomes; the caller makes it. */
+  turnId: string
+  message: string
+  /** `turnId` of the message that this one takes the place of, if any. */
+  replaces?: string
+}
+
+export interface PutPushSubscription {
+  /** As the browser gives it. */
+  endpoint: string
+  /** Public key of the browser. */
+  p256dh: string
+  /** Secret of the browser. */
+  auth: string
+  /** Whether a request of an agent is pushed. */
+  needsYou: boolean
+  /** Whether the end of a Run is pushed. */
+  runEnded: boolean
+}
+
+export interface PutTrigger {
+  name: string
+  /** The first message of each Session. `{{path.to.field}}` stands for a field of the payload. */
+  message: string
+  session?: TriggerSession
+  schedule?: TriggerSchedule
+  /** `true` if absent. */
+  enabled?: boolean
+}
+
+export interface PutTriggerDelivery {
+  payload?: Record<string, unknown>
+}
+
+export interface QueuedRun {
+  sessionId: string
+  title: string
+  queuedAt: string
+}
+
+export interface ReadInstallationIntent {
+  /** A JWT that a registered Ed25519 key of the app signed: `iss` and `sub` are the app's slug, `aud` is the issuer, `exp - iat` is at most 600. */
+  assertion: string
+}
+
+export interface RegisterAppKey {
+  /** An Ed25519 public key as SPKI PEM: the output of `openssl pkey -pubout`. */
+  publicKeyPem: string
+}
+
+export interface RegisterWebhook {
+  /** An HTTPS URL of a public host, at most 2048 characters, without user information and fragment. Its port is 443 or one that the operator allows. */
+  url: string
+  /** One to four of `run`, `interaction`, `artifact` and `publication`, each once. */
+  families: string[]
+}
+
+export interface RegisteredAppKey {
+  success: true
+  kid: string
+}
+
+export interface RegisteredWebhook {
+  success: true
+  endpoint: WebhookEndpoint
+  /** Signs the deliveries. Shown this once. */
+  secret: string
+}
+
+export interface ReplayWebhook {
+  sessionId: string
+  /** Replays Events with a greater sequence; absent: from the first. */
+  after?: number
+}
+
+export interface ReplayedWebhook {
+  success: true
+  queued: number
+  /** Of the last Event that was queued. Pass it as `after` to go on. */
+  lastSequence?: number
+}
+
+/** A repository that a Session can start from. */
+export interface Repository {
+  grantId: string
+  /** The Git host's stable id, in decimal digits. */
+  repositoryId: string
+  provider: string
+  /** The current `owner/name`. */
+  fullName: string
+  private: boolean
+  defaultBranch: string | null
+  htmlUrl: string
+}
+
+/** A grant, which lets an installation use a repository. */
+export interface RepositoryGrant {
+  id: string
+  provider: string
+  accountLogin: string
+  /** The Git host's stable id, in decimal digits. */
+  repositoryId: string
+  /** The `owner/name` when the service last saw the repository. */
+  fullName: string
+  status: string
+  createdAt: string
+}
+
+export interface RepositoryGrantEnvelope {
+  grant: RepositoryGrant
+}
+
+/** A page of grants, newest first. */
+export interface RepositoryGrantPage {
+  grants: RepositoryGrant[]
+  nextCursor: string | null
+  hasMore: boolean
+}
+
+/** A page of repositories. */
+export interface RepositoryPage {
+  repositories: Repository[]
+  nextCursor: string | null
+  hasMore: boolean
+}
+
+export interface ResetMember {
+  /** Whether to remove the second factor and its recovery codes at once, which ends every sign-in of the person. */
+  secondFactor?: boolean
+}
+
+/** The changes of a Session, as an immutable revision. */
+export interface Review {
+  revision: string
+  baseOid: string
+  headTree: string
+  /** The branch that the Session started from. */
+  targetBranch: string
+  files: ReviewFile[]
+  additions: number
+  deletions: number
+  /** A unified diff, cut at 1 MiB. */
+  patch: string
+  /** True if `patch` was cut. */
+  patchTruncated: boolean
+  createdAt: string
+}
+
+export interface ReviewEnvelope {
+  review: Review
+}
+
+/** One changed path of a review. */
+export interface ReviewFile {
+  /** The path; if it is not valid UTF-8, in git's quoted form. */
+  path: string
+  /** The old path; with `renamed`. */
+  previousPath?: string
+  status: 'added' | 'modified' | 'deleted' | 'renamed'
+  additions: number
+  deletions: number
+  binary: boolean
+}
+
+export interface ReviewFileDiff {
+  revision: string
+  number: number
+  file: ReviewFile
+  /** The unified diff of the file; null if its lines go beyond what was stored. */
+  patch: string | null
+  /** True if `patch` was cut. */
+  truncated: boolean
+  /** Whether more unchanged lines than the three of a patch can be asked for. */
+  expandable: boolean
+}
+
+/** The execution of a Turn. */
+export interface Run {
+  id: string
+  sessionId: string
+  turnId: string
+  status: 'queued' | 'dispatching' | 'running' | 'awaiting' | 'completed' | 'failed' | 'cancelled' | 'crashed'
+  /** True once a caller has asked the Run to stop. */
+  cancellationRequested: boolean
+  /** Attempts so far; 0 until a worker has claimed the Run. */
+  attempts: number
+  stopReason?: string
+  errorCode?: string
+  /** Cost of the models so far, in US dollars. */
+  costUsd?: number
+  /** False if `costUsd` is only the known part of the cost. */
+  costComplete?: boolean
+  turns?: number
+  usage?: {
+    inputTokens: number
+    cachedInputTokens: number
+    outputTokens: number
+    reasoningTokens: number
+  }
+  result?: {
+    summary?: string
+    artifactIds: string[]
+  }
+  queuedAt: string
+  startedAt?: string
+  endedAt?: string
+}
+
+/** How a Run ended and its cost. */
+export interface RunEndedData {
+  status: 'completed' | 'failed' | 'cancelled' | 'crashed'
+  stopReason?: string
+  errorCode?: string
+  /** Cost of the models so far, in US dollars. */
+  costUsd?: number
+  /** False if `costUsd` is only the known part of the cost. */
+  costComplete?: boolean
+  turns?: number
+}
+
+export interface RunEnvelope {
+  run: Run
+}
+
+/** The start or the end of a tool call, without its content. */
+export interface RunProgressData {
+  activityId: string
+  category: 'tool'
+  name: string
+  status: 'started' | 'succeeded' | 'failed'
+  delegationId?: string
+  occurredAt: string
+}
+
+/** An attempt of a Run has started. */
+export interface RunStartedData {
+  status: 'running'
+  attempt: number
+  /** The release whose engine the sandbox runs; absent for the built-in one. */
+  releaseSha?: string
+}
+
+/** An agent runtime of the catalog. */
+export interface Runtime {
+  id: string
+  name: string
+  /** Null if the runtime does not report its version. */
+  version: string | null
+  /** True if Sessions can use the runtime now. */
+  available: boolean
+  /** Why the runtime is not available, in prose. */
+  reason?: string
+  models?: string[]
+}
+
+/** The catalog of agent runtimes. */
+export interface RuntimeList {
+  runtimes: Runtime[]
+}
+
+export interface RuntimeReleaseProbeEnvelope {
+  probe: {
+    releaseSha: string
+    engine: {
+      sha256: string
+    }
+    activatedAt: string
+    expiresAt: string
+  }
+}
+
+/** A conversation with an agent, which outlives its sandboxes. */
+export interface Session {
+  id: string
+  /** URL of the Session's page, for people. */
+  sessionUrl: string
+  organizationId: string
+  /** Taken from the first message if the caller gave none. */
+  title: string
+  origin?: Origin
+  source?: Source
+  /** Model of the next Turn. */
+  model?: string
+  /** The runtime that the Session has settled on; absent for the native one. */
+  runtime?: string
+  workspace: {
+    state: 'unavailable' | 'attached' | 'expired'
+    expiresAt: string | null
+  }
+  continuation: Continuation
+  /** For display only, because it may lag behind. Base decisions on the Run and on Events. */
+  phase: 'idle' | 'queued' | 'provisioning' | 'running' | 'awaiting' | 'finalizing'
+  createdBy: Creator
+  initiatedBy?: Creator
+  /** The Run that has not ended; absent if there is none. */
+  activeRunId?: string
+  createdAt: string
+  updatedAt: string
+  lastEventSequence: number
+  archivedAt?: string
+  environment: {
+    id: string
+    name: string
+    /** The revision applied last; null before the first. */
+    revision: number | null
+  } | null
+  parent: {
+    sessionId: string
+    runId: string
+  } | null
+}
+
+export interface SessionCost {
+  /** Cost of all its Runs so far, as far as it is known. */
+  costUsd: number
+  /** False if `costUsd` is only the known part of the cost. */
+  costComplete: boolean
+  /** The active Run. */
+  run: null | {
+    /** Cost of the active Run so far. */
+    costUsd: number
+    /** What a Run of the organization may spend; null if nothing bounds it. */
+    limitUsd: null | number
+  }
+}
+
+export interface SessionEnvelope {
+  session: Session
+}
+
+export interface SessionMatch {
+  sequence: number
+  type: string
+  createdAt: string
+  excerpt: {
+    before: string
+    match: string
+    after: string
+  }
+}
+
+export interface SessionMatchPage {
+  /** The newest first, at most 50. */
+  matches: SessionMatch[]
+  /** Where to go on; null if the whole log was searched. */
+  before: number | null
+}
+
+export interface SessionOverview {
+  session: Session
+  state: SessionState
+  /** The active Run. */
+  run: null | Run
+  /** Open ones, with their whole input. */
+  interactions: Interaction[]
+  /** The newest, at most 20, newest first. */
+  publications: Publication[]
+  /** Of these Publications, newest first for each. */
+  merges: Merge[]
+  /** The message that waits until the Run ends. */
+  nextTurn: null | NextTurn
+  /** The last 100 of the log. */
+  events: Event[]
+  lastSequence: number
+}
+
+/** A page of Sessions, most recently changed first. */
+export interface SessionPage {
+  sessions: Session[]
+  nextCursor: string | null
+  hasMore: boolean
+}
+
+export interface SessionState {
+  id: string
+  title: string
+  lastEventSequence: number
+  updatedAt: string
+  phase: 'idle' | 'queued' | 'provisioning' | 'running' | 'awaiting' | 'finalizing'
+  archived: boolean
+  attention: null | {
+    openInteractions: number
+    /** Kind of the one that is due first. */
+    kind: 'ask_user' | 'exit_plan_mode' | 'approval'
+    deadline?: string
+  }
+  /** Whether nothing of the last Run was kept, within the last thirty days: a person has to reset or archive it. */
+  workLost: boolean
+  /** Whether there are Events since the person last looked. Always false if they neither started nor opened it. */
+  unread: boolean
+  pinned: boolean
+  /** Grows with each change of the person's marks of viewed files. */
+  viewedMarks: number
+  /** Cost of the Runs that have ended, as far as it is known. */
+  costUsd: number
+  /** The pull request that was delivered last. */
+  pull: null | {
+    number: number
+    url: string
+    draft: boolean
+    /** Where its newest Merge stands. */
+    merge: null | 'admitted' | 'attempted' | 'waiting' | 'succeeded' | 'failed'
+  }
+  /** The person who started the Session; null if no person did. */
+  startedBy: null | {
+    id: string
+    name: string
+  }
+}
+
+export interface SessionStateEnvelope {
+  state: SessionState
+}
+
+export interface SessionStatePage {
+  sessions: Array<{
+    session: Session
+    state: SessionState
+  }>
+  nextCursor: string | null
+  hasMore: boolean
+}
+
+export interface SetDefaultEnvironment {
+  id: string | null
+}
+
+export interface SignIn {
+  id: string
+  organizationId: string
+  /** The client that the person signed in with, such as `svc-cloud`. */
+  clientId: string
+  address: string | null
+  userAgent: string | null
+  createdAt: string
+  lastUsedAt: string
+  /** Whether it is the sign-in of this request's token. */
+  current: boolean
+}
+
+export interface SignInList {
+  success: true
+  signIns: SignIn[]
+}
+
+/** The repository that a Session's workspace starts from, pinned to a commit. */
+export interface Source {
+  kind: string
+  grantId: string
+  repositoryId: string
+  label: string
+  private: boolean
+  baseBranch: string
+  baseOid: string
+}
+
+export interface SpendingBudget {
+  period: string
+  setBy: string
+  limitUsd: number
+  /** In the current period. */
+  spentUsd: number
+  resetsAt: string | null
+}
+
+export interface StandingRuntimeReleaseProbe {
+  probe: {
+    releaseSha: string
+    engine: {
+      sha256: string
+    }
+    activatedAt: string
+    expiresAt: string
+  } | null
+}
+
+/** An empty object tries the environment in a sandbox of the `shell` runtime. */
+export interface StartTrial {
+  runtime?: string | null
+  source?: {
+    grantId: string
+    repositoryId: string
+    baseBranch?: string
+    label?: string
+    kind?: string
+  }
+}
+
+export interface StoredReviewList {
+  /** At most 20, the newest first. */
+  reviews: Array<{
+    revision: string
+    createdAt: string
+  }>
+}
+
+/** Submits a Turn. */
+export interface SubmitTurn {
+  message: string
+  replyTo?: {
+    interactionId: string
+  }
+  files?: TurnFile[]
+}
+
+export interface TerminalTicket {
+  terminalId: string
+  /** Of the WebSocket. */
+  url: string
+  /** For `Sec-WebSocket-Protocol: berth.terminal.v1, ticket.<ticket>`, with the console's `Origin`. */
+  ticket: string
+  expiresAt: string
+}
+
+/** The log omits Events, because the Run exceeded its budget or its conversation was damaged. */
+export interface TimelineTruncatedData {
+  droppedEvents: number
+  reason: string
+}
+
+/** The transcript of a recording. */
+export interface Transcription {
+  text: string
+  /** Length of the decoded recording, in milliseconds. */
+  durationMs: number
+  /** The language, if the engine reports it. */
+  language?: string
+}
+
+export interface Trigger {
+  id: string
+  name: string
+  message: string
+  session: TriggerSession
+  schedule?: {
+    cron: string
+    timeZone: string
+  }
+  enabled: boolean
+  /** When the schedule fires next. */
+  nextAt?: string
+  createdAt: string
+  updatedAt: string
+}
+
+export interface TriggerDelivery {
+  key: string
+  status: string
+  /** The Session that it makes; it exists once the delivery is admitted. */
+  sessionId: string
+  /** Why it was refused, or why it still waits. */
+  errorCode?: string | null
+  createdAt: string
+}
+
+export interface TriggerSchedule {
+  /** Minute, hour, day of the month, month and day of the week, such as `0 7 * * 1-5`. */
+  cron: string
+  /** Name of a time zone, such as `Europe/Berlin`; `UTC` if absent. */
+  timeZone?: string
+}
+
+export interface TriggerSession {
+  title?: string
+  model?: string | null
+  runtime?: string | null
+  source?: {
+    grantId: string
+    repositoryId: string
+    baseBranch?: string
+    label?: string
+    kind?: string
+  }
+  environment?: {
+    id: string
+  } | null
+}
+
+/** One input message of a Session. It starts a Run, or with `replyTo` resumes the Run that asked. */
+export interface Turn {
+  id: string
+  sessionId: string
+  runId: string
+  /** Position among the Session's Turns, from 0; use it as the `after` cursor. */
+  sequence: number
+  message: string
+  replyTo?: {
+    interactionId: string
+  }
+  files: Array<{
+    name: string
+    mediaType: string
+    sizeBytes: number
+    sha256: string
+  }>
+  model?: string
+  runtime?: string
+  createdBy: Creator
+  createdAt: string
+}
+
+/** An admitted Turn and its Run. */
+export interface TurnAdmission {
+  /** False if an earlier request admitted the Turn. */
+  created: boolean
+  turn: Turn
+  run: Run
+}
+
+/** A file for the agent, sent with a Turn. */
+export interface TurnFile {
+  /** File name: one path segment. */
+  name: string
+  mediaType?: string
+  content: string
+}
+
+/** A page of Turns, in order. */
+export interface TurnPage {
+  turns: Turn[]
+  nextAfter: number
+  hasMore: boolean
+}
+
+/** Changes the given fields of an app. */
+export interface UpdateApp {
+  name?: string
+  /** Where a consent page may send people back to: `https`, or in development `http` on a loopback address. */
+  redirectUrls?: string[]
+}
+
+export interface UpdateConnection {
+  /** Only at a host where people can connect accounts of their own. */
+  personalAccess: boolean
+}
+
+export interface UpdateInstallation {
+  capabilities: Array<'svc.cloud.access' | 'svc.cloud.sessions:create' | 'svc.cloud.sessions:read' | 'svc.cloud.turns:submit' | 'svc.cloud.approvals:respond' | 'svc.cloud.repositories:read' | 'svc.cloud.publications:create' | 'svc.cloud.merges:create' | 'svc.cloud.transcriptions:create' | 'svc.cloud.runtime-releases:probe' | 'environments:manage' | 'environments:use' | 'svc.ai.invoke'>
+}
+
+export interface UpdateMember {
+  role?: 'member' | 'admin'
+  /** What the member may administer beside the role. An administrator holds every permission. */
+  permissions?: Array<'organization.integrations.manage' | 'organization.applications.manage'>
+}
+
+export interface UpdateOrganizationSettings {
+  /** US dollars that the organization may spend on models in a day of UTC. */
+  dayUsd: number | null
+  /** US dollars that it may spend in a month of UTC. */
+  monthUsd: number | null
+  /** US dollars that one Run may spend on models. */
+  runCostUsd: number | null
+  /** Calls of its model that a Run's agent may make. */
+  runTurns: number | null
+  /** Seconds that a Run may work, without waiting for people. */
+  runSeconds: number | null
+}
+
+/** Changes the given fields of a Session. */
+export interface UpdateSession {
+  title?: string
+  environment?: {
+    id: string
+  } | null
+  model?: string | null
+  runtime?: string | null
+}
+
+export interface UploadedEngine {
+  engine: {
+    sha256: string
+    sizeBytes: number
+  }
+}
+
+export interface UsageGroup {
+  /** What the group is. */
+  kind: string
+  /** Id of the day, model, person or so on; null if there is none. */
+  id: string | null
+  /** How people call it; null if nothing has its name any more. */
+  name: string | null
+  requests: number
+  /** Requests that the provider did not complete. */
+  failed: number
+  inputTokens: number
+  /** Part of `inputTokens`. */
+  cachedInputTokens: number
+  outputTokens: number
+  /** Part of `outputTokens`. */
+  reasoningTokens: number
+  /** As far as it is known. */
+  costUsd: number
+  /** Requests whose cost is not known and not in `costUsd`. */
+  unknownCost: number
+}
+
+export interface UsageReport {
+  /** A day of UTC. */
+  from: string
+  /** A day of UTC. */
+  to: string
+  by: 'day' | 'model' | 'person' | 'repository' | 'session'
+  whose: 'me' | 'organization'
+  total: UsageSums
+  /** Highest cost first, at most 100; days in their order. */
+  groups: UsageGroup[]
+  /** Number of groups that are not listed. */
+  left: number
+  /** Every day of the time, in order. */
+  days: Array<{
+    /** A day of UTC. */
+    day: string
+    requests: number
+    /** Requests that the provider did not complete. */
+    failed: number
+    inputTokens: number
+    /** Part of `inputTokens`. */
+    cachedInputTokens: number
+    outputTokens: number
+    /** Part of `outputTokens`. */
+    reasoningTokens: number
+    /** As far as it is known. */
+    costUsd: number
+    /** Requests whose cost is not known and not in `costUsd`. */
+    unknownCost: number
+  }>
+  /** The days of the first 6 groups, in the order of `groups`; none for days. */
+  series: Array<{
+    /** One value a day. */
+    costUsd: number[]
+    /** One value a day. */
+    requests: number[]
+    /** One value a day: input and output. */
+    tokens: number[]
+  }>
+}
+
+export interface UsageSums {
+  requests: number
+  /** Requests that the provider did not complete. */
+  failed: number
+  inputTokens: number
+  /** Part of `inputTokens`. */
+  cachedInputTokens: number
+  outputTokens: number
+  /** Part of `outputTokens`. */
+  reasoningTokens: number
+  /** As far as it is known. */
+  costUsd: number
+  /** Requests whose cost is not known and not in `costUsd`. */
+  unknownCost: number
+}
+
+export interface ViewedFiles {
+  /** `viewedMarks` of the state that has these marks. */
+  marks: number
+  /** The newest marks, at most 2000. */
+  files: Array<{
+    /** Path of the file, as the review has it. */
+    path: string
+    /** Tells one change of the file from the next; the client chooses it. */
+    digest: string
+  }>
+}
+
+export interface ViewedMarks {
+  marks: number
+}
+
+export interface WebhookDelivery {
+  id: string
+  eventId: string
+  /** Type of the Event. */
+  type: string
+  sessionId?: string
+  sequence?: number
+  status: string
+  /** The latest attempts, the oldest first. */
+  attempts: Array<{
+    at: string
+    durationMs: number
+    /** Status of the receiver's response. Absent without a response. */
+    status?: number
+    /** Why there was no response. Absent with one. */
+    error?: string
+  }>
+  nextAttemptAt?: string
+}
+
+export interface WebhookDeliveryEnvelope {
+  success: true
+  delivery: WebhookDelivery
+}
+
+export interface WebhookDeliveryPage {
+  success: true
+  deliveries: WebhookDelivery[]
+  nextCursor: string | null
+  hasMore: boolean
+}
+
+export interface WebhookEndpoint {
+  id: string
+  url: string
+  families: string[]
+  createdAt: string
+  lastSuccessAt?: string
+  lastFailure?: {
+    at: string
+    /** Status of the receiver's response. Absent without a response. */
+    status?: number
+    /** Why there was no response. Absent with one. */
+    error?: string
+  }
+}
+
+export interface WebhookEndpointList {
+  success: true
+  endpoints: WebhookEndpoint[]
+}
+
+export interface WorkspaceEntry {
+  /** A name that is not UTF-8 is quoted as git quotes it, and cannot be asked for. */
+  name: string
+  kind: string
+  sizeBytes?: number
+  /** Of a link, as it is written. */
+  target?: string
+  /** Whether `path` can name it. */
+  readable: boolean
+}
+
+/** The lease of a sandbox has ended. */
+export interface WorkspaceExpiredData {
+  leaseId: string
+  expiredAt: string
+}
+
+export interface WorkspaceNode {
+  /** Below the workspace, without `.` and `..`; empty for the workspace itself. */
+  path: string
+  kind: string
+  view: {
+    /** `workspace`: the sandbox as it is now; `sealed`: the last checkpoint; `base`: the commit at which the Session began. */
+    at: 'workspace' | 'sealed' | 'base'
+    /** When the checkpoint was made; only for `sealed`. */
+    sealedAt?: string
+    runId?: string
+    /** Only for `base`. */
+    commit?: string
+  }
+  /** Of a directory, directories first. */
+  entries?: WorkspaceEntry[]
+  /** Whether the directory has more entries than these. */
+  more?: boolean
+  sizeBytes?: number
+}
+
+export interface WorkspaceNodeEnvelope {
+  node: WorkspaceNode
+}
+
+export interface WriteSecret {
+  /** At most 32 KiB of UTF-8. */
+  value: string
+}
+
+/** The types of Events that this version knows, with their `data`. */
+export interface EventDataByType {
+  'svc.run.started': RunStartedData
+  'svc.run.progress': RunProgressData
+  'svc.run.completed': RunEndedData
+  'svc.run.failed': RunEndedData
+  'svc.run.cancelled': RunEndedData
+  'svc.run.crashed': RunEndedData
+  'svc.environment.apply': EnvironmentApplyData
+  'svc.environment.output': EnvironmentOutputData
+  'svc.interaction.opened': InteractionData
+  'svc.interaction.resolved': InteractionData
+  'svc.interaction.expired': InteractionData
+  'svc.artifact.created': ArtifactCreatedData
+  'svc.artifact.omitted': ArtifactOmittedData
+  'svc.publication.created': PublicationData
+  'svc.publication.failed': PublicationData
+  'svc.publication.merge_succeeded': PublicationData
+  'svc.publication.merge_failed': PublicationData
+  'svc.message.created': MessageCreatedData
+  'svc.activity.completed': ActivityCompletedData
+  'svc.context.compacted': ContextCompactedData
+  'svc.conversation.cleared': ConversationClearedData
+  'svc.timeline.truncated': TimelineTruncatedData
+  'svc.delegation.completed': DelegationCompletedData
+  'svc.workspace.expired': WorkspaceExpiredData
+}
+
+/** The codes of refusals that this version knows, with the fields that come with each. */
+export interface ErrorCodes {
+  /** A body, query or header field is invalid; `issues` names each one. */
+  invalid_request: { issues: Issue[] }
+  /** A path segment is not a valid id; `parameter` names it. */
+  invalid_path_parameter: { parameter: string }
+  /** A value is well formed but not acceptable, or a parameter of a repository list is invalid. */
+  invalid_input: { issues: Issue[] }
+  /** The body is not valid JSON. */
+  malformed_request_body: Record<never, never>
+  /** The request is not well-formed HTTP. */
+  malformed_request: Record<never, never>
+  /** The organization header is malformed, appears more than once, or is missing in a request of the console. */
+  invalid_organization: Record<never, never>
+  /** The organization header was sent together with a bearer credential. */
+  organization_header_not_allowed: Record<never, never>
+  /** The URL is not an HTTPS URL of a public host, or its host has no address that is public. */
+  invalid_url: Record<never, never>
+  /** No family is named, one is named twice, or one is unknown. */
+  invalid_event_families: Record<never, never>
+  /** The document, secret, extension or archive of an environment is not valid; `issues` names each fault. */
+  environment_invalid: { issues: Issue[] }
+  /** The repository has no branch `source.baseBranch`. */
+  cloud_repository_branch_not_found: Record<never, never>
+  /** The browser has begun no such connection within ten minutes, it was finished already, or the host refused the code. */
+  git_connection_refused: Record<never, never>
+  /** The model provider refused the request. */
+  upstream_request_refused: Record<never, never>
+  /** No bearer credential was sent. */
+  bearer_credential_required: Record<never, never>
+  /** The assertion is not valid: check its key, signature, audience and dates. */
+  invalid_assertion: Record<never, never>
+  /** The credential is unknown, expired, revoked or meant for another API. */
+  invalid_or_expired_credential: Record<never, never>
+  /** Nobody is signed in at this browser, or no longer. */
+  sign_in_required: Record<never, never>
+  /** The Run has spent its cost budget. */
+  cost_budget_exceeded: Record<never, never>
+  /** The Run has a cost budget, but the price of the model is unknown. */
+  cost_unknown: Record<never, never>
+  /** The form has no `file` part. */
+  audio_file_required: Record<never, never>
+  /** `durationMs` is missing, fractional or out of range. */
+  invalid_audio_duration: Record<never, never>
+  /** The form is malformed, or contains more than `file` and `durationMs`. */
+  invalid_audio_upload: Record<never, never>
+  /** The credential lacks `svc.cloud.access`. */
+  cloud_access_denied: Record<never, never>
+  /** The credential lacks the capability in `requiredScope`. */
+  insufficient_scope: { requiredScope: string }
+  /** Only an installation may call this operation. */
+  installation_principal_required: Record<never, never>
+  /** The request did not come from the console's own page. */
+  cross_site_request_refused: Record<never, never>
+  /** The person proved who they are more than ten minutes ago; call `stepUpInConsole` first. */
+  recent_sign_in_required: Record<never, never>
+  /** The caller may not read, manage or select environments. */
+  environment_forbidden: Record<never, never>
+  /** No active grant covers the repository. */
+  cloud_repository_grant_required: Record<never, never>
+  /** The connection to the Git host is missing or expired. */
+  cloud_github_connection_required: Record<never, never>
+  /** The repository cannot be reached through the grant. */
+  cloud_repository_unavailable: Record<never, never>
+  /** The Git host does not permit the operation. */
+  cloud_repository_permission_denied: Record<never, never>
+  /** The API has no such path. */
+  unknown_endpoint: Record<never, never>
+  /** The Session, or the resource within it, does not exist or is not visible to the caller. */
+  cloud_session_not_found: Record<never, never>
+  /** The workspace has nothing at this path. */
+  workspace_file_not_found: Record<never, never>
+  /** The membership has no such browser that is pushed to. */
+  cloud_push_subscription_not_found: Record<never, never>
+  /** The person has no such terminal in the workspace, or no longer. */
+  cloud_terminal_not_found: Record<never, never>
+  /** The installation has no such grant. */
+  cloud_repository_grant_not_found: Record<never, never>
+  /** The installation has no such trigger. */
+  trigger_not_found: Record<never, never>
+  /** The organization has no such environment. */
+  environment_not_found: Record<never, never>
+  /** The environment has no such trial, or it is not visible to the caller. */
+  environment_trial_not_found: Record<never, never>
+  /** The organization has no such app. */
+  app_not_found: Record<never, never>
+  /** The app has no such key. */
+  app_key_not_found: Record<never, never>
+  /** There is no such live installation of the app, or in the organization. */
+  installation_not_found: Record<never, never>
+  /** The installation has no such webhook endpoint. */
+  webhook_endpoint_not_found: Record<never, never>
+  /** The endpoint has no such delivery, or it was forgotten. */
+  webhook_delivery_not_found: Record<never, never>
+  /** The installation has no such consent, or whoever gave it has left the organization. */
+  setup_authority_not_found: Record<never, never>
+  /** There is no such organization, or it is not the one of the credential. */
+  organization_not_found: Record<never, never>
+  /** The person has no such sign-in. */
+  sign_in_not_found: Record<never, never>
+  /** The organization has no such member. */
+  membership_not_found: Record<never, never>
+  /** The organization itself, or the person, has no such connection. */
+  connection_not_found: Record<never, never>
+  /** This service has no such Git host, or people cannot connect accounts of their own there. */
+  git_host_not_found: Record<never, never>
+  /** The app has no such intent. */
+  installation_intent_not_found: Record<never, never>
+  /** The organization has no such integration. */
+  integration_not_found: Record<never, never>
+  /** The integration has no such active key. */
+  api_key_not_found: Record<never, never>
+  /** No provider serves this model to the caller. */
+  model_not_found: Record<never, never>
+  /** The path does not support the method; `allow` lists the supported ones. */
+  method_not_allowed: { allow: string[] }
+  /** No available media type matches `Accept`. */
+  representation_not_acceptable: Record<never, never>
+  /** The request did not arrive in time. */
+  request_timeout: Record<never, never>
+  /** A Session with this id was created with a different body. */
+  cloud_session_conflict: Record<never, never>
+  /** The Session has already settled on another value, which can no longer change. */
+  cloud_session_settled: Record<never, never>
+  /** A Turn with this id was admitted with a different body. */
+  cloud_turn_conflict: Record<never, never>
+  /** Another message waits in the Session than the one that this was to replace, or it is another person's. */
+  cloud_next_turn_conflict: Record<never, never>
+  /** The Session has an active Run. */
+  cloud_run_in_progress: Record<never, never>
+  /** The service is still storing the checkpoint of the last Run. */
+  cloud_session_finalizing: Record<never, never>
+  /** The Session cannot continue; `continuation` says why. */
+  cloud_resume_unavailable: Record<never, never>
+  /** The Session still has work to continue from, or lost it in a way that a reset does not repair. */
+  cloud_reset_unavailable: Record<never, never>
+  /** The Interaction is closed, or another answer came first. */
+  cloud_interaction_conflict: { outcome?: Record<string, unknown> }
+  /** The Session has reached its limit of Turns. */
+  cloud_turn_limit_reached: Record<never, never>
+  /** The Session has no repository. */
+  cloud_repository_required: Record<never, never>
+  /** The Artifact is neither HTML nor PDF, so it needs no site of its own. */
+  cloud_artifact_not_viewable: Record<never, never>
+  /** The workspace is not attached; call `restoreWorkspace` first. */
+  cloud_workspace_expired: Record<never, never>
+  /** The path is a directory, a pipe, a socket or a device, or a link that leads out of the workspace. */
+  workspace_file_unreadable: Record<never, never>
+  /** The workspace has eight terminals, and somebody looks at each; end one first. */
+  cloud_terminal_limit_reached: Record<never, never>
+  /** The changes cannot be reviewed: they are too large, or git cannot store them; `message` names the cause. */
+  cloud_review_refused: { message?: string }
+  /** A Publication with this id was created with a different body. */
+  cloud_publication_conflict: Record<never, never>
+  /** A Publication of the Session has not finished. */
+  cloud_publication_in_progress: Record<never, never>
+  /** The Publication has no pull request, or has not succeeded. */
+  cloud_publication_not_mergeable: Record<never, never>
+  /** A Merge with this id was created with a different body. */
+  cloud_publication_merge_conflict: Record<never, never>
+  /** The release stands with another engine; a release cannot change. */
+  runtime_release_conflict: Record<never, never>
+  /** The environment has changed, is archived or is the default, or its name is taken; `message` says which. */
+  environment_conflict: { message?: string }
+  /** The organization has 200 live environments, 1 GiB of archives, or five trials under way. */
+  quota_exceeded: Record<never, never>
+  /** The installation has 100 triggers; delete one first. */
+  trigger_limit_reached: Record<never, never>
+  /** The trigger is not enabled, so it takes no deliveries. */
+  trigger_disabled: Record<never, never>
+  /** Another app has, or had, this slug. */
+  app_slug_taken: Record<never, never>
+  /** The integration has two active keys of this kind. */
+  api_key_limit_reached: Record<never, never>
+  /** The installation has five webhook endpoints; delete one first. */
+  endpoint_limit_reached: Record<never, never>
+  /** The app has ten active keys; revoke one first. */
+  app_key_limit_reached: Record<never, never>
+  /** The person is the caller, belongs to another organization as well, or is disabled; `message` says which. An operator can reset anybody. */
+  member_reset_refused: Record<never, never>
+  /** The organization would be left without an administrator; make another one first. */
+  last_administrator: Record<never, never>
+  /** The body is larger than the operation accepts. */
+  request_entity_too_large: Record<never, never>
+  /** The recording is larger than 20 MiB. */
+  audio_too_large: Record<never, never>
+  /** The request target is too long. */
+  uri_too_long: Record<never, never>
+  /** The range lies outside the content; `Content-Range` contains its size. */
+  range_not_satisfiable: Record<never, never>
+  /** The recording is not FLAC, MP3, MP4/M4A, Ogg, WAV or WebM. */
+  unsupported_audio_format: Record<never, never>
+  /** The recording cannot be decoded, or its length differs from `durationMs`. */
+  invalid_audio: Record<never, never>
+  /** The recording contains no speech. */
+  empty_transcript: Record<never, never>
+  /** The media type of the body is not accepted. */
+  unsupported_media_type: { mediaType?: string }
+  /** The caller has exceeded its request rate. */
+  cloud_rate_limit_exceeded: { retryAfterSeconds: number }
+  /** The network address has sent too many requests without a valid credential. */
+  cloud_auth_rate_limit_exceeded: Record<never, never>
+  /** The spending limit of the key or its organization is reached. */
+  insufficient_quota: Record<never, never>
+  /** The model provider is limiting the request rate. */
+  upstream_rate_limited: Record<never, never>
+  /** The write needs `If-Match` with the newest revision of the environment in quotes. */
+  precondition_required: Record<never, never>
+  /** The request headers are too large. */
+  request_header_fields_too_large: Record<never, never>
+  /** An unexpected fault; the request may have taken effect. */
+  internal_error: Record<never, never>
+  /** The model provider refused the gateway's credential. */
+  upstream_credential_refused: Record<never, never>
+  /** The model provider failed. */
+  upstream_failed: Record<never, never>
+  /** The response of the model provider is not valid. */
+  upstream_invalid_response: Record<never, never>
+  /** The model provider cannot be reached. */
+  upstream_unreachable: Record<never, never>
+  /** The model provider closed the connection in the middle of its response. */
+  upstream_cut: Record<never, never>
+  /** The model provider did not answer in time. */
+  upstream_timeout: Record<never, never>
+  /** The model provider is overloaded. */
+  upstream_overloaded: Record<never, never>
+  /** The service could not verify the credential. */
+  identity_service_unavailable: Record<never, never>
+  /** The service is restarting, or its database does not answer. */
+  service_unavailable: Record<never, never>
+  /** No transcription engine is configured, or one of its programs is missing; `message` says which. */
+  transcription_not_configured: { message?: string }
+  /** The transcription engine is busy or has failed. */
+  transcription_unavailable: Record<never, never>
+  /** The rate limiter failed. */
+  cloud_rate_limit_unavailable: Record<never, never>
+  /** No worker has reported which runtimes it can run. */
+  cloud_agent_catalog_unavailable: Record<never, never>
+  /** The catalog of extensions cannot be read. */
+  cloud_extension_catalog_unavailable: Record<never, never>
+  /** The workspace is still starting. */
+  cloud_workspace_starting: Record<never, never>
+  /** The service could not start a workspace. */
+  cloud_workspace_unavailable: Record<never, never>
+  /** The sandbox is on a machine that this process does not reach, or there is no domain for previews. */
+  cloud_preview_unavailable: Record<never, never>
+  /** The workspace lies on a machine that this process does not reach. */
+  cloud_terminal_unavailable: Record<never, never>
+  /** This process serves its maximum number of streams. */
+  event_stream_unavailable: Record<never, never>
+}
+
+/** Input, answer and page item of each operation. */
+export interface Operations {
+  /** Read the OpenAPI document */
+  getOpenApi: {
+    input: Record<never, never>
+    answer: Record<string, unknown>
+  }
+  /** Read the API reference */
+  getDocs: {
+    input: Record<never, never>
+    answer: Response
+  }
+  /** Discover limits and capabilities. Returns the limits of the deployment, and the capabilities of the credential. Read limits here instead of assuming them. */
+  getCapabilities: {
+    input: Record<never, never>
+    answer: Discovery
+  }
+  /** List agent runtimes. Lists the agents that a Session can name, and why one is not available. */
+  listRuntimes: {
+    input: Record<never, never>
+    answer: RuntimeList
+  }
+  /** List Sessions. Lists Sessions, most recently changed first. Archived Sessions are left out unless `archived` is set. */
+  listSessions: {
+    input: { query?: {
+      /** Largest number of items in the page. */
+      limit?: number
+      /** `nextCursor` of the previous page. */
+      cursor?: string
+      /** `true` includes archived Sessions; `only` lists nothing else. */
+      archived?: 'true' | 'only'
+      'origin.objectType'?: string
+      'origin.objectId'?: string
+      'origin.tenantKey'?: string
+    } }
+    answer: SessionPage
+    item: SessionPage['sessions'][number]
+  }
+  /** Read a Session. Returns a Session as it is now. */
+  getSession: {
+    input: { sessionId: string }
+    answer: SessionEnvelope
+  }
+  /** Create a Session. Creates a Session under an id that the caller chooses. Repeating the request with the same body returns the Session as it is now. */
+  createSession: {
+    input: { sessionId?: string; body: CreateSession }
+    answer: SessionEnvelope
+  }
+  /** Change a Session. Changes the given fields; the last write wins. A Run that has been dispatched keeps the values it started with. */
+  updateSession: {
+    input: { sessionId: string; body: UpdateSession }
+    answer: SessionEnvelope
+  }
+  /** Archive a Session. Archives a Session for good. The Session stays readable. Repeating the request has no further effect. */
+  archiveSession: {
+    input: { sessionId: string }
+    answer: undefined
+  }
+  /** Restore the workspace. Attaches a workspace: the current one, renewed if it is about to expire, or a fresh sandbox with the last checkpoint. `workspace.expiresAt` is its deadline. */
+  restoreWorkspace: {
+    input: { sessionId: string }
+    answer: SessionEnvelope
+  }
+  /** Release the workspace. Gives the sandbox of an idle Session back; the next Turn starts in a fresh one, with the work as it was sealed. Use it to have the newest revision of the environment applied. Repeating the request has no further effect. It is refused if the work in the sandbox is not sealed. If somebody worked at a terminal meanwhile, that work is sealed first; repeat the request while it is refused with `cloud_session_finalizing`. */
+  releaseWorkspace: {
+    input: { sessionId: string }
+    answer: undefined
+  }
+  /** Reset a Session. Lets a Session whose work is lost start again. It is possible only while `continuation` is `unavailable` with the reason `checkpoint_missing`. The log is kept, and its `svc.conversation.cleared` names the Runs whose work is lost. The next Turn starts in a fresh sandbox, from the Session's source if it has one. If the response is lost, read `continuation`: a second call is refused. */
+  resetSession: {
+    input: { sessionId: string }
+    answer: SessionEnvelope
+  }
+  /** List Turns. Lists the Turns of a Session in the order of their admission. */
+  listTurns: {
+    input: { sessionId: string; query?: {
+      /** Largest number of items in the page. */
+      limit?: number
+      /** Returns only Turns with a greater sequence. */
+      after?: number
+    } }
+    answer: TurnPage
+    item: TurnPage['turns'][number]
+  }
+  /** Submit a Turn. Admits a Turn, which starts a Run; with `replyTo` it answers an Interaction and resumes the Run that asked. The caller chooses the id. Repeating the request with the same body returns the same Turn and Run. */
+  submitTurn: {
+    input: { sessionId: string; turnId?: string; body: SubmitTurn }
+    answer: TurnAdmission
+  }
+  /** Read a Run. Returns a Run as it is now. To wait for its end, follow the Event log. */
+  getRun: {
+    input: { sessionId: string; runId: string }
+    answer: RunEnvelope
+  }
+  /** Cancel a Run. Asks the agent to stop. A running Run ends, with a terminal Event in the log, once its agent has stopped; a queued or awaiting one ends at once. */
+  cancelRun: {
+    input: { sessionId: string; runId: string }
+    answer: RunEnvelope
+  }
+  /** Inspect the execution fence. Returns which worker executes the Session now, for operators and for debugging. */
+  getFence: {
+    input: { sessionId: string }
+    answer: FenceEnvelope
+  }
+  /** List open Interactions. Lists the open Interactions of a Session, oldest first. Closed ones are in the log. */
+  listInteractions: {
+    input: { sessionId: string }
+    answer: InteractionList
+  }
+  /** Decide an approval. Decides an approval; the first decision wins. Repeating the request with the same key and choice returns that decision. To answer a question or a plan, submit a Turn with `replyTo`. */
+  decideInteraction: {
+    input: { sessionId: string; interactionId: string; body: Omit<DecideInteraction, 'idempotencyKey'> & Partial<Pick<DecideInteraction, 'idempotencyKey'>> }
+    answer: DecisionEnvelope
+  }
+  /** Read the Event log. Returns the Events after a cursor, in order and without gaps. */
+  listEvents: {
+    input: { sessionId: string; query?: {
+      /** Returns only Events with a greater sequence. */
+      after?: number
+      /** Largest number of items in the page. */
+      limit?: number
+    } }
+    answer: EventPage
+    item: EventPage['events'][number]
+  }
+  /** Follow the Event log. Streams the Events of a Session as server-sent events. `id` is the sequence and `data` the Event; there is no `event` field. To resume, reconnect with `Last-Event-ID`. */
+  streamEvents: {
+    input: { sessionId: string; query?: {
+      /** Returns only Events with a greater sequence. */
+      after?: number
+    }; headers?: {
+      /** Sequence of the last Event received; takes precedence over `after`. */
+      'last-event-id'?: number
+    } }
+    answer: Response
+  }
+  /** Follow what the agent is saying. Streams what the agent is saying and which tools run, as server-sent events: `data` is `{ message?, activities }`, always the whole of it. A preview is not part of the log, is never repeated, and disappears when the Event of the same id is appended. The events have no `id`: a reader that misses some has missed nothing that counts. */
+  streamPreviews: {
+    input: { sessionId: string }
+    answer: Response
+  }
+  /** Follow changes of Sessions. Streams a notice for each change of a Session as server-sent events. `id` is the cursor of the feed and `data` is `{ sessionId, lastEventSequence, updatedAt }`. The feed starts at the present; `Last-Event-ID` resumes it. If it cannot resume, `data` is `{ reset: true }`: list the Sessions again. */
+  streamSessions: {
+    input: { headers?: {
+      /** Cursor of the last notice received. */
+      'last-event-id'?: string
+    } }
+    answer: Response
+  }
+  /** List Artifacts. Lists the Artifacts of a Session, oldest first. */
+  listArtifacts: {
+    input: { sessionId: string; query?: {
+      /** Largest number of items in the page. */
+      limit?: number
+      /** `nextCursor` of the previous page. */
+      cursor?: string
+    } }
+    answer: ArtifactPage
+    item: ArtifactPage['artifacts'][number]
+  }
+  /** Read an Artifact's manifest. Returns name, type, size and digest of an Artifact. */
+  getArtifact: {
+    input: { sessionId: string; artifactId: string }
+    answer: ArtifactEnvelope
+  }
+  /** Read an Artifact's bytes. Returns the content of an Artifact. Supports a `Range` header with one range, `If-Range` and `If-None-Match`. */
+  getArtifactContent: {
+    input: { sessionId: string; artifactId: string }
+    answer: Response
+  }
+  /** Open HTML or PDF in a sandbox. Gives a URL that shows an Artifact once within 60 seconds, at a host of its own below the domain of previews. The content has no origin, no cookies and no network, and is served for an hour at most. (First-party: it may change in any release.) */
+  openArtifactView: {
+    input: { sessionId: string; artifactId: string }
+    answer: ArtifactViewLink
+  }
+  /** Review the changes. Compares the workspace with its base commit and stores the changes as an immutable revision. It works while a Run is active, too. */
+  reviewRepository: {
+    input: { sessionId: string }
+    answer: ReviewEnvelope
+  }
+  /** List Publications. Lists the Publications of a Session, newest first, including failed ones. */
+  listPublications: {
+    input: { sessionId: string; query?: {
+      /** Largest number of items in the page. */
+      limit?: number
+      /** `nextCursor` of the previous page. */
+      cursor?: string
+    } }
+    answer: PublicationPage
+    item: PublicationPage['publications'][number]
+  }
+  /** Publish a revision. Delivers exactly the reviewed revision. Workers do this in the background: until the status is final, read the Publication again, and never repeat the request under another id. */
+  createPublication: {
+    input: { sessionId: string; publicationId?: string; body: CreatePublication }
+    answer: PublicationEnvelope
+  }
+  /** Read a Publication. Returns a Publication as it is now. */
+  getPublication: {
+    input: { sessionId: string; publicationId: string }
+    answer: PublicationEnvelope
+  }
+  /** List Merges. Lists the Merges of a Publication, newest first. */
+  listMerges: {
+    input: { sessionId: string; publicationId: string; query?: {
+      /** Largest number of items in the page. */
+      limit?: number
+      /** `nextCursor` of the previous page. */
+      cursor?: string
+    } }
+    answer: MergePage
+    item: MergePage['merges'][number]
+  }
+  /** Merge a pull request. Merges the Publication's pull request at exactly the published head, or not at all. */
+  createMerge: {
+    input: { sessionId: string; publicationId: string; mergeId?: string; body: CreateMerge }
+    answer: MergeEnvelope
+  }
+  /** Read a Merge. Returns a Merge as it is now. */
+  getMerge: {
+    input: { sessionId: string; publicationId: string; mergeId: string }
+    answer: MergeEnvelope
+  }
+  /** List models. Lists the models that the caller may use: those of the configured providers, and aliases. */
+  listModels: {
+    input: Record<never, never>
+    answer: ModelList
+  }
+  /** Create a response. OpenAI's Responses API. The gateway keeps nothing, so each turn must send the earlier input and output items again. */
+  createResponse: {
+    input: { body: CreateResponse }
+    answer: Response
+  }
+  /** Create a chat completion. OpenAI's Chat Completions API. */
+  createChatCompletion: {
+    input: { body: CreateChatCompletion }
+    answer: Response
+  }
+  /** Create a message. Anthropic's Messages API. The gateway passes requests through to providers that speak it, and does not translate them. */
+  createMessage: {
+    input: { query?: {
+      /** Passed on to the provider. */
+      beta?: 'true'
+    }; headers?: {
+      /** Passed on to the provider; `2023-06-01` if absent. */
+      'anthropic-version'?: string
+      /** Names of betas, passed on to the provider. */
+      'anthropic-beta'?: string
+    }; body: CreateMessage }
+    answer: Response
+  }
+  /** Count the tokens of a message. Anthropic's token count. It is free, so the gateway does not record it. */
+  countMessageTokens: {
+    input: { query?: {
+      /** Passed on to the provider. */
+      beta?: 'true'
+    }; headers?: {
+      /** Passed on to the provider; `2023-06-01` if absent. */
+      'anthropic-version'?: string
+      /** Names of betas, passed on to the provider. */
+      'anthropic-beta'?: string
+    }; body: CountMessageTokens }
+    answer: Record<string, unknown>
+  }
+  /** Generate content. Google's generateContent. The gateway passes requests through to providers that speak it, and does not translate them. Slashes in the model's id may be sent as they are or as `%2F`. */
+  generateContent: {
+    input: { model: string; body: GenerateContent }
+    answer: Record<string, unknown>
+  }
+  /** Stream generated content. Google's streamGenerateContent: the same as generateContent, but as server-sent events. Slashes in the model's id may be sent as they are or as `%2F`. */
+  streamGenerateContent: {
+    input: { model: string; query: {
+      /** Server-sent events, the only supported stream format. */
+      alt: 'sse'
+    }; body: GenerateContent }
+    answer: Response
+  }
+  /** Count the tokens of content. Google's token count. It is free, so the gateway does not record it. Slashes in the model's id may be sent as they are or as `%2F`. */
+  countContentTokens: {
+    input: { model: string; body: CountContentTokens }
+    answer: Record<string, unknown>
+  }
+  /** List repositories. Lists the repositories that the installation's grants cover, as the Git hosts report them now. Time is limited, so a page may be short or empty while `hasMore` is true. A host that does not answer is left out. */
+  listRepositories: {
+    input: { query?: {
+      /** Largest number of items in the page. */
+      limit?: number
+      /** `nextCursor` of the previous page. */
+      cursor?: string
+    } }
+    answer: RepositoryPage
+    item: RepositoryPage['repositories'][number]
+  }
+  /** List repository grants. Lists grants, newest first, including those that have ended. */
+  listRepositoryGrants: {
+    input: { query?: {
+      /** Largest number of items in the page. */
+      limit?: number
+      /** `nextCursor` of the previous page. */
+      cursor?: string
+    } }
+    answer: RepositoryGrantPage
+    item: RepositoryGrantPage['grants'][number]
+  }
+  /** Find the active successor of a grant. Follows the replacements of a grant to the active one; returns the grant itself if it is active. */
+  getActiveRepositoryGrant: {
+    input: { grantId: string }
+    answer: RepositoryGrantEnvelope
+  }
+  /** Read a pull request of a local repository. Returns a pull request of a repository that the service itself hosts, with the reasons that keep it from being merged. The caller sees the Session that published it, or holds a grant of the repository. */
+  getLocalPull: {
+    input: { repositoryId: string; number: string }
+    answer: LocalPullEnvelope
+  }
+  /** List environments. Lists environments by name. Archived ones are left out unless `archived` is set. */
+  listEnvironments: {
+    input: { query?: {
+      /** Largest number of items in the page. */
+      limit?: number
+      /** `nextCursor` of the previous page. */
+      cursor?: string
+      /** `true` includes archived environments; `only` lists nothing else. */
+      archived?: 'true' | 'only'
+    } }
+    answer: EnvironmentPage
+    item: EnvironmentPage['environments'][number]
+  }
+  /** Read an environment */
+  getEnvironment: {
+    input: { environmentId: string }
+    answer: EnvironmentEnvelope
+  }
+  /** List revisions of an environment. Lists revisions, newest first, also those of an archived environment. */
+  listEnvironmentRevisions: {
+    input: { environmentId: string; query?: {
+      /** Returns only revisions with a smaller number. */
+      before?: number
+      /** Largest number of items in the page. */
+      limit?: number
+    } }
+    answer: EnvironmentRevisionPage
+    item: EnvironmentRevisionPage['revisions'][number]
+  }
+  /** Create or update an environment. Without `If-Match` it creates; with it, it replaces the named revision. A document equal to the newest one changes nothing. */
+  putEnvironment: {
+    input: { environmentId?: string; headers?: {
+      /** The revision that the write replaces, in quotes, such as `"3"`. */
+      'if-match'?: string
+    }; body: {
+      document: EnvironmentDraft
+    } }
+    answer: EnvironmentEnvelope
+  }
+  /** Archive an environment. Sessions that are bound to it stay bound. The default cannot be archived. */
+  archiveEnvironment: {
+    input: { environmentId: string; headers?: {
+      /** The revision that the write replaces, in quotes, such as `"3"`. */
+      'if-match'?: string
+    } }
+    answer: EnvironmentEnvelope
+  }
+  /** Unarchive an environment */
+  unarchiveEnvironment: {
+    input: { environmentId: string; headers?: {
+      /** The revision that the write replaces, in quotes, such as `"3"`. */
+      'if-match'?: string
+    } }
+    answer: EnvironmentEnvelope
+  }
+  /** Restore a revision of an environment. Writes a new revision with the document of an earlier one and today's secrets. */
+  restoreEnvironmentRevision: {
+    input: { environmentId: string; revision: string; headers?: {
+      /** The revision that the write replaces, in quotes, such as `"3"`. */
+      'if-match'?: string
+    } }
+    answer: EnvironmentEnvelope
+  }
+  /** Write a secret of an environment. Writes a new revision that pins the new version. The value is never returned; sandboxes get it as a variable of that name. */
+  putEnvironmentSecret: {
+    input: { environmentId: string; name: string; headers?: {
+      /** The revision that the write replaces, in quotes, such as `"3"`. */
+      'if-match'?: string
+    }; body: WriteSecret }
+    answer: EnvironmentEnvelope
+  }
+  /** Delete a secret of an environment */
+  deleteEnvironmentSecret: {
+    input: { environmentId: string; name: string; headers?: {
+      /** The revision that the write replaces, in quotes, such as `"3"`. */
+      'if-match'?: string
+    } }
+    answer: EnvironmentEnvelope
+  }
+  /** Upload an extension to an environment. Stores the archive of an extension under the digest of its bytes. It writes no revision: name the archive in the extensions of the document to install it. A repeat changes nothing. The service removes an archive that no revision names after a day. */
+  uploadEnvironmentArchive: {
+    input: { environmentId: string; sha256: string; body: Uint8Array }
+    answer: EnvironmentArchiveEnvelope
+  }
+  /** List the catalog of extensions. Lists the extensions that the operator offers, by slug, each at the release that sandboxes get. */
+  listExtensions: {
+    input: Record<never, never>
+    answer: ExtensionList
+  }
+  /** Choose the default environment. The default binds new Sessions of people that name no environment; null clears it. */
+  setDefaultEnvironment: {
+    input: { body: SetDefaultEnvironment }
+    answer: DefaultEnvironment
+  }
+  /** Try an environment. Applies the newest revision in a sandbox that is given back at the end. No agent starts, and the trial is in no list of Sessions. It is stopped if nobody has read or followed it for a minute, and at `endsAt` in any case. */
+  startEnvironmentTrial: {
+    input: { environmentId: string; body: StartTrial }
+    answer: EnvironmentTrialEnvelope
+  }
+  /** Read a trial of an environment. A trial that has ended can be read for about a day. */
+  getEnvironmentTrial: {
+    input: { environmentId: string; trialId: string }
+    answer: EnvironmentTrialEnvelope
+  }
+  /** Follow a trial of an environment. Streams as server-sent events. `data` is `{ kind: "trial", trial }` at the beginning and at each change of the state, or `{ kind: "event", event }` with an Event of the log, whose `id` is its sequence. To resume, reconnect with `Last-Event-ID`. The last frame is the trial that has ended. */
+  streamEnvironmentTrial: {
+    input: { environmentId: string; trialId: string; query?: {
+      /** Returns only Events with a greater sequence. */
+      after?: number
+    }; headers?: {
+      /** Sequence of the last Event received; takes precedence over `after`. */
+      'last-event-id'?: number
+    } }
+    answer: Response
+  }
+  /** Stop a trial of an environment. Gives the sandbox back. A trial that has ended stays as it ended. */
+  stopEnvironmentTrial: {
+    input: { environmentId: string; trialId: string }
+    answer: EnvironmentTrialEnvelope
+  }
+  /** Try an environment. Applies the newest revision in a sandbox that is given back at the end. No agent starts, and the trial is in no list of Sessions. It is stopped if nobody has read or followed it for a minute, and at `endsAt` in any case. (First-party: it may change in any release.) */
+  startOrganizationTrial: {
+    input: { environmentId: string; body: StartTrial }
+    answer: EnvironmentTrialEnvelope
+  }
+  /** Read a trial of an environment. A trial that has ended can be read for about a day. (First-party: it may change in any release.) */
+  getOrganizationTrial: {
+    input: { environmentId: string; trialId: string }
+    answer: EnvironmentTrialEnvelope
+  }
+  /** Follow a trial of an environment. Streams as server-sent events. `data` is `{ kind: "trial", trial }` at the beginning and at each change of the state, or `{ kind: "event", event }` with an Event of the log, whose `id` is its sequence. To resume, reconnect with `Last-Event-ID`. The last frame is the trial that has ended. (First-party: it may change in any release.) */
+  streamOrganizationTrial: {
+    input: { environmentId: string; trialId: string; query?: {
+      /** Returns only Events with a greater sequence. */
+      after?: number
+    }; headers?: {
+      /** Sequence of the last Event received; takes precedence over `after`. */
+      'last-event-id'?: number
+    } }
+    answer: Response
+  }
+  /** Stop a trial of an environment. Gives the sandbox back. A trial that has ended stays as it ended. (First-party: it may change in any release.) */
+  stopOrganizationTrial: {
+    input: { environmentId: string; trialId: string }
+    answer: EnvironmentTrialEnvelope
+  }
+  /** Transcribe a recording. Transcribes a recording. The form contains `file` and `durationMs` and nothing else. The service detects the format from the bytes and measures the length by decoding them. */
+  createTranscription: {
+    input: { body: FormData }
+    answer: Transcription
+  }
+  /** Read the standing probe. Returns the release that the installation tries; null if it tries none. */
+  getRuntimeReleaseProbe: {
+    input: Record<never, never>
+    answer: StandingRuntimeReleaseProbe
+  }
+  /** Try a release. Replaces the engine of runtime `native` in sandboxes that are made for the installation's Sessions from now on, until the probe is deleted, replaced or expired. A sandbox keeps the engine that it was made with. Answers after the service has the bytes and has verified their digest. A release cannot change its engine. */
+  activateRuntimeReleaseProbe: {
+    input: { releaseSha: string; body: ActivateRuntimeReleaseProbe }
+    answer: RuntimeReleaseProbeEnvelope
+  }
+  /** Upload the engine of a release. Stores an engine for a later activation of the release without a URL. The service keeps an installation's four newest uploads, each for 24 hours. */
+  uploadRuntimeReleaseEngine: {
+    input: { releaseSha: string; body: Uint8Array }
+    answer: UploadedEngine
+  }
+  /** Stop trying a release. Ends the probe if it still names this release. Idempotent. */
+  deleteRuntimeReleaseProbe: {
+    input: { releaseSha: string }
+    answer: undefined
+  }
+  /** Read who the bearer is. For access tokens of people alone. It answers even if the organization has no product access; `capabilities` then leaves the product's out. */
+  getMe: {
+    input: Record<never, never>
+    answer: Identity
+  }
+  /** List members */
+  listMembers: {
+    input: { organizationId: string }
+    answer: MemberList
+  }
+  /** Change a member's role or permissions. The change holds on the next request of the member. */
+  updateMember: {
+    input: { organizationId: string; membershipId: string; body: UpdateMember }
+    answer: MemberEnvelope
+  }
+  /** Remove a member. The member's tokens are refused from the next request on. Sessions and integrations of theirs stay. */
+  removeMember: {
+    input: { organizationId: string; membershipId: string }
+    answer: undefined
+  }
+  /** Let a member choose a new password. Returns a link to hand over; the service sends no mail. It works once, for 24 hours, and no longer once the person joins another organization. Earlier ones stop working. */
+  resetMember: {
+    input: { organizationId: string; membershipId: string; body: ResetMember }
+    answer: MemberReset
+  }
+  /** Invite a person. Returns a link to hand over; the service sends no mail. It works once, for 24 hours. Earlier invitations of the email stop working. */
+  createInvitation: {
+    input: { organizationId: string; body: CreateInvitation }
+    answer: CreatedInvitation
+  }
+  /** List open invitations */
+  listInvitations: {
+    input: { organizationId: string }
+    answer: InvitationList
+  }
+  /** Withdraw an invitation. Withdrawing an invitation that no longer works changes nothing. */
+  withdrawInvitation: {
+    input: { organizationId: string; invitationId: string }
+    answer: undefined
+  }
+  /** Read the audit log */
+  listAudit: {
+    input: { organizationId: string; query?: {
+      /** Largest number of items in the page. */
+      limit?: number
+      /** `nextCursor` of the previous page. */
+      cursor?: string
+      /** Return only entries of this action. */
+      action?: string
+    } }
+    answer: AuditPage
+    item: AuditPage['entries'][number]
+  }
+  /** List the bearer's own sign-ins */
+  listSignIns: {
+    input: Record<never, never>
+    answer: SignInList
+  }
+  /** End one of the bearer's own sign-ins. Its tokens are refused from the next request on. Ending a sign-in again changes nothing. */
+  endSignIn: {
+    input: { signInId: string }
+    answer: undefined
+  }
+  /** Create an app. The app belongs to the organization of the caller's membership. */
+  createApp: {
+    input: { body: CreateApp }
+    answer: AppEnvelope
+  }
+  /** List the organization's apps */
+  listApps: {
+    input: Record<never, never>
+    answer: AppList
+  }
+  /** Change an app's name or redirects */
+  updateApp: {
+    input: { appSlug: string; body: UpdateApp }
+    answer: AppEnvelope
+  }
+  /** Delete an app. Its keys are refused from now on, and its installations are revoked in every organization. The slug is never given to another app. */
+  deleteApp: {
+    input: { appSlug: string }
+    answer: undefined
+  }
+  /** Register a public key. The key is named by its RFC 7638 thumbprint. Registering an active key again answers 200 with the same `kid`. A revoked key cannot return. */
+  registerAppKey: {
+    input: { appSlug: string; body: RegisterAppKey }
+    answer: RegisteredAppKey
+  }
+  /** List an app's keys. Lists keys in the order of their registration, revoked ones included. */
+  listAppKeys: {
+    input: { appSlug: string }
+    answer: AppKeyList
+  }
+  /** Revoke a key. Assertions that the key signed are refused from now on. Revoking a key again changes nothing. */
+  revokeAppKey: {
+    input: { appSlug: string; kid: string }
+    answer: undefined
+  }
+  /** Exchange an assertion for an installation token. The token opens one installation for one audience. What it may do is the installation's grant at each request. */
+  exchangeInstallationToken: {
+    input: { body: ExchangeInstallationToken }
+    answer: IssuedToken
+  }
+  /** Exchange an assertion for a token of an end user. The token opens the AI gateway alone, and its usage is attributed to `endUserId`. */
+  exchangeEndUserToken: {
+    input: { body: ExchangeEndUserToken }
+    answer: IssuedToken
+  }
+  /** Ask for an installation. Hand `authorizeUrl` to a person of the organization that is to install the app. The intent waits 15 minutes for their decision. An app may have 100 that wait. */
+  createInstallationIntent: {
+    input: { body: CreateInstallationIntent }
+    answer: InstallationIntentEnvelope
+  }
+  /** Read an intent. Reading changes nothing, so it is safe to repeat. An authorized intent stays readable for an hour after the decision. */
+  readInstallationIntent: {
+    input: { intentId: string; body: ReadInstallationIntent }
+    answer: InstallationIntentEnvelope
+  }
+  /** List an organization's installations. Lists installations of apps and integrations, newest first, including those that were revoked. */
+  listInstallations: {
+    input: { organizationId: string }
+    answer: InstallationList
+  }
+  /** Change a grant. What the installation may do changes on its next request. Runs under way go on. */
+  updateInstallation: {
+    input: { installationId: string; body: UpdateInstallation }
+    answer: InstallationEnvelope
+  }
+  /** Revoke an installation. Its keys and tokens are refused from the next request on, its streams and Runs end, and it cannot return. Revoking it again changes nothing. */
+  revokeInstallation: {
+    input: { installationId: string }
+    answer: undefined
+  }
+  /** Create an integration. An installation that needs no app's backend: it is used with API keys. */
+  createIntegration: {
+    input: { organizationId: string; body: CreateIntegration }
+    answer: IntegrationEnvelope
+  }
+  /** List an organization's integrations */
+  listIntegrations: {
+    input: { organizationId: string }
+    answer: IntegrationList
+  }
+  /** Delete an integration. Revokes its installation and its keys. */
+  deleteIntegration: {
+    input: { organizationId: string; integrationId: string }
+    answer: undefined
+  }
+  /** Create an API key. Two keys of a kind can be active, so that one can replace the other without a pause. An `ai` key needs `svc.ai.invoke` in the grant. */
+  createApiKey: {
+    input: { organizationId: string; integrationId: string; body: CreateApiKey }
+    answer: CreatedApiKey
+  }
+  /** List an integration's active keys */
+  listApiKeys: {
+    input: { organizationId: string; integrationId: string }
+    answer: ApiKeyList
+  }
+  /** Revoke an API key. The key is refused from the next request on. */
+  revokeApiKey: {
+    input: { organizationId: string; integrationId: string; keyId: string }
+    answer: undefined
+  }
+  /** List the organization's connections to Git hosts */
+  listConnections: {
+    input: { organizationId: string }
+    answer: ConnectionList
+  }
+  /** Connect the organization to an account. Grants what an installation of the organization has been granted of the account. Operators connect other accounts. */
+  addConnection: {
+    input: { organizationId: string; body: AddConnection }
+    answer: ConnectionEnvelope
+  }
+  /** Change who may use a connection */
+  updateConnection: {
+    input: { organizationId: string; connectionId: string; body: UpdateConnection }
+    answer: ConnectionEnvelope
+  }
+  /** End a connection. Nothing is checked out, pushed or merged under it any more. Ending it again changes nothing. */
+  removeConnection: {
+    input: { organizationId: string; connectionId: string }
+    answer: undefined
+  }
+  /** List the person's accounts at Git hosts (First-party: it may change in any release.) */
+  listGitConnections: {
+    input: Record<never, never>
+    answer: GitConnectionList
+  }
+  /** Begin to connect an account at a Git host. At `url` the host asks the person. It sends the browser back to the page, which finishes within ten minutes, in the same browser, and once. (First-party: it may change in any release.) */
+  beginGitConnection: {
+    input: { body: BeginGitConnection }
+    answer: GoTo
+  }
+  /** Finish to connect an account at a Git host. Takes what the host sent the browser back with. It replaces an account that was connected before. (First-party: it may change in any release.) */
+  finishGitConnection: {
+    input: { body: FinishGitConnection }
+    answer: GitConnectionMade
+  }
+  /** End a connection to the person's account at a Git host. The host is told to refuse its tokens. (First-party: it may change in any release.) */
+  removeGitConnection: {
+    input: { gitConnectionId: string }
+    answer: undefined
+  }
+  /** List the accounts that the organization could be connected to. Lists where the App is installed and the person has access, as the Git host reports it now. (First-party: it may change in any release.) */
+  listGitAccounts: {
+    input: { gitConnectionId: string }
+    answer: GitAccountList
+  }
+  /** Connect the organization to an account that the person administers. The host is asked, with the person's own token, whether they administer the account. The organization gets every repository of it that the App reaches, later ones included. (First-party: it may change in any release.) */
+  connectGitAccount: {
+    input: { gitConnectionId: string; body: ConnectGitAccount }
+    answer: ConnectionEnvelope
+  }
+  /** List the organization's repositories. Lists the repositories that the organization's own connections reach, as the Git hosts report them now. (First-party: it may change in any release.) */
+  listOrganizationRepositories: {
+    input: { query?: {
+      /** Largest number of items in the page. */
+      limit?: number
+      /** `nextCursor` of the previous page. */
+      cursor?: string
+      /** Part of `owner/name`, in either case. */
+      q?: string
+    } }
+    answer: RepositoryPage
+    item: RepositoryPage['repositories'][number]
+  }
+  /** List branches of a repository. Lists at most 100 branches, as the Git host reports them now. (First-party: it may change in any release.) */
+  listOrganizationBranches: {
+    input: { grantId: string; repositoryId: string; query?: {
+      /** Beginning of the name. */
+      q?: string
+    } }
+    answer: BranchList
+  }
+  /** Create a Session on one of the organization's repositories. With a `source`, the service's own installation owns the Session, and `initiatedBy` names the person. Without one, this is `createSession`. (First-party: it may change in any release.) */
+  createOrganizationSession: {
+    input: { sessionId?: string; body: CreateSession }
+    answer: SessionEnvelope
+  }
+  /** Read a pull request of a local repository. Returns a pull request of a repository that the service itself hosts, with the reasons that keep it from being merged. The caller sees the Session that published it, or holds a grant of the repository. (First-party: it may change in any release.) */
+  getOrganizationPull: {
+    input: { repositoryId: string; number: string }
+    answer: LocalPullEnvelope
+  }
+  /** Follow what one tab shows. Streams as server-sent events, in one connection: the Events and the preview of up to four Sessions, and with `feed` the changes of all. `data` is one of `{ kind: "event", sessionId, event }`, `{ kind: "preview", sessionId, preview }`, `{ kind: "session", session }` and `{ kind: "reset" }`, on which the client lists its Sessions. (First-party: it may change in any release.) */
+  followLive: {
+    input: { query?: {
+      feed?: '1'
+      /** May be repeated. */
+      session?: string[]
+    } }
+    answer: Response
+  }
+  /** List Sessions with what a person has to know of them (First-party: it may change in any release.) */
+  listSessionStates: {
+    input: { query?: {
+      /** Largest number of items in the page. */
+      limit?: number
+      /** `nextCursor` of the previous page. */
+      cursor?: string
+      archived?: 'true' | 'only'
+      /** Words, each of which the title, the repository or the branch contains, in either case. */
+      q?: string
+      /** Only those that wait for an answer, that work without one, or that do neither. */
+      state?: 'needs-you' | 'working' | 'done'
+      /** Only those that the person started. */
+      mine?: '1'
+      /** Only those that the person pinned. */
+      pinned?: '1'
+      /** `<kind>:<repositoryId>` of the source. */
+      repository?: string
+      /** Only those with a pull request. */
+      pull?: '1'
+    } }
+    answer: SessionStatePage
+    item: SessionStatePage['sessions'][number]
+  }
+  /** Read what the first look at a Session needs (First-party: it may change in any release.) */
+  getSessionOverview: {
+    input: { sessionId: string }
+    answer: SessionOverview
+  }
+  /** Read what a Session has spent on models. With the active Run, whose requests count as soon as they have ended. (First-party: it may change in any release.) */
+  getSessionCost: {
+    input: { sessionId: string }
+    answer: SessionCost
+  }
+  /** Read what keeps a Publication's pull request from being merged. As the Git host reports it now, with each check by name. (First-party: it may change in any release.) */
+  listPublicationChecks: {
+    input: { sessionId: string; publicationId: string }
+    answer: PullChecks
+  }
+  /** List the revisions that were made of a Session (First-party: it may change in any release.) */
+  listStoredReviews: {
+    input: { sessionId: string }
+    answer: StoredReviewList
+  }
+  /** Read a stored revision again. Needs no sandbox, and starts none. (First-party: it may change in any release.) */
+  getStoredReview: {
+    input: { sessionId: string; revision: string }
+    answer: ReviewEnvelope
+  }
+  /** Read the lines of one file of a stored revision. Reaches files beyond the bound of `patch`, and the unchanged lines around each change. (First-party: it may change in any release.) */
+  getStoredReviewFile: {
+    input: { sessionId: string; revision: string; number: string; query?: {
+      /** How many unchanged lines to give around each change. */
+      context?: number
+    } }
+    answer: ReviewFileDiff
+  }
+  /** Search what the Events of a Session tell. One request searches at most 20 000 Events; `before` of its answer says where to go on. (First-party: it may change in any release.) */
+  searchSession: {
+    input: { sessionId: string; query: {
+      /** Words as they stand there, in either case. */
+      q: string
+      before?: number
+    } }
+    answer: SessionMatchPage
+    item: SessionMatchPage['matches'][number]
+  }
+  /** Note what a person has read. Never takes back what was read. (First-party: it may change in any release.) */
+  markSessionRead: {
+    input: { sessionId: string; body: MarkRead }
+    answer: SessionStateEnvelope
+  }
+  /** Pin a Session for a person, or no longer (First-party: it may change in any release.) */
+  pinSession: {
+    input: { sessionId: string; body: MarkPinned }
+    answer: SessionStateEnvelope
+  }
+  /** List the files of a Session's changes that a person has viewed (First-party: it may change in any release.) */
+  listViewedFiles: {
+    input: { sessionId: string }
+    answer: ViewedFiles
+  }
+  /** Mark a file of a Session's changes as viewed, or no longer. Keeps one mark for each path. Beyond 2000 the oldest is forgotten. (First-party: it may change in any release.) */
+  markFileViewed: {
+    input: { sessionId: string; body: MarkFileViewed }
+    answer: ViewedMarks
+  }
+  /** Read the message that waits until the Run ends (First-party: it may change in any release.) */
+  getNextTurn: {
+    input: { sessionId: string }
+    answer: NextTurnEnvelope
+  }
+  /** Leave a message that becomes a Turn when the Run ends. Takes the place of the earlier message of the same person that `replaces` names, and of no other. If the Turn is then refused, the message stays with the reason, until it is replaced or taken back. (First-party: it may change in any release.) */
+  putNextTurn: {
+    input: { sessionId: string; body: PutNextTurn }
+    answer: NextTurnEnvelope
+  }
+  /** Take back the message that waits. Anybody who may submit Turns can take it back, and gets its text. (First-party: it may change in any release.) */
+  withdrawNextTurn: {
+    input: { sessionId: string }
+    answer: NextTurnEnvelope
+  }
+  /** Look at a directory or a file of a workspace. Lists a directory, or says how large a file is. Without a sandbox the answer comes from the last checkpoint, which lacks what checkpoints leave out. At `base` it comes from the repository alone, which lies in `project`. (First-party: it may change in any release.) */
+  getWorkspaceNode: {
+    input: { sessionId: string; query?: {
+      /** Below `/workspace`, or absolute as in the sandbox; absent: the workspace itself. */
+      path?: string
+      /** Absent: the sandbox if there is one, else the last checkpoint. */
+      at?: 'workspace' | 'sealed' | 'base'
+    } }
+    answer: WorkspaceNodeEnvelope
+  }
+  /** Read a part of a file of a workspace. Returns at most 1 MiB from `offset` on. (First-party: it may change in any release.) */
+  getWorkspaceContent: {
+    input: { sessionId: string; query?: {
+      /** Below `/workspace`, or absolute as in the sandbox; absent: the workspace itself. */
+      path?: string
+      /** Absent: the sandbox if there is one, else the last checkpoint. */
+      at?: 'workspace' | 'sealed' | 'base'
+      /** The first byte. */
+      offset?: number
+    } }
+    answer: Response
+  }
+  /** List the ports on which a sandbox listens. Starts nothing and renews no lease. A sandbox at rest tells no ports. (First-party: it may change in any release.) */
+  listPorts: {
+    input: { sessionId: string }
+    answer: PortList
+  }
+  /** Open a preview of a port. Gives a URL that opens the preview once within 60 seconds, at a host of its own. The browser that opened it may use it for twelve hours at most; it ends with the sandbox and with the person's sign-in. (First-party: it may change in any release.) */
+  openPortPreview: {
+    input: { sessionId: string; port: string }
+    answer: PortPreview
+  }
+  /** End the previews of a port. Ends them for everybody. Repeating the request has no further effect. (First-party: it may change in any release.) */
+  endPortPreviews: {
+    input: { sessionId: string; port: string }
+    answer: undefined
+  }
+  /** List the browsers that are pushed to. The membership's own, and the key that a browser subscribes with. (First-party: it may change in any release.) */
+  listPushSubscriptions: {
+    input: Record<never, never>
+    answer: PushSubscriptionList
+  }
+  /** Push to a browser. Lasts until it is deleted, the push service ends it, the sign-in or the membership ends, or the browser has not repeated it for thirty days. A membership has at most 20; the one that was not repeated for the longest time gives way. (First-party: it may change in any release.) */
+  putPushSubscription: {
+    input: { subscriptionId?: string; body: PutPushSubscription }
+    answer: PushSubscriptionEnvelope
+  }
+  /** Push to a browser no longer (First-party: it may change in any release.) */
+  deletePushSubscription: {
+    input: { subscriptionId: string }
+    answer: undefined
+  }
+  /** Push a test to a browser (First-party: it may change in any release.) */
+  testPushSubscription: {
+    input: { subscriptionId: string }
+    answer: undefined
+  }
+  /** Report the use of models. Sums the requests that reached a provider, by default of the last 30 days. `from` and `to` are days of UTC, both included, at most 366. (First-party: it may change in any release.) */
+  getUsage: {
+    input: { query?: {
+      by?: 'day' | 'model' | 'person' | 'repository' | 'session'
+      /** Whose usage counts. Only administrators read that of their organization. */
+      whose?: 'me' | 'organization'
+      /** A day of UTC. */
+      from?: string
+      /** A day of UTC. */
+      to?: string
+    } }
+    answer: UsageReport
+  }
+  /** Export the use of models. The groups of `getUsage` for each day, in one line each, with a line of titles. Nothing is left out. (First-party: it may change in any release.) */
+  exportUsage: {
+    input: { query?: {
+      by?: 'day' | 'model' | 'person' | 'repository' | 'session'
+      /** Whose usage counts. Only administrators read that of their organization. */
+      whose?: 'me' | 'organization'
+      /** A day of UTC. */
+      from?: string
+      /** A day of UTC. */
+      to?: string
+    } }
+    answer: Response
+  }
+  /** Search the audit log. As `listAudit`, with names and more filters. `from` and `to` are days of UTC, both included. (First-party: it may change in any release.) */
+  readAudit: {
+    input: { query?: {
+      /** Largest number of items in the page. */
+      limit?: number
+      /** `nextCursor` of the previous page. */
+      cursor?: string
+      /** Id of a person, an app or an installation; or a kind, such as `operator`. */
+      actor?: string
+      /** An action, or the part of actions before the dot, such as `member`. */
+      action?: string
+      /** Part of the target, in either case. */
+      target?: string
+      /** A day of UTC. */
+      from?: string
+      /** A day of UTC. */
+      to?: string
+    } }
+    answer: AuditEntryPage
+    item: AuditEntryPage['entries'][number]
+  }
+  /** List what the audit log can be filtered by (First-party: it may change in any release.) */
+  getAuditFacets: {
+    input: Record<never, never>
+    answer: AuditFacets
+  }
+  /** Export the audit log. Streams every entry that `readAudit` would list, one JSON object a line, newest first. The log tells who exported it. (First-party: it may change in any release.) */
+  exportAudit: {
+    input: { query?: {
+      /** Id of a person, an app or an installation; or a kind, such as `operator`. */
+      actor?: string
+      /** An action, or the part of actions before the dot, such as `member`. */
+      action?: string
+      /** Part of the target, in either case. */
+      target?: string
+      /** A day of UTC. */
+      from?: string
+      /** A day of UTC. */
+      to?: string
+    } }
+    answer: Response
+  }
+  /** Read whether the service works for the organization now (First-party: it may change in any release.) */
+  getHealth: {
+    input: Record<never, never>
+    answer: Health
+  }
+  /** Read the organization's budgets and limits (First-party: it may change in any release.) */
+  getOrganizationSettings: {
+    input: Record<never, never>
+    answer: OrganizationSettings
+  }
+  /** Set the organization's own budgets. They only tighten what the operator allows. What was spent in the current day and month counts. The bounds of a Run hold for Runs that start later. (First-party: it may change in any release.) */
+  updateOrganizationSettings: {
+    input: { body: UpdateOrganizationSettings }
+    answer: OrganizationSettings
+  }
+  /** List models with their prices (First-party: it may change in any release.) */
+  listPricedModels: {
+    input: Record<never, never>
+    answer: PricedModelList
+  }
+  /** Open a terminal in the workspace. Gives a ticket that opens the terminal's WebSocket once within 30 seconds. It is bound to the person, the Session and the console's origin. The workspace must be attached; `restoreWorkspace` brings it back. With `terminalId` the ticket is for a terminal that is there, whose last output comes again. (First-party: it may change in any release.) */
+  openTerminal: {
+    input: { sessionId: string; body: OpenTerminal }
+    answer: TerminalTicket
+  }
+  /** End a terminal. Ends its shell with everything that runs on the terminal. (First-party: it may change in any release.) */
+  endTerminal: {
+    input: { terminalId: string }
+    answer: undefined
+  }
+  /** Use Berth from an agent. The streamable HTTP transport of the Model Context Protocol, without sessions: each request is one JSON-RPC message, and the response is JSON, or a stream of server-sent events that ends with the answer. Tools act with the bearer of the request, and need what the operations behind them need. */
+  callTools: {
+    input: { body: {
+      jsonrpc: '2.0'
+      method?: string
+      id?: unknown
+      params?: unknown
+      result?: unknown
+      error?: unknown
+    } }
+    answer: Response
+  }
+  /** List triggers. Lists the triggers of the installation by name; there are at most 100. */
+  listTriggers: {
+    input: Record<never, never>
+    answer: {
+      triggers: Trigger[]
+    }
+  }
+  /** Read a trigger */
+  getTrigger: {
+    input: { triggerId: string }
+    answer: {
+      trigger: Trigger
+    }
+  }
+  /** Create or replace a trigger. Writes the whole trigger under an id that the caller chooses. A schedule that has changed counts from now on. */
+  putTrigger: {
+    input: { triggerId: string; body: PutTrigger }
+    answer: {
+      trigger: Trigger
+    }
+  }
+  /** Delete a trigger. Its Sessions stay; deliveries that still wait are dropped. Idempotent. */
+  deleteTrigger: {
+    input: { triggerId: string }
+    answer: undefined
+  }
+  /** List deliveries of a trigger. Lists the latest deliveries, newest first. Those that have ended are kept for 30 days. */
+  listTriggerDeliveries: {
+    input: { triggerId: string; query?: {
+      /** Largest number of items in the page. */
+      limit?: number
+    } }
+    answer: {
+      deliveries: TriggerDelivery[]
+    }
+  }
+  /** Fire a trigger. Takes a delivery under the id that its sender gave it, and makes one Session of it, however often it is repeated. The Session is made within seconds of the answer. */
+  putTriggerDelivery: {
+    input: { triggerId: string; key: string; body: PutTriggerDelivery }
+    answer: {
+      delivery: TriggerDelivery
+    }
+  }
+  /** Register a webhook endpoint. The endpoint gets the Events of these families that are appended from now on to Sessions of the installation. An installation has at most five endpoints. */
+  registerWebhook: {
+    input: { appSlug: string; installationId: string; body: RegisterWebhook }
+    answer: RegisteredWebhook
+  }
+  /** List an installation's webhook endpoints. Lists endpoints in the order of their registration, without their secrets. */
+  listWebhooks: {
+    input: { appSlug: string; installationId: string }
+    answer: WebhookEndpointList
+  }
+  /** Delete a webhook endpoint. Ends its deliveries; an attempt under way may still arrive. Deleting an endpoint again changes nothing. */
+  deleteWebhook: {
+    input: { appSlug: string; installationId: string; endpointId: string }
+    answer: undefined
+  }
+  /** List an endpoint's deliveries. The newest first. Deliveries that succeeded are kept for 7 days, and those that failed for 30. */
+  listWebhookDeliveries: {
+    input: { appSlug: string; installationId: string; endpointId: string; query?: {
+      /** Largest number of items in the page. */
+      limit?: number
+      /** `nextCursor` of the previous page. */
+      cursor?: string
+      status?: 'pending' | 'succeeded' | 'failed'
+    } }
+    answer: WebhookDeliveryPage
+    item: WebhookDeliveryPage['deliveries'][number]
+  }
+  /** Send a delivery again. Gives the delivery six new attempts, the first at once. A delivery under way stays as it is. */
+  redeliverWebhook: {
+    input: { appSlug: string; installationId: string; endpointId: string; deliveryId: string }
+    answer: WebhookDeliveryEnvelope
+  }
+  /** Send a Session's Events again. Queues Events of the families of the endpoint, in order, at most 1 000. Those from before its registration are sent too. */
+  replayWebhook: {
+    input: { appSlug: string; installationId: string; endpointId: string; body: ReplayWebhook }
+    answer: ReplayedWebhook
+  }
+  /** Send a ping. Sends a signed `svc.webhook.ping`, which is in no log. */
+  pingWebhook: {
+    input: { appSlug: string; installationId: string; endpointId: string }
+    answer: WebhookDeliveryEnvelope
+  }
+}
