@@ -40,7 +40,7 @@ export const PutTrigger = Type.Object(
   { title: 'PutTrigger', ...closed },
 )
 
-/** What makes Sessions: deliveries of others, and a schedule. */
+/** A message and settings of Sessions, each of which is made by a delivery or by the schedule. */
 export const Trigger = Type.Object(
   {
     id: Uuid,

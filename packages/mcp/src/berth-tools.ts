@@ -50,7 +50,7 @@ function register(server: McpServer, tool: Tool, caller: ToolCaller): void {
   })
 }
 
-/** Counts what the client is told, as the protocol wants it. */
+/** Returns a function that notifies the client; the protocol wants the notifications counted. */
 function progressOf({ mcpReq }: ServerContext): (message: string) => Promise<void> {
   const progressToken = mcpReq._meta?.progressToken
   let progress = 0

@@ -11,13 +11,13 @@ export interface ToolCaller {
 
 /** One call of a tool. */
 export interface ToolCall extends ToolCaller {
-  /** Aborted when the client cancels the call or leaves. What the call has begun at the service goes on. */
+  /** Aborted when the client cancels the call or leaves. Work that the call has begun at the service goes on. */
   readonly signal: AbortSignal
-  /** Tells the client what happens meanwhile, if it wants to know. */
+  /** Tells the client of progress, if it asked for that. */
   progress(message: string): Promise<void>
 }
 
-/** What a tool answers: text for a model, and the same as data. */
+/** The answer of a tool: text for a model, and the same as data. */
 export interface ToolAnswer {
   readonly text: string
   readonly data: Readonly<Record<string, unknown>>

@@ -9,14 +9,14 @@ export function textOf({ data }: Event, name: string): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** Returns a text that is at most this long, without its middle, and says what was left out. */
+/** Returns a text that is at most this long, without its middle, and says how much was left out. */
 export function clip(text: string, most: number): string {
   if (text.length <= most) return text
   const half = Math.floor(most / 2)
   return `${text.slice(0, half)}\n[${text.length - 2 * half} characters left out]\n${text.slice(-half)}`
 }
 
-/** Returns what an Event tells a model in one paragraph; nothing if it tells nothing. */
+/** Returns one paragraph that tells a model of an Event; empty if the Event tells it nothing. */
 export function paragraphOf(event: Event): string {
   switch (event.type) {
     case 'svc.message.created':

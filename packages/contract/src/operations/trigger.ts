@@ -21,7 +21,7 @@ const shared = {
   principal: 'app_installation',
 } as const
 
-/** What makes Sessions of an installation without somebody at work: schedules, and deliveries of other systems. */
+/** Schedules and deliveries of other systems, which make Sessions of an installation. */
 export const triggerOperations = {
   listTriggers: operation({
     ...shared,

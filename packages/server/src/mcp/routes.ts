@@ -5,7 +5,7 @@ import { readCredential } from '../http/guard/bearer.ts'
 import type { Handlers } from '../http/routing/handler.ts'
 import { fetchFromSelf, type Served } from './own-api.ts'
 
-/** What the operation needs of the service. */
+/** The service as the operation sees it. */
 export interface ToolsPlace {
   readonly served: Served
   readonly baseUrl: () => string

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 
 /**
- * Returns the id of what a delivery makes: always the same for the same trigger and key, and nobody else's. It is a UUID
+ * Returns the id of the Session or Turn of a delivery: always the same for the same trigger and key, and nobody else's. It is a UUID
  * of version 8, whose bits are a digest.
  */
 export function derivedId(kind: 'session' | 'turn', triggerId: string, key: string): string {

@@ -2,7 +2,7 @@ const placeholder = /\{\{\s*([\w-]+(?:\.[\w-]+)*)\s*\}\}/g
 
 /**
  * Returns a message with the fields of a payload in the place of `{{path.to.field}}`: text as it is, anything else as
- * JSON, and nothing for a field that is not there. What a payload brings in is never looked at again.
+ * JSON, and nothing for a field that is not there. Placeholders in a payload stay as they are.
  */
 export function fillTemplate(template: string, payload: unknown): string {
   return template.replaceAll(placeholder, (_, path: string) => textOf(fieldAt(payload, path.split('.'))))

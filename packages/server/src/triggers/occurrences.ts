@@ -19,7 +19,7 @@ export const nextOccurrence = (schedule: Schedule, after: Date): Date | null => 
 /**
  * Checks a schedule as a caller has written it.
  * @returns it, with its next occurrence
- * @throws ApiError 400 `invalid_request` for an unknown time zone, for what is no cron expression, and for one that never fires
+ * @throws ApiError 400 `invalid_request` for an unknown time zone, and for an expression that is not cron's or never fires
  */
 export function judgeSchedule(
   { cron, timeZone = 'UTC' }: { readonly cron: string; readonly timeZone?: string },

@@ -9,7 +9,7 @@ import { judgeSchedule } from './occurrences.ts'
 import { countTriggers, findTrigger, type OwnedTriggerKey, type TriggerRow, upsertTrigger } from './trigger-sql.ts'
 
 /**
- * Creates a trigger, or replaces it. What its Sessions name is judged now, so that its author hears of a mistake, and again
+ * Creates a trigger, or replaces it. The names in its settings are judged now, so that its author hears of a mistake, and again
  * with each Session. The Git host is asked only then.
  * @throws ApiError 400 `invalid_request` for a schedule that is none, or an unknown runtime or model
  * @throws ApiError 403, 404 or 409 as `createSession` for the environment

@@ -26,7 +26,7 @@ export interface TriggerRow {
   readonly updated_at: Date
 }
 
-/** What a caller writes, judged. */
+/** A trigger as a caller has written it, judged. */
 export interface TriggerDraft {
   readonly name: string
   readonly message: string

@@ -45,7 +45,7 @@ export class TriggerWorker extends LoopingService {
     await super[Symbol.asyncDispose]()
   }
 
-  /** Fires what is due once, and makes its Sessions. @throws the first failure, after the last delivery */
+  /** Fires the schedules that are due, and makes Sessions of deliveries. @throws the first failure, after the last delivery */
   async round(): Promise<void> {
     await this.#fire()
     const { db, clock } = this.#context

@@ -47,7 +47,7 @@ async function overStdio(): Promise<Client> {
 
 type Data = Record<string, unknown>
 
-/** Calls a tool and returns what it answered as data, and as text. */
+/** Calls a tool and returns its answer as data, and as text. */
 async function call(client: Client, name: string, args: Data = {}): Promise<Data & { text: string }> {
   const { content, structuredContent, isError } = await client.callTool({ name, arguments: args })
   const text = (content as { text?: string }[]).map(part => part.text ?? '').join('\n')

@@ -113,7 +113,7 @@ describe('a delivery', () => {
     const trigger = await make()
     await deliver(trigger, 'once')
     await ended(trigger, 'once')
-    // What the database holds if the process is killed between the two transactions; and the trigger is changed then.
+    // A process that is killed between the two transactions leaves this; and the trigger is changed then.
     await test.api.put(`/v1/triggers/${trigger.id}`, { ...draft, session: { title: 'Changed' } })
     await test.db.database.query(
       "update trigger_deliveries set status = 'waiting', due_at = created_at where trigger_id = $1",

@@ -1,4 +1,4 @@
--- What makes Sessions of an installation without somebody at work: a schedule, and deliveries of other systems.
+-- Schedules and deliveries of other systems make Sessions of an installation.
 create table triggers (
   organization_id uuid not null references organizations,
   id uuid not null,
