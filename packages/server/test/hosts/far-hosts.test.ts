@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -228,6 +229,23 @@ describe('a service whose only host has dialled it', () => {
       await api.call('DELETE', `/cloud/terminals/${Object(asked.body).terminalId}`)
       expect(await ended).toBe('closed')
     }
+    // An API process is given nothing else of the sandbox.
+    const { rows } = await test.db.database.query<{ relay_url: string; id: string }>(
+      'select p.relay_url, l.id from processes p, leases l where p.relay_url is not null and l.session_id = $1 limit 1',
+      [session.id],
+    )
+    const [{ relay_url: url, id } = { relay_url: '', id: '' }] = rows
+    const door = relayDoor(url, host.id, new RelayTokens(new MasterKey(Buffer.from(key, 'hex')), systemClock))
+    const answerTo = async (order: object) => {
+      const stream = await door.attach(id, AbortSignal.timeout(60_000))
+      stream.write(`${JSON.stringify(order)}\n`)
+      const [answer] = await Promise.race([once(stream, 'data'), once(stream, 'end'), once(stream, 'close')])
+      stream.destroy()
+      return String(answer ?? '')
+    }
+    expect(await answerTo({ port: { list: true } })).toMatch(/^\{"ports":/)
+    expect(await answerTo({ hello: { fence: 1_000_000, from: 0 } })).not.toMatch('welcome')
+    expect(await answerTo({ all: 'CONT' })).not.toMatch('CONT')
   })
 
   it('gives nobody its sandboxes who is not of the deployment', async () => {

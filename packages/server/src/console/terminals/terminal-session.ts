@@ -106,7 +106,8 @@ export class TerminalSession {
         await this.#exited(code)
       }
     }
-    await this.#check()
+    // A look that is under way may have read the rows before they said why the line ended.
+    await this.#look()
     signal.throwIfAborted()
     throw new Stopped((await this.#isGone()) ? 'workspace_lost' : 'moved')
   }

@@ -6,6 +6,7 @@ import { StartError } from '../../kit/start-error.ts'
 import { errorCode } from '../../kit/system-errors.ts'
 import { SandboxGoneError } from '../../sandboxes/driver.ts'
 import type { SupervisorDoor } from '../../sandboxes/leases/supervisor-door.ts'
+import { FirstOrder, OrderRefused } from './first-order.ts'
 import { RELAY_PROTOCOL } from './relay-door.ts'
 import type { RelayTokens } from './relay-tokens.ts'
 
@@ -28,8 +29,8 @@ interface Asked {
 }
 
 /**
- * Passes connections of other processes on to the sandboxes of hosts that this one holds. It adds nothing and looks at
- * nothing: what is ordered there is a matter between the other process and the sandbox's supervisor.
+ * Passes connections of other processes on to the sandboxes of hosts that this one holds. The first line of a connection must
+ * order a terminal or a port; the relay reads nothing behind it.
  */
 export class RelayServer implements AsyncDisposable {
   readonly #options: RelayOptions
@@ -96,8 +97,14 @@ export class RelayServer implements AsyncDisposable {
     socket.setTimeout(0)
     socket.setNoDelay(true)
     socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${RELAY_PROTOCOL}\r\n\r\n`)
-    if (head.length > 0) stream.write(head)
-    pipeline(socket, stream, error => error != null && stream.destroy())
+    if (head.length > 0) socket.unshift(head)
+    const { leaseId } = asked
+    pipeline(socket, new FirstOrder(), stream, error => {
+      if (error == null) return
+      if (error instanceof OrderRefused)
+        this.#options.log.warn({ err: error, leaseId }, 'an order to a sandbox was refused')
+      stream.destroy()
+    })
     pipeline(stream, socket, error => error != null && socket.destroy())
     if (socket.destroyed) stream.destroy()
   }

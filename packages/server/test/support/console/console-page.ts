@@ -41,7 +41,11 @@ export class ConsolePage {
     this.browser = browser
   }
 
-  /** Goes through the account service's pages, if they ask for anything. @returns the page that is shown then */
+  /**
+   * Goes through the account service's pages, if they ask for anything.
+   * @returns the page that is shown then
+   * @throws if the address of this browser has signed in too often
+   */
   async signIn(
     person: Pick<SignedIn, 'email'>,
     begin = '/cloud/auth/sign-in',
@@ -50,6 +54,7 @@ export class ConsolePage {
     let page = await this.browser.get(begin)
     if (page.text.includes('name="password"')) {
       page = await this.browser.submit(page, { email: person.email, password, ...changed })
+      if (page.status === 429) throw new Error('too many sign-ins from one address: set BERTH_TRUSTED_PROXIES')
     }
     return page
   }
