@@ -149,24 +149,37 @@ function MergeLine({ session, publication }: { session: Session; publication: Pu
       <InlineProblem error={merge.error ?? asked.error} />
       {!pending && (
         <div className="flex flex-wrap items-center gap-1.5">
-          <Select
-            aria-label="How to merge"
-            value={strategy}
-            onChange={event => setStrategy(event.target.value as typeof strategy)}
-            className="w-auto!"
-          >
-            {strategies.map(([value, label]) => (
-              <option key={value} value={value}>
-                {label}
-              </option>
-            ))}
-          </Select>
-          <Button verdict={now} busy={merge.isPending} onClick={() => merge.mutate('immediate')}>
-            <GitMerge className="size-4" aria-hidden /> Merge now
-          </Button>
-          <Button verdict={verdict} disabled={merge.isPending} onClick={() => merge.mutate('when_ready')}>
-            When ready
-          </Button>
+          {/* On a phone the three share a line: the choice gives way, and shows its text when it is opened. */}
+          <div className="flex min-w-0 items-center gap-1.5 max-sm:w-full">
+            <Select
+              aria-label="How to merge"
+              value={strategy}
+              onChange={event => setStrategy(event.target.value as typeof strategy)}
+              className="w-auto! max-sm:min-w-0 max-sm:flex-1 max-sm:pl-2"
+            >
+              {strategies.map(([value, label]) => (
+                <option key={value} value={value}>
+                  {label}
+                </option>
+              ))}
+            </Select>
+            <Button
+              verdict={now}
+              busy={merge.isPending}
+              onClick={() => merge.mutate('immediate')}
+              className="shrink-0 max-sm:px-2.5"
+            >
+              <GitMerge className="size-4 max-sm:hidden" aria-hidden /> Merge now
+            </Button>
+            <Button
+              verdict={verdict}
+              disabled={merge.isPending}
+              onClick={() => merge.mutate('when_ready')}
+              className="shrink-0 max-sm:px-2.5"
+            >
+              When ready
+            </Button>
+          </div>
           {waits.length > 0 && <span className="text-xs text-warning">{waits.join(' ')}</span>}
         </div>
       )}

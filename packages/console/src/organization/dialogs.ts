@@ -1,6 +1,6 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import type { Listing } from '../routing/to.ts'
-import { forgetKept } from './kept.ts'
+import { forgetKept } from './kept-form.ts'
 
 /** The dialog that is open over a page of the organization. It is in the URL: a sign-in in between returns to it. */
 export interface Dialog {

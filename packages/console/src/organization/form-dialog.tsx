@@ -1,35 +1,40 @@
-import type { UseMutationResult } from '@tanstack/react-query'
 import type { ComponentProps, ReactNode } from 'react'
+import type { FieldPathByValue, FieldValues } from 'react-hook-form'
 import type { Verdict } from '../session/session-can.ts'
 import { Button } from '../ui/button.tsx'
 import { CopiedOnce } from '../ui/copied-once.tsx'
-import { Field, inputClass } from '../ui/field.tsx'
+import { Field, inputClass, Select } from '../ui/field.tsx'
 import { Overlay } from '../ui/overlay.tsx'
+import { type KeptForm, obstacleOf } from './kept-form.ts'
 import { ActionProblem } from './step-up.tsx'
 
-/** A dialog that does one thing with what its fields hold. The button says why it cannot, and shows that it is at it. */
-export function FormDialog<T>(props: {
+/** A dialog that does one thing with the values of its fields. The button says why it cannot, and shows that it is at it. */
+export function FormDialog<T extends FieldValues, R>(props: {
   title: string
   /** What happens, and what it costs. */
   about?: ReactNode
   /** What is done, as the button says it. */
   act: string
   keep?: string
-  action: UseMutationResult<T, Error, void>
+  form: KeptForm<T, R>
   verdict: Verdict
-  /** What is missing before it can be done; null if nothing is. */
+  /** What is missing that no field tells; null if nothing is. */
   obstacle?: string | null
   /** What the action has done. */
   outcome?: ReactNode
   onClose: () => void
   children?: ReactNode
 }) {
-  const { title, about, act, keep = 'Cancel', action, obstacle = null, outcome, onClose, children } = props
-  const verdict = props.verdict.allowed && obstacle !== null ? { allowed: false, reason: obstacle } : props.verdict
+  const { title, about, act, keep = 'Cancel', form, outcome, onClose, children } = props
+  const { action } = form
+  const verdict = formVerdict(props.verdict, props.obstacle ?? obstacleOf(form.faults))
   return (
     <Overlay title={title} onClose={onClose}>
       <form
+        noValidate
         className="flex flex-col gap-4 px-5 pb-5"
+        // The last answer was about other values.
+        onChange={() => action.isPending || action.isIdle || action.reset()}
         onSubmit={event => {
           event.preventDefault()
           if (verdict.allowed && !action.isPending) action.mutate()
@@ -50,31 +55,108 @@ export function FormDialog<T>(props: {
   )
 }
 
-/** A line of text in a dialog. The first one takes the focus: the person opened the dialog to type. */
-export function TextField(
-  props: Pick<ComponentProps<typeof Field>, 'label' | 'hint' | 'fault'> &
-    Omit<ComponentProps<'input'>, 'onChange' | 'value'> & {
-      value: string
-      /** True for what people compare letter by letter. */
-      exact?: boolean
-      onChange: (value: string) => void
-    },
+/** Returns whether a form may be sent: by its person's rights, and by what it lacks. */
+export function formVerdict(allowed: Verdict, obstacle: string | null): Verdict {
+  return allowed.allowed && obstacle !== null ? { allowed: false, reason: obstacle } : allowed
+}
+
+interface OfForm<T extends FieldValues> extends Pick<ComponentProps<typeof Field>, 'label' | 'hint'> {
+  readonly form: KeptForm<T>
+  /** The field of the form. What is wrong with it is said once something is in it. */
+  readonly name: FieldPathByValue<T, string>
+  /** True for what people compare letter by letter. */
+  readonly exact?: boolean
+}
+
+/** Returns what is wrong with a field of a form that has something in it. */
+function faultOf<T extends FieldValues>({ values, faults }: KeptForm<T>, name: string): string | undefined {
+  return String(values[name]).trim() === '' ? undefined : faults[name]
+}
+
+const textClass = (exact: boolean) => `${inputClass} ${exact ? 'font-mono text-[0.8125rem]' : ''}`
+
+/** A line of text of a form. The first one takes the focus: the person opened the dialog to type. */
+export function TextField<T extends FieldValues>(
+  props: OfForm<T> & Omit<ComponentProps<'input'>, 'name' | 'form' | 'value' | 'onChange'>,
 ) {
-  const { label, hint, fault, exact = false, onChange, className = '', ...rest } = props
+  const { form, name, label, hint, exact = false, className = '', ...rest } = props
   return (
-    <Field label={label} hint={hint} fault={fault}>
+    <Field label={label} hint={hint} fault={faultOf(form, name)}>
       {attributes => (
         <input
           autoComplete="off"
           spellCheck={!exact}
           {...attributes}
           {...rest}
-          onChange={event => onChange(event.target.value)}
-          className={`${inputClass} ${exact ? 'font-mono text-[0.8125rem]' : ''} ${className}`}
+          {...form.fields.register(name)}
+          className={`${textClass(exact)} ${className}`}
         />
       )}
     </Field>
   )
+}
+
+/** Lines of text of a form. */
+export function LinesField<T extends FieldValues>(
+  props: OfForm<T> & Omit<ComponentProps<'textarea'>, 'name' | 'form' | 'value' | 'onChange'>,
+) {
+  const { form, name, label, hint, exact = false, ...rest } = props
+  return (
+    <Field label={label} hint={hint} fault={faultOf(form, name)}>
+      {attributes => (
+        <textarea
+          autoComplete="off"
+          spellCheck={!exact}
+          {...attributes}
+          {...rest}
+          {...form.fields.register(name)}
+          className={textClass(exact)}
+        />
+      )}
+    </Field>
+  )
+}
+
+/** A choice of a few as a field. */
+export function ChoiceField(
+  props: Pick<ComponentProps<typeof Field>, 'label' | 'hint' | 'fault'> &
+    ComponentProps<typeof Select> & { choices: readonly (readonly [value: string | number, label: string])[] },
+) {
+  const { label, hint, fault, choices, ...rest } = props
+  return (
+    <Field label={label} hint={hint} fault={fault}>
+      {attributes => (
+        <Select {...attributes} {...rest}>
+          {choices.map(([value, name]) => (
+            <option key={value} value={value}>
+              {name}
+            </option>
+          ))}
+        </Select>
+      )}
+    </Field>
+  )
+}
+
+/** A box to tick, with its meaning below the name. */
+export function TickBox(
+  props: Omit<ComponentProps<'input'>, 'type' | 'children'> & { means?: ReactNode; children: ReactNode },
+) {
+  const { means, children, title, ...rest } = props
+  return (
+    <label className="flex items-start gap-2.5 text-[0.8125rem]" title={title}>
+      <input type="checkbox" className="mt-0.5 size-4 shrink-0 accent-accent" {...rest} />
+      <span className="min-w-0">
+        {children}
+        {means !== undefined && <span className="block text-xs text-ink-3">{means}</span>}
+      </span>
+    </label>
+  )
+}
+
+/** Returns values with one more or one less, as its box is ticked. */
+export function withTick(values: readonly string[], value: string, isTicked: boolean): string[] {
+  return [...values.filter(other => other !== value), ...(isTicked ? [value] : [])]
 }
 
 /** What the service shows this once. Only its button closes it: Esc would lose the value. */

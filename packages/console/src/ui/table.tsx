@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react'
+import { Day } from './dates.tsx'
 
 /** One column of a table. */
 export interface Column<Row> {
@@ -9,6 +10,20 @@ export interface Column<Row> {
   readonly quiet?: boolean
   /** Classes of its cells, such as `max-sm:hidden` for what phones have no room for. */
   readonly className?: string
+}
+
+/** Returns a column of days, for which phones have no room. */
+export function dayColumn<Row>(id: string, header: string, dayOf: (row: Row) => string): Column<Row> {
+  return {
+    id,
+    header,
+    className: 'max-sm:hidden',
+    cell: row => (
+      <span className="text-ink-2">
+        <Day at={dayOf(row)} />
+      </span>
+    ),
+  }
 }
 
 /** Rows under named columns. The first column names the row; on phones columns are left out rather than scrolled. */

@@ -27,7 +27,7 @@ describe('an access token of a person', () => {
     expect(answer.status).toBe(200)
     expect(answer.body).toMatchObject({
       success: true,
-      user: { id: person.personId, name: 'Some Body', email: person.email },
+      user: { id: person.personId, name: 'Robin Marsh', email: person.email },
       organizationId: test.tenant.organizationId,
       membershipId: person.membershipId,
       capabilities: expect.arrayContaining(['svc.cloud.access', 'svc.ai.invoke']),

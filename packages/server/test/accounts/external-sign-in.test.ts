@@ -239,7 +239,7 @@ describe('linking on the account page', () => {
     expect((await browser.submit(page, { password: 'wrong' }, 'acme')).status).toBe(401)
     const linked = await browser.get((await goTo(browser, page, idp, 'acme', ann)).url)
     expect(linked.text).toContain(ann.sub)
-    expect((await signIn(ann)).page.text).toContain('Continue as Some Body')
+    expect((await signIn(ann)).page.text).toContain('Continue as Robin Marsh')
     await browser.submit(linked, { password }, 'unlink')
     expect((await signIn(ann)).page.status).toBe(403)
     const { rows } = await change(

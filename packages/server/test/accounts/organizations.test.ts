@@ -36,7 +36,7 @@ describe('an administrator', () => {
     expect(body.members).toContainEqual(
       expect.objectContaining({
         id: member.who.membershipId,
-        person: { id: member.who.personId, name: 'Some Body', email: member.who.email },
+        person: { id: member.who.personId, name: 'Robin Marsh', email: member.who.email },
         role: 'member',
         permissions: ['organization.integrations.manage'],
         disabled: false,

@@ -68,7 +68,7 @@ describe('signing in with a browser', () => {
     const person = await newPerson()
     const first = await client.signIn(person, lasting)
     const page = await first.browser.get(client.authorizeUrl(pkce().challenge))
-    expect(page.text).toContain('Continue as Some Body')
+    expect(page.text).toContain('Continue as Robin Marsh')
     expect(page.text).not.toContain('name="password"')
     const second = await client.signIn(person, {}, first.browser)
     expect(decodeJwt(second.tokens.access_token)['sid']).not.toBe(decodeJwt(first.tokens.access_token)['sid'])

@@ -50,8 +50,8 @@ describe('the audit log of an administrator', () => {
     expect(entries.map(({ action, actor, targetName }) => [action, actor.kind, actor.name, targetName])).toEqual([
       ['token.exchanged', 'app', 'Nightly', null],
       ['organization.suspended', 'operator', 'berth admin', null],
-      ['member.removed', 'person', 'Some Body', null],
-      ['member.changed', 'person', 'Some Body', 'Some Body'],
+      ['member.removed', 'person', 'Robin Marsh', null],
+      ['member.changed', 'person', 'Robin Marsh', 'Robin Marsh'],
     ])
     expect(entries[3]).toMatchObject({ address: '127.0.0.1', outcome: 'done', details: { n: 1 } })
   })
@@ -81,7 +81,7 @@ describe('the audit log of an administrator', () => {
     const { body } = await admin.api.get<AuditFacets>('/cloud/audit/facets')
     expect(body['actions']).toEqual(['member.changed', 'member.removed', 'organization.suspended', 'token.exchanged'])
     expect(new Set((body as unknown as AuditFacets).actors.map(({ name, filter }) => `${name} ${filter}`))).toEqual(
-      new Set([`Some Body ${admin.who.personId}`, 'berth admin operator', 'Nightly nightly']),
+      new Set([`Robin Marsh ${admin.who.personId}`, 'berth admin operator', 'Nightly nightly']),
     )
   })
 

@@ -42,7 +42,7 @@ describe('a console whose account service has another database', () => {
   it('signs a person in over there, and knows who they are', async () => {
     const { person, page } = await signedIn({ role: 'admin' })
     expect(await page.identity()).toMatchObject({
-      user: { id: person.personId, name: 'Some Body', email: person.email },
+      user: { id: person.personId, name: 'Robin Marsh', email: person.email },
       memberships: [{ id: person.membershipId, role: 'admin', organization: { id: tenant.organizationId } }],
       membershipId: person.membershipId,
       features: { accountsAt: far.account.process.url },

@@ -135,7 +135,7 @@ describe('the list of a person', () => {
     expect(await only(session.id)).toMatchObject({
       costUsd: 0,
       pull: null,
-      startedBy: { id: own.who.personId, name: 'Some Body' },
+      startedBy: { id: own.who.personId, name: 'Robin Marsh' },
     })
     expect(await list(`q=${title}&pull=1`)).toEqual([])
     await change(

@@ -75,9 +75,9 @@ describe('a report of usage', () => {
       ['model', 'p/m', 'p/m', 1],
     ])
     expect(shown(await all('person'))).toEqual([
-      ['person', member.who.personId, 'Some Body', 2],
+      ['person', member.who.personId, 'Robin Marsh', 2],
       ['installation', installationId, expect.any(String), 1],
-      ['person', admin.who.personId, 'Some Body', 0.5],
+      ['person', admin.who.personId, 'Robin Marsh', 0.5],
     ])
     expect(shown(await all('repository'))).toEqual([
       ['repository', 'github:7', 'acme/shop', 2],

@@ -1,8 +1,7 @@
-import { useMutation } from '@tanstack/react-query'
 import { call } from '../../api/client.ts'
 import { keptAs } from '../dialogs.ts'
 import { FormDialog } from '../form-dialog.tsx'
-import { useKept } from '../kept.ts'
+import { useKeptForm } from '../kept-form.ts'
 import { useOrganizationCan } from '../organization-can.ts'
 import { capabilityWords } from './capability-words.ts'
 import { GrantFields } from './grant-fields.tsx'
@@ -17,17 +16,18 @@ export function ChangeGrant(props: {
   const { organizationId, installation, onClose } = props
   const can = useOrganizationCan()
   const before = installation.capabilities
-  const [{ capabilities }, change] = useKept(keptAs('grant', installation.id), { capabilities: before })
-  const save = useMutation({
-    mutationFn: () => call('PATCH', `account/installations/${installation.id}`, { capabilities }),
-    onSuccess: () => {
+  const form = useKeptForm({
+    name: keptAs('grant', installation.id),
+    initial: { capabilities: before },
+    send: values => call('PATCH', `account/installations/${installation.id}`, values),
+    onSent: () => {
       refreshAccess(organizationId)
       onClose()
     },
   })
+  const { capabilities } = form.values
   const gained = capabilities.filter(held => !before.includes(held))
   const lost = before.filter(held => !capabilities.includes(held))
-  const verdict = can('changeGrant')
   const obstacle =
     capabilities.length === 0
       ? 'An installation holds at least one capability. Revoke it instead.'
@@ -38,12 +38,12 @@ export function ChangeGrant(props: {
     <FormDialog
       title={`What ${installation.name} may do`}
       act="Save"
-      action={save}
-      verdict={verdict}
+      form={form}
+      verdict={can('changeGrant')}
       obstacle={obstacle}
       onClose={onClose}
     >
-      <GrantFields value={capabilities} onChange={next => change({ capabilities: next })} />
+      <GrantFields value={capabilities} onChange={next => form.fields.setValue('capabilities', next)} />
       <div role="status" className="flex flex-col gap-1 border-t border-line pt-3 text-xs">
         {gained.length > 0 && <p>Gains: {gained.map(held => capabilityWords(held)[0]).join(', ')}.</p>}
         {lost.length > 0 && (

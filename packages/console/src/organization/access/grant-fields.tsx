@@ -1,3 +1,4 @@
+import { TickBox } from '../form-dialog.tsx'
 import { capabilityGroups, capabilityWords } from './capability-words.ts'
 
 /** What an installation may do, as boxes to tick. */
@@ -25,18 +26,15 @@ export function GrantFields(props: { value: readonly string[]; onChange: (value:
             {capabilities.map(capability => {
               const [name, means] = capabilityWords(capability)
               return (
-                <label key={capability} className="flex items-start gap-2.5 text-[0.8125rem]" title={capability}>
-                  <input
-                    type="checkbox"
-                    className="mt-0.5 size-4 shrink-0 accent-accent"
-                    checked={value.includes(capability)}
-                    onChange={event => set([capability], event.target.checked)}
-                  />
-                  <span className="min-w-0">
-                    {name}
-                    <span className="block text-xs text-ink-3">{means}</span>
-                  </span>
-                </label>
+                <TickBox
+                  key={capability}
+                  title={capability}
+                  means={means}
+                  checked={value.includes(capability)}
+                  onChange={event => set([capability], event.target.checked)}
+                >
+                  {name}
+                </TickBox>
               )
             })}
           </div>

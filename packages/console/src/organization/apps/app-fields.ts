@@ -17,6 +17,11 @@ export function redirectFault(redirects: readonly string[]): string | undefined 
   return odd === undefined ? undefined : `This is no web address: ${odd}`
 }
 
+/** Returns what is wrong with a name. */
+export function nameFault(name: string): string | undefined {
+  return name.trim() === '' ? 'Enter a name.' : undefined
+}
+
 /** Returns what is wrong with a slug. */
 export function slugFault(slug: string): string | undefined {
   if (slug === '') return undefined

@@ -5,15 +5,14 @@ import { call } from '../../api/client.ts'
 import { Badge } from '../../environments/badge.tsx'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
-import { Day } from '../../ui/dates.tsx'
 import { Field, inputClass } from '../../ui/field.tsx'
 import { ErrorState, LoadingLines } from '../../ui/states.tsx'
-import { type Column, Table } from '../../ui/table.tsx'
+import { type Column, dayColumn, Table } from '../../ui/table.tsx'
 import { Part } from '../access/facts.tsx'
 import { refreshAccess } from '../access/queries.ts'
 import { type Dialog, keptAs } from '../dialogs.ts'
 import { FormDialog } from '../form-dialog.tsx'
-import { forgetKept, useKept } from '../kept.ts'
+import { useKeptForm } from '../kept-form.ts'
 import { useOrganizationCan } from '../organization-can.ts'
 import { ActionProblem } from '../step-up.tsx'
 import { pemFault } from './app-fields.ts'
@@ -81,16 +80,7 @@ const columnsOf = (dialog: Dialog): readonly Column<AppKey>[] => [
       </span>
     ),
   },
-  {
-    id: 'created',
-    header: 'Registered',
-    className: 'max-sm:hidden',
-    cell: ({ createdAt }) => (
-      <span className="text-ink-2">
-        <Day at={createdAt} />
-      </span>
-    ),
-  },
+  dayColumn('created', 'Registered', ({ createdAt }) => createdAt),
   {
     id: 'actions',
     header: 'Actions',
@@ -110,25 +100,23 @@ const recipe = 'openssl genpkey -algorithm ed25519 -out app.pem\nopenssl pkey -i
 
 function Register({ organizationId, slug, onClose }: Omit<KeysProps, 'dialog'> & { onClose: () => void }) {
   const can = useOrganizationCan()
-  const [{ pem }, change] = useKept(keptAs('register'), { pem: '' })
-  const register = useMutation({
-    mutationFn: () => call('POST', `account/apps/${slug}/keys`, { publicKeyPem: `${pem.trim()}\n` }),
-    onSuccess: () => {
-      forgetKept(keptAs('register'))
+  const form = useKeptForm({
+    name: keptAs('register'),
+    initial: { pem: '' },
+    faultsOf: ({ pem }) => ({ pem: pem.trim() === '' ? 'Paste a public key.' : pemFault(pem) }),
+    send: ({ pem }) => call('POST', `account/apps/${slug}/keys`, { publicKeyPem: `${pem.trim()}\n` }),
+    onSent: () => {
       refreshAccess(organizationId)
       onClose()
     },
   })
-  const fault = pemFault(pem)
-  const obstacle = pem.trim() === '' ? 'Paste a public key.' : (fault ?? null)
-  const verdict = can('registerAppKey')
+  const { pem } = form.values
   return (
     <FormDialog
       title="Register a public key"
       act="Register"
-      action={register}
-      verdict={verdict}
-      obstacle={obstacle}
+      form={form}
+      verdict={can('registerAppKey')}
       onClose={onClose}
     >
       <div className="flex flex-col gap-1.5 text-[0.8125rem] text-ink-2">
@@ -137,7 +125,7 @@ function Register({ organizationId, slug, onClose }: Omit<KeysProps, 'dialog'> &
           {recipe}
         </pre>
       </div>
-      <Field label="Public key" hint="PEM, beginning with -----BEGIN PUBLIC KEY-----" fault={fault}>
+      <Field label="Public key" hint="PEM, beginning with -----BEGIN PUBLIC KEY-----" fault={pemFault(pem)}>
         {attributes => (
           <textarea
             {...attributes}
@@ -148,13 +136,10 @@ function Register({ organizationId, slug, onClose }: Omit<KeysProps, 'dialog'> &
             autoComplete="off"
             maxLength={2048}
             value={pem}
-            onChange={event => {
-              register.reset()
-              // A private key must not even stay in the tab.
-              change({
-                pem: event.target.value.includes('PRIVATE KEY') ? '-----BEGIN PRIVATE KEY-----' : event.target.value,
-              })
-            }}
+            // A private key must not even stay in the tab.
+            onChange={({ target: { value } }) =>
+              form.fields.setValue('pem', value.includes('PRIVATE KEY') ? '-----BEGIN PRIVATE KEY-----' : value)
+            }
             className={`${inputClass} font-mono text-xs`}
           />
         )}

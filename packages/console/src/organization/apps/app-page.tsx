@@ -12,11 +12,13 @@ import { Field, inputClass } from '../../ui/field.tsx'
 import { EmptyState, ErrorState, LoadingLines } from '../../ui/states.tsx'
 import { Facts, Part } from '../access/facts.tsx'
 import { appsQuery, refreshAccess } from '../access/queries.ts'
-import { useDialog } from '../dialogs.ts'
+import { keptAs, useDialog } from '../dialogs.ts'
+import { formVerdict, LinesField, TextField } from '../form-dialog.tsx'
+import { obstacleOf, useKeptForm } from '../kept-form.ts'
 import { useOrganizationCan } from '../organization-can.ts'
 import { SectionPage } from '../section-page.tsx'
 import { ActionProblem } from '../step-up.tsx'
-import { redirectFault, redirectsOf } from './app-fields.ts'
+import { nameFault, redirectFault, redirectsOf } from './app-fields.ts'
 import { AppKeys } from './app-keys.tsx'
 
 const route = getRouteApi('/shell/organization/apps/$appSlug')
@@ -86,70 +88,44 @@ export function AppPage() {
 function AppForm({ organizationId, app }: { organizationId: string; app: App }) {
   const can = useOrganizationCan()
   const before = { name: app.name, redirects: app.redirectUrls.join('\n') }
-  const [form, setForm] = useState(before)
-  const name = form.name.trim()
-  const redirects = redirectsOf(form.redirects)
-  const save = useMutation({
-    mutationFn: () => call('PATCH', `account/apps/${app.slug}`, { name, redirectUrls: redirects }),
-    onSuccess: () => refreshAccess(organizationId),
+  const form = useKeptForm({
+    name: keptAs('settings', app.slug),
+    initial: before,
+    faultsOf: ({ name, redirects }) => ({ name: nameFault(name), redirects: redirectFault(redirectsOf(redirects)) }),
+    send: ({ name, redirects }) =>
+      call('PATCH', `account/apps/${app.slug}`, { name: name.trim(), redirectUrls: redirectsOf(redirects) }),
+    onSent: () => refreshAccess(organizationId),
   })
-  const fault = redirectFault(redirects)
-  const isSame = name === before.name && redirects.join('\n') === before.redirects
-  const obstacle = name === '' ? 'Enter a name.' : (fault ?? (isSame ? 'Nothing is changed.' : null))
-  const verdict = can('changeApp')
+  const { action, values, faults } = form
+  const isSame = values.name.trim() === before.name && redirectsOf(values.redirects).join('\n') === before.redirects
+  const verdict = formVerdict(can('changeApp'), obstacleOf(faults) ?? (isSame ? 'Nothing is changed.' : null))
   return (
     <Part id="app-settings" title="Name and addresses">
       <form
         className="flex max-w-lg flex-col gap-4"
+        onChange={() => action.isPending || action.isIdle || action.reset()}
         onSubmit={event => {
           event.preventDefault()
-          if (verdict.allowed && obstacle === null) save.mutate()
+          if (verdict.allowed) action.mutate()
         }}
       >
-        <Field label="Name">
-          {attributes => (
-            <input
-              {...attributes}
-              maxLength={100}
-              autoComplete="off"
-              value={form.name}
-              onChange={event => setForm({ ...form, name: event.target.value })}
-              className={inputClass}
-            />
-          )}
-        </Field>
-        <Field
+        <TextField form={form} name="name" label="Name" maxLength={100} />
+        <LinesField
+          form={form}
+          name="redirects"
           label="Return addresses"
           hint="Where people go after they decided on an installation. One on each line, at most ten; https."
-          fault={fault}
-        >
-          {attributes => (
-            <textarea
-              {...attributes}
-              rows={3}
-              spellCheck={false}
-              value={form.redirects}
-              placeholder="https://shop.example.com/berth/installed"
-              onChange={event => {
-                save.reset()
-                setForm({ ...form, redirects: event.target.value })
-              }}
-              className={`${inputClass} font-mono text-[0.8125rem]`}
-            />
-          )}
-        </Field>
-        <ActionProblem error={save.error} />
+          exact
+          rows={3}
+          placeholder="https://shop.example.com/berth/installed"
+        />
+        <ActionProblem error={action.error} />
         <div className="flex items-center gap-3">
-          <Button
-            type="submit"
-            busy={save.isPending}
-            hint="above"
-            verdict={verdict.allowed && obstacle !== null ? { allowed: false, reason: obstacle } : verdict}
-          >
+          <Button type="submit" busy={action.isPending} hint="above" verdict={verdict}>
             Save
           </Button>
           <p role="status" className="text-xs text-ink-3">
-            {save.isSuccess && isSame ? 'Saved.' : ''}
+            {action.isSuccess && isSame ? 'Saved.' : ''}
           </p>
         </div>
       </form>

@@ -9,7 +9,8 @@ import { Overlay } from '../../ui/overlay.tsx'
 import { printableLine } from '../../ui/printable.ts'
 import { InlineProblem, LoadingLines } from '../../ui/states.tsx'
 import { keptAs } from '../dialogs.ts'
-import { useKept } from '../kept.ts'
+import { TickBox } from '../form-dialog.tsx'
+import { useKeptFields } from '../kept-form.ts'
 import { useOrganizationCan } from '../organization-can.ts'
 import { ActionProblem } from '../step-up.tsx'
 import { refreshConnections } from './git-dialogs.tsx'
@@ -59,11 +60,11 @@ export function ChooseDialog({ organizationId, onClose }: DialogProps) {
 }
 
 function Accounts({ organizationId, connection, onClose }: DialogProps & { connection: GitConnection }) {
-  const [form, keep] = useKept(keptAs('choose'), { personalAccess: false })
+  const { register, getValues } = useKeptFields(keptAs('choose'), { personalAccess: false })
   const found = useQuery(accountsQuery(connection))
   const add = useMutation({
     mutationFn: (account: string) =>
-      call('POST', `git-connections/${connection.id}/accounts`, { account, personalAccess: form.personalAccess }),
+      call('POST', `git-connections/${connection.id}/accounts`, { account, ...getValues() }),
     onSuccess: () => {
       refreshConnections(organizationId)
       onClose()
@@ -95,20 +96,12 @@ function Accounts({ organizationId, connection, onClose }: DialogProps & { conne
           ))}
         </ul>
       )}
-      <label className="flex items-start gap-2">
-        <input
-          type="checkbox"
-          className="mt-0.5 accent-accent"
-          checked={form.personalAccess}
-          onChange={event => keep({ personalAccess: event.target.checked })}
-        />
-        <span>
-          Ask people for access of their own
-          <span className="block text-xs text-ink-3">
-            Everybody connects an account once, and reaches here what it reaches at the host.
-          </span>
-        </span>
-      </label>
+      <TickBox
+        {...register('personalAccess')}
+        means="Everybody connects an account once, and reaches here what it reaches at the host."
+      >
+        Ask people for access of their own
+      </TickBox>
       <ActionProblem error={add.error} />
       <div className="flex flex-wrap items-center gap-2 border-t border-line pt-4">
         <a

@@ -8,7 +8,7 @@ import { Badge } from '../../environments/badge.tsx'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
 import { Ago, Day } from '../../ui/dates.tsx'
-import { type Column, Table } from '../../ui/table.tsx'
+import { type Column, dayColumn, Table } from '../../ui/table.tsx'
 import { Part } from '../access/facts.tsx'
 import { refreshAccess } from '../access/queries.ts'
 import type { Dialog } from '../dialogs.ts'
@@ -59,16 +59,7 @@ export function Keys(props: { organizationId: string; integration: Integration; 
           </span>
         ),
     },
-    {
-      id: 'created',
-      header: 'Created',
-      className: 'max-sm:hidden',
-      cell: ({ createdAt }) => (
-        <span className="text-ink-2">
-          <Day at={createdAt} />
-        </span>
-      ),
-    },
+    dayColumn('created', 'Created', ({ createdAt }) => createdAt),
     {
       id: 'actions',
       header: 'Actions',

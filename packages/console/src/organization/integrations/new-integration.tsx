@@ -1,14 +1,14 @@
 import type { Integration } from '@berth/contract'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useRouteContext, useRouter } from '@tanstack/react-router'
 import { call } from '../../api/client.ts'
 import { to } from '../../routing/to.ts'
-import { Field, Select } from '../../ui/field.tsx'
 import { GrantFields } from '../access/grant-fields.tsx'
 import { appsQuery, refreshAccess } from '../access/queries.ts'
+import { nameFault } from '../apps/app-fields.ts'
 import { keptAs } from '../dialogs.ts'
-import { FormDialog, TextField } from '../form-dialog.tsx'
-import { forgetKept, useKept } from '../kept.ts'
+import { ChoiceField, FormDialog, TextField } from '../form-dialog.tsx'
+import { useKeptForm } from '../kept-form.ts'
 import { useOrganizationCan } from '../organization-can.ts'
 import { standsFor } from '../standing.ts'
 import { ownProducts, productName, usualGrant } from './product-words.ts'
@@ -23,59 +23,48 @@ export function NewIntegration({ organizationId, onClose }: { organizationId: st
     enabled: standsFor('organization.applications.manage', viewer.membership),
   })
   const products = [...ownProducts, ...(apps.data ?? []).map(({ slug }) => slug)]
-  const [form, change] = useKept(keptAs('new'), {
-    name: '',
-    product: 'svc-cloud',
-    capabilities: usualGrant('svc-cloud'),
-  })
-  const name = form.name.trim()
-  const create = useMutation({
-    mutationFn: () =>
+  const form = useKeptForm({
+    name: keptAs('new'),
+    initial: { name: '', product: 'svc-cloud', capabilities: usualGrant('svc-cloud') },
+    faultsOf: ({ name, capabilities }) => ({
+      name: nameFault(name),
+      capabilities: capabilities.length === 0 ? 'Allow at least one thing.' : undefined,
+    }),
+    send: values =>
       call<{ integration: Integration }>('POST', `account/organizations/${organizationId}/integrations`, {
-        ...form,
-        name,
+        ...values,
+        name: values.name.trim(),
       }),
-    onSuccess: ({ integration }) => {
-      forgetKept(keptAs('new'))
+    onSent: ({ integration }) => {
       refreshAccess(organizationId)
       return router.navigate(to.integration(integration.id, { dialog: 'key' }))
     },
   })
-  const verdict = can('createIntegration')
-  const obstacle = name === '' ? 'Enter a name.' : form.capabilities.length === 0 ? 'Allow at least one thing.' : null
+  const { fields, values } = form
   return (
-    <FormDialog
-      title="New integration"
-      act="Create"
-      action={create}
-      verdict={verdict}
-      obstacle={obstacle}
-      onClose={onClose}
-    >
+    <FormDialog title="New integration" act="Create" form={form} verdict={can('createIntegration')} onClose={onClose}>
       <TextField
+        form={form}
+        name="name"
         label="Name"
         hint="What uses it, such as “CI of the web shop”. The audit log says it."
         maxLength={100}
         autoFocus
-        value={form.name}
-        onChange={name => change({ name })}
       />
-      <Field label="For" hint="An app of yours gets webhooks for the Sessions of the integration.">
-        {attributes => (
-          <Select
-            {...attributes}
-            value={form.product}
-            onChange={event => change({ product: event.target.value, capabilities: usualGrant(event.target.value) })}
-          >
-            {products.map(product => (
-              <option key={product} value={product}>
-                {productName(product)}
-              </option>
-            ))}
-          </Select>
-        )}
-      </Field>
-      <GrantFields value={form.capabilities} onChange={capabilities => change({ capabilities })} />
+      <ChoiceField
+        label="For"
+        hint="An app of yours gets webhooks for the Sessions of the integration."
+        choices={products.map(product => [product, productName(product)])}
+        value={values.product}
+        onChange={({ target: { value: product } }) => {
+          fields.setValue('product', product)
+          fields.setValue('capabilities', usualGrant(product))
+        }}
+      />
+      <GrantFields
+        value={values.capabilities}
+        onChange={capabilities => fields.setValue('capabilities', capabilities)}
+      />
     </FormDialog>
   )
 }

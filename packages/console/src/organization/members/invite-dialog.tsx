@@ -1,39 +1,34 @@
 import type { Invitation } from '@berth/contract'
-import { useMutation } from '@tanstack/react-query'
 import { call } from '../../api/client.ts'
+import { keptAs } from '../dialogs.ts'
 import { FormDialog, ShownOnce, TextField } from '../form-dialog.tsx'
-import { forgetKept, useKept } from '../kept.ts'
+import { useKeptForm } from '../kept-form.ts'
 import { useOrganizationCan } from '../organization-can.ts'
 import { refreshPeople } from './queries.ts'
 import { RoleFields } from './role-fields.tsx'
 
-const kept = 'invite.'
-
 /** Invites a person. The service sends no mail, so the link is handed over. */
 export function InviteDialog({ organizationId, onClose }: { organizationId: string; onClose: () => void }) {
   const can = useOrganizationCan()
-  const [form, change] = useKept(kept, { email: '', role: 'member', permissions: [] as readonly string[] })
-  const email = form.email.trim()
-  const invite = useMutation({
-    mutationFn: () =>
+  const form = useKeptForm({
+    name: keptAs('invite'),
+    initial: { email: '', role: 'member', permissions: [] as readonly string[] },
+    faultsOf: ({ email }) => ({ email: emailFault(email.trim()) }),
+    send: ({ email, role, permissions }) =>
       call<{ invitation: Invitation; url: string }>('POST', `account/organizations/${organizationId}/invitations`, {
-        email,
-        role: form.role,
-        permissions: form.role === 'admin' ? [] : form.permissions,
+        email: email.trim(),
+        role,
+        permissions: role === 'admin' ? [] : permissions,
       }),
-    onSuccess: () => {
-      forgetKept(kept)
-      refreshPeople(organizationId)
-    },
+    onSent: () => refreshPeople(organizationId),
   })
-  const verdict = can('invite')
-  const isEmail = /^[^\s@]+@[^\s@]+$/.test(email) && email.length <= 254
-  if (invite.data !== undefined) {
+  const { data } = form.action
+  if (data !== undefined) {
     return (
       <ShownOnce
         title="Hand this link over"
-        label={`Invitation for ${invite.data.invitation.email}`}
-        value={invite.data.url}
+        label={`Invitation for ${data.invitation.email}`}
+        value={data.url}
         onDone={onClose}
       >
         Berth sends no mail. The link works once and for 24 hours, and is not shown again. Whoever has it can join.
@@ -41,24 +36,21 @@ export function InviteDialog({ organizationId, onClose }: { organizationId: stri
     )
   }
   return (
-    <FormDialog
-      title="Invite a person"
-      act="Make the link"
-      action={invite}
-      verdict={verdict}
-      obstacle={isEmail ? null : 'Enter an email address.'}
-      onClose={onClose}
-    >
+    <FormDialog title="Invite a person" act="Make the link" form={form} verdict={can('invite')} onClose={onClose}>
       <TextField
+        form={form}
+        name="email"
         label="Email"
         hint="Earlier invitations of this address stop working."
-        fault={email === '' || isEmail ? undefined : 'This is no email address.'}
         type="email"
         autoFocus
-        value={form.email}
-        onChange={email => change({ email })}
       />
-      <RoleFields value={form} onChange={change} fixed={null} />
+      <RoleFields form={form} fixed={null} />
     </FormDialog>
   )
+}
+
+function emailFault(email: string): string | undefined {
+  if (email === '') return 'Enter an email address.'
+  return /^[^\s@]+@[^\s@]+$/.test(email) && email.length <= 254 ? undefined : 'This is no email address.'
 }

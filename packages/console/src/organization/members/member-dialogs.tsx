@@ -1,13 +1,12 @@
 import type { Member } from '@berth/contract'
 import { useMutation } from '@tanstack/react-query'
-import { useState } from 'react'
 import { call } from '../../api/client.ts'
 import { viewerQuery } from '../../api/identity.ts'
 import { queryClient } from '../../api/queries.ts'
 import { Confirm } from '../../ui/confirm.tsx'
 import { keptAs } from '../dialogs.ts'
-import { FormDialog, ShownOnce } from '../form-dialog.tsx'
-import { useKept } from '../kept.ts'
+import { FormDialog, ShownOnce, TickBox } from '../form-dialog.tsx'
+import { useKeptForm } from '../kept-form.ts'
 import { type Target, useOrganizationCan } from '../organization-can.ts'
 import { ActionProblem } from '../step-up.tsx'
 import { refreshPeople } from './queries.ts'
@@ -26,10 +25,11 @@ const pathOf = (organizationId: string, { id }: Member) => `account/organization
 export function EditMember({ organizationId, member, target, onClose }: DialogProps) {
   const can = useOrganizationCan()
   const { role, permissions } = member
-  const [form, change] = useKept(keptAs('edit', member.id), { role, permissions: permissions as readonly string[] })
-  const save = useMutation({
-    mutationFn: () => call('PATCH', pathOf(organizationId, member), form),
-    onSuccess: async () => {
+  const form = useKeptForm({
+    name: keptAs('edit', member.id),
+    initial: { role, permissions: permissions as readonly string[] },
+    send: values => call('PATCH', pathOf(organizationId, member), values),
+    onSent: async () => {
       refreshPeople(organizationId)
       // Whoever changes their own role may see other pages from now on.
       if (target.self === true) await queryClient.invalidateQueries({ queryKey: viewerQuery.queryKey })
@@ -37,28 +37,24 @@ export function EditMember({ organizationId, member, target, onClose }: DialogPr
       if (target.self === true) location.reload()
     },
   })
+  const { values } = form
   const demotion = can('demoteMember', target)
   const isSame =
-    form.role === role &&
-    form.permissions.length === permissions.length &&
-    form.permissions.every(permission => permissions.includes(permission))
-  const verdict = can('changeMember', target)
+    values.role === role &&
+    values.permissions.length === permissions.length &&
+    values.permissions.every(permission => permissions.some(held => held === permission))
   return (
     <FormDialog
       title={member.person.name}
       about={member.person.email}
       act="Save"
-      action={save}
-      verdict={verdict}
+      form={form}
+      verdict={can('changeMember', target)}
       obstacle={isSame ? 'Nothing is changed.' : null}
       onClose={onClose}
     >
-      <RoleFields
-        value={form}
-        onChange={change}
-        fixed={role === 'admin' && !demotion.allowed ? demotion.reason : null}
-      />
-      {target.self === true && role === 'admin' && form.role !== 'admin' && (
+      <RoleFields form={form} fixed={role === 'admin' && !demotion.allowed ? demotion.reason : null} />
+      {target.self === true && role === 'admin' && values.role !== 'admin' && (
         <p role="alert" className="rounded-md border border-warning-line bg-warning-soft px-3 py-2 text-[0.8125rem]">
           This is you. You lose these pages at once, and another administrator has to give them back.
         </p>
@@ -70,15 +66,17 @@ export function EditMember({ organizationId, member, target, onClose }: DialogPr
 /** Makes a link by which a member chooses a new password. */
 export function ResetMember({ organizationId, member, target, onClose }: DialogProps) {
   const can = useOrganizationCan()
-  const [forget, setForget] = useState(false)
-  const reset = useMutation({
-    mutationFn: () =>
+  const form = useKeptForm({
+    name: keptAs('reset', member.id),
+    initial: { forget: false },
+    send: ({ forget }) =>
       call<{ url: string }>('POST', `${pathOf(organizationId, member)}/reset`, forget ? { secondFactor: true } : {}),
   })
+  const { data } = form.action
   const { name } = member.person
-  if (reset.data !== undefined) {
+  if (data !== undefined) {
     return (
-      <ShownOnce title="Hand this link over" label={`New password of ${name}`} value={reset.data.url} onDone={onClose}>
+      <ShownOnce title="Hand this link over" label={`New password of ${name}`} value={data.url} onDone={onClose}>
         Berth sends no mail. The link works once and for 24 hours, and is not shown again. Whoever has it can sign in as{' '}
         {name}.
       </ShownOnce>
@@ -89,24 +87,16 @@ export function ResetMember({ organizationId, member, target, onClose }: DialogP
       title={`Let ${name} choose a new password`}
       about="You get a link to hand over. The old password works until the link is used; earlier links stop working now."
       act="Make the link"
-      action={reset}
+      form={form}
       verdict={can('resetMember', target)}
       onClose={onClose}
     >
-      <label className="flex items-start gap-2.5 text-[0.8125rem]">
-        <input
-          type="checkbox"
-          className="mt-0.5 size-4 accent-accent"
-          checked={forget}
-          onChange={event => setForget(event.target.checked)}
-        />
-        <span>
-          Remove the second factor as well
-          <span className="block text-xs text-ink-3">
-            For a lost phone. It goes at once with its recovery codes, and every sign-in of the person ends.
-          </span>
-        </span>
-      </label>
+      <TickBox
+        {...form.fields.register('forget')}
+        means="For a lost phone. It goes at once with its recovery codes, and every sign-in of the person ends."
+      >
+        Remove the second factor as well
+      </TickBox>
     </FormDialog>
   )
 }

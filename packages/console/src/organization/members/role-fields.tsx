@@ -1,5 +1,6 @@
 import type { Permission, Role } from '@berth/contract'
-import { Field, Select } from '../../ui/field.tsx'
+import { ChoiceField, TickBox, withTick } from '../form-dialog.tsx'
+import type { KeptForm } from '../kept-form.ts'
 
 /** A role with the permissions beside it. */
 export interface Standing {
@@ -31,57 +32,38 @@ export function permissionName(permission: string): string {
 }
 
 /** Role and permissions as fields. An administrator holds every permission, so those are shown as given. */
-export function RoleFields(props: {
-  value: Standing
-  onChange: (value: Standing) => void
+export function RoleFields<T extends Standing>(props: {
+  form: KeptForm<T>
   /** Why the role may not be lowered; null if it may. */
   fixed: string | null
 }) {
-  const { value, onChange, fixed } = props
-  const isAdmin = value.role === 'admin'
+  const { fixed } = props
+  // A form of more fields is one of these two as well; its type does not say so.
+  const { fields, values } = props.form as unknown as KeptForm<Standing>
+  const isAdmin = values.role === 'admin'
   return (
     <>
-      <Field label="Role" hint={fixed ?? roleWords[value.role as Role]?.[1]}>
-        {attributes => (
-          <Select
-            {...attributes}
-            value={value.role}
-            disabled={fixed !== null}
-            onChange={event => onChange({ ...value, role: event.target.value })}
-          >
-            {Object.entries(roleWords).map(([role, [name]]) => (
-              <option key={role} value={role}>
-                {name}
-              </option>
-            ))}
-          </Select>
-        )}
-      </Field>
+      <ChoiceField
+        label="Role"
+        hint={fixed ?? roleWords[values.role as Role]?.[1]}
+        choices={Object.entries(roleWords).map(([role, [name]]) => [role, name])}
+        value={values.role}
+        disabled={fixed !== null}
+        onChange={event => fields.setValue('role', event.target.value)}
+      />
       <fieldset className="flex flex-col gap-2" disabled={isAdmin}>
         <legend className="mb-1.5 text-[0.8125rem] font-medium">Permissions</legend>
         {Object.entries(permissionWords).map(([permission, [name, means]]) => (
-          <label key={permission} className="flex items-start gap-2.5 text-[0.8125rem]">
-            <input
-              type="checkbox"
-              className="mt-0.5 size-4 accent-accent"
-              checked={isAdmin || value.permissions.includes(permission)}
-              onChange={event =>
-                onChange({
-                  ...value,
-                  permissions: event.target.checked
-                    ? [...value.permissions, permission]
-                    : value.permissions.filter(other => other !== permission),
-                })
-              }
-            />
-            <span>
-              {name}
-              <span className="block text-xs text-ink-3">
-                {means}
-                {isAdmin && ' Administrators have it.'}
-              </span>
-            </span>
-          </label>
+          <TickBox
+            key={permission}
+            means={isAdmin ? `${means} Administrators have it.` : means}
+            checked={isAdmin || values.permissions.includes(permission)}
+            onChange={event =>
+              fields.setValue('permissions', withTick(values.permissions, permission, event.target.checked))
+            }
+          >
+            {name}
+          </TickBox>
         ))}
       </fieldset>
     </>

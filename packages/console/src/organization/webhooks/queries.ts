@@ -15,6 +15,14 @@ export function webhooksPath({ app, installation }: Place): string {
   return `account/apps/${encodeURIComponent(app)}/installations/${encodeURIComponent(installation)}/webhooks`
 }
 
+/** Registers an address for an installation. The secret is told this once. */
+export function registerEndpoint(
+  place: Place,
+  { url, families }: Pick<WebhookEndpoint, 'url'> & { readonly families: readonly string[] },
+): Promise<{ endpoint: WebhookEndpoint; secret: string }> {
+  return call('POST', webhooksPath(place), { url, families })
+}
+
 /** The endpoints of an installation in the order of their registration. */
 export const endpointsQuery = (organizationId: string, place: Place) =>
   queryOptions({

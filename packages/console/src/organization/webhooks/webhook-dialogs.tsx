@@ -7,11 +7,12 @@ import { Confirm } from '../../ui/confirm.tsx'
 import { counted } from '../../ui/words.ts'
 import { keptAs } from '../dialogs.ts'
 import { FormDialog, TextField } from '../form-dialog.tsx'
-import { useKept } from '../kept.ts'
+import { useKeptForm } from '../kept-form.ts'
 import { useOrganizationCan } from '../organization-can.ts'
 import { ActionProblem } from '../step-up.tsx'
-import { type Place, refreshWebhooks, webhooksPath } from './queries.ts'
+import { type Place, refreshWebhooks, registerEndpoint, webhooksPath } from './queries.ts'
 import { SigningSecret } from './signing-secret.tsx'
+import { isUuid } from './webhook-words.ts'
 
 interface DialogProps {
   readonly organizationId: string
@@ -24,15 +25,14 @@ interface DialogProps {
 export function Rotate({ organizationId, place, endpoint, onClose }: DialogProps) {
   const router = useRouter()
   const can = useOrganizationCan()
-  const rotate = useMutation({
-    mutationFn: () =>
-      call<{ endpoint: WebhookEndpoint; secret: string }>('POST', webhooksPath(place), {
-        url: endpoint.url,
-        families: endpoint.families,
-      }),
+  const form = useKeptForm({
+    name: keptAs('rotate'),
+    initial: {},
+    send: () => registerEndpoint(place, endpoint),
   })
-  if (rotate.data !== undefined) {
-    const { endpoint: made, secret } = rotate.data
+  const { data } = form.action
+  if (data !== undefined) {
+    const { endpoint: made, secret } = data
     return (
       <SigningSecret
         url={made.url}
@@ -49,7 +49,7 @@ export function Rotate({ organizationId, place, endpoint, onClose }: DialogProps
     <FormDialog
       title="Rotate the secret"
       act="Make the new secret"
-      action={rotate}
+      form={form}
       verdict={can('registerWebhook')}
       onClose={onClose}
     >
@@ -101,67 +101,55 @@ export function DeleteWebhook({ organizationId, place, endpoint, old, onClose }:
   )
 }
 
-const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
-
 /** Sends the Events of a Session again, for a receiver that has lost them. */
 export function Replay({ organizationId, place, endpoint, onClose }: DialogProps) {
   const can = useOrganizationCan()
-  const [form, change] = useKept(keptAs('replay'), { sessionId: '', after: '' })
-  const sessionId = form.sessionId.trim()
-  const after = form.after.trim()
-  const replay = useMutation({
-    mutationFn: () =>
+  const form = useKeptForm({
+    name: keptAs('replay'),
+    initial: { sessionId: '', after: '' },
+    faultsOf: ({ sessionId, after }) => ({
+      sessionId: isUuid(sessionId) ? undefined : 'Enter the id of a Session.',
+      after: /^\d{0,15}$/.test(after.trim()) ? undefined : 'The number of an Event has digits alone.',
+    }),
+    send: ({ sessionId, after }) =>
       call<{ queued: number; lastSequence?: number }>('POST', `${webhooksPath(place)}/${endpoint.id}/replay`, {
-        sessionId,
-        ...(after === '' ? {} : { after: Number(after) }),
+        sessionId: sessionId.trim(),
+        ...(after.trim() === '' ? {} : { after: Number(after) }),
       }),
-    onSuccess: () => refreshWebhooks(organizationId),
+    onSent: () => refreshWebhooks(organizationId),
   })
-  const isNumber = /^\d{0,15}$/.test(after)
-  const obstacle = uuid.test(sessionId)
-    ? isNumber
-      ? null
-      : 'The number of an Event has digits alone.'
-    : 'Enter the id of a Session.'
-  const verdict = can('replayWebhook')
+  const { data } = form.action
   return (
     <FormDialog
       title="Send a Session again"
       about="The Events that this endpoint hears of are sent in their order, at most 1,000, also those from before it was registered."
       act="Send again"
       keep="Close"
-      action={replay}
-      verdict={verdict}
-      obstacle={obstacle}
+      form={form}
+      verdict={can('replayWebhook')}
       outcome={
         <p role="status" className="text-xs text-ink-2">
-          {replay.data !== undefined &&
-            `${counted(replay.data.queued, 'Event')} queued${replay.data.lastSequence === undefined ? '' : `, up to number ${replay.data.lastSequence}`}.`}
+          {data !== undefined &&
+            `${counted(data.queued, 'Event')} queued${data.lastSequence === undefined ? '' : `, up to number ${data.lastSequence}`}.`}
         </p>
       }
       onClose={onClose}
     >
       <TextField
+        form={form}
+        name="sessionId"
         label="Session"
         hint="The last part of the address of its page."
         exact
         autoFocus
-        value={form.sessionId}
-        onChange={sessionId => {
-          replay.reset()
-          change({ sessionId })
-        }}
       />
       <TextField
+        form={form}
+        name="after"
         label="After Event number"
         hint="Leave it empty to send all."
         className="max-w-40"
         inputMode="numeric"
-        value={form.after}
-        onChange={after => {
-          replay.reset()
-          change({ after })
-        }}
       />
     </FormDialog>
   )

@@ -45,3 +45,8 @@ export function addressFault(text: string): string | undefined {
   if (username !== '' || password !== '') return 'No name and no password may stand in it.'
   return hash === '' ? undefined : 'Nothing after # may stand in it.'
 }
+
+/** Returns true if a text is an id, with white space around it or none. */
+export function isUuid(text: string): boolean {
+  return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text.trim())
+}

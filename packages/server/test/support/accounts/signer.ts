@@ -38,12 +38,12 @@ export async function signInPerson(
   { role = 'member', permissions = [] }: { role?: Role; permissions?: readonly Permission[] } = {},
 ): Promise<SignedIn> {
   const [personId, membershipId, signInId] = [randomUUID(), randomUUID(), randomUUID()]
-  const email = `${personId}@example.test`
+  const email = `robin.${personId.slice(0, 8)}@example.test`
   const now = new Date()
   await db.query('insert into people (id, email, name, created_at) values ($1, $2, $3, $4)', [
     personId,
     email,
-    'Some Body',
+    'Robin Marsh',
     now,
   ])
   await db.query(

@@ -10,12 +10,18 @@ export interface Tenant {
   readonly apiKey: string
 }
 
+/** Names of organizations, in their order: pictures are made of these pages. */
+const names = ['Harbour Works', 'Juniper Maps', 'Copperfield', 'Lantern Post', 'Nordlicht', 'Quarry Lane', 'Tidal Labs']
+let made = 0
+
 /** Makes an organization with one installation and one API key. */
 export async function createTenant(db: Database, held: readonly Capability[] = capabilities): Promise<Tenant> {
   const organizationId = randomUUID()
   const slug = `app-${organizationId.slice(0, 8)}`
+  const name = names[made] ?? slug
+  made += 1
   const now = new Date()
-  await db.query('insert into organizations (id, name, created_at) values ($1, $2, $3)', [organizationId, slug, now])
+  await db.query('insert into organizations (id, name, created_at) values ($1, $2, $3)', [organizationId, name, now])
   await db.query('insert into apps (slug, organization_id, name, created_at) values ($1, $2, $1, $3)', [
     slug,
     organizationId,
