@@ -1,4 +1,4 @@
-import type { EnvironmentDocument, EnvironmentDraft } from '@berth/contract'
+import type { EnvironmentDocument, EnvironmentDraft } from '../generated/types.ts'
 import { same } from './same.ts'
 
 /** A document as it is compared: with every member, and without the versions of secrets, which nobody writes down. */
