@@ -1,8 +1,10 @@
 import type { CallOptions } from './call-options.ts'
-import { operationTable } from './generated/operation-table.ts'
 import type { Operations } from './generated/types.ts'
 import type { OperationRow } from './operation-row.ts'
 import type { ApiRequest, Transport } from './transport.ts'
+
+/** Loads the rows apart: a page that calls its operations by their own functions needs none of them. */
+const rows = async () => (await import('./generated/operation-table.ts')).operationTable
 
 /** Id of an operation, as the OpenAPI document names it. */
 export type OperationId = keyof Operations
@@ -59,7 +61,7 @@ interface AnyInput {
 /** Makes the calls of every operation. */
 export function operationCalls(transport: Transport): OperationCalls {
   const call = async (id: OperationId, input: AnyInput, options: CallOptions | undefined): Promise<unknown> => {
-    const row = operationTable[id]
+    const row = (await rows())[id]
     const request = { ...requestOf(row, input), operation: id, options }
     if (row.answer === 'response') return transport.response(request)
     const { body } = await transport.json(request)
@@ -68,7 +70,7 @@ export function operationCalls(transport: Transport): OperationCalls {
   return {
     call: (id, ...[input, options]) => call(id, (input ?? {}) as AnyInput, options) as never,
     async *items(id, ...[input, options]) {
-      const { page } = operationTable[id]
+      const { page } = (await rows())[id]
       if (page === undefined) throw new TypeError(`${id} answers no page`)
       let next: AnyInput | null = (input ?? {}) as AnyInput
       while (next !== null) {
