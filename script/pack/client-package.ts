@@ -12,6 +12,7 @@ export async function makeClientPackage(folder: string): Promise<void> {
     absWorkingDir: root,
     entryPoints: entries,
     bundle: true,
+    splitting: true,
     format: 'esm',
     platform: 'neutral',
     mainFields: ['module', 'main'],
