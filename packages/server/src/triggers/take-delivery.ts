@@ -23,11 +23,11 @@ export async function takeDelivery(
   const known = await findDelivery(db, owned, key)
   if (known !== null) return known
   if (!trigger.enabled) throw refusal('trigger_disabled')
-  const message = fillTemplate(trigger.message, payload)
-  if (message.trim() === '') throw invalidField(['payload'], 'makes an empty message')
-  if ([...message].length > limits.messageCharacters) {
+  const message = fillTemplate(trigger.message, payload, limits.messageCharacters)
+  if (message === null) {
     throw invalidField(['payload'], `makes a message of more than ${limits.messageCharacters} characters`)
   }
+  if (message.trim() === '') throw invalidField(['payload'], 'makes an empty message')
   await insertDelivery(db, owned, { key, message }, clock.now())
   const taken = await findDelivery(db, owned, key)
   // The trigger was deleted meanwhile.

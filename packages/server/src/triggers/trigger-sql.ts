@@ -75,7 +75,8 @@ export async function countTriggers(
 }
 
 /**
- * Writes a trigger. One whose schedule is the same as before keeps its next time, unless it was off.
+ * Writes a trigger. One whose schedule is the same as before keeps a next time that has come, unless it was off. A later
+ * time than the schedule's next one is a clock's that was ahead.
  * @returns null if the id is another installation's
  */
 export async function upsertTrigger(
@@ -95,10 +96,10 @@ export async function upsertTrigger(
         time_zone = excluded.time_zone, enabled = excluded.enabled, updated_at = excluded.updated_at,
         next_at = case
           when excluded.enabled and (excluded.cron, excluded.time_zone) = (triggers.cron, triggers.time_zone)
-            then coalesce(triggers.next_at, excluded.next_at)
+            then least(triggers.next_at, excluded.next_at)
           else excluded.next_at end
       where triggers.installation_id = excluded.installation_id
-      returning *, created_at = updated_at as created`,
+      returning *, xmax = 0 as created`,
     values: [
       key.organizationId,
       key.triggerId,
@@ -125,11 +126,20 @@ export async function deleteTrigger(db: Queryable, key: OwnedTriggerKey): Promis
   return rowCount > 0
 }
 
+/** A trigger whose time has come. */
+export interface DueTrigger extends TriggerRow {
+  /** Nobody can use or delete the triggers of a revoked installation. */
+  readonly is_revoked: boolean
+}
+
 /** Takes triggers whose time has come, until the transaction ends; others skip them. */
-export async function takeDueTriggers(tx: Queryable, now: Date, limit: number): Promise<readonly TriggerRow[]> {
-  const { rows } = await tx.query<TriggerRow>({
+export async function takeDueTriggers(tx: Queryable, now: Date, limit: number): Promise<readonly DueTrigger[]> {
+  const { rows } = await tx.query<DueTrigger>({
     name: 'take-due-triggers',
-    text: 'select * from triggers where next_at <= $1 order by next_at limit $2 for update skip locked',
+    text: `
+      select t.*, i.revoked_at is not null as is_revoked
+      from triggers t join installations i on i.id = t.installation_id
+      where t.next_at <= $1 order by t.next_at limit $2 for update of t skip locked`,
     values: [now, limit],
   })
   return rows

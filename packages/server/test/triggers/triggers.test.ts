@@ -41,6 +41,12 @@ async function made({ id }: Trigger): Promise<readonly Session[]> {
   return body.sessions
 }
 
+/** Lets a worker do one round to its end. */
+async function whole(worker: TriggerWorker): Promise<void> {
+  await worker.round()
+  await worker.settled()
+}
+
 describe('a trigger', () => {
   it('is written, read, replaced, listed and deleted by its installation alone', async () => {
     const schedule = { cron: '0 7 * * 1-5', timeZone: 'Europe/Berlin' }
@@ -150,12 +156,84 @@ describe('a delivery', () => {
     const context = await workerContext(test, stack)
     await test.db.database.query('update installations set revoked_at = now() where id = $1', [tenant.installationId])
     await test.db.database.query('update triggers set next_at = $2 where id = $1', [trigger.id, '2031-01-01T00:00:00Z'])
-    await new TriggerWorker({ ...context, clock: { now: () => new Date('2031-01-01T00:00:01Z') } }).round()
+    await whole(new TriggerWorker({ ...context, clock: { now: () => new Date('2031-01-01T00:00:01Z') } }))
     const { rows } = await test.db.database.query(
       'select status, error_code from trigger_deliveries where trigger_id = $1',
       [trigger.id],
     )
     expect(rows).toEqual([{ status: 'refused', error_code: 'authority_revoked' }])
+    // Nobody could end a schedule that went on.
+    expect(await test.db.database.query('select next_at from triggers where id = $1', [trigger.id])).toMatchObject({
+      rows: [{ next_at: null }],
+    })
+  })
+
+  it('keeps its message no longer than it waits', async () => {
+    const trigger = await make({ message: 'Look at {{it}}' })
+    await deliver(trigger, 'k', { it: 'a private matter' })
+    await ended(trigger, 'k')
+    const { rows } = await test.db.database.query('select message from trigger_deliveries where trigger_id = $1', [
+      trigger.id,
+    ])
+    expect(rows).toEqual([{ message: '' }])
+  })
+
+  it('is of no trigger that was deleted meanwhile', async () => {
+    const trigger = await make()
+    const database = test.db.database
+    const deletion = Promise.withResolvers<void>()
+    const begun = Promise.withResolvers<void>()
+    const deleting = database.transaction(async tx => {
+      await tx.query('delete from triggers where id = $1', [trigger.id])
+      begun.resolve()
+      await deletion.promise
+    })
+    await begun.promise
+    const answer = deliver(trigger, 'k')
+    await until('the delivery to wait for the deletion', async () => {
+      const { rows } = await database.query(
+        "select from pg_stat_activity where wait_event_type = 'Lock' and query like '%insert into trigger_deliveries%'",
+      )
+      return rows.length > 0
+    })
+    deletion.resolve()
+    await deleting
+    expect(outcome(await answer)).toBe('404 trigger_not_found')
+  })
+
+  it('is given up after a day, however it fails', async () => {
+    const trigger = await make()
+    await test.db.database.query(
+      `insert into trigger_deliveries (organization_id, trigger_id, key, message, status, tries, created_at, due_at)
+       values ($1, $2, 'k', 'x', 'waiting', 150, now(), now())`,
+      [test.tenant.organizationId, trigger.id],
+    )
+    expect(await ended(trigger, 'k')).toMatchObject({ status: 'refused', errorCode: 'internal_error' })
+  })
+
+  it('waits for none of another organization, although that one has many', async () => {
+    const { tenant, api } = await test.newTenant()
+    const busy = await make()
+    const quiet = await make({}, api)
+    const database = test.db.database
+    // They are due in a far year, for this worker alone.
+    await database.query(
+      `insert into trigger_deliveries (organization_id, trigger_id, key, message, status, created_at, due_at)
+       select $1::uuid, $2::uuid, n::text, 'x', 'waiting', '2032-01-01'::timestamptz, '2032-01-01'::timestamptz from generate_series(1, 100) n
+       union all select $3::uuid, $4::uuid, 'k', 'x', 'waiting', '2032-01-02'::timestamptz, '2032-01-02'::timestamptz`,
+      [test.tenant.organizationId, busy.id, tenant.organizationId, quiet.id],
+    )
+    const context = await workerContext(test, stack)
+    await whole(new TriggerWorker({ ...context, clock: { now: () => new Date('2032-01-03T00:00:00Z') } }))
+    const taken = await database.query<{ trigger_id: string; count: number }>(
+      `select trigger_id, count(*)::integer as count from trigger_deliveries
+       where trigger_id in ($1, $2) and tries > 0 group by 1 order by 2`,
+      [busy.id, quiet.id],
+    )
+    expect(taken.rows).toEqual([
+      { trigger_id: quiet.id, count: 1 },
+      { trigger_id: busy.id, count: 2 },
+    ])
   })
 })
 
@@ -170,7 +248,7 @@ describe('a schedule', () => {
     const context = await workerContext(test, stack)
     let now = new Date('2030-03-29T04:59:59Z')
     const workers = Array.from({ length: 4 }, () => new TriggerWorker({ ...context, clock: { now: () => now } }))
-    const rounds = () => Promise.all(workers.map(worker => worker.round()))
+    const rounds = () => Promise.all(workers.map(whole))
     const next = async () => (await test.api.get<Answer>(`/v1/triggers/${trigger.id}`)).body.trigger.nextAt
     await rounds()
     expect(await deliveries(trigger)).toEqual([])
@@ -193,5 +271,25 @@ describe('a schedule', () => {
       'It is 2030-03-29T05:00:00.000Z',
       'It is 2030-03-30T05:00:00.000Z',
     ])
+  })
+
+  it('that cannot be read any more stops alone', async () => {
+    const schedule = { cron: '0 6 * * *' }
+    const broken = await make({ schedule })
+    const sound = await make({ schedule })
+    await test.db.database.query(
+      `update triggers set next_at = '2033-01-01T06:00:00Z', time_zone = case id when $1 then 'Europe/Atlantis' else 'UTC' end
+       where id in ($1, $2)`,
+      [broken.id, sound.id],
+    )
+    const context = await workerContext(test, stack)
+    await whole(new TriggerWorker({ ...context, clock: { now: () => new Date('2033-01-01T06:00:01Z') } }))
+    for (const trigger of [broken, sound]) expect(await deliveries(trigger)).toHaveLength(1)
+    const read = async ({ id }: Trigger) => (await test.api.get<Answer>(`/v1/triggers/${id}`)).body.trigger
+    expect((await read(broken)).nextAt).toBeUndefined()
+    expect((await read(sound)).nextAt).toBe('2033-01-02T06:00:00.000Z')
+    // A clock that was ahead for a while costs no occurrences once the trigger is written again.
+    const again = (await test.api.put<Answer>(`/v1/triggers/${sound.id}`, { ...draft, schedule })).body.trigger
+    expect(Date.parse(again.nextAt ?? '')).toBeLessThan(Date.parse('2033-01-01T00:00:00Z'))
   })
 })
