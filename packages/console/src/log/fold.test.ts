@@ -205,6 +205,14 @@ test.each([
   expect(rowsOf([type, data])).toMatchObject([{ kind: 'notice', text: expect.stringMatching(text) }])
 })
 
+test('sizes in the reason of an omission are read by people', () => {
+  const reason = 'over the cap of 33554432 bytes for a presented file'
+  const omitted = { kind: 'presented_file', name: 'big.bin', sizeBytes: 34_000_000, reason }
+  expect(rowsOf(['svc.artifact.omitted', omitted])).toMatchObject([
+    { detail: 'over the cap of 32.0 MiB for a presented file' },
+  ])
+})
+
 test('the end of a setup takes the place of its start', () => {
   const apply = (status: string) => ['svc.environment.apply', { name: 'web', revision: 1, status }] as const
   expect(rowsOf(apply('started'), apply('succeeded'))).toMatchObject([

@@ -23,7 +23,8 @@ const table: { readonly [T in EventType]?: (data: EventData<T>) => Notice | null
   'svc.artifact.omitted': data => ({
     tone: 'warning',
     text: `${data.name} (${bytes(data.sizeBytes)}) was not kept`,
-    detail: data.reason,
+    // The service counts in bytes alone.
+    detail: data.reason.replace(/\b\d{4,15} bytes\b/, size => bytes(Number.parseInt(size, 10))),
     about: 'omission',
   }),
   'svc.publication.created': ({ delivery, result }) => {

@@ -12,6 +12,7 @@ import {
 } from 'lucide-react'
 import { memo } from 'react'
 import type { ArtifactRow, EndRow, InteractionRow, LiveRow, NoticeRow, PromptRow, Row } from '../log/rows.ts'
+import { ShowRest, useIsCut } from '../ui/clamped.tsx'
 import { printable, printableLine } from '../ui/printable.ts'
 import { InlineProblem } from '../ui/states.tsx'
 import { bytes } from '../ui/words.ts'
@@ -25,7 +26,7 @@ import { Steps } from './steps.tsx'
 export const RowView = memo(function RowView({ row, sessionId }: { row: Row; sessionId: string }) {
   switch (row.kind) {
     case 'prompt':
-      return <Prompt row={row} />
+      return <Prompt row={row} scope={sessionId} />
     case 'reply':
       return (
         <article aria-label="Agent" className="grid grid-cols-[1.25rem_minmax(0,1fr)] gap-2.5 pt-2">
@@ -75,11 +76,21 @@ function Cut() {
   return <p className="mt-1 text-xs text-ink-3">Cut to the size that the log keeps.</p>
 }
 
-function Prompt({ row }: { row: PromptRow }) {
+/** A message of a person. A long one shows its beginning: what the agent made of it is what people come back for. */
+function Prompt({ row, scope }: { row: PromptRow; scope: string }) {
+  const [unfolded, toggle] = useUnfolded(`${scope}/${row.key}`)
+  const [measured, isCut] = useIsCut()
   return (
     <article aria-label="You" className="flex justify-end pt-4 pb-1">
       <div className="max-w-[85%] rounded-2xl rounded-br-md bg-accent-soft px-3.5 py-2 leading-relaxed [overflow-wrap:anywhere] whitespace-pre-wrap">
-        {printable(row.text)}
+        <div ref={measured} className={unfolded ? '' : 'line-clamp-12'}>
+          {printable(row.text)}
+        </div>
+        {(isCut || unfolded) && (
+          <ShowRest open={unfolded} onToggle={toggle}>
+            Show the whole message
+          </ShowRest>
+        )}
         {row.truncated && <Cut />}
       </div>
     </article>

@@ -108,7 +108,7 @@ export function Transcript({ sessionId, event }: { sessionId: string; event: num
     const { rows, virtualizer } = latest.current
     const at = rowAt(rows, shown)
     if (at === -1) return
-    if (rows[at]?.kind === 'steps') unfold(`${sessionId}/${rows[at].key}`)
+    if (rows[at]?.kind === 'steps' || rows[at]?.kind === 'prompt') unfold(`${sessionId}/${rows[at].key}`)
     virtualizer.scrollToIndex(at, { align: 'center' })
   }, [shown, sessionId])
   const sought = event === shown ? rows[rowAt(rows, event)] : undefined

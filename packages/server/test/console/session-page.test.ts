@@ -107,6 +107,10 @@ describe('the page of a Session', () => {
     expect(await cut()).toBe(true)
     await page.getByRole('button', { name: 'Show the whole title' }).click()
     expect([await cut(), await sight()]).toEqual([false, true])
+    // What the person wrote is as long, and shows its beginning.
+    const own = log().getByRole('article', { name: 'You' })
+    await own.getByRole('button', { name: 'Show the whole message' }).click()
+    await own.getByRole('button', { name: 'Show less' }).click()
     await allow.click()
     await log().getByText('Finished').waitFor()
     await page.setViewportSize({ width: 1280, height: 800 })

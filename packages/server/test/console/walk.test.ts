@@ -53,7 +53,7 @@ describe('a person with a browser', () => {
     await page.getByRole('link', { name: 'Start the first Session' }).click()
     await page.getByLabel('What should the agent do?').fill(task)
     await page.getByLabel('Agent', { exact: true }).selectOption('scripted')
-    await shoot(page, 'new-session')
+    await shoot(page, 'first-session')
     expect(await pageFaults(page)).toEqual([])
     await page.getByRole('button', { name: 'Start' }).click()
     await page.getByRole('button', { name: 'Allow once' }).waitFor()

@@ -11,5 +11,5 @@ export async function sessionOnRepository(
   fullName: string,
   files: Readonly<Record<string, string>> = {},
 ): Promise<Delivering> {
-  return Delivering.begin(test, await localRepository(test, fullName, files))
+  return Delivering.begin(test, await localRepository(test, fullName, files), { title: 'Mend the greeting' })
 }

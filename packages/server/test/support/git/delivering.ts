@@ -47,9 +47,14 @@ export class Delivering {
   }
 
   /** Makes a Session on the repository, with its sandbox attached and no active Run. */
-  static async begin(test: TestService, from: Granted & { readonly grantId: string }): Promise<Delivering> {
+  static async begin(
+    test: TestService,
+    from: Granted & { readonly grantId: string },
+    { title }: { readonly title?: string } = {},
+  ): Promise<Delivering> {
     const source = { grantId: from.grantId, repositoryId: from.repository.repositoryId }
-    return Delivering.of(test, await test.api.createSession({ runtime: 'shell', source }, 'true'))
+    const asked = { runtime: 'shell', source, ...(title === undefined ? {} : { title }) }
+    return Delivering.of(test, await test.api.createSession(asked, 'true'))
   }
 
   /** Waits until the first Run of a Session has ended and its sandbox is attached. */
