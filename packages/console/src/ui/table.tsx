@@ -43,7 +43,7 @@ export function Table<Row>(props: {
             <th
               key={id}
               scope="col"
-              className={`h-8 px-2 text-left text-xs font-medium text-ink-3 first:pl-0 last:pr-0 ${className}`}
+              className={`h-8 px-2 text-left text-xs font-medium whitespace-nowrap text-ink-3 first:pl-0 last:pr-0 ${className}`}
             >
               {quiet === true ? <span className="sr-only">{header}</span> : header}
             </th>

@@ -8,6 +8,7 @@ import { launchChromium } from '../support/browser/chromium.ts'
 import { newVisitor, type Visitor } from '../support/browser/visitor.ts'
 import { personWithPassword } from '../support/console/console-page.ts'
 import { dialogFaults, keyboardFaults } from '../support/console/keyboard.ts'
+import { themeFaults } from '../support/console/page-checks.ts'
 import { shootPhone, widthFaults } from '../support/console/phone.ts'
 import { sessionOnRepository } from '../support/console/reviewed-session.ts'
 import { openSignedIn } from '../support/console/signed-in.ts'
@@ -121,27 +122,38 @@ async function open(path: string): Promise<void> {
 
 type Faults = Record<string, string[]>
 
+interface Walked {
+  readonly keyboard: Faults
+  readonly phone: Faults
+  /** Of the light theme on a wide screen, and of the dark one on a phone. */
+  readonly themes: Faults
+}
+
 /** Looks at every page on a wide screen, then on a phone; returns the faults by its name. */
-async function walk(): Promise<{ readonly keyboard: Faults; readonly phone: Faults }> {
-  const [keyboard, phone]: [Faults, Faults] = [{}, {}]
+async function walk(): Promise<Walked> {
+  const [keyboard, phone, themes]: [Faults, Faults, Faults] = [{}, {}, {}]
+  await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' })
   await page.setViewportSize({ width: 1280, height: 800 })
   for (const [name, path] of pages) {
     await open(path)
     // The frame is the same around every page.
     keyboard[name] = await keyboardFaults(page, name === 'sessions' ? 'body' : 'main')
+    themes[`${name}, light`] = await themeFaults(page)
   }
+  await page.emulateMedia({ colorScheme: 'dark' })
   await page.setViewportSize({ width: 390, height: 844 })
   await page.reload()
   for (const [name, path] of pages) {
     await open(path)
-    await shootPhone(page, name)
     phone[name] = await widthFaults(page)
+    themes[`${name}, dark`] = await themeFaults(page)
+    await shootPhone(page, name)
   }
-  return { keyboard, phone }
+  return { keyboard, phone, themes }
 }
 
 let walked: ReturnType<typeof walk> | null = null
-/** Both tests read one walk. */
+/** All tests read one walk. */
 const walkOnce = () => {
   walked ??= walk()
   return walked
@@ -166,6 +178,10 @@ describe('every page', () => {
 
   it('fits a phone', { timeout: 600_000 }, async () => {
     expect(faulty((await walkOnce()).phone)).toEqual({})
+  })
+
+  it('can be read by everybody in both themes', { timeout: 600_000 }, async () => {
+    expect(faulty((await walkOnce()).themes)).toEqual({})
   })
 
   it('never met the policy of the page', () => {

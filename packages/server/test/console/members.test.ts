@@ -71,7 +71,7 @@ describe('an administrator', () => {
   it('invites a person by a link that is shown once', async () => {
     await press('Invite')
     await page.getByLabel('Email').fill('grace')
-    await page.getByText('This is no email address.').waitFor()
+    await page.getByText('This is no email address.').first().waitFor()
     await page.getByLabel('Email').fill('grace@example.test')
     await page.getByLabel('Manage integrations').check()
     await shoot(page, 'members-invite')

@@ -10,15 +10,22 @@ export interface Tenant {
   readonly apiKey: string
 }
 
-/** Names of organizations, in their order: pictures are made of these pages. */
-const names = ['Harbour Works', 'Juniper Maps', 'Copperfield', 'Lantern Post', 'Nordlicht', 'Quarry Lane', 'Tidal Labs']
+/**
+ * Names of organizations, in their order: pictures are made of these pages. A worker goes through them again; no file makes as
+ * many organizations.
+ */
+const names = [
+  ...['Harbour Works', 'Juniper Maps', 'Copperfield', 'Lantern Post', 'Nordlicht', 'Quarry Lane', 'Tidal Labs'],
+  ...['Alder and Ash', 'Bright Cellar', 'Cinder Press', 'Dune Radio', 'Ember Foods', 'Fieldnotes', 'Granite Bank'],
+  ...['Halyard', 'Inkwell', 'Jetty Coffee', 'Kestrel Air', 'Lowland Rail', 'Meridian'],
+]
 let made = 0
 
 /** Makes an organization with one installation and one API key. */
 export async function createTenant(db: Database, held: readonly Capability[] = capabilities): Promise<Tenant> {
   const organizationId = randomUUID()
   const slug = `app-${organizationId.slice(0, 8)}`
-  const name = names[made] ?? slug
+  const name = names[made % names.length] ?? slug
   made += 1
   const now = new Date()
   await db.query('insert into organizations (id, name, created_at) values ($1, $2, $3)', [organizationId, name, now])

@@ -8,7 +8,7 @@ const shots = process.env.BERTH_SCREENSHOTS
 export async function shootPhone(page: Page, name: string): Promise<void> {
   if (shots === undefined) return
   await mkdir(shots, { recursive: true })
-  for (const colorScheme of ['dark', 'light'] as const) {
+  for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme })
     await page.locator(`html[data-theme=${colorScheme}]`).waitFor()
     await page.screenshot({ path: join(shots, `${name}-phone-${colorScheme}.png`), animations: 'disabled' })
