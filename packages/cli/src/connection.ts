@@ -73,13 +73,14 @@ export function findConnection(flags: ConnectionFlags, env: NodeJS.ProcessEnv): 
 }
 
 /** Creates a client that retries less than a program would, because a person is waiting. */
-export function connect({ url, credential }: Connection, clock: ServiceClock): BerthClient {
+export function connect({ url, credential, authUrl }: Connection, clock: ServiceClock): BerthClient {
   const fetch: typeof globalThis.fetch = async (input, init) => {
     const response = await defaultPlatform.fetch(input, init)
     clock.observe(response.headers.get('date'))
     return response
   }
-  return createClient({ baseUrl: url, credential, retry: { attempts: 3 }, platform: { fetch } })
+  const account = authUrl === null ? {} : { authUrl }
+  return createClient({ baseUrl: url, ...account, credential, retry: { attempts: 3 }, platform: { fetch } })
 }
 
 /** Returns the service that the local service's file names; null if there is none. */

@@ -1,12 +1,34 @@
 import { CommanderError } from 'commander'
 import type { Connection } from './connection.ts'
 import { exitCode } from './exit-code.ts'
+import type { Output as PlainOutput } from './output.ts'
 import { buildProgram, type ProgramHost } from './program.ts'
+import { withFieldsApart } from './shape/add-shape-options.ts'
+import type { Shape } from './shape/shape.ts'
 
 /** The service that a command asks, for the message if it fails. */
 let asked: Connection | null = null
 
+/** The standard output of a command, cut as its options say. */
+const cut: { output: { readonly remark: string | null } | null } = { output: null }
+let shape: Shape = { fields: null, filter: null }
+
+/** Loads what cuts JSON only if it is to be cut. */
+async function standardOutput(): Promise<PlainOutput> {
+  if (shape.fields === null && shape.filter === null) {
+    const { Output } = await import('./output.ts')
+    return new Output(process.stdout, process.env)
+  }
+  const { ShapedOutput } = await import('./shape/shaped-output.ts')
+  const output = new ShapedOutput(process.stdout, process.env, shape)
+  cut.output = output
+  return output
+}
+
 const host: ProgramHost = {
+  shape: asked => {
+    shape = asked
+  },
   async serve() {
     const { serve } = await import('./commands/serve.ts')
     process.exitCode = await serve(process.env)
@@ -37,14 +59,14 @@ const host: ProgramHost = {
       clock,
       connection,
       stdin: process.stdin,
-      stdout: new Output(process.stdout, process.env),
+      stdout: await standardOutput(),
       stderr: new Output(process.stderr, process.env),
     })
   },
   async withoutService(command) {
     const { Output } = await import('./output.ts')
     process.exitCode = await command({
-      stdout: new Output(process.stdout, process.env),
+      stdout: await standardOutput(),
       stderr: new Output(process.stderr, process.env),
     })
   },
@@ -58,7 +80,7 @@ const host: ProgramHost = {
       env: process.env,
       store: ProfileStore.of(process.env),
       platform: defaultPlatform,
-      stdout: new Output(process.stdout, process.env),
+      stdout: await standardOutput(),
       stderr: new Output(process.stderr, process.env),
     })
   },
@@ -72,7 +94,9 @@ process.stdout.on('error', error => {
 process.stderr.on('error', () => {})
 
 try {
-  await buildProgram(host).parseAsync()
+  await buildProgram(host).parseAsync(withFieldsApart(process.argv))
+  const remark = cut.output?.remark
+  if (remark) console.error(`berth: ${remark}`)
 } catch (failure) {
   if (failure instanceof CommanderError) {
     // Commander has printed the message; help and version also end here, with exit code 0.

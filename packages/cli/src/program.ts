@@ -19,6 +19,9 @@ import { addExtensions } from './extension-program.ts'
 import { addHosts } from './hosts-program.ts'
 import type { CommandIo, LocalIo, SignInIo } from './io.ts'
 import { count } from './option-values.ts'
+import { addResources } from './resources/add-resources.ts'
+import { addShapeOptions } from './shape/add-shape-options.ts'
+import type { Shape } from './shape/shape.ts'
 import { addWebhooks } from './webhooks-program.ts'
 import { addWorkspaces } from './workspace-program.ts'
 
@@ -34,6 +37,8 @@ export interface ProgramHost {
   installRuntime(id: string): Promise<void>
   /** Runs a command with a client of the service that the flags name; it returns the exit code of the process. */
   withService(flags: ConnectionFlags, command: (io: CommandIo) => Promise<ExitCode | number>): Promise<void>
+  /** Says how the JSON of the command is cut. */
+  shape(shape: Shape): void
   /** Runs a command that asks no service. */
   withoutService(command: (io: LocalIo) => Promise<ExitCode>): Promise<void>
   /** Runs a command that changes this user's sign-ins. */
@@ -94,6 +99,8 @@ export function buildProgram(host: ProgramHost): Command {
   addWebhooks(program, host)
   addAdmin(program)
   addHosts(program)
+  addResources(program, host)
+  addShapeOptions(program, shape => host.shape(shape))
   return program
 }
 
@@ -135,7 +142,9 @@ function addEvents(program: Command, host: ProgramHost): void {
 function addSessions(program: Command, host: ProgramHost): void {
   program
     .command('sessions')
-    .description('list sessions, most recently changed first')
+    .description('list sessions, show one, change it or archive it')
+    .command('list', { isDefault: true })
+    .description('list sessions, most recently changed first; the word list may be left out')
     .option('-n, --limit <count>', 'list at most this many', count, 50)
     .option('--archived', 'include archived sessions')
     .option('--json', 'print JSON, one session per line')

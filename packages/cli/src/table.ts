@@ -1,12 +1,19 @@
 import type { Output } from './output.ts'
-import { printableLine } from './terminal-text.ts'
+import { clip, printableLine } from './terminal-text.ts'
 
-/** Prints rows below a header, in columns as wide as they need to be; the last one is not padded. */
+/**
+ * Prints rows. In a terminal they stand below a header, in columns as wide as they need to be, and a line ends where the
+ * terminal does. In a pipe a row is its cells between tabs, without a header, for `cut` and `awk`.
+ */
 export async function printTable(
   header: readonly string[],
   rows: readonly (readonly string[])[],
   stdout: Output,
 ): Promise<void> {
+  if (!stdout.isTerminal) {
+    for (const row of rows) await stdout.line(row.map(printableLine).join('\t'))
+    return
+  }
   const shown = [header, ...rows].map(row => row.map(printableLine))
   const widths = header.map((_, column) => Math.max(...shown.map(row => row[column]?.length ?? 0)))
   for (const [at, row] of shown.entries()) {
@@ -14,6 +21,7 @@ export async function printTable(
       .map((cell, column) => cell.padEnd(widths[column] ?? 0))
       .join('  ')
       .trimEnd()
-    await stdout.line(at === 0 ? stdout.paint('dim', line) : line)
+    const seen = clip(line, stdout.columns)
+    await stdout.line(at === 0 ? stdout.paint('dim', seen) : seen)
   }
 }

@@ -34,7 +34,7 @@ test('a code that a person enters in a browser elsewhere signs them in', async (
   await approve(it, person)
   expect(await it.ended()).toBe(0)
   const { stdout } = await home.run('whoami')
-  expect(stdout).toContain(`Some Body <${person.email}>`)
+  expect(stdout).toContain(`Robin Marsh <${person.email}>`)
   expect(stdout).toMatch(/Organization +Second House/)
   expect(stdout).toMatch(/Role +member/)
   expect(stdout).toMatch(/Credential +profile second-house/)

@@ -28,7 +28,7 @@ test('a person signs in with a browser, commands act as them, and logout ends th
   expect(landed.headers.get('content-security-policy')).toContain("default-src 'none'")
   expect(await landed.text()).toContain('Go back to your terminal')
   expect(await it.ended()).toBe(0)
-  expect(it.stdout).toContain(`Signed in as Some Body <${person.email}>`)
+  expect(it.stdout).toContain(`Signed in as Robin Marsh <${person.email}>`)
 
   const { current, names, tokens } = await kept(home)
   expect(names).toEqual([current])
@@ -81,7 +81,7 @@ test('in a terminal the browser of the machine opens with the address, and the a
   await land(await service.signInOnPages(address, person))
   expect(await it.ended()).toBe(0)
   expect(it.stdout).toContain('in the browser that opens now')
-  expect(it.stdout).toContain(`Signed in as \u001b[1mSome Body\u001b[22m <${person.email}>`)
+  expect(it.stdout).toContain(`Signed in as \u001b[1mRobin Marsh\u001b[22m <${person.email}>`)
   const opened = () => readFile(join(home.path, 'opened'), 'utf8').catch(() => undefined)
   expect(await until('an opened browser', opened)).toBe(address)
 })

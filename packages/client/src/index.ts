@@ -21,6 +21,7 @@ export type { FollowOptions, Interruption } from './follow-options.ts'
 export { followPreviews, type Preview } from './follow-previews.ts'
 export { type FollowRunOptions, followRun, isTerminalRunEvent } from './follow-run.ts'
 export { type FollowTrialOptions, followTrial, type TrialFrame } from './follow-trial.ts'
+export { operationTable } from './generated/operation-table.ts'
 export type * from './generated/types.ts'
 export type { Attempt, Hooks } from './hooks.ts'
 export { createInstallationIntents, type InstallationIntents } from './installation-intents.ts'
@@ -38,6 +39,7 @@ export type {
   OperationItem,
   PagedOperationId,
 } from './operation-calls.ts'
+export type { OperationRow } from './operation-row.ts'
 export type {
   AfterQuery,
   EventOperations,

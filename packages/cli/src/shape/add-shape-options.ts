@@ -1,0 +1,48 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import type { Shape } from './shape.ts'
+
+/** Words whose commands read the service's settings; they print their JSON whole. */
+const operators: ReadonlySet<string> = new Set(['admin', 'hosts'])
+
+/**
+ * Lets every command that prints JSON cut it: `--fields` names members, and `--jq` is a filter; both mean `--json` as
+ * well.
+ */
+export function addShapeOptions(program: Command, use: (shape: Shape) => void): void {
+  for (const command of program.commands) {
+    if (!operators.has(command.name())) extend(command)
+  }
+  program.hook('preAction', (_, action) => {
+    const { fields, jq } = action.opts<{ fields?: readonly string[]; jq?: string }>()
+    if (fields !== undefined || jq !== undefined) action.setOptionValue('json', true)
+    use({ fields: fields ?? null, filter: jq ?? null })
+  })
+}
+
+/**
+ * Spells `--json=id,title` as `--fields id,title`. `--json` alone takes no value, so the argument that follows it stays one.
+ */
+export const withFieldsApart = (words: readonly string[]): string[] => {
+  const end = words.indexOf('--')
+  return words.flatMap((word, at) =>
+    word.startsWith('--json=') && (end === -1 || at < end) ? ['--fields', word.slice('--json='.length)] : [word],
+  )
+}
+
+function extend(command: Command): void {
+  for (const below of command.commands) extend(below)
+  if (!command.options.some(({ long }) => long === '--json')) return
+  command.option(
+    '--fields <names>',
+    'print JSON with these members alone, as id,title (also --json=id,title)',
+    readNames,
+  )
+  command.option('--jq <filter>', 'print what this filter of jq makes of the JSON')
+}
+
+function readNames(text: string): readonly string[] {
+  const names = text.split(',').map(name => name.trim())
+  const wrong = names.find(name => !/^[A-Za-z]\w*(\.\w+)*$/.test(name))
+  if (wrong === undefined) return names
+  throw new InvalidArgumentError(`${JSON.stringify(wrong)} is no name of a member; separate names by commas.`)
+}

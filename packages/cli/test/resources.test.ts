@@ -1,0 +1,126 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { operationTable } from '@berth/client'
+import { sendJson } from '@berth/client/testing'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { resources } from '../src/resources/add-resources.ts'
+import { BerthProcess } from './berth-process.ts'
+import { ScriptedService, session } from './scripted-service.ts'
+
+const cwd = mkdtempSync(join(tmpdir(), 'berth-cli-'))
+let service: ScriptedService
+beforeAll(async () => {
+  service = await ScriptedService.start(({ method, path }, response) => {
+    const { pathname, searchParams } = new URL(path, 'http://loopback')
+    if (pathname === '/v1/me') return sendJson(response, 200, { organizationId: 'o-1' }) ?? 'answered'
+    if (pathname.endsWith('/content')) return response.end('the report\n')
+    if (method === 'DELETE') return response.writeHead(204).end()
+    if (pathname.endsWith('/turns')) {
+      const turn = (id: string, message: string) => ({ id, runId: `run-${id}`, createdAt: 'now', message })
+      const first = searchParams.get('after') === null
+      const turns = first ? [turn('1', 'evil\u001b[2J\ntext'), turn('2', 'b\tc')] : [turn('3', 'last')]
+      return sendJson(response, 200, { turns, nextAfter: 2, hasMore: first }) ?? 'answered'
+    }
+    if (pathname.endsWith('/members')) {
+      const members = [{ id: 'm-1', role: 'admin', person: { name: 'Ada', email: 'ada@example.com' }, permissions: [] }]
+      return sendJson(response, 200, { success: true, members }) ?? 'answered'
+    }
+    if (pathname.endsWith('/keys'))
+      return sendJson(response, 201, { success: true, key: { id: 'k' }, secret: 's3' }) ?? 'answered'
+    return undefined
+  })
+})
+afterAll(async () => {
+  await service[Symbol.asyncDispose]()
+  rmSync(cwd, { recursive: true })
+})
+
+async function berth(...args: string[]) {
+  const it = new BerthProcess(args, { cwd, env: service.env })
+  return { code: await it.ended(), lines: it.lines, stdout: it.stdout, stderr: it.stderr }
+}
+
+test('every command names an operation and fills in each parameter of its path', () => {
+  for (const { path, operation, forPeople, args = [], examples } of resources) {
+    const given = [...args.map(({ to }) => to), 'organizationId']
+    for (const id of [operation, ...(forPeople === undefined ? [] : [forPeople])]) {
+      const needed = [...operationTable[id].path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+      expect(given, path).toEqual(expect.arrayContaining(needed))
+    }
+    expect(examples.length, path).toBeGreaterThan(0)
+  }
+})
+
+test('a list goes over its pages up to its limit, with tabs in a pipe and nothing that a terminal obeys', async () => {
+  const { code, lines } = await berth('turns', 'list', session.id)
+  expect(code).toBe(0)
+  expect(lines).toEqual(['1\trun-1\tnow\tevil␛[2J\\ntext', '2\trun-2\tnow\tb\\tc', '3\trun-3\tnow\tlast'])
+  expect((await berth('turns', 'list', session.id, '-n', '1')).lines).toHaveLength(1)
+})
+
+test('a list stands below a header in a terminal', async () => {
+  const it = new BerthProcess(['turns', 'list', session.id], {
+    cwd,
+    env: { ...service.env, NO_COLOR: '1' },
+    terminal: true,
+  })
+  expect(await it.ended()).toBe(0)
+  expect(it.stdout).toMatch(/^TURN {2}RUN {4}AT {3}MESSAGE\r\n1 {5}run-1 {2}now {2}evil/)
+})
+
+test('--json prints whole values or some members, and --jq what a filter makes of each', async () => {
+  const whole = await berth('turns', 'list', session.id, '--json')
+  expect(JSON.parse(whole.lines[1] ?? '')).toEqual({ id: '2', runId: 'run-2', createdAt: 'now', message: 'b\tc' })
+  expect((await berth('members', 'list', '--json=id,person.email')).lines).toEqual([
+    '{"id":"m-1","person.email":"ada@example.com"}',
+  ])
+  expect((await berth('turns', 'list', session.id, '--jq', '.id, {m: .message}')).lines.slice(2, 4)).toEqual([
+    '2',
+    '{"m":"b\\tc"}',
+  ])
+  // A command that is older than the table does the same.
+  expect((await berth('sessions', 'show', session.id, '--fields', 'phase')).lines).toEqual(['{"phase":"idle"}'])
+  expect((await berth('cancel', session.id, 'run', '--jq', '.status')).lines).toEqual(['queued'])
+})
+
+test('a wrong flag is named with what to do', async () => {
+  const swallowed = await berth('sessions', 'show', '--fields', `${session.id} `, session.id)
+  expect(swallowed).toMatchObject({ code: 2, stderr: expect.stringContaining('is no name of a member') })
+  expect((await berth('sessions', 'show', '--json', session.id)).code).toBe(0)
+  const misspelt = await berth('members', 'list', '--fields', 'id,rule')
+  expect(misspelt).toMatchObject({ code: 0, lines: ['{"id":"m-1","rule":null}'] })
+  expect(misspelt.stderr).toContain('--fields: nothing had rule; there were id, role, person, permissions')
+  const filter = await berth('members', 'list', '--jq', '.id |')
+  expect(filter).toMatchObject({ code: 2, stderr: expect.stringMatching(/^berth: --jq: syntax error/) })
+  expect(await berth('sessions', 'edit', session.id)).toMatchObject({
+    code: 2,
+    stderr: 'berth: nothing to change: give --title <title> or --model <id>\n',
+  })
+  expect(await berth('members', 'edit', 'm', '--role', 'owner')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('Allowed choices are member, admin'),
+  })
+})
+
+test('arguments and options go where the operation has them', async () => {
+  const at = service.taken.length
+  expect((await berth('sessions', 'archive', session.id)).lines).toEqual([`archived session ${session.id}`])
+  expect((await berth('keys', 'create', 'i-1', '--jq', '.secret')).lines).toEqual(['s3'])
+  await berth('sessions', 'edit', session.id, '--title', 'other')
+  await berth('members', 'edit', 'm', '--permission', 'organization.integrations.manage', '--role', 'admin')
+  await berth('audit', 'list', '--from', '2026-01-01T00:00:00Z', '-n', '7')
+  expect(service.taken.slice(at).filter(({ path }) => path !== '/v1/me')).toMatchObject([
+    { method: 'DELETE', path: `/v1/sessions/${session.id}` },
+    { method: 'POST', path: '/api/organizations/o-1/integrations/i-1/keys', body: { kind: 'cloud' } },
+    { method: 'PATCH', path: `/v1/sessions/${session.id}`, body: { title: 'other' } },
+    { method: 'PATCH', body: { role: 'admin', permissions: ['organization.integrations.manage'] } },
+    { method: 'GET', path: '/cloud/audit?from=2026-01-01T00%3A00%3A00Z&limit=7' },
+  ])
+})
+
+test('bytes go to standard output or to a file', async () => {
+  expect((await berth('artifacts', 'download', session.id, 'a')).stdout).toBe('the report\n')
+  expect(await berth('artifacts', 'download', session.id, 'a', '--output', 'report.txt')).toMatchObject({ code: 0 })
+  expect(readFileSync(join(cwd, 'report.txt'), 'utf8')).toBe('the report\n')
+})
