@@ -7,6 +7,7 @@ import { answerQuestion, decideApproval } from './tools/interactions.ts'
 import { listEnvironments, listRepositories, listRuntimes } from './tools/places.ts'
 import { publishChanges, reviewChanges } from './tools/publications.ts'
 import { listSessions, sendMessage, startSession, stopRun } from './tools/sessions.ts'
+import { printable } from './words.ts'
 
 const tools: readonly Tool[] = [
   startSession,
@@ -23,6 +24,15 @@ const tools: readonly Tool[] = [
   listRuntimes,
 ]
 
+/**
+ * The tools with their compiled schemas. The library keeps each schema that it compiles for ever, and takes half a
+ * millisecond for one; over HTTP a server is made for every request.
+ */
+const compiled = tools.map(each => ({
+  ...each,
+  schema: fromJsonSchema<Record<string, unknown>>({ ...each.input }),
+}))
+
 const instructions = `Berth runs coding agents in isolated sandboxes. start_session gives an agent a task; the work goes on without
 you. follow_session waits for news: call it with the sequence that it returned last, until the run has ended or the
 agent waits. Questions and plans are answered with answer_question. An approval allows an action outside of the
@@ -32,14 +42,13 @@ and publish_changes opens a pull request of exactly the reviewed revision.`
 /** Returns a function that makes a server with Berth's tools, for one connection or one request of a caller. */
 export const berthTools = (caller: ToolCaller) => (): McpServer => {
   const server = new McpServer({ name: 'berth', title: 'Berth', version: manifest.version }, { instructions })
-  for (const each of tools) register(server, each, caller)
+  for (const each of compiled) register(server, each, caller)
   return server
 }
 
-function register(server: McpServer, tool: Tool, caller: ToolCaller): void {
-  const { name, title, description, input, reads = false, repeatable = false } = tool
+function register(server: McpServer, tool: (typeof compiled)[number], caller: ToolCaller): void {
+  const { name, title, description, schema, reads = false, repeatable = false } = tool
   const annotations = { readOnlyHint: reads, idempotentHint: reads || repeatable, openWorldHint: true }
-  const schema = fromJsonSchema<Record<string, unknown>>({ ...input })
   server.registerTool(name, { title, description, inputSchema: schema, annotations }, async (args, context) => {
     try {
       const call = { ...caller, signal: context.mcpReq.signal, progress: progressOf(context) }
@@ -50,13 +59,17 @@ function register(server: McpServer, tool: Tool, caller: ToolCaller): void {
   })
 }
 
+/** Notifications of one call: a client that reads none of them lets them gather in memory. */
+const NOTIFICATIONS_MOST = 1_000
+
 /** Returns a function that notifies the client; the protocol wants the notifications counted. */
 function progressOf({ mcpReq }: ServerContext): (message: string) => Promise<void> {
   const progressToken = mcpReq._meta?.progressToken
   let progress = 0
   return async message => {
-    if (progressToken === undefined || mcpReq.signal.aborted) return
+    if (progressToken === undefined || mcpReq.signal.aborted || progress === NOTIFICATIONS_MOST) return
     progress += 1
-    await mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress, message } })
+    const params = { progressToken, progress, message: printable(message) }
+    await mcpReq.notify({ method: 'notifications/progress', params })
   }
 }

@@ -1,5 +1,6 @@
 import { BerthConnectionError, BerthError } from '@berth/client'
 import type { CallToolResult } from '@modelcontextprotocol/server'
+import { printable } from './words.ts'
 
 /** A tool was called in a way that can be mended by calling it in another. */
 export class ToolMisuse extends Error {
@@ -13,7 +14,7 @@ export class ToolMisuse extends Error {
 export function refusalResult(failure: unknown): CallToolResult {
   const text = refusalText(failure)
   if (text === null) throw failure
-  return { content: [{ type: 'text', text }], isError: true }
+  return { content: [{ type: 'text', text: printable(text) }], isError: true }
 }
 
 function refusalText(failure: unknown): string | null {

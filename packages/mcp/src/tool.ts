@@ -1,12 +1,15 @@
 import type { BerthClient } from '@berth/client'
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import type { Static, TObject } from 'typebox'
+import { printable } from './words.ts'
 
 /** On whose behalf tools act. */
 export interface ToolCaller {
   readonly client: BerthClient
   /** Whether the credential is a person's: people work on the repositories of their organization. */
   readonly isPerson: boolean
+  /** Aborted when the service stops; calls that wait then answer with what they know. */
+  readonly stopping?: AbortSignal
 }
 
 /** One call of a tool. */
@@ -41,6 +44,6 @@ export const tool = <Input extends TObject>(made: Tool<Input>): Tool => made as 
 
 /** Returns an answer of a tool as the protocol has it. */
 export const resultOf = ({ text, data }: ToolAnswer): CallToolResult => ({
-  content: [{ type: 'text', text }],
+  content: [{ type: 'text', text: printable(text) }],
   structuredContent: { ...data },
 })

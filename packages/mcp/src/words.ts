@@ -16,6 +16,16 @@ export function clip(text: string, most: number): string {
   return `${text.slice(0, half)}\n[${text.length - 2 * half} characters left out]\n${text.slice(-half)}`
 }
 
+/**
+ * Characters that a terminal obeys or that change the reading order. Agents write what is quoted here, and clients show it
+ * to people.
+ */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the expression finds control characters
+const obeyed = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+
+/** Returns text of which a terminal obeys nothing but line breaks and tabs. */
+export const printable = (text: string): string => text.toWellFormed().replace(/\r\n/g, '\n').replace(obeyed, '\ufffd')
+
 /** Returns one paragraph that tells a model of an Event; empty if the Event tells it nothing. */
 export function paragraphOf(event: Event): string {
   switch (event.type) {

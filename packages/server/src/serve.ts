@@ -237,7 +237,8 @@ export async function serve(
     clientAddress: clientAddressBehind(settings.http.trustedProxies),
   }
   const webhooks = webhookParts(settings, masterKey, around.network)
-  const tools = { served: () => served, baseUrl: () => listening.urls.baseUrl }
+  const stopping = new AbortController()
+  const tools = { served: () => served, baseUrl: () => listening.urls.baseUrl, stopping: stopping.signal }
   const api = roles.has('api')
     ? await openApi(context, settings, { terminals, previews, tools, webhooks }, stack)
     : undefined
@@ -267,6 +268,8 @@ export async function serve(
     const otherHosts = console === undefined ? undefined : firstOf([new ViewSite(previews), new PreviewSite(previews)])
     const surfaces = { api, gateway, account, console, otherHosts, authority: guards.api }
     const { port, listener } = await listen(context, settings, surfaces, needs, stack)
+    // Before the listener closes, which waits for calls of tools.
+    stack.defer(() => stopping.abort())
     listening = listeningOn(settings, port)
     served = listener
   }

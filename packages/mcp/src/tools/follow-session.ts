@@ -1,10 +1,20 @@
-import { type BerthClient, type Event, followSession as follow, isTerminalRunEvent, type Session } from '@berth/client'
+import {
+  type BerthClient,
+  BerthError,
+  type Event,
+  followSession as follow,
+  isTerminalRunEvent,
+  type Session,
+} from '@berth/client'
 import { Type } from 'typebox'
+import { Excerpt } from '../excerpt.ts'
 import { type ToolCall, tool } from '../tool.ts'
 import { clip, paragraphOf, waitingText } from '../words.ts'
 
 /** A model reads this much at once; the log has the rest. */
 const CHARACTERS_MOST = 24_000
+/** A long log may be read for so long, even by a call that waits for nothing. */
+const READING_SECONDS = 20
 
 export const followSession = tool({
   name: 'follow_session',
@@ -27,19 +37,18 @@ export const followSession = tool({
   async run({ sessionId, after = 0, seconds = 45 }, call) {
     const { client, signal } = call
     const { session } = await client.sessions.get(sessionId, { signal })
-    const events = await newsOf(session, { after, seconds }, call)
-    const [now, open] = await Promise.all([
-      client.sessions.get(sessionId, { signal }),
-      client.interactions.list(sessionId, { signal }),
-    ])
+    const { sequence, said } = await newsOf(session, { after, seconds }, call)
+    // A service that stops refuses to be asked again.
+    const isStopping = call.stopping?.aborted === true
+    const [now, open] = isStopping
+      ? [{ session }, { interactions: [] }]
+      : await Promise.all([client.sessions.get(sessionId, { signal }), client.interactions.list(sessionId, { signal })])
     const { phase, sessionUrl } = now.session
-    const sequence = events.at(-1)?.sequence ?? after
     const waiting = open.interactions
-    const said = events.map(paragraphOf).filter(text => text !== '')
-    const isAtEnd = sequence >= now.session.lastEventSequence
+    const isAtEnd = !isStopping && sequence >= now.session.lastEventSequence
     return {
       text: [
-        clip(said.join('\n\n'), CHARACTERS_MOST),
+        said,
         ...waiting.map(each => `The agent waits for an answer. ${waitingText(each)}`),
         `The session is ${phase}${isAtEnd ? '' : ', and has more to tell'}; call again with after ${sequence}. ${sessionUrl}`,
       ]
@@ -57,27 +66,72 @@ export const followSession = tool({
   },
 })
 
-/** Reads the log up to its head, and further while a Run goes on and waits for nobody. */
+/** What a call has read: the sequence of the last Event, and a text of all of them. */
+interface News {
+  readonly sequence: number
+  readonly said: string
+}
+
+/** Reads the log up to its head, and further while a Run goes on and waits for nobody. It keeps the text alone. */
 async function newsOf(
   session: Session,
   { after, seconds }: { after: number; seconds: number },
   call: ToolCall,
-): Promise<readonly Event[]> {
+): Promise<News> {
   const { client, signal } = call
   const head = session.lastEventSequence
   const goesOn = session.activeRunId !== undefined && !(await isWaiting(client, session.id, signal))
-  if (after >= head && !goesOn) return []
-  const news: Event[] = []
+  const said = new Excerpt(CHARACTERS_MOST)
+  let sequence = after
+  const news = () => ({ sequence, said: said.text })
+  if (after >= head && !goesOn) return news()
+  using limit = new TimeLimit(seconds, () => sequence >= head)
   const until = (event: Event) =>
-    event.sequence >= head && (!goesOn || isTerminalRunEvent(event) || event.type === 'svc.interaction.opened')
-  const late = AbortSignal.any([signal, AbortSignal.timeout(seconds * 1000)])
-  for await (const event of follow({ client, sessionId: session.id, after, until, signal: late })) {
-    news.push(event)
-    const text = event.sequence > head ? paragraphOf(event) : ''
-    if (text !== '') await call.progress(clip(text, 500))
+    event.sequence >= head &&
+    (!goesOn || limit.isOver || isTerminalRunEvent(event) || event.type === 'svc.interaction.opened')
+  const ends = [signal, limit.signal, ...(call.stopping === undefined ? [] : [call.stopping])]
+  const onInterruption = ({ fault }: { readonly fault: unknown }) => {
+    // More streams or requests than the credential may have: waiting here would ask for yet more.
+    if (fault instanceof BerthError && fault.status === 429) throw fault
+  }
+  const following = { client, sessionId: session.id, after, until, signal: AbortSignal.any(ends), onInterruption }
+  for await (const event of follow(following)) {
+    sequence = event.sequence
+    const text = paragraphOf(event)
+    if (text === '') continue
+    said.add(text)
+    if (sequence > head) await call.progress(clip(text, 500))
   }
   signal.throwIfAborted()
-  return news
+  return news()
+}
+
+/** The time that a call waits for news. It may read what is there for longer, so that it tells of something. */
+class TimeLimit implements Disposable {
+  readonly #controller = new AbortController()
+  readonly #timers: readonly NodeJS.Timeout[]
+  #isOver = false
+
+  constructor(seconds: number, hasRead: () => boolean) {
+    const over = () => {
+      this.#isOver = true
+      if (hasRead()) this.#controller.abort()
+    }
+    const never = () => this.#controller.abort()
+    this.#timers = [setTimeout(over, seconds * 1000), setTimeout(never, Math.max(seconds, READING_SECONDS) * 1000)]
+  }
+
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  [Symbol.dispose](): void {
+    for (const timer of this.#timers) clearTimeout(timer)
+  }
 }
 
 const isWaiting = async (client: BerthClient, sessionId: string, signal: AbortSignal): Promise<boolean> =>

@@ -63,10 +63,11 @@ export const publishChanges = tool({
 })
 
 /** Waits until a Publication is final, or for long enough. */
-async function settled(sessionId: string, id: string, { client, signal }: ToolCall): Promise<Publication> {
+async function settled(sessionId: string, id: string, { client, signal, stopping }: ToolCall): Promise<Publication> {
   const { platform } = client
   for (const began = platform.now(); ; await platform.sleep(500, signal)) {
     const { publication } = await client.publications.get(sessionId, id, { signal })
-    if (publication.completedAt !== undefined || platform.now() - began > SECONDS_MOST * 1000) return publication
+    const isLate = stopping?.aborted === true || platform.now() - began > SECONDS_MOST * 1000
+    if (publication.completedAt !== undefined || isLate) return publication
   }
 }

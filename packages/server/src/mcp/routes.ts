@@ -9,10 +9,12 @@ import { fetchFromSelf, type Served } from './own-api.ts'
 export interface ToolsPlace {
   readonly served: Served
   readonly baseUrl: () => string
+  /** Aborted before this process stops to answer. */
+  readonly stopping: AbortSignal
 }
 
 /** Returns the operation by which agents elsewhere use Berth. Its tools call this API with the caller's own bearer. */
-export function mcpHandlers({ served, baseUrl }: ToolsPlace): Pick<Handlers, 'callTools'> {
+export function mcpHandlers({ served, baseUrl, stopping }: ToolsPlace): Pick<Handlers, 'callTools'> {
   return {
     callTools: async ({ headers, body, principal, clientAddress, signal }) => {
       const client = createClient({
@@ -29,7 +31,8 @@ export function mcpHandlers({ served, baseUrl }: ToolsPlace): Pick<Handlers, 'ca
         body: JSON.stringify(body),
         signal,
       })
-      const answer = await answerOverHttp({ client, isPerson: principal.kind === 'person' }, request, body)
+      const caller = { client, isPerson: principal.kind === 'person', stopping }
+      const answer = await answerOverHttp(caller, request, body)
       return {
         status: answer.status,
         headers: Object.fromEntries(answer.headers),

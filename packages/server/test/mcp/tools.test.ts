@@ -186,5 +186,33 @@ describe('tools over HTTP', () => {
     expect((await ask({ authorization }, [body])).status).toBe(400)
     expect((await ask({ authorization }, { ...body, jsonrpc: '1.0' })).status).toBe(400)
     expect((await ask({ authorization, 'content-type': 'text/plain' })).status).toBe(415)
+    // Clients ask for a stream of their own, and go on without one.
+    const get = fetch(new URL('/v1/mcp', test.url), { headers: { authorization, accept: 'text/event-stream' } })
+    expect((await get).status).toBe(405)
+    expect((await ask({ authorization }, { jsonrpc: '2.0', method: 'notifications/initialized' })).status).toBe(202)
+    for (const sessionId of ['..', '../..', '%2e%2e', 'a/../../v1', '?x=1', '']) {
+      const told = call(own, 'stop_run', { sessionId })
+      await expect(told, sessionId).rejects.toThrow(/refused: 4|cannot be an id/)
+    }
+  })
+
+  it('tell what there is at once to a call that waits for nothing, and end as their service stops', async () => {
+    // Nobody begins Runs there, so nothing ends the wait.
+    await using idle = await startTestService({ variables: { BERTH_ROLES: 'api' } })
+    const client = new Client({ name: 'a test', version: '1' })
+    const requestInit = { headers: { authorization: `Bearer ${idle.tenant.apiKey}` } }
+    await client.connect(new StreamableHTTPClientTransport(new URL('/v1/mcp', idle.url), { requestInit }))
+    const { sessionId } = await call(client, 'start_session', { message: 'hold' })
+    const now = await call(client, 'follow_session', { sessionId, seconds: 0 })
+    expect(now.text).toContain('[asked] hold')
+    expect(now['sequence']).toBeGreaterThan(0)
+    const waits = call(client, 'follow_session', { sessionId, after: now['sequence'], seconds: 300 })
+    await until('the call to wait', async () => {
+      const { rows } = await idle.db.database.query('select from open_streams where held > 0')
+      return rows.length > 0
+    })
+    await idle.service.close()
+    expect(await waits).toMatchObject({ sequence: now['sequence'], text: expect.stringContaining('has more to tell') })
+    await client.close()
   })
 })
