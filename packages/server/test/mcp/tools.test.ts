@@ -198,7 +198,9 @@ describe('tools over HTTP', () => {
 
   it('tell what there is at once to a call that waits for nothing, and end as their service stops', async () => {
     // Nobody begins Runs there, so nothing ends the wait.
-    await using idle = await startTestService({ variables: { BERTH_ROLES: 'api' } })
+    await using idle = await startTestService({
+      variables: { BERTH_ROLES: 'api', BERTH_STREAMS_PER_AUTHORITY: '1' },
+    })
     const client = new Client({ name: 'a test', version: '1' })
     const requestInit = { headers: { authorization: `Bearer ${idle.tenant.apiKey}` } }
     await client.connect(new StreamableHTTPClientTransport(new URL('/v1/mcp', idle.url), { requestInit }))
@@ -211,6 +213,8 @@ describe('tools over HTTP', () => {
       const { rows } = await idle.db.database.query('select from open_streams where held > 0')
       return rows.length > 0
     })
+    // Another call finds no free stream, and does not wait for one.
+    await expect(call(client, 'follow_session', { sessionId, seconds: 300 })).rejects.toThrow('refused: 429')
     await idle.service.close()
     expect(await waits).toMatchObject({ sequence: now['sequence'], text: expect.stringContaining('has more to tell') })
     await client.close()
