@@ -2,6 +2,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { loadSettings } from '../packages/server/src/settings/settings.ts'
+import { renderCommands } from './docs/cli-page.ts'
 import { danglingReferences } from './docs/references.ts'
 import { renderSettings } from './docs/settings-page.ts'
 import { innerRooms, rooms } from './imports/rooms.ts'
@@ -15,7 +16,11 @@ test('docs/settings.md is what `node script/docs.ts` writes', () => {
   expect(page).toBe(renderSettings())
 })
 
-test('its example is a valid configuration file', () => {
+test('docs/cli-reference.md is what `node script/docs.ts` writes', () => {
+  expect(read('docs/cli-reference.md')).toBe(renderCommands())
+})
+
+test('the example of the settings is a valid configuration file', () => {
   const example = /```json\n([\s\S]*?)```/.exec(page)?.[1]
   const environment = { LOCAL_API_KEY: 'x', GITHUB_APP_KEY: 'y', ACME_SECRET: 'z' }
   const { config } = loadSettings(environment, () => example)

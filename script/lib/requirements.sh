@@ -12,6 +12,8 @@ test_requirements=(
   /usr/share/pocketsphinx/model/en-us/en-us.lm.bin:pocketsphinx-en-us
   espeak-ng:espeak-ng
   strace:strace
+  zsh:zsh
+  fish:fish
   chromium:chromium
   /usr/bin/python3:python3
   pgbouncer:pgbouncer

@@ -1,4 +1,4 @@
-import { Command, Option } from 'commander'
+import { Argument, Command, Option } from 'commander'
 import manifest from '../package.json' with { type: 'json' }
 import { addAccount } from './account-program.ts'
 import { addAdmin } from './admin-program.ts'
@@ -12,10 +12,12 @@ import type { RunOptions } from './commands/run.ts'
 import type { DownOptions, HostOptions } from './commands/serve.ts'
 import type { SessionsOptions } from './commands/sessions.ts'
 import type { ShellOptions } from './commands/shell.ts'
+import type { Shell } from './completion/scripts.ts'
 import type { ConnectionFlags } from './connection.ts'
 import { addEnvironments } from './environment-program.ts'
-import type { ExitCode } from './exit-code.ts'
+import { type ExitCode, exitCode } from './exit-code.ts'
 import { addExtensions } from './extension-program.ts'
+import { addExamples } from './help/add-examples.ts'
 import { addHosts } from './hosts-program.ts'
 import type { CommandIo, LocalIo, SignInIo } from './io.ts'
 import { count } from './option-values.ts'
@@ -100,8 +102,27 @@ export function buildProgram(host: ProgramHost): Command {
   addAdmin(program)
   addHosts(program)
   addResources(program, host)
+  addCompletion(program, host)
   addShapeOptions(program, shape => host.shape(shape))
+  addExamples(program)
   return program
+}
+
+function addCompletion(program: Command, host: ProgramHost): void {
+  program
+    .command('completion')
+    .description('print the script that completes berth in a shell')
+    .addArgument(new Argument('<shell>').choices(['bash', 'zsh', 'fish']))
+    .action(async (shell: Shell) => {
+      const [{ commandTree }, { completionScript }] = await Promise.all([
+        import('./completion/command-tree.ts'),
+        import('./completion/scripts.ts'),
+      ])
+      await host.withoutService(async ({ stdout }) => {
+        await stdout.write(completionScript(shell, commandTree(program)))
+        return exitCode.completed
+      })
+    })
 }
 
 function addRun(program: Command, host: ProgramHost): void {
