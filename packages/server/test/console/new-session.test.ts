@@ -91,7 +91,6 @@ describe('a new Session', () => {
     await shoot(page, 'new-session-branch')
     await page.keyboard.press('Enter')
     await page.getByLabel('Environment').selectOption('Node 24')
-    await page.getByLabel('Agent').locator('option', { hasText: 'Loading' }).waitFor({ state: 'detached' })
     await shoot(page, 'new-session')
     expect(await pageFaults(page)).toEqual([])
     await page.getByLabel('Environment').focus()

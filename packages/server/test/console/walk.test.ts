@@ -95,6 +95,27 @@ describe('a person with a browser', () => {
     await page.getByText('Finished').nth(1).waitFor()
   })
 
+  it('sends a plan back with a comment, and approves the next', async () => {
+    const message = page.getByLabel('Message to the agent')
+    const comment = page.getByLabel('Comment on the plan')
+    const approve = page.getByRole('button', { name: 'Approve the plan' })
+    await message.fill('plan 1. Delete **all** tests.')
+    await page.keyboard.press('Enter')
+    await page.getByText('Delete all tests.').last().waitFor()
+    await comment.fill('say I keep the tests.')
+    expect(await approve.isDisabled()).toBe(true)
+    await shoot(page, 'plan')
+    expect(await pageFaults(page)).toEqual([])
+    await page.getByRole('button', { name: 'Send back' }).click()
+    await comment.waitFor({ state: 'detached' })
+    await page.getByText('Finished').nth(2).waitFor()
+    await message.fill('plan 1. Mend the sleep.')
+    await page.keyboard.press('Enter')
+    expect(await page.getByRole('button', { name: 'Send back' }).isDisabled()).toBe(true)
+    await approve.click()
+    await page.getByText('plan: yes').waitFor()
+  })
+
   it('finds the Session in the list, by words and by the keyboard', async () => {
     await page.goto(`${origin}/sessions?q=nothing-like-this`)
     await page.getByText('No Session matches').waitFor()

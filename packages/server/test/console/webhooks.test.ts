@@ -8,6 +8,7 @@ import { launchChromium } from '../support/browser/chromium.ts'
 import { Administrator } from '../support/console/administration.ts'
 import { personWithPassword } from '../support/console/console-page.ts'
 import { pageFaults, shoot } from '../support/console/page-checks.ts'
+import { until } from '../support/until.ts'
 import { type Received, Receiver } from '../support/webhooks/receiver.ts'
 import { ScriptedNetwork } from '../support/webhooks/scripted-network.ts'
 import { isGenuine } from '../support/webhooks/verify-signature.ts'
@@ -87,6 +88,8 @@ describe('somebody who may manage apps', () => {
     const key = { organizationId: accounts.test.tenant.organizationId, sessionId }
     await db().transaction(tx => appendEvents(tx, key, [{ type: 'svc.run.completed', data: {} }], new Date()))
     const entry = delivery('svc.run.completed')
+    // The page asks again every ten seconds by itself.
+    await page.reload()
     await entry.getByText('HTTP 503').first().waitFor()
     await entry.locator('summary').click()
     await entry.getByText('Next attempt at').waitFor()
@@ -100,6 +103,10 @@ describe('somebody who may manage apps', () => {
     expect(await pageFaults(page)).toEqual([])
     receiver.answer = response => response.writeHead(204).end()
     await delivery('svc.run.completed').getByRole('button', { name: 'Send again' }).click()
+    await until('the delivery', async () => {
+      const { rows } = await db().query('select status from webhook_deliveries where session_id = $1', [sessionId])
+      return rows.some(row => Object(row).status === 'succeeded')
+    })
     await page.getByLabel('State of deliveries').selectOption('succeeded')
     await delivery('svc.run.completed').waitFor()
     const link = delivery('svc.run.completed').getByRole('link', { name: sessionId, includeHidden: true })

@@ -20,6 +20,7 @@ export async function shoot(page: Page, name: string): Promise<void> {
     await page.emulateMedia({ colorScheme })
     await page.setViewportSize({ width, height })
     if (isThemed) await page.locator(`html[data-theme=${colorScheme}]`).waitFor()
+    await page.evaluate('document.fonts.ready.then(() => {})')
     await page.screenshot({ path: join(shots, `${name}-${look}.png`), animations: 'disabled' })
   }
   await page.setViewportSize({ width: 1280, height: 800 })

@@ -11,6 +11,7 @@ export async function shootPhone(page: Page, name: string): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme })
     await page.locator(`html[data-theme=${colorScheme}]`).waitFor()
+    await page.evaluate('document.fonts.ready.then(() => {})')
     await page.screenshot({ path: join(shots, `${name}-phone-${colorScheme}.png`), animations: 'disabled' })
   }
 }
