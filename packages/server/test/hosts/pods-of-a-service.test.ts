@@ -98,6 +98,8 @@ async function playPods(root: string, played: Map<string, PlayedPod>): Promise<v
       ...Object.fromEntries(env.map(one => [one.name, one.value])),
       BERTH_HOST_URL: `http://127.0.0.1:${service.service.hostsPort}`,
       BERTH_HOST_TOKEN: token,
+      // As in the image.
+      NODE_ENV: 'production',
       BERTH_LOG_LEVEL: 'error',
     })
     for (const part of ['agent', 'files'] as const) await pod.start(part, bounds)
