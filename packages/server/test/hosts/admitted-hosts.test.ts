@@ -83,3 +83,20 @@ it('keeps one line of a host that does not say what it is, and that one not for 
   await second.line.closed
   expect(taken.hosts.ids()).toEqual([])
 })
+
+it('leaves twenty hosts that dial another process to that one, whatever the first still believes', async () => {
+  await using first = await takeHosts(db, 'first', undefined, 60_000)
+  await using second = await takeHosts(db, 'second', undefined, 60_000)
+  const hosts = await Promise.all(Array.from({ length: 20 }, () => makeToken(db.database)))
+  const before = await Promise.all(hosts.map(({ token }) => dialHost(first.port, token)))
+  await until('the first holds all', () => hosts.every(({ id }) => first.hosts.holds(id)))
+  const after = await Promise.all(hosts.map(({ token }) => dialHost(second.port, token)))
+  await until('the second holds all', () => hosts.every(({ id }) => second.hosts.holds(id)))
+  await until('the first holds none', () => hosts.every(({ id }) => !first.hosts.holds(id)))
+  await Promise.all(before.map(({ line }) => line.closed))
+  const { rows } = await db.database.query<{ by: string; hosts: number }>(
+    'select connected_to as by, count(*)::integer as hosts from hosts group by 1',
+  )
+  expect(rows).toEqual([{ by: 'second', hosts: 20 }])
+  for (const { line } of after) line.destroy()
+})
