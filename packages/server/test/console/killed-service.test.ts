@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import type { Session } from '@berth/contract'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -15,6 +13,7 @@ import { personWithPassword } from '../support/console/console-page.ts'
 import { pageFaults, shoot } from '../support/console/page-checks.ts'
 import { openSignedIn } from '../support/console/signed-in.ts'
 import { LogWriter } from '../support/events/log-writer.ts'
+import { runDirectory } from '../support/leaks/run-directory.ts'
 import { databaseUrl, testVariables } from '../support/services/service.ts'
 import { type ServiceProcess, startServiceProcess } from '../support/services/service-process.ts'
 import { createTestDatabase, type TestDatabase } from '../support/storage/postgres.ts'
@@ -32,7 +31,7 @@ let url: string
 beforeAll(async () => {
   db = stack.use(await createTestDatabase())
   writer = stack.use(await LogWriter.open(db))
-  const dataDir = await mkdtemp(join(tmpdir(), 'berth-killed-'))
+  const dataDir = await runDirectory('killed')
   stack.defer(() => rm(dataDir, { recursive: true, force: true }))
   variables = {
     ...testVariables,

@@ -1,12 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import type { Event, Session } from '@berth/contract'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { cacheKey, thisMachine } from '../../src/environments/cache/cache-key.ts'
 import type { Queryable } from '../../src/storage/postgres/database.ts'
 import { Environments } from '../support/environments/environments.ts'
 import { destroySandboxes } from '../support/faults/destroy-sandboxes.ts'
+import { runDirectory } from '../support/leaks/run-directory.ts'
 import { startTestService, type TestService, variablesBeside } from '../support/services/service.ts'
 import { type ServiceProcess, startServiceProcess } from '../support/services/service-process.ts'
 import { until } from '../support/until.ts'
@@ -19,7 +18,7 @@ let worker: ServiceProcess
 beforeAll(async () => {
   service = stack.use(await startTestService({ variables: { BERTH_ROLES: 'api' } }))
   environments = new Environments(service.api)
-  dataDir = await mkdtemp(join(tmpdir(), 'berth-worker-'))
+  dataDir = await runDirectory('worker')
   stack.defer(() => rm(dataDir, { recursive: true, force: true }))
   stack.defer(() => destroySandboxes(dataDir))
   stack.defer(() => worker.kill())

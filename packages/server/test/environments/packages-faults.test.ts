@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { appliesIn, told } from '../support/environments/applying.ts'
 import { AptRepository } from '../support/environments/apt-repository.ts'
 import { Environments } from '../support/environments/environments.ts'
 import { destroySandboxes } from '../support/faults/destroy-sandboxes.ts'
+import { runDirectory } from '../support/leaks/run-directory.ts'
 import { startTestService, type TestService, variablesBeside } from '../support/services/service.ts'
 import { type ServiceProcess, startServiceProcess } from '../support/services/service-process.ts'
 import { until } from '../support/until.ts'
@@ -27,7 +27,7 @@ beforeAll(async () => {
     ]),
   )
   service = stack.use(await startTestService({ variables: { BERTH_ROLES: 'api' } }))
-  dataDir = await mkdtemp(join(tmpdir(), 'berth-worker-'))
+  dataDir = await runDirectory('worker')
   stack.defer(() => rm(dataDir, { recursive: true, force: true }))
   // Shared, like all mounts of a host under systemd.
   execFileSync('mount', ['--bind', dataDir, dataDir])

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type BerthClient, createClient, type Event, followSession } from '@berth/client'
 import { afterAll, expect, test } from 'vitest'
@@ -9,6 +8,7 @@ import { scriptedRuntimes } from '../support/agents/scripted-runtimes.ts'
 import { createTenant } from '../support/api/tenant.ts'
 import { storedLog } from '../support/events/log-writer.ts'
 import { destroySandboxes } from '../support/faults/destroy-sandboxes.ts'
+import { runDirectory } from '../support/leaks/run-directory.ts'
 import { databaseUrl, testVariables } from '../support/services/service.ts'
 import { type ServiceProcess, startServiceProcess } from '../support/services/service-process.ts'
 import { createTestDatabase, type TestDatabase } from '../support/storage/postgres.ts'
@@ -110,7 +110,7 @@ test('64 clients of two api processes see exactly the table, whichever process i
 }, async () => {
   const db = stack.use(await createTestDatabase())
   const { apiKey, organizationId } = await createTenant(db.database)
-  const directory = await mkdtemp(join(tmpdir(), 'berth-processes-'))
+  const directory = await runDirectory('processes')
   stack.defer(() => rm(directory, { recursive: true, force: true }))
   const workerDir = join(directory, 'worker')
   stack.defer(() => destroySandboxes(workerDir))

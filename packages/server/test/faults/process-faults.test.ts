@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { EnvironmentTrial, Fence, Session } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -11,6 +10,7 @@ import { Api } from '../support/api/api.ts'
 import { Environments } from '../support/environments/environments.ts'
 import { Trials } from '../support/environments/trials.ts'
 import { destroySandboxes } from '../support/faults/destroy-sandboxes.ts'
+import { runDirectory } from '../support/leaks/run-directory.ts'
 import { activitiesOf, endedRun, messagesOf, outcomeOf, startsOf } from '../support/runs/ended-run.ts'
 import { silentLog } from '../support/services/log.ts'
 import { databaseUrl, startTestService, type TestService } from '../support/services/service.ts'
@@ -43,7 +43,7 @@ describe('the whole service in one process', () => {
   let service: ServiceProcess
   let api: Api
   beforeAll(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'berth-process-'))
+    dataDir = await runDirectory('process')
     stack.defer(() => rm(dataDir, { recursive: true, force: true }))
     stack.defer(() => destroySandboxes(dataDir))
     stack.defer(() => service.kill())

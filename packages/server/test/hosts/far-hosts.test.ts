@@ -1,7 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { PortList, PortPreview } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -19,6 +18,7 @@ import { CuttableLine } from '../support/faults/cuttable-line.ts'
 import { Delivering, grant } from '../support/git/delivering.ts'
 import { fileAt, sampleRepository } from '../support/git/repositories.ts'
 import { HostProgram } from '../support/hosts/host-program.ts'
+import { runDirectory } from '../support/leaks/run-directory.ts'
 import { says } from '../support/models/scripted-upstream.ts'
 import { endedRun, outcomeOf } from '../support/runs/ended-run.ts'
 import { type GatewayService, startGatewayService } from '../support/services/gateway-service.ts'
@@ -75,7 +75,7 @@ const liveHosts = async () => {
 async function anotherApi() {
   await using stack = new AsyncDisposableStack()
   const { test } = service
-  const dataDir = await mkdtemp(join(tmpdir(), 'berth-beside-'))
+  const dataDir = await runDirectory('beside')
   stack.defer(() => rm(dataDir, { recursive: true, force: true }))
   const { url } = stack.use(
     await startServiceProcess({

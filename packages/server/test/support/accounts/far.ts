@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { Agent, createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { MasterKey } from '../../../src/storage/master-key.ts'
 import { destroySandboxes } from '../faults/destroy-sandboxes.ts'
+import { runDirectory } from '../leaks/run-directory.ts'
 import { databaseUrl, testVariables } from '../services/service.ts'
 import { type ServiceProcess, startServiceProcess } from '../services/service-process.ts'
 import { createTestDatabase, type TestDatabase } from '../storage/postgres.ts'
@@ -103,7 +103,7 @@ async function deploy(
   config?: object,
 ): Promise<Deployment> {
   const db = stack.use(await createTestDatabase())
-  const dataDir = await mkdtemp(join(tmpdir(), 'berth-deployment-'))
+  const dataDir = await runDirectory('deployment')
   stack.defer(() => rm(dataDir, { recursive: true, force: true }))
   stack.defer(() => destroySandboxes(dataDir))
   if (config !== undefined) await writeFile(join(dataDir, 'berth.json'), JSON.stringify(config), { mode: 0o600 })

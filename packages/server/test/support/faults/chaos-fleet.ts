@@ -1,8 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { readdir, rm, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Run, Session } from '@berth/contract'
@@ -13,6 +12,7 @@ import { scriptedRuntimes } from '../agents/scripted-runtimes.ts'
 import { type Answer, Api } from '../api/api.ts'
 import { createTenant } from '../api/tenant.ts'
 import { HostProgram } from '../hosts/host-program.ts'
+import { runDirectory } from '../leaks/run-directory.ts'
 import { type EndedRun, endedRun } from '../runs/ended-run.ts'
 import { silentLog } from '../services/log.ts'
 import { databaseUrl } from '../services/service.ts'
@@ -144,7 +144,7 @@ export class Fleet implements AsyncDisposable {
 
   static async open({ apis, workers, takers, machines }: FleetSize): Promise<Fleet> {
     await using stack = new AsyncDisposableStack()
-    const directory = await mkdtemp(join(tmpdir(), 'berth-chaos-'))
+    const directory = await runDirectory('chaos')
     stack.defer(() => rm(directory, { recursive: true, force: true }))
     const postgres = stack.use(await startEmbeddedPostgres({ dataDir: join(directory, 'database'), log: silentLog }))
     const db = stack.use(openDatabase({ connection: postgres.administration, log: silentLog }))

@@ -1,12 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type { Queryable } from '../../../src/storage/postgres/database.ts'
 import { destroySandboxes } from '../faults/destroy-sandboxes.ts'
+import { runDirectory } from '../leaks/run-directory.ts'
 import type { TestService } from '../services/service.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../../src/run-host.ts', import.meta.url))
@@ -45,7 +44,7 @@ export class HostProgram implements AsyncDisposable {
         values ($1, '{}', now() - interval '1 day', $2, now())`,
       values: [id, createHash('sha256').update(token).digest()],
     })
-    const dataDir = await mkdtemp(join(tmpdir(), 'berth-host-'))
+    const dataDir = await runDirectory('host')
     return new HostProgram(id, dataDir, {
       PATH: process.env['PATH'] ?? '',
       BERTH_DATA_DIR: dataDir,

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createTenant } from '../api/tenant.ts'
+import { runDirectory } from '../leaks/run-directory.ts'
 import { createTestDatabase } from '../storage/postgres.ts'
 import { createAiKey } from './gateway-service.ts'
 import { databaseUrl } from './service.ts'
@@ -59,7 +59,7 @@ export async function startGatewayProcess(variables: Readonly<Record<string, str
     apiKey: 'key-of-the-provider',
     models: [{ id: 'm', reasoning: true, modalities: ['text', 'image'] }],
   }))
-  const dataDir = await mkdtemp(join(tmpdir(), 'berth-gateway-process-'))
+  const dataDir = await runDirectory('gateway-process')
   stack.defer(() => rm(dataDir, { recursive: true, force: true }))
   await writeFile(join(dataDir, 'berth.json'), JSON.stringify({ providers }), { mode: 0o600 })
   const { database, connection } = stack.use(await createTestDatabase())

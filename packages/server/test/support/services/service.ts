@@ -1,6 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import type { Network } from '../../../src/network/dial.ts'
@@ -9,6 +8,7 @@ import { loadSettings } from '../../../src/settings/settings.ts'
 import { Api } from '../api/api.ts'
 import { createTenant, type Tenant } from '../api/tenant.ts'
 import { destroySandboxes } from '../faults/destroy-sandboxes.ts'
+import { runDirectory } from '../leaks/run-directory.ts'
 import { createTestDatabase, type TestDatabase } from '../storage/postgres.ts'
 
 /** The whole service in this process, with real PostgreSQL, HTTP and sandboxes. */
@@ -85,7 +85,7 @@ export async function startTestService(
   } = {},
 ): Promise<TestService> {
   await using stack = new AsyncDisposableStack()
-  const dataDir = await mkdtemp(join(tmpdir(), 'berth-service-'))
+  const dataDir = await runDirectory('service')
   stack.defer(() => rm(dataDir, { recursive: true, force: true }))
   stack.defer(() => destroySandboxes(dataDir))
   if (options.config !== undefined)

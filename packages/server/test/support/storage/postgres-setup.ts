@@ -6,6 +6,7 @@ import { startEmbeddedPostgres } from '../../../src/storage/embedded/embedded-po
 import { isRunning } from '../../../src/storage/embedded/process-stat.ts'
 import { prepareDatabase } from '../../../src/storage/postgres/database-roles.ts'
 import { openDatabase } from '../../../src/storage/postgres/pool.ts'
+import { RUN_VARIABLE, takeDownKilledRuns, takeDownRun } from '../leaks/run-directory.ts'
 import { silentLog } from '../services/log.ts'
 
 /** Address and users of the run's server, which setup provides to the test files. */
@@ -28,9 +29,14 @@ declare module 'vitest' {
 const prefix = 'berth-test-postgres-'
 const template = 'berth_template'
 
-/** Starts one PostgreSQL for the whole run, with a migrated template that accepts no connections any more. */
+/**
+ * Starts one PostgreSQL for the whole run, with a migrated template that accepts no connections any more. The run fails if its
+ * sandboxes have left a process, mount, loop device, cgroup or uid behind in the end.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   await removeLeftovers()
+  await takeDownKilledRuns()
+  process.env[RUN_VARIABLE] = String(process.pid)
   const dataDir = await mkdtemp(join(tmpdir(), `${prefix}${process.pid}-`))
   const server = await startEmbeddedPostgres({
     dataDir,
@@ -50,6 +56,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
   return async () => {
     await server.stop()
     await rm(dataDir, { recursive: true, force: true })
+    const leaks = await takeDownRun(process.pid)
+    if (leaks.length > 0) throw new Error(`the tests leak on this machine:\n${leaks.join('\n')}`)
   }
 }
 
