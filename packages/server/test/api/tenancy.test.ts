@@ -40,6 +40,9 @@ const bodies: { readonly [Id in GuardedOperationId]?: object } = {
   setDefaultEnvironment: { id: null },
   startEnvironmentTrial: {},
   startOrganizationTrial: {},
+  callTools: { jsonrpc: '2.0', id: 1, method: 'ping' },
+  putTrigger: { name: 'taken over', message: 'taken over' },
+  putTriggerDelivery: {},
 }
 
 /** Operations that installations may call; the others are for people alone. */
@@ -91,6 +94,7 @@ async function call(id: GuardedOperationId, apiKey: string, target: Target): Pro
       // Without it a write of an environment would create one, or be refused before it looks for it.
       ...(names.includes('if-match') && { 'if-match': '"1"' }),
       ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(id === 'callTools' && { accept: 'application/json, text/event-stream' }),
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   })

@@ -343,10 +343,11 @@ describe('a feed that is resumed', () => {
   test('is reset if more than a thousand sessions changed, and continues from there', async () => {
     const at = await newTenant()
     const cursor = await place(at)
-    await insertSessions(at.tenant, 1000, ago(1_000))
+    // The tenant's first Session counts as well while a transaction of another database of the server holds the horizon back.
+    await insertSessions(at.tenant, 999, ago(1_000))
     const enough = await follow(at, cursor)
-    await until('a thousand notices', () => enough.notices.length === 1000)
-    await insertSessions(at.tenant, 1, ago(1_000))
+    await until('a thousand notices, but for one', () => enough.notices.length >= 999)
+    await insertSessions(at.tenant, 2, ago(1_000))
     const feed = await follow(at, cursor)
     await feed.wasReset
     await writer.append(at.key)
