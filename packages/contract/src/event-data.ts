@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { interactionKinds, interactionStatuses } from './interaction.ts'
+import { Decider, interactionKinds, interactionStatuses } from './interaction.ts'
 import { limits } from './limits.ts'
 import { runOutcomeFields } from './run.ts'
 import { Count, DateTime, nullable, OpenObject, open, openString, Sha256, Uuid } from './scalar.ts'
@@ -160,6 +160,7 @@ export const InteractionChanged = Type.Object(
     status: Type.Enum(interactionStatuses, { type: 'string' }),
     request: Type.Optional(OpenObject),
     resolution: Type.Optional(Type.String()),
+    decidedBy: Type.Optional(Decider),
     turnId: Type.Optional(Uuid),
     deadline: Type.Optional(DateTime),
   },

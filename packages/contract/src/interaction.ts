@@ -170,6 +170,12 @@ export const DecideInteraction = Type.Object(
   { title: 'DecideInteraction', description: 'Decides an approval.', ...closed },
 )
 
+/** Who has decided an approval. */
+export const Decider = Type.Object(
+  { kind: openString(['app_installation', 'person']), id: Type.String() },
+  { title: 'Decider', description: 'The installation or the person whose decision counts.', ...open },
+)
+
 /** The outcome of an approval. */
 export const DecisionOutcome = Type.Object(
   {
@@ -177,6 +183,7 @@ export const DecisionOutcome = Type.Object(
     choice: Type.Enum(decisionChoices, { type: 'string' }),
     status: Type.Enum(interactionStatuses, { type: 'string' }),
     resolution: nullable(openString(resolutions)),
+    decidedBy: optional(Decider),
   },
   { ...open },
 )

@@ -538,12 +538,19 @@ export interface DecideInteraction {
   idempotencyKey: string
 }
 
+/** The installation or the person whose decision counts. */
+export interface Decider {
+  kind: string
+  id: string
+}
+
 export interface DecisionEnvelope {
   outcome: {
     interactionId: string
     choice: 'allow_once' | 'allow_turn' | 'allow_chat' | 'deny'
     status: 'open' | 'resolved' | 'expired'
     resolution: string | null
+    decidedBy?: Decider
   }
 }
 
@@ -1176,6 +1183,7 @@ export interface InteractionData {
   status: 'open' | 'resolved' | 'expired'
   request?: Record<string, unknown>
   resolution?: string
+  decidedBy?: Decider
   turnId?: string
   deadline?: string
 }

@@ -1,8 +1,9 @@
 import type { Environment } from '@berth/client'
-import { useMutation, useQuery, useSuspenseQuery } from '@tanstack/react-query'
-import { getRouteApi, Link, useRouteContext } from '@tanstack/react-router'
+import { useMutation, useSuspenseQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
 import { Archive, ArchiveRestore, ChevronLeft, Star } from 'lucide-react'
 import { berth } from '../api/client.ts'
+import { useNameOf } from '../api/people.ts'
 import { queryClient } from '../api/queries.ts'
 import { environmentTabs, to } from '../routing/to.ts'
 import { Button } from '../ui/button.tsx'
@@ -14,7 +15,7 @@ import { useEnvironmentCan } from './environment-can.ts'
 import { HistoryTab } from './history-tab.tsx'
 import { LeaveGuard } from './leave-guard.tsx'
 import { Meanwhile } from './meanwhile.tsx'
-import { environmentQuery, peopleQuery } from './queries.ts'
+import { environmentQuery } from './queries.ts'
 import { SecretsTab } from './secrets-tab.tsx'
 import { TrialTab } from './trial-tab.tsx'
 import { useDocumentEditor } from './use-document-editor.ts'
@@ -37,14 +38,9 @@ export function EnvironmentPage() {
 
 function EnvironmentView({ environment }: { environment: Environment }) {
   const { tab = 'document' } = route.useSearch()
-  const { viewer } = useRouteContext({ from: '/shell' })
-  const people = useQuery(peopleQuery(viewer.membership.organization.id)).data ?? {}
+  const nameOf = useNameOf()
   const can = useEnvironmentCan(environment)
   const editor = useDocumentEditor(environment.id, environment)
-  const nameOf = ({ kind, id }: Environment['createdBy']): string => {
-    if (kind !== 'person') return 'An installation'
-    return id === viewer.user.id ? 'You' : (people[id] ?? 'A colleague')
-  }
   return (
     <Page
       title={environment.name}

@@ -1,5 +1,5 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
-import { berth, call } from '../api/client.ts'
+import { berth } from '../api/client.ts'
 
 /** The environments of the organization by name. */
 export const environmentsQuery = (archived: boolean) =>
@@ -38,22 +38,3 @@ export const catalogQuery = queryOptions({
   staleTime: 5 * 60_000,
   queryFn: async ({ signal }) => (await berth.environments.extensions({ signal })).extensions,
 })
-
-interface Members {
-  readonly members: readonly { readonly person: { readonly id: string; readonly name: string } }[]
-}
-
-/** Names of the organization's people by id; empty for people who may not list them. */
-export const peopleQuery = (organizationId: string) =>
-  queryOptions({
-    queryKey: ['people', organizationId],
-    staleTime: 5 * 60_000,
-    queryFn: async (): Promise<Readonly<Record<string, string>>> => {
-      try {
-        const { members } = await call<Members>('GET', `account/organizations/${organizationId}/members`)
-        return Object.fromEntries(members.map(({ person }) => [person.id, person.name]))
-      } catch {
-        return {}
-      }
-    },
-  })

@@ -1,8 +1,9 @@
-import { BerthError, type DecisionChoice, type Interaction, type Session } from '@berth/client'
+import { BerthError, type DecisionChoice, type DecisionOutcome, type Interaction, type Session } from '@berth/client'
 import { useMutation } from '@tanstack/react-query'
 import { ShieldAlert } from 'lucide-react'
 import { useRef } from 'react'
 import { berth } from '../api/client.ts'
+import { useNameOf } from '../api/people.ts'
 import { interactionsQuery, queryClient } from '../api/queries.ts'
 import { useSessionCan } from '../session/use-session-can.ts'
 import { Button } from '../ui/button.tsx'
@@ -34,13 +35,13 @@ export function ApprovalCard({ interaction, session }: { interaction: Interactio
     onSettled: () => queryClient.invalidateQueries({ queryKey: interactionsQuery(session.id).queryKey }),
   })
   if (approval === undefined) return null
-  const winner = winnerOf(decide.error)
+  const earlier = earlierDecision(decide.error)
   return (
     <Card
       icon={ShieldAlert}
       title={printableLine(approval.title ?? approval.toolName)}
       aside={<Left deadlineMs={approval.deadline} />}
-      {...(winner === null && {
+      {...(earlier === null && {
         actions: choicesOf(approval.rememberScopes ?? []).map(({ choice, label }) => (
           <Button
             key={choice}
@@ -70,13 +71,7 @@ export function ApprovalCard({ interaction, session }: { interaction: Interactio
         {approval.destination !== undefined && <> to {printableLine(approval.destination)}</>}
         {approval.confinement !== undefined && <> · {confinements[approval.confinement] ?? approval.confinement}</>}
       </p>
-      {winner === null ? (
-        <InlineProblem error={decide.error} />
-      ) : (
-        <p role="status" className="text-[0.8125rem]">
-          {winner}
-        </p>
-      )}
+      {earlier === null ? <InlineProblem error={decide.error} /> : <Winner {...earlier} />}
     </Card>
   )
 }
@@ -98,10 +93,22 @@ function inputOf(input: Readonly<Record<string, unknown>>): string {
   return typeof command === 'string' && names.length === 1 ? command : JSON.stringify(input, null, 2)
 }
 
-/** Says who was quicker, if that is why the decision was refused. */
-function winnerOf(error: unknown): string | null {
+/** Returns the decision that stands, if that is why one was refused. */
+function earlierDecision(error: unknown): Partial<DecisionOutcome> | null {
   if (!(error instanceof BerthError) || error.code !== 'cloud_interaction_conflict') return null
-  const choice: unknown = Reflect.get(Object(error.fields['outcome']), 'choice')
-  if (choice === 'deny') return 'Somebody else has denied this.'
-  return typeof choice === 'string' ? 'Somebody else has allowed this.' : 'This is no longer open.'
+  return Object(error.fields['outcome']) as Partial<DecisionOutcome>
+}
+
+/** Says who was quicker. */
+function Winner({ choice, decidedBy }: Partial<DecisionOutcome>) {
+  const nameOf = useNameOf()
+  const name = decidedBy === undefined ? 'Somebody else' : printableLine(nameOf(decidedBy))
+  const has = name === 'You' ? 'You have' : `${name} has`
+  return (
+    <p role="status" className="text-[0.8125rem]">
+      {choice === undefined
+        ? 'This is no longer open.'
+        : `${has} ${choice === 'deny' ? 'denied' : 'allowed'} this already.`}
+    </p>
+  )
 }

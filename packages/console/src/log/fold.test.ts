@@ -151,15 +151,22 @@ describe('an Interaction', () => {
     },
   ] as const
 
-  test('is one row that says how it ended', () => {
+  test('is one row that says how it ended, and by whom', () => {
+    const decidedBy = { kind: 'person', id: 'p' }
     const view = extend(
       emptyView,
       log(opened, say('x'), [
         'svc.interaction.resolved',
-        { interactionId: 'i', kind: 'approval', status: 'resolved', resolution: 'approved' },
+        { interactionId: 'i', kind: 'approval', status: 'resolved', resolution: 'approved', decidedBy },
       ]),
     )
-    expect(view.rows[0]).toMatchObject({ status: 'resolved', resolution: 'approved', subject: 'rm x', key: '1' })
+    expect(view.rows[0]).toMatchObject({
+      status: 'resolved',
+      resolution: 'approved',
+      subject: 'rm x',
+      key: '1',
+      decidedBy,
+    })
     expect(view).toMatchObject({ askedAt: 3, changedAt: 3 })
   })
 

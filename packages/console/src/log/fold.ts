@@ -201,6 +201,7 @@ class Draft {
       interactionKind: data.kind,
       status: data.status,
       resolution: data.resolution ?? null,
+      decidedBy: data.decidedBy ?? null,
       subject: known?.subject ?? subjectOf(data),
     }
     if (known === undefined) this.#rows.push(row)

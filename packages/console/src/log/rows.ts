@@ -84,6 +84,7 @@ export interface InteractionRow extends RowBase {
   readonly interactionKind: 'ask_user' | 'exit_plan_mode' | 'approval'
   readonly status: 'open' | 'resolved' | 'expired'
   readonly resolution: string | null
+  readonly decidedBy: NonNullable<EventData<'svc.interaction.resolved'>['decidedBy']> | null
   /** A line for people: the first question, the plan's prompt, or the tool. */
   readonly subject: string
 }

@@ -11,6 +11,7 @@ import {
   Sparkle,
 } from 'lucide-react'
 import { memo } from 'react'
+import { useNameOf } from '../api/people.ts'
 import type { ArtifactRow, EndRow, InteractionRow, LiveRow, NoticeRow, PromptRow, Row } from '../log/rows.ts'
 import { ShowRest, useIsCut } from '../ui/clamped.tsx'
 import { printable, printableLine } from '../ui/printable.ts'
@@ -148,9 +149,16 @@ function Asked({ row }: { row: InteractionRow }) {
     <div className="flex min-h-7 items-center gap-2 pl-[1.875rem] text-[0.8125rem] text-ink-2">
       <Icon className={`size-3.5 shrink-0 ${row.status === 'open' ? 'text-warning' : ''}`} aria-hidden />
       <span className="min-w-0 truncate">{printableLine(row.subject)}</span>
-      <span className="shrink-0 text-xs text-ink-3">{answer}</span>
+      <span className="shrink-0 text-xs text-ink-3">
+        {answer}
+        {row.decidedBy !== null && <Decider {...row.decidedBy} />}
+      </span>
     </div>
   )
+}
+
+function Decider(doer: { kind: string; id: string }) {
+  return ` · ${printableLine(useNameOf()(doer))}`
 }
 
 function Artifact({ row, sessionId }: { row: ArtifactRow; sessionId: string }) {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Session } from '@berth/contract'
+import type { Interaction, Session } from '@berth/contract'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { appendEvents } from '../../src/sessions/log/append.ts'
@@ -112,8 +112,33 @@ describe('the page of a Session', () => {
     await own.getByRole('button', { name: 'Show the whole message' }).click()
     await own.getByRole('button', { name: 'Show less' }).click()
     await allow.click()
+    await log().getByText('allowed once · You').waitFor()
     await log().getByText('Finished').waitFor()
     await page.setViewportSize({ width: 1280, height: 800 })
+  })
+
+  it('says who has decided, if somebody else was quicker', async () => {
+    const session = await open('permission make deploy')
+    const deny = page.getByRole('button', { name: 'Deny' })
+    await deny.waitFor()
+    const path = `/v1/sessions/${session.id}/interactions`
+    const { interactions } = (await colleague.get<{ interactions: Interaction[] }>(path)).body
+    const [{ id, request } = { id: '', request: {} }] = interactions
+    // The page asks once the colleague has decided.
+    const held = Promise.withResolvers<void>()
+    await page.route('**/decision', async route => {
+      await held.promise
+      await route.continue()
+    })
+    await deny.click()
+    const decision = { requestId: request.approval?.requestId, choice: 'allow_once', idempotencyKey: 'k' }
+    expect((await colleague.put(`${path}/${id}/decision`, decision)).status).toBe(200)
+    held.resolve()
+    await log()
+      .getByText(/^allowed once · (?!You)\S/)
+      .waitFor()
+    await page.unroute('**/decision')
+    await log().getByText('Finished').waitFor()
   })
 
   it('keeps what another device left, and what is typed while a message goes out', async () => {

@@ -113,7 +113,9 @@ describe('an approval', () => {
     expect(Date.parse(approval.deadline ?? '') - Date.parse(approval.openedAt)).toBe(600_000)
     expect(await phase(session)).toBe('running')
     const decided = await decide(session, approval, 'allow_once')
-    const outcome = { interactionId: approval.id, choice: 'allow_once', status: 'resolved', resolution: 'approved' }
+    const decidedBy = { kind: 'app_installation', id: test.tenant.installationId }
+    const end = { status: 'resolved', resolution: 'approved', decidedBy }
+    const outcome = { interactionId: approval.id, choice: 'allow_once', ...end }
     expect([decided.status, decided.body]).toEqual([200, { outcome }])
     const run = await ended(session)
     expect([said(run), outcomeOf(run)]).toEqual([['permission: yes'], 'completed completed - 1'])
@@ -127,7 +129,7 @@ describe('an approval', () => {
       deadline: approval.deadline,
       request: { approval: shown },
     })
-    expect(resolved?.data).toMatchObject({ interactionId: approval.id, status: 'resolved', resolution: 'approved' })
+    expect(resolved?.data).toMatchObject({ interactionId: approval.id, ...end })
     const progress = run.events.find(event => event.type === 'svc.run.progress')
     expect(approval.request.approval?.itemId).toBe(progress?.data['activityId'])
     expect((await test.api.get<{ turns: unknown[] }>(`/v1/sessions/${session.id}/turns`)).body.turns).toHaveLength(1)

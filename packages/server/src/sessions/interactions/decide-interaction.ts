@@ -39,7 +39,7 @@ export async function decideInteraction(
     if (row === null || session.archived_at !== null) throw sessionNotFound()
     if (standing !== null) throw refusal('cloud_interaction_conflict', { outcome: standing })
     if (!isOpenTo(row, decision, now)) throw refusal('cloud_interaction_conflict')
-    return { outcome: await decide(tx, key, row, decision, now), decided: true }
+    return { outcome: await decide(tx, key, row, decision, principal, now), decided: true }
   })
   if (decided) {
     const { organizationId, sessionId } = key
@@ -60,14 +60,15 @@ async function decide(
   key: SessionKey,
   row: InteractionRow,
   { choice, idempotencyKey }: DecideInteraction,
+  { kind, id }: Principal,
   now: Date,
 ): Promise<DecisionOutcome> {
   const resolution = resolutionOf[choice]
-  const resolved = await resolveOpen(tx, key, row.id, { resolution, choice, idempotencyKey }, now)
+  const resolved = await resolveOpen(tx, key, row.id, { resolution, choice, idempotencyKey, by: { kind, id } }, now)
   const { approval } = requestOf(row)
   if (approval !== undefined && (choice === 'allow_turn' || choice === 'allow_chat')) {
     await remember(tx, key, choice === 'allow_turn' ? row.run_id : null, likenessOf(approval))
   }
   await appendEvents(tx, key, [interactionEvent(resolved)], now)
-  return { interactionId: row.id, choice, status: 'resolved', resolution }
+  return { interactionId: row.id, choice, status: 'resolved', resolution, decidedBy: { kind, id } }
 }

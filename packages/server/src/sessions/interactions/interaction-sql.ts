@@ -1,4 +1,5 @@
 import type { DecisionChoice, Resolution } from '@berth/contract'
+import type { Principal } from '../../identity/guard/principal.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import type { InteractionRow, Likeness } from './interaction.ts'
@@ -106,6 +107,8 @@ export interface Answering {
   readonly resolution: Resolution | null
   readonly choice?: DecisionChoice
   readonly idempotencyKey?: string
+  /** Who has made the decision. */
+  readonly by?: Pick<Principal, 'kind' | 'id'>
   readonly turnId?: string
   readonly answer?: string
 }
@@ -115,25 +118,27 @@ export async function resolveOpen(
   tx: Queryable,
   key: SessionKey,
   id: string,
-  by: Answering,
+  answering: Answering,
   now: Date,
 ): Promise<InteractionRow> {
   const { rows } = await tx.query<InteractionRow>({
     name: 'resolve-interaction',
     text: `
       update interactions set status = 'resolved', resolution = $4, choice = $5, idempotency_key = $6,
-        response_turn_id = $7, answer = $8, closed_at = $9
+        response_turn_id = $7, answer = $8, closed_at = $9, decided_by_kind = $10, decided_by_id = $11
       where organization_id = $1 and session_id = $2 and id = $3 and status = 'open' returning *`,
     values: [
       key.organizationId,
       key.sessionId,
       id,
-      by.resolution,
-      by.choice ?? null,
-      by.idempotencyKey ?? null,
-      by.turnId ?? null,
-      by.answer ?? null,
+      answering.resolution,
+      answering.choice ?? null,
+      answering.idempotencyKey ?? null,
+      answering.turnId ?? null,
+      answering.answer ?? null,
       now,
+      answering.by?.kind ?? null,
+      answering.by?.id ?? null,
     ],
   })
   const row = rows[0]

@@ -8,6 +8,7 @@ import type {
   InteractionStatus,
   Resolution,
 } from '@berth/contract'
+import type { Principal } from '../../identity/guard/principal.ts'
 import type { EventDraft } from '../log/envelope.ts'
 
 /**
@@ -37,6 +38,8 @@ export interface InteractionRow {
   readonly closed_at: Date | null
   readonly choice: DecisionChoice | null
   readonly idempotency_key: string | null
+  readonly decided_by_kind: Principal['kind'] | null
+  readonly decided_by_id: string | null
   readonly response_turn_id: string | null
   readonly answer: string | null
   readonly delivered_at: Date | null
@@ -89,7 +92,8 @@ export function toInteraction(row: InteractionRow): Interaction {
 /** Returns the outcome of a decision, or null if none was made. */
 export function outcomeOf(row: InteractionRow): DecisionOutcome | null {
   if (row.choice === null) return null
-  return { interactionId: row.id, choice: row.choice, status: row.status, resolution: row.resolution }
+  const { id, choice, status, resolution } = row
+  return { interactionId: id, choice, status, resolution, ...decidedBy(row) }
 }
 
 const eventTypes = {
@@ -98,9 +102,16 @@ const eventTypes = {
   expired: 'svc.interaction.expired',
 } as const
 
+/** Returns who decided, if somebody did. Decisions of earlier releases have nobody. */
+const decidedBy = ({ decided_by_kind: kind, decided_by_id: id }: Deciding): Pick<DecisionOutcome, 'decidedBy'> =>
+  kind === null || id === null ? {} : { decidedBy: { kind, id } }
+
+type Deciding = Pick<InteractionRow, 'decided_by_kind' | 'decided_by_id'>
+
 /** Returns the Event that tells the Interaction's state. Only an opening includes the request. */
 export function interactionEvent(
-  row: Pick<InteractionRow, 'id' | 'run_id' | 'kind' | 'status' | 'resolution' | 'response_turn_id' | 'deadline'>,
+  row: Pick<InteractionRow, 'id' | 'run_id' | 'kind' | 'status' | 'resolution' | 'response_turn_id' | 'deadline'> &
+    Partial<Deciding>,
   request?: InteractionRequest,
 ): EventDraft {
   return {
@@ -112,6 +123,7 @@ export function interactionEvent(
       status: row.status,
       ...(request !== undefined && { request: withoutInput(request) }),
       ...(row.resolution !== null && { resolution: row.resolution }),
+      ...decidedBy({ decided_by_kind: null, decided_by_id: null, ...row }),
       ...(row.response_turn_id !== null && { turnId: row.response_turn_id }),
       ...(row.deadline !== null && { deadline: row.deadline.toISOString() }),
     },

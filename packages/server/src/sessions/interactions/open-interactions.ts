@@ -68,6 +68,8 @@ export async function openInteraction(tx: Queryable, asking: Asking, asked: Aske
     idempotency_key: null,
     response_turn_id: null,
     answer: null,
+    decided_by_kind: null,
+    decided_by_id: null,
     delivered_at: null,
   }
   if (!(await insertInteraction(tx, row)) || asking.cancelled) return []
