@@ -96,9 +96,9 @@ describe('a credential', () => {
   })
 
   it('takes from one bucket, wherever it is presented', async () => {
-    const { apiKey } = await createTenant(accountDb())
-    await accountDb().query('update organizations set rate_burst = 3, rate_per_minute = 1 where name like $1', [
-      'app-%',
+    const { apiKey, organizationId } = await createTenant(accountDb())
+    await accountDb().query('update organizations set rate_burst = 3, rate_per_minute = 1 where id = $1', [
+      organizationId,
     ])
     const left = (answer: Answer) => answer.headers.get('ratelimit')?.replace(/t=.*/, '')
     const asked = [await there(apiKey).get('/v1/sessions'), await near(apiKey).get('/v1/sessions')]
