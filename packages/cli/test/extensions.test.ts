@@ -68,7 +68,7 @@ describe('berth extension', () => {
     expect(body).toMatchObject({ environment: { archives: [{ extension: { id: 'my-tools', name: 'My Tools!' } }] } })
 
     writeFileSync(join(service.dataDir, 'extensions', file), readFileSync(join(home.path, file)))
-    expect((await berth('extension', 'list')).out).toBe('slug      version  name\nmy-tools  1.2.0    My Tools!\n')
+    expect((await berth('extension', 'list')).out).toBe('my-tools\t1.2.0\tMy Tools!\n')
   })
 
   test.each<[string, object]>([

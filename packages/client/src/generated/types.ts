@@ -3750,11 +3750,9 @@ export interface Operations {
   callTools: {
     input: { body: {
       jsonrpc: '2.0'
-      method?: string
+      method: string
       id?: unknown
       params?: unknown
-      result?: unknown
-      error?: unknown
     } }
     answer: Response
   }

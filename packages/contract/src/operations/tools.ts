@@ -17,11 +17,9 @@ export const toolOperations = {
     body: Type.Object(
       {
         jsonrpc: Type.Literal('2.0'),
-        method: Type.Optional(Type.String()),
+        method: Type.String(),
         id: Type.Optional(Type.Unknown()),
         params: Type.Optional(Type.Unknown()),
-        result: Type.Optional(Type.Unknown()),
-        error: Type.Optional(Type.Unknown()),
       },
       closed,
     ),

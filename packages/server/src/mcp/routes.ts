@@ -23,11 +23,12 @@ export function mcpHandlers({ served, baseUrl, stopping }: ToolsPlace): Pick<Han
         platform: { fetch: fetchFromSelf(served, clientAddress) },
       })
       const asked = Object.entries(headers).flatMap(([name, value]) =>
-        name === 'accept' || name === 'content-type' || name.startsWith('mcp-') ? [[name, String(value)] as const] : [],
+        name === 'content-type' || name.startsWith('mcp-') ? [[name, String(value)] as const] : [],
       )
       const request = new Request(new URL('/v1/mcp', baseUrl()), {
         method: 'POST',
-        headers: Object.fromEntries(asked),
+        // The library refuses callers that do not name both, as generated clients do not.
+        headers: { ...Object.fromEntries(asked), accept: 'application/json, text/event-stream' },
         body: JSON.stringify(body),
         signal,
       })
