@@ -7,7 +7,7 @@ import { instanceOf } from '../../../src/sandboxes/linux/instance.ts'
 import { isRunning } from '../../../src/storage/embedded/process-stat.ts'
 
 /** Set by the setup of a run of tests for its workers: the pid of the run. */
-export const RUN_VARIABLE = 'BERTH_TEST_RUN'
+export const RUN_VARIABLE = 'RUN_OF_TESTS'
 
 const pattern = /^berth-[a-z-]+-r([0-9]+)-/
 
