@@ -53,7 +53,7 @@ class HostProgram {
 sandboxDriverContract('remote, over the line to a host in another process', async () => {
   const root = await mkdtemp(join(tmpdir(), 'berth-far-'))
   const dataDir = join(root, 'data')
-  const host = new RemoteHost({ awayMs: 120_000, log })
+  const host = new RemoteHost({ awayMs: 20_000, log })
   let epoch = 0
   const server = createServer().listen(0, '127.0.0.1')
   server.on('upgrade', (_, socket, head) => {

@@ -64,9 +64,12 @@ export async function startValidatingProxy(document: OpenApiDocument, target: st
       body: bytes,
     })
     const text = await answer.text()
-    // An answer without a body has nothing to hold against the document.
-    const answered =
-      text === '' ? [] : told(validator.validateResponse(JSON.parse(text), operation, answer.status).errors)
+    const promised = Object.entries(operation.responses ?? {}).find(([status]) => Number(status) === answer.status)?.[1]
+    // Only an answer that the document gives no content may be without one.
+    const isBare = text === '' && promised !== undefined && !('content' in promised)
+    const answered = isBare
+      ? []
+      : told(validator.validateResponse(text === '' ? null : JSON.parse(text), operation, answer.status).errors)
     if (answered.length > 0) return refuse(answer.status, answered)
     exchanges.push({ operationId, status: answer.status, refusals: [] })
     response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' }).end(text)
