@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { loadSettings } from '../packages/server/src/settings/settings.ts'
 import { renderCommands } from './docs/cli-page.ts'
+import { renderErrors } from './docs/errors-page.ts'
+import { renderEvents } from './docs/events-page.ts'
 import { danglingReferences } from './docs/references.ts'
 import { renderSettings } from './docs/settings-page.ts'
 import { innerRooms, rooms } from './imports/rooms.ts'
@@ -12,12 +14,13 @@ const root = join(import.meta.dirname, '..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const page = read('docs/settings.md')
 
-test('docs/settings.md is what `node script/docs.ts` writes', () => {
-  expect(page).toBe(renderSettings())
-})
-
-test('docs/cli-reference.md is what `node script/docs.ts` writes', () => {
-  expect(read('docs/cli-reference.md')).toBe(renderCommands())
+test.each([
+  ['settings.md', renderSettings],
+  ['cli-reference.md', renderCommands],
+  ['errors.md', renderErrors],
+  ['events.md', renderEvents],
+])('docs/%s is as `node script/docs.ts` writes it', (name, render) => {
+  expect(read(`docs/${name}`)).toBe(render())
 })
 
 test('the example of the settings is a valid configuration file', () => {
@@ -31,6 +34,7 @@ const pages = [
   'README.md',
   'ARCHITECTURE.md',
   'CONTRIBUTING.md',
+  'CHANGELOG.md',
   ...globSync(['docs/**/*.md', 'examples/**/*.md'], { cwd: root }).sort(),
 ]
 

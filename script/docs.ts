@@ -2,7 +2,16 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { renderCommands } from './docs/cli-page.ts'
+import { renderErrors } from './docs/errors-page.ts'
+import { renderEvents } from './docs/events-page.ts'
 import { renderSettings } from './docs/settings-page.ts'
 
-writeFileSync(join(import.meta.dirname, '..', 'docs', 'settings.md'), renderSettings())
-writeFileSync(join(import.meta.dirname, '..', 'docs', 'cli-reference.md'), renderCommands())
+const pages = {
+  'settings.md': renderSettings,
+  'cli-reference.md': renderCommands,
+  'errors.md': renderErrors,
+  'events.md': renderEvents,
+}
+for (const [page, render] of Object.entries(pages)) {
+  writeFileSync(join(import.meta.dirname, '..', 'docs', page), render())
+}

@@ -29,14 +29,16 @@ quotes. Both mean \`--json\` as well.
 
 const meanings: Readonly<Record<keyof typeof exitCode, string>> = {
   completed: 'done; a Run that was followed has completed',
-  failed: 'the service refused or could not be reached, or a Run that was followed has failed',
+  failed:
+    'the service refused or could not be reached, a Run that was followed has failed, or `berth doctor` found a failure',
   usage: 'the command line or its environment is wrong; the message says what to give',
   signInRequired: "the person's sign-in has ended: `berth login`",
   cancelled: 'a Run that was followed was cancelled',
   outputClosed: 'whoever read the output closed it',
 }
 
-const noHost: ProgramHost = {
+/** A host whose commands cannot be called. */
+export const noHost: ProgramHost = {
   ...{ serve: refuse, holdSandboxes: refuse, endSandboxes: refuse, installRuntime: refuse, shape: () => {} },
   ...{ withService: refuse, withoutService: refuse, withSignIns: refuse },
 }

@@ -28,11 +28,12 @@ const sections: readonly (readonly [title: string, names: RegExp])[] = [
   ['Runs', /^BERTH_(?:RUN_|FENCE|MAX_|AGENT_|CANCEL_|PARK_|APPROVAL_|PING_|HOST_LOST|WORKER_)/],
   [
     'Sandboxes',
-    /^BERTH_(?:COMPUTE|OCI_|LEASE_|POOL_|WORKSPACE_|PROVISION_|SETUP_|TRIAL_|SANDBOX_|EGRESS|MIRROR_|EXTENSIONS_|IMAGE_|PACKAGE|HELPER_)/,
+    /^BERTH_(?:COMPUTE|OCI_|LEASE_|POOL_|WORKSPACE_|PROVISION_|SETUP_|TRIAL_|STOP_|SANDBOX_|EGRESS|MIRROR_|EXTENSIONS_|IMAGE_|PACKAGE|HELPER_)/,
   ],
   ['Reviews, Publications and Merges', /^BERTH_(?:REVIEW|PUBLICATION|MERGE)_/],
   ['Webhooks', /^BERTH_WEBHOOK_/],
   ['The gateway', /^BERTH_GATEWAY_/],
+  ['Traces', /^OTEL_/],
   ['Pods of a Kubernetes cluster', /^BERTH_KUBERNETES_/],
   [
     'A machine that holds sandboxes for a service',

@@ -1,0 +1,131 @@
+import MiniSearch from 'minisearch'
+
+const shown = 12
+const before = 24
+const after = 110
+
+/**
+ * Searches the site in the browser alone: the first use reads `search.json` and indexes it.
+ *
+ * @param {HTMLFormElement} form
+ * @param {string} root way to the site's root
+ */
+export function setUpSearch(form, root) {
+  const input = form.querySelector('input')
+  const list = form.querySelector('#found')
+  const status = form.querySelector('[role=status]')
+  form.hidden = false
+  let loading
+  const load = () => {
+    loading ??= readIndex(`${root}/search.json`).catch(error => {
+      loading = undefined
+      throw error
+    })
+    return loading
+  }
+
+  const show = async () => {
+    const words = input.value.trim()
+    if (words === '') return close()
+    let index
+    try {
+      index = await load()
+    } catch {
+      list.replaceChildren(message('The search could not be loaded.'))
+      list.hidden = false
+      return
+    }
+    if (words !== input.value.trim()) return
+    const found = index.search(words).slice(0, shown)
+    list.replaceChildren(...(found.length === 0 ? [message('Nothing found.')] : found.map(each => result(each, root))))
+    list.hidden = false
+    status.textContent = found.length === 0 ? 'Nothing found' : `${found.length} results`
+  }
+  const close = () => {
+    list.hidden = true
+    status.textContent = ''
+  }
+
+  input.addEventListener('focus', () => load().catch(() => {}), { once: true })
+  input.addEventListener('input', show)
+  form.addEventListener('submit', event => {
+    event.preventDefault()
+    list.querySelector('a')?.click()
+  })
+  form.addEventListener('keydown', event => {
+    if (event.key === 'Escape') {
+      close()
+      input.focus()
+    }
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+    if (step === undefined || list.hidden) return
+    event.preventDefault()
+    const stops = [input, ...list.querySelectorAll('a')]
+    stops[(stops.indexOf(document.activeElement) + step + stops.length) % stops.length].focus()
+  })
+  document.addEventListener('click', event => {
+    if (!form.contains(event.target) || event.target.closest('#found a')) close()
+  })
+  document.addEventListener('keydown', event => {
+    const typing = event.target instanceof HTMLElement && event.target.matches('input, textarea, select')
+    if (event.key !== '/' || typing || event.ctrlKey || event.metaKey || event.altKey) return
+    event.preventDefault()
+    input.focus()
+  })
+}
+
+async function readIndex(address) {
+  const response = await fetch(address)
+  if (!response.ok) throw new Error(`the search index answers ${response.status}`)
+  const index = new MiniSearch({
+    fields: ['heading', 'page', 'text'],
+    storeFields: ['heading', 'page', 'place', 'text'],
+    // Names of settings and Events are found whole, and by their parts.
+    tokenize: text =>
+      text.split(/[^\p{L}\p{N}_]+/u).flatMap(word => [word, ...(word.includes('_') ? word.split('_') : [])]),
+    searchOptions: {
+      boost: { heading: 4, page: 2 },
+      prefix: true,
+      fuzzy: term => (term.length > 5 ? 0.15 : false),
+      combineWith: 'AND',
+      boostDocument: (_id, _term, stored) => weightOf(stored.place),
+    },
+  })
+  index.addAll(await response.json())
+  return index
+}
+
+/** Pages for users come before those for people who change Berth, and a page before its sections. */
+const weightOf = place =>
+  (/^(?:repository|decisions)\/|^(?:benchmarks|crash-points)\./.test(place) ? 0.4 : 1) * (place.includes('#') ? 1 : 1.6)
+
+function result({ heading, page, place, text, terms }, root) {
+  const link = document.createElement('a')
+  link.href = `${root}/${place}`
+  const title = document.createElement('strong')
+  title.textContent = heading
+  const from = document.createElement('small')
+  from.textContent = heading === page ? '' : page
+  const extract = document.createElement('span')
+  extract.append(...extractOf(text, terms))
+  link.append(title, from, extract)
+  return link
+}
+
+/** Returns the words around the first hit, with the hit marked. */
+function extractOf(text, terms) {
+  const lower = text.toLowerCase()
+  const hits = terms.map(term => ({ at: lower.indexOf(term), length: term.length })).filter(({ at }) => at >= 0)
+  if (hits.length === 0) return [text.slice(0, before + after)]
+  const { at, length } = hits.reduce((first, hit) => (hit.at < first.at ? hit : first))
+  const mark = document.createElement('mark')
+  mark.textContent = text.slice(at, at + length)
+  const start = Math.max(0, at - before)
+  return [start > 0 ? '…' : '', text.slice(start, at), mark, text.slice(at + length, at + length + after)]
+}
+
+function message(text) {
+  const line = document.createElement('p')
+  line.textContent = text
+  return line
+}
