@@ -25,3 +25,9 @@ export function durationText(ms: number): string {
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`
   return `${Math.floor(ms / 60_000)} min ${Math.floor((ms % 60_000) / 1000)} s`
 }
+
+/** Returns the JSON result that a Run ended with, alone in a list; an empty list if it has none. */
+export function outputOf({ data }: Event): readonly unknown[] {
+  const { result } = data
+  return typeof result === 'object' && result !== null && 'output' in result ? [result.output] : []
+}

@@ -61,6 +61,10 @@ const byCode: Readonly<Record<string, (refusal: BerthError) => string>> = {
   cloud_session_not_found: () => 'no such session or run, or this credential may not see it',
   cloud_run_in_progress: () =>
     'the session has an active run: follow it with `berth attach`, or end it with `berth cancel`',
+  cloud_fork_unavailable: () =>
+    'this run has no checkpoint to fork from; only the two newest sealed runs of a session have one: leave --run out to fork at the newest',
+  cloud_steering_unsupported: () =>
+    'this agent takes no message while it works: send it without --steer once the run has ended, or end the run with `berth cancel`',
   cloud_resume_unavailable: () =>
     'the session cannot continue: its workspace and its checkpoints are lost; `berth reset` lets it start again in a fresh workspace',
   cloud_reset_unavailable: () =>
@@ -78,7 +82,7 @@ const byCode: Readonly<Record<string, (refusal: BerthError) => string>> = {
       : 'the changes contain something that git refuses, or are too large for a review',
   cloud_repository_branch_not_found: () => 'the repository has no such branch; name one with --base',
   cloud_workspace_expired: () =>
-    "the session's sandbox is gone; `berth run --session` restores the workspace in a new one",
+    "the session's workspace has lapsed; `berth workspace restore <session>` attaches it again, without a run",
   installation_not_found: () =>
     'this organization has no app with such an installation; `berth whoami` shows the organization, `berth switch` others',
   webhook_endpoint_not_found: () =>

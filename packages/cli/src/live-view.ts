@@ -1,6 +1,7 @@
 import type { Event, Preview } from '@berth/client'
 import { applyOutcome, shownText } from './environments/apply-log.ts'
-import { costText, durationText, numberOf, textOf } from './event-data.ts'
+import { costText, durationText, numberOf, outputOf, textOf } from './event-data.ts'
+import { noticeLines } from './notices.ts'
 import type { Paint } from './output.ts'
 import { clip, printable, printableLine } from './terminal-text.ts'
 
@@ -81,10 +82,10 @@ function showOther(state: LiveState, event: Event, paint: Paint): Shown {
     case 'svc.run.crashed':
       return {
         state: { ...state, stage: 'ended', running: new Map(), saying: null },
-        lines: [outcomeLine(state, event, paint)],
+        lines: [outcomeLine(state, event, paint), ...outputLinesOf(event)],
       }
     default:
-      return { state, lines: [] }
+      return { state, lines: noticeLines(event, paint) }
   }
 }
 
@@ -250,6 +251,10 @@ function outcomeLine(state: LiveState, event: Event, paint: Paint): string {
   const look = status === 'completed' ? 'green' : status === 'cancelled' ? 'yellow' : 'red'
   return `${paint(look, status)}${details === '' ? '' : paint('dim', ` · ${details}`)}`
 }
+
+/** Returns the JSON result of a Run, as people read it. */
+const outputLinesOf = (event: Event): string[] =>
+  outputOf(event).flatMap(value => printable(JSON.stringify(value, null, 2)).split('\n'))
 
 function timeOf(event: Event): number {
   return Date.parse(event.createdAt)

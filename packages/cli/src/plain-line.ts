@@ -1,6 +1,6 @@
 import type { Event } from '@berth/client'
 import { applyOutcome } from './environments/apply-log.ts'
-import { costText, durationText, numberOf, textOf } from './event-data.ts'
+import { costText, durationText, numberOf, outputOf, textOf } from './event-data.ts'
 import { jsonLine, printableLine } from './terminal-text.ts'
 
 /**
@@ -21,7 +21,14 @@ function summary(event: Event): string {
     case 'svc.run.failed':
     case 'svc.run.cancelled':
     case 'svc.run.crashed':
-      return [textOf(event, 'errorCode'), textOf(event, 'stopReason'), costText(event)].filter(Boolean).join(' ')
+      return [
+        textOf(event, 'errorCode'),
+        textOf(event, 'stopReason'),
+        costText(event),
+        ...outputOf(event).map(jsonLine),
+      ]
+        .filter(Boolean)
+        .join(' ')
     case 'svc.environment.apply': {
       const revision = `${textOf(event, 'name')} revision ${numberOf(event, 'revision') ?? '?'}`
       return textOf(event, 'status') === 'started' ? `started ${revision}` : `${revision} ${applyOutcome(event)}`

@@ -4,6 +4,7 @@ import { addAccount } from './account-program.ts'
 import { addAdmin } from './admin-program.ts'
 import type { AttachOptions } from './commands/attach.ts'
 import type { EventsOptions } from './commands/events.ts'
+import type { ForkOptions } from './commands/fork.ts'
 import type { AnswerOptions, ApproveOptions } from './commands/interactions.ts'
 import type { MergeOptions } from './commands/merge.ts'
 import type { PublishOptions } from './commands/publish.ts'
@@ -20,6 +21,7 @@ import { addExtensions } from './extension-program.ts'
 import { addExamples } from './help/add-examples.ts'
 import { addHosts } from './hosts-program.ts'
 import type { CommandIo, LocalIo, SignInIo } from './io.ts'
+import { addMachine } from './machine-program.ts'
 import { count } from './option-values.ts'
 import { addResources } from './resources/add-resources.ts'
 import { addShapeOptions } from './shape/add-shape-options.ts'
@@ -59,27 +61,7 @@ export function buildProgram(host: ProgramHost): Command {
     .showHelpAfterError('(add --help to see the options)')
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'berth: ')) })
     .exitOverride()
-  program
-    .command('serve')
-    .description('run the service')
-    .action(() => host.serve())
-  program
-    .command('host')
-    .description('hold sandboxes on this machine for the service at --url')
-    .option('--token <token>', 'token of this host (default: BERTH_HOST_TOKEN; prefer it, or BERTH_HOST_TOKEN_FILE)')
-    .option('--capacity <count>', 'sandboxes that this machine holds at most (default: BERTH_HOST_CAPACITY, or 4)')
-    .option('--pool <name>', 'pool that its token must be for (default: BERTH_HOST_POOL, or any)')
-    .option('--label <name=value>', 'label of this machine; repeat it for more', (one, all: string[] = []) => [
-      ...all,
-      one,
-    ])
-    .action((options: HostOptions) => host.holdSandboxes({ ...program.opts<{ url?: string }>(), ...options }))
-  program
-    .command('down')
-    .description('end all sandboxes of a data directory on this machine, so that it can be deleted')
-    .option('--data <directory>', 'the data directory (default: BERTH_DATA_DIR, or .berth)')
-    .option('--force', 'end the service that runs on it first')
-    .action((options: DownOptions) => host.endSandboxes(options))
+  addMachine(program, host)
   addAccount(program, host)
   addRun(program, host)
   addEvents(program, host)
@@ -89,6 +71,7 @@ export function buildProgram(host: ProgramHost): Command {
   addOpen(program, host)
   addCancel(program, host)
   addReset(program, host)
+  addFork(program, host)
   addAttach(program, host)
   addShell(program, host)
   addWorkspaces(program, host)
@@ -138,6 +121,8 @@ function addRun(program: Command, host: ProgramHost): void {
     .option('--base <branch>', "branch to start from (default: the repository's default branch)")
     .option('--environment <name|id>', "environment of the new session; none: not even the organization's default")
     .option('--file <path>', 'attach a file; repeat for several', (path, all: string[]) => [...all, path], [])
+    .option('--output-schema <path>', 'ask for a JSON result that satisfies the JSON Schema of this file')
+    .option('--steer', 'give it to the agent at work, at its next step; needs --session')
     .option('-f, --follow', 'follow the run until it ends; Ctrl-C cancels it, a second Ctrl-C exits at once')
     .option('--json', 'print JSON: the events with --follow, otherwise the ids')
     .action(async (message: string, options: RunOptions, command: Command) => {
@@ -208,6 +193,22 @@ function addReset(program: Command, host: ProgramHost): void {
     .action(async (sessionId: string, options: { json?: boolean }, command: Command) => {
       const { reset } = await import('./commands/reset.ts')
       await host.withService(command.optsWithGlobals(), io => reset(sessionId, options, io))
+    })
+}
+
+function addFork(program: Command, host: ProgramHost): void {
+  program
+    .command('fork')
+    .description(
+      'begin a new session where a run ended, with its workspace and conversation; the other one stays as it is',
+    )
+    .argument('<session>')
+    .option('--run <id>', 'the run to begin after (default: the newest whose work is sealed)')
+    .option('--title <title>', 'name of the new session')
+    .option('--json', 'print the new session as JSON')
+    .action(async (sessionId: string, options: ForkOptions, command: Command) => {
+      const { fork } = await import('./commands/fork.ts')
+      await host.withService(command.optsWithGlobals(), io => fork(sessionId, options, io))
     })
 }
 
@@ -342,6 +343,7 @@ function addReview(program: Command, host: ProgramHost): void {
     .description("show a session's changes as a revision that can be published")
     .argument('<session>')
     .option('-p, --patch', 'print the patch instead of the list of files')
+    .option('--restore', 'first attach the workspace, if it has lapsed')
     .option('--json', 'print the review as JSON')
     .action(async (sessionId: string, options: ReviewOptions, command: Command) => {
       const { review } = await import('./commands/review.ts')
@@ -359,6 +361,7 @@ function addPublish(program: Command, host: ProgramHost): void {
     .option('--branch <name>', 'head branch (default: svc/<session>)')
     .option('--revision <revision>', 'publish this reviewed revision (default: the changes as they are now)')
     .option('--draft', 'open the pull request as a draft')
+    .option('--restore', 'first attach the workspace, if it has lapsed')
     .option('--direct', 'push to the branch that the session started from, without a pull request')
     .option('--json', 'print the publication as JSON')
     .action(async (sessionId: string, options: PublishOptions, command: Command) => {

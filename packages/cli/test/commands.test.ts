@@ -98,6 +98,26 @@ test('cancel cancels the named run, or the active one, or reports that there is 
   ])
 })
 
+test('fork makes a session where a run ended, by an id of its own', async () => {
+  const made = { ...session, id: 'b0f5c1de-0000-4000-8000-000000000001' }
+  await using service = await ScriptedService.start(({ path }, response) => {
+    if (!path.endsWith('/forks')) return undefined
+    sendJson(response, 201, { session: made })
+    return 'answered'
+  })
+  const it = berth(service, 'fork', session.id, '--run', run.id, '--title', 'other')
+  expect([await it.ended(), it.lines]).toEqual([0, [`session ${made.id} ${made.sessionUrl}`]])
+  expect(service.taken.map(({ body }) => body)).toEqual([
+    { id: expect.stringMatching(/^[0-9a-f-]{36}$/), runId: run.id, title: 'other' },
+  ])
+})
+
+test('a message for the agent at work needs a session', async () => {
+  await using service = await ScriptedService.start(() => undefined)
+  const it = berth(service, 'run', 'rather this', '--steer')
+  expect([await it.ended(), it.stderr]).toEqual([2, expect.stringContaining('--steer needs --session')])
+})
+
 test('reset resets a session, and succeeds if an earlier call whose answer was lost has reset it', async () => {
   let state = 'unavailable'
   await using service = await ScriptedService.start(({ method, path }, response) => {

@@ -99,3 +99,26 @@ test('merge says how to open a pull request if there is none, and why a merge fa
   expect(await strange.ended()).toBe(1)
   expect(strange.lines[0]).toMatch(/failed: something_new$/)
 })
+
+test.each([['review'], ['publish', '--title', 'a']])(
+  '%s of a lapsed workspace names what attaches it, and does that with --restore',
+  async (...words) => {
+    let attached = false
+    await using service = await ScriptedService.start(({ method, path }, response) => {
+      if (method === 'PUT' && path.endsWith('/workspace')) {
+        attached = true
+        sendJson(response, 200, { session: { ...session, workspace: { state: 'attached' } } })
+      } else if (!attached) sendJson(response, 409, { error: 'cloud_workspace_expired' })
+      else if (path.endsWith('/repository/review')) sendJson(response, 200, { review })
+      else sendJson(response, 200, { publication: { id: 'p', status: 'succeeded', completedAt: 'now', result } })
+      return 'answered'
+    })
+    const [command = '', ...rest] = words
+    const lapsed = berth(service, command, session.id, ...rest)
+    expect(await lapsed.ended()).toBe(1)
+    expect(lapsed.stderr).toContain(`\`berth workspace restore ${session.id}\``)
+    const restored = berth(service, command, session.id, ...rest, '--restore')
+    expect(await restored.ended()).toBe(0)
+    expect(service.taken.some(({ method, path }) => method === 'POST' && path.includes('/turns'))).toBe(false)
+  },
+)

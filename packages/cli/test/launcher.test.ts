@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
 import { BerthProcess, launcher } from './berth-process.ts'
 import { ScriptedService } from './scripted-service.ts'
@@ -42,4 +43,18 @@ test.each(nodes)('%s passes on an interrupt', async node => {
   await it.shows('stdout', 'svc.run.started')
   it.interrupt()
   expect(await it.ended()).toBe(130)
+})
+
+/** Prints in a terminal that is this many columns wide. */
+function inTerminal(columns: number, entry: string): string {
+  const line = `stty cols ${columns}; ${process.execPath} ${entry} --help`
+  return execFileSync('script', ['-qec', line, '/dev/null'], { encoding: 'utf8' })
+}
+
+test('the launcher prints the help as the built program does, in a pipe and in terminals of any width', () => {
+  const built = fileURLToPath(new URL('../dist/berth.js', import.meta.url))
+  const inPipe = (entry: string) => execFileSync(process.execPath, [entry, '--help'], { encoding: 'utf8' })
+  expect(inPipe(launcher)).toBe(inPipe(built))
+  for (const columns of [100, 200]) expect(inTerminal(columns, launcher)).toBe(inTerminal(columns, built))
+  expect(inTerminal(100, launcher)).not.toBe(inTerminal(200, launcher))
 })

@@ -1,4 +1,5 @@
 import type { Event } from '@berth/client'
+import { eventTypes } from '@berth/contract'
 import { expect, test } from 'vitest'
 import {
   initialLiveState,
@@ -197,4 +198,84 @@ test('of a long saying the end is shown, in lines that fit the terminal', () => 
   const lines = showStatus(showPreview(play([started(1)]).state, { message, activities: [] }), at, plain)
   expect(lines).toHaveLength(9)
   expect(lines.slice(0, -1).every(line => line.length <= 39 && line.startsWith('b'))).toBe(true)
+})
+
+const forked = { sourceSessionId: 's1', sourceRunId: 'r1', createdBy: { kind: 'person', id: 'p1' } }
+const rejected = { answer: 1, issues: [{ path: ['files', 0], message: 'must be text' }], retried: true }
+
+test.each([
+  ['svc.turn.steered', { turnId: 't', status: 'taken' }, ['• the agent has the message']],
+  [
+    'svc.turn.steered',
+    { turnId: 't', status: 'missed' },
+    ['• the run ended before the agent read the message; send it again if it still matters'],
+  ],
+  [
+    'svc.turn.steered',
+    { turnId: 't', status: 'missed', nextRunId: 'r' },
+    ['• the run ended before the agent read the message; the next run works on it'],
+  ],
+  ['svc.session.forked', forked, ['• forked from session s1, with its files and its conversation up to there']],
+  [
+    'svc.output.rejected',
+    rejected,
+    ['• the answer is not the JSON that was asked for; the agent tries once more', '  files.0: must be text'],
+  ],
+  ['svc.output.rejected', { retried: false, issues: 7 }, ['• the answer is not the JSON that was asked for']],
+  [
+    'svc.context.compacted',
+    { tokensBefore: 120_000, tokensAfter: 9_000 },
+    ['• conversation summarized: 120,000 to 9,000 tokens'],
+  ],
+  ['svc.conversation.cleared', {}, ['• conversation cleared']],
+  [
+    'svc.conversation.cleared',
+    { reason: 'checkpoint_missing' },
+    ['• session reset: earlier work could not be restored'],
+  ],
+  [
+    'svc.timeline.truncated',
+    { droppedEvents: 1200, reason: 'budget' },
+    ['• 1,200 events are missing here', '  budget'],
+  ],
+  [
+    'svc.delegation.completed',
+    { status: 'timed_out', summary: 'one\ntwo' },
+    ['• sub-agent timed out', '  one', '  two'],
+  ],
+  ['svc.artifact.omitted', { name: 'big.bin', reason: 'too large' }, ['• big.bin was not kept', '  too large']],
+  [
+    'svc.publication.created',
+    { delivery: 'pull_request', result: { pullRequest: { url: 'https://g/1' } } },
+    ['• pull request opened https://g/1'],
+  ],
+  ['svc.publication.created', { delivery: 'direct_branch', result: null }, ['• pushed to the branch']],
+  ['svc.publication.failed', { errorCode: 'push_rejected' }, ['• publishing failed: push rejected']],
+  ['svc.publication.merge_succeeded', { mergedCommitSha: '0123456789' }, ['• merged as 01234567']],
+  ['svc.publication.merge_failed', {}, ['• merging failed: unknown error']],
+  ['svc.workspace.expired', {}, ['• the sandbox was released']],
+])('%s has a notice', (type, data, lines) => {
+  expect(play([runEvent(1, type, data)]).lines).toEqual(lines)
+})
+
+test('every type of Event that the contract knows is shown, or is a step whose line another Event has', () => {
+  const silent = ['svc.run.started', 'svc.run.progress', 'svc.environment.output']
+  // The command that shows a Run has told how to answer; `berth attach` says who did.
+  const closed = ['svc.interaction.resolved', 'svc.interaction.expired']
+  const text = { role: 'assistant', text: 'x', status: 'failed', name: 'x' }
+  const shownNot = eventTypes.filter(type => play([runEvent(1, type, text)]).lines.length === 0)
+  expect(shownNot.sort()).toEqual([...silent, ...closed].sort())
+})
+
+test('a notice passes no control characters on, and is short however long its detail', () => {
+  const evil = '\u001b[2J'
+  const detail = Array.from({ length: 20 }, () => evil).join('\n')
+  const { lines } = play([
+    runEvent(1, 'svc.artifact.omitted', { name: evil, reason: detail }),
+    runEvent(2, 'svc.session.forked', { sourceSessionId: evil }),
+    runEvent(3, 'svc.output.rejected', { issues: [{ path: [evil], message: evil }] }),
+  ])
+  expect(lines).toHaveLength(1 + 13 + 1 + 2)
+  expect(lines[13]).toBe('  … 8 more')
+  expect(lines.join('')).not.toContain('\u001b')
 })

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { operationTable } from '@berth/client'
@@ -26,6 +26,9 @@ beforeAll(async () => {
       const members = [{ id: 'm-1', role: 'admin', person: { name: 'Ada', email: 'ada@example.com' }, permissions: [] }]
       return sendJson(response, 200, { success: true, members }) ?? 'answered'
     }
+    if (method === 'PUT' && pathname.startsWith('/v1/triggers/'))
+      return sendJson(response, 201, { trigger: { id: pathname.slice(13), name: 'Nightly' } }) ?? 'answered'
+    if (pathname.endsWith('/secret')) return sendJson(response, 201, { secret: 'whsec_1', url: 'u' }) ?? 'answered'
     if (pathname.endsWith('/keys'))
       return sendJson(response, 201, { success: true, key: { id: 'k' }, secret: 's3' }) ?? 'answered'
     return undefined
@@ -123,4 +126,17 @@ test('bytes go to standard output or to a file', async () => {
   expect((await berth('artifacts', 'download', session.id, 'a')).stdout).toBe('the report\n')
   expect(await berth('artifacts', 'download', session.id, 'a', '--output', 'report.txt')).toMatchObject({ code: 0 })
   expect(readFileSync(join(cwd, 'report.txt'), 'utf8')).toBe('the report\n')
+})
+
+test('a trigger is written from a file, and its secret replaced without any option', async () => {
+  const file = join(cwd, 'trigger.json')
+  writeFileSync(file, '{"name":"Nightly","message":"Look"}')
+  const written = await berth('triggers', 'put', '--file', file, '--jq', '.id')
+  expect(written.lines[0]).toMatch(/^[0-9a-f-]{36}$/)
+  expect(service.taken.at(-1)).toMatchObject({ method: 'PUT', body: { name: 'Nightly', message: 'Look' } })
+  expect((await berth('triggers', 'secret', 't-1', '--jq', '.secret')).lines).toEqual(['whsec_1'])
+  expect(service.taken.at(-1)).toMatchObject({ path: '/v1/triggers/t-1/secret', body: {} })
+  writeFileSync(file, '{')
+  const broken = await berth('triggers', 'put', '--file', file)
+  expect([broken.code, broken.stderr]).toEqual([2, expect.stringContaining('--file <path>:')])
 })

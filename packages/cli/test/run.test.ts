@@ -47,6 +47,28 @@ test('a new session with files gets its title from the message, and the files wi
   expect(turn?.path).toMatch(/\/turns\/[0-9a-f-]{36}$/)
 })
 
+test('run --output-schema sends the schema of the file, prints the value, and refuses a file that holds none', async () => {
+  await using service = await ScriptedService.start()
+  const schema = { type: 'object', properties: { sum: { type: 'number' } } }
+  writeFileSync(join(cwd, 'schema.json'), JSON.stringify(schema))
+  const it = berth(service, ['run', '--output-schema', 'schema.json', '--follow', 'add up'])
+  await it.shows('stdout', 'session ')
+  service.tell('svc.run.started', { status: 'running', attempt: 1 })
+  service.tell('svc.run.completed', { status: 'completed', result: { output: { sum: 3 } } })
+  expect(await it.ended()).toBe(0)
+  expect(service.taken[0]?.body).toMatchObject({ initialTurn: { message: 'add up', output: { schema } } })
+  expect(it.lines.at(-1)).toMatch(/svc\.run\.completed .*\{"sum":3\}$/)
+  for (const [content, says] of [
+    ['[]', 'is not a JSON Schema'],
+    ['{', 'is not JSON'],
+  ] as const) {
+    writeFileSync(join(cwd, 'schema.json'), content)
+    const refused = berth(service, ['run', '--output-schema', 'schema.json', 'add up'])
+    expect(await refused.ended()).toBe(2)
+    expect(refused.stderr).toContain(says)
+  }
+})
+
 test.each([
   ['completed', 0],
   ['failed', 1],

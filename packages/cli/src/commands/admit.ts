@@ -35,7 +35,7 @@ export async function admitToNewSession(
 ): Promise<Admission> {
   const sessionId = randomUUID()
   if (turn.files === undefined) {
-    const initialTurn = { id: randomUUID(), message: turn.message }
+    const initialTurn = { id: randomUUID(), ...turn }
     const { session } = await create(sessionId, { ...settled, initialTurn }, { signal })
     const runId = session.activeRunId ?? (await firstRunId(client, sessionId, signal))
     return { session, turnId: initialTurn.id, runId, after: 0 }

@@ -5,6 +5,7 @@ import { type ExitCode, exitCode } from '../exit-code.ts'
 import { UsageError } from '../failure.ts'
 import type { CommandIo } from '../io.ts'
 import { jsonLine, printableLine } from '../terminal-text.ts'
+import { withWorkspace } from './lapsed-workspace.ts'
 import { settled } from './settled.ts'
 
 export interface PublishOptions {
@@ -15,6 +16,7 @@ export interface PublishOptions {
   readonly draft?: boolean
   readonly direct?: boolean
   readonly json?: boolean
+  readonly restore?: boolean
 }
 
 /** Publishes a Session's changes, or a reviewed revision of them, and waits for the outcome. */
@@ -23,15 +25,17 @@ export async function publish(sessionId: string, options: PublishOptions, io: Co
   const { title, body, branch, draft, direct } = options
   if (direct && (draft || branch !== undefined))
     throw new UsageError('--direct cannot be combined with --draft or --branch')
-  const revision = options.revision ?? (await client.publications.review(sessionId)).review.revision
   const id = randomUUID()
-  await client.publications.put(sessionId, id, {
-    revision,
-    title,
-    delivery: direct ? 'direct_branch' : 'pull_request',
-    ...(body !== undefined && { body }),
-    ...(branch !== undefined && { branch }),
-    ...(draft && { draft }),
+  await withWorkspace(sessionId, options.restore, io, async () => {
+    const revision = options.revision ?? (await client.publications.review(sessionId)).review.revision
+    await client.publications.put(sessionId, id, {
+      revision,
+      title,
+      delivery: direct ? 'direct_branch' : 'pull_request',
+      ...(body !== undefined && { body }),
+      ...(branch !== undefined && { branch }),
+      ...(draft && { draft }),
+    })
   })
   const publication = await settled(
     async () => (await client.publications.get(sessionId, id)).publication,

@@ -2,15 +2,18 @@ import type { ReviewFile } from '@berth/client'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import type { CommandIo } from '../io.ts'
 import { jsonLine, printable, printableLine } from '../terminal-text.ts'
+import { withWorkspace } from './lapsed-workspace.ts'
 
 export interface ReviewOptions {
   readonly patch?: boolean
   readonly json?: boolean
+  readonly restore?: boolean
 }
 
 /** Shows a Session's changes: the revision to publish, and the files or the patch. */
 export async function review(sessionId: string, options: ReviewOptions, io: CommandIo): Promise<ExitCode> {
-  const { review: made } = await io.client.publications.review(sessionId)
+  const read = () => io.client.publications.review(sessionId)
+  const { review: made } = await withWorkspace(sessionId, options.restore, io, read)
   const { stdout, stderr } = io
   if (options.json) await stdout.line(jsonLine(made))
   else if (options.patch) {

@@ -1,4 +1,4 @@
-import { type BerthClient, type Event, followPreviews, followRun } from '@berth/client'
+import { type BerthClient, type Event, followPreviews, followRun, type SubmitTurn } from '@berth/client'
 import { findEnvironment } from '../environments/find-environment.ts'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import { explain, UsageError } from '../failure.ts'
@@ -9,7 +9,7 @@ import { jsonLine, printableLine } from '../terminal-text.ts'
 import { type Admission, admitToNewSession, admitToSession } from './admit.ts'
 import { findRepository } from './find-repository.ts'
 import { noticeOf } from './interruption-notice.ts'
-import { readTurn } from './turn-input.ts'
+import { readOutput, readTurn } from './turn-input.ts'
 
 export interface RunOptions {
   readonly session?: string
@@ -20,6 +20,10 @@ export interface RunOptions {
   readonly base?: string
   readonly environment?: string
   readonly file: readonly string[]
+  /** File with a JSON Schema. */
+  readonly outputSchema?: string
+  /** The message is for the agent at work. */
+  readonly steer?: boolean
   readonly follow?: boolean
   readonly json?: boolean
 }
@@ -32,8 +36,13 @@ export async function run(message: string, options: RunOptions, io: CommandIo): 
       '--title, --runtime, --model, --environment and --repository are for a new session and cannot be combined with --session',
     )
   }
+  if (options.steer === true && session === undefined) throw new UsageError('--steer needs --session')
   if (base !== undefined && repository === undefined) throw new UsageError('--base needs --repository')
-  const turn = await readTurn(message, options.file, io.stdin)
+  const turn: SubmitTurn = {
+    ...(await readTurn(message, options.file, io.stdin)),
+    ...(await readOutput(options.outputSchema)),
+    ...(options.steer === true && { mode: 'steer' }),
+  }
   // People work on the repositories of their organization, and /v1 gives those of an installation.
   const { repositories, sessions } = isPersonal(io) && repository !== undefined ? io.client.cloud : io.client
   const source = repository === undefined ? undefined : await findRepository(repositories, repository, base)

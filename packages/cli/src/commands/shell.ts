@@ -8,6 +8,7 @@ import { endCode, endText } from '../shell/terminal-end.ts'
 import { TerminalLink } from '../shell/terminal-link.ts'
 import { Window } from '../shell/window.ts'
 import { printableLine } from '../terminal-text.ts'
+import { attachWorkspace } from './lapsed-workspace.ts'
 
 export interface ShellOptions {
   readonly terminal?: string
@@ -16,8 +17,6 @@ export interface ShellOptions {
 
 /** What ends the input of a program that reads a terminal. */
 const endOfInput = Uint8Array.of(0x04)
-/** How long the service is asked again while it attaches the workspace. */
-const restoreMs = 120_000
 
 /** Opens a terminal in the sandbox of a Session, and returns the exit code of its shell or command. */
 export async function shell(
@@ -37,7 +36,7 @@ export async function shell(
   }
   const command = words.length === 0 ? null : typedCommand(words)
   const output = command && new AfterMark(command.mark)
-  if (options.restore) await restore(sessionId, io)
+  if (options.restore) await attachWorkspace(sessionId, io)
   const started = Promise.withResolvers<void>()
   const window = new Window(io, output, started.resolve)
   const link = new TerminalLink({
@@ -96,22 +95,6 @@ function readPipe(stdin: NodeJS.ReadStream, link: TerminalLink, begun: Promise<v
   // A standard input that cannot be read has ended.
   pass().catch(() => link.type(endOfInput))
   return { [Symbol.dispose]: () => void stdin.destroy() }
-}
-
-/** Attaches the workspace, and waits while the service is at it. */
-async function restore(sessionId: string, { client: { sessions, platform }, stderr }: CommandIo): Promise<void> {
-  const begun = platform.now()
-  for (let told = false; ; told = true) {
-    try {
-      await sessions.restoreWorkspace(sessionId)
-      return
-    } catch (failure) {
-      const isStarting = failure instanceof BerthError && failure.code === 'cloud_workspace_starting'
-      if (!isStarting || platform.now() - begun > restoreMs) throw failure
-      if (!told) await stderr.line('berth: attaching the workspace')
-      await platform.sleep(Math.max(1, failure.retryAfterSeconds ?? 1) * 1000)
-    }
-  }
 }
 
 /** Says what to do about a terminal that there cannot be. */

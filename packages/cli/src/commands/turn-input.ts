@@ -23,6 +23,22 @@ export async function readTurn(
   return { message: text, files: await Promise.all(files.map(encodeFile)) }
 }
 
+/** Reads the schema of a result that a Turn asks for; the service judges it. */
+export async function readOutput(path: string | undefined): Promise<Pick<SubmitTurn, 'output'>> {
+  if (path === undefined) return {}
+  const text = await orUsage(path, () => readFile(path, 'utf8'), 'read')
+  let schema: unknown
+  try {
+    schema = JSON.parse(text)
+  } catch (cause) {
+    throw new UsageError(`${path} is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+  }
+  if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) {
+    throw new UsageError(`${path} is not a JSON Schema: it must be an object`)
+  }
+  return { output: { schema: schema as Readonly<Record<string, unknown>> } }
+}
+
 async function readAll(stdin: NodeJS.ReadStream): Promise<string> {
   const chunks: Buffer[] = []
   let bytes = 0
@@ -46,10 +62,10 @@ async function encodeFile(path: string): Promise<{ name: string; content: string
   return { name: basename(path), content: content.toString('base64') }
 }
 
-async function orUsage<T>(path: string, work: () => Promise<T>): Promise<T> {
+async function orUsage<T>(path: string, work: () => Promise<T>, verb = 'attach'): Promise<T> {
   try {
     return await work()
   } catch (cause) {
-    throw new UsageError(`cannot attach ${path}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    throw new UsageError(`cannot ${verb} ${path}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
   }
 }

@@ -3,10 +3,11 @@ import { count } from '../option-values.ts'
 import type { ProgramHost } from '../program.ts'
 import { organizationGroups, organizationResources } from './organization-resources.ts'
 import type { ResourceCommand, ResourceOption } from './resource.ts'
+import { triggerGroups, triggerResources } from './trigger-resources.ts'
 import { workGroups, workResources } from './work-resources.ts'
 
-export const groups = [...workGroups, ...organizationGroups]
-export const resources = [...workResources, ...organizationResources]
+export const groups = [...workGroups, ...triggerGroups, ...organizationGroups]
+export const resources = [...workResources, ...triggerResources, ...organizationResources]
 
 /** Adds the commands that call one operation each, below the words that they begin with. */
 export function addResources(program: Command, host: ProgramHost): void {
@@ -42,8 +43,14 @@ function optionOf({ flags, does, required, choices, standard, as }: ResourceOpti
   if (choices !== undefined) option.choices([...choices])
   if (standard !== undefined) option.default(standard)
   if (as === 'count') option.argParser(count)
+  if (as === 'seconds') option.argParser(seconds)
   if (as === 'list') option.argParser(listOf(choices))
   return option
+}
+
+function seconds(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a number of seconds.')
+  return Number(text)
 }
 
 /** Collects an option that may be repeated; Commander checks choices only of one that may not. */

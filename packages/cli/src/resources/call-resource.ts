@@ -1,5 +1,7 @@
 import { createWriteStream } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import type { BerthClient, OperationId } from '@berth/client'
 import { Option } from 'commander'
@@ -38,7 +40,7 @@ export async function callResource(
   const { client, stdout, connection } = io
   const isPerson = connection.origin.kind === 'profile'
   const operation = (isPerson ? resource.forPeople : undefined) ?? resource.operation
-  const input = inputOf(resource, values, options)
+  const input = await inputOf(resource, values, options)
   if (organizationOperations.has(operation)) input['organizationId'] = await organizationOf(client)
   const { view } = resource
   if (view.kind === 'list') {
@@ -84,7 +86,7 @@ async function readItems(client: BerthClient, id: OperationId, input: Input, mem
 }
 
 /** Puts arguments and options where the operation has them. */
-function inputOf(resource: ResourceCommand, values: readonly unknown[], options: SharedOptions): Input {
+async function inputOf(resource: ResourceCommand, values: readonly unknown[], options: SharedOptions): Promise<Input> {
   const input: Input = {}
   const put = (to: string, value: unknown) => {
     if (value === undefined) return
@@ -93,12 +95,25 @@ function inputOf(resource: ResourceCommand, values: readonly unknown[], options:
     else input[first] = { ...Object(input[first]), [second]: value }
   }
   for (const [at, { to }] of (resource.args ?? []).entries()) put(to, values[at])
-  for (const { flags, to } of resource.options ?? []) put(to, options[new Option(flags).attributeName()])
+  for (const { flags, to, as } of resource.options ?? []) {
+    const value = options[new Option(flags).attributeName()]
+    put(to, as === 'json' && value !== undefined ? await readJson(flags, String(value)) : value)
+  }
   const changes = (resource.options ?? []).filter(({ to }) => to.startsWith('body.'))
+  if (resource.mayBeEmpty === true) input['body'] ??= {}
   if (changes.length > 0 && input['body'] === undefined) {
     throw new UsageError(`nothing to change: give ${changes.map(({ flags }) => flags).join(' or ')}`)
   }
   return input
+}
+
+/** @throws UsageError for a file that cannot be read, or holds no JSON */
+async function readJson(flags: string, path: string): Promise<unknown> {
+  try {
+    return JSON.parse(path === '-' ? await text(process.stdin) : await readFile(path, 'utf8'))
+  } catch (cause) {
+    throw new UsageError(`${flags}: ${cause instanceof Error ? cause.message : String(cause)}`)
+  }
 }
 
 async function organizationOf(client: BerthClient): Promise<string> {

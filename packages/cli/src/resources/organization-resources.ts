@@ -3,6 +3,7 @@ import type { ResourceArgument, ResourceCommand, ResourceGroup } from './resourc
 const app: ResourceArgument = { shown: '<app>', to: 'appSlug', does: 'slug of the app' }
 const integration: ResourceArgument = { shown: '<integration>', to: 'integrationId' }
 const installation: ResourceArgument = { shown: '<installation>', to: 'installationId' }
+const ownHost: ResourceArgument = { shown: '<host>', to: 'hostId', does: 'id of the host' }
 const capability = {
   flags: '--capability <id>',
   does: 'a capability, such as svc.cloud.sessions:read; repeat it for more',
@@ -41,6 +42,7 @@ export const organizationGroups: readonly ResourceGroup[] = [
   { name: 'usage', does: 'report what models cost' },
   { name: 'audit', does: 'read the audit log' },
   { name: 'health', does: 'see how the deployment does' },
+  { name: 'compute', does: 'see and set which machines the organization runs on, and bring machines of its own' },
 ]
 
 /** Commands on an organization: each calls one operation. Those without another remark are for people. */
@@ -387,5 +389,76 @@ export const organizationResources: readonly ResourceCommand[] = [
     operation: 'getHealth',
     view: { kind: 'thing' },
     examples: ['', "--jq '.hosts[] | {name, away}'"],
+  },
+  {
+    path: 'compute show',
+    does: 'show what the organization may run on, and its own machines; for administrators',
+    operation: 'getCompute',
+    view: { kind: 'thing' },
+    examples: ['', "--jq '.hosts[] | {name, state}'"],
+  },
+  {
+    path: 'compute edit',
+    does: 'set whether the organization runs on its own machines alone; for administrators',
+    operation: 'updateCompute',
+    options: [
+      {
+        flags: '--runs-on <hosts>',
+        does: 'where sessions get sandboxes',
+        to: 'body.runsOn',
+        choices: ['any_host', 'own_hosts'],
+        required: true,
+      },
+    ],
+    view: { kind: 'thing' },
+    examples: ['--runs-on own_hosts'],
+  },
+  {
+    path: 'compute admit',
+    does: 'admit a machine of the organization, and print its token for `berth host` this once; for administrators',
+    operation: 'admitHost',
+    args: [{ shown: '<name>', to: 'body.name' }],
+    options: [
+      { flags: '--pool <name>', does: 'pool of the machine (default: default)', to: 'body.pool' },
+      {
+        flags: '--capacity <count>',
+        does: 'sandboxes that it may offer at most (default: as many as it says)',
+        to: 'body.capacity',
+        as: 'count',
+      },
+      {
+        flags: '--label <name=value>',
+        does: 'label of the machine, whatever it says; repeat it for more',
+        to: 'body.labels',
+        as: 'list',
+      },
+    ],
+    view: { kind: 'thing' },
+    examples: ['rack-1 --capacity 8', 'rack-1 --label disk=nvme --jq .token'],
+  },
+  {
+    path: 'compute mark',
+    does: 'cordon, drain or open a machine of the organization; for administrators',
+    operation: 'markHost',
+    args: [ownHost],
+    options: [
+      {
+        flags: '--as <mark>',
+        does: 'cordoned: no more sandboxes; drained: those that rest are also given back',
+        to: 'body.mark',
+        choices: ['open', 'cordoned', 'drained'],
+        required: true,
+      },
+    ],
+    view: { kind: 'thing', member: 'host' },
+    examples: ['$HOST --as drained'],
+  },
+  {
+    path: 'compute remove',
+    does: 'remove a machine of the organization, which must hold no sandboxes; for administrators',
+    operation: 'removeHost',
+    args: [ownHost],
+    view: { kind: 'done', says: 'removed host {hostId}' },
+    examples: ['$HOST'],
   },
 ]

@@ -20,8 +20,8 @@ export interface ResourceOption {
   readonly required?: true
   readonly choices?: readonly string[]
   readonly standard?: string
-  /** A list is an option that may be repeated. */
-  readonly as?: 'count' | 'list'
+  /** A list is an option that may be repeated, and JSON the content of a file; `-` is standard input. */
+  readonly as?: 'count' | 'list' | 'json' | 'seconds'
 }
 
 /** How an answer is shown; with `--json`, a list prints its items one a line, and a thing prints itself. */
@@ -55,6 +55,8 @@ export interface ResourceCommand {
   readonly forPeople?: OperationId
   readonly args?: readonly ResourceArgument[]
   readonly options?: readonly ResourceOption[]
+  /** The body is sent even if no option fills it. */
+  readonly mayBeEmpty?: true
   readonly view: ResourceView
   /** Lines that follow `berth` and the command's words; the first is complete as it stands. */
   readonly examples: readonly string[]

@@ -1,0 +1,1 @@
+export type { Finding, Report } from '@berth/server/doctor'
