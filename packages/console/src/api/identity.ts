@@ -58,9 +58,33 @@ export function isOutside(error: unknown): boolean {
   return error instanceof BerthError && error.code === 'organization_not_found'
 }
 
-/** Leaves for the sign-in, which comes back to the same page. */
+/** True from the start of a sign-out until it fails: no request that is refused meanwhile may sign the person in again. */
+let signingOut = false
+
+/**
+ * Ends the person's session at this browser.
+ *
+ * @returns the page to go to, which ends the session at the account service too
+ * @throws BerthError if the service refuses
+ */
+export async function signOut(): Promise<{ readonly url: string }> {
+  signingOut = true
+  try {
+    return await call<{ url: string }>('POST', 'auth/sign-out')
+  } catch (error) {
+    signingOut = false
+    throw error
+  }
+}
+
+/**
+ * Leaves for the sign-in, which comes back to the same page. It stays while a sign-out is under way: the account service
+ * still knows the person by then, and would sign them in again without a question.
+ */
 export function signIn(): Promise<never> {
-  const here = location.pathname + location.search
-  location.assign(`/cloud/auth/sign-in?return_to=${encodeURIComponent(here)}`)
+  if (!signingOut) {
+    const here = location.pathname + location.search
+    location.assign(`/cloud/auth/sign-in?return_to=${encodeURIComponent(here)}`)
+  }
   return new Promise(() => {})
 }

@@ -25,6 +25,7 @@ const byCode: Readonly<Record<string, readonly [title: string, advice: string]>>
   cloud_session_not_found: ['No such Session', 'It is in another organization, or the link is wrong.'],
   cloud_next_turn_conflict: ['Another message waits', 'Take it back first, or wait until it is sent.'],
   cloud_run_in_progress: ['The agent is working', 'Wait until it has finished, or stop it first.'],
+  cloud_fork_unavailable: ['Nothing to fork', 'No Run of this Session is stored.'],
   cloud_interaction_conflict: ['Somebody was quicker', 'The request is already decided.'],
   cloud_turn_limit_reached: ['This Session is full', 'It has as many Turns as a Session may have. Start a new one.'],
   cloud_workspace_expired: ['The sandbox is gone', 'Bring it back, then try again.'],
@@ -81,12 +82,20 @@ export function wordsFor(code: string): string {
   return `${title}. ${advice}`
 }
 
+/** Returns the first field that the service refuses, with its reason; null if it refused no field. */
+export function issueOf(error: unknown): { readonly path: readonly unknown[]; readonly message: string } | null {
+  const issues = error instanceof BerthError ? error.fields['issues'] : undefined
+  return Array.isArray(issues) ? (issues[0] ?? null) : null
+}
+
 /** Returns an error in words. Unknown codes are told by their status. */
 export function problemOf(error: unknown): Problem {
   if (error instanceof BerthError) {
     const known = byCode[error.code ?? '']
     const missesGit = gitCodes[error.code ?? '']
-    const message = typeof error.fields['message'] === 'string' ? error.fields['message'] : null
+    const issue = issueOf(error)
+    const told = typeof error.fields['message'] === 'string' ? error.fields['message'] : null
+    const message = issue === null ? told : `${issue.path.at(-1) ?? 'It'} ${issue.message}.`
     const [title, advice] = known ?? byStatus(error.status)
     return {
       title,

@@ -26,11 +26,11 @@ export function AuditFilters({ search }: { search: AuditSearch }) {
         />
         <input
           type="search"
-          placeholder="Id or kind of the target"
+          placeholder="Target"
           defaultValue={search.target ?? ''}
           maxLength={200}
           onChange={({ target }) => change({ target: value(target.value) })}
-          className={`${inputClass} h-8 py-0 pl-8 max-lg:h-9`}
+          className={`${inputClass} h-8 pl-8 max-lg:h-9`}
         />
       </label>
       <Select

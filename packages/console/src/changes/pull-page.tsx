@@ -20,8 +20,10 @@ const states: Readonly<Record<string, readonly [word: string, tone: string, icon
 /** A pull request of a repository that Berth itself hosts. */
 export function PullPage() {
   const { repositoryId, number } = route.useParams()
-  const { session } = route.useSearch()
+  const { session: linked } = route.useSearch()
   const pull = useSuspenseQuery(localPullQuery(repositoryId, number)).data
+  // A Session's own branch names it, so that a link from elsewhere leads back as well.
+  const session = linked ?? /^svc\/([0-9a-f-]{36})$/.exec(pull.headBranch)?.[1]
   const [word, tone, Icon] = states[pull.state] ?? [pull.state, 'border-line-strong text-ink-2', GitPullRequest]
   return (
     <Page

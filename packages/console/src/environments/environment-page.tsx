@@ -2,23 +2,26 @@ import type { Environment } from '@berth/client'
 import { useMutation, useSuspenseQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { Archive, ArchiveRestore, ChevronLeft, Star } from 'lucide-react'
+import { lazy, Suspense } from 'react'
 import { berth } from '../api/client.ts'
 import { useNameOf } from '../api/people.ts'
 import { queryClient } from '../api/queries.ts'
 import { environmentTabs, to } from '../routing/to.ts'
 import { Button } from '../ui/button.tsx'
 import { Page, Title } from '../ui/page.tsx'
-import { InlineProblem } from '../ui/states.tsx'
+import { InlineProblem, LoadingLines } from '../ui/states.tsx'
 import { Badge } from './badge.tsx'
 import { DocumentTab } from './document-tab.tsx'
 import { useEnvironmentCan } from './environment-can.ts'
-import { HistoryTab } from './history-tab.tsx'
 import { LeaveGuard } from './leave-guard.tsx'
 import { Meanwhile } from './meanwhile.tsx'
 import { environmentQuery } from './queries.ts'
 import { SecretsTab } from './secrets-tab.tsx'
-import { TrialTab } from './trial-tab.tsx'
 import { useDocumentEditor } from './use-document-editor.ts'
+
+// The document comes first; the page has no room for the other tabs.
+const HistoryTab = lazy(async () => ({ default: (await import('./history-tab.tsx')).HistoryTab }))
+const TrialTab = lazy(async () => ({ default: (await import('./trial-tab.tsx')).TrialTab }))
 
 const route = getRouteApi('/shell/environments/$environmentId')
 
@@ -82,8 +85,10 @@ function EnvironmentView({ environment }: { environment: Environment }) {
         />
       )}
       {tab === 'secrets' && <SecretsTab environment={environment} />}
-      {tab === 'trial' && <TrialTab environment={environment} dirty={editor.dirty} />}
-      {tab === 'history' && <HistoryTab environment={environment} nameOf={nameOf} dirty={editor.dirty} />}
+      <Suspense fallback={<LoadingLines label={labels[tab].toLowerCase()} />}>
+        {tab === 'trial' && <TrialTab environment={environment} dirty={editor.dirty} />}
+        {tab === 'history' && <HistoryTab environment={environment} nameOf={nameOf} dirty={editor.dirty} />}
+      </Suspense>
     </Page>
   )
 }

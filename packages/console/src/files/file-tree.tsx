@@ -72,18 +72,22 @@ export function FileTree({ sessionId, moment, at, shown, onOpen }: FileTreeProps
     event.preventDefault()
   }
 
+  const items = virtualizer.getVirtualItems()
+  // A row that is scrolled away is not in the page, so nothing may refer to it.
+  const isActiveInPage = items.some(({ index }) => index === active)
+
   return (
     <div
       ref={scroller}
       role="tree"
       tabIndex={0}
       aria-label="Files"
-      aria-activedescendant={`${id}-${active}`}
+      aria-activedescendant={isActiveInPage ? `${id}-${active}` : undefined}
       onKeyDown={onKeyDown}
       className="group/tree h-full overflow-auto outline-none"
     >
       <div role="none" className="relative" style={{ height: virtualizer.getTotalSize() }}>
-        {virtualizer.getVirtualItems().map(item => {
+        {items.map(item => {
           const row = rows[item.index]
           if (row === undefined) return null
           return (

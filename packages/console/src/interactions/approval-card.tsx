@@ -21,7 +21,14 @@ const confinements: Readonly<Record<string, string>> = {
 }
 
 /** A live approval: the whole of what would be done, who may decide how far, and how long there is. */
-export function ApprovalCard({ interaction, session }: { interaction: Interaction; session: Session }) {
+export function ApprovalCard(props: {
+  interaction: Interaction
+  session: Session
+  /** Called when the decision of somebody else stands instead of this one's. */
+  onOverruled: () => void
+  onPutAway: () => void
+}) {
+  const { interaction, session } = props
   const approval = interaction.request.approval
   const verdict = useSessionCan(session)('decide')
   const key = useRef(crypto.randomUUID())
@@ -32,6 +39,9 @@ export function ApprovalCard({ interaction, session }: { interaction: Interactio
         choice,
         idempotencyKey: key.current,
       }),
+    onError: error => {
+      if (earlierDecision(error) !== null) props.onOverruled()
+    },
     onSettled: () => queryClient.invalidateQueries({ queryKey: interactionsQuery(session.id).queryKey }),
   })
   if (approval === undefined) return null
@@ -40,22 +50,26 @@ export function ApprovalCard({ interaction, session }: { interaction: Interactio
     <Card
       icon={ShieldAlert}
       title={printableLine(approval.title ?? approval.toolName)}
-      aside={<Left deadlineMs={approval.deadline} />}
-      {...(earlier === null && {
-        actions: choicesOf(approval.rememberScopes ?? []).map(({ choice, label }) => (
-          <Button
-            key={choice}
-            look={choice === 'allow_once' ? 'primary' : 'plain'}
-            verdict={verdict}
-            hint="above"
-            disabled={decide.isPending || decide.isSuccess}
-            onClick={() => decide.mutate(choice)}
-            className="max-sm:flex-1"
-          >
-            {label}
-          </Button>
-        )),
-      })}
+      aside={earlier === null && <Left deadlineMs={approval.deadline} />}
+      actions={
+        earlier === null ? (
+          choicesOf(approval.rememberScopes ?? []).map(({ choice, label }) => (
+            <Button
+              key={choice}
+              look={choice === 'allow_once' ? 'primary' : 'plain'}
+              verdict={verdict}
+              hint="above"
+              disabled={decide.isPending || decide.isSuccess}
+              onClick={() => decide.mutate(choice)}
+              className="max-sm:flex-1"
+            >
+              {label}
+            </Button>
+          ))
+        ) : (
+          <Button onClick={props.onPutAway}>Put away</Button>
+        )
+      }
     >
       {approval.reason !== undefined && <p className="text-[0.8125rem] text-ink-2">{printable(approval.reason)}</p>}
       {approval.input !== undefined && (

@@ -1,28 +1,50 @@
 import type { Interaction, Session } from '@berth/client'
 import { useQuery } from '@tanstack/react-query'
+import { lazy, Suspense, useState } from 'react'
 import { interactionsQuery } from '../api/queries.ts'
 import { ApprovalCard } from './approval-card.tsx'
-import { PlanCard } from './plan-card.tsx'
-import { QuestionCard } from './question-card.tsx'
 
-/** What waits for people, above the message box, so that scrolling never hides it. The oldest comes first. */
+/** Their Run waits without a deadline, unlike an approval's, so they come when there is one. */
+const PlanCard = lazy(async () => ({ default: (await import('./plan-card.tsx')).PlanCard }))
+const QuestionCard = lazy(async () => ({ default: (await import('./question-card.tsx')).QuestionCard }))
+
+/**
+ * What waits for people, above the message box, so that scrolling never hides it. The oldest comes first. A decision for
+ * which somebody else was quicker stays until it is put away: whoever pressed a button must learn what became of it.
+ */
 export function Dock({ session }: { session: Session }) {
   const open = useQuery({ ...interactionsQuery(session.id), enabled: session.archivedAt === undefined }).data ?? []
-  if (open.length === 0) return null
+  const [overruled, setOverruled] = useState<readonly Interaction[]>([])
+  const ids = new Set(open.map(({ id }) => id))
+  const shown = [...overruled.filter(({ id }) => !ids.has(id)), ...open]
+  if (shown.length === 0) return null
+  const without = (gone: Interaction) => overruled.filter(({ id }) => id !== gone.id)
   return (
-    <section aria-label="Waiting for you" className="flex max-h-[55dvh] scroll-pb-14 flex-col gap-2 overflow-y-auto">
+    <section
+      aria-label={open.length === 0 ? 'Decided meanwhile' : 'Waiting for you'}
+      className="flex max-h-[55dvh] scroll-pb-14 flex-col gap-2 overflow-y-auto"
+    >
       <p role="status" className="sr-only">
-        {open.length === 1 ? 'The agent waits for you.' : `The agent waits for ${open.length} answers.`}
+        {open.length === 1 && 'The agent waits for you.'}
+        {open.length > 1 && `The agent waits for ${open.length} answers.`}
       </p>
-      {open.map(interaction => (
-        <Card key={interaction.id} interaction={interaction} session={session} />
-      ))}
+      <Suspense>
+        {shown.map(interaction =>
+          interaction.kind === 'approval' ? (
+            <ApprovalCard
+              key={interaction.id}
+              interaction={interaction}
+              session={session}
+              onOverruled={() => setOverruled([...without(interaction), interaction])}
+              onPutAway={() => setOverruled(without(interaction))}
+            />
+          ) : interaction.kind === 'exit_plan_mode' ? (
+            <PlanCard key={interaction.id} interaction={interaction} session={session} />
+          ) : (
+            <QuestionCard key={interaction.id} interaction={interaction} session={session} />
+          ),
+        )}
+      </Suspense>
     </section>
   )
-}
-
-function Card({ interaction, session }: { interaction: Interaction; session: Session }) {
-  if (interaction.kind === 'approval') return <ApprovalCard interaction={interaction} session={session} />
-  if (interaction.kind === 'exit_plan_mode') return <PlanCard interaction={interaction} session={session} />
-  return <QuestionCard interaction={interaction} session={session} />
 }

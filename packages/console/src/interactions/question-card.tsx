@@ -10,6 +10,7 @@ import {
 } from '@berth/client'
 import { MessageCircleQuestion } from 'lucide-react'
 import { useId, useState } from 'react'
+import { issueOf } from '../api/problem.ts'
 import { useSessionCan } from '../session/use-session-can.ts'
 import { Button } from '../ui/button.tsx'
 import { inputClass } from '../ui/field.tsx'
@@ -26,6 +27,9 @@ export function QuestionCard({ interaction, session }: { interaction: Interactio
   const verdict = useSessionCan(session)('answer')
   const reply = useReply(interaction)
   const faults = questions.map((question, at) => faultOf(question, answers[at] ?? initialAnswer(question)))
+  // Formats and patterns are the service's to judge; it names the field.
+  const issue = issueOf(reply.error)
+  const refused = questions.findIndex(({ fieldId }, at) => (fieldId ?? String(at)) === issue?.path[1])
   const empty = answers.every(({ chosen, words }) => chosen.length === 0 && words.trim() === '')
   const [first] = questions
   const single = questions.length === 1
@@ -49,11 +53,14 @@ export function QuestionCard({ interaction, session }: { interaction: Interactio
             question={question}
             titled={!single}
             answer={answers[at] ?? initialAnswer(question)}
-            fault={checked ? faults[at] : undefined}
-            onChange={answer => setAnswers(answers.map((old, index) => (index === at ? answer : old)))}
+            fault={(checked ? faults[at] : undefined) ?? (at === refused ? `It ${issue?.message}.` : undefined)}
+            onChange={answer => {
+              if (at === refused) reply.reset()
+              setAnswers(answers.map((old, index) => (index === at ? answer : old)))
+            }}
           />
         ))}
-        <InlineProblem error={reply.error} />
+        {refused === -1 && <InlineProblem error={reply.error} />}
         <div>
           <Button type="submit" look="primary" verdict={verdict} hint="above" busy={reply.isPending} disabled={empty}>
             Answer
@@ -84,30 +91,32 @@ function QuestionFields({ question, titled, answer, fault, onChange }: FieldsPro
   return (
     <fieldset className="flex min-w-0 flex-col gap-1.5" aria-describedby={`${name}-fault`}>
       <legend className={titled ? 'mb-1 text-[0.8125rem] font-medium' : 'sr-only'}>
-        {question.header !== undefined && titled && (
+        {question.header !== undefined && question.header !== question.question && titled && (
           <span className="mr-2 text-ink-3">{printableLine(question.header)}</span>
         )}
         {printable(question.question)}
         {question.required === true && <span className="text-ink-3"> (required)</span>}
       </legend>
-      <div className="flex flex-wrap gap-1.5">
-        {question.options.map((option, at) => (
-          <label
-            key={at}
-            className="flex min-h-8 max-w-full items-center gap-2 rounded-md border border-line-strong bg-raised px-3 py-1 text-[0.8125rem] has-checked:border-accent has-checked:bg-accent-soft has-focus-visible:outline-2 has-focus-visible:outline-accent max-lg:min-h-10"
-          >
-            <input
-              type={many ? 'checkbox' : 'radio'}
-              name={name}
-              className="accent-accent"
-              checked={answer.chosen.includes(at)}
-              onChange={event => choose(at, event.target.checked)}
-            />
-            <span className="[overflow-wrap:anywhere]">{printable(option)}</span>
-            {question.recommendedIndex === at && <span className="text-xs text-ink-3">recommended</span>}
-          </label>
-        ))}
-      </div>
+      {question.options.length > 0 && (
+        <div className="flex flex-wrap gap-1.5">
+          {question.options.map((option, at) => (
+            <label
+              key={at}
+              className="flex min-h-8 max-w-full items-center gap-2 rounded-md border border-line-strong bg-raised px-3 py-1 text-[0.8125rem] has-checked:border-accent has-checked:bg-accent-soft has-focus-visible:outline-2 has-focus-visible:outline-accent max-lg:min-h-10"
+            >
+              <input
+                type={many ? 'checkbox' : 'radio'}
+                name={name}
+                className="accent-accent"
+                checked={answer.chosen.includes(at)}
+                onChange={event => choose(at, event.target.checked)}
+              />
+              <span className="[overflow-wrap:anywhere]">{printable(option)}</span>
+              {question.recommendedIndex === at && <span className="text-xs text-ink-3">recommended</span>}
+            </label>
+          ))}
+        </div>
+      )}
       {takesWords && (
         <input
           aria-label={question.options.length === 0 ? question.question : 'Another answer'}

@@ -291,7 +291,7 @@ function subjectOf({ kind, request }: EventData<'svc.interaction.opened'>): stri
   if (kind === 'ask_user') {
     const questions = request?.['questions']
     const first: unknown = Array.isArray(questions) ? questions[0] : undefined
-    return textIn(first, 'question') ?? 'A question'
+    return textIn(first, 'question')?.trim().split('\n', 1)[0] ?? 'A question'
   }
   if (kind === 'exit_plan_mode') return textIn(request, 'prompt') ?? 'A plan'
   const approval = request?.['approval']

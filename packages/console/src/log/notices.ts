@@ -55,6 +55,16 @@ const table: { readonly [T in EventType]?: (data: EventData<T>) => Notice | null
     reason === 'checkpoint_missing'
       ? { tone: 'warning', text: 'Session reset: earlier work could not be restored', sets: ['changedAt'] }
       : { tone: 'quiet', text: 'Conversation cleared', sets: ['changedAt'] },
+  'svc.session.forked': () => ({
+    tone: 'quiet',
+    text: 'Forked from another Session, with its files and its conversation up to there',
+  }),
+  'svc.turn.steered': ({ status, nextRunId }) => {
+    if (status !== 'missed') return null
+    return nextRunId === undefined
+      ? { tone: 'warning', text: 'The agent stopped before it read a message. Send it again if it still matters' }
+      : { tone: 'quiet', text: 'The agent finished before it read a message, and works on it next' }
+  },
   'svc.timeline.truncated': ({ droppedEvents, reason }) => ({
     tone: 'warning',
     text: `${droppedEvents.toLocaleString('en')} Events are missing from the log`,

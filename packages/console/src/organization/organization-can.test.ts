@@ -29,6 +29,7 @@ test('a member without permissions is told what each action takes', () => {
   expect(refused({ membership: member, online: true, target: {} })).toMatchInlineSnapshot(`
     {
       "changeApp": "This needs the permission to manage apps. An administrator can give it to you.",
+      "changeCompute": "This is for administrators. Ask one of yours.",
       "changeConnections": "This is for administrators. Ask one of yours.",
       "changeGrant": "This needs the permission to manage integrations. An administrator can give it to you.",
       "changeMember": "This is for administrators. Ask one of yours.",
@@ -37,6 +38,7 @@ test('a member without permissions is told what each action takes', () => {
       "createKey": "This needs the permission to manage integrations. An administrator can give it to you.",
       "deleteApp": "This needs the permission to manage apps. An administrator can give it to you.",
       "deleteIntegration": "This needs the permission to manage integrations. An administrator can give it to you.",
+      "deleteTrigger": "This needs the permission to manage integrations. An administrator can give it to you.",
       "deleteWebhook": "This needs the permission to manage apps. An administrator can give it to you.",
       "demoteMember": "This is for administrators. Ask one of yours.",
       "invite": "This is for administrators. Ask one of yours.",
@@ -53,6 +55,7 @@ test('a member without permissions is told what each action takes', () => {
       "setBudgets": "This is for administrators. Ask one of yours.",
       "testWebhook": "This needs the permission to manage apps. An administrator can give it to you.",
       "withdrawInvitation": "This is for administrators. Ask one of yours.",
+      "writeTrigger": "This needs the permission to manage integrations. An administrator can give it to you.",
     }
   `)
 })

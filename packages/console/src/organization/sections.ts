@@ -9,8 +9,10 @@ import {
   KeyRound,
   type LucideIcon,
   ScrollText,
+  Server,
   Users,
   Webhook,
+  Zap,
 } from 'lucide-react'
 import type { Membership } from '../api/identity.ts'
 import { to } from '../routing/to.ts'
@@ -50,6 +52,13 @@ export const sectionGroups: readonly { readonly label: string; readonly sections
         to: to.installations(),
       },
       {
+        id: 'triggers',
+        label: 'Triggers',
+        icon: Zap,
+        needs: 'organization.integrations.manage',
+        to: to.triggers(),
+      },
+      {
         id: 'apps',
         label: 'Apps',
         icon: AppWindow,
@@ -72,6 +81,7 @@ export const sectionGroups: readonly { readonly label: string; readonly sections
       { id: 'usage', label: 'Usage', icon: ChartColumn, needs: 'membership', to: to.usage() },
       { id: 'models', label: 'Models', icon: Cpu, needs: 'membership', to: to.models() },
       { id: 'limits', label: 'Limits', icon: Gauge, needs: 'administrator', to: to.limits() },
+      { id: 'compute', label: 'Machines', icon: Server, needs: 'administrator', to: to.compute() },
       { id: 'audit', label: 'Audit log', icon: ScrollText, needs: 'administrator', to: to.audit() },
       { id: 'health', label: 'Health', icon: Activity, needs: 'administrator', to: to.health() },
     ],

@@ -54,5 +54,20 @@ const limitsRoute = createRoute({
   component: lazyRouteComponent(() => import('../organization/limits/limits-page.tsx'), 'LimitsPage'),
 })
 
+const computeRoute = createRoute({
+  getParentRoute: () => organizationRoute,
+  path: '/compute',
+  validateSearch: readListing,
+  component: lazyRouteComponent(() => import('../organization/compute/compute-page.tsx'), 'ComputePage'),
+})
+
 /** The sections about what the organization uses and does. */
-export const oversightRoutes = [gitRoute, usageRoute, modelsRoute, limitsRoute, auditRoute, healthRoute] as const
+export const oversightRoutes = [
+  gitRoute,
+  usageRoute,
+  modelsRoute,
+  limitsRoute,
+  computeRoute,
+  auditRoute,
+  healthRoute,
+] as const

@@ -33,6 +33,20 @@ const installationsRoute = createRoute({
   ),
 })
 
+const triggersRoute = createRoute({
+  getParentRoute: () => organizationRoute,
+  path: '/triggers',
+  validateSearch: readListing,
+  component: lazyRouteComponent(() => import('../organization/triggers/triggers-page.tsx'), 'TriggersPage'),
+})
+
+const triggerRoute = createRoute({
+  getParentRoute: () => organizationRoute,
+  path: '/triggers/$installationId/$triggerId',
+  validateSearch: readListing,
+  component: lazyRouteComponent(() => import('../organization/triggers/trigger-page.tsx'), 'TriggerPage'),
+})
+
 const appsRoute = createRoute({
   getParentRoute: () => organizationRoute,
   path: '/apps',
@@ -67,6 +81,8 @@ export const peopleRoutes = [
   integrationsRoute,
   integrationRoute,
   installationsRoute,
+  triggersRoute,
+  triggerRoute,
   appsRoute,
   appRoute,
   webhooksRoute,

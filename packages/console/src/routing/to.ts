@@ -119,6 +119,13 @@ export const to = {
   integration: (integrationId: string, search: Listing = {}) =>
     ({ to: '/organization/integrations/$integrationId', params: { integrationId }, search }) as const,
   installations: (search: Listing = {}) => ({ to: '/organization/installations', search }) as const,
+  triggers: (search: Listing = {}) => ({ to: '/organization/triggers', search }) as const,
+  trigger: (installationId: string, triggerId: string, search: Listing = {}) =>
+    ({
+      to: '/organization/triggers/$installationId/$triggerId',
+      params: { installationId, triggerId },
+      search,
+    }) as const,
   apps: (search: Listing = {}) => ({ to: '/organization/apps', search }) as const,
   app: (appSlug: string, search: Listing = {}) =>
     ({ to: '/organization/apps/$appSlug', params: { appSlug }, search }) as const,
@@ -132,6 +139,7 @@ export const to = {
   usage: (search: UsageSearch = {}) => ({ to: '/organization/usage', search }) as const,
   git: (search: Listing = {}) => ({ to: '/organization/git', search }) as const,
   models: () => ({ to: '/organization/models' }) as const,
+  compute: (search: Listing = {}) => ({ to: '/organization/compute', search }) as const,
   limits: () => ({ to: '/organization/limits' }) as const,
   audit: (search: AuditSearch = {}) => ({ to: '/organization/audit', search }) as const,
   health: () => ({ to: '/organization/health' }) as const,

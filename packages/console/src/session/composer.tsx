@@ -1,6 +1,6 @@
 import type { Session } from '@berth/client'
 import { useRouteContext } from '@tanstack/react-router'
-import { ArrowUp, Clock } from 'lucide-react'
+import { ArrowUp, Clock, CornerDownRight } from 'lucide-react'
 import { type KeyboardEvent, lazy, type ReactNode, Suspense, useId, useState } from 'react'
 import { FileButton } from '../message/file-button.tsx'
 import { useAttachments, withSpoken } from '../message/use-attachments.ts'
@@ -17,7 +17,7 @@ const AttachmentList = lazy(async () => ({ default: (await import('../message/at
 
 /**
  * The box for the next message. Enter sends, Shift Enter begins a line; what is typed survives leaving the page. While
- * the agent works, the message waits until it has finished.
+ * the agent works, the message waits until it has finished, unless the person gives it to the agent at work.
  */
 export function Composer({ session }: { session: Session }) {
   const can = useSessionCan(session)
@@ -37,6 +37,7 @@ export function Composer({ session }: { session: Session }) {
         : queues && attachments.length > 0
           ? { allowed: false, reason: 'A message that waits takes no files. Send it when the agent has finished.' }
           : can(queues ? 'queue' : 'message')
+  const steering = can('steer')
   if (session.archivedAt !== undefined && next === null) return null
   const submit = () => {
     if (verdict.allowed) outbox.send(attachments)
@@ -62,6 +63,18 @@ export function Composer({ session }: { session: Session }) {
               compact
             />
           </Suspense>
+          {steering.allowed && (
+            <button
+              type="button"
+              aria-label="Steer now"
+              title="Steer now: the agent reads it at its next step"
+              aria-disabled={outbox.text.trim() === '' || outbox.busy}
+              onClick={() => outbox.steer(attachments)}
+              className="grid size-9 shrink-0 place-items-center rounded-lg text-ink-2 hover:bg-selected aria-disabled:cursor-default aria-disabled:text-ink-3"
+            >
+              <CornerDownRight className="size-4.5" aria-hidden />
+            </button>
+          )}
           <button
             type="submit"
             aria-label={queues ? 'Send when the agent has finished' : 'Send'}

@@ -1,10 +1,12 @@
 import type { Session } from '@berth/client'
 import { useMutation, useQuery } from '@tanstack/react-query'
-import { Archive, Copy } from 'lucide-react'
-import { type ReactNode, useState } from 'react'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { Archive, Copy, GitFork } from 'lucide-react'
+import { type ReactNode, useRef, useState } from 'react'
 import { berth } from '../api/client.ts'
 import { queryClient, sessionQuery } from '../api/queries.ts'
 import { publicationsQuery } from '../changes/queries.ts'
+import { to } from '../routing/to.ts'
 import { Button, IconButton } from '../ui/button.tsx'
 import { Field, inputClass } from '../ui/field.tsx'
 import { InlineProblem } from '../ui/states.tsx'
@@ -38,6 +40,13 @@ export function Details({ session }: { session: Session }) {
             <> until {new Date(workspace.expiresAt).toLocaleTimeString()}</>
           )}
         </Fact>
+        {session.parent !== null && (
+          <Fact name="Forked from">
+            <Link {...to.session(session.parent.sessionId)} className="text-accent hover:underline">
+              another Session
+            </Link>
+          </Fact>
+        )}
         <Fact name="Created">{new Date(session.createdAt).toLocaleString()}</Fact>
         <Fact name="Id">
           <code className="font-mono text-xs [overflow-wrap:anywhere]">{session.id}</code>
@@ -45,6 +54,7 @@ export function Details({ session }: { session: Session }) {
       </dl>
       <GoOn session={session} />
       <Rename key={session.title} session={session} />
+      <Fork session={session} />
       <ArchiveSession session={session} />
     </div>
   )
@@ -152,6 +162,38 @@ function Rename({ session }: { session: Session }) {
       </Field>
       <InlineProblem error={rename.error} />
     </form>
+  )
+}
+
+/** Makes another Session from where the newest stored Run ended, and goes there. */
+function Fork({ session }: { session: Session }) {
+  const can = useSessionCan(session)
+  const navigate = useNavigate()
+  // Kept until the answer is here: a second try after a lost one makes no second fork.
+  const id = useRef(crypto.randomUUID())
+  const fork = useMutation({
+    mutationFn: () => berth.sessions.fork(session.id, { id: id.current }),
+    onSuccess: async ({ session: made }) => {
+      id.current = crypto.randomUUID()
+      void queryClient.invalidateQueries({ queryKey: ['sessions'] })
+      await navigate(to.session(made.id))
+    },
+  })
+  if (session.archivedAt !== undefined) return null
+  return (
+    <section aria-labelledby="fork" className="flex flex-col items-start gap-2">
+      <h2 id="fork" className="text-sm font-semibold">
+        Fork
+      </h2>
+      <p className="text-[0.8125rem] text-ink-2">
+        Try another way from where the newest Run ended. This Session stays as it is.
+      </p>
+      <Button verdict={can('fork')} busy={fork.isPending} onClick={() => fork.mutate()}>
+        <GitFork className="size-4" aria-hidden />
+        Fork this Session
+      </Button>
+      <InlineProblem error={fork.error} />
+    </section>
   )
 }
 

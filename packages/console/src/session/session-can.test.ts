@@ -39,6 +39,7 @@ const archived = {
 const situations = {
   idle: situation(),
   running: situation(runs),
+  'foreign at work': situation({ ...runs, runtime: 'opencode' }),
   fresh: situation({ continuation: { canContinue: true, state: 'fresh', ...live, reason: 'no_prior_work' } }),
   'sandbox gone': situation({ workspace: { state: 'expired', expiresAt: null } }),
   'work lost': situation({ ...lost, workspace: { state: 'expired', expiresAt: null } }),
@@ -60,13 +61,14 @@ describe('every action in every situation', () => {
       ]),
     )
     expect(table).toEqual({
-      idle: 'message answer decide rename archive terminal review preview view publish merge',
-      running: 'queue stop answer decide rename archive terminal review preview view merge',
+      idle: 'message answer decide rename archive fork terminal review preview view publish merge',
+      running: 'queue steer stop answer decide rename archive fork terminal review preview view merge',
       fresh: 'message answer decide rename archive terminal review preview view publish merge',
-      'sandbox gone': 'message answer decide rename archive wake view merge',
+      'sandbox gone': 'message answer decide rename archive fork wake view merge',
       'work lost': 'answer decide rename archive reset view merge',
-      'no repository': 'message answer decide rename archive terminal preview view',
+      'no repository': 'message answer decide rename archive fork terminal preview view',
       archived: 'view',
+      'foreign at work': 'queue stop answer decide rename archive fork terminal review preview view merge',
       offline: 'review',
       'no rights': '',
     })

@@ -2,7 +2,10 @@ import type { Session } from '@berth/client'
 
 /** What decides which actions a Session allows. */
 export interface Situation {
-  readonly session: Pick<Session, 'archivedAt' | 'continuation' | 'activeRunId' | 'phase' | 'source' | 'workspace'>
+  readonly session: Pick<
+    Session,
+    'archivedAt' | 'continuation' | 'activeRunId' | 'phase' | 'runtime' | 'source' | 'workspace'
+  >
   /** Capabilities of the person in this organization. */
   readonly capabilities: readonly string[]
   /** False while the browser has no connection. */
@@ -29,6 +32,14 @@ const obstacles = {
     reason: 'The agent is working. Wait until it has finished, or stop it first.',
   },
   idle: { stands: ({ session }) => session.activeRunId === undefined, reason: 'Nothing is running.' },
+  foreign: {
+    stands: ({ session }) => session.runtime !== undefined,
+    reason: 'This agent takes no message while it works.',
+  },
+  fresh: {
+    stands: ({ session }) => session.continuation.state === 'fresh',
+    reason: 'There is no work yet to fork from.',
+  },
   lost: {
     stands: ({ session }) => session.continuation.reason === 'checkpoint_missing',
     reason: 'The saved work of this Session is missing. Reset the Session to go on from its start.',
@@ -59,11 +70,13 @@ const obstacles = {
 const actions = {
   message: { needs: 'svc.cloud.turns:submit', obstacles: ['offline', 'archived', 'lost', 'stuck', 'busy'] },
   queue: { needs: 'svc.cloud.turns:submit', obstacles: ['offline', 'archived', 'lost', 'idle'] },
+  steer: { needs: 'svc.cloud.turns:submit', obstacles: ['offline', 'archived', 'lost', 'idle', 'foreign'] },
   stop: { needs: 'svc.cloud.turns:submit', obstacles: ['offline', 'archived', 'idle'] },
   answer: { needs: 'svc.cloud.turns:submit', obstacles: ['offline', 'archived'] },
   decide: { needs: 'svc.cloud.approvals:respond', obstacles: ['offline', 'archived'] },
   rename: { needs: 'svc.cloud.sessions:create', obstacles: ['offline', 'archived'] },
   archive: { needs: 'svc.cloud.sessions:create', obstacles: ['offline', 'archived'] },
+  fork: { needs: 'svc.cloud.sessions:create', obstacles: ['offline', 'archived', 'lost', 'fresh'] },
   reset: { needs: 'svc.cloud.turns:submit', obstacles: ['offline', 'archived', 'notLost', 'busy'] },
   wake: { needs: 'svc.cloud.turns:submit', obstacles: ['offline', 'archived', 'lost', 'stuck', 'busy', 'hasSandbox'] },
   terminal: { needs: 'svc.cloud.turns:submit', obstacles: ['offline', 'archived', 'noSandbox'] },

@@ -51,7 +51,7 @@ export function SessionPage() {
               <ErrorState error={failure} retry={() => logOf(sessionId).retry()} />
             )}
             <div className="mx-auto flex w-full max-w-3xl flex-col gap-2 px-4 pb-3 lg:px-6">
-              <Dock session={session} />
+              <Dock key={sessionId} session={session} />
               <Banner session={session} />
               <Composer key={sessionId} session={session} />
             </div>

@@ -18,9 +18,12 @@ export interface Outbox {
   /** Makes another message of it, as when its files change. */
   readonly touch: () => void
   readonly send: (attachments: readonly Attachment[]) => void
+  /** Gives it to the agent at work, at its next step. */
+  readonly steer: (attachments: readonly Attachment[]) => void
 }
 
 interface Letter {
+  readonly steers: boolean
   readonly message: string
   readonly attachments: readonly Attachment[]
 }
@@ -38,17 +41,28 @@ export function useSend(
   const [text, setText] = useState(() => drafts.read(session.id))
   // Kept until the message changes: sending it again after a lost answer must not admit it twice.
   const turnId = useRef(crypto.randomUUID())
-  const change = (next: string) => {
+  // Of its own: a message that waits has the other id, and may have become a Turn.
+  const steerId = useRef(crypto.randomUUID())
+  const renew = () => {
     turnId.current = crypto.randomUUID()
+    steerId.current = crypto.randomUUID()
+  }
+  const change = (next: string) => {
+    renew()
     drafts.write(session.id, next)
     setText(next)
   }
   const latest = useRef(text)
   latest.current = text
   const sending = useMutation({
-    mutationFn: async ({ message, attachments }: Letter) => {
+    mutationFn: async ({ steers, message, attachments }: Letter) => {
       const id = turnId.current
       const files = attachments.length === 0 ? [] : await encodedFiles(attachments)
+      if (steers) {
+        const body = { message, mode: 'steer' as const, ...(files.length > 0 && { files }) }
+        await berth.turns.put(session.id, steerId.current, body)
+        return
+      }
       // A message that waits has no files: the box does not let one through.
       if (session.activeRunId === undefined || files.length > 0) {
         await berth.turns.put(session.id, id, { message, ...(files.length > 0 && { files }) })
@@ -61,18 +75,18 @@ export function useSend(
       await queryClient.invalidateQueries({ queryKey: sessionQuery(session.id).queryKey, exact: true })
     },
   })
+  const post = (steers: boolean, attachments: readonly Attachment[]) => {
+    if (!sending.isPending && text.trim() !== '') sending.mutate({ steers, message: text, attachments })
+  }
   return {
     text,
     busy: sending.isPending,
     error: sending.error,
     change,
     prepend: before => change(text.trim() === '' ? before : `${before}\n\n${text}`),
-    touch: () => {
-      turnId.current = crypto.randomUUID()
-    },
-    send: attachments => {
-      if (!sending.isPending && text.trim() !== '') sending.mutate({ message: text, attachments })
-    },
+    touch: renew,
+    send: attachments => post(false, attachments),
+    steer: attachments => post(true, attachments),
   }
 }
 

@@ -1,11 +1,11 @@
 import { Link } from '@tanstack/react-router'
-import { Boxes, GitPullRequest, MessageSquare, Plus } from 'lucide-react'
+import { GitPullRequest, MessageCircleQuestion, MessageSquare, Plus } from 'lucide-react'
 import { to } from '../routing/to.ts'
 import { buttonClass } from '../ui/button.tsx'
 
 const steps = [
   [MessageSquare, 'Ask', 'Say what should happen. An agent begins in a sandbox of its own.'],
-  [Boxes, 'Answer', 'It asks when it must. You decide here, from any device, while it works.'],
+  [MessageCircleQuestion, 'Answer', 'It asks when it must. You decide here, from any device, while it works.'],
   [GitPullRequest, 'Deliver', 'Read the changes. What you reviewed is exactly what is published.'],
 ] as const
 

@@ -1,7 +1,7 @@
 import { useMutation } from '@tanstack/react-query'
 import { useRouteContext } from '@tanstack/react-router'
 import { LogOut } from 'lucide-react'
-import { call } from '../api/client.ts'
+import { signOut } from '../api/identity.ts'
 import { rememberOrganization } from '../api/organization.ts'
 import { Button } from '../ui/button.tsx'
 import { Field, Select } from '../ui/field.tsx'
@@ -12,7 +12,7 @@ import { InlineProblem } from '../ui/states.tsx'
 export function ProfilePage() {
   const { viewer } = useRouteContext({ from: '/shell' })
   const leave = useMutation({
-    mutationFn: () => call<{ url: string }>('POST', 'auth/sign-out'),
+    mutationFn: signOut,
     onSuccess: ({ url }) => location.assign(url),
   })
   return (

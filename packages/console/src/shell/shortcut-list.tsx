@@ -69,7 +69,7 @@ export function Shortcuts() {
           <dl className="grid grid-cols-[7.25rem_1fr] items-center gap-x-3 gap-y-2">
             {shortcuts.map(([keys, does]) => (
               <div key={keys} className="contents">
-                <dt>
+                <dt className="flex">
                   <kbd className="rounded border border-line-strong bg-surface px-1.5 py-0.5 font-mono text-xs whitespace-pre">
                     {keys}
                   </kbd>

@@ -4,7 +4,7 @@ import { Boxes, Building2, Inbox, type LucideIcon, Plus, Search, Settings } from
 import type { ReactNode } from 'react'
 import { to } from '../routing/to.ts'
 import { stateOf } from '../session/session-state.ts'
-import { groupList } from '../sessions/list-data.ts'
+import { groupList, type ListData } from '../sessions/list-data.ts'
 import { sessionListQuery } from '../sessions/queries.ts'
 import { WaitingCount } from '../sessions/waiting-count.tsx'
 import { printableLine } from '../ui/printable.ts'
@@ -18,11 +18,21 @@ const item =
 /** So many Sessions are at hand on every page. */
 const most = 30
 
+/** Only what is shown: a Session at work changes many times a second, and mostly in nothing that stands here. */
+function recentOf(data: ListData) {
+  const listed = groupList(data, {}).flatMap(group => group.sessions)
+  return listed.slice(0, most).map(({ session, state }) => ({
+    id: session.id,
+    title: session.title,
+    unread: state.unread,
+    state: stateOf(session, state.attention ?? undefined),
+  }))
+}
+
 /** Navigation of wide screens: the pages, and the Sessions that changed last. */
 export function Sidebar() {
   const { viewer } = useRouteContext({ from: '/shell' })
-  const { data } = useInfiniteQuery(sessionListQuery({}))
-  const recent = data === undefined ? [] : groupList(data, {}).flatMap(group => group.sessions)
+  const { data: recent = [] } = useInfiniteQuery({ ...sessionListQuery({}), select: recentOf })
   return (
     <aside
       aria-label="Navigation"
@@ -70,13 +80,13 @@ export function Sidebar() {
           Recent
         </h2>
         <ul className="min-h-0 flex-1 overflow-y-auto pb-2">
-          {recent.slice(0, most).map(({ session, state }) => (
-            <li key={session.id}>
-              <Link {...to.session(session.id)} activeOptions={{ includeSearch: false }} className={item}>
-                <StatusDot state={stateOf(session, state.attention ?? undefined)} />
-                <span className={`truncate ${state.unread ? 'font-semibold text-ink' : ''}`}>
-                  {printableLine(session.title)}
-                  {state.unread && <span className="sr-only">, unread</span>}
+          {recent.map(({ id, title, unread, state }) => (
+            <li key={id}>
+              <Link {...to.session(id)} activeOptions={{ includeSearch: false }} className={item}>
+                <StatusDot state={state} />
+                <span className={`truncate ${unread ? 'font-semibold text-ink' : ''}`}>
+                  {printableLine(title)}
+                  {unread && <span className="sr-only">, unread</span>}
                 </span>
               </Link>
             </li>

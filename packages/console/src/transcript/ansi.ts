@@ -21,7 +21,7 @@ export function parseAnsi(text: string): readonly Span[] {
   const push = (part: string) => {
     if (part !== '') spans.push({ text: part, classes: [...look].join(' ') })
   }
-  const overwritten = text.replace(/\r\n/g, '\n').replace(/[^\n]*\r(?=[^\n])/g, '')
+  const overwritten = text.replace(/\r\n/g, '\n').split('\n').map(lastWritten).join('\n')
   for (const match of overwritten.matchAll(sequences)) {
     push(overwritten.slice(at, match.index))
     at = match.index + match[0].length
@@ -30,6 +30,9 @@ export function parseAnsi(text: string): readonly Span[] {
   push(overwritten.slice(at))
   return spans
 }
+
+/** Returns what a line shows after it was begun again; a return at its end begins nothing. */
+const lastWritten = (line: string): string => line.slice(line.slice(0, -1).lastIndexOf('\r') + 1)
 
 function restyle(before: ReadonlySet<string>, codes: readonly number[]): ReadonlySet<string> {
   const look = new Set(before)

@@ -3,23 +3,19 @@ import ReactMarkdown, { type Components } from 'react-markdown'
 import { CitedFile } from '../files/cited-file.tsx'
 import { printableLine } from '../ui/printable.ts'
 import { readGfm } from './gfm.ts'
+import { linkHost, saysHost } from './link-host.ts'
 import { safeUrl } from './safe-url.ts'
 
-/** Returns the host that a link leads to, which its text may hide. */
-function hostOf(url: string): string {
-  try {
-    const { protocol, host, pathname } = new URL(url)
-    return protocol === 'mailto:' ? pathname : host
-  } catch {
-    return url
-  }
-}
-
+/** The host stands beside the words, which may name another: a phone shows no `title`. */
 function AgentLink({ href, children }: ComponentProps<'a'>) {
   if (href === undefined || href === '') return <span>{children}</span>
+  const host = printableLine(linkHost(href))
+  const said = typeof children === 'string' && saysHost(children, href)
   return (
-    <a href={href} target="_blank" rel="noopener noreferrer nofollow" title={hostOf(href)}>
+    <a href={href} target="_blank" rel="noopener noreferrer nofollow" title={host}>
       {children}
+      {/* Words that turn the reading order turn nothing in a `bdi`. */}
+      {!said && <bdi className="text-ink-3"> ({host})</bdi>}
     </a>
   )
 }
@@ -32,7 +28,7 @@ function AgentImage({ alt, src }: ComponentProps<'img'>) {
       {typeof src === 'string' && safeUrl(src) !== '' && (
         <>
           {' '}
-          <AgentLink href={src}>{printableLine(hostOf(src))}</AgentLink>
+          <AgentLink href={src}>{printableLine(linkHost(src))}</AgentLink>
         </>
       )}
       ]

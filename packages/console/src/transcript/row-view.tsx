@@ -85,7 +85,7 @@ function Prompt({ row, scope }: { row: PromptRow; scope: string }) {
     <article aria-label="You" className="flex justify-end pt-4 pb-1">
       <div className="max-w-[85%] rounded-2xl rounded-br-md bg-accent-soft px-3.5 py-2 leading-relaxed [overflow-wrap:anywhere] whitespace-pre-wrap">
         <div ref={measured} className={unfolded ? '' : 'line-clamp-12'}>
-          {printable(row.text)}
+          {printable(row.text.trim())}
         </div>
         {(isCut || unfolded) && (
           <ShowRest open={unfolded} onToggle={toggle}>

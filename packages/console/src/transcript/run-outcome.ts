@@ -9,6 +9,7 @@ const reasons: Readonly<Record<string, string>> = {
   authority_revoked: 'whoever asked may no longer use Berth',
   shell_exit_nonzero: 'the script exited with an error',
   event_budget: 'it wrote more than a Run may',
+  output_invalid: 'it gave no result of the form that was asked for',
   model_not_configured: 'no provider serves the model',
   model_rate_limited: 'the model provider limits the rate',
   model_unavailable: 'the model provider cannot be reached',

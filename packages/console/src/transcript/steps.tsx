@@ -209,7 +209,7 @@ function Line(props: { onClick: () => void; unfolded: boolean; time: string; chi
       type="button"
       onClick={props.onClick}
       aria-expanded={props.unfolded}
-      className="group flex min-h-7 w-full items-center gap-2 rounded-md px-1.5 text-left text-[0.8125rem] text-ink-2 hover:bg-hover max-lg:min-h-9"
+      className="group flex min-h-7 w-full items-center gap-2 rounded-md px-1.5 text-left text-[0.8125rem] text-ink-2 in-data-pointed:hover:bg-hover max-lg:min-h-9"
     >
       <ChevronRight className={`size-3.5 shrink-0 text-ink-3 ${props.unfolded ? 'rotate-90' : ''}`} aria-hidden />
       {props.children}

@@ -1,7 +1,7 @@
 import type { Preview } from '@berth/client'
-import { useVirtualizer } from '@tanstack/react-virtual'
+import { defaultRangeExtractor, type Range, useVirtualizer } from '@tanstack/react-virtual'
 import { ArrowDown, LoaderCircle } from 'lucide-react'
-import { useEffect, useLayoutEffect, useRef, useState } from 'react'
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import type { Row } from '../log/rows.ts'
 import { logOf, useLog } from '../session/logs.ts'
 import { LoadingLines } from '../ui/states.tsx'
@@ -24,6 +24,16 @@ const estimates: Readonly<Record<Row['kind'], number>> = {
   live: 60,
 }
 
+/** Marks the log once the pointer moves in it: rows that pass below one that rests must not light up in turn. */
+const pointed = 'data-pointed'
+
+const overscan = 8
+
+/** Rows leave the page several at once: each change of the page is a frame to lay out, paint and hand over. */
+function drawnOf(range: Range): number[] {
+  return defaultRangeExtractor({ ...range, startIndex: range.startIndex - (range.startIndex % overscan) })
+}
+
 /** Returns the place of the row that tells an Event; -1 if none does. */
 function rowAt(rows: readonly Row[], event: number | undefined): number {
   return event === undefined ? -1 : rows.findLastIndex(row => row.kind !== 'live' && row.sequence <= event)
@@ -41,7 +51,9 @@ function liveRow({ role, text }: NonNullable<Preview['message']>, last: Row | un
 export function Transcript({ sessionId, event }: { sessionId: string; event: number | undefined }) {
   const told = useLog(sessionId, snapshot => snapshot.view.rows)
   const message = useLog(sessionId, snapshot => snapshot.preview?.message)
-  const rows = message === undefined ? told : [...told, liveRow(message, told.at(-1))]
+  const rows = useMemo(() => (message === undefined ? told : [...told, liveRow(message, told.at(-1))]), [told, message])
+  // A new function has every row's place reckoned anew, and scrolling renders more often than rows change.
+  const getItemKey = useCallback((index: number) => rows[index]?.key ?? index, [rows])
   const ready = useLog(sessionId, snapshot => snapshot.ready)
   const loadingOlder = useLog(sessionId, snapshot => snapshot.loadingOlder)
   const scroller = useRef<HTMLDivElement | null>(null)
@@ -51,9 +63,10 @@ export function Transcript({ sessionId, event }: { sessionId: string; event: num
   const virtualizer = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
-    getItemKey: index => rows[index]?.key ?? index,
+    getItemKey,
     estimateSize: index => estimates[rows[index]?.kind ?? 'notice'],
-    overscan: 8,
+    overscan,
+    rangeExtractor: drawnOf,
     anchorTo: 'end',
     followOnAppend: true,
     scrollEndThreshold: nearEnd,
@@ -80,6 +93,7 @@ export function Transcript({ sessionId, event }: { sessionId: string; event: num
   const onScroll = () => {
     const element = scroller.current
     if (element === null) return
+    element.removeAttribute(pointed)
     // A box that has just shrunk has not been scrolled by anybody.
     const end = element.scrollHeight - element.scrollTop - element.clientHeight <= nearEnd
     if (end || element.clientHeight === height.current) reading.current = end
@@ -118,6 +132,7 @@ export function Transcript({ sessionId, event }: { sessionId: string; event: num
       <div
         ref={attach}
         onScroll={onScroll}
+        onMouseMove={event => event.currentTarget.setAttribute(pointed, '')}
         tabIndex={0}
         role="log"
         aria-label="Transcript"

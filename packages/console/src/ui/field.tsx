@@ -1,7 +1,8 @@
 import { type ComponentProps, type ReactNode, useId } from 'react'
 
+/** A line of text fits into `h-8`, and into `h-9` where the text is larger: more room around it would cut it. */
 export const inputClass =
-  'w-full rounded-md border border-control bg-raised px-2.5 py-1.5 text-sm text-ink focus-visible:outline-offset-0 disabled:opacity-60 aria-invalid:border-bad max-lg:text-base'
+  'w-full rounded-md border border-control bg-raised px-2.5 py-1.25 text-sm text-ink focus-visible:outline-offset-0 disabled:opacity-60 aria-invalid:border-bad max-lg:text-base'
 
 /** A label, its control, and below it an explanation or what is wrong. */
 export function Field(props: {
@@ -28,5 +29,5 @@ export function Field(props: {
 
 /** A choice of a few, as the browser's own control: it works on phones and for screen readers as it is. */
 export function Select({ className = '', ...rest }: ComponentProps<'select'>) {
-  return <select {...rest} className={`${inputClass} h-8 py-0 max-lg:h-9 ${className}`} />
+  return <select {...rest} className={`${inputClass} h-8 max-lg:h-9 ${className}`} />
 }

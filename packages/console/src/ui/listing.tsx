@@ -50,7 +50,7 @@ export function Listing<Row>(props: {
             value={q}
             placeholder={`Search ${noun[1]}`}
             onChange={event => change({ q: event.target.value || undefined, page: undefined })}
-            className={`${inputClass} h-8 py-0 pl-8 max-lg:h-9`}
+            className={`${inputClass} h-8 pl-8 max-lg:h-9`}
           />
         </label>
         {children}

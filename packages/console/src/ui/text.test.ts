@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it, test } from 'vitest'
 import { parseAnsi } from '../transcript/ansi.ts'
 import { safeUrl } from '../transcript/safe-url.ts'
 import { printable, printableLine } from './printable.ts'
@@ -73,16 +73,22 @@ describe('what agents write', () => {
   ])('is coloured and nothing else by escape sequences: %j', (text, spans) => {
     expect(parseAnsi(text).map(({ text, classes }) => [text, classes])).toEqual(spans)
   })
+
+  it('is read in one pass, however long a line is', () => {
+    expect(parseAnsi('x'.repeat(2_000_000))).toHaveLength(1)
+  })
 })
 
 test('figures are formatted for people', () => {
-  expect([0, 999, 1_000, 59_990, 61_000, 3_660_000].map(duration)).toEqual([
+  expect([0, 999, 1_000, 59_990, 61_000, 600_000, 3_660_000, 7_200_000].map(duration)).toEqual([
     '0 ms',
     '999 ms',
     '1.0 s',
     '59.9 s',
     '1 min 1 s',
+    '10 min',
     '1 h 1 min',
+    '2 h',
   ])
   expect([-5, 0, 1, 65_000, 3_729_000].map(countdown)).toEqual(['0:00', '0:00', '0:01', '1:05', '1:02:09'])
   expect([1, 1023, 1024, 1_572_864, 1_073_741_824].map(bytes)).toEqual([

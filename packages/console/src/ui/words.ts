@@ -1,10 +1,11 @@
-/** Formats a duration: `840 ms`, `12.4 s`, `3 min 5 s`, `2 h 10 min`. */
+/** Formats a duration: `840 ms`, `12.4 s`, `3 min 5 s`, `10 min`, `2 h 10 min`. */
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`
   if (ms < 60_000) return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`
   const seconds = Math.floor(ms / 1000)
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
-  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`
+  const [h, min, s] = [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60), seconds % 60]
+  if (h === 0) return s === 0 ? `${min} min` : `${min} min ${s} s`
+  return min === 0 ? `${h} h` : `${h} h ${min} min`
 }
 
 /** Formats a countdown: `4:05`, `1:02:09`; never below zero. */

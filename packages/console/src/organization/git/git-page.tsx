@@ -93,7 +93,7 @@ function Another({ organizationId, dialog }: { organizationId: string; dialog: D
         about="This service has no client at a Git host, so nobody can show here which accounts they administer. An operator connects the first one, at a terminal:"
       >
         <pre className="rounded-lg border border-line bg-code px-3 py-2 font-mono text-xs break-words whitespace-pre-wrap">
-          {`npx berth admin grant add --organization ${organizationId} --account <number>`}
+          {`berth admin grant add --organization ${organizationId} --account <number>`}
         </pre>
       </Part>
     )

@@ -1,0 +1,124 @@
+import type { PutTrigger, Trigger } from '@berth/contract'
+import type { Faults } from '../kept-form.ts'
+import { type Sender, senderOf } from './trigger-words.ts'
+
+/** A trigger as its form holds it. */
+export interface TriggerFields {
+  readonly name: string
+  readonly installation: string
+  readonly message: string
+  readonly sender: Sender
+  readonly on: readonly string[]
+  readonly mention: string
+  readonly label: string
+  /** `owner/name`, one a line; none: all that are granted. */
+  readonly repositories: string
+  readonly forks: boolean
+  readonly cron: string
+  readonly timeZone: string
+}
+
+type GitHub = NonNullable<NonNullable<PutTrigger['hook']>['github']>
+
+const usualMessage =
+  '{{event.actor}} asks by a {{event.kind}} on {{event.repository}}, {{event.title}} ({{event.url}}):\n\n{{event.text}}'
+
+/** Returns the fields of a new trigger. */
+export const newFields = (installation: string): TriggerFields => ({
+  name: '',
+  installation,
+  message: usualMessage,
+  sender: 'events',
+  on: ['comment', 'label'],
+  mention: '@berth',
+  label: 'berth',
+  repositories: '',
+  forks: false,
+  cron: '',
+  timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+})
+
+/** Returns the fields of a trigger. */
+export function fieldsOf(installation: string, trigger: Trigger): TriggerFields {
+  const fresh = newFields(installation)
+  const github = trigger.hook?.github as GitHub | undefined
+  return {
+    ...fresh,
+    name: trigger.name,
+    message: trigger.message,
+    sender: senderOf(trigger),
+    on: github?.on ?? fresh.on,
+    mention: github?.mention ?? fresh.mention,
+    label: github?.label ?? fresh.label,
+    repositories: (github?.repositories ?? []).join('\n'),
+    forks: github?.forks === 'base',
+    cron: trigger.schedule?.cron ?? '',
+    timeZone: trigger.schedule?.timeZone ?? fresh.timeZone,
+  }
+}
+
+/** Returns the faults of the fields. The service judges the schedule and the message. */
+export function triggerFaults(fields: TriggerFields): Faults<TriggerFields> {
+  const { name, installation, message, sender, on, mention, repositories } = fields
+  const events = sender === 'events'
+  return {
+    name: name.trim() === '' ? 'Enter a name.' : undefined,
+    installation: installation === '' ? 'Make an integration first: the Sessions of a trigger are its own.' : undefined,
+    message: message.trim() === '' ? 'Enter a message.' : undefined,
+    on: events && on.length === 0 ? 'Choose at least one kind of event.' : undefined,
+    mention: events && /\s/.test(mention.trim()) ? 'A mention has no spaces.' : undefined,
+    repositories:
+      events && linesOf(repositories).some(line => !/^[^/\s]+\/[^/\s]+$/.test(line))
+        ? 'Write each repository as owner/name, one a line.'
+        : undefined,
+  }
+}
+
+/**
+ * Returns the trigger that the fields describe.
+ * @param before the trigger that it replaces, which keeps the members that the form does not show
+ */
+export function toBody(fields: TriggerFields, before?: Trigger): PutTrigger {
+  const { name, message, sender, cron, timeZone } = fields
+  const same = before !== undefined && senderOf(before) === sender ? before : undefined
+  // The Session of an event is told its repository, and its conversation.
+  const { source, ...session } = before?.session ?? {}
+  const events = sender === 'events'
+  return {
+    name: name.trim(),
+    message,
+    session: { ...session, ...(!events && source !== undefined && { source }) },
+    ...(cron.trim() !== '' && {
+      schedule: { cron: cron.trim(), ...(timeZone.trim() !== '' && { timeZone: timeZone.trim() }) },
+    }),
+    ...(!events && before?.thread !== undefined && { thread: before.thread }),
+    ...(sender !== 'none' && { hook: hookOf(fields, sender, same?.hook) }),
+    enabled: before?.enabled ?? true,
+  }
+}
+
+function hookOf(
+  fields: TriggerFields,
+  sender: Exclude<Sender, 'none'>,
+  before: Trigger['hook'],
+): NonNullable<PutTrigger['hook']> {
+  const where =
+    before?.where === undefined ? {} : { where: before.where as NonNullable<PutTrigger['hook']>['where'] & {} }
+  if (sender !== 'events') return { scheme: sender, ...(before?.key !== undefined && { key: before.key }), ...where }
+  const { on, mention, label, repositories, forks } = fields
+  const named = linesOf(repositories)
+  const github = {
+    on: [...on] as GitHub['on'],
+    ...(mention.trim() !== '' && { mention: mention.trim() }),
+    ...(label.trim() !== '' && { label: label.trim() }),
+    ...(named.length > 0 && { repositories: named }),
+    ...(forks && { forks: 'base' as const }),
+  }
+  return { scheme: 'github', github, ...where }
+}
+
+const linesOf = (text: string): string[] =>
+  text
+    .split(/[\n,]/)
+    .map(line => line.trim())
+    .filter(line => line !== '')
