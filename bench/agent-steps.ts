@@ -4,20 +4,19 @@
 import { randomUUID } from 'node:crypto'
 import { chmod, copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import type { Session } from '@berth/contract'
 import { runtimeEntries } from '../packages/server/src/runtimes/foreign/foreign-entries.ts'
 import { installsIn } from '../packages/server/src/runtimes/install-runtime.ts'
-import { createBubblewrapDriver } from '../packages/server/src/sandboxes/bubblewrap/create-driver.ts'
-import { defaultBounds } from '../packages/server/src/sandboxes/bubblewrap/options.ts'
 import { insidePaths } from '../packages/server/src/sandboxes/inside-paths.ts'
 import { linkTestedAgents } from '../packages/server/test/support/agents/foreign-agents.ts'
-import { openBenchDatabase, quiet } from './support/bench-database.ts'
+import { callerOf } from './support/bench-api.ts'
+import { openBenchDatabase } from './support/bench-database.ts'
 import { startBenchService } from './support/bench-service.ts'
 import { startDirectAgent } from './support/direct-agent.ts'
 import { startProcess } from './support/processes.ts'
+import { bundlesDir, removeSandboxes } from './support/remove-sandboxes.ts'
 import { median, quantile } from './support/statistics.ts'
 import { openStream } from './support/stream-client.ts'
 
@@ -26,7 +25,6 @@ const agent = process.argv[2] ?? 'steps'
 const turns = Number(process.argv[3] ?? 15)
 const delayMs = process.argv[4] ?? '30'
 const message = 'Take all the steps.'
-const bundlesDir = resolve(dirname(fileURLToPath(import.meta.resolve('@berth/supervisor'))), '../dist')
 const gatewayInside = 'http://127.0.0.1:3128/v1'
 
 /** The tool call that the scripted model asks each agent for. */
@@ -38,7 +36,7 @@ const calls: Readonly<Record<string, object>> = {
 
 await using bench = await openBenchDatabase()
 await using removal = new AsyncDisposableStack()
-removal.defer(removeSandboxes)
+removal.defer(() => removeSandboxes(bench.dataDir))
 const model = removal.use(
   await startProcess([
     join(import.meta.dirname, 'support/step-model.ts'),
@@ -78,27 +76,7 @@ await using service = await startBenchService(bench, {
   BERTH_SANDBOX_MEMORY_BYTES: String(1536 * 1024 ** 2),
 })
 
-async function call<Body>(method: string, path: string, body?: object): Promise<Body> {
-  const answer = await fetch(service.url + path, {
-    method,
-    headers: { authorization: `Bearer ${bench.apiKey}`, ...(body && { 'content-type': 'application/json' }) },
-    ...(body && { body: JSON.stringify(body) }),
-  })
-  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
-  return (await answer.json()) as Body
-}
-
-async function removeSandboxes(): Promise<void> {
-  await using driver = await createBubblewrapDriver({
-    dataDir: bench.dataDir,
-    nodePath: process.execPath,
-    bundlesDir,
-    bounds: defaultBounds,
-    log: quiet,
-    spares: 0,
-  })
-  for (const leaseId of await driver.list()) await driver.destroy(leaseId)
-}
+const call = callerOf(service.url, bench.apiKey)
 
 /** Starts the catalog's agent outside a sandbox, connected directly to the model. */
 async function direct() {

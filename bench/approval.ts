@@ -3,36 +3,27 @@
 // agent behind it, a repeated decision. Run as: node bench/approval.ts [decisions]
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import type { Event, Interaction } from '@berth/contract'
-import { createBubblewrapDriver } from '../packages/server/src/sandboxes/bubblewrap/create-driver.ts'
-import { defaultBounds } from '../packages/server/src/sandboxes/bubblewrap/options.ts'
 import { scriptedRuntimes } from '../packages/server/test/support/agents/scripted-runtimes.ts'
-import { openBenchDatabase, quiet } from './support/bench-database.ts'
+import { callerOf } from './support/bench-api.ts'
+import { openBenchDatabase } from './support/bench-database.ts'
 import { startBenchService } from './support/bench-service.ts'
+import { removeSandboxes } from './support/remove-sandboxes.ts'
 import { median, quantile } from './support/statistics.ts'
 
 const decisions = Number(process.argv[2] ?? 60)
 
 await using bench = await openBenchDatabase()
 await using removal = new AsyncDisposableStack()
-removal.defer(removeSandboxes)
+removal.defer(() => removeSandboxes(bench.dataDir))
 const { runtimes } = removal.use(await scriptedRuntimes())
 await writeFile(join(bench.dataDir, 'berth.json'), JSON.stringify({ runtimes }))
 await using api = await startBenchService(bench)
 await using _worker = await startBenchService(bench, { BERTH_ROLES: 'api,worker' })
 
-async function call<Body>(method: string, path: string, body?: object): Promise<Body> {
-  const answer = await fetch(api.url + path, {
-    method,
-    headers: { authorization: `Bearer ${bench.apiKey}`, ...(body && { 'content-type': 'application/json' }) },
-    ...(body && { body: JSON.stringify(body) }),
-  })
-  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
-  return (await answer.json()) as Body
-}
+const call = callerOf(api.url, bench.apiKey)
 
 async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
   for (;;) {
@@ -40,18 +31,6 @@ async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
     if (seen !== undefined) return seen
     await sleep(10)
   }
-}
-
-async function removeSandboxes(): Promise<void> {
-  await using driver = await createBubblewrapDriver({
-    dataDir: bench.dataDir,
-    nodePath: process.execPath,
-    bundlesDir: resolve(dirname(fileURLToPath(import.meta.resolve('@berth/supervisor'))), '../dist'),
-    bounds: defaultBounds,
-    log: quiet,
-    spares: 0,
-  })
-  for (const leaseId of await driver.list()) await driver.destroy(leaseId)
 }
 
 const id = randomUUID()

@@ -5,24 +5,22 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { dirname, join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import type { Session } from '@berth/contract'
-import { createBubblewrapDriver } from '../packages/server/src/sandboxes/bubblewrap/create-driver.ts'
-import { defaultBounds } from '../packages/server/src/sandboxes/bubblewrap/options.ts'
 import { openaiWire } from '../packages/server/test/support/models/openai-wire.ts'
-import { openBenchDatabase, quiet } from './support/bench-database.ts'
+import { callerOf } from './support/bench-api.ts'
+import { openBenchDatabase } from './support/bench-database.ts'
 import { startBenchService } from './support/bench-service.ts'
+import { removeSandboxes } from './support/remove-sandboxes.ts'
 import { median, quantile } from './support/statistics.ts'
 
 const starts = Number(process.argv[2] ?? 15)
-const bundlesDir = resolve(dirname(fileURLToPath(import.meta.resolve('@berth/supervisor'))), '../dist')
 
 await using bench = await openBenchDatabase()
 await using removal = new AsyncDisposableStack()
-removal.defer(removeSandboxes)
+removal.defer(() => removeSandboxes(bench.dataDir))
 
 let asked = Promise.withResolvers<number>()
 const model = createServer(async (request, response) => {
@@ -50,15 +48,7 @@ const config = { providers, models: { default: 'main/m1' } }
 await writeFile(join(bench.dataDir, 'berth.json'), JSON.stringify(config), { mode: 0o600 })
 await using service = await startBenchService(bench, { BERTH_ROLES: 'api,worker,gateway' })
 
-async function call<Body>(method: string, path: string, body?: object): Promise<Body> {
-  const answer = await fetch(service.url + path, {
-    method,
-    headers: { authorization: `Bearer ${bench.apiKey}`, ...(body && { 'content-type': 'application/json' }) },
-    ...(body && { body: JSON.stringify(body) }),
-  })
-  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
-  return (answer.status === 204 ? {} : await answer.json()) as Body
-}
+const call = callerOf(service.url, bench.apiKey)
 
 interface Sample {
   readonly admitted: number
@@ -108,19 +98,6 @@ async function attachedTurns(): Promise<Sample[]> {
   }
   await call('DELETE', `/v1/sessions/${id}`)
   return samples
-}
-
-async function removeSandboxes(): Promise<void> {
-  const { dataDir } = bench
-  await using driver = await createBubblewrapDriver({
-    dataDir,
-    nodePath: process.execPath,
-    bundlesDir,
-    bounds: defaultBounds,
-    log: quiet,
-    spares: 0,
-  })
-  for (const leaseId of await driver.list()) await driver.destroy(leaseId)
 }
 
 const print = (line: string) => process.stdout.write(`${line}\n`)

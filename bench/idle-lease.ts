@@ -5,26 +5,24 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { dirname, join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import type { Session } from '@berth/contract'
-import { createBubblewrapDriver } from '../packages/server/src/sandboxes/bubblewrap/create-driver.ts'
-import { defaultBounds } from '../packages/server/src/sandboxes/bubblewrap/options.ts'
 import { openaiWire } from '../packages/server/test/support/models/openai-wire.ts'
 import { sandboxProcesses } from '../packages/server/test/support/workspaces/sandbox-processes.ts'
-import { openBenchDatabase, quiet } from './support/bench-database.ts'
+import { callerOf } from './support/bench-api.ts'
+import { openBenchDatabase } from './support/bench-database.ts'
 import { startBenchService } from './support/bench-service.ts'
+import { removeSandboxes } from './support/remove-sandboxes.ts'
 import { median } from './support/statistics.ts'
 
 const BOUND_MIB = 20
 const count = Number(process.argv[2] ?? 8)
-const bundlesDir = resolve(dirname(fileURLToPath(import.meta.resolve('@berth/supervisor'))), '../dist')
 
 await using bench = await openBenchDatabase()
 await using removal = new AsyncDisposableStack()
-removal.defer(removeSandboxes)
+removal.defer(() => removeSandboxes(bench.dataDir))
 const model = createServer(async (request, response) => {
   const { method = '', url: path = '', headers } = request
   const body = method === 'POST' ? ((await json(request)) as object) : null
@@ -45,28 +43,7 @@ await using service = await startBenchService(bench, {
   BERTH_AGENT_IDLE_SECONDS: '6',
 })
 
-async function call<Body>(method: string, path: string, body?: object): Promise<Body> {
-  const answer = await fetch(service.url + path, {
-    method,
-    headers: { authorization: `Bearer ${bench.apiKey}`, ...(body && { 'content-type': 'application/json' }) },
-    ...(body && { body: JSON.stringify(body) }),
-  })
-  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
-  return (answer.status === 204 ? {} : await answer.json()) as Body
-}
-
-async function removeSandboxes(): Promise<void> {
-  const { dataDir } = bench
-  await using driver = await createBubblewrapDriver({
-    dataDir,
-    nodePath: process.execPath,
-    bundlesDir,
-    bounds: defaultBounds,
-    log: quiet,
-    spares: 0,
-  })
-  for (const leaseId of await driver.list()) await driver.destroy(leaseId)
-}
+const call = callerOf(service.url, bench.apiKey)
 
 /** Reads a file of a process; empty if it has ended. */
 function read(pid: number, name: string): string {

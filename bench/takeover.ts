@@ -7,6 +7,7 @@ import type { Fence, Run, Session } from '@berth/contract'
 import { destroySandboxes } from '../packages/server/test/support/faults/destroy-sandboxes.ts'
 import { type ServiceProcess, startServiceProcess } from '../packages/server/test/support/services/service-process.ts'
 import { touch } from '../packages/server/test/support/workspaces/workspace.ts'
+import { callerOf } from './support/bench-api.ts'
 import { openBenchDatabase } from './support/bench-database.ts'
 import { startBenchService } from './support/bench-service.ts'
 import { median, quantile } from './support/statistics.ts'
@@ -28,15 +29,7 @@ async function startWorker(): Promise<void> {
   workers.add(await startServiceProcess(variables))
 }
 
-async function call<Body>(method: string, path: string, body?: object): Promise<Body> {
-  const answer = await fetch(service.url + path, {
-    method,
-    headers: { authorization: `Bearer ${bench.apiKey}`, ...(body && { 'content-type': 'application/json' }) },
-    ...(body && { body: JSON.stringify(body) }),
-  })
-  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
-  return (await answer.json()) as Body
-}
+const call = callerOf(service.url, bench.apiKey)
 
 /** Polls until there is an answer. */
 async function wait<T>(look: () => Promise<T | undefined>): Promise<T> {

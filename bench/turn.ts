@@ -3,35 +3,25 @@
 // fresh sandbox, in pairs with the same supervisor and agent started bare in `bwrap`, and with a Session whose
 // environment is empty. Run as: node bench/turn.ts [turns] [pairs]
 import { randomUUID } from 'node:crypto'
-import { dirname, join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import type { Event, Run, Session } from '@berth/contract'
-import { createBubblewrapDriver } from '../packages/server/src/sandboxes/bubblewrap/create-driver.ts'
-import { defaultBounds } from '../packages/server/src/sandboxes/bubblewrap/options.ts'
 import { prepareBareAgents } from './support/bare-agent.ts'
-import { openBenchDatabase, quiet } from './support/bench-database.ts'
+import { callerOf } from './support/bench-api.ts'
+import { openBenchDatabase } from './support/bench-database.ts'
 import { startBenchService } from './support/bench-service.ts'
+import { bundlesDir, removeSandboxes } from './support/remove-sandboxes.ts'
 import { median, quantile } from './support/statistics.ts'
 
 const turns = Number(process.argv[2] ?? 40)
 const pairs = Number(process.argv[3] ?? 20)
-const bundlesDir = resolve(dirname(fileURLToPath(import.meta.resolve('@berth/supervisor'))), '../dist')
 
 await using bench = await openBenchDatabase()
 await using removal = new AsyncDisposableStack()
-removal.defer(removeSandboxes)
+removal.defer(() => removeSandboxes(bench.dataDir))
 await using service = await startBenchService(bench, { BERTH_ROLES: 'api,worker' })
 
-async function call<Body>(method: string, path: string, body?: object): Promise<Body> {
-  const answer = await fetch(service.url + path, {
-    method,
-    headers: { authorization: `Bearer ${bench.apiKey}`, ...(body && { 'content-type': 'application/json' }) },
-    ...(body && { body: JSON.stringify(body) }),
-  })
-  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
-  return (answer.status === 204 ? {} : await answer.json()) as Body
-}
+const call = callerOf(service.url, bench.apiKey)
 
 interface Sample {
   readonly totalMs: number
@@ -97,19 +87,6 @@ async function attachedTurns(): Promise<Sample[]> {
   }
   await call('DELETE', `/v1/sessions/${id}`)
   return samples
-}
-
-async function removeSandboxes(): Promise<void> {
-  const { dataDir } = bench
-  await using driver = await createBubblewrapDriver({
-    dataDir,
-    nodePath: process.execPath,
-    bundlesDir,
-    bounds: defaultBounds,
-    log: quiet,
-    spares: 0,
-  })
-  for (const leaseId of await driver.list()) await driver.destroy(leaseId)
 }
 
 const print = (line: string) => process.stdout.write(`${line}\n`)

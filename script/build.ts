@@ -2,6 +2,7 @@
  * Builds the bundles for places that cannot run the sources: sandboxes, and installations elsewhere. It rebuilds a
  * bundle if any of its inputs has changed, and replaces it by a rename, because sandboxes may be reading the old one.
  */
+import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
   existsSync,
@@ -15,6 +16,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { BuildOptions } from 'esbuild'
+import { cliBundle, helpOf } from './cli-bundle.ts'
 import { compiledSession, engineOptions, sessionBundle, sessionOptions } from './engine-bundle.ts'
 
 /** One bundle, by paths from the repository's root. */
@@ -22,6 +24,8 @@ interface Bundle {
   readonly entry: string
   readonly output: string
   readonly options: BuildOptions
+  /** Completes the bundle once it is written. */
+  readonly finish?: () => void
 }
 
 const root = join(import.meta.dirname, '..')
@@ -67,8 +71,9 @@ const bundles: readonly Bundle[] = [
   {
     entry: 'packages/cli/src/main.ts',
     output: 'packages/cli/dist/berth.js',
-    // jq is a program of 1 MB that `--jq` alone loads, and it may be left out of an installation.
-    options: { ...forNode, external: ['@berth/server', 'jq-wasm'] },
+    options: cliBundle,
+    finish: () =>
+      replaceFile(join(root, 'packages/cli/dist/help.txt'), helpOf(join(root, 'packages/cli/dist/berth.js'))),
   },
 ]
 
@@ -79,7 +84,7 @@ const scripts = ['berth-present', 'berth-git-credential', 'berth-token', 'gh', '
 }))
 
 /** Inputs of every bundle besides its own sources. */
-const common = ['package-lock.json', 'script/build.ts', 'script/engine-bundle.ts']
+const common = ['package-lock.json', 'script/build.ts', 'script/cli-bundle.ts', 'script/engine-bundle.ts']
 
 /** Size and modification time of each input; if they are equal, no input has changed. */
 type Fingerprint = Readonly<Record<string, string>>
@@ -110,21 +115,43 @@ async function make(bundle: Bundle): Promise<void> {
   const begunMs = Date.now()
   const result = await build({
     format: 'esm',
+    entryPoints: [bundle.entry],
     ...bundle.options,
     absWorkingDir: root,
-    entryPoints: [bundle.entry],
     bundle: true,
     metafile: true,
     write: false,
     logLevel: 'warning',
     legalComments: 'none',
+    ...(isSplit(bundle) ? { outdir: dirname(bundle.output) } : { outfile: bundle.output }),
   })
   const inputs = Object.keys(result.metafile.inputs).filter(input => existsSync(join(root, input)))
-  for (const file of result.outputFiles) replaceFile(join(root, bundle.output), file.contents)
+  // The entry comes last, so that whoever reads it finds its parts.
+  const written = result.outputFiles.toSorted((one, other) => depth(other.path) - depth(one.path))
+  for (const file of written) replaceFile(file.path, file.contents)
+  removeOldParts(bundle, new Set(written.map(file => file.path)))
+  bundle.finish?.()
   // An input was saved during the build. Without a record, the next run builds again.
   if (inputs.some(input => statSync(join(root, input)).mtimeMs >= begunMs)) rmSync(recordOf(bundle), { force: true })
   else replaceFile(recordOf(bundle), JSON.stringify(fingerprint([...common, ...inputs])))
   console.error(`built ${bundle.output}`)
+}
+
+function isSplit(bundle: Bundle): boolean {
+  return bundle.options.splitting === true
+}
+
+function depth(path: string): number {
+  return path.split('/').length
+}
+
+/** Removes the parts of earlier builds. A program that was started before may miss one; its next start has them all. */
+function removeOldParts(bundle: Bundle, current: ReadonlySet<string>): void {
+  if (!isSplit(bundle)) return
+  const folder = join(root, dirname(bundle.output), 'parts')
+  for (const name of globSync('*.js', { cwd: folder })) {
+    if (!current.has(join(folder, name))) rmSync(join(folder, name), { force: true })
+  }
 }
 
 function replaceFile(path: string, content: string | Uint8Array, mode?: number): void {
@@ -135,13 +162,21 @@ function replaceFile(path: string, content: string | Uint8Array, mode?: number):
   renameSync(temporary, path)
 }
 
+/** Compresses the files of the console and of the site. */
+const precompressed = 'script/lib/precompress.ts'
+
 /** The console's page: one build of many files, so its record is the digest of everything it is made from. */
 async function makeConsole(): Promise<void> {
   const folder = join(root, 'packages/console')
   if (!existsSync(join(folder, 'index.html'))) return
   const record = join(folder, 'dist/.inputs')
   const sources = ['console/{src,build}', 'client/src', 'contract/src'].map(path => `packages/${path}/**/*.*`)
-  const own = ['packages/console/index.html', 'packages/console/vite.config.ts', 'packages/console/package.json']
+  const own = [
+    'packages/console/index.html',
+    'packages/console/vite.config.ts',
+    'packages/console/package.json',
+    precompressed,
+  ]
   const inputs = [...common, ...own, ...globSync(sources, { cwd: root })].sort()
   const state = JSON.stringify(fingerprint(inputs))
   if (existsSync(record) && readFileSync(record, 'utf8') === state) return
@@ -151,6 +186,26 @@ async function makeConsole(): Promise<void> {
   await build({ configFile: join(folder, 'vite.config.ts'), logLevel: 'warn' })
   replaceFile(record, state)
   console.error('built packages/console/dist')
+}
+
+/** The documentation's site: like the console, one build of many files. */
+function makeSite(): void {
+  const record = join(root, 'packages/site/dist/.inputs')
+  const pages = ['docs/**/*.*', '*.md', 'packages/*/*.md', 'examples/**/*.*', 'deploy/**/*.*', 'script/**/*.ts']
+  const own = ['packages/site/{src,browser}/**/*.*', 'packages/site/package.json', precompressed]
+  const inputs = [...common, ...globSync([...pages, ...own], { cwd: root })]
+    .filter(path => !/node_modules|(?:^|\/)dist\//.test(path))
+    .sort()
+  const state = JSON.stringify(fingerprint(inputs))
+  if (existsSync(record) && readFileSync(record, 'utf8') === state) return
+  if (!existsSync(join(root, 'node_modules/@11ty/eleventy'))) {
+    console.error('left out packages/site/dist: its generator is missing, `npm ci` installs it')
+    return
+  }
+  // The generator resolves paths against its working directory, and this process keeps its caller's.
+  execFileSync(process.execPath, [join(root, 'packages/site/src/build.ts')], { cwd: root, stdio: 'inherit' })
+  replaceFile(record, state)
+  console.error('built packages/site/dist')
 }
 
 /** The engine's compiled code, made again with its bundle and for another Node. */
@@ -179,3 +234,4 @@ for (const bundle of bundles) {
 }
 await makeCode()
 await makeConsole()
+makeSite()

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { chaos } from '../packages/server/test/support/faults/chaos.ts'
-import { faults } from '../packages/server/test/support/faults/chaos-fleet.ts'
+import { type Fault, faults } from '../packages/server/test/support/faults/chaos-fleet.ts'
+import { type WorkName, works } from '../packages/server/test/support/faults/chaos-work.ts'
 
 // Kills, freezes, cuts off, fills and misleads APIs, workers, machines that dial them, their database, their bucket and their
 // sandboxes at random, and proves that no sealed work was lost.
@@ -14,7 +15,10 @@ const { values } = parseArgs({
     machines: { type: 'string', default: '2' },
     hours: { type: 'string' },
     seconds: { type: 'string', default: '600' },
-    'every-ms': { type: 'string', default: '2000' },
+    works: { type: 'string', default: Object.keys(works).join() },
+    faults: { type: 'string', default: [...faults, 'worker', 'sandbox', 'sandbox'].join() },
+    'every-ms': { type: 'string', default: '5000' },
+    'at-once': { type: 'string', default: '6' },
   },
 })
 const report = await chaos({
@@ -23,8 +27,12 @@ const report = await chaos({
   takers: Number(values.takers),
   machines: Number(values.machines),
   sessions: Number(values.sessions),
+  works: values.works.split(',') as WorkName[],
+  atOnce: Number(values['at-once']),
   durationMs: (values.hours === undefined ? Number(values.seconds) : Number(values.hours) * 3600) * 1000,
   everyMs: Number(values['every-ms']),
-  faults: [...faults, 'worker', 'sandbox', 'sandbox'],
+  faults: values.faults.split(',') as Fault[],
+  said: line => process.stderr.write(`${new Date().toISOString()} ${line}\n`),
 })
 process.stdout.write(`${JSON.stringify(report, null, 2)}\n`)
+if (report.failures.length > 0) process.exitCode = 1

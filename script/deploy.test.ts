@@ -25,3 +25,16 @@ describe('the environment of a process to deploy', () => {
       expect(new Set(shared.map(variables => variables[name])).size, name).toBe(1)
   })
 })
+
+describe('the dashboard and the alerts', () => {
+  const sources = globSync('packages/server/src/**/*.ts', { cwd: join(directory, '..') })
+  const text = sources.map(file => readFileSync(join(directory, '..', file), 'utf8')).join('\n')
+  const made = new Set([...text.matchAll(/name: '(berth_\w+)'/g)].map(([, name]) => name))
+
+  test.each(['alerts.yaml', 'grafana-dashboard.json'])('%s asks for metrics that the service has', file => {
+    const asked = readFileSync(join(directory, 'monitoring', file), 'utf8').matchAll(/\bberth_\w+/g)
+    const names = [...asked].map(([name]) => name.replace(/_(?:bucket|count|sum)$/, ''))
+    expect(names.length).toBeGreaterThan(5)
+    expect(names.filter(name => !made.has(name))).toEqual([])
+  })
+})

@@ -10,13 +10,17 @@ export const callerIds: Readonly<Record<string, string>> = {
   createMerge: 'mergeId',
   putEnvironment: 'environmentId',
   putPushSubscription: 'subscriptionId',
+  putTrigger: 'triggerId',
 }
 
 /** Members of bodies that tell a repeated request from a new one, by operation. */
-export const callerKeys: Readonly<Record<string, string>> = { decideInteraction: 'idempotencyKey' }
+export const callerKeys: Readonly<Record<string, string>> = {
+  decideInteraction: 'idempotencyKey',
+  forkSession: 'id',
+}
 
 /**
- * POST requests that may be sent twice, because a second one finds the work done. Every other method of the contract may
+ * POST requests that may be sent twice, because a second one finds the work done, by the id of its body if it makes something. Every other method of the contract may
  * be repeated.
  */
 export const repeatablePosts: ReadonlySet<string> = new Set([
@@ -25,6 +29,7 @@ export const repeatablePosts: ReadonlySet<string> = new Set([
   'countMessageTokens',
   'exchangeEndUserToken',
   'exchangeInstallationToken',
+  'forkSession',
   'readInstallationIntent',
   'redeliverWebhook',
   'replayWebhook',

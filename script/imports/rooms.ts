@@ -7,6 +7,7 @@ export type Rooms = readonly (string | readonly string[])[]
 export const rooms: Rooms = [
   'kit',
   'logging',
+  'telemetry',
   'network',
   'storage',
   'settings',
@@ -42,10 +43,12 @@ export const rooms: Rooms = [
   'admin',
   'execution',
   'far-host',
+  'doctor',
   'composition',
   'serve',
   'run-service',
   'run-host',
+  'run-doctor',
   'run-down',
   'main',
 ]
@@ -73,6 +76,7 @@ export const innerRooms: Readonly<Record<string, Rooms>> = {
     'previews',
     'streams',
     'artifacts',
+    'outputs',
     // A Run closes its Interactions, an Interaction resumes its Run, and the end of a lease closes both.
     ['runs', 'interactions', 'leases'],
     'terminals',

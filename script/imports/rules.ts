@@ -18,6 +18,7 @@ const workspaces: Readonly<Record<string, readonly string[]>> = {
   mcp: ['@berth/contract', '@berth/client'],
   cli: ['@berth/contract', '@berth/client', '@berth/mcp', '@berth/server'],
   console: ['@berth/contract', '@berth/client'],
+  site: [],
   server: ['@berth/contract', '@berth/client', '@berth/mcp', '@berth/supervisor'],
 }
 
@@ -86,7 +87,7 @@ export const rules: readonly Rule[] = [
   {
     because: 'only the compositions read settings; every other part is handed what it needs',
     forbids: edge => {
-      const readers = new Set(['settings', 'admin', 'composition', 'serve', 'run-service', 'run-host'])
+      const readers = new Set(['settings', 'admin', 'composition', 'serve', 'run-service', 'run-host', 'run-doctor'])
       const from = placeOf(edge.from)
       const reads = placeOf(edge.to)?.room === 'settings' && !edge.typeOnly
       return reads && from !== undefined && !readers.has(from.room) && !isTest(edge.from)

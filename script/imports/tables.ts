@@ -65,6 +65,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
       'delivery',
       'execution/workspace',
       'releases',
+      'triggers',
       'webhooks',
     ],
   },
@@ -73,7 +74,15 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   session_tokens: { writes: ['sessions/log'] },
   events: {
     writes: ['sessions/log'],
-    reads: ['console', 'sessions/purge', 'sessions/streams', 'sessions/trials', 'execution', 'webhooks'],
+    reads: [
+      'console',
+      'sessions/purge',
+      'sessions/runs',
+      'sessions/streams',
+      'sessions/trials',
+      'execution',
+      'webhooks',
+    ],
   },
   event_pages: { writes: ['sealed-logs'], reads: ['housekeeping'] },
   session_previews: { writes: ['sessions/previews'] },
@@ -89,8 +98,8 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   next_turns: { writes: ['console'] },
   open_streams: { writes: ['sessions/streams'] },
   turns: {
-    writes: ['sessions/turns'],
-    reads: ['sessions/session', 'sessions/runs', 'checkpoints', 'execution/workspace', 'housekeeping'],
+    writes: ['sessions/turns', 'sessions/runs'],
+    reads: ['sessions/session', 'checkpoints', 'execution/workspace', 'housekeeping', 'triggers'],
   },
   runs: {
     writes: ['sessions/runs', 'execution/claim'],
@@ -103,6 +112,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
       'gateway/accounting',
       'identity',
       'metrics',
+      'triggers',
     ],
   },
   run_budgets: { writes: ['sessions/runs'] },
@@ -110,7 +120,10 @@ export const tables: Readonly<Record<string, TableAccess>> = {
     writes: ['sessions/runs', 'execution/claim'],
     reads: ['sessions/purge', 'console', 'sessions/session', 'sessions/leases', 'processes'],
   },
-  processes: { writes: ['processes', 'execution/claim'], reads: ['hosts', 'sessions/runs', 'execution/claim'] },
+  processes: {
+    writes: ['processes', 'execution/claim'],
+    reads: ['hosts', 'metrics', 'sessions/runs', 'execution/claim'],
+  },
   leases: {
     writes: ['sessions/leases', 'execution/claim'],
     reads: [
@@ -137,7 +150,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   checkpoint_blobs: { writes: ['checkpoints'], reads: ['housekeeping'] },
   reviews: { writes: ['sessions/reviews'], reads: ['sessions/publications', 'housekeeping'] },
   review_requests: { writes: ['sessions/reviews'], reads: ['console'] },
-  publications: { writes: ['sessions/publications'], reads: ['sessions/purge', 'console'] },
+  publications: { writes: ['sessions/publications'], reads: ['sessions/purge', 'console', 'triggers'] },
   merges: { writes: ['sessions/merges'], reads: ['sessions/purge', 'console'] },
 
   // Webhooks.
@@ -146,6 +159,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   // Triggers.
   triggers: { writes: ['triggers'] },
   trigger_deliveries: { writes: ['triggers'] },
+  trigger_reports: { writes: ['triggers'] },
   // Environments.
   environments: { writes: ['environments'], reads: ['sessions/session'] },
   environment_revisions: { writes: ['environments'] },
@@ -158,8 +172,8 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   // Repositories and their hosts.
   host_people: { writes: ['repositories'] },
   host_people_begun: { writes: ['console'] },
-  host_connections: { writes: ['repositories'] },
-  repository_grants: { writes: ['repositories'] },
+  host_connections: { writes: ['repositories'], reads: ['triggers'] },
+  repository_grants: { writes: ['repositories'], reads: ['triggers'] },
   local_repositories: { writes: ['git-hosts'] },
   local_branch_rules: { writes: ['git-hosts'] },
   local_checks: { writes: ['git-hosts'] },
@@ -174,7 +188,8 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   gateway_models: { writes: ['gateway/accounting'] },
   runtime_release_probes: { writes: ['releases'], reads: ['housekeeping'] },
   runtime_release_engines: { writes: ['releases'], reads: ['housekeeping'] },
-  hosts: { writes: ['hosts', 'runtimes'], reads: ['console', 'sessions/leases', 'execution/claim'] },
+  hosts: { writes: ['hosts', 'runtimes'], reads: ['console', 'metrics', 'sessions/leases', 'execution/claim'] },
+  bound_organizations: { writes: ['runtimes'] },
   // What the release before calls the hosts.
   runtime_hosts: { writes: [] },
 

@@ -34,7 +34,8 @@ install_packages() {
     command -v sudo >/dev/null || ask_to_install 'there is no sudo to install them with' "${install[@]}" || return
     as_root true || ask_to_install 'sudo does not let this user install them' "${install[@]}" || return
   fi
-  echo "installing $*" >&2
+  echo "installing the system packages $* with ${install[0]}, which takes up to a minute" >&2
+  local begun=$SECONDS
   case "${install[0]}" in
     apt-get)
       as_root env DEBIAN_FRONTEND=noninteractive "${install[@]}" -qq >/dev/null 2>&1 || {
@@ -43,17 +44,20 @@ install_packages() {
       }
       ;;
     dnf) as_root "${install[@]}" -q ;;
-  esac || ask_to_install 'they could not be installed' "${install[@]}"
+  esac || ask_to_install 'they could not be installed' "${install[@]}" || return
+  echo "installed them in $((SECONDS - begun)) s" >&2
 }
 
 install_npm_packages() {
-  echo "installing npm packages, which takes a minute or two" >&2
+  echo "installing npm packages into $root/node_modules, which takes a minute or two" >&2
+  local begun=$SECONDS
   # Two concurrent runs would delete each other's files.
   (
     flock 9
     npm_packages_current && exit 0
     cd "$root" && npm ci && lock_checksum >node_modules/.berth-lock
-  ) 9<"$root/package-lock.json" >&2
+  ) 9<"$root/package-lock.json" >&2 || return
+  echo "installed them in $((SECONDS - begun)) s" >&2
 }
 
 install_missing() {

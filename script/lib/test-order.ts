@@ -6,6 +6,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  * measure the memory of their process.
  */
 export const aloneFiles = [
+  'packages/console/src/api/identity.test.ts',
   'packages/console/src/changes/comment-store.test.ts',
   'packages/console/src/routing/to.test.ts',
   'packages/server/src/storage/blobs/s3-blobs.test.ts',

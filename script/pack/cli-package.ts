@@ -1,6 +1,7 @@
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'
+import { cliBundle, helpOf } from '../cli-bundle.ts'
 import { readManifest, root, writeCommonFiles, writeInto } from './package-folder.ts'
 
 const nodeVersion = '24.21.0'
@@ -12,26 +13,17 @@ const jqVersion = '1.0.1'
  */
 export async function makeCliPackage(folder: string): Promise<void> {
   const { outputFiles, metafile } = await build({
+    ...cliBundle,
     absWorkingDir: root,
-    entryPoints: { berth: 'packages/cli/src/main.ts' },
     bundle: true,
-    splitting: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node24',
-    // Some of the bundled packages are CommonJS and call `require` for modules of Node.
-    banner: {
-      js: "import { createRequire as berthRequire } from 'node:module'; const require = berthRequire(import.meta.url);",
-    },
-    external: ['@berth/server', 'jq-wasm'],
     outdir: join(folder, 'dist'),
-    chunkNames: 'parts/[name]-[hash]',
     metafile: true,
     write: false,
     logLevel: 'warning',
     legalComments: 'none',
   })
   for (const { path, contents } of outputFiles) writeInto(path, contents)
+  writeInto(join(folder, 'dist/help.txt'), helpOf(join(folder, 'dist/berth.js')))
   cpSync(join(root, 'packages/cli/bin'), join(folder, 'bin'), { recursive: true })
   const { version, license } = readManifest('cli')
   const manifest = {

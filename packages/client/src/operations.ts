@@ -6,6 +6,7 @@ import type {
   Discovery,
   EventPage,
   FenceEnvelope,
+  ForkSession,
   Identity,
   InteractionList,
   Run,
@@ -55,6 +56,15 @@ export interface SessionOperations {
    * then.
    */
   reset(sessionId: string, options?: CallOptions): Promise<{ readonly session: Session }>
+  /**
+   * Makes a new Session from where a Run ended; absent `runId`: the newest sealed one. `created` is false for an exact
+   * replay. An absent `id` is chosen once for all attempts of the call.
+   */
+  fork(
+    sessionId: string,
+    body?: ForkSession,
+    options?: CallOptions,
+  ): Promise<{ readonly session: Session; readonly created: boolean }>
   /**
    * Attaches a workspace without a Turn, restored from the last checkpoint. 503 `cloud_workspace_starting` means that
    * it is still in the making: repeat the call.
@@ -115,6 +125,12 @@ export function sessionOperations(transport: Transport): SessionOperations {
       await call(transport, { method: 'DELETE', path: one(sessionId) }, options)
     },
     reset: (sessionId, options) => call(transport, { method: 'POST', path: [...one(sessionId), 'reset'] }, options),
+    async fork(sessionId, body = {}, options) {
+      const path = [...one(sessionId), 'forks']
+      const answer = await transport.json({ method: 'POST', path, body: { id: crypto.randomUUID(), ...body }, options })
+      const { session } = answer.body as { session: Session }
+      return { session, created: answer.status === 201 }
+    },
     restoreWorkspace: (sessionId, options) =>
       call(transport, { method: 'PUT', path: [...one(sessionId), 'workspace'] }, options),
     async releaseWorkspace(sessionId, options) {

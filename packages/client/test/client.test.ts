@@ -33,6 +33,7 @@ test('every operation uses its method and path', async () => {
   await client.sessions.patch('s', { title: 't' })
   await client.sessions.archive('s')
   await client.sessions.reset('s')
+  await client.sessions.fork('s', { runId: 'r' })
   await client.sessions.restoreWorkspace('s')
   await client.sessions.releaseWorkspace('s')
   await client.sessions.fence('s')
@@ -52,6 +53,7 @@ test('every operation uses its method and path', async () => {
     'PATCH /v1/sessions/s',
     'DELETE /v1/sessions/s',
     'POST /v1/sessions/s/reset',
+    'POST /v1/sessions/s/forks',
     'PUT /v1/sessions/s/workspace',
     'DELETE /v1/sessions/s/workspace',
     'GET /v1/sessions/s/fence',

@@ -57,7 +57,11 @@ export const Runtime = Type.Object(
     version: nullable(Type.String({ description: 'Null if the runtime does not report its version.' })),
     available: Type.Boolean({ description: 'True if Sessions can use the runtime now.' }),
     reason: Type.Optional(Type.String({ description: 'Why the runtime is not available, in prose.' })),
-    models: Type.Optional(Type.Array(Type.String())),
+    models: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'Ids and aliases that a Session with this runtime can name as `model`, as far as they are known.',
+      }),
+    ),
   },
   { title: 'Runtime', description: 'An agent runtime of the catalog.', ...open },
 )

@@ -45,6 +45,11 @@ export const errors = {
     status: 401,
     cause: 'The credential is unknown, expired, revoked or meant for another API.',
   },
+  invalid_signature: {
+    status: 401,
+    cause:
+      'There is no such hook, or no secret of it has signed this body, or it was signed more than five minutes ago or ahead.',
+  },
   sign_in_required: { status: 401, cause: 'Nobody is signed in at this browser, or no longer.' },
   cost_budget_exceeded: { status: 402, cause: 'The Run has spent its cost budget.' },
   cost_unknown: { status: 402, cause: 'The Run has a cost budget, but the price of the model is unknown.' },
@@ -64,6 +69,10 @@ export const errors = {
   cloud_github_connection_required: { status: 403, cause: 'The connection to the Git host is missing or expired.' },
   cloud_repository_unavailable: { status: 403, cause: 'The repository cannot be reached through the grant.' },
   cloud_repository_permission_denied: { status: 403, cause: 'The Git host does not permit the operation.' },
+  cloud_compute_not_configured: {
+    status: 403,
+    cause: 'The organization runs on hosts of its own alone, and none of them has ever connected.',
+  },
   unknown_endpoint: { status: 404, cause: 'The API has no such path.' },
   cloud_session_not_found: {
     status: 404,
@@ -104,6 +113,7 @@ export const errors = {
   },
   installation_intent_not_found: { status: 404, cause: 'The app has no such intent.' },
   integration_not_found: { status: 404, cause: 'The organization has no such integration.' },
+  host_not_found: { status: 404, cause: 'The organization has no such host of its own.' },
   api_key_not_found: { status: 404, cause: 'The integration has no such active key.' },
   model_not_found: { status: 404, cause: 'No provider serves this model to the caller.' },
   method_not_allowed: { status: 405, cause: 'The path does not support the method; `allow` lists the supported ones.' },
@@ -120,6 +130,11 @@ export const errors = {
     cause: "Another message waits in the Session than the one that this was to replace, or it is another person's.",
   },
   cloud_run_in_progress: { status: 409, cause: 'The Session has an active Run.', retryAfterSeconds: 2 },
+  cloud_steering_unsupported: {
+    status: 409,
+    cause:
+      'The agent of the Session cannot be given a message while it works. Send it without `mode` once the Run has ended, or cancel the Run first.',
+  },
   cloud_session_finalizing: {
     status: 409,
     cause: 'The service is still storing the checkpoint of the last Run.',
@@ -129,6 +144,11 @@ export const errors = {
   cloud_reset_unavailable: {
     status: 409,
     cause: 'The Session still has work to continue from, or lost it in a way that a reset does not repair.',
+  },
+  cloud_fork_unavailable: {
+    status: 409,
+    cause:
+      'The Run has no checkpoint to fork from. Only the two newest sealed Runs of a Session have one: leave `runId` out to fork at the newest.',
   },
   cloud_interaction_conflict: { status: 409, cause: 'The Interaction is closed, or another answer came first.' },
   cloud_turn_limit_reached: { status: 409, cause: 'The Session has reached its limit of Turns.' },
@@ -167,6 +187,12 @@ export const errors = {
   trigger_disabled: { status: 409, cause: 'The trigger is not enabled, so it takes no deliveries.' },
   app_slug_taken: { status: 409, cause: 'Another app has, or had, this slug.' },
   api_key_limit_reached: { status: 409, cause: 'The integration has two active keys of this kind.' },
+  cloud_compute_outdated: {
+    status: 409,
+    cause:
+      "The organization runs on hosts of its own alone, and they are of another release: install the service's there.",
+  },
+  host_in_use: { status: 409, cause: 'The host holds sandboxes; drain it first.' },
   endpoint_limit_reached: { status: 409, cause: 'The installation has five webhook endpoints; delete one first.' },
   app_key_limit_reached: { status: 409, cause: 'The app has ten active keys; revoke one first.' },
   member_reset_refused: {
@@ -194,6 +220,11 @@ export const errors = {
     status: 429,
     cause: 'The network address has sent too many requests without a valid credential.',
     retryAfter: true,
+  },
+  trigger_backlog_full: {
+    status: 429,
+    cause: 'The installation has 1,000 deliveries that wait for their Sessions.',
+    retryAfterSeconds: 30,
   },
   insufficient_quota: {
     status: 429,

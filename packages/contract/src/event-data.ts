@@ -1,8 +1,9 @@
 import { Type } from 'typebox'
 import { Decider, interactionKinds, interactionStatuses } from './interaction.ts'
 import { limits } from './limits.ts'
-import { runOutcomeFields } from './run.ts'
+import { OutputValue, runOutcomeFields } from './run.ts'
 import { Count, DateTime, nullable, OpenObject, open, openString, Sha256, Uuid } from './scalar.ts'
+import { Creator } from './session.ts'
 
 /** `svc.run.started`: one per attempt. */
 export const RunStarted = Type.Object(
@@ -31,8 +32,65 @@ export const RunProgress = Type.Object(
 
 /** The four terminal Events of a Run. */
 export const RunEnded = Type.Object(
-  { status: Type.Enum(['completed', 'failed', 'cancelled', 'crashed'], { type: 'string' }), ...runOutcomeFields },
+  {
+    status: Type.Enum(['completed', 'failed', 'cancelled', 'crashed'], { type: 'string' }),
+    ...runOutcomeFields,
+    result: Type.Optional(Type.Object({ output: Type.Optional(OutputValue) }, open)),
+  },
   { title: 'RunEndedData', description: 'How a Run ended and its cost.', ...open },
+)
+
+/** `svc.output.rejected`: an answer is not the JSON value that the Turn asked for. */
+export const OutputRejected = Type.Object(
+  {
+    answer: Type.Integer({ minimum: 1, maximum: 2, description: 'Which answer of the attempt it is.' }),
+    issues: Type.Array(
+      Type.Object({ path: Type.Array(Type.Union([Type.String(), Type.Integer()])), message: Type.String() }, open),
+      { description: 'Places in the value that fail the schema; an empty path is the value itself.' },
+    ),
+    retried: Type.Boolean({ description: 'True if the agent was told, and answers once more.' }),
+  },
+  {
+    title: 'OutputRejectedData',
+    description: "An agent's answer is not the JSON value that its Turn asked for.",
+    ...open,
+  },
+)
+
+/** `svc.session.forked`: the first Event of a fork. */
+export const SessionForked = Type.Object(
+  {
+    sourceSessionId: Uuid,
+    sourceRunId: Uuid,
+    sourceSequence: Type.Optional(
+      Type.Integer({ minimum: 1, description: "Sequence of that Run's end in the log of the other Session." }),
+    ),
+    createdBy: Creator,
+  },
+  {
+    title: 'SessionForkedData',
+    description: 'The Session begins where a Run of another one ended, with its workspace and conversation.',
+    ...open,
+  },
+)
+
+/** `svc.turn.steered`: the outcome of a Turn that steers a Run. */
+export const TurnSteered = Type.Object(
+  {
+    turnId: Uuid,
+    status: openString(['taken', 'missed'], 'The agent has the message from here on, or the Run ended before.'),
+    nextRunId: Type.Optional(
+      Type.String({
+        format: 'uuid',
+        description: 'If it was missed: the Run that works on it now; absent if none does.',
+      }),
+    ),
+  },
+  {
+    title: 'TurnSteeredData',
+    description: 'The agent has a message that was sent while it worked, or missed it.',
+    ...open,
+  },
 )
 
 /** Why the apply of an environment failed. */

@@ -44,6 +44,9 @@ export const eventCatalog = {
   'svc.conversation.cleared': kind(null, data.ConversationCleared, 'transcript'),
   'svc.timeline.truncated': kind(null, data.TimelineTruncated, 'transcript'),
   'svc.delegation.completed': kind(null, data.DelegationCompleted),
+  'svc.session.forked': kind(null, data.SessionForked),
+  'svc.turn.steered': kind(null, data.TurnSteered),
+  'svc.output.rejected': kind(null, data.OutputRejected, 'transcript'),
   'svc.workspace.expired': kind(null, data.WorkspaceExpired),
 } as const satisfies Record<string, EventKind>
 

@@ -1,9 +1,16 @@
 /** Limits of what a host is asked for and says of itself. */
 export const hostLimits = { labels: 32, capacity: 10_000 } as const
 
-const pool = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
-const label = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$/
-const value = /^([A-Za-z0-9][A-Za-z0-9._/-]{0,62})?$/
+/** Forms of its pool, and of names and values of its labels. */
+export const hostPatterns = {
+  pool: '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?',
+  label: '[A-Za-z0-9][A-Za-z0-9._/-]{0,62}',
+  value: '([A-Za-z0-9][A-Za-z0-9._/-]{0,62})?',
+} as const
+
+const pool = new RegExp(`^${hostPatterns.pool}$`)
+const label = new RegExp(`^${hostPatterns.label}$`)
+const value = new RegExp(`^${hostPatterns.value}$`)
 
 /** Returns true for the name of a pool. */
 export const isHostPool = (text: unknown): text is string => typeof text === 'string' && pool.test(text)

@@ -12,6 +12,7 @@ export {
   type Role,
   roles,
 } from './capability.ts'
+export type { AdmittedHost, Compute, OwnHost } from './compute.ts'
 export type { Connection } from './connection.ts'
 export type {
   BrowserSession,
@@ -98,6 +99,7 @@ export {
   interactionLimits,
   limits,
   originLimits,
+  outputLimits,
   sourceLimits,
   triggerLimits,
 } from './limits.ts'
@@ -137,6 +139,7 @@ export type {
 export { browserCodes, errorCodesOf } from './operation-errors.ts'
 export type { AuditRecord, Invitation, Member, SignIn } from './organization.ts'
 export type { OrganizationSettings, PricedModelList, UpdateOrganizationSettings } from './organization-settings.ts'
+export type { OutputRequest } from './output.ts'
 export type { PortList, PortPreview } from './port-preview.ts'
 export {
   CreatePublication,
@@ -185,6 +188,8 @@ export {
   type RequestParams,
   type RequestQuery,
   routes,
+  type SignedOperationId,
+  signedOperationIds,
 } from './routes.ts'
 export {
   Fence,
@@ -205,6 +210,7 @@ export {
   Creator,
   continuationReasons,
   continuationStates,
+  type ForkSession,
   Origin,
   Session,
   SessionPage,
@@ -216,10 +222,16 @@ export {
 export { maxTerminalCells, maxTerminals, OpenTerminal, TerminalTicket } from './terminal.ts'
 export { Transcription, TranscriptionForm } from './transcription.ts'
 export {
+  type GitHubEventKind,
+  HookAnswer,
+  hookSchemes,
   PutTrigger,
   PutTriggerDelivery,
+  ReplaceTriggerSecret,
   Trigger,
   TriggerDelivery,
+  TriggerHook,
+  TriggerSecret,
   triggerDeliveryStatuses,
 } from './trigger.ts'
 export { SubmitTurn, Turn, TurnAdmission, TurnFile, TurnPage } from './turn.ts'

@@ -26,6 +26,19 @@ export const limits = {
   eventTextBytes: 65_536,
 } as const
 
+/** Limits of the JSON result that a Turn may ask for, in UTF-8 bytes and in levels of arrays and objects. */
+export const outputLimits = {
+  schemaBytes: 32_768,
+  schemaDepth: 32,
+  /** Schemas that a value may be held against, a definition counted at each place that refers to it. */
+  schemas: 1_000,
+  patternCharacters: 512,
+  valueBytes: 65_536,
+  valueDepth: 64,
+  /** Faults that an Event, and the agent, are told of. */
+  issues: 20,
+} as const
+
 /** Limits of an Interaction; the service cuts or drops the excess of an agent. */
 export const interactionLimits = {
   questions: 4,
@@ -125,4 +138,17 @@ export const triggerLimits = {
   keyCharacters: 200,
   /** Deliveries on a page, by default. */
   deliveries: 50,
+  /** Deliveries of an installation that wait for their Sessions. */
+  waitingDeliveries: 1_000,
+  /** Path of a field, with its dots. */
+  fieldCharacters: 200,
+  threadCharacters: 200,
+  /** Fields of which the first that is there names the thread. */
+  threadFields: 4,
+  conditions: 10,
+  /** Repositories that a trigger names. */
+  repositories: 100,
+  secretCharacters: 200,
+  /** Longest time for which the secret before is good as well. */
+  overlapSeconds: 7 * 24 * 3600,
 } as const

@@ -1,4 +1,5 @@
 import type { TObject } from 'typebox'
+import manifest from '../package.json' with { type: 'json' }
 import { eventCatalog } from './event.ts'
 import { type Dialect, keyHeaders } from './gateway/dialect.ts'
 import type { OpenApiDocument, OpenApiOperation, OpenApiParameter } from './openapi-document.ts'
@@ -41,7 +42,7 @@ export function openApiDocument(
     openapi: '3.1.0',
     info: {
       title,
-      version: '1.0.0',
+      version: manifest.version,
       description,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       ...(options.release === undefined ? {} : { 'x-svc-release': options.release }),
@@ -119,7 +120,8 @@ function keySecurity(dialect: Dialect) {
 }
 
 function accessOf(row: Operation) {
-  if (row.access === 'public' || row.access === 'assertion' || row.access === 'browser') return { security: [] }
+  if (row.access === 'public' || row.access === 'assertion' || row.access === 'browser' || row.access === 'signed')
+    return { security: [] }
   if (row.access === 'person')
     return { security: [{ bearer: [] }], 'x-svc-principal': 'person', 'x-svc-needs': row.needs }
   return {

@@ -58,6 +58,15 @@ const ofAssertions: readonly ErrorCode[] = [
   'service_unavailable',
 ]
 
+const ofSigned: readonly ErrorCode[] = [
+  'invalid_request',
+  'invalid_signature',
+  'cloud_auth_rate_limit_exceeded',
+  'cloud_rate_limit_unavailable',
+  'internal_error',
+  'service_unavailable',
+]
+
 const ofGateway: readonly ErrorCode[] = ofGuarded.filter(code => code !== 'cloud_access_denied')
 
 const ofOctets: readonly ErrorCode[] = ['unsupported_media_type', 'request_entity_too_large', 'request_timeout']
@@ -73,6 +82,7 @@ export function errorCodesOf(row: Operation): readonly ErrorCode[] {
     person: ofPeople,
     browser: ofBrowsers,
     assertion: ofAssertions,
+    signed: ofSigned,
   }
   const codes = new Set<ErrorCode>(kinds[row.access])
   if (row.params !== undefined && row.inputError === undefined) codes.add('invalid_path_parameter')

@@ -120,6 +120,14 @@ export interface AssertionOperation extends OperationBase {
   readonly origin: 'account'
 }
 
+/**
+ * For senders of other systems, which sign the body with a secret of the trigger's. Metered by the client's address until
+ * the signature is known; the handler judges it over the bytes as they arrived.
+ */
+export interface SignedOperation extends OperationBase {
+  readonly access: 'signed'
+}
+
 /** One row of the route table. */
 export type Operation =
   | PublicOperation
@@ -128,6 +136,7 @@ export type Operation =
   | PersonOperation
   | BrowserOperation
   | AssertionOperation
+  | SignedOperation
 
 /** Returns the row unchanged; checks its shape and keeps its literal types. */
 export const operation = <const T extends Operation>(row: T): T => row

@@ -21,7 +21,8 @@ describe('the route table', () => {
     expect(Object.keys(row.params?.properties ?? {})).toEqual(segments)
     for (const code of row.errors) expect(errors).toHaveProperty(code)
     // If the gateway only passes a format through, the provider validates the rest of the body.
-    const isOpen = row.access === 'gateway' && row.dialect !== 'openai'
+    // Other systems send what they like.
+    const isOpen = row.access === 'signed' || (row.access === 'gateway' && row.dialect !== 'openai')
     if (row.body !== undefined) expect(row.body).toHaveProperty('additionalProperties', isOpen)
     if (row.query !== undefined) expect(row.query).toHaveProperty('additionalProperties', false)
   })
@@ -36,6 +37,17 @@ describe('the route table', () => {
     expect(open.map(row => `${row.method} ${row.path}`)).toEqual(['GET /v1/openapi.json', 'GET /v1/docs'])
   })
 
+  test('asks a browser for a recent sign-in before keys, roles, secrets, installations, Git hosts and hosts', () => {
+    const recent = operationIds.filter(id => Reflect.get(operationOf(id), 'recent') === true)
+    expect(recent.toSorted()).toEqual([
+      ...['addConnection', 'admitHost', 'connectGitAccount', 'createApiKey', 'createIntegration', 'createInvitation'],
+      ...['deleteApp', 'deleteInstallationTrigger', 'deleteIntegration', 'putInstallationTrigger', 'registerAppKey'],
+      ...['registerWebhook', 'removeConnection', 'removeHost', 'removeMember', 'replaceInstallationTriggerSecret'],
+      ...['resetMember', 'revokeApiKey', 'revokeAppKey', 'revokeInstallation', 'updateCompute', 'updateConnection'],
+      ...['updateInstallation', 'updateMember'],
+    ])
+  })
+
   test('determines the types of requests', () => {
     expectTypeOf<RequestBody<'createSession'>>().toEqualTypeOf<CreateSession>()
     expectTypeOf<RequestBody<'cancelRun'>>().toEqualTypeOf<undefined>()
@@ -45,6 +57,6 @@ describe('the route table', () => {
   })
 })
 
-test('the catalog contains twenty-four Event types', () => {
-  expect(eventTypes).toHaveLength(24)
+test('the catalog contains twenty-seven Event types', () => {
+  expect(eventTypes).toHaveLength(27)
 })

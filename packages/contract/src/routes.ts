@@ -11,6 +11,7 @@ import { appOperations } from './operations/app.ts'
 import { appTokenOperations } from './operations/app-token.ts'
 import { artifactOperations } from './operations/artifact.ts'
 import { cloudOperations } from './operations/cloud.ts'
+import { computeOperations } from './operations/compute.ts'
 import { connectionOperations } from './operations/connection.ts'
 import { consoleOperations } from './operations/console.ts'
 import { contractOperations } from './operations/contract.ts'
@@ -25,6 +26,7 @@ import { installationOperations } from './operations/installation.ts'
 import { installationIntentOperations } from './operations/installation-intent.ts'
 import { interactionOperations } from './operations/interaction.ts'
 import { organizationOperations } from './operations/organization.ts'
+import { organizationTriggerOperations } from './operations/organization-trigger.ts'
 import { oversightOperations } from './operations/oversight.ts'
 import { portPreviewOperations } from './operations/port-preview.ts'
 import { publicationOperations } from './operations/publication.ts'
@@ -70,9 +72,11 @@ export const routes = {
   ...pushSubscriptionOperations,
   ...consoleOperations,
   ...oversightOperations,
+  ...computeOperations,
   ...terminalOperations,
   ...toolOperations,
   ...triggerOperations,
+  ...organizationTriggerOperations,
   ...webhookOperations,
 } as const satisfies Record<string, Operation>
 
@@ -89,7 +93,12 @@ export type GatewayOperationId = keyof typeof gatewayOperations
 /** Operations of the API that require a bearer credential. */
 export type GuardedOperationId = Exclude<
   OperationId,
-  PublicOperationId | GatewayOperationId | PersonOperationId | BrowserOperationId | AssertionOperationId
+  | PublicOperationId
+  | GatewayOperationId
+  | PersonOperationId
+  | BrowserOperationId
+  | AssertionOperationId
+  | SignedOperationId
 >
 
 /** Operations for people alone. */
@@ -105,6 +114,11 @@ export type BrowserOperationId = {
 /** Operations for an app's backend. */
 export type AssertionOperationId = {
   [Id in OperationId]: (typeof routes)[Id]['access'] extends 'assertion' ? Id : never
+}[OperationId]
+
+/** Operations for senders that sign their bodies. */
+export type SignedOperationId = {
+  [Id in OperationId]: (typeof routes)[Id]['access'] extends 'signed' ? Id : never
 }[OperationId]
 
 /** Operations that the account service answers. */
@@ -138,6 +152,11 @@ export const browserOperationIds = operationIds.filter(
 /** The ids of the operations for apps' backends. */
 export const assertionOperationIds = operationIds.filter(
   (id): id is AssertionOperationId => operationOf(id).access === 'assertion',
+)
+
+/** The ids of the operations for senders that sign their bodies. */
+export const signedOperationIds = operationIds.filter(
+  (id): id is SignedOperationId => operationOf(id).access === 'signed',
 )
 
 /** Returns an operation without the types of its schemas, for code that treats all operations alike. */

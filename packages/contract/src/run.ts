@@ -43,6 +43,7 @@ export const runOutcomeFields = {
       'authority_revoked',
       'shell_exit_nonzero',
       'event_budget',
+      'output_invalid',
       'model_not_configured',
       'model_rate_limited',
       'model_unavailable',
@@ -56,6 +57,11 @@ export const runOutcomeFields = {
   costComplete: Type.Optional(Type.Boolean({ description: 'False if `costUsd` is only the known part of the cost.' })),
   turns: Type.Optional(Count),
 }
+
+/** The JSON value that a Turn asked for; any type that its schema allows. */
+export const OutputValue = Type.Unknown({
+  description: 'The JSON value that the Turn asked for with `output`; present on every such Run that completed.',
+})
 
 /** The execution of a Turn. */
 export const Run = Type.Object(
@@ -71,7 +77,14 @@ export const Run = Type.Object(
       Type.Object({ inputTokens: Count, cachedInputTokens: Count, outputTokens: Count, reasoningTokens: Count }, open),
     ),
     result: Type.Optional(
-      Type.Object({ summary: Type.Optional(Type.String()), artifactIds: Type.Array(Type.String()) }, open),
+      Type.Object(
+        {
+          summary: Type.Optional(Type.String()),
+          artifactIds: Type.Array(Type.String()),
+          output: Type.Optional(OutputValue),
+        },
+        open,
+      ),
     ),
     queuedAt: DateTime,
     startedAt: Type.Optional(DateTime),

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { limits, originLimits, sourceLimits } from './limits.ts'
+import { OutputRequest } from './output.ts'
 import { Count, closed, DateTime, nullable, open, openString, someText, text, Uuid } from './scalar.ts'
 
 /** Id of an agent runtime. */
@@ -142,7 +143,15 @@ export const Session = Type.Object(
         open,
       ),
     ),
-    parent: nullable(Type.Object({ sessionId: Uuid, runId: Uuid }, open)),
+    parent: nullable(
+      Type.Object(
+        { sessionId: Uuid, runId: Uuid },
+        {
+          description: 'The Session that this one was forked from, and the Run at whose end; null for others.',
+          ...open,
+        },
+      ),
+    ),
   },
   { title: 'Session', description: 'A conversation with an agent, which outlives its sandboxes.', ...open },
 )
@@ -162,7 +171,12 @@ const EnvironmentReference = nullable(Type.Object({ id: Uuid }, closed))
 export const CreateSession = Type.Object(
   {
     title: Type.Optional(someText(limits.titleCharacters)),
-    initialTurn: Type.Optional(Type.Object({ id: Uuid, message: someText(limits.messageCharacters) }, closed)),
+    initialTurn: Type.Optional(
+      Type.Object(
+        { id: Uuid, message: someText(limits.messageCharacters), output: Type.Optional(OutputRequest) },
+        closed,
+      ),
+    ),
     model: Type.Optional(nullable(ModelId)),
     runtime: Type.Optional(nullable(RuntimeId)),
     origin: Type.Optional(Type.Object(originFields, closed)),
@@ -181,6 +195,26 @@ export const CreateSession = Type.Object(
     environment: Type.Optional(EnvironmentReference),
   },
   { title: 'CreateSession', description: 'Creates a Session; an empty object creates an idle one.', ...closed },
+)
+
+/** Body of `forkSession`; `{}` forks at the newest sealed Run, under an id that the service chooses. */
+export const ForkSession = Type.Object(
+  {
+    id: Type.Optional(
+      Type.String({
+        format: 'uuid',
+        description: 'Id of the new Session. With it, the request can be repeated safely.',
+      }),
+    ),
+    runId: Type.Optional(
+      Type.String({
+        format: 'uuid',
+        description: 'The Run whose end the fork starts from; absent: the newest sealed one.',
+      }),
+    ),
+    title: Type.Optional(someText(limits.titleCharacters)),
+  },
+  { title: 'ForkSession', description: 'Makes a new Session from where a Run ended.', ...closed },
 )
 
 /** Body of `updateSession`; it has at least one field. */
@@ -203,5 +237,6 @@ export type ContinuationReason = (typeof continuationReasons)[number]
 export type Origin = Static<typeof Origin>
 export type Source = Static<typeof Source>
 export type Creator = Static<typeof Creator>
+export type ForkSession = Static<typeof ForkSession>
 export type CreateSession = Static<typeof CreateSession>
 export type UpdateSession = Static<typeof UpdateSession>

@@ -18,6 +18,72 @@ export const TriggerSchedule = Type.Object(
   { title: 'TriggerSchedule', ...closed },
 )
 
+/** How other systems sign what they send. */
+export const hookSchemes = ['svc', 'github', 'slack', 'linear'] as const
+
+const fieldPath = (description: string) =>
+  someText(triggerLimits.fieldCharacters, { pattern: '^[\\w-]+(\\.[\\w-]+)*$', description })
+
+/** Where a delivery's key stands; one of the two. */
+const HookKey = Type.Object(
+  {
+    header: Type.Optional(someText(100, { pattern: '^[A-Za-z0-9-]+$', description: 'Name of a header.' })),
+    field: Type.Optional(fieldPath('Path of a field of the body, such as `event_id`.')),
+  },
+  { ...closed },
+)
+
+export const githubEventKinds = ['comment', 'label', 'check_failed', 'review'] as const
+
+const githubForks = ['refuse', 'base'] as const
+
+/** Which events of GitHub fire a trigger. The repository and the branch of the Session are the event's. */
+const GitHubEvents = Type.Object(
+  {
+    on: Type.Array(Type.Enum(githubEventKinds), {
+      minItems: 1,
+      uniqueItems: true,
+      description:
+        'A new comment with the mention, the label added, a check or a suite of checks failed, or a review of a pull request that requests changes or comments.',
+    }),
+    mention: Type.Optional(
+      someText(100, { pattern: '^\\S+$', description: 'A word that a comment must hold; `@berth` if absent.' }),
+    ),
+    label: Type.Optional(someText(100, { description: 'Name of the label; `berth` if absent.' })),
+    repositories: Type.Optional(
+      Type.Array(someText(200, { pattern: '^[^/\\s]+/[^/\\s]+$' }), {
+        minItems: 1,
+        maxItems: triggerLimits.repositories,
+        description: 'As `owner/name`; all that are granted to the installation if absent.',
+      }),
+    ),
+    forks: Type.Optional(
+      Type.Enum(githubForks, {
+        description:
+          'What becomes of events of pull requests from forks: `refuse` if absent; `base` begins on the base branch, without the code of the fork.',
+      }),
+    ),
+  },
+  { ...closed },
+)
+
+/** How a trigger takes what other systems post to its address. */
+export const TriggerHook = Type.Object(
+  {
+    scheme: Type.Enum(hookSchemes, { description: 'Who signs, and how.' }),
+    key: Type.Optional(HookKey),
+    github: Type.Optional(GitHubEvents),
+    where: Type.Optional(
+      Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]), {
+        maxProperties: triggerLimits.conditions,
+        description:
+          'Values that fields of the body must have, by their paths; null: the field must not be there. Others are ignored.',
+      }),
+    ),
+  },
+  { title: 'TriggerHook', ...closed },
+)
+
 const { title, model, runtime, source, environment } = CreateSession.properties
 
 /** Settings of the Sessions that a trigger makes. */
@@ -31,10 +97,20 @@ export const PutTrigger = Type.Object(
   {
     name: someText(triggerLimits.nameCharacters),
     message: someText(triggerLimits.messageCharacters, {
-      description: 'The first message of each Session. `{{path.to.field}}` stands for a field of the payload.',
+      description:
+        'The message of each Turn. `{{path.to.field}}` stands for a field of the payload, `{{path.to.field?}}` for one that may be missing.',
     }),
     session: Type.Optional(TriggerSession),
     schedule: Type.Optional(TriggerSchedule),
+    thread: Type.Optional(
+      Type.Array(fieldPath('Path of a field of the payload.'), {
+        minItems: 1,
+        maxItems: triggerLimits.threadFields,
+        description:
+          'Fields of the payload, of which the first that is there names the conversation. Deliveries of one conversation are Turns of one Session.',
+      }),
+    ),
+    hook: Type.Optional(TriggerHook),
     enabled: Type.Optional(Type.Boolean({ description: '`true` if absent.' })),
   },
   { title: 'PutTrigger', ...closed },
@@ -48,6 +124,23 @@ export const Trigger = Type.Object(
     message: Type.String(),
     session: TriggerSession,
     schedule: Type.Optional(Type.Object({ cron: Type.String(), timeZone: Type.String() }, open)),
+    thread: Type.Optional(Type.Array(Type.String())),
+    hook: Type.Optional(
+      Type.Object(
+        {
+          url: Type.String({ format: 'uri', description: 'Where other systems post.' }),
+          scheme: openString(hookSchemes),
+          key: Type.Object({ header: Type.Optional(Type.String()), field: Type.Optional(Type.String()) }, open),
+          where: Type.Optional(OpenObject),
+          github: Type.Optional(OpenObject),
+          hasSecret: Type.Boolean({ description: 'Without one, everything is refused.' }),
+          previousSecretUntil: Type.Optional(
+            Type.String({ format: 'date-time', description: 'The secret before is good until then.' }),
+          ),
+        },
+        open,
+      ),
+    ),
     enabled: Type.Boolean(),
     nextAt: Type.Optional(Type.String({ format: 'date-time', description: 'When the schedule fires next.' })),
     createdAt: DateTime,
@@ -58,6 +151,20 @@ export const Trigger = Type.Object(
 
 export const TriggerEnvelope = Type.Object({ trigger: Trigger }, open)
 export const TriggerList = Type.Object({ triggers: Type.Array(Trigger) }, open)
+export const OrganizationTriggerList = Type.Object(
+  {
+    triggers: Type.Array(
+      Type.Object(
+        {
+          installationId: Type.String({ format: 'uuid', description: 'The installation that it belongs to.' }),
+          trigger: Trigger,
+        },
+        open,
+      ),
+    ),
+  },
+  open,
+)
 
 /** Body of `putTriggerDelivery`. */
 export const PutTriggerDelivery = Type.Object(
@@ -65,18 +172,68 @@ export const PutTriggerDelivery = Type.Object(
   { title: 'PutTriggerDelivery', ...closed },
 )
 
+/** Body of `replaceTriggerSecret`. */
+export const ReplaceTriggerSecret = Type.Object(
+  {
+    secret: Type.Optional(
+      Type.String({
+        minLength: 8,
+        maxLength: triggerLimits.secretCharacters,
+        pattern: '^[!-~]+$',
+        description: 'A secret that the other system has chosen, as Slack and Linear do; absent: a new one is made.',
+      }),
+    ),
+    overlapSeconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: triggerLimits.overlapSeconds,
+        description: 'How long the secret before is good as well; a day if absent.',
+      }),
+    ),
+  },
+  { title: 'ReplaceTriggerSecret', ...closed },
+)
+
+/** A secret, which is shown this once. */
+export const TriggerSecret = Type.Object(
+  {
+    secret: Type.String(),
+    url: Type.String({ format: 'uri', description: 'Where other systems post.' }),
+    previousSecretUntil: Type.Optional(DateTime),
+  },
+  { title: 'TriggerSecret', ...open },
+)
+
 export const triggerDeliveryStatuses = ['waiting', 'admitted', 'refused'] as const
 
-/** One firing of a trigger; it makes one Session, once. */
+const triggerReportStates = ['nothing', 'begun', 'ended'] as const
+
+/** One firing of a trigger; it makes one Turn, once. */
 export const TriggerDelivery = Type.Object(
   {
     key: Type.String(),
     status: openString(triggerDeliveryStatuses),
     sessionId: Type.String({
       format: 'uuid',
-      description: 'The Session that it makes; it exists once the delivery is admitted.',
+      description: 'The Session of its Turn; it exists once the delivery is admitted.',
     }),
+    turnId: Uuid,
+    thread: Type.Optional(Type.String({ description: 'The conversation that it belongs to.' })),
     errorCode: Type.Optional(nullable(Type.String({ description: 'Why it was refused, or why it still waits.' }))),
+    report: Type.Optional(
+      Type.Object(
+        {
+          told: openString(triggerReportStates),
+          commentUrl: Type.Optional(Type.String({ description: 'The comment with the result.' })),
+          commentErrorCode: Type.Optional(Type.String({ description: 'Why there will be no comment.' })),
+          checkErrorCode: Type.Optional(Type.String({ description: 'Why there will be no check run.' })),
+        },
+        {
+          description: 'What GitHub has been told of the Turn: nothing yet, that it has begun, or how it ended.',
+          ...open,
+        },
+      ),
+    ),
     createdAt: DateTime,
   },
   { title: 'TriggerDelivery', ...open },
@@ -85,7 +242,24 @@ export const TriggerDelivery = Type.Object(
 export const TriggerDeliveryEnvelope = Type.Object({ delivery: TriggerDelivery }, open)
 export const TriggerDeliveryList = Type.Object({ deliveries: Type.Array(TriggerDelivery) }, open)
 
+/** What another system posts, as it is. */
+export const HookBody = Type.Object({}, { title: 'HookBody', ...open })
+
+/** Answer to what other systems post. */
+export const HookAnswer = Type.Object(
+  {
+    delivery: Type.Optional(TriggerDelivery),
+    ignored: Type.Optional(Type.String({ description: 'Why it makes nothing, for people.' })),
+    challenge: Type.Optional(Type.String({ description: 'What Slack asks to be told.' })),
+  },
+  { title: 'HookAnswer', ...open },
+)
+
+export type HookAnswer = Static<typeof HookAnswer>
 export type PutTrigger = Static<typeof PutTrigger>
 export type PutTriggerDelivery = Static<typeof PutTriggerDelivery>
+export type ReplaceTriggerSecret = Static<typeof ReplaceTriggerSecret>
 export type Trigger = Static<typeof Trigger>
+export type TriggerHook = Static<typeof TriggerHook>
+export type GitHubEventKind = (typeof githubEventKinds)[number]
 export type TriggerDelivery = Static<typeof TriggerDelivery>

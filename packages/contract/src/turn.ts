@@ -1,7 +1,8 @@
 import { type Static, Type } from 'typebox'
 import { limits } from './limits.ts'
+import { OutputRequest } from './output.ts'
 import { Run } from './run.ts'
-import { Count, closed, DateTime, open, Sha256, someText, Uuid } from './scalar.ts'
+import { Count, closed, DateTime, open, openString, Sha256, someText, Uuid } from './scalar.ts'
 import { Creator } from './session.ts'
 
 /** The Interaction that a Turn answers. */
@@ -22,6 +23,13 @@ export const Turn = Type.Object(
     files: Type.Array(
       Type.Object({ name: Type.String(), mediaType: Type.String(), sizeBytes: Count, sha256: Sha256 }, open),
     ),
+    output: Type.Optional(OutputRequest),
+    steering: Type.Optional(
+      openString(
+        ['waiting', 'taken', 'missed'],
+        'Present if the Turn joined a Run: the agent has yet to reach its next step, its conversation has the message, or the Run ended before. A missed message begins a Run of its own if the other completed or failed; `runId` then names that Run.',
+      ),
+    ),
     model: Type.Optional(Type.String()),
     runtime: Type.Optional(Type.String()),
     createdBy: Creator,
@@ -29,7 +37,8 @@ export const Turn = Type.Object(
   },
   {
     title: 'Turn',
-    description: 'One input message of a Session. It starts a Run, or with `replyTo` resumes the Run that asked.',
+    description:
+      'One input message of a Session. It starts a Run, with `replyTo` resumes the Run that asked, or with `mode` `steer` joins the active Run.',
     ...open,
   },
 )
@@ -65,6 +74,15 @@ export const SubmitTurn = Type.Object(
     message: someText(limits.messageCharacters),
     replyTo: Type.Optional(ReplyTo),
     files: Type.Optional(Type.Array(TurnFile, { maxItems: limits.filesPerTurn })),
+    output: Type.Optional(OutputRequest),
+    mode: Type.Optional(
+      Type.Enum(['start', 'steer'], {
+        type: 'string',
+        default: 'start',
+        description:
+          '`start` begins a Run, and is refused while one is active. `steer` gives the message to the agent at work, at its next step; without an active Run it begins one.',
+      }),
+    ),
   },
   { title: 'SubmitTurn', description: 'Submits a Turn.', ...closed },
 )

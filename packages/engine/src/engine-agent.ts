@@ -8,6 +8,7 @@ import {
   RequestError,
 } from '@agentclientprotocol/sdk'
 import type { Environment } from './environment.ts'
+import { readSteer } from './protocol/steer.ts'
 import type { EngineSession } from './session/engine-session.ts'
 
 /** The engine as an ACP agent, with a way to stop everything it runs. */
@@ -66,6 +67,10 @@ export function engineAgent(version: string, environment: Environment): EngineAg
       sessions.set(id, session)
       await session.reported
       return {}
+    })
+    .onRequest('_berth/steer', readSteer, async ({ params: { sessionId, id, prompt } }) => {
+      const session = sessions.get(sessionId)
+      return { taken: session !== undefined && (await session.steer(id, prompt)) }
     })
     .onNotification(methods.agent.session.cancel, ({ params }) => sessions.get(params.sessionId)?.cancel())
     .onRequest(methods.agent.session.prompt, async ({ params, signal }) => {

@@ -151,6 +151,18 @@ describe('a model', () => {
     expect(await engine.prompt('go')).toMatchObject({ stopReason: 'error', errorCode: 'model_unavailable' })
   })
 
+  test.each([
+    ['for a while is looked for again', 503, 4, { stopReason: 'completed' }],
+    ['for too long fails the prompt', 503, 5, { stopReason: 'error', errorCode: 'model_unavailable' }],
+    ['for good fails the prompt at once', 403, 1, { stopReason: 'error', errorCode: 'model_request_refused' }],
+  ])('whose description is refused %s', async (_, status, times, expected) => {
+    engine = await openEngine()
+    engine.gateway.nextList(...Array.from({ length: times }, () => refuses(status, 'x')))
+    engine.gateway.next(done)
+    expect(await engine.prompt('go')).toMatchObject(expected)
+    expect(engine.gateway.requests).toHaveLength(expected.stopReason === 'completed' ? 1 : 0)
+  })
+
   test('must be named by the prompt or the conversation', async () => {
     engine = await openEngine()
     expect(await engine.prompt('go', { model: undefined })).toMatchObject({ errorCode: 'model_not_configured' })

@@ -6,7 +6,7 @@ import { followSession } from './tools/follow-session.ts'
 import { answerQuestion, decideApproval } from './tools/interactions.ts'
 import { listEnvironments, listRepositories, listRuntimes } from './tools/places.ts'
 import { publishChanges, reviewChanges } from './tools/publications.ts'
-import { listSessions, sendMessage, startSession, stopRun } from './tools/sessions.ts'
+import { forkSession, listSessions, sendMessage, startSession, stopRun } from './tools/sessions.ts'
 import { printable } from './words.ts'
 
 const tools: readonly Tool[] = [
@@ -16,6 +16,7 @@ const tools: readonly Tool[] = [
   answerQuestion,
   decideApproval,
   stopRun,
+  forkSession,
   reviewChanges,
   publishChanges,
   listSessions,

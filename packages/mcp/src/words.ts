@@ -48,11 +48,18 @@ export function paragraphOf(event: Event): string {
     case 'svc.run.cancelled':
     case 'svc.run.crashed': {
       const cause = textOf(event, 'errorCode') || textOf(event, 'stopReason')
-      return `[run ${event.type.slice('svc.run.'.length)}]${cause === '' ? '' : ` ${cause}`}`
+      return `[run ${event.type.slice('svc.run.'.length)}]${cause === '' ? '' : ` ${cause}`}${outputOf(event)}`
     }
     default:
       return ''
   }
+}
+
+/** Returns the JSON result that a Run ended with, as a block. */
+function outputOf({ data }: Event): string {
+  const { result } = data
+  const hasOne = typeof result === 'object' && result !== null && 'output' in result
+  return hasOne ? `\n\`\`\`json\n${JSON.stringify(result.output)}\n\`\`\`` : ''
 }
 
 function messageOf(event: Event): string {

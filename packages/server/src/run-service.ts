@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { delimiter, join, resolve } from 'node:path'
 import { pino } from 'pino'
 import { knownSecrets } from './kit/redactor.ts'
 import { StartError } from './kit/start-error.ts'
+import { releaseVersion } from './kit/version.ts'
 import { logLines } from './logging/log-lines.ts'
 import { LogOutput } from './logging/log-output.ts'
 import { openLogSink } from './logging/log-sink.ts'
@@ -32,6 +33,7 @@ export async function serve(variables: Readonly<Record<string, string | undefine
     const hooks = { streamWrite: (line: string) => lines.write(knownSecrets.text(line)) }
     const log = pino({ level: settings.logging.level, hooks }, output)
     output.onGap = dropped => log.warn({ dropped }, 'log lines were dropped: they could not be written')
+    log.info({ version: releaseVersion, node: process.version, roles: [...settings.roles] }, 'Berth is starting')
     const stop = Promise.withResolvers<NodeJS.Signals>()
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.resolve(signal))
     const service = await start(settings, log, { droppedLogLines: () => output.dropped })
@@ -40,7 +42,9 @@ export async function serve(variables: Readonly<Record<string, string | undefine
     log.info({ baseUrl: urls.baseUrl, dataDir: settings.dataDir }, 'Berth is ready')
     if (lines.isTerminal && roles.has('api')) {
       const file = join(settings.dataDir, 'dev.json')
-      output.write(welcome({ ...urls, developmentFile: existsSync(file) ? file : null }, process.cwd()))
+      const developmentFile = existsSync(file) ? file : null
+      const commandDirectory = commandBesides(variables['PATH'])
+      output.write(welcome({ ...urls, developmentFile, commandDirectory }, process.cwd()))
     }
     const signal = await stop.promise
     log.info({ signal }, 'stopping')
@@ -53,4 +57,10 @@ export async function serve(variables: Readonly<Record<string, string | undefine
   } finally {
     await output.close(LAST_LINES_MS)
   }
+}
+
+/** Returns the directory of this checkout's command unless the shell finds it; null without a checkout. */
+function commandBesides(path = ''): string | null {
+  const directory = resolve(import.meta.dirname, '../../../bin')
+  return path.split(delimiter).includes(directory) || !existsSync(join(directory, 'berth')) ? null : directory
 }

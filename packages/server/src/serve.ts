@@ -39,8 +39,10 @@ import { hostName } from './kit/host-id.ts'
 import { knownSecrets } from './kit/redactor.ts'
 import type { Service } from './kit/service.ts'
 import { toStartError } from './kit/start-error.ts'
+import { releaseVersion } from './kit/version.ts'
 import { serveMetrics } from './metrics/metrics-server.ts'
 import { serviceMetrics } from './metrics/service-metrics.ts'
+import { observeInMetrics } from './metrics/work-metrics.ts'
 import type { Network } from './network/dial.ts'
 import { ProcessHeartbeat } from './processes/process-heartbeat.ts'
 import { releaseChores } from './releases/release-chores.ts'
@@ -57,6 +59,8 @@ import { listeningOn, type Settings } from './settings/settings.ts'
 import { requireMigrated } from './storage/postgres/migrate.ts'
 import { clientConfig } from './storage/postgres/pool.ts'
 import { PostgresWakeups } from './storage/postgres/wakeups.ts'
+import { openTraces } from './telemetry/open-traces.ts'
+import { ReportWorker } from './triggers/reports/report-worker.ts'
 import { triggerChores } from './triggers/trigger-chores.ts'
 import { TriggerWorker } from './triggers/trigger-worker.ts'
 import { webhookChores } from './webhooks/webhook-chores.ts'
@@ -108,6 +112,16 @@ export async function serve(
     throw toStartError(error, `the data directory ${settings.dataDir} cannot be created`)
   })
   stack.use(await noteServing(settings.dataDir))
+  // First, so that it still sends the spans of the parts that stop before it.
+  if (settings.traces !== undefined) {
+    const instance = `${await hostName(settings.dataDir)}/${process.pid}`
+    const identity = {
+      release: settings.http.release ?? releaseVersion,
+      instance,
+      roles: [...settings.roles].join(','),
+    }
+    stack.use(await openTraces(settings.traces, identity, log))
+  }
 
   // Parts that all roles share.
   const { db, direct } = await openDeploymentDatabase(settings, log, stack)
@@ -150,6 +164,7 @@ export async function serve(
   await start(new AuthoritySweeper(context))
   await start(new NextTurnAdmitter(context))
   const registry = serviceMetrics(db, around)
+  stack.use(observeInMetrics(registry))
 
   // The roles of this process. The worker reaches a gateway of the same process without a connection.
   const { roles } = settings
@@ -243,6 +258,7 @@ export async function serve(
     ? await openApi(context, settings, { terminals, previews, tools, webhooks }, stack)
     : undefined
   if (api !== undefined) await start(new TriggerWorker(context))
+  if (api !== undefined) await start(new ReportWorker(context))
   const account = roles.has('account')
     ? await openAccount(context, settings, { webhooks, guards, authUrl: () => listening.urls.authUrl }, stack)
     : undefined

@@ -34,6 +34,22 @@ export interface AddConnection {
   account: string
 }
 
+export interface AdmitHost {
+  /** For people. */
+  name: string
+  pool?: string
+  /** The most sandboxes that it may offer; absent: as many as it says. */
+  capacity?: number
+  /** `name=value`; they stand before those that the host gives itself. */
+  labels?: string[]
+}
+
+export interface AdmittedHost {
+  host: OwnHost
+  /** For `berth host`; nothing reads it back. Whoever has it can be this host. */
+  token: string
+}
+
 export interface ApiKey {
   id: string
   kind: 'cloud' | 'ai'
@@ -216,6 +232,15 @@ export interface BranchList {
   branches: string[]
   /** Whether there may be others. */
   hasMore: boolean
+}
+
+export interface Compute {
+  /** `own_hosts`: Sessions get sandboxes on hosts of the organization alone. */
+  runsOn: 'any_host' | 'own_hosts'
+  /** Whether the organization has compute that it may run on. `shared`: it runs on any host. */
+  standing: string
+  /** Hosts of the organization alone, by name. */
+  hosts: OwnHost[]
 }
 
 export interface ConnectGitAccount {
@@ -482,6 +507,7 @@ export interface CreateSession {
   initialTurn?: {
     id: string
     message: string
+    output?: OutputRequest
   }
   model?: string | null
   runtime?: string | null
@@ -921,6 +947,15 @@ export interface FinishGitConnection {
   code: string
 }
 
+/** Makes a new Session from where a Run ended. */
+export interface ForkSession {
+  /** Id of the new Session. With it, the request can be repeated safely. */
+  id?: string
+  /** The Run whose end the fork starts from; absent: the newest sealed one. */
+  runId?: string
+  title?: string
+}
+
 /** Google's request body. The gateway passes all other fields on unchanged. */
 export interface GenerateContent {
   contents: Array<Record<string, unknown>>
@@ -1022,6 +1057,16 @@ export interface HealthHost {
   /** The organization's live sandboxes on it. */
   leases: number
 }
+
+export interface HookAnswer {
+  delivery?: TriggerDelivery
+  /** Why it makes nothing, for people. */
+  ignored?: string
+  /** What Slack asks to be told. */
+  challenge?: string
+}
+
+export type HookBody = Record<string, unknown>
 
 export interface Identity {
   success: true
@@ -1264,6 +1309,11 @@ export interface MarkFileViewed {
   viewed: boolean
 }
 
+export interface MarkHost {
+  /** `cordoned`: it gets no more sandboxes. `drained`: it also gives back those that rest. */
+  mark: 'open' | 'cordoned' | 'drained'
+}
+
 export interface MarkPinned {
   pinned: boolean
 }
@@ -1458,6 +1508,45 @@ export interface Origin {
   url?: string
 }
 
+/** An agent's answer is not the JSON value that its Turn asked for. */
+export interface OutputRejectedData {
+  /** Which answer of the attempt it is. */
+  answer: number
+  /** Places in the value that fail the schema; an empty path is the value itself. */
+  issues: Array<{
+    path: Array<string | number>
+    message: string
+  }>
+  /** True if the agent was told, and answers once more. */
+  retried: boolean
+}
+
+/** Asks for a JSON value that satisfies a schema. A Run that completes has it as `result.output`; one whose agent gives no such value, when asked a second time too, fails with `output_invalid`. */
+export interface OutputRequest {
+  /** A JSON Schema (2020-12) of at most 32768 bytes. `$ref` may name members of `$defs`, without cycles. */
+  schema: Record<string, unknown>
+}
+
+export interface OwnHost {
+  id: string
+  name: string
+  pool: string
+  labels: string[]
+  /** What makes its sandboxes; null until it has connected. */
+  driver: string | null
+  /** The most sandboxes that it holds; null: no bound. */
+  capacity: number | null
+  /** That it holds now. */
+  sandboxes: number
+  /** `waiting`: its token was never used. `outdated`: it is of another release, and was refused. */
+  state: string
+  heardAt: string | null
+}
+
+export interface OwnHostEnvelope {
+  host: OwnHost
+}
+
 export interface PortList {
   /** On which programs of the sandbox listen, in order. */
   ports: number[]
@@ -1625,10 +1714,13 @@ export interface PutPushSubscription {
 
 export interface PutTrigger {
   name: string
-  /** The first message of each Session. `{{path.to.field}}` stands for a field of the payload. */
+  /** The message of each Turn. `{{path.to.field}}` stands for a field of the payload, `{{path.to.field?}}` for one that may be missing. */
   message: string
   session?: TriggerSession
   schedule?: TriggerSchedule
+  /** Fields of the payload, of which the first that is there names the conversation. Deliveries of one conversation are Turns of one Session. */
+  thread?: string[]
+  hook?: TriggerHook
   /** `true` if absent. */
   enabled?: boolean
 }
@@ -1670,6 +1762,13 @@ export interface RegisteredWebhook {
   endpoint: WebhookEndpoint
   /** Signs the deliveries. Shown this once. */
   secret: string
+}
+
+export interface ReplaceTriggerSecret {
+  /** A secret that the other system has chosen, as Slack and Linear do; absent: a new one is made. */
+  secret?: string
+  /** How long the secret before is good as well; a day if absent. */
+  overlapSeconds?: number
 }
 
 export interface ReplayWebhook {
@@ -1805,6 +1904,8 @@ export interface Run {
   result?: {
     summary?: string
     artifactIds: string[]
+    /** The JSON value that the Turn asked for with `output`; present on every such Run that completed. */
+    output?: unknown
   }
   queuedAt: string
   startedAt?: string
@@ -1821,6 +1922,10 @@ export interface RunEndedData {
   /** False if `costUsd` is only the known part of the cost. */
   costComplete?: boolean
   turns?: number
+  result?: {
+    /** The JSON value that the Turn asked for with `output`; present on every such Run that completed. */
+    output?: unknown
+  }
 }
 
 export interface RunEnvelope {
@@ -1855,6 +1960,7 @@ export interface Runtime {
   available: boolean
   /** Why the runtime is not available, in prose. */
   reason?: string
+  /** Ids and aliases that a Session with this runtime can name as `model`, as far as they are known. */
   models?: string[]
 }
 
@@ -1909,6 +2015,7 @@ export interface Session {
     /** The revision applied last; null before the first. */
     revision: number | null
   } | null
+  /** The Session that this one was forked from, and the Run at whose end; null for others. */
   parent: {
     sessionId: string
     runId: string
@@ -1931,6 +2038,15 @@ export interface SessionCost {
 
 export interface SessionEnvelope {
   session: Session
+}
+
+/** The Session begins where a Run of another one ended, with its workspace and conversation. */
+export interface SessionForkedData {
+  sourceSessionId: string
+  sourceRunId: string
+  /** Sequence of that Run's end in the log of the other Session. */
+  sourceSequence?: number
+  createdBy: Creator
 }
 
 export interface SessionMatch {
@@ -2106,6 +2222,9 @@ export interface SubmitTurn {
     interactionId: string
   }
   files?: TurnFile[]
+  output?: OutputRequest
+  /** `start` begins a Run, and is refused while one is active. `steer` gives the message to the agent at work, at its next step; without an active Run it begins one. */
+  mode?: 'start' | 'steer'
 }
 
 export interface TerminalTicket {
@@ -2141,6 +2260,22 @@ export interface Trigger {
     cron: string
     timeZone: string
   }
+  thread?: string[]
+  hook?: {
+    /** Where other systems post. */
+    url: string
+    scheme: string
+    key: {
+      header?: string
+      field?: string
+    }
+    where?: Record<string, unknown>
+    github?: Record<string, unknown>
+    /** Without one, everything is refused. */
+    hasSecret: boolean
+    /** The secret before is good until then. */
+    previousSecretUntil?: string
+  }
   enabled: boolean
   /** When the schedule fires next. */
   nextAt?: string
@@ -2151,11 +2286,49 @@ export interface Trigger {
 export interface TriggerDelivery {
   key: string
   status: string
-  /** The Session that it makes; it exists once the delivery is admitted. */
+  /** The Session of its Turn; it exists once the delivery is admitted. */
   sessionId: string
+  turnId: string
+  /** The conversation that it belongs to. */
+  thread?: string
   /** Why it was refused, or why it still waits. */
   errorCode?: string | null
+  /** What GitHub has been told of the Turn: nothing yet, that it has begun, or how it ended. */
+  report?: {
+    told: string
+    /** The comment with the result. */
+    commentUrl?: string
+    /** Why there will be no comment. */
+    commentErrorCode?: string
+    /** Why there will be no check run. */
+    checkErrorCode?: string
+  }
   createdAt: string
+}
+
+export interface TriggerHook {
+  /** Who signs, and how. */
+  scheme: 'svc' | 'github' | 'slack' | 'linear'
+  key?: {
+    /** Name of a header. */
+    header?: string
+    /** Path of a field of the body, such as `event_id`. */
+    field?: string
+  }
+  github?: {
+    /** A new comment with the mention, the label added, a check or a suite of checks failed, or a review of a pull request that requests changes or comments. */
+    on: Array<'comment' | 'label' | 'check_failed' | 'review'>
+    /** A word that a comment must hold; `@berth` if absent. */
+    mention?: string
+    /** Name of the label; `berth` if absent. */
+    label?: string
+    /** As `owner/name`; all that are granted to the installation if absent. */
+    repositories?: string[]
+    /** What becomes of events of pull requests from forks: `refuse` if absent; `base` begins on the base branch, without the code of the fork. */
+    forks?: 'refuse' | 'base'
+  }
+  /** Values that fields of the body must have, by their paths; null: the field must not be there. Others are ignored. */
+  where?: Record<string, string | number | boolean | null>
 }
 
 export interface TriggerSchedule {
@@ -2163,6 +2336,13 @@ export interface TriggerSchedule {
   cron: string
   /** Name of a time zone, such as `Europe/Berlin`; `UTC` if absent. */
   timeZone?: string
+}
+
+export interface TriggerSecret {
+  secret: string
+  /** Where other systems post. */
+  url: string
+  previousSecretUntil?: string
 }
 
 export interface TriggerSession {
@@ -2181,7 +2361,7 @@ export interface TriggerSession {
   } | null
 }
 
-/** One input message of a Session. It starts a Run, or with `replyTo` resumes the Run that asked. */
+/** One input message of a Session. It starts a Run, with `replyTo` resumes the Run that asked, or with `mode` `steer` joins the active Run. */
 export interface Turn {
   id: string
   sessionId: string
@@ -2198,6 +2378,9 @@ export interface Turn {
     sizeBytes: number
     sha256: string
   }>
+  output?: OutputRequest
+  /** Present if the Turn joined a Run: the agent has yet to reach its next step, its conversation has the message, or the Run ended before. A missed message begins a Run of its own if the other completed or failed; `runId` then names that Run. */
+  steering?: string
   model?: string
   runtime?: string
   createdBy: Creator
@@ -2227,11 +2410,25 @@ export interface TurnPage {
   hasMore: boolean
 }
 
+/** The agent has a message that was sent while it worked, or missed it. */
+export interface TurnSteeredData {
+  turnId: string
+  /** The agent has the message from here on, or the Run ended before. */
+  status: string
+  /** If it was missed: the Run that works on it now; absent if none does. */
+  nextRunId?: string
+}
+
 /** Changes the given fields of an app. */
 export interface UpdateApp {
   name?: string
   /** Where a consent page may send people back to: `https`, or in development `http` on a loopback address. */
   redirectUrls?: string[]
+}
+
+export interface UpdateCompute {
+  /** `own_hosts`: Sessions get sandboxes on hosts of the organization alone. */
+  runsOn: 'any_host' | 'own_hosts'
 }
 
 export interface UpdateConnection {
@@ -2497,6 +2694,9 @@ export interface EventDataByType {
   'svc.conversation.cleared': ConversationClearedData
   'svc.timeline.truncated': TimelineTruncatedData
   'svc.delegation.completed': DelegationCompletedData
+  'svc.session.forked': SessionForkedData
+  'svc.turn.steered': TurnSteeredData
+  'svc.output.rejected': OutputRejectedData
   'svc.workspace.expired': WorkspaceExpiredData
 }
 
@@ -2534,6 +2734,8 @@ export interface ErrorCodes {
   invalid_assertion: Record<never, never>
   /** The credential is unknown, expired, revoked or meant for another API. */
   invalid_or_expired_credential: Record<never, never>
+  /** There is no such hook, or no secret of it has signed this body, or it was signed more than five minutes ago or ahead. */
+  invalid_signature: Record<never, never>
   /** Nobody is signed in at this browser, or no longer. */
   sign_in_required: Record<never, never>
   /** The Run has spent its cost budget. */
@@ -2566,6 +2768,8 @@ export interface ErrorCodes {
   cloud_repository_unavailable: Record<never, never>
   /** The Git host does not permit the operation. */
   cloud_repository_permission_denied: Record<never, never>
+  /** The organization runs on hosts of its own alone, and none of them has ever connected. */
+  cloud_compute_not_configured: Record<never, never>
   /** The API has no such path. */
   unknown_endpoint: Record<never, never>
   /** The Session, or the resource within it, does not exist or is not visible to the caller. */
@@ -2610,6 +2814,8 @@ export interface ErrorCodes {
   installation_intent_not_found: Record<never, never>
   /** The organization has no such integration. */
   integration_not_found: Record<never, never>
+  /** The organization has no such host of its own. */
+  host_not_found: Record<never, never>
   /** The integration has no such active key. */
   api_key_not_found: Record<never, never>
   /** No provider serves this model to the caller. */
@@ -2630,12 +2836,16 @@ export interface ErrorCodes {
   cloud_next_turn_conflict: Record<never, never>
   /** The Session has an active Run. */
   cloud_run_in_progress: Record<never, never>
+  /** The agent of the Session cannot be given a message while it works. Send it without `mode` once the Run has ended, or cancel the Run first. */
+  cloud_steering_unsupported: Record<never, never>
   /** The service is still storing the checkpoint of the last Run. */
   cloud_session_finalizing: Record<never, never>
   /** The Session cannot continue; `continuation` says why. */
   cloud_resume_unavailable: Record<never, never>
   /** The Session still has work to continue from, or lost it in a way that a reset does not repair. */
   cloud_reset_unavailable: Record<never, never>
+  /** The Run has no checkpoint to fork from. Only the two newest sealed Runs of a Session have one: leave `runId` out to fork at the newest. */
+  cloud_fork_unavailable: Record<never, never>
   /** The Interaction is closed, or another answer came first. */
   cloud_interaction_conflict: { outcome?: Record<string, unknown> }
   /** The Session has reached its limit of Turns. */
@@ -2674,6 +2884,10 @@ export interface ErrorCodes {
   app_slug_taken: Record<never, never>
   /** The integration has two active keys of this kind. */
   api_key_limit_reached: Record<never, never>
+  /** The organization runs on hosts of its own alone, and they are of another release: install the service's there. */
+  cloud_compute_outdated: Record<never, never>
+  /** The host holds sandboxes; drain it first. */
+  host_in_use: Record<never, never>
   /** The installation has five webhook endpoints; delete one first. */
   endpoint_limit_reached: Record<never, never>
   /** The app has ten active keys; revoke one first. */
@@ -2702,6 +2916,8 @@ export interface ErrorCodes {
   cloud_rate_limit_exceeded: { retryAfterSeconds: number }
   /** The network address has sent too many requests without a valid credential. */
   cloud_auth_rate_limit_exceeded: Record<never, never>
+  /** The installation has 1,000 deliveries that wait for their Sessions. */
+  trigger_backlog_full: Record<never, never>
   /** The spending limit of the key or its organization is reached. */
   insufficient_quota: Record<never, never>
   /** The model provider is limiting the request rate. */
@@ -2825,6 +3041,11 @@ export interface Operations {
     input: { sessionId: string }
     answer: SessionEnvelope
   }
+  /** Fork a Session. Makes a new Session that begins where a Run of this one ended: with its workspace, its conversation and its Turns, and a log of its own. `parent` names this Session and the Run. Work in one does not show in the other. Repeating the request with the same `id` and body returns the fork as it is now. */
+  forkSession: {
+    input: { sessionId: string; body: Omit<ForkSession, 'id'> & Partial<Pick<ForkSession, 'id'>> }
+    answer: SessionEnvelope
+  }
   /** List Turns. Lists the Turns of a Session in the order of their admission. */
   listTurns: {
     input: { sessionId: string; query?: {
@@ -2836,7 +3057,7 @@ export interface Operations {
     answer: TurnPage
     item: TurnPage['turns'][number]
   }
-  /** Submit a Turn. Admits a Turn, which starts a Run; with `replyTo` it answers an Interaction and resumes the Run that asked. The caller chooses the id. Repeating the request with the same body returns the same Turn and Run. */
+  /** Submit a Turn. Admits a Turn, which starts a Run; with `replyTo` it answers an Interaction and resumes the Run that asked, and with `mode` `steer` it joins the active Run. The caller chooses the id. Repeating the request with the same body returns the same Turn and Run. */
   submitTurn: {
     input: { sessionId: string; turnId?: string; body: SubmitTurn }
     answer: TurnAdmission
@@ -3736,6 +3957,31 @@ export interface Operations {
     input: Record<never, never>
     answer: PricedModelList
   }
+  /** Read what the organization runs on (First-party: it may change in any release.) */
+  getCompute: {
+    input: Record<never, never>
+    answer: Compute
+  }
+  /** Set what the organization runs on. With `own_hosts`, sandboxes that rest on other hosts are given back, and Runs that have begun there end there. While no own host can be used, new work is refused with `cloud_compute_not_configured` or `cloud_compute_outdated`. (First-party: it may change in any release.) */
+  updateCompute: {
+    input: { body: UpdateCompute }
+    answer: Compute
+  }
+  /** Admit a host of the organization. The host dials the service with `berth host` and its token, and gets sandboxes of the organization alone. (First-party: it may change in any release.) */
+  admitHost: {
+    input: { body: AdmitHost }
+    answer: AdmittedHost
+  }
+  /** Cordon, drain or open a host of the organization (First-party: it may change in any release.) */
+  markHost: {
+    input: { hostId: string; body: MarkHost }
+    answer: OwnHostEnvelope
+  }
+  /** Remove a host of the organization. Its token admits nobody any more. It must not hold sandboxes. (First-party: it may change in any release.) */
+  removeHost: {
+    input: { hostId: string }
+    answer: undefined
+  }
   /** Open a terminal in the workspace. Gives a ticket that opens the terminal's WebSocket once within 30 seconds. It is bound to the person, the Session and the console's origin. The workspace must be attached; `restoreWorkspace` brings it back. With `terminalId` the ticket is for a terminal that is there, whose last output comes again. (First-party: it may change in any release.) */
   openTerminal: {
     input: { sessionId: string; body: OpenTerminal }
@@ -3772,7 +4018,7 @@ export interface Operations {
   }
   /** Create or replace a trigger. Writes the whole trigger under an id that the caller chooses. A schedule that has changed counts from now on. */
   putTrigger: {
-    input: { triggerId: string; body: PutTrigger }
+    input: { triggerId?: string; body: PutTrigger }
     answer: {
       trigger: Trigger
     }
@@ -3798,6 +4044,54 @@ export interface Operations {
     answer: {
       delivery: TriggerDelivery
     }
+  }
+  /** Replace the secret of a trigger. Makes a secret with which other systems sign what they post, or takes one, and shows it this once. The one before stays good for a while. */
+  replaceTriggerSecret: {
+    input: { triggerId: string; body: ReplaceTriggerSecret }
+    answer: TriggerSecret
+  }
+  /** Post to a trigger. The address of a trigger for other systems, which sign the body by the scheme of the trigger. One key makes one Turn, however often it is posted. The answer to anything that is not signed is the same as if there were no such hook. */
+  receiveHook: {
+    input: { hookId: string; body: HookBody }
+    answer: HookAnswer
+  }
+  /** List an organization's triggers. Lists the triggers of all its installations by name. */
+  listOrganizationTriggers: {
+    input: { organizationId: string }
+    answer: {
+      triggers: Array<{
+        /** The installation that it belongs to. */
+        installationId: string
+        trigger: Trigger
+      }>
+    }
+  }
+  /** Create or replace an installation's trigger. Its Sessions are the installation's, which must be allowed to create some. Otherwise as `putTrigger`. */
+  putInstallationTrigger: {
+    input: { installationId: string; triggerId: string; body: PutTrigger }
+    answer: {
+      trigger: Trigger
+    }
+  }
+  /** Delete an installation's trigger. Its Sessions stay; deliveries that still wait are dropped. Idempotent. */
+  deleteInstallationTrigger: {
+    input: { installationId: string; triggerId: string }
+    answer: undefined
+  }
+  /** List deliveries of an installation's trigger. Lists the latest deliveries, newest first. Those that have ended are kept for 30 days. */
+  listInstallationTriggerDeliveries: {
+    input: { installationId: string; triggerId: string; query?: {
+      /** Largest number of items in the page. */
+      limit?: number
+    } }
+    answer: {
+      deliveries: TriggerDelivery[]
+    }
+  }
+  /** Replace the secret of an installation's trigger. As `replaceTriggerSecret`. */
+  replaceInstallationTriggerSecret: {
+    input: { installationId: string; triggerId: string; body: ReplaceTriggerSecret }
+    answer: TriggerSecret
   }
   /** Register a webhook endpoint. The endpoint gets the Events of these families that are appended from now on to Sessions of the installation. An installation has at most five endpoints. */
   registerWebhook: {

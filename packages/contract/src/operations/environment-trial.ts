@@ -30,6 +30,8 @@ const startEnvironmentTrial = operation({
     'environment_not_found',
     'environment_conflict',
     'quota_exceeded',
+    'cloud_compute_not_configured',
+    'cloud_compute_outdated',
     'cloud_agent_catalog_unavailable',
     'cloud_repository_branch_not_found',
     'cloud_repository_grant_required',

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { defaultPageSize, originLimits } from '../limits.ts'
 import { operation } from '../operation.ts'
 import { closed, text } from '../scalar.ts'
-import { CreateSession, SessionEnvelope, SessionPage, UpdateSession } from '../session.ts'
+import { CreateSession, ForkSession, SessionEnvelope, SessionPage, UpdateSession } from '../session.ts'
 import { Cursor, pageLimit, SessionPath } from './parameters.ts'
 
 const location = { Location: 'Path of the Session.' }
@@ -81,6 +81,8 @@ export const sessionOperations = {
       'cloud_repository_branch_not_found',
       'cloud_workspace_unavailable',
       'installation_principal_required',
+      'cloud_compute_not_configured',
+      'cloud_compute_outdated',
       'cloud_agent_catalog_unavailable',
     ],
   }),
@@ -135,6 +137,8 @@ export const sessionOperations = {
       'cloud_session_finalizing',
       'cloud_run_in_progress',
       'cloud_publication_in_progress',
+      'cloud_compute_not_configured',
+      'cloud_compute_outdated',
       'cloud_workspace_starting',
       'cloud_workspace_unavailable',
     ],
@@ -171,5 +175,28 @@ export const sessionOperations = {
     params: SessionPath,
     responses: { 200: { description: 'The Session, whose `continuation` is now `fresh`.', schema: SessionEnvelope } },
     errors: ['cloud_session_not_found', 'cloud_run_in_progress', 'cloud_session_finalizing', 'cloud_reset_unavailable'],
+  }),
+  forkSession: operation({
+    method: 'POST',
+    path: '/v1/sessions/{sessionId}/forks',
+    summary: 'Fork a Session',
+    description:
+      'Makes a new Session that begins where a Run of this one ended: with its workspace, its conversation and its Turns, and a log of its own. `parent` names this Session and the Run. Work in one does not show in the other. Repeating the request with the same `id` and body returns the fork as it is now.',
+    tag: 'Sessions',
+    access: 'bearer',
+    capability: 'svc.cloud.sessions:create',
+    params: SessionPath,
+    body: ForkSession,
+    responses: {
+      200: { description: 'An earlier request made the fork.', schema: SessionEnvelope, headers: location },
+      201: { description: 'The fork.', schema: SessionEnvelope, headers: location },
+    },
+    errors: [
+      'cloud_session_not_found',
+      'cloud_session_conflict',
+      'cloud_run_in_progress',
+      'cloud_session_finalizing',
+      'cloud_fork_unavailable',
+    ],
   }),
 } as const

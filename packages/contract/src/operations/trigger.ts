@@ -3,12 +3,16 @@ import { triggerLimits } from '../limits.ts'
 import { operation } from '../operation.ts'
 import { closed, someText, Uuid } from '../scalar.ts'
 import {
+  HookAnswer,
+  HookBody,
   PutTrigger,
   PutTriggerDelivery,
+  ReplaceTriggerSecret,
   TriggerDeliveryEnvelope,
   TriggerDeliveryList,
   TriggerEnvelope,
   TriggerList,
+  TriggerSecret,
 } from '../trigger.ts'
 import { pageLimit } from './parameters.ts'
 
@@ -54,7 +58,13 @@ export const triggerOperations = {
       200: { description: 'It was replaced.', schema: TriggerEnvelope },
       201: { description: 'It was created.', schema: TriggerEnvelope },
     },
-    errors: ['trigger_not_found', 'trigger_limit_reached'],
+    errors: [
+      'trigger_not_found',
+      'trigger_limit_reached',
+      'environment_forbidden',
+      'environment_not_found',
+      'environment_conflict',
+    ],
   }),
   deleteTrigger: operation({
     ...shared,
@@ -90,6 +100,34 @@ export const triggerOperations = {
     }),
     body: PutTriggerDelivery,
     responses: { 202: { description: 'The delivery as it is now.', schema: TriggerDeliveryEnvelope } },
-    errors: ['trigger_not_found', 'trigger_disabled'],
+    errors: ['trigger_not_found', 'trigger_disabled', 'trigger_backlog_full'],
+  }),
+  replaceTriggerSecret: operation({
+    ...shared,
+    method: 'POST',
+    path: '/v1/triggers/{triggerId}/secret',
+    summary: 'Replace the secret of a trigger',
+    description:
+      'Makes a secret with which other systems sign what they post, or takes one, and shows it this once. The one before stays good for a while.',
+    params: TriggerPath,
+    body: ReplaceTriggerSecret,
+    responses: { 201: { description: 'The secret, and the address to post to.', schema: TriggerSecret } },
+    errors: ['trigger_not_found'],
+  }),
+  receiveHook: operation({
+    method: 'POST',
+    path: '/v1/hooks/{hookId}',
+    summary: 'Post to a trigger',
+    description:
+      'The address of a trigger for other systems, which sign the body by the scheme of the trigger. One key makes one Turn, however often it is posted. The answer to anything that is not signed is the same as if there were no such hook.',
+    tag: 'Triggers',
+    access: 'signed',
+    params: Type.Object({ hookId: Uuid }),
+    body: HookBody,
+    responses: {
+      200: { description: 'Nothing is to be made of it.', schema: HookAnswer },
+      202: { description: 'The delivery as it is now.', schema: HookAnswer },
+    },
+    errors: ['trigger_disabled', 'trigger_backlog_full'],
   }),
 } as const

@@ -35,7 +35,7 @@ export const turnOperations = {
     path: '/v1/sessions/{sessionId}/turns/{turnId}',
     summary: 'Submit a Turn',
     description:
-      'Admits a Turn, which starts a Run; with `replyTo` it answers an Interaction and resumes the Run that asked. The caller chooses the id. Repeating the request with the same body returns the same Turn and Run.',
+      'Admits a Turn, which starts a Run; with `replyTo` it answers an Interaction and resumes the Run that asked, and with `mode` `steer` it joins the active Run. The caller chooses the id. Repeating the request with the same body returns the same Turn and Run.',
     tag: 'Turns and Runs',
     access: 'bearer',
     capability: 'svc.cloud.turns:submit',
@@ -53,7 +53,10 @@ export const turnOperations = {
       'cloud_resume_unavailable',
       'cloud_interaction_conflict',
       'cloud_run_in_progress',
+      'cloud_steering_unsupported',
       'cloud_turn_limit_reached',
+      'cloud_compute_not_configured',
+      'cloud_compute_outdated',
     ],
   }),
   getRun: operation({

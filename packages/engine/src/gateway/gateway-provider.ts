@@ -15,14 +15,13 @@ import type { Environment } from '../environment.ts'
 import { markInvalidArguments } from './invalid-arguments.ts'
 import { fetchModelFacts, type ModelFacts, modelConfig } from './model-facts.ts'
 import { faultOf, type ModelFault } from './model-fault.ts'
+import { MAX_RETRY_AFTER_MS, withRetries } from './retries.ts'
 import { sendable } from './sendable.ts'
 import { type Watched, watchFetch } from './watched-fetch.ts'
 
 const PROVIDER = 'berth'
 /** A private API name, so the SDK never picks another implementation of the wire. */
 const API = 'berth-responses'
-/** Longest wait that the gateway may ask for; if it asks for more, the Run ends with the refusal. */
-const MAX_RETRY_AFTER_MS = 60_000
 
 /** The prompt's limits, consulted before every model request. */
 export interface RequestGate {
@@ -76,7 +75,9 @@ export class GatewayProvider {
    */
   async model(id: string, signal: AbortSignal): Promise<Model<Api>> {
     if (!this.#facts.has(id)) {
-      this.#facts.set(id, await fetchModelFacts(this.#environment.gatewayUrl, id, signal))
+      const { gatewayUrl, retryBaseMs: baseMs } = this.#environment
+      // The line from the sandbox's host to the gateway may be cut at this moment, as at any other request.
+      this.#facts.set(id, await withRetries(() => fetchModelFacts(gatewayUrl, id, signal), { baseMs, signal }))
       this.#register()
     }
     const model = this.#runtime.getModel(PROVIDER, id)

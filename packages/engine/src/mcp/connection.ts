@@ -10,6 +10,7 @@ import {
   type Tool,
   type Transport,
 } from '@modelcontextprotocol/client'
+import manifest from '../../package.json' with { type: 'json' }
 import { Stopwatch } from '../session/stopwatch.ts'
 import type { People } from '../tools/people.ts'
 import { httpTransport } from './http-transport.ts'
@@ -91,7 +92,7 @@ export class Connection {
     this.#options = options
     const asks = options.people.capabilities.elicitation?.form
     this.#client = new Client(
-      { name: 'berth', version: '1.0.0' },
+      { name: 'berth', version: manifest.version },
       {
         capabilities: asks ? { elicitation: { form: {} } } : {},
         // The server has validated its own output, and the model reads it either way.

@@ -9,14 +9,12 @@ import {
 } from '@earendil-works/pi-coding-agent'
 import type { Environment } from '../environment.ts'
 import type { GatewayProvider } from '../gateway/gateway-provider.ts'
+import { MODEL_RETRIES } from '../gateway/retries.ts'
 import type { ServerTool } from '../mcp/server-tools.ts'
 import type { Servers } from '../mcp/servers.ts'
 import { guarded, usable } from '../tools/tool-set.ts'
 import type { Limits } from './limits.ts'
 import { noTools, type UnusableSkill, workspaceResources } from './workspace-resources.ts'
-
-/** Retries of a model request that failed for a transient cause. */
-const MODEL_RETRIES = 4
 
 /** The parts of an agent: of a session's own, or of one of its sub-agents. */
 export interface AgentParts {
@@ -83,7 +81,11 @@ export async function makeAgent(parts: AgentParts): Promise<MadeAgent> {
     const { message, toolResults } = turn
     if (message.stopReason === 'error' || message.stopReason === 'aborted') return decision ?? undefined
     limits().count(message)
-    if (limits().settle(message, toolResults)) return { action: 'end' }
+    if (limits().settle(message, toolResults)) {
+      // The SDK would go on with a message that waits for the next step.
+      session.agent.clearSteeringQueue()
+      return { action: 'end' }
+    }
     await servers.listed()
     equip()
     return decision ?? undefined

@@ -1,6 +1,7 @@
 import type {
   AgentContext,
   ClientCapabilities,
+  ContentBlock,
   McpServer,
   PromptRequest,
   PromptResponse,
@@ -26,6 +27,7 @@ import { type Orders, readOrders } from './orders.ts'
 import { answerOf, type Outcome, outcomeOf } from './outcome.ts'
 import { type PromptInput, readPrompt } from './prompt-text.ts'
 import { createSession, openSession } from './session-file.ts'
+import { hasSteered, Steering } from './steering.ts'
 import { Stopwatch } from './stopwatch.ts'
 import { planReminder } from './system-prompt.ts'
 
@@ -53,10 +55,13 @@ export class EngineSession {
   readonly #people: People
   readonly #workspaceTools: readonly ToolDefinition[]
   readonly #servers: Servers
+  readonly #steering = new Steering()
   #provider: GatewayProvider | null = null
   #made: MadeAgent | null = null
   #planning: boolean
   #limits = new Limits({}, 1)
+  /** The limits of this process's last prompt; null before the first. */
+  #earlier: Limits | null = null
   /** The prompt's last assistant message, even one that the conversation does not keep. */
   #last: AgentSession['messages'][number] | undefined
   #stop: AbortController | null = null
@@ -117,8 +122,10 @@ export class EngineSession {
     const stop = new AbortController()
     this.#stop = stop
     const orders = readOrders(request._meta)
-    const limits = new Limits(orders.budgets, this.#opening.environment.maxTurns)
+    const earlier = orders.continues ? this.#earlier : null
+    const limits = earlier ?? new Limits(orders.budgets, this.#opening.environment.maxTurns)
     this.#limits = limits
+    this.#earlier = limits
     this.#last = undefined
     const { seconds } = orders.budgets
     this.#clock = new Stopwatch(seconds === undefined ? null : seconds * 1000, () => this.#end('time_budget'))
@@ -136,9 +143,21 @@ export class EngineSession {
     } finally {
       this.#clock.stop()
       this.#stop = null
+      this.#steering.end()
     }
     await this.#updates.written
     return answerOf(outcome, limits.turns)
+  }
+
+  /**
+   * Puts a message into the conversation at the next step of the prompt under way. A message that the conversation has
+   * already is not put there twice.
+   *
+   * @returns true once the conversation has it, false if no prompt is under way or its work ends before
+   */
+  async steer(id: string, prompt: readonly ContentBlock[]): Promise<boolean> {
+    if (hasSteered(this.#manager.getBranch(), id)) return true
+    return this.busy && this.#limits.reason === null && (await this.#steering.add(id, readPrompt(prompt)))
   }
 
   cancel(): void {
@@ -182,6 +201,7 @@ export class EngineSession {
       const reminder = { customType: 'plan_reminder', content: planReminder, display: false, details: undefined }
       await agent.sendCustomMessage(reminder, { deliverAs: 'nextTurn' })
     }
+    this.#steering.open(agent)
     await agent.prompt(text, { images: input.images, expandPromptTemplates: false })
     return outcomeOf(this.#limits, this.#last)
   }
@@ -237,6 +257,7 @@ export class EngineSession {
     for (const { path, reason } of unusableSkills) this.#updates.skillTrouble(path, reason)
     agent.subscribe(event => {
       if (event.type === 'message_end' && event.message.role === 'assistant') this.#last = event.message
+      if (event.type === 'message_end') this.#steering.entered(event.message)
       this.#updates.follow(event)
     })
     this.#made = made

@@ -5,6 +5,8 @@ export interface Orders {
   /** Id in the gateway's catalog; if absent, the last model stays. */
   readonly model?: string
   readonly budgets: Budgets
+  /** The prompt goes on with the one before: what that used counts towards the budgets. */
+  readonly continues: boolean
   /** Set if the prompt answers a question of a process that is gone; says whether the plan, if any, is approved. */
   readonly answer?: { readonly approvesPlan: boolean }
 }
@@ -13,10 +15,11 @@ export interface Orders {
 export function readOrders(meta: Readonly<Record<string, unknown>> | null | undefined): Orders {
   const berth = asObject(meta?.['berth'])
   const { turns, responseTokens, seconds } = asObject(berth['budgets'])
-  const { model, answers } = berth
+  const { model, answers, continues } = berth
   return {
     ...(typeof model === 'string' && model !== '' && { model }),
     ...(Array.isArray(answers) && { answer: { approvesPlan: answers.some(approvesPlan) } }),
+    continues: continues === true,
     budgets: {
       ...(isPositive(turns) && { turns }),
       ...(isPositive(responseTokens) && { responseTokens }),

@@ -53,6 +53,10 @@ export interface Engine extends AsyncDisposable {
   readonly updates: readonly SessionUpdate[]
   readonly told: readonly Told[]
   prompt(text: string, berth?: object): Promise<Turn>
+  /** Sends a message that is to join the prompt under way; says whether the conversation took it. */
+  steer(id: string, text: string): Promise<boolean>
+  /** Resolves when the engine has read everything sent before. */
+  heard(): Promise<void>
   cancel(): Promise<void>
   /** Kills the process, as the end of a sandbox does, and loads the conversation in a new one. */
   restart(): Promise<void>
@@ -158,6 +162,12 @@ export async function openEngine(
         told: told.slice(toldBefore),
       }
     },
+    async steer(id, text) {
+      const { agent, or } = running
+      const request = { sessionId, id, prompt: [{ type: 'text', text }] }
+      return (await or(agent.request<{ taken: boolean }, object>('_berth/steer', request))).taken
+    },
+    heard: () => running.or(running.agent.request<void, object>('_berth/barrier', {}).catch(() => undefined)),
     cancel: () => running.agent.notify(methods.agent.session.cancel, { sessionId }),
     async restart() {
       await running.kill()

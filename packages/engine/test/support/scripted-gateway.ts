@@ -19,6 +19,8 @@ export interface ScriptedGateway extends AsyncDisposable {
   readonly requests: readonly ModelRequest[]
   /** Sets the behaviour for the next requests, one each; the last one repeats. */
   next(...behaviours: readonly [Behaviour | ModelReply, ...(Behaviour | ModelReply)[]]): void
+  /** Sets the behaviour for the next requests for the list of models, one each; after them the list is given. */
+  nextList(...behaviours: readonly Behaviour[]): void
 }
 
 /** Returns the model's input in a request, as text. */
@@ -70,9 +72,12 @@ const isText = (value: unknown): boolean => !/\\u0000|\\ud[89a-f]/.test(JSON.str
 export async function startScriptedGateway(model: object = {}): Promise<ScriptedGateway> {
   const requests: ModelRequest[] = []
   let behaviours: readonly (Behaviour | ModelReply)[] = [{ text: 'the test gave no reply' }]
+  const lists: Behaviour[] = []
   const server = createServer(async (incoming, response) => {
     const request = { headers: incoming.headers, body: await json(incoming).catch(() => null) }
     if (incoming.url === '/v1/models') {
+      const refusal = lists.shift()
+      if (refusal !== undefined) return await refusal(request, response)
       const known = { id: 'main/m1', object: 'model', context_length: 128_000, max_output_tokens: 8192, ...model }
       response.end(JSON.stringify({ object: 'list', data: [known] }))
       return
@@ -93,6 +98,7 @@ export async function startScriptedGateway(model: object = {}): Promise<Scripted
     next: (...given) => {
       behaviours = given
     },
+    nextList: (...given) => void lists.push(...given),
     async [Symbol.asyncDispose]() {
       const { promise: closed, resolve: done } = Promise.withResolvers<void>()
       server.close(() => done())

@@ -6,6 +6,15 @@ import { type ToolCall, tool } from '../tool.ts'
 const id = () =>
   Type.Optional(Type.String({ format: 'uuid', description: 'A new UUID. With it, the call can be repeated safely.' }))
 
+const outputSchema = () =>
+  Type.Optional(
+    Type.Unsafe<Readonly<Record<string, unknown>>>({
+      type: 'object',
+      description:
+        'A JSON Schema. The run then ends with a JSON value that satisfies it, or fails with output_invalid.',
+    }),
+  )
+
 export const startSession = tool({
   name: 'start_session',
   title: 'Start a coding agent',
@@ -19,9 +28,13 @@ export const startSession = tool({
     runtime: Type.Optional(Type.String({ description: 'Id of list_runtimes.' })),
     model: Type.Optional(Type.String()),
     environment: Type.Optional(Type.String({ description: 'Id of list_environments.' })),
+    outputSchema: outputSchema(),
     sessionId: id(),
   }),
-  async run({ message, repository, base, environment, sessionId = crypto.randomUUID(), ...settings }, call) {
+  async run(
+    { message, repository, base, environment, outputSchema: schema, sessionId = crypto.randomUUID(), ...settings },
+    call,
+  ) {
     const { client, signal, isPerson } = call
     if (base !== undefined && repository === undefined) throw new ToolMisuse('`base` needs a `repository`.')
     const source = repository === undefined ? undefined : await findRepository(call, repository, base)
@@ -31,7 +44,7 @@ export const startSession = tool({
       ...(source !== undefined && { source }),
       ...(environment !== undefined && { environment: { id: environment } }),
       // A repeated call must be the same request, so the Turn's id follows from the Session's.
-      initialTurn: { id: sessionId, message },
+      initialTurn: { id: sessionId, message, ...(schema !== undefined && { output: { schema } }) },
     }
     const { session } = await create(sessionId, body, { signal })
     return {
@@ -65,16 +78,65 @@ export const sendMessage = tool({
   name: 'send_message',
   title: 'Send a message to a session',
   description:
-    'Gives the agent of an idle session its next task, in the same workspace. While a run goes on, it is refused: wait with follow_session first.',
-  input: Type.Object({ sessionId: Type.String(), message: Type.String({ minLength: 1 }), turnId: id() }),
-  async run({ sessionId, message, turnId = crypto.randomUUID() }, { client, signal }) {
+    'Gives the agent of an idle session its next task, in the same workspace. While a run goes on, it is refused: wait with follow_session first, or pass steer to give it to the agent at work.',
+  input: Type.Object({
+    sessionId: Type.String(),
+    message: Type.String({ minLength: 1 }),
+    steer: Type.Optional(
+      Type.Boolean({
+        description:
+          'Give the message to the agent at work, at its next step. Without a run it begins one. Not every runtime can.',
+      }),
+    ),
+    outputSchema: outputSchema(),
+    turnId: id(),
+  }),
+  async run({ sessionId, message, steer, outputSchema: schema, turnId = crypto.randomUUID() }, { client, signal }) {
     // Read before the Turn is sent, so that every Event of its Run comes after it.
     const { session } = await client.sessions.get(sessionId, { signal })
-    const { run } = await client.turns.put(sessionId, turnId, { message }, { signal })
+    const { run } = await client.turns.put(
+      sessionId,
+      turnId,
+      {
+        message,
+        ...(steer === true && { mode: 'steer' as const }),
+        ...(schema !== undefined && { output: { schema } }),
+      },
+      { signal },
+    )
     const after = session.lastEventSequence
     return {
       text: `Run ${run.id} is ${run.status}. Call follow_session with after ${after}.`,
       data: { sessionId, runId: run.id, turnId, status: run.status, sequence: after },
+    }
+  },
+})
+
+export const forkSession = tool({
+  name: 'fork_session',
+  title: 'Fork a session',
+  description:
+    'Makes a new session from where a run of another one ended, with its workspace and conversation, to try another way. The other session stays as it is. Then call send_message.',
+  input: Type.Object({
+    sessionId: Type.String(),
+    runId: Type.Optional(Type.String({ description: 'The run to begin after; the newest sealed one if not given.' })),
+    title: Type.Optional(Type.String()),
+    forkId: id(),
+  }),
+  async run({ sessionId, forkId, ...body }, { client, signal }) {
+    const { session } = await client.sessions.fork(
+      sessionId,
+      { ...body, ...(forkId !== undefined && { id: forkId }) },
+      { signal },
+    )
+    return {
+      text: `Session ${session.id} was forked: ${session.sessionUrl}`,
+      data: {
+        sessionId: session.id,
+        sessionUrl: session.sessionUrl,
+        phase: session.phase,
+        sequence: session.lastEventSequence,
+      },
     }
   },
 })

@@ -47,7 +47,7 @@ export async function admitHost(variables: Variables, order: HostOrder): Promise
 
 /** Lists the hosts of the deployment. @throws StartError */
 export function readHosts(variables: Variables): Promise<readonly HostFacts[]> {
-  return withDatabase(variables, listHosts)
+  return withDatabase(variables, db => listHosts(db))
 }
 
 /**

@@ -56,6 +56,15 @@ export async function isNewestWorkSealed(db: Queryable, key: SessionKey): Promis
   return rows.length > 0
 }
 
+/** Returns true if a sandbox of the Session may end without a loss: no Run has begun, or the newest that has is sealed. */
+export async function isAllWorkSealed(
+  db: Queryable,
+  key: SessionKey,
+  session: { readonly first_run_started_at: Date | null },
+): Promise<boolean> {
+  return session.first_run_started_at === null || isNewestWorkSealed(db, key)
+}
+
 /** Returns the Session's newest checkpoint, on which the next seal of the same tree builds. */
 export async function findNewestCheckpoint(db: Queryable, key: SessionKey): Promise<CheckpointRow | null> {
   const { rows } = await db.query<CheckpointRow>({

@@ -7,7 +7,7 @@ import { mountSignIn } from '../accounts/sign-in/sign-in.ts'
 import { SigningKeys } from '../accounts/signing/signing-keys.ts'
 import type { Context } from '../context.ts'
 import type { AccountSurface } from '../http/app.ts'
-import { IssuanceMeter } from '../identity/guard/issuance-meter.ts'
+import { AddressMeter } from '../identity/guard/address-meter.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { WebhookParts } from '../webhooks/routes.ts'
 import { accountHandlers } from './account-handlers.ts'
@@ -34,7 +34,7 @@ export async function openAccount(
   await keys.start(error => log.error({ err: error }, 'the signing keys could not be read or renewed'))
   await repairPositions(db)
   const { secret } = settings.identity
-  const meter = new IssuanceMeter(db, clock, settings.limits.issuance)
+  const meter = new AddressMeter(db, clock, settings.limits.issuance)
   return {
     handlers: accountHandlers(context, settings, { keys, authUrl, webhooks }),
     meter,

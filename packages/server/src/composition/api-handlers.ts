@@ -4,6 +4,7 @@ import { cloudHandlers } from '../cloud/routes.ts'
 import { artifactViewHandlers } from '../console/artifact-views/routes.ts'
 import { auditHandlers } from '../console/audit/routes.ts'
 import { checkHandlers } from '../console/checks/routes.ts'
+import { computeHandlers } from '../console/compute/routes.ts'
 import { costHandlers } from '../console/cost/routes.ts'
 import { fileHandlers } from '../console/files/routes.ts'
 import { gitConnectionHandlers } from '../console/git-connections/routes.ts'
@@ -40,6 +41,7 @@ import { trialHandlers } from '../sessions/trials/routes.ts'
 import { turnHandlers } from '../sessions/turns/routes.ts'
 import type { Config } from '../settings/config-file.ts'
 import { transcriptionHandlers } from '../transcription/routes.ts'
+import { organizationTriggerHandlers } from '../triggers/organization-routes.ts'
 import { triggerHandlers } from '../triggers/routes.ts'
 import type { WebhookParts } from '../webhooks/routes.ts'
 
@@ -90,6 +92,7 @@ export function apiHandlers(
     ...usageHandlers(context),
     ...auditHandlers(context),
     ...healthHandlers(context),
+    ...computeHandlers(context),
     ...settingsHandlers(context, deployment, config),
     ...fileHandlers(context),
     ...terminalHandlers(terminals),
@@ -98,6 +101,7 @@ export function apiHandlers(
     ...gitConnectionHandlers(context),
     ...pushHandlers(context, webhooks),
     ...mcpHandlers(tools),
-    ...triggerHandlers(context),
+    ...triggerHandlers(context, tools),
+    ...organizationTriggerHandlers(context, tools),
   }
 }

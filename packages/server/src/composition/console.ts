@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import type { ConsoleFeatures } from '@berth/contract'
 import type { AccountClient } from '../accounts/far/account-client.ts'
+import { registerDocsRoutes } from '../console/docs/docs-routes.ts'
 import { BrowserTokens } from '../console/far/browser-tokens.ts'
 import { FarBrowserAuthority } from '../console/far/far-browser-authority.ts'
 import { forwardedHandlers } from '../console/far/forward.ts'
@@ -16,8 +17,8 @@ import { registerTerminalDoor } from '../console/terminals/terminal-door.ts'
 import type { TerminalPlace } from '../console/terminals/terminal-place.ts'
 import type { Context } from '../context.ts'
 import type { ConsoleSurface } from '../http/app.ts'
+import { AddressMeter } from '../identity/guard/address-meter.ts'
 import { DatabaseBrowserAuthority } from '../identity/guard/browser-authority.ts'
-import { IssuanceMeter } from '../identity/guard/issuance-meter.ts'
 import type { Authority } from '../identity/guard/principal.ts'
 import type { Config } from '../settings/config-file.ts'
 import type { Settings } from '../settings/settings.ts'
@@ -27,6 +28,8 @@ import { personHandlers } from './account-handlers.ts'
 
 /** Where the build puts the page. */
 const builtAt = fileURLToPath(new URL('../../../console/dist', import.meta.url))
+
+const docsBuiltAt = fileURLToPath(new URL('../../../site/dist', import.meta.url))
 
 /** Opens the console: its page, and what the page calls with its cookie. */
 export async function openConsole(
@@ -73,7 +76,7 @@ export async function openConsole(
       `BERTH_CONSOLE_URL and BERTH_AUTH_URL share an origin: a fault in the console could consent in a person's name (docs/console.md)`,
     )
   }
-  const meter = new IssuanceMeter(db, clock, limits.issuance)
+  const meter = new AddressMeter(db, clock, limits.issuance)
   return {
     door: {
       authority,
@@ -96,7 +99,9 @@ export async function openConsole(
       registerSignInRoutes(app, { signIn, authority, meter })
       registerGitCallback(app)
       registerTerminalDoor(app, terminals, { origin: () => new URL(consoleUrl()).origin, meter })
-      registerPageRoutes(app, built, () => consoleUrl().startsWith('https://'))
+      const secure = () => consoleUrl().startsWith('https://')
+      registerDocsRoutes(app, docsBuiltAt, secure)
+      registerPageRoutes(app, built, secure)
     },
   }
 }

@@ -5,6 +5,7 @@ import type { GatewaySurface } from '../http/gateway/routes.ts'
 import type { Handlers } from '../http/routing/handler.ts'
 import type { OtherHosts } from '../http/routing/other-hosts.ts'
 import type { Needs } from '../http/routing/probes.ts'
+import { AddressMeter } from '../identity/guard/address-meter.ts'
 import type { Authority } from '../identity/guard/principal.ts'
 import { StartError } from '../kit/start-error.ts'
 import { listeningOn, type Settings } from '../settings/settings.ts'
@@ -47,7 +48,10 @@ export async function listen(
     ...(account !== undefined && { account }),
     ...(console !== undefined && { console }),
     ...(otherHosts !== undefined && { otherHosts }),
-    ...(api !== undefined && { handlers: api }),
+    ...(api !== undefined && {
+      handlers: api,
+      hookMeter: new AddressMeter(context.db, context.clock, limits.edge, 'hooks'),
+    }),
     authority,
     logger: context.log,
     needs,

@@ -1,3 +1,4 @@
+import { getDomain } from 'tldts'
 import type { PreviewDomain } from '../console/ports/preview-host.ts'
 import { StartError } from '../kit/start-error.ts'
 import type { Settings } from '../settings/settings.ts'
@@ -14,14 +15,19 @@ export function previewDomain({ console, listener, urls }: Settings): PreviewDom
   return listener.loopback && isOwn ? { scheme: 'http', host: `localhost:${listener.port}` } : null
 }
 
-/** @throws StartError if what agents serve would share a site with the console, and so its cookies */
+/**
+ * Browsers share cookies and storage within a site, which is all names below one registrable domain.
+ * @throws StartError if previews would share a site with the console
+ */
 export function requireOwnPreviewSite({ console, urls }: Settings): void {
   const domain = console.previewDomain?.replace(/:\d+$/, '')
   if (domain === undefined) return
   for (const url of [urls.consoleUrl, urls.authUrl, urls.baseUrl]) {
-    const { hostname } = new URL(url)
-    if (hostname === domain || hostname.endsWith(`.${domain}`) || domain.endsWith(`.${hostname}`)) {
+    if (siteOf(new URL(url).hostname) === siteOf(domain)) {
       throw new StartError(`BERTH_PREVIEW_DOMAIN (${domain}) and ${url} share a site: previews need another domain`)
     }
   }
 }
+
+/** Returns the registrable domain of a name; the name itself if it has none, as an address. */
+const siteOf = (name: string): string => getDomain(name, { allowPrivateDomains: true }) ?? name

@@ -12,6 +12,7 @@ import { HostImages } from '../environments/images/host-images.ts'
 import type { WorkerContext } from '../execution/claim/execution-context.ts'
 import { GatewayAccess, type GatewayAccessOptions } from '../execution/claim/gateway-access.ts'
 import { GitAccess } from '../execution/claim/git-access.ts'
+import { isRunOnLease } from '../execution/claim/hold-sql.ts'
 import { AgentKeeper } from '../execution/host/agent-keeper.ts'
 import { CacheKeeper } from '../execution/host/cache-keeper.ts'
 import { MirrorKeeper } from '../execution/host/mirror-keeper.ts'
@@ -30,6 +31,7 @@ import { StartError } from '../kit/start-error.ts'
 import { mirrorPacks } from '../repositories/mirror-packs.ts'
 import { Mirrors } from '../repositories/mirrors.ts'
 import type { SandboxDriver } from '../sandboxes/driver.ts'
+import { servingProcesses } from '../sandboxes/leases/serving.ts'
 import { PackageLayers } from '../sandboxes/packages/package-layers.ts'
 import { listExtensionsShownBy, listShownExtensions } from '../sessions/leases/lease-extension-sql.ts'
 import { listShownImages } from '../sessions/leases/lease-image-sql.ts'
@@ -93,7 +95,7 @@ export async function openWorker(
     services: [
       new RuntimeAnnouncer(execution),
       worker,
-      new Sweeper(execution),
+      new Sweeper(execution, async () => settings.leases.stopGivesBack && (await servesAlone(settings.dataDir))),
       new AgentKeeper(execution),
       new TerminalKeeper(execution, settings.console),
       new MirrorKeeper(execution),
@@ -106,6 +108,11 @@ export async function openWorker(
     platform: driver?.describe() ?? ['this process makes no sandboxes of its own: hosts dial it'],
     hostsPort: () => far?.port ?? null,
   }
+}
+
+/** Returns true if no other process serves from the data directory, whose sandboxes all of them share. */
+async function servesAlone(dataDir: string): Promise<boolean> {
+  return (await servingProcesses(dataDir)).every(pid => pid === process.pid)
 }
 
 type HostParts = Pick<Host, 'mirrors' | 'images' | 'packages'>
@@ -185,6 +192,7 @@ async function workerContext(
     gateway: new GatewayAccess({
       ...gateway,
       log: context.log,
+      expects: leaseId => isRunOnLease(db, leaseId),
       mint(run, { costUsd }) {
         const bound = costUsd === undefined ? run : { ...run, budgetUsd: costUsd }
         return mintRuntimeCredential(context.db, bound, context.clock.now())

@@ -1,5 +1,6 @@
 import { artifactLimits, type Discovery, environmentLimits, limits } from '@berth/contract'
 import type { Context } from '../context.ts'
+import { findAllowedModels } from '../gateway/accounting/own-budgets.ts'
 import type { Handlers } from '../http/routing/handler.ts'
 import { installedRuntimes } from '../runtimes/runtime-hosts.ts'
 
@@ -55,8 +56,13 @@ export function discoveryHandlers(
       return { status: 200, body }
     },
     listRuntimes: async ({ principal }) => {
-      const installed = await installedRuntimes(context.db, context.clock, principal.organizationId)
-      return { status: 200, body: { runtimes: context.runtimes.describe(installed) } }
+      const { db, clock, runtimes, models } = context
+      const installed = await installedRuntimes(db, clock, principal.organizationId)
+      const allowed = await findAllowedModels(db, principal.organizationId)
+      return {
+        status: 200,
+        body: { runtimes: runtimes.describe(installed, format => models.choices(format, allowed)) },
+      }
     },
   }
 }

@@ -12,9 +12,11 @@ import type { Outcome, RunRow } from '../sessions/runs/run.ts'
 import { findRunBudgets } from '../sessions/runs/run-budgets.ts'
 import { findRun } from '../sessions/runs/run-sql.ts'
 import { findSession } from '../sessions/session/session-sql.ts'
+import { listSteering } from '../sessions/turns/steering-sql.ts'
 import { findTurn } from '../sessions/turns/turn-sql.ts'
 import { DatabaseUnavailable } from '../storage/postgres/database-errors.ts'
 import { topics } from '../storage/postgres/wakeups.ts'
+import { observed, tellPast } from '../telemetry/observe.ts'
 import { EnvironmentFailed } from './apply/apply-failed.ts'
 import { gitSettingsOfLease } from './apply/git-settings.ts'
 import { environmentOfLease } from './apply/lease-environment.ts'
@@ -50,6 +52,7 @@ const MAX_VAIN_CONNECTIONS = 10
  * handover; handovers are counted, so a Run that kills its workers ends.
  */
 export async function executeRun(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
+  tellQueued(context, claim)
   await workOff(context, claim, signal)
   context.git.retire(claim)
   if (signal.aborted) return
@@ -57,6 +60,13 @@ export async function executeRun(context: ExecutionContext, claim: RunClaim, sig
   await freezeAtRest(context, claim).catch(error => {
     context.log.warn({ err: error, sessionId: claim.sessionId }, 'a sandbox could not be frozen yet')
   })
+}
+
+/** Tells how long a Run waited for a worker; one that is taken over, or begins again, waited before. */
+function tellQueued({ clock }: ExecutionContext, claim: RunClaim): void {
+  const { attempts, handovers, status, queued_at: queuedAt } = claim.run
+  if (status !== 'dispatching' || attempts > 1 || handovers > 0) return
+  tellPast(claim, 'queue', { beganMs: queuedAt.getTime(), endedMs: clock.now().getTime() })
 }
 
 async function workOff(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
@@ -235,17 +245,18 @@ async function attach(
       helloDeadlineMs: limits.pingMs,
       signal: AbortSignal.any([signal, interrupt.signal]),
     })
-  const [connection, waiting, unheard, redactor, environment] = await allSettled([
-    connect().then(opened => held.use(opened)),
+  const [connection, waiting, unheard, steering, redactor, environment] = await allSettled([
+    observed(claim, 'attach', connect).then(opened => held.use(opened)),
     listUndelivered(db, lease.id),
     listUnheard(db, claim, claim.runId, lease.id),
+    listSteering(db, claim, claim.runId),
     sessionRedactor(db, claim),
     environmentOfLease(db, lease),
     gitSettingsOfLease(db, lease).then(settings => held.use(context.git.open(claim, lease.id, settings))),
     gateway.open(claim, lease.id, budgets).then(opened => held.use(opened)),
   ])
   const cwd = session?.source ? insidePaths.project : insidePaths.workspace
-  const rows = { claim, turn, lease, waiting, unheard, budgets }
+  const rows = { claim, turn, lease, waiting, unheard, steering, budgets }
   const attempt = new RunAttempt(context, { ...rows, runtime, connection, cwd, redactor, environment })
   // A foreign agent may be unable to continue in the middle of a prompt, so only native Runs are parked.
   const parks = runtime.id === NATIVE_RUNTIME && !known.unparkable

@@ -55,8 +55,10 @@ export class Worker implements Service {
   #next: NodeJS.Timeout | undefined
   #lookMs = LOOK_FIRST_MS / 2
   #stopping = false
-  /** Rows may name this worker for work that it does not know of: an answer of the database was lost. */
-  #unsure = false
+  /** Number of answers of the database that were lost: rows may name this worker for work that it does not know of. */
+  #doubts = 0
+  /** How many of those a look at the rows has settled. One that comes during a look waits for the next. */
+  #settled = 0
 
   constructor(context: WorkerContext) {
     this.#context = context
@@ -108,11 +110,15 @@ export class Worker implements Service {
     const { db, clock, limits, hosts } = this.#context
     // Without a row of this process its claims would neither stand nor lapse.
     if (this.#beats === 0) return
+    const doubts = this.#doubts
+    // Also without a host or a free hand: other workers may take a claim that this one has lost.
+    if (this.#settled < doubts) await lapseUnheld(db, this.holder, this.#claims())
+    this.#settled = doubts
     const hands = limits.concurrency
     const free = hands - (await this.#busy())
     if (free <= 0 || this.#stopping || hosts.ids().length === 0) return
-    if (this.#unsure) await lapseUnheld(db, this.holder, this.#claims())
-    this.#unsure = true
+    // That of this look, until it is over. A release that fails meanwhile adds its own.
+    this.#doubts += 1
     const by = { holder: this.holder, hosts: hosts.ids(), now: clock.now() }
     const adopted = await adoptLapsed(db, by, free)
     for (const claim of adopted) await this.#take(claim, by, (context, signal) => executeRun(context, claim, signal))
@@ -124,7 +130,7 @@ export class Worker implements Service {
     for (const claim of room > 0 ? await claimWorkspaces(db, by, room) : []) {
       await this.#take(claim, by, (context, signal) => executeRestore(context, claim, signal))
     }
-    this.#unsure = false
+    this.#settled += 1
     this.#lookAgain(room > 0 && left > 0)
   }
 
@@ -169,12 +175,17 @@ export class Worker implements Service {
           log.error({ err: error, sessionId: claim.sessionId }, 'a claim was given up')
       })
       .then(() => this.#release(claim, abort.signal))
-      .catch(error => {
-        this.#unsure = true
-        log.error({ err: error, sessionId: claim.sessionId }, 'a claim could not be released')
-      })
-      .finally(() => {
+      .then(
+        () => 0,
+        error => {
+          log.error({ err: error, sessionId: claim.sessionId }, 'a claim could not be released')
+          return 1
+        },
+      )
+      .then(doubt => {
         if (this.#held.get(key)?.abort === abort) this.#held.delete(key)
+        // A look that begins from here on no longer counts the claim as held.
+        this.#doubts += doubt
         this.#claiming.wake()
       })
     this.#held.set(key, { claim, host, abort, done })

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { HostAwayError } from '../line/line-error.ts'
@@ -88,6 +89,7 @@ export class ServiceLine {
         await this.#serveOne(handlers, stopping)
       } catch (error) {
         if (stopping.aborted) return
+        if (error instanceof HostRefused) throw error
         if (error instanceof LineRefused && final.has(error.status)) {
           throw new HostRefused(`the service refuses this host: ${error.message}`, { cause: error })
         }
@@ -103,13 +105,13 @@ export class ServiceLine {
     const { url, self, memory, log } = this.#options
     const inTime = AbortSignal.any([stopping, AbortSignal.timeout(DIAL_MS)])
     const { socket, headers } = await dialLine(url, headersOf(self), inTime)
-    const epoch = Number(headers['berth-epoch'])
-    const leaseMaxMs = Number(headers['berth-lease-max-ms'])
-    if (!Number.isSafeInteger(epoch) || !(leaseMaxMs > 0) || epoch <= memory.epoch) {
+    try {
+      memory.heard(Date.now(), connectionOf(headers, memory))
+    } catch (error) {
       socket.destroy()
-      throw new HostAwayError(`a connection ${epoch} that is not newer than ${memory.epoch}`)
+      throw error
     }
-    memory.heard(Date.now(), { epoch, leaseMaxMs })
+    const { epoch } = memory
     const line = serveLine(socket, handlers)
     this.#line = line
     for (const next of this.#waiting) next()
@@ -129,6 +131,28 @@ export class ServiceLine {
       stopping.removeEventListener('abort', leave)
     }
   }
+}
+
+/**
+ * Judges the service's answer to a dial. Connections of one admission are numbered upwards, so an older one is left; another
+ * token on the same data directory begins a new count, but takes over no sandboxes.
+ * @throws HostRefused if the data directory has sandboxes of another admission
+ * @throws HostAwayError if the service has no number, or an older one
+ */
+function connectionOf(headers: IncomingHttpHeaders, memory: HostMemory) {
+  const [epoch, leaseMaxMs] = [Number(headers['berth-epoch']), Number(headers['berth-lease-max-ms'])]
+  const said = headers['berth-admission']
+  const admission = typeof said === 'string' ? said : memory.admission
+  const isOther = memory.admission !== null && memory.admission !== admission
+  if (isOther && memory.leases.length > 0) {
+    throw new HostRefused(
+      `the token is for the host ${admission}, but this data directory has sandboxes of the host ${memory.admission}: drain that one and dial with its token until they are gone, or give this token a data directory of its own`,
+    )
+  }
+  if (!Number.isSafeInteger(epoch) || !(leaseMaxMs > 0) || (!isOther && epoch <= memory.epoch)) {
+    throw new HostAwayError(`a connection ${epoch} that is not newer than ${memory.epoch}`)
+  }
+  return { admission, epoch, leaseMaxMs }
 }
 
 function headersOf({ id, token, capacity, pool, labels, release, driver }: HostSelf): Record<string, string> {

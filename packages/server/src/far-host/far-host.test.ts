@@ -66,10 +66,12 @@ async function connected(told = new Told(), capacity = 10) {
   const [mirrors, dataDir] = [await directory(), await directory()]
   const host = new RemoteHost({ awayMs: 5000, log })
   const lines: Line[] = []
-  const epochs = { next: 1 }
+  const epochs = { of: 'first', next: 1 }
   const server = createServer()
   server.on('upgrade', (_, socket, head) => {
-    takeUpgrade(socket, head, { 'Berth-Epoch': String(epochs.next++), 'Berth-Lease-Max-Ms': '600000' })
+    takeUpgrade(socket, head, {
+      ...{ 'Berth-Admission': epochs.of, 'Berth-Epoch': String(epochs.next++), 'Berth-Lease-Max-Ms': '600000' },
+    })
     const line = new Line(socket, { errors: driverErrors, answer: host.answer })
     lines.push(line)
     host.take(line, renewProxies(host)).catch(() => undefined)
@@ -90,7 +92,9 @@ async function connected(told = new Told(), capacity = 10) {
     const over = runFarHost({ url, self, memory, log, driver: told.driver, content, pauseMs }, stopping.signal)
     clean.push(async () => {
       stopping.abort()
-      await over
+      await over.catch(error => {
+        if (!(error instanceof HostRefused)) throw error
+      })
     })
     return { stopping, over, memory }
   }
@@ -168,7 +172,12 @@ describe('a host that dials its service', () => {
       expect(stdout).toBe(lines + more)
       await run('git', ['-C', there, 'fsck', '--connectivity-only', oid])
     }
+    // A checkout names the tags of its history, also one that was made on a commit which the host has.
+    await git('tag', '-a', '-m', 'first', 'v1', 'HEAD~1')
+    await git('push', '-q', mirror, 'v1')
     await driver.create(spec('again', { objects: 'm1' }))
+    await run('git', ['-C', there, 'cat-file', 'tag', await git('rev-parse', 'v1')])
+    await driver.create(spec('and-again', { objects: 'm1' }))
     await expect(driver.create(spec('bad', { objects: '../m1' }))).rejects.toBeInstanceOf(TypeError)
   })
 
@@ -231,6 +240,27 @@ describe('a host that dials its service', () => {
     expect(lines.length).toBeGreaterThan(2)
   })
 
+  it('begins anew with another token, unless it has sandboxes of the one before', async () => {
+    const { driver, host, epochs, there, start } = await connected()
+    await driver.create(spec('one'))
+    there.stopping.abort()
+    await there.over
+    epochs.of = 'second'
+    epochs.next = 1
+    await expect(start().over).rejects.toThrow(/has sandboxes of the host first: drain/)
+    epochs.of = 'first'
+    epochs.next = 5
+    const back = start()
+    await host.line()
+    await driver.destroy('one')
+    back.stopping.abort()
+    await back.over
+    epochs.of = 'second'
+    epochs.next = 1
+    const { memory } = start()
+    await vi.waitFor(() => expect([memory.admission, memory.epoch]).toEqual(['second', 1]), 20_000)
+  })
+
   it('holds no more sandboxes than it may', async () => {
     const { driver } = await connected(new Told(), 2)
     await driver.create(spec('one'))
@@ -247,7 +277,7 @@ describe('a host that dials its service', () => {
     told.specs.push(spec('left'))
     const dataDir = await directory()
     const memory = new HostMemory(dataDir)
-    memory.heard(Date.now() - 5_000, { epoch: 3, leaseMaxMs: 4_000 })
+    memory.heard(Date.now() - 5_000, { admission: 'one', epoch: 3, leaseMaxMs: 4_000 })
     const self = { id: 'one', token: () => 'x', capacity: 1, pool: 'p', labels: {}, release: '', driver: 'bubblewrap' }
     const stopping = new AbortController()
     const content = openHostContent({
@@ -264,6 +294,26 @@ describe('a host that dials its service', () => {
     await over
     expect(new HostMemory(dataDir).isAbandoned(Date.now())).toBe(true)
     expect(new HostMemory(dataDir).epoch).toBe(3)
+  })
+
+  it.runIf(process.getuid?.() === 0)('stays connected and ends sandboxes while its disk is full', async () => {
+    const dataDir = await directory()
+    await run('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'berth-test', dataDir])
+    clean.push(() => run('umount', [dataDir]))
+    const memory = new HostMemory(dataDir)
+    memory.keep('one', [], 2)
+    await run('sh', ['-c', `cat /dev/zero > '${dataDir}/filler' || true`])
+    memory.heard(1_000, { admission: 'one', epoch: 7, leaseMaxMs: 500 })
+    memory.stillHeard(2_000)
+    expect([memory.epoch, memory.isAbandoned(2_400), memory.isAbandoned(2_600)]).toEqual([7, false, true])
+    memory.forget('one')
+    expect(memory.leases).toEqual([])
+    // A sandbox that could be forgotten is not made.
+    expect(() => memory.keep('two', [], 2)).toThrow(/ENOSPC/)
+    await rm(join(dataDir, 'filler'))
+    memory.keep('two', [], 2)
+    const again = new HostMemory(dataDir)
+    expect([again.epoch, again.leases]).toEqual([7, ['two']])
   })
 
   it('stops dialling a service that refuses it', async () => {

@@ -10,7 +10,9 @@ export class HostIsFull extends Error {
 interface Remembered {
   /** The contents that each sandbox sees, by lease id. */
   readonly leases: Readonly<Record<string, readonly string[]>>
-  /** The highest number of a connection that this host has had. */
+  /** Whom the service took this host for: its token stands for that. Null: never connected, or by an earlier release. */
+  readonly admission: string | null
+  /** The highest number of a connection that this host has had, as that admission. */
   readonly epoch: number
   /** When it was last connected, in milliseconds since the epoch of clocks; 0: never. */
   readonly heardAt: number
@@ -19,9 +21,12 @@ interface Remembered {
 }
 
 const NAME = 'host.json'
-const nothing: Remembered = { leases: {}, epoch: 0, heardAt: 0, leaseMaxMs: 0 }
+const nothing: Remembered = { leases: {}, admission: null, epoch: 0, heardAt: 0, leaseMaxMs: 0 }
 
-/** What a host has to know after a crash. Each change is on disk before it counts. */
+/**
+ * What a host has to know after a crash. A sandbox is noted on disk before it is made. The rest may be behind on disk while that is
+ * full: the driver's list says which sandboxes there are, and the service's connections are numbered upwards anyway.
+ */
 export class HostMemory {
   readonly #path: string
   #known: Remembered
@@ -29,6 +34,10 @@ export class HostMemory {
   constructor(dataDir: string) {
     this.#path = join(dataDir, NAME)
     this.#known = { ...nothing, ...readIfWhole(this.#path) }
+  }
+
+  get admission(): string | null {
+    return this.#known.admission
   }
 
   get epoch(): number {
@@ -58,28 +67,39 @@ export class HostMemory {
 
   forget(leaseId: string): void {
     const { [leaseId]: gone, ...leases } = this.#known.leases
-    if (gone !== undefined) this.#write({ leases })
+    if (gone !== undefined) this.#writeIfRoom({ leases })
   }
 
   /** Forgets all sandboxes but these. */
   prune(live: readonly string[]): void {
     const { leases } = this.#known
-    this.#write({ leases: Object.fromEntries(live.map(id => [id, leases[id] ?? []])) })
+    this.#writeIfRoom({ leases: Object.fromEntries(live.map(id => [id, leases[id] ?? []])) })
   }
 
-  /** Notes that the service was heard of, and how long sandboxes live without it. */
-  heard(at: number, { epoch, leaseMaxMs }: { readonly epoch: number; readonly leaseMaxMs: number }): void {
-    this.#write({ heardAt: at, epoch, leaseMaxMs })
+  /** Notes that the service was heard of, as whom, and how long sandboxes live without it. */
+  heard(at: number, connection: Pick<Remembered, 'admission' | 'epoch' | 'leaseMaxMs'>): void {
+    this.#writeIfRoom({ heardAt: at, ...connection })
   }
 
   stillHeard(at: number): void {
-    this.#write({ heardAt: at })
+    this.#writeIfRoom({ heardAt: at })
   }
 
   /** Returns whether the service has been silent for longer than any sandbox lives. */
   isAbandoned(now: number): boolean {
     const { heardAt, leaseMaxMs } = this.#known
     return leaseMaxMs > 0 && now - heardAt > leaseMaxMs
+  }
+
+  /** A host whose disk is full has to stay connected, or nobody could take its sandboxes back. */
+  #writeIfRoom(changes: Partial<Remembered>): void {
+    try {
+      this.#write(changes)
+    } catch (error) {
+      const code = errorCode(error)
+      if (code !== 'ENOSPC' && code !== 'EDQUOT') throw error
+      this.#known = { ...this.#known, ...changes }
+    }
   }
 
   #write(changes: Partial<Remembered>): void {

@@ -44,6 +44,8 @@ export interface HostPull {
   readonly title: string
   readonly body: string
   readonly draft: boolean
+  /** Its head branch is another repository's, whose owner may be anybody. */
+  readonly fromFork: boolean
   readonly state: 'open' | 'merged' | 'closed'
   readonly headBranch: string
   readonly headOid: string
@@ -167,6 +169,73 @@ export interface HostPeople {
   revoke(access: string, signal?: AbortSignal): Promise<void>
 }
 
+/** A comment on an issue or a pull request. */
+export interface HostComment {
+  readonly id: string
+  readonly url: string
+}
+
+/** A comment of a review at a place in a file. */
+export interface ReviewComment {
+  readonly path: string
+  /** Null: about the whole file, or a line that is gone. */
+  readonly line: number | null
+  readonly body: string
+}
+
+/** A check that this deployment reports of a commit. */
+export interface OwnCheck {
+  readonly headOid: string
+  readonly name: string
+  /** An id of the caller's, by which it finds the check again. */
+  readonly externalId: string
+  readonly url: string
+  /** Null: it is under way. */
+  readonly conclusion: 'success' | 'failure' | 'cancelled' | null
+  readonly title: string
+  /** Markdown of at most 65,535 bytes. */
+  readonly summary: string
+}
+
+/**
+ * Issues and pull requests as places where people talk. Every method ends with the signal and fails only with a
+ * `GitHostError`.
+ */
+export interface HostTalk {
+  /** Names this deployment in the host's events. */
+  readonly appId: string
+  /** Returns the right of a person in a repository. */
+  rightOf(repository: RepositoryRef, login: string, signal?: AbortSignal): Promise<'none' | 'read' | 'write'>
+  /**
+   * Finds a comment of this deployment's own, among the latest of an issue or pull request.
+   * @param marker text that no other comment of this deployment holds
+   */
+  findOwnComment(
+    repository: RepositoryRef,
+    at: { readonly number: number; readonly since: Date },
+    marker: string,
+    signal?: AbortSignal,
+  ): Promise<HostComment | null>
+  addComment(repository: RepositoryRef, number: number, body: string, signal?: AbortSignal): Promise<HostComment>
+  /** @throws GitHostError `not_found` if somebody has deleted it */
+  editComment(repository: RepositoryRef, id: string, body: string, signal?: AbortSignal): Promise<HostComment>
+  /** Returns the comments of a review at places in files, at most 100. */
+  listReviewComments(
+    repository: RepositoryRef,
+    review: { readonly number: number; readonly id: string },
+    signal?: AbortSignal,
+  ): Promise<readonly ReviewComment[]>
+  /** Returns the id of a check of this deployment's own; null if there is none. */
+  findOwnCheck(
+    repository: RepositoryRef,
+    check: Pick<OwnCheck, 'headOid' | 'name' | 'externalId'>,
+    signal?: AbortSignal,
+  ): Promise<string | null>
+  /** Reports a check, and returns its id. */
+  addCheck(repository: RepositoryRef, check: OwnCheck, signal?: AbortSignal): Promise<string>
+  editCheck(repository: RepositoryRef, id: string, check: OwnCheck, signal?: AbortSignal): Promise<void>
+}
+
 /**
  * A host of Git repositories. The driver bounds every method in time; each one ends with the signal and fails only with
  * a `GitHostError`. The caller retries. A driver remembers nothing of a host but credentials, until shortly before they
@@ -181,6 +250,8 @@ export interface GitHost {
   readonly tokens?: AccountTokens
   /** Absent: people cannot connect accounts of their own. */
   readonly people?: HostPeople
+  /** Absent: nobody comments there. */
+  readonly talk?: HostTalk
   /**
    * Returns the account's present name at the host.
    * @throws GitHostError `not_found` if this deployment does not reach the account

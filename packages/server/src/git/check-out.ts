@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers'
 import { insidePaths } from '../sandboxes/inside-paths.ts'
-import type { LeaseScript, ProgramRun } from '../sandboxes/lease-program.ts'
+import { hasSucceeded, type LeaseScript, type ProgramRun } from '../sandboxes/lease-program.ts'
 import { confinedGitEnvironment } from './git-environment.ts'
 import { gitText } from './run-git.ts'
 
@@ -71,7 +71,7 @@ export async function checkOut(order: CheckOut, signal: AbortSignal): Promise<vo
     const output = text(program.output)
     const said = await program.ended
     signal.throwIfAborted()
-    if (said !== '0') throw new CheckOutFailed(`${said} ${await output}`.trim())
+    if (!hasSucceeded(said)) throw new CheckOutFailed(`${said} ${await output}`.trim())
   } finally {
     bound.removeEventListener('abort', stop)
   }

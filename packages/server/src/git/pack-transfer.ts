@@ -6,21 +6,41 @@ import { pipeline } from 'node:stream/promises'
 import { gitText, runGit } from './run-git.ts'
 import { startGit } from './start-git.ts'
 
-/** Below it, a bare repository has one ref for each commit that it holds with everything that the commit reaches. */
+/** Below it, a bare repository has one ref for each commit, or tag, that it holds with everything that it reaches. */
 export const pinnedBelow = 'refs/berth/base/'
 
 const GIB = 1024 ** 3
 const TRANSFER_MS = 20 * 60_000
 const bounds = { memoryBytes: 2 * GIB, cpuSeconds: TRANSFER_MS / 1000, fileBytes: 64 * GIB }
 
-/** Returns the commits that a bare repository holds whole; none if there is no such repository. */
+/**
+ * Returns the commits that a bare repository holds whole, and the tags if it was sent packs; none if there is no such
+ * repository.
+ */
 export async function pinnedCommits(gitDir: string): Promise<readonly string[]> {
   const text = await gitText(['for-each-ref', '--format=%(refname)', pinnedBelow], { gitDir, exits: [0, 128] })
   return text.split('\n').flatMap(ref => (ref === '' ? [] : [ref.slice(pinnedBelow.length)]))
 }
 
 /**
- * Writes a pack with everything that some commits reach and that the others do not.
+ * Returns the commits that a mirror holds whole, and the annotated tags of their histories: a checkout names these, and
+ * no commit leads to them.
+ */
+export async function pinnedObjects(gitDir: string): Promise<readonly string[]> {
+  const commits = await pinnedCommits(gitDir)
+  if (commits.length === 0) return []
+  const args = [
+    'for-each-ref',
+    ...commits.map(oid => `--merged=${oid}`),
+    '--format=%(objecttype) %(objectname)',
+    'refs/tags',
+  ]
+  const tags = (await gitText(args, { gitDir })).split('\n').filter(line => line.startsWith('tag '))
+  return [...commits, ...new Set(tags.map(line => line.slice('tag '.length)))]
+}
+
+/**
+ * Writes a pack with everything that some commits and tags reach and that the others do not.
  * @throws Error if git fails; the stream is then broken
  */
 export async function writePack(
@@ -47,7 +67,7 @@ export async function writePack(
 }
 
 /**
- * Takes a pack into a bare repository, which is made if it is not there, and pins the commits that it was made for.
+ * Takes a pack into a bare repository, which is made if it is not there, and pins the commits and tags that it was made for.
  * Everybody may read the objects.
  */
 export async function takePack(

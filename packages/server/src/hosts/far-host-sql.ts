@@ -48,7 +48,7 @@ export async function takeConnection(
       with known as (select pool as own_pool from hosts where token_sha256 = $1), taken as (
         update hosts
         set epoch = epoch + 1, connected_to = $2, capacity = least($3, admitted_capacity),
-          labels = $5::jsonb || admitted_labels, driver = $6, heard_at = now()
+          labels = $5::jsonb || admitted_labels, driver = $6, heard_at = now(), refused_protocol = null
         where token_sha256 = $1 and pool = coalesce($4, pool)
         returning id, token_sha256, epoch
       ) select known.own_pool, taken.* from known left join taken on true`,
@@ -58,6 +58,15 @@ export async function takeConnection(
   if (row === undefined) return null
   if (row.id === null) return { ownPool: row.own_pool }
   return { id: row.id, tokenSha256: row.token_sha256, epoch: Number(row.epoch) }
+}
+
+/** Notes that the host with a token dialled with another protocol and was refused; its next connection takes that back. */
+export async function noteRefusedProtocol(db: Queryable, tokenSha256: Buffer, protocol: string): Promise<void> {
+  await db.query({
+    name: 'note-refused-protocol',
+    text: 'update hosts set refused_protocol = $2 where token_sha256 = $1 and removed_at is null',
+    values: [tokenSha256, protocol],
+  })
 }
 
 /** Returns which of these connections are still the newest of their hosts, by host id. */

@@ -13,11 +13,17 @@ import { createRemoteDriver, type MirrorPacks, renewProxies } from '../sandboxes
 import { RemoteHost } from '../sandboxes/remote/remote-host.ts'
 import { driverErrors } from '../sandboxes/remote/wire.ts'
 import type { Database } from '../storage/postgres/database.ts'
-import { type ConnectedHost, leaveConnection, newestConnections, takeConnection } from './far-host-sql.ts'
+import {
+  type ConnectedHost,
+  leaveConnection,
+  newestConnections,
+  noteRefusedProtocol,
+  takeConnection,
+} from './far-host-sql.ts'
 import { type HostIdentity, isForeignToken } from './host-identity.ts'
 import type { Host, Hosts } from './hosts.ts'
 import { takePodConnection } from './pod-host-sql.ts'
-import { type Dial, isSameDigest, readDial } from './read-dial.ts'
+import { type Dial, isSameDigest, OtherProtocol, readDial } from './read-dial.ts'
 
 export interface FarHostsOptions {
   readonly db: Database
@@ -146,7 +152,7 @@ export class FarHosts extends LoopingService {
     this.#dialling += 1
     try {
       if (this.#dialling > MAX_DIALLING) throw new LineRefused(503, 'too many hosts dial at once; try again')
-      const dial = readDial(request)
+      const dial = await this.#read(request)
       const connected = await this.#admit(dial)
       await this.#connect(connected, socket, head)
     } catch (error) {
@@ -155,6 +161,19 @@ export class FarHosts extends LoopingService {
       refuseUpgrade(socket, 503, 'the service cannot take this host now; try again')
     } finally {
       this.#dialling -= 1
+    }
+  }
+
+  /** Reads who dials. A known host of another release is noted, so that its organization is told why nothing runs there. */
+  async #read(request: IncomingMessage): Promise<Dial> {
+    try {
+      return readDial(request)
+    } catch (error) {
+      if (error instanceof OtherProtocol && error.said !== undefined) {
+        const { tokenSha256, protocol } = error.said
+        await noteRefusedProtocol(this.#options.db, tokenSha256, protocol)
+      }
+      throw error
     }
   }
 
@@ -188,7 +207,9 @@ export class FarHosts extends LoopingService {
     this.#expect(before)
     const lent = isPod ? { lends: this.#options.network ?? openNetwork() } : {}
     const remote = before?.remote ?? new RemoteHost({ awayMs, log, ...lent })
-    takeUpgrade(socket, head, { 'Berth-Epoch': String(epoch), 'Berth-Lease-Max-Ms': String(leaseMaxMs) })
+    takeUpgrade(socket, head, {
+      ...{ 'Berth-Admission': id, 'Berth-Epoch': String(epoch), 'Berth-Lease-Max-Ms': String(leaseMaxMs) },
+    })
     const line = new Line(socket, { errors: driverErrors, answer: remote.answer })
     void line.closed.then(() => this.#cut(id, line))
     coming?.line.destroy(new HostAwayError('the host has dialled again'))

@@ -1,11 +1,12 @@
-import { HOST_AWAY_MS } from '../runtimes/runtime-hosts.ts'
+import { HOST_AWAY_MS, NEVER_HEARD } from '../runtimes/runtime-hosts.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
 
 /**
  * `waiting`: its token was never used. `away`: nobody has heard of it for a minute. `cordoned`: it gets no more sandboxes.
- * `draining`: it also gives back those that rest, and `drained`: it has none any more.
+ * `draining`: it also gives back those that rest, and `drained`: it has none any more. `outdated`: it speaks another version
+ * of the protocol, and was refused.
  */
-export type HostState = 'waiting' | 'away' | 'ready' | 'cordoned' | 'draining' | 'drained'
+export type HostState = 'waiting' | 'outdated' | 'away' | 'ready' | 'cordoned' | 'draining' | 'drained'
 
 /** A host as an operator sees it. */
 export interface HostFacts {
@@ -26,17 +27,15 @@ export interface HostFacts {
   readonly heardAt: Date | null
 }
 
-/** A token's host never comes before it was heard of. */
-const never = "'epoch'::timestamptz"
-
-/** Lists the hosts of the deployment, with their live sandboxes. */
-export async function listHosts(db: Queryable): Promise<readonly HostFacts[]> {
+/** Lists the hosts of the deployment, or of one organization, with their live sandboxes. */
+export async function listHosts(db: Queryable, organizationId: string | null = null): Promise<readonly HostFacts[]> {
   const { rows } = await db.query<HostFacts>({
     text: `
       select id, name, organization_id as "organizationId", pool, labels, driver, capacity, leases,
-        token_sha256 is not null or provisioner is not null as dials, nullif(heard_at, ${never}) as "heardAt",
+        token_sha256 is not null or provisioner is not null as dials, nullif(heard_at, ${NEVER_HEARD}) as "heardAt",
         case
-          when heard_at = ${never} then 'waiting'
+          when refused_protocol is not null then 'outdated'
+          when heard_at = ${NEVER_HEARD} then 'waiting'
           when drained_at is not null and leases = 0 then 'drained'
           when heard_at <= now() - interval '${HOST_AWAY_MS} milliseconds' then 'away'
           when drained_at is not null then 'draining'
@@ -45,8 +44,9 @@ export async function listHosts(db: Queryable): Promise<readonly HostFacts[]> {
         end as state
       from (
         select h.*, (select count(*)::integer from leases l where l.host = h.id and l.ended_at is null) as leases
-        from hosts h where h.removed_at is null) as host
+        from hosts h where h.removed_at is null and ($1::uuid is null or h.organization_id = $1)) as host
       order by coalesce(name, id), id`,
+    values: [organizationId],
   })
   return rows
 }
@@ -69,7 +69,7 @@ export async function insertHost(
     text: `
       insert into hosts (id, name, organization_id, pool, token_sha256, admitted_capacity, capacity, admitted_labels, labels,
         runtimes, created_at, seen_at, heard_at, heard_since)
-      values ($1, $2, $3, $4, $5, $6, $6, $7, $7, '{}', now(), ${never}, ${never}, ${never})`,
+      values ($1, $2, $3, $4, $5, $6, $6, $7, $7, '{}', now(), ${NEVER_HEARD}, ${NEVER_HEARD}, ${NEVER_HEARD})`,
     values: [
       host.id,
       host.name,
@@ -87,20 +87,22 @@ export type HostMark = 'open' | 'cordoned' | 'drained'
 
 /**
  * Opens a host for sandboxes, closes it, or empties it.
+ * @param organizationId only a host of this organization; null: any
  * @returns its organization; undefined if there is no such host
  */
 export async function markHost(
   tx: Queryable,
   id: string,
   mark: HostMark,
+  organizationId: string | null = null,
 ): Promise<{ readonly organization_id: string | null } | undefined> {
   const { rows } = await tx.query<{ organization_id: string | null }>({
     text: `
       update hosts
       set cordoned_at = case when $2 then coalesce(cordoned_at, now()) end,
         drained_at = case when $3 then coalesce(drained_at, now()) end
-      where id = $1 and removed_at is null returning organization_id`,
-    values: [id, mark !== 'open', mark === 'drained'],
+      where id = $1 and removed_at is null and ($4::uuid is null or organization_id = $4) returning organization_id`,
+    values: [id, mark !== 'open', mark === 'drained', organizationId],
   })
   return rows[0]
 }
@@ -112,19 +114,22 @@ const REMOVED_HOURS = 24
  * Forgets a host. Its token admits nobody any more. The row of one that dialled stays for a day, cordoned and still its
  * organization's: the process that has its connection hears of the end only with its next look.
  *
+ * @param organizationId only a host of this organization; null: any
  * @returns `held` if it has sandboxes, `here` if a process works on its machine and would bring it back
  */
 export async function deleteHost(
   tx: Queryable,
   id: string,
+  organizationId: string | null = null,
 ): Promise<{ readonly organization_id: string | null } | 'held' | 'here' | undefined> {
   const { rows } = await tx.query<{ organization_id: string | null; dials: boolean; held: boolean; here: boolean }>({
     text: `
       select organization_id, token_sha256 is not null or provisioner is not null as dials,
         exists (select 1 from leases l where l.host = h.id and l.ended_at is null) as held,
         token_sha256 is null and provisioner is null and heard_at > now() - interval '${HOST_AWAY_MS} milliseconds' as here
-      from hosts h where id = $1 and removed_at is null for update`,
-    values: [id],
+      from hosts h
+      where id = $1 and removed_at is null and ($2::uuid is null or organization_id = $2) for update`,
+    values: [id, organizationId],
   })
   const [row] = rows
   if (row === undefined) return undefined

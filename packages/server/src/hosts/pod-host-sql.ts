@@ -1,4 +1,4 @@
-import { HOST_AWAY_MS } from '../runtimes/runtime-hosts.ts'
+import { HOST_AWAY_MS, NEVER_HEARD } from '../runtimes/runtime-hosts.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
 import type { DialledHost } from './far-host-sql.ts'
 
@@ -85,7 +85,7 @@ export async function losePodHost(db: Queryable, id: string, provisioner: string
   await db.query({
     name: 'lose-pod-host',
     text: `
-      update hosts set heard_at = 'epoch', cordoned_at = coalesce(cordoned_at, now())
+      update hosts set heard_at = ${NEVER_HEARD}, cordoned_at = coalesce(cordoned_at, now())
       where id = $1 and provisioner = $2 and not ${isHeld}`,
     values: [id, provisioner],
   })

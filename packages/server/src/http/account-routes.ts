@@ -14,7 +14,7 @@ import {
   personOperationOf,
 } from '@berth/contract'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { IssuanceMeter } from '../identity/guard/issuance-meter.ts'
+import type { AddressMeter } from '../identity/guard/address-meter.ts'
 import type { PersonPrincipal, Principal } from '../identity/guard/principal.ts'
 import { refusal } from '../kit/refusal.ts'
 import type { BodyReading } from './body/body-reader.ts'
@@ -84,7 +84,7 @@ export function registerBrowserRoutes(
 export function registerAssertionRoutes(
   app: FastifyInstance,
   handlers: Readonly<Record<AssertionOperationId, unknown>>,
-  meter: Pick<IssuanceMeter, 'take'>,
+  meter: Pick<AddressMeter, 'take'>,
   open: OpenStreams,
 ): void {
   for (const id of assertionOperationIds) {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type OperationId, openApiDocument, operationOf } from '@berth/contract'
 import { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, fastify } from 'fastify'
 import type { Logger } from 'pino'
-import type { IssuanceMeter } from '../identity/guard/issuance-meter.ts'
+import type { AddressMeter } from '../identity/guard/address-meter.ts'
 import type { Authority } from '../identity/guard/principal.ts'
 import { ApiError } from '../kit/api-error.ts'
 import { refusal } from '../kit/refusal.ts'
@@ -19,6 +19,7 @@ import { type GatewaySurface, registerGatewayRoutes } from './gateway/routes.ts'
 import type { BrowserAdmission, BrowserDoor } from './guard/browser-door.ts'
 import { formOf, registerEntryChecks, type ServedOperations } from './guard/entry-checks.ts'
 import type { Admission, GatewayAdmission } from './guard/guard.ts'
+import { observeRequests } from './observe-requests.ts'
 import { registerGuardedRoutes } from './operation-route.ts'
 import { registerPublicRoutes } from './public-routes.ts'
 import { sendError } from './reply/send-error.ts'
@@ -29,6 +30,7 @@ import { type OtherHosts, routeOtherHosts } from './routing/other-hosts.ts'
 import { type Needs, registerProbes } from './routing/probes.ts'
 import { operationsAt } from './routing/route-match.ts'
 import { asksForWebSocket, routeUpgrades } from './routing/upgrade.ts'
+import { registerSignedRoutes } from './signed-routes.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -58,7 +60,7 @@ declare module 'fastify' {
 /** The account service as the HTTP layer serves it. */
 export interface AccountSurface {
   readonly handlers: AccountHandlers
-  readonly meter: Pick<IssuanceMeter, 'take'>
+  readonly meter: Pick<AddressMeter, 'take'>
   /** Adds the routes that are no operations: the OpenID provider and the pages. */
   readonly mount: (app: FastifyInstance) => void
 }
@@ -77,6 +79,8 @@ export interface ConsoleSurface {
 export interface AppOptions {
   /** Absent if this process does not serve the API. */
   readonly handlers?: Handlers
+  /** Meters senders of hooks, whose signature is not known yet; absent: this process takes no hooks. */
+  readonly hookMeter?: Pick<AddressMeter, 'take'>
   /** Absent if this process is not the account service. */
   readonly account?: AccountSurface
   /** Absent if this process does not serve the console. */
@@ -138,6 +142,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   routeUpgrades(app)
   answerWhileClosing(app, open)
+  observeRequests(app)
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' })
   })
@@ -151,6 +156,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     registerPublicRoutes(app, () => openApiDocument(documentOptions(options)))
     registerGuardedRoutes(app, { handlers: options.handlers, bodies, open })
     registerPersonRoutes(app, options.handlers, personPaths.both, open)
+    if (options.hookMeter !== undefined) registerSignedRoutes(app, options.handlers, options.hookMeter, open)
   }
   if (options.console !== undefined) {
     registerBrowserRoutes(app, options.console.handlers, open)

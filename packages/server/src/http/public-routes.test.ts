@@ -1,6 +1,7 @@
 import { type OpenApiDocument, openApiDocument, operationIds, operationOf } from '@berth/contract'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, test } from 'vitest'
+import { releaseVersion } from '../kit/version.ts'
 import { accepts } from './request/accept.ts'
 import { startTestApp } from './testing/test-app.ts'
 
@@ -21,7 +22,7 @@ describe('GET /v1/openapi.json', () => {
     expect(errors ?? []).toEqual([])
     expect(valid).toBe(true)
     expect(document.openapi).toMatch(/^3\.1\./)
-    expect(document.info).toMatchObject({ version: '1.0.0', 'x-svc-release': 'abc' })
+    expect(document.info).toMatchObject({ version: releaseVersion, 'x-svc-release': 'abc' })
     expect(document.servers).toEqual([{ url: 'http://127.0.0.1:4100' }])
     expect(document.paths['/auth/app-installation-token']?.post?.servers).toEqual([{ url: 'https://auth.example.com' }])
     const ids = Object.values(document.paths).flatMap(methods =>

@@ -23,3 +23,9 @@ export function invalidField(path: readonly (string | number)[], message: string
 
 /** Returns the same answer for a missing resource, one of another Session and one of another tenant. */
 export const sessionNotFound = (): ApiError => refusal('cloud_session_not_found')
+
+/** Returns the refusal of a request that needs an attached workspace, with the request that attaches it. */
+export const workspaceLapsed = (sessionId: string): ApiError =>
+  refusal('cloud_workspace_expired', {
+    message: `The workspace has lapsed. PUT /v1/sessions/${sessionId}/workspace attaches it again, without a Run; then repeat this request.`,
+  })

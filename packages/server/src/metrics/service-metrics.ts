@@ -1,10 +1,21 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { releaseVersion } from '../kit/version.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
+import type { PooledDatabase } from '../storage/postgres/pool.ts'
 
 /** Returns a registry with the metrics of this process and counts from the database, read at each request. */
-export function serviceMetrics(db: Queryable, { droppedLogLines }: { droppedLogLines(): number }): Registry {
+export function serviceMetrics(
+  db: Pick<PooledDatabase, 'query' | 'usage'>,
+  { droppedLogLines }: { droppedLogLines(): number },
+): Registry {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
+  new Gauge({
+    name: 'berth_build_info',
+    help: 'Always 1; the label tells the version of this process.',
+    labelNames: ['version'],
+    registers: [registry],
+  }).set({ version: releaseVersion }, 1)
   new Counter({
     name: 'berth_log_lines_dropped_total',
     help: 'Log lines that could not be written.',
@@ -26,6 +37,47 @@ export function serviceMetrics(db: Queryable, { droppedLogLines }: { droppedLogL
     help: 'Leases that have not ended, by state.',
     text: 'select state as label, count(*) as value from leases where ended_at is null group by state',
     label: 'state',
+  })
+  counted(registry, db, {
+    name: 'berth_queue_oldest_seconds',
+    help: 'Seconds that the Run which has waited longest has waited for a worker; 0 if none waits.',
+    text: `select 'queued' as label, coalesce(extract(epoch from clock_timestamp() - min(queued_at)), 0)::float8 as value
+      from runs where ended_at is null and status = 'queued'`,
+    label: 'status',
+  })
+  counted(registry, db, {
+    name: 'berth_worker_hands',
+    help: 'Runs that the living workers take at most, by whether a Run is on them.',
+    text: `select state as label, sum(hands)::integer as value from (
+        select unnest(array['busy', 'free']) as state, unnest(array[busy, greatest(0, hands - busy)]) as hands
+        from processes where hands is not null and heard_at + patience > clock_timestamp()) of_workers
+      group by state`,
+    label: 'state',
+  })
+  counted(registry, db, {
+    name: 'berth_host_sandboxes',
+    help: 'Sandboxes that the hosts hold at most, by whether a lease is on them; hosts without a bound are not counted.',
+    text: `select state as label, sum(places)::integer as value from (
+        select unnest(array['held', 'free']) as state, unnest(array[held, greatest(0, capacity - held)]) as places
+        from (
+          select h.capacity, (select count(*)::integer from leases l where l.host = h.id and l.ended_at is null) as held
+          from hosts h
+          where h.removed_at is null and h.cordoned_at is null and h.capacity is not null
+            and h.seen_at > clock_timestamp() - interval '5 minutes') of_host) of_hosts
+      group by state`,
+    label: 'state',
+  })
+  new Gauge({
+    name: 'berth_database_connections',
+    help: 'Connections of this process to the database, and statements that wait for one.',
+    labelNames: ['state'],
+    registers: [registry],
+    collect() {
+      const { open, idle, waiting } = db.usage
+      this.set({ state: 'busy' }, open - idle)
+      this.set({ state: 'idle' }, idle)
+      this.set({ state: 'waiting' }, waiting)
+    },
   })
   return registry
 }

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { pinnedCommits, writePack } from '../git/pack-transfer.ts'
+import { pinnedObjects, writePack } from '../git/pack-transfer.ts'
 import type { MirrorPacks } from '../sandboxes/remote/create-driver.ts'
 import type { Mirrors } from './mirrors.ts'
 
@@ -7,7 +7,7 @@ import type { Mirrors } from './mirrors.ts'
 export function mirrorPacks(mirrors: Pick<Mirrors, 'directoryOf'>): MirrorPacks {
   const gitDirOf = (objects: string) => join(mirrors.directoryOf(objects), '..')
   return {
-    commits: objects => pinnedCommits(gitDirOf(objects)),
+    commits: objects => pinnedObjects(gitDirOf(objects)),
     write: (objects, wanted, held, to) => writePack(gitDirOf(objects), wanted, held, to),
   }
 }

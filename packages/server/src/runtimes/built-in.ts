@@ -1,7 +1,5 @@
+import { releaseVersion } from '../kit/version.ts'
 import { NATIVE_RUNTIME, type RuntimeEntry } from './catalog.ts'
-
-/** Version of the service and of its built-in runtimes. */
-const VERSION = '1.0.0'
 
 /**
  * Returns Berth's own runtimes: the coding agent, and scripts.
@@ -12,7 +10,7 @@ export function builtInRuntimes(
   inside: { readonly node: string; readonly bundles: string; readonly engine: string },
   { hasModels }: { readonly hasModels: boolean },
 ): RuntimeEntry[] {
-  const own = { version: VERSION, env: {}, reach: [], mounts: [] }
+  const own = { version: releaseVersion, env: {}, reach: [], mounts: [] }
   return [
     {
       ...own,
@@ -21,6 +19,7 @@ export function builtInRuntimes(
       command: [inside.node, inside.engine],
       state: ['.berth/sessions'],
       stateless: false,
+      steers: true,
       ...(!hasModels && { lacks: 'no model is configured: add a provider to the configuration file' }),
     },
     {
@@ -30,6 +29,7 @@ export function builtInRuntimes(
       command: [inside.node, `${inside.bundles}/shell.js`],
       state: [],
       stateless: true,
+      isScript: true,
     },
   ]
 }

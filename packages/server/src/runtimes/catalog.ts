@@ -34,6 +34,10 @@ export interface RuntimeEntry {
   readonly repeatsLate?: boolean
   /** True if it keeps nothing between prompts, so no conversation can be lost. */
   readonly stateless: boolean
+  /** True if a prompt is a script: the agent can be told nothing beside it, and never to do it again. */
+  readonly isScript?: boolean
+  /** True if it takes a message while it works, by `_berth/steer`; ACP itself has no such request. */
+  readonly steers?: boolean
   /** Directories of the host that its sandboxes see read-only. */
   readonly mounts: readonly string[]
   /** Directory of its installed package; its sandboxes see that at `/opt/runtime`. */
@@ -92,11 +96,14 @@ export class RuntimeCatalog {
    * Returns the runtimes for the discovery pages.
    *
    * @param elsewhere runtimes that only some machines have and any machine of the deployment can run
+   * @param modelsOf the models that can be chosen, by the format that a runtime is bound to
    */
-  describe(elsewhere: ReadonlySet<string>): Runtime[] {
-    return [...this.#entries.values()].map(({ id, name, version = null, lacks, missing }) => {
+  describe(elsewhere: ReadonlySet<string>, modelsOf: (format: RuntimeEntry['speaks']) => readonly string[]): Runtime[] {
+    return [...this.#entries.values()].map(({ id, name, version = null, lacks, missing, modelEnv, speaks }) => {
       const reason = lacks ?? (elsewhere.has(id) ? null : (missing?.() ?? null))
-      return reason === null ? { id, name, version, available: true } : { id, name, version, available: false, reason }
+      if (reason !== null) return { id, name, version, available: false, reason }
+      const models = id === NATIVE_RUNTIME || modelEnv !== undefined ? modelsOf(speaks) : []
+      return { id, name, version, available: true, ...(models.length > 0 && { models: [...models] }) }
     })
   }
 }

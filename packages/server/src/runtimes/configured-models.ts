@@ -8,6 +8,12 @@ export interface ConfiguredModels {
   speaks(id: string, format: NonNullable<RuntimeEntry['speaks']>): boolean
   /** Returns the first listed model whose provider does; null if there is none. */
   firstThatSpeaks(format: NonNullable<RuntimeEntry['speaks']>): string | null
+  /**
+   * Returns the ids and aliases that can be chosen, as far as the configuration lists them.
+   * @param format only those whose provider natively speaks it
+   * @param allowed the ids that an organization may use; null for every one
+   */
+  choices(format: RuntimeEntry['speaks'], allowed: ReadonlySet<string> | null): string[]
   /** Returns the facts about a model for an agent; only the id if the gateway has to ask the provider. */
   facts(id: string): ModelFacts
 }
@@ -28,6 +34,15 @@ export function configuredModels({ providers, models }: Pick<Config, 'providers'
     has: id => isServed(id) || Object.hasOwn(models.aliases, id),
     speaks: (id, format) => providerOf(id)?.wire.includes(format) ?? false,
     firstThatSpeaks: format => [...known.keys()].find(id => providerOf(id)?.wire.includes(format)) ?? null,
+    choices(format, allowed) {
+      const ids = [...known.keys()].filter(
+        id =>
+          (format === undefined || providerOf(id)?.wire.includes(format) === true) &&
+          (allowed === null || allowed.has(id)),
+      )
+      const aliases = Object.entries(models.aliases).filter(([, id]) => ids.includes(id))
+      return [...aliases.map(([alias]) => alias).sort(), ...ids.sort()]
+    },
     facts(id) {
       const { contextTokens, outputTokens } = known.get(id) ?? known.get(models.aliases[id] ?? '') ?? {}
       return {

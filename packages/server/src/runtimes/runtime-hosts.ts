@@ -1,6 +1,7 @@
 import type { Clock } from '../kit/clock.ts'
 import { refusal } from '../kit/refusal.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
+import { readComputeStanding, takes } from './own-hosts.ts'
 
 /** A host announces its runtimes this often, and counts as away after four times that. */
 export const ANNOUNCE_MS = 15_000
@@ -9,18 +10,22 @@ export const HOST_AWAY_MS = 4 * ANNOUNCE_MS
 /** SQL condition: a host was heard of recently enough to be at work. */
 const isHeard = (row: string): string => `${row}.heard_at > now() - interval '${HOST_AWAY_MS} milliseconds'`
 
+/** SQL: when a host was last heard of, if it was never, or is known to be gone. */
+export const NEVER_HEARD = "'epoch'::timestamptz"
+
 /**
  * SQL condition: a host is gone for good. Its silence only counts if a host of the asking process was heard of all the
- * while. Otherwise the database was away or its clock was set, and no host was heard of.
+ * while. Otherwise the database was away or its clock was set, and no host was heard of. That a pod is gone is known from its
+ * cluster (`losePodHost`), so nothing has to be waited for; where all hosts are pods, none may be as old as the wait.
  *
  * @param lost expression of a row of `hosts`
  * @param asking expression of the ids of the asking process' hosts
  */
 export const isLostHost = (lost: string, asking: string): string => `
-  exists (
+  (${lost}.heard_at = ${NEVER_HEARD} or exists (
     select 1 from hosts asking
     where asking.id = any (${asking}) and ${isHeard('asking')}
-      and greatest(${lost}.heard_at, asking.heard_since) < now() - asking.patience)`
+      and greatest(${lost}.heard_at, asking.heard_since) < now() - asking.patience))`
 
 /**
  * Announces a host that a worker holds, and those runtimes it can run that only some machines have. One that dials in has its
@@ -48,7 +53,7 @@ export async function announceHost(
       where $6 <> 'remote' or exists (select from hosts where id = $1)
       on conflict (id) do update
       set driver = excluded.driver, runtimes = excluded.runtimes, seen_at = excluded.seen_at, patience = excluded.patience,
-        packages_fault = excluded.packages_fault,
+        packages_fault = excluded.packages_fault, refused_protocol = null,
         heard_at = now(), heard_since = case when ${isHeard('known')} then known.heard_since else now() end`,
     values: [host.id, host.runtimes, now, host.patienceMs / 1000, host.packagesFault, host.driver],
   })
@@ -57,7 +62,7 @@ export async function announceHost(
 /**
  * Returns the runtimes that only some machines have and some host that takes the organization can run.
  *
- * @throws ApiError 503 `cloud_agent_catalog_unavailable` while no worker announces any
+ * @throws ApiError 503 `cloud_agent_catalog_unavailable` while no worker announces any, and one may come
  */
 export async function installedRuntimes(
   db: Queryable,
@@ -67,12 +72,14 @@ export async function installedRuntimes(
   const { rows } = await db.query<{ runtimes: string[] }>({
     name: 'installed-runtimes',
     text: `
-      select runtimes from hosts where seen_at > $1 and (organization_id is null or organization_id = $2)
-        and removed_at is null`,
+      select runtimes from hosts h where seen_at > $1 and ${takes('h', '$2')} and removed_at is null`,
     values: [new Date(clock.now().getTime() - HOST_AWAY_MS), organizationId],
   })
-  if (rows.length === 0) throw refusal('cloud_agent_catalog_unavailable')
-  return new Set(rows.flatMap(({ runtimes }) => runtimes))
+  if (rows.length > 0) return new Set(rows.flatMap(({ runtimes }) => runtimes))
+  const standing = await readComputeStanding(db, organizationId)
+  if (standing === 'shared' || standing === 'ready') throw refusal('cloud_agent_catalog_unavailable')
+  // Nothing that comes by itself would change this.
+  return new Set()
 }
 
 /** Returns why hosts at work install no system packages, if any does not; null if all do. */

@@ -112,3 +112,6 @@ export interface ProgramRun {
 export class TreeUnfinishedError extends Error {
   override readonly name = 'TreeUnfinishedError'
 }
+
+/** Whether a program ended with exit code 0, whatever it said: a shell warns if its image lacks a locale. */
+export const hasSucceeded = (ended: string): boolean => ended === '0' || ended.startsWith('0 ')

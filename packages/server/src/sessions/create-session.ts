@@ -6,8 +6,11 @@ import { ownCredentials } from '../kit/redactor.ts'
 import { refusal, sessionNotFound } from '../kit/refusal.ts'
 import { requestHash } from '../kit/request-hash.ts'
 import type { SessionKey } from '../kit/session-key.ts'
+import { requireCompute } from '../runtimes/own-hosts.ts'
 import { topics } from '../storage/postgres/wakeups.ts'
 import { settleModel, settleRuntime } from './configuration.ts'
+import { outputIdentity } from './outputs/output-identity.ts'
+import { checkOutputSchema } from './outputs/output-schema.ts'
 import { deriveTitle, toSession } from './session/session.ts'
 import { findSession, insertSession, isPurged, lockSession } from './session/session-sql.ts'
 import { requireSeen } from './session/visibility.ts'
@@ -20,8 +23,9 @@ import { insertTurn } from './turns/insert-turn.ts'
  * @param sourceOwner provides the installation that owns a person's Session with a `source`; null: people may have none
  * @throws ApiError 409 `cloud_session_conflict` for another body
  * @throws ApiError 404 if another owner uses the id, or the Session that had it was purged
- * @throws ApiError 400 if the runtime or model does not exist
+ * @throws ApiError 400 if the runtime or model does not exist, or the schema of an output is not acceptable
  * @throws ApiError 403 if the caller may not have the `source` or the environment
+ * @throws ApiError 403 `cloud_compute_not_configured` or 409 `cloud_compute_outdated` for an organization that may run nowhere
  */
 export async function createSession(
   context: Context,
@@ -30,8 +34,10 @@ export async function createSession(
   body: CreateSession,
   { sourceOwner = null }: { readonly sourceOwner?: (() => Promise<string>) | null } = {},
 ): Promise<{ created: boolean; session: Session }> {
+  const output = body.initialTurn?.output ?? null
   const hash = requestHash({
     ...body,
+    ...(output !== null && { initialTurn: { ...body.initialTurn, output: outputIdentity(output) } }),
     runtime: body.runtime === 'native' ? null : body.runtime,
     // For a person absence means the default, so null is another request.
     ...(body.environment === null && principal.kind === 'person' && { environment: 'none' }),
@@ -43,8 +49,10 @@ export async function createSession(
   }
   if ((await findSession(context.db, key)) !== null) return replay()
 
+  if (output !== null) checkOutputSchema(output.schema, ['initialTurn', 'output', 'schema'])
   const isOfPerson = principal.kind === 'person' && body.source !== undefined
   if (isOfPerson && sourceOwner === null) throw refusal('installation_principal_required')
+  await requireCompute(context.db, key.organizationId)
   const runtime = await settleRuntime(context, context.db, key.organizationId, body.runtime)
   const model = settleModel(context, body.model, runtime)
   const { owner, initiatedBy, source } = await settleSource(context, principal, body.source, sourceOwner)
@@ -69,7 +77,16 @@ export async function createSession(
     if (body.initialTurn !== undefined) {
       const session = requireSeen(principal, await lockSession(tx, key))
       const { id, message } = body.initialTurn
-      await insertTurn(tx, session, { id, message, replyTo: null, files: [], author: principal, now })
+      await insertTurn(tx, session, {
+        id,
+        message,
+        replyTo: null,
+        files: [],
+        output,
+        steers: false,
+        author: principal,
+        now,
+      })
     }
     return findSession(tx, key)
   })

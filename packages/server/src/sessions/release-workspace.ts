@@ -1,4 +1,4 @@
-import { isNewestWorkSealed } from '../checkpoints/checkpoint-sql.ts'
+import { isAllWorkSealed } from '../checkpoints/checkpoint-sql.ts'
 import type { Context } from '../context.ts'
 import type { Principal } from '../identity/guard/principal.ts'
 import { refusal, sessionNotFound } from '../kit/refusal.ts'
@@ -55,5 +55,5 @@ async function canContinue(tx: Queryable, key: SessionKey, context: Context): Pr
   const left = await findSession(tx, key)
   if (left === null || !continuationOfSession(left, context).canContinue) return false
   // An older checkpoint would do to continue, but without the work of the newest Run.
-  return left.first_run_started_at === null || isNewestWorkSealed(tx, key)
+  return isAllWorkSealed(tx, key, left)
 }

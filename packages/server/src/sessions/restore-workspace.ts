@@ -3,6 +3,7 @@ import type { Context } from '../context.ts'
 import type { Principal } from '../identity/guard/principal.ts'
 import { refusal, sessionNotFound } from '../kit/refusal.ts'
 import type { SessionKey } from '../kit/session-key.ts'
+import { requireCompute } from '../runtimes/own-hosts.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
 import { topics } from '../storage/postgres/wakeups.ts'
 import { endLease } from './leases/end-lease.ts'
@@ -24,6 +25,7 @@ type Decision = 'attached' | 'renew' | 'starting' | 'provision'
  * @throws ApiError 404
  * @throws ApiError 409 `cloud_resume_unavailable`, `cloud_session_finalizing`, `cloud_publication_in_progress` or
  *   `cloud_run_in_progress`
+ * @throws ApiError 403 `cloud_compute_not_configured` or 409 `cloud_compute_outdated`
  * @throws ApiError 503 `cloud_workspace_starting` if the wait is over, `cloud_workspace_unavailable` if none could be
  *   made
  */
@@ -81,6 +83,7 @@ async function take(
     case 'starting':
       return 'starting'
     case 'provision':
+      await requireCompute(tx, key.organizationId)
       return askForWorkspace(tx, key, asked, now)
   }
 }

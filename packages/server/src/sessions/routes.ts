@@ -2,6 +2,7 @@ import type { Context } from '../context.ts'
 import type { Handlers } from '../http/routing/handler.ts'
 import { archiveSession } from './archive-session.ts'
 import { createSession } from './create-session.ts'
+import { forkSession } from './fork-session.ts'
 import { releaseWorkspace } from './release-workspace.ts'
 import { resetSession } from './reset-session.ts'
 import { restoreWorkspace } from './restore-workspace.ts'
@@ -18,6 +19,7 @@ type Operations =
   | 'restoreWorkspace'
   | 'releaseWorkspace'
   | 'resetSession'
+  | 'forkSession'
 
 /** Serves Sessions over HTTP. */
 export function sessionHandlers(context: Context): Pick<Handlers, Operations> {
@@ -71,6 +73,11 @@ export function sessionHandlers(context: Context): Pick<Handlers, Operations> {
     resetSession: async ({ principal, params }) => {
       const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
       return { status: 200, body: { session: await resetSession(context, principal, key) } }
+    },
+    forkSession: async ({ principal, params, body }) => {
+      const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
+      const { created, session } = await forkSession(context, principal, key, body)
+      return { status: created ? 201 : 200, body: { session }, headers: { location: `/v1/sessions/${session.id}` } }
     },
   }
 }

@@ -27,7 +27,7 @@ export function readConsole(env: Environment): ConsoleSettings {
     ),
     previewDomain: env.parsed(
       'BERTH_PREVIEW_DOMAIN',
-      'Domain below which previews of ports, and HTML and PDF of agents, are served over https; every name below it leads to this service. It must not be part of, or have as a part, the domain of another URL of the service.',
+      'Domain below which previews of ports, and HTML and PDF of agents, are served over https; every name below it leads to this service. Its registrable domain (example.net) must be none of another URL of the service.',
       'none; `localhost` on loopback',
       text => (DOMAIN.test(text) ? text.toLowerCase() : undefined),
       'a domain such as preview.example.net',

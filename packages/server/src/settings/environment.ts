@@ -99,7 +99,7 @@ export class Environment {
 }
 
 /** Variables of the command line, which may be in the environment that starts the service. */
-const clientVariables: ReadonlySet<string> = new Set(['BERTH_URL', 'BERTH_API_KEY'])
+const clientVariables: ReadonlySet<string> = new Set(['BERTH_URL', 'BERTH_API_KEY', 'BERTH_PROFILE'])
 
 function describeRange(kind: string, least: number, most: number): string {
   return most === Number.MAX_SAFE_INTEGER ? `${kind}, at least ${least}` : `${kind} from ${least} to ${most}`

@@ -11,6 +11,8 @@ export interface LeaseSettings {
   readonly workspaceWaitMs: number
   /** Longest life of a trial of an environment. */
   readonly trialMs: number
+  /** Whether an orderly stop gives back the sandboxes that rest on this machine, their work sealed. */
+  readonly stopGivesBack: boolean
 }
 
 export function readLeases(env: Environment): LeaseSettings {
@@ -23,6 +25,13 @@ export function readLeases(env: Environment): LeaseSettings {
       'Longest wait of a caller that asks for a workspace.',
     ),
     trialMs: env.duration('BERTH_TRIAL_SECONDS', 1800, 'A trial of an environment is stopped after this long.'),
+    stopGivesBack:
+      env.oneOf(
+        'BERTH_STOP_GIVES_BACK',
+        'idle',
+        'What an orderly stop ends: sandboxes of this machine that rest with sealed work, or nothing.',
+        ['idle', 'nothing'],
+      ) === 'idle',
   }
   if (leases.idleMs > leases.maxMs) {
     throw new StartError('BERTH_LEASE_IDLE_SECONDS must not be above BERTH_LEASE_MAX_SECONDS')

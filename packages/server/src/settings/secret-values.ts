@@ -2,7 +2,15 @@ import { MasterKey } from '../storage/master-key.ts'
 import type { Settings } from './settings.ts'
 
 /** Returns the secrets in the settings, so that logs can mask them for operators. Tenants never see settings. */
-export function secretsOf({ blobs: { store }, config, database, farHost, identity, masterKey }: Settings): string[] {
+export function secretsOf({
+  blobs: { store },
+  config,
+  database,
+  farHost,
+  identity,
+  masterKey,
+  traces,
+}: Settings): string[] {
   const secrets = [
     ...config.providers.map(({ apiKey }) => apiKey),
     ...config.gitHosts.flatMap(({ privateKey, clientSecret }) => [privateKey, clientSecret]),
@@ -13,6 +21,7 @@ export function secretsOf({ blobs: { store }, config, database, farHost, identit
     identity.secret,
     identity.far?.console?.clientSecret,
     farHost.token,
+    ...Object.values(traces?.headers ?? {}),
     ...passwordsIn(database.url),
     ...passwordsIn(database.directUrl),
     ...passwordsIn(database.migrationUrl),

@@ -29,7 +29,7 @@ describe('the environment', () => {
       urls: { baseUrl: 'http://127.0.0.1:4100', consoleUrl: 'http://127.0.0.1:4100' },
       production: false,
       limits: { authority: { burst: 120, perMinute: 600 } },
-      leases: { idleMs: 900_000, maxMs: 14_400_000 },
+      leases: { idleMs: 900_000, maxMs: 14_400_000, stopGivesBack: true },
       config: { providers: [], models: { aliases: {} }, runtimes: [], gitHosts: [] },
     })
     expect(settings.dataDir).toMatch(/\/\.berth$/)

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { StartError } from '../kit/start-error.ts'
+import type { TraceDestination } from '../telemetry/open-traces.ts'
 import { type AccountSettings, readAccounts } from './accounts.ts'
 import { type BlobSettings, readBlobs } from './blob-store.ts'
 import type { Config } from './config-file.ts'
@@ -31,6 +32,7 @@ import { type RetentionSettings, readRetention } from './retention.ts'
 import { type Role, readRoles } from './roles.ts'
 import { type ComputeSettings, readCompute, readSandboxes, type SandboxSettings } from './sandboxes.ts'
 import { readStreams, type StreamSettings } from './streams.ts'
+import { readTraces } from './traces.ts'
 import { readWebhooks, type WebhookSettings } from './webhooks.ts'
 import { readWorker, type WorkerSettings } from './worker.ts'
 
@@ -51,6 +53,8 @@ export interface Settings {
   readonly database: DatabaseSettings
   readonly blobs: BlobSettings
   readonly logging: LoggingSettings
+  /** Undefined: this process sends no traces. */
+  readonly traces: TraceDestination | undefined
   readonly limits: LimitSettings
   readonly gateway: GatewaySettings
   readonly leases: LeaseSettings
@@ -138,6 +142,7 @@ function read(env: Environment, variables: Variables, files: SettingsFiles): Set
     compute: readCompute(env),
     http: readHttp(env),
     logging: readLogging(env),
+    traces: readTraces(env),
     limits: readLimits(env, gateway.bodyBytes),
     leases: readLeases(env),
     retention: readRetention(env),

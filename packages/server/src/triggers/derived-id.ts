@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 
 /**
- * Returns the id of the Session or Turn of a delivery: always the same for the same trigger and key, and nobody else's. It is a UUID
- * of version 8, whose bits are a digest.
+ * Returns the id of the Session, Turn or report of a delivery, or of the Session of a conversation: always the same for the same
+ * trigger and key, and nobody else's. It is a UUID of version 8, whose bits are a digest.
  */
-export function derivedId(kind: 'session' | 'turn', triggerId: string, key: string): string {
+export function derivedId(kind: 'session' | 'thread' | 'turn' | 'report', triggerId: string, key: string): string {
   const bytes = createHash('sha256')
     .update(JSON.stringify([kind, triggerId, key]))
     .digest()

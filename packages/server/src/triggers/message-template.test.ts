@@ -3,19 +3,25 @@ import { fillTemplate } from './message-template.ts'
 
 it('refuses a message that is too long before it is built', () => {
   const template = '{{a}}'.repeat(10_000)
+  const tooLong = { kind: 'too_long' }
   // Whole, these messages are of 10 GiB.
-  expect(fillTemplate(template, { a: 'x'.repeat(2 ** 20) }, 100_000)).toBeNull()
-  expect(fillTemplate(template, { a: ['x'.repeat(2 ** 20)] }, 100_000)).toBeNull()
-  expect(fillTemplate(template, { a: '🙂'.repeat(10) }, 100_000)).toHaveLength(200_000)
-  expect(fillTemplate(template, { a: '🙂'.repeat(11) }, 100_000)).toBeNull()
-  expect(fillTemplate(`${template}.`, { a: 'x'.repeat(10) }, 100_000)).toBeNull()
+  expect(fillTemplate(template, { a: 'x'.repeat(2 ** 20) }, 100_000)).toEqual(tooLong)
+  expect(fillTemplate(template, { a: ['x'.repeat(2 ** 20)] }, 100_000)).toEqual(tooLong)
+  expect(fillTemplate(template, { a: '🙂'.repeat(10) }, 100_000)).toMatchObject({ message: '🙂'.repeat(100_000) })
+  expect(fillTemplate(template, { a: '🙂'.repeat(11) }, 100_000)).toEqual(tooLong)
+  expect(fillTemplate(`${template}.`, { a: 'x'.repeat(10) }, 100_000)).toEqual(tooLong)
 })
 
 it('finds fields of the payload alone', () => {
   const payload = JSON.parse('{"a": {"__proto__": "own", "b": [1, {"c": "{{a}}"}]}, "n": null}')
   const fill = (template: string) => fillTemplate(template, payload, 1_000)
-  expect(fill('{{a.__proto__}} {{ a.b.1.c }} {{a.b}} {{n}}|')).toBe('own {{a}} [1,{"c":"{{a}}"}] |')
-  expect(fill('{{constructor}}{{a.b.constructor.name}}{{toString}}{{__proto__.a}}{{n.n}}|')).toBe('|')
-  expect(fill(`{{${'a.'.repeat(20_000)}a}}{{ a. }}`)).toBe('{{ a. }}')
-  expect(fillTemplate('{{a}}', undefined, 10)).toBe('')
+  expect(fill('{{a.__proto__}} {{ a.b.1.c }} {{a.b}} {{n}}|')).toEqual({
+    kind: 'message',
+    message: 'own {{a}} [1,{"c":"{{a}}"}] |',
+    missing: [],
+  })
+  const inherited = ['constructor', 'a.b.constructor.name', 'toString', '__proto__.a', 'n.n']
+  expect(fill(`${inherited.map(path => `{{${path}}}`).join('')}|`)).toMatchObject({ message: '|', missing: inherited })
+  expect(fill(`{{${'a.'.repeat(20_000)}a?}}{{ a. }}`)).toMatchObject({ message: '{{ a. }}', missing: [] })
+  expect(fillTemplate('{{a}}{{b?}}{{a}}', undefined, 10)).toMatchObject({ message: '', missing: ['a'] })
 })

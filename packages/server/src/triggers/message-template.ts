@@ -1,14 +1,22 @@
-const placeholder = /\{\{\s*([\w-]+(?:\.[\w-]+)*)\s*\}\}/g
+import { fieldAt } from './payload-field.ts'
+
+const placeholder = /\{\{\s*([\w-]+(?:\.[\w-]+)*)(\??)\s*\}\}/g
+
+/** A message that was made of a template, or why there is none. */
+export type Filled =
+  | { readonly kind: 'message'; readonly message: string; readonly missing: readonly string[] }
+  | { readonly kind: 'too_long' }
 
 /**
  * Returns a message with the fields of a payload in the place of `{{path.to.field}}`: text as it is, anything else as
- * JSON, and nothing for a field that is not there. Placeholders in a payload stay as they are. A short template can name
- * one long field thousands of times, so building stops once the message is too long.
+ * JSON, nothing for null. A field that is not there leaves nothing either, and is named among the missing ones unless it is
+ * written `{{path.to.field?}}`. Placeholders in a payload stay as they are. A short template can name one long field
+ * thousands of times, so building stops once the message is too long.
  * @param most code points
- * @returns null for a message that is longer
  */
-export function fillTemplate(template: string, payload: unknown, most: number): string | null {
+export function fillTemplate(template: string, payload: unknown, most: number): Filled {
   const parts: string[] = []
+  const missing = new Set<string>()
   let units = 0
   const add = (text: string) => {
     parts.push(text)
@@ -16,25 +24,19 @@ export function fillTemplate(template: string, payload: unknown, most: number): 
   }
   let end = 0
   for (const found of template.matchAll(placeholder)) {
-    const [whole, path = ''] = found
+    const [whole, path = '', optional] = found
     add(template.slice(end, found.index))
-    add(textOf(fieldAt(payload, path.split('.'))))
+    const value = fieldAt(payload, path)
+    if (value === undefined && optional === '') missing.add(path)
+    add(textOf(value))
     end = found.index + whole.length
     // A code point is two units at most.
-    if (units > 2 * most) return null
+    if (units > 2 * most) return { kind: 'too_long' }
   }
   add(template.slice(end))
   const message = parts.join('')
-  return message.length > most && [...message].length > most ? null : message
-}
-
-function fieldAt(payload: unknown, path: readonly string[]): unknown {
-  let value = payload
-  for (const name of path) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined
-    value = (value as Record<string, unknown>)[name]
-  }
-  return value
+  if (message.length > most && [...message].length > most) return { kind: 'too_long' }
+  return { kind: 'message', message, missing: [...missing] }
 }
 
 function textOf(value: unknown): string {

@@ -5,12 +5,15 @@ import type { Principal } from '../identity/guard/principal.ts'
 import { ApiError } from '../kit/api-error.ts'
 import { refusal } from '../kit/refusal.ts'
 import { settleModel, settleRuntime } from '../sessions/configuration.ts'
+import type { Queryable } from '../storage/postgres/database.ts'
+import { judgeHook } from './judge-hook.ts'
 import { judgeSchedule } from './occurrences.ts'
 import { countTriggers, findTrigger, type OwnedTriggerKey, type TriggerRow, upsertTrigger } from './trigger-sql.ts'
 
 /**
  * Creates a trigger, or replaces it. The names in its settings are judged now, so that its author hears of a mistake, and again
  * with each Session. The Git host is asked only then.
+ * @param also a write of the same transaction
  * @throws ApiError 400 `invalid_request` for a schedule that is none, or an unknown runtime or model
  * @throws ApiError 403, 404 or 409 as `createSession` for the environment
  * @throws ApiError 404 `trigger_not_found` if the id is another installation's
@@ -20,10 +23,12 @@ export async function putTrigger(
   context: Context,
   principal: Principal,
   key: OwnedTriggerKey,
-  { name, message, session = {}, schedule, enabled = true }: PutTrigger,
+  { name, message, session = {}, schedule, thread, hook, enabled = true }: PutTrigger,
+  also: (tx: Queryable) => Promise<void> = async () => {},
 ): Promise<{ readonly row: TriggerRow; readonly created: boolean }> {
   const { db, clock } = context
   const now = clock.now()
+  if (hook !== undefined) judgeHook(hook, { ...(thread !== undefined && { thread }), session })
   const judged = schedule === undefined ? null : judgeSchedule(schedule, now)
   const draft = {
     name,
@@ -32,6 +37,8 @@ export async function putTrigger(
     enabled,
     cron: judged?.cron ?? null,
     timeZone: judged?.timeZone ?? null,
+    thread: thread ?? null,
+    hook: hook ?? null,
     nextAt: enabled ? (judged?.nextAt ?? null) : null,
   }
   await inField('session', async () => {
@@ -44,6 +51,7 @@ export async function putTrigger(
     if (isFull && (await findTrigger(tx, key)) === null) throw refusal('trigger_limit_reached')
     const written = await upsertTrigger(tx, key, draft, now)
     if (written === null) throw refusal('trigger_not_found')
+    await also(tx)
     return written
   })
 }

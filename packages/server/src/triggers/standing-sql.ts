@@ -2,6 +2,18 @@ import { grantedCapabilities } from '../identity/guard/granted-capabilities.ts'
 import type { InstallationPrincipal } from '../identity/guard/principal.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
 
+/** Returns whether an organization has an installation that is not revoked. */
+export async function hasInstallation(
+  db: Queryable,
+  { organizationId, installationId }: { readonly organizationId: string; readonly installationId: string },
+): Promise<boolean> {
+  const { rows } = await db.query({
+    text: 'select from installations where organization_id = $1 and id = $2 and revoked_at is null',
+    values: [organizationId, installationId],
+  })
+  return rows.length > 0
+}
+
 /**
  * Returns an installation as its own bearer would stand now; null if it was revoked, or may make no Sessions, or its
  * organization is suspended.

@@ -1,4 +1,4 @@
-import type { PutTrigger } from '@berth/contract'
+import type { PutTrigger, TriggerHook } from '@berth/contract'
 import type { Queryable } from '../storage/postgres/database.ts'
 
 export interface TriggerKey {
@@ -20,6 +20,12 @@ export interface TriggerRow {
   readonly session: NonNullable<PutTrigger['session']>
   readonly cron: string | null
   readonly time_zone: string | null
+  readonly thread: readonly string[] | null
+  readonly hook: TriggerHook | null
+  readonly hook_id: string
+  readonly secret: Buffer | null
+  readonly previous_secret: Buffer | null
+  readonly previous_until: Date | null
   readonly enabled: boolean
   readonly next_at: Date | null
   readonly created_at: Date
@@ -33,6 +39,8 @@ export interface TriggerDraft {
   readonly session: object
   readonly cron: string | null
   readonly timeZone: string | null
+  readonly thread: readonly string[] | null
+  readonly hook: TriggerHook | null
   readonly enabled: boolean
   readonly nextAt: Date | null
 }
@@ -54,6 +62,17 @@ export async function listTriggers(
     name: 'list-triggers',
     text: 'select * from triggers where organization_id = $1 and installation_id = $2 order by name, id',
     values: [organizationId, installationId],
+  })
+  return rows
+}
+
+/** Lists the triggers of all installations of an organization that are not revoked. */
+export async function listOrganizationTriggers(db: Queryable, organizationId: string): Promise<readonly TriggerRow[]> {
+  const { rows } = await db.query<TriggerRow>({
+    text: `
+      select t.* from triggers t join installations i on i.id = t.installation_id
+      where t.organization_id = $1 and i.revoked_at is null order by t.name, t.id`,
+    values: [organizationId],
   })
   return rows
 }
@@ -89,11 +108,12 @@ export async function upsertTrigger(
     name: 'upsert-trigger',
     text: `
       insert into triggers (organization_id, id, installation_id, name, message, session, cron, time_zone, enabled,
-        next_at, created_at, updated_at)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11)
+        next_at, created_at, updated_at, thread, hook)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13)
       on conflict (organization_id, id) do update set
         name = excluded.name, message = excluded.message, session = excluded.session, cron = excluded.cron,
         time_zone = excluded.time_zone, enabled = excluded.enabled, updated_at = excluded.updated_at,
+        thread = excluded.thread, hook = excluded.hook,
         next_at = case
           when excluded.enabled and (excluded.cron, excluded.time_zone) = (triggers.cron, triggers.time_zone)
             then least(triggers.next_at, excluded.next_at)
@@ -112,6 +132,8 @@ export async function upsertTrigger(
       draft.enabled,
       draft.nextAt,
       now,
+      draft.thread,
+      draft.hook === null ? null : JSON.stringify(draft.hook),
     ],
   })
   const [row] = rows

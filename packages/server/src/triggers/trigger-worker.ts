@@ -1,15 +1,22 @@
 import { limits } from '@berth/contract'
 import type { Context } from '../context.ts'
-import { ApiError } from '../kit/api-error.ts'
-import { LoopingService } from '../kit/looping-service.ts'
-import { createSession } from '../sessions/create-session.ts'
+import { Underway } from '../kit/underway.ts'
 import { logFailure } from '../storage/postgres/log-failure.ts'
 import { topics } from '../storage/postgres/wakeups.ts'
-import { type DueDelivery, delayDelivery, endDelivery, insertDelivery, takeDueDeliveries } from './delivery-sql.ts'
-import { derivedId } from './derived-id.ts'
+import { WokenService } from '../storage/postgres/woken-service.ts'
+import { admitDelivery } from './admit-delivery.ts'
+import {
+  type DueDelivery,
+  delayDelivery,
+  endDelivery,
+  insertDelivery,
+  sessionOf,
+  takeDueDeliveries,
+} from './delivery-sql.ts'
 import { fillTemplate } from './message-template.ts'
 import { nextOccurrence } from './occurrences.ts'
-import { standingOf } from './standing-sql.ts'
+import { pauseAfter } from './pause-after.ts'
+import { closeReportsOf, openReport } from './reports/report-sql.ts'
 import { type DueTrigger, setNextOccurrence, takeDueTriggers } from './trigger-sql.ts'
 
 const SWEEP_MS = 1_000
@@ -21,36 +28,31 @@ const ADMITTED_AT_ONCE = 8
 const OF_ORGANIZATION_AT_ONCE = 2
 /** Whoever takes a delivery has ended it, or has died, by then. */
 const TAKEN_MS = 60_000
-const FIRST_PAUSE_MS = 5_000
-const LONGEST_PAUSE_MS = 10 * 60_000
 /** After so many tries, which take a day, a delivery is refused for good. */
 const TRIES_MOST = 150
-const passing: ReadonlySet<number> = new Set([408, 425, 429])
 
 /**
  * Fires schedules, and makes the Sessions of deliveries. It runs in every process that answers the API; locks and the key
  * of a delivery let one of them win.
  */
-export class TriggerWorker extends LoopingService {
+export class TriggerWorker extends WokenService {
   override readonly name = 'trigger-worker'
   readonly #context: Context
-  readonly #underway = new Map<Promise<void>, string>()
-  #unsubscribe: () => void = () => {}
+  readonly #underway = new Underway({ most: ADMITTED_AT_ONCE, ofOwner: OF_ORGANIZATION_AT_ONCE })
   #isStarted = false
 
   constructor(context: Context, sweepMs: number = SWEEP_MS) {
-    super(sweepMs)
+    // The end of a Run lets the next delivery of its conversation in.
+    super(context.wakeups, [topics.triggers, topics.queue], sweepMs)
     this.#context = context
   }
 
   override async start(): Promise<void> {
-    this.#unsubscribe = this.#context.wakeups.subscribe(topics.triggers, () => this.wake())
     this.#isStarted = true
     await super.start()
   }
 
   override async [Symbol.asyncDispose](): Promise<void> {
-    this.#unsubscribe()
     await super[Symbol.asyncDispose]()
     await this.settled()
   }
@@ -64,14 +66,14 @@ export class TriggerWorker extends LoopingService {
   }
 
   /** Resolves when every delivery that was begun has ended, or is to be tried again later. */
-  async settled(): Promise<void> {
-    while (this.#underway.size > 0) await Promise.all(this.#underway.keys())
+  settled(): Promise<void> {
+    return this.#underway.settled()
   }
 
   /** Takes deliveries while there is room. An organization's next ones wait for its last ones, and nobody else's do. */
   async #take(): Promise<void> {
     const { db, clock } = this.#context
-    const room = ADMITTED_AT_ONCE - this.#underway.size
+    const { room, owners } = this.#underway
     if (room === 0) return
     const now = clock.now()
     const taken = await takeDueDeliveries(db, {
@@ -79,16 +81,12 @@ export class TriggerWorker extends LoopingService {
       until: new Date(now.getTime() + TAKEN_MS),
       limit: room,
       ofOrganization: OF_ORGANIZATION_AT_ONCE,
-      except: [...new Set(this.#underway.values())],
+      except: owners,
     })
     for (const due of taken) {
-      const work: Promise<void> = this.#admit(due)
-        .catch(error => this.failed(error))
-        .finally(() => {
-          this.#underway.delete(work)
-          if (this.#isStarted) this.wake()
-        })
-      this.#underway.set(work, due.organization_id)
+      const work = this.#admit(due).catch(error => this.failed(error))
+      this.#underway.add(due.organization_id, work)
+      void work.then(() => this.#isStarted && this.wake())
     }
   }
 
@@ -107,8 +105,13 @@ export class TriggerWorker extends LoopingService {
       for (const trigger of await takeDueTriggers(tx, now, FIRED_AT_ONCE)) {
         const key = { organizationId: trigger.organization_id, triggerId: trigger.id }
         const at = trigger.next_at?.toISOString() ?? ''
-        const message = fillTemplate(trigger.message, { occurrence: at }, limits.messageCharacters)
-        if (message !== null && message.trim() !== '') await insertDelivery(tx, key, { key: at, message }, now)
+        const filled = fillTemplate(trigger.message, { occurrence: at }, limits.messageCharacters)
+        if (filled.kind === 'message' && filled.message.trim() !== '') {
+          const { message } = filled
+          const delivery = { key: at, message, thread: null, sessionId: null, signature: null, event: null }
+          if (!(await insertDelivery(tx, key, delivery, now)))
+            this.#context.log.warn({ triggerId: trigger.id, at }, 'a schedule did not fire: too many deliveries wait')
+        }
         await setNextOccurrence(tx, trigger, this.#next(trigger, now))
       }
     })
@@ -130,37 +133,26 @@ export class TriggerWorker extends LoopingService {
 
   async #admit(due: DueDelivery): Promise<void> {
     const { db, clock } = this.#context
-    const { organization_id: organizationId, trigger_id: triggerId, key, message, tries } = due
+    const { tries } = due
     // The tries before either failed in an unknown way or ended their process.
     if (tries > TRIES_MOST) {
-      await endDelivery(db, due, { status: 'refused', errorCode: due.error_code ?? 'internal_error' })
+      return endDelivery(db, due, { status: 'refused', errorCode: due.error_code ?? 'internal_error' })
+    }
+    const admission = await admitDelivery(this.#context, due)
+    if (admission.kind === 'admitted') {
+      await db.transaction(async tx => {
+        await endDelivery(tx, due, { status: 'admitted', errorCode: null })
+        if (due.event === null) return
+        await closeReportsOf(tx, due.organization_id, sessionOf(due), clock.now())
+        await openReport(tx, due, sessionOf(due), clock.now())
+      })
+      this.#context.wakeups.publish(topics.triggers)
       return
     }
-    const principal = await standingOf(db, { organizationId, installationId: due.installation_id })
-    if (principal === null) {
-      await endDelivery(db, due, { status: 'refused', errorCode: 'authority_revoked' })
-      return
-    }
-    const sessionId = derivedId('session', triggerId, key)
-    const body = {
-      ...due.session,
-      origin: { objectType: 'trigger', objectId: triggerId },
-      initialTurn: { id: derivedId('turn', triggerId, key), message },
-    }
-    try {
-      await createSession(this.#context, principal, { organizationId, sessionId }, body)
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error
-      // The Session was made by an earlier try, with the trigger as it was then.
-      if (error.code === 'cloud_session_conflict') return endDelivery(db, due, { status: 'admitted', errorCode: null })
-      if (!isPassing(error) || tries >= TRIES_MOST) {
-        return endDelivery(db, due, { status: 'refused', errorCode: error.code })
-      }
-      const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(tries, 10))
-      return delayDelivery(db, due, new Date(clock.now().getTime() + pauseMs), error.code)
-    }
-    await endDelivery(db, due, { status: 'admitted', errorCode: null })
+    const { errorCode } = admission
+    if (admission.kind === 'refused' || tries >= TRIES_MOST)
+      return endDelivery(db, due, { status: 'refused', errorCode })
+    const pauseMs = Math.max(admission.retryAfterMs, pauseAfter(tries))
+    return delayDelivery(db, due, new Date(clock.now().getTime() + pauseMs), errorCode)
   }
 }
-
-const isPassing = ({ status }: ApiError): boolean => status >= 500 || passing.has(status)

@@ -1,11 +1,12 @@
-import type { Trigger, TriggerDelivery } from '@berth/contract'
-import type { DeliveryRow } from './delivery-sql.ts'
+import type { Trigger, TriggerDelivery, TriggerHook } from '@berth/contract'
+import { type DeliveryRow, type ReportedDelivery, sessionOf } from './delivery-sql.ts'
 import { derivedId } from './derived-id.ts'
+import { usualKeys } from './hook-scheme.ts'
 import type { TriggerRow } from './trigger-sql.ts'
 
 /** Returns a trigger as callers see it. */
-export function toTrigger(row: TriggerRow): Trigger {
-  const { id, name, message, session, cron, time_zone: timeZone, enabled, next_at: nextAt } = row
+export function toTrigger(row: TriggerRow, baseUrl: string): Trigger {
+  const { id, name, message, session, cron, time_zone: timeZone, thread, enabled, next_at: nextAt } = row
   return {
     id,
     name,
@@ -13,19 +14,55 @@ export function toTrigger(row: TriggerRow): Trigger {
     session,
     enabled,
     ...(cron !== null && timeZone !== null && { schedule: { cron, timeZone } }),
+    ...(thread !== null && { thread: [...thread] }),
+    ...(row.hook !== null && { hook: toHook(row, row.hook, baseUrl) }),
     ...(nextAt !== null && { nextAt: nextAt.toISOString() }),
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),
   }
 }
 
+/** Returns the address of a trigger's hook. */
+export const hookUrlOf = ({ hook_id }: Pick<TriggerRow, 'hook_id'>, baseUrl: string): string =>
+  `${baseUrl}/v1/hooks/${hook_id}`
+
+function toHook(row: TriggerRow, { scheme, key = usualKeys[scheme], where, github }: TriggerHook, baseUrl: string) {
+  return {
+    url: hookUrlOf(row, baseUrl),
+    scheme,
+    key,
+    ...(where !== undefined && { where }),
+    ...(github !== undefined && { github }),
+    hasSecret: row.secret !== null,
+    ...(row.previous_until !== null && { previousSecretUntil: row.previous_until.toISOString() }),
+  }
+}
+
 /** Returns a delivery as callers see it. */
-export function toDelivery({ trigger_id, key, status, error_code, created_at }: DeliveryRow): TriggerDelivery {
+export function toDelivery(row: DeliveryRow): TriggerDelivery {
+  const { trigger_id, key, status, thread, error_code, created_at } = row
   return {
     key,
     status,
-    sessionId: derivedId('session', trigger_id, key),
+    sessionId: sessionOf(row),
+    turnId: derivedId('turn', trigger_id, key),
+    ...(thread !== null && { thread }),
     ...(error_code !== null && { errorCode: error_code }),
     createdAt: created_at.toISOString(),
+  }
+}
+
+/** Returns a delivery as callers see it, with the report of its Turn. */
+export function toReportedDelivery(row: ReportedDelivery): TriggerDelivery {
+  if (row.report === null) return toDelivery(row)
+  const { told, comment_url: url, comment_error: comment, check_error: check } = row.report
+  return {
+    ...toDelivery(row),
+    report: {
+      told,
+      ...(url !== null && { commentUrl: url }),
+      ...(comment !== null && { commentErrorCode: comment }),
+      ...(check !== null && { checkErrorCode: check }),
+    },
   }
 }

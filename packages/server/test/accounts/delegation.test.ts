@@ -1,9 +1,10 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { hashPassword } from '../../src/accounts/people/password.ts'
 import type { Mint } from '../../src/accounts/signing/mint.ts'
 import { tokenTypes } from '../../src/identity/tokens/token-types.ts'
+import { systemClock } from '../../src/kit/clock.ts'
 import { type Accounts, startAccounts } from '../support/accounts/accounts.ts'
 import { CloudClient } from '../support/accounts/client.ts'
 import { ConfidentialClient } from '../support/accounts/confidential-client.ts'
@@ -74,6 +75,15 @@ describe('a delegation', () => {
     expect(claims.exp).toBeLessThanOrEqual(decodeJwt(tokens.access_token).exp ?? 0)
     expect((await as(token).get('/v1/me')).body).toMatchObject({ membershipId: person.membershipId })
     expect((await as(token).get('/v1/sessions')).status).toBe(200)
+  })
+
+  it('ends no later than the token it came from, although a second begins meanwhile', async () => {
+    const tokens = await portal.signIn(await newPerson())
+    let looks = 0
+    const now = vi.spyOn(systemClock, 'now').mockImplementation(() => new Date(Date.now() + 1000 * looks++))
+    const { body } = await portal.delegate(tokens.access_token).finally(() => now.mockRestore())
+    const { exp } = decodeJwt(tokens.access_token)
+    expect(decodeJwt(String(body['access_token'])).exp).toBe(exp)
   })
 
   it('takes from the bucket of the membership', async () => {

@@ -116,7 +116,8 @@ describe('an administrator who resets a member', () => {
 
   it('never has a link for somebody who joins another organization at the same moment', async () => {
     const all = await team()
-    const [answer, joined] = await Promise.all([all.reset(), join(all.member, await newOrganization())])
+    const other = await newOrganization()
+    const [answer, joined] = await Promise.all([all.reset(), join(all.member, other)])
     expect(joined).toBe(200)
     if (answer.status === 201) expect((await follow(answer.body.url)).status).toBe(404)
     else expect(outcome(answer)).toBe('409 member_reset_refused')

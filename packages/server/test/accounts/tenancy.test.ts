@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { type OperationId, operationIds, operationOf } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Accounts, makeAppKey, startAccounts } from '../support/accounts/accounts.ts'
@@ -36,7 +37,7 @@ async function fill(): Promise<Full> {
     return answer.body
   }
   const { kid } = await made(`/api/apps/${appSlug}/keys`, { publicKeyPem: (await makeAppKey()).publicKeyPem })
-  const asked = { name: 'Nightly', product: appSlug, capabilities: ['svc.cloud.access'] }
+  const asked = { name: 'Nightly', product: appSlug, capabilities: ['svc.cloud.access', 'svc.cloud.sessions:create'] }
   const { integration } = await made(of('integrations'), asked)
   const { id: integrationId, installationId } = Object(integration)
   const { key } = await made(of(`integrations/${integrationId}/keys`), { kind: 'cloud' })
@@ -48,6 +49,9 @@ async function fill(): Promise<Full> {
   const repository = { repositoryId: '7', fullName: 'sample/greeter' }
   await grantRepository(accounts.test.db.database, tenant, account, repository)
   const { connection } = await made(of('connections'), { host: 'local', account: organizationId })
+  const triggerId = randomUUID()
+  const trigger = { name: 'Nightly', message: 'Look', hook: { scheme: 'svc' } }
+  expect((await api.put(`/api/installations/${installationId}/triggers/${triggerId}`, trigger)).status).toBe(201)
   const parameters = {
     organizationId,
     appSlug,
@@ -61,6 +65,7 @@ async function fill(): Promise<Full> {
     endpointId: Object(endpoint).id,
     deliveryId: Object(pinged['delivery']).id,
     connectionId: Object(connection).id,
+    triggerId,
   }
   return { api, parameters }
 }
@@ -79,6 +84,8 @@ const bodies: { readonly [Id in OperationId]?: object } = {
   addConnection: { host: 'local', account: 'local' },
   updateConnection: { personalAccess: false },
   registerWebhook: { url: 'https://hooks.example/taken', families: ['run'] },
+  putInstallationTrigger: { name: 'Taken', message: 'taken' },
+  replaceInstallationTriggerSecret: {},
 }
 
 const operations = operationIds.filter(
@@ -86,7 +93,8 @@ const operations = operationIds.filter(
 )
 const namesOf = (id: OperationId) => [...operationOf(id).path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
 const targeted = operations.filter(id => namesOf(id).length > 0)
-const nested = targeted.filter(id => namesOf(id).length > 1)
+// Ids of triggers are their callers', and another organization may have the same.
+const nested = targeted.filter(id => namesOf(id).length > 1 && id !== 'putInstallationTrigger')
 const lists = operations.filter(id => operationOf(id).method === 'GET')
 
 /** Calls an operation with parameters; fails for a parameter that no organization here has. */
@@ -128,8 +136,9 @@ describe("another organization's resource", () => {
     const [outer = ''] = namesOf(id)
     const parameters = { ...theirs.parameters, [outer]: own.parameters[outer] ?? '' }
     const answer = await call(own.api, id, parameters)
-    // To withdraw is idempotent and tells nothing; afterwards their invitation is still there.
-    expect(outcome(answer)).toMatch(id === 'withdrawInvitation' ? /^204$/ : /^404 \w+_not_found$/)
+    // These are idempotent and tell nothing; afterwards their invitation and their trigger are still there.
+    const isIdempotent = id === 'withdrawInvitation' || id === 'deleteInstallationTrigger'
+    expect(outcome(answer)).toMatch(isIdempotent ? /^204$/ : /^404 \w+_not_found$/)
   })
 
   it.each(lists)('is in no list: %s', async id => {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Discovery, type Runtime, runStatuses } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { releaseVersion } from '../../src/kit/version.ts'
 import { announceHost } from '../../src/runtimes/runtime-hosts.ts'
 import { Api } from '../support/api/api.ts'
 import { createInstallation } from '../support/api/tenant.ts'
@@ -125,7 +126,7 @@ describe('GET /v1/openapi.json', () => {
       info: object
       components: { schemas: { Run: { properties: { status: object } } } }
     }
-    expect(document.info).toMatchObject({ version: '1.0.0' })
+    expect(document.info).toMatchObject({ version: releaseVersion })
     expect(document.info).not.toHaveProperty('x-svc-release')
     expect(document.components.schemas.Run.properties.status).toMatchObject({ enum: runStatuses })
   })

@@ -31,6 +31,7 @@ const bodies: { readonly [Id in GuardedOperationId]?: object } = {
   createSession: {},
   updateSession: { title: 'taken over' },
   submitTurn: { message: 'taken over' },
+  forkSession: {},
   createPublication: { revision: '0'.repeat(64), title: 'taken over' },
   createMerge: { strategy: 'merge' },
   activateRuntimeReleaseProbe: { engine: { sha256: 'a'.repeat(64) } },
@@ -43,6 +44,7 @@ const bodies: { readonly [Id in GuardedOperationId]?: object } = {
   callTools: { jsonrpc: '2.0', id: 1, method: 'ping' },
   putTrigger: { name: 'taken over', message: 'taken over' },
   putTriggerDelivery: {},
+  replaceTriggerSecret: {},
 }
 
 /** Operations that installations may call; the others are for people alone. */

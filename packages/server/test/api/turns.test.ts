@@ -1,6 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { limits, type Session, type TurnAdmission, type TurnPage } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { ExecutionContext } from '../../src/execution/claim/execution-context.ts'
+import { executionLost, settleLoss } from '../../src/execution/claim/finish.ts'
+import { systemClock } from '../../src/kit/clock.ts'
+import { findRun } from '../../src/sessions/runs/run-sql.ts'
+import { listSteering, markSteered } from '../../src/sessions/turns/steering-sql.ts'
 import { outcome, refusedFields } from '../support/runs/outcome.ts'
 import { WorkerStandIn } from '../support/runs/states.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
@@ -144,6 +149,175 @@ describe('a repeated turn', () => {
       expect([answer.status, answer.body.created, answer.body.turn.message]).toEqual([202, true, message])
     }
   })
+})
+
+describe('an output', () => {
+  const output = { schema: { type: 'object', properties: { a: { const: null } } } }
+
+  it('is shown with its turn, and is part of what makes two turns the same', async () => {
+    const session = await test.api.createSession({ runtime: 'shell' })
+    const id = randomUUID()
+    const { turn } = await endedTurn(session, { message: 'a', output }, id)
+    expect(turn.output).toEqual(output)
+    const same = { schema: { properties: { a: { const: null } }, type: 'object' } }
+    expect((await submit(session, { message: 'a', output: same }, id)).body).toMatchObject({
+      created: false,
+      turn: { output },
+    })
+    const others = [{}, { output: { schema: {} } }, { output: { schema: { type: 'object', properties: { a: {} } } } }]
+    for (const other of others) {
+      expect(outcome(await submit(session, { message: 'a', ...other }, id))).toBe('409 cloud_turn_conflict')
+    }
+  })
+
+  it('may be asked for by the first turn of a session', async () => {
+    const id = randomUUID()
+    const create = (schema: object) =>
+      test.api.put(`/v1/sessions/${id}`, {
+        runtime: 'shell',
+        initialTurn: { id, message: 'a', output: { schema } },
+      })
+    expect(outcome(await create({ $ref: 'http://127.0.0.1/a' }))).toBe('400 invalid_request')
+    expect((await create(output.schema)).status).toBe(201)
+    expect((await create(output.schema)).status).toBe(200)
+    expect(outcome(await create({ type: 'object', properties: { a: {} } }))).toBe('409 cloud_session_conflict')
+    expect((await test.api.get<TurnPage>(`/v1/sessions/${id}/turns`)).body.turns).toMatchObject([{ output }])
+  })
+
+  it.each([
+    ['output.schema', { schema: [] }],
+    ['output.schema', {}],
+    ['output.strict', { schema: {}, strict: true }],
+    ['output.schema.properties.a.pattern', { schema: { properties: { a: { pattern: '^(a+)+$' } } } }],
+    ['output.schema.items.$ref', { schema: { items: { $ref: 'https://example.com/a.json' } } }],
+  ])('that cannot be had is refused at %s', async (path, refused) => {
+    const session = await test.api.createSession({ runtime: 'shell' })
+    const answer = await submit(session, { message: 'a', output: refused })
+    expect(refusedFields(answer)).toBe(`400 invalid_request ${path}`)
+  })
+
+  it('does not belong to an answer', async () => {
+    const session = await test.api.createSession({ runtime: 'shell' })
+    const answer = await submit(session, { message: 'a', output, replyTo: { interactionId: 'x' } })
+    expect(refusedFields(answer)).toBe('400 invalid_request output')
+  })
+})
+
+describe('a message for the agent at work', () => {
+  const steer = (session: Session, message: string, id?: string) => submit(session, { message, mode: 'steer' }, id)
+  const turnsOf = async (session: Session) =>
+    (await test.api.get<TurnPage>(`/v1/sessions/${session.id}/turns`)).body.turns
+  const toldOf = async (session: Session) =>
+    (await test.api.events(session.id)).flatMap(({ type, subject, data }) =>
+      type === 'svc.turn.steered' ? [{ runId: subject.runId, ...data }] : [],
+    )
+
+  it('joins the active run, and is the same turn when it is repeated', async () => {
+    const session = await test.api.createSession({}, 'a')
+    const id = randomUUID()
+    const answer = await steer(session, 'rather b', id)
+    expect([answer.status, answer.body.run.id]).toEqual([202, session.activeRunId])
+    expect(answer.body.turn).toMatchObject({ sequence: 1, runId: session.activeRunId, steering: 'waiting' })
+    expect((await steer(session, 'rather b', id)).body).toEqual({ ...answer.body, created: false })
+    expect(outcome(await submit(session, { message: 'rather b' }, id))).toBe('409 cloud_turn_conflict')
+    expect((await test.api.events(session.id)).at(-1)?.data).toMatchObject({
+      role: 'user',
+      text: 'rather b',
+      turnId: id,
+    })
+  })
+
+  it('begins a run if none is active', async () => {
+    const session = await test.api.createSession({ runtime: 'shell' })
+    const { run, turn } = (await steer(session, 'true')).body
+    expect([run.status, run.turnId, turn.steering]).toEqual(['queued', turn.id, undefined])
+  })
+
+  it('is refused if the agent takes none, and stores nothing', async () => {
+    const session = await test.api.createSession({ runtime: 'shell' }, 'true')
+    expect(outcome(await steer(session, 'false'))).toBe('409 cloud_steering_unsupported')
+    expect(await turnsOf(session)).toHaveLength(1)
+  })
+
+  it('is neither an answer nor asks for an output', async () => {
+    const session = await test.api.createSession({}, 'a')
+    const asked = { message: 'b', mode: 'steer' }
+    const answer = await submit(session, { ...asked, replyTo: { interactionId: 'x' } })
+    expect(refusedFields(answer)).toBe('400 invalid_request mode')
+    expect(refusedFields(await submit(session, { ...asked, output: { schema: { type: 'object' } } }))).toBe(
+      '400 invalid_request output',
+    )
+    expect(refusedFields(await submit(session, { message: 'b', mode: 'shout' }))).toBe('400 invalid_request mode')
+  })
+
+  it('is refused with the run that is being cancelled, in another tenant, and in an archived session', async () => {
+    const session = await test.api.createSession({}, 'a')
+    const { api: other } = await test.newTenant()
+    const path = `/v1/sessions/${session.id}/turns/${randomUUID()}`
+    expect(outcome(await other.put(path, { message: 'b', mode: 'steer' }))).toBe('404 cloud_session_not_found')
+    await test.db.database.query("update runs set status = 'running' where id = $1", [session.activeRunId])
+    await cancel(session, session.activeRunId ?? '')
+    expect(outcome(await steer(session, 'b'))).toBe('409 cloud_run_in_progress')
+    await archive(session)
+    expect(outcome(await steer(session, 'b'))).toBe('404 cloud_session_not_found')
+  })
+
+  it.each([['completed'], ['failed']] as const)(
+    'that came too late for a run that %s begins the next one',
+    async status => {
+      const session = await test.api.createSession({}, 'a')
+      const { activeRunId = '' } = session
+      await worker.start(session, activeRunId)
+      const first = (await steer(session, 'first')).body.turn
+      const second = (await steer(session, 'second')).body.turn
+      await worker.end(session, activeRunId, { status })
+      const next = (await test.api.session(session.id)).activeRunId
+      expect(next).not.toBe(activeRunId)
+      expect(await test.api.run(session.id, next ?? '')).toMatchObject({ status: 'queued', turnId: first.id })
+      expect((await turnsOf(session)).slice(1)).toMatchObject([
+        { runId: next, steering: 'missed' },
+        { runId: next, steering: 'waiting' },
+      ])
+      const missed = { runId: activeRunId, status: 'missed', nextRunId: next }
+      expect(await toldOf(session)).toEqual([
+        { ...missed, turnId: first.id },
+        { ...missed, turnId: second.id },
+      ])
+      expect((await test.api.events(session.id)).at(-1)?.type).toBe(`svc.run.${status}`)
+    },
+  )
+
+  it('that the agent of a lost attempt had is given to the next attempt', async () => {
+    const session = await test.api.createSession({}, 'a')
+    const { organizationId, id: sessionId, activeRunId: runId = '' } = session
+    const key = { organizationId, sessionId }
+    await worker.start(session, runId)
+    const { turn } = (await steer(session, 'b')).body
+    const { database } = test.db
+    await markSteered(database, key, runId, [turn.id])
+    expect((await turnsOf(session)).at(-1)).toMatchObject({ steering: 'taken' })
+    const run = await findRun(database, key, runId)
+    if (run === null) throw new Error('there is no such run')
+    const claim = { ...key, runId, run, token: 1, holder: 'nobody', revoked: false }
+    const context = { clock: systemClock, limits: { maxAttempts: 3 } } as ExecutionContext
+    await database.transaction(tx => settleLoss(tx, context, claim, { sandboxLost: false, outcome: executionLost }))
+    expect(await test.api.run(sessionId, runId)).toMatchObject({ status: 'queued' })
+    expect(await listSteering(database, key, runId)).toMatchObject([{ id: turn.id, steering: 'waiting' }])
+  })
+
+  it.each([['cancelled'], ['crashed']] as const)(
+    'that came too late for a run that %s is told as missed',
+    async status => {
+      const session = await test.api.createSession({}, 'a')
+      const { activeRunId = '' } = session
+      await worker.start(session, activeRunId)
+      const { turn } = (await steer(session, 'b')).body
+      await worker.end(session, activeRunId, { status })
+      expect((await test.api.session(session.id)).activeRunId).toBeUndefined()
+      expect(await toldOf(session)).toEqual([{ runId: activeRunId, turnId: turn.id, status: 'missed' }])
+      expect((await turnsOf(session)).at(-1)).toMatchObject({ runId: activeRunId, steering: 'missed' })
+    },
+  )
 })
 
 describe('files', () => {

@@ -200,6 +200,8 @@ describe('the changes of a Session', () => {
     await page.getByText('It is a draft.').last().waitFor()
     await shoot(page, 'pull')
     expect(await pageFaults(page)).toEqual([])
+    // A link from elsewhere names no Session; its branch does.
+    await page.goto(page.url().replace(/\?.*/, ''))
     await page.getByRole('link', { name: 'Its Session' }).click()
     await deliveries.getByRole('button', { name: 'When ready' }).click()
     await deliveries.getByText('Merges when it is ready').waitFor()

@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Accounts, makeAppKey, startAccounts } from '../support/accounts/accounts.ts'
 import { scriptedRuntimes } from '../support/agents/scripted-runtimes.ts'
+import { taskOf } from '../support/agents/tasks.ts'
 import type { Api } from '../support/api/api.ts'
 import { launchChromium } from '../support/browser/chromium.ts'
 import { newVisitor, type Visitor } from '../support/browser/visitor.ts'
@@ -57,9 +59,13 @@ async function makePages(api: Api, delivered: unknown): Promise<typeof pages> {
   }
   const of = (rest: string) => `/api/organizations/${organizationId}/${rest}`
   await made(`/api/apps/${appSlug}/keys`, { publicKeyPem: (await makeAppKey()).publicKeyPem })
-  const asked = { name: 'Nightly builds of the web shop', product: appSlug, capabilities: ['svc.cloud.access'] }
+  const capabilities = ['svc.cloud.access', 'svc.cloud.sessions:create']
+  const asked = { name: 'Nightly builds of the web shop', product: appSlug, capabilities }
   const { id: integrationId, installationId } = Object((await made(of('integrations'), asked))['integration'])
   await made(of(`integrations/${integrationId}/keys`), { kind: 'cloud' })
+  const triggerId = randomUUID()
+  const trigger = { name: 'Nightly', message: 'Look after the dependencies', hook: { scheme: 'svc' } }
+  await api.put(`/api/installations/${installationId}/triggers/${triggerId}`, trigger)
   await made(of('invitations'), { email: 'somebody.with.a.long.address@example.test' })
   const webhooks = `/api/apps/${appSlug}/installations/${installationId}/webhooks`
   const { endpoint } = await made(webhooks, { url: 'https://hooks.example.com/a/rather/long/path', families: ['run'] })
@@ -69,10 +75,7 @@ async function makePages(api: Api, delivered: unknown): Promise<typeof pages> {
     setup: 'set -e\nnpm ci\n',
     variables: { CI: 'true' },
   })
-  const asking = await api.createSession(
-    { title: 'Clean up', runtime: 'scripted' },
-    'say Soon.\npermission rm -rf build',
-  )
+  const asking = await api.createSession({ title: 'Clean up', runtime: 'scripted' }, taskOf('tidy'))
   const { session } = at
   const { number } = Object(Object(delivered).pullRequest)
   const { repositoryId } = Object(session.source)
@@ -95,13 +98,14 @@ async function makePages(api: Api, delivered: unknown): Promise<typeof pages> {
     ['environment-document', own],
     ...['secrets', 'trial', 'history'].map(tab => [`environment-${tab}`, `${own}?tab=${tab}`] as const),
     ['organization', '/organization'],
-    ...['members', 'integrations', 'installations', 'apps', 'webhooks', 'usage', 'git', 'models'].map(
+    ...['members', 'integrations', 'installations', 'apps', 'webhooks', 'triggers', 'usage', 'git', 'models'].map(
       section => [section, within(section)] as const,
     ),
-    ...['limits', 'audit', 'health'].map(section => [section, within(section)] as const),
+    ...['limits', 'compute', 'audit', 'health'].map(section => [section, within(section)] as const),
     ['integration', within(`integrations/${integrationId}`)],
     ['app', within(`apps/${appSlug}`)],
     ['webhook', within(`webhooks/${appSlug}/${installationId}/${Object(endpoint).id}`)],
+    ['trigger', within(`triggers/${installationId}/${triggerId}`)],
     ['settings', '/settings'],
     ['git-accounts', '/settings/git'],
     ...['profile', 'browsers', 'appearance', 'notifications', 'shortcuts'].map(

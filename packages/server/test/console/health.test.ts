@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Health } from '@berth/contract'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { bindToOwnHosts } from '../../src/runtimes/own-hosts.ts'
 import { announceHost } from '../../src/runtimes/runtime-hosts.ts'
 import { type Accounts, startAccounts } from '../support/accounts/accounts.ts'
 import type { Api } from '../support/api/api.ts'
@@ -17,9 +18,10 @@ afterAll(() => accounts[Symbol.asyncDispose]())
 const read = async (api: Api = admin.api) => (await api.get<Health>('/cloud/health')).body as unknown as Health
 const change = (text: string, ...values: readonly unknown[]) => accounts.test.db.database.query(text, values)
 
+const host = { driver: 'bubblewrap', runtimes: ['claude-code'], patienceMs: 300_000, packagesFault: null }
+
 it('tells which hosts are at work, and which are away', async () => {
   const db = accounts.test.db.database
-  const host = { driver: 'bubblewrap', runtimes: ['claude-code'], patienceMs: 300_000, packagesFault: null }
   const before = (ms: number) => new Date(Date.now() - ms)
   await announceHost(db, { ...host, id: 'a' }, new Date())
   await announceHost(db, { ...host, id: 'b', packagesFault: 'no overlay' }, before(90_000))
@@ -40,6 +42,10 @@ it('tells what waits, works and has ended, of its own organization alone', async
   ]
   await change(`update runs set status = 'running' where session_id = $1`, works.id)
   await change(`update runs set status = 'crashed', ended_at = now() where session_id = $1`, ended.id)
+  // A fork is made after the Runs that it has copied had ended.
+  const fork = await admin.api.createSession({ title: 'Fork' }, 'd')
+  await change(`update runs set status = 'completed', ended_at = now() where session_id = $1`, fork.id)
+  await change(`update sessions set created_at = now() + interval '1 second' where id = $1`, fork.id)
   await change(
     `insert into leases (organization_id, session_id, id, driver, host, runtime, state, created_at, expires_at, bound_at, idle_ms)
      values ($1, $2, $3, 'bubblewrap', 'a', 'shell', 'attached', now(), now() + interval '1 hour', now(), 1)`,
@@ -82,4 +88,14 @@ it('tells what waits, works and has ended, of its own organization alone', async
     models: { requests: 0 },
   })
   expect(hosts.map(({ leases }) => leases)).toEqual([0, 0])
+
+  // Bound to their own machines, they are not told of everybody's, but of what still holds a sandbox of theirs.
+  await announceHost(accounts.test.db.database, { ...host, id: 'own' }, new Date())
+  await change(`update hosts set organization_id = $1 where id = 'own'`, tenant.organizationId)
+  expect((await read()).hosts.map(({ name }) => name)).toEqual(['a', 'b'])
+  for (const id of [organizationId, tenant.organizationId]) {
+    await bindToOwnHosts(accounts.test.db.database, id, true, new Date())
+  }
+  expect((await read(stranger.api)).hosts.map(({ name }) => name)).toEqual(['own'])
+  expect((await read()).hosts.map(({ name }) => name)).toEqual(['a'])
 })

@@ -53,7 +53,9 @@ describe('what an agent writes', () => {
       '<iframe src="https://evil.example/"></iframe><form action="https://evil.example/"><button>Go</button></form>',
       '[run](javascript:document.title=1) [RUN](JaVaScRiPt:document.title=1) [data](data:text/html,owned) [blob](blob:x) [file](file:///etc/passwd)',
       '[near](//evil.example/x) [good](https://docs.example/page) ![pixel](https://evil.example/p.gif) ![inline](data:image/svg+xml,x)',
-      '<https://auto.example/> <javascript:alert(1)> &lt;b&gt; &amp; &rarr;',
+      '<https://auto.example/> <javascript:alert(1)> &lt;b&gt; &amp; &rarr; [https://bank.example](https://evil.example/b)',
+      'See [https://bank.example@evil.example/](https://bank.example@evil.example/) for more.',
+      '[write](mailto:ada@example.test)',
       'All said.',
     ]
     await open('scripted', `say ${said.join('\\n\\n')}`)
@@ -63,14 +65,18 @@ describe('what an agent writes', () => {
     const links = await prose
       .locator('a')
       .evaluateAll(all =>
-        all.map(each => [each.getAttribute('href'), each.getAttribute('rel'), each.getAttribute('target')]),
+        all.map(each => [...['href', 'title', 'rel', 'target'].map(name => each.getAttribute(name)), each.textContent]),
       )
-    expect(links.map(([href]) => href).sort()).toEqual([
-      'https://auto.example/',
-      'https://docs.example/page',
-      'https://evil.example/p.gif',
+    // Each says where it leads, whatever its words pretend, and not on hover alone: a phone has none.
+    expect(links.map(([href, title, , , text]) => [href, title, text]).sort()).toEqual([
+      ['https://auto.example/', 'auto.example', 'https://auto.example/'],
+      ['https://bank.example@evil.example/', 'evil.example', 'https://bank.example@evil.example/ (evil.example)'],
+      ['https://docs.example/page', 'docs.example', 'good (docs.example)'],
+      ['https://evil.example/b', 'evil.example', 'https://bank.example (evil.example)'],
+      ['https://evil.example/p.gif', 'evil.example', 'evil.example'],
+      ['mailto:ada@example.test', 'ada@example.test', 'write (ada@example.test)'],
     ])
-    for (const [, rel, target] of links) expect([rel, target]).toEqual(['noopener noreferrer nofollow', '_blank'])
+    for (const [, , rel, target] of links) expect([rel, target]).toEqual(['noopener noreferrer nofollow', '_blank'])
     await prose.getByText('<script>document.title="owned"</script>').waitFor()
     // A character reference is decoded without `innerHTML`, which the policy forbids.
     await prose.getByText('<b> & →').waitFor()
@@ -125,6 +131,22 @@ describe('what an agent writes', () => {
     expect(await pageFaults(page)).toEqual([])
     await page.getByRole('button', { name: 'Deny' }).first().click()
     await page.getByText('Finished').waitFor()
+  })
+
+  it('hides nothing in a plan or a question beside the buttons that answer them', async () => {
+    await open('scripted', 'plan safe\u202etxt')
+    await page.getByRole('button', { name: 'Approve the plan' }).waitFor()
+    const dock = page.getByRole('region', { name: 'Waiting for you' })
+    await dock.locator('.prose-agent').getByText('safe⟨U+202E⟩txt', { exact: true }).waitFor()
+    expect(await dock.innerText()).not.toContain('\u202e')
+    const oneOf = [{ const: 'x', title: 'Keep\u200bit' }]
+    const properties = { a: { type: 'string', title: 'Which\u202efile?', oneOf } }
+    const form = { message: 'Choose\u202eone', requestedSchema: { type: 'object', properties } }
+    await open('scripted', `ask ${JSON.stringify(form)}`)
+    await page.getByRole('button', { name: 'Answer', exact: true }).waitFor()
+    const asked = await dock.innerText()
+    for (const shown of ['⟨U+202E⟩', 'Keep⟨U+200B⟩it']) expect(asked).toContain(shown)
+    for (const hidden of ['\u202e', '\u200b']) expect(asked).not.toContain(hidden)
   })
 
   it('asked nobody else, opened nothing, and met no policy', () => {

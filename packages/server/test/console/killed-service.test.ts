@@ -109,6 +109,23 @@ describe('a page whose service is killed', () => {
     await page.getByRole('log').getByText('Also mend the calendar').waitFor()
   })
 
+  it('still has the message that waits after a reload and another kill, and sends it then', async () => {
+    const card = page.getByRole('article', { name: 'The next message' })
+    await page.getByRole('button', { name: 'Send when the agent has finished' }).waitFor()
+    await page.getByLabel('Message to the agent').fill('Then mend the alarm')
+    await page.keyboard.press('Enter')
+    await card.getByText('Then mend the alarm').waitFor()
+    await page.reload()
+    await card.getByText('Then mend the alarm').waitFor()
+    await service.kill('SIGKILL')
+    service = await startServiceProcess(variables)
+    await page.reload()
+    await card.getByText('Then mend the alarm').waitFor()
+    await page.getByRole('button', { name: 'Stop', exact: true }).click()
+    await page.getByRole('log').getByText('Then mend the alarm').waitFor()
+    await card.waitFor({ state: 'detached' })
+  })
+
   it('meets no policy, and complains of nothing but the service that was away', () => {
     expect(
       visitor.complaints.filter(

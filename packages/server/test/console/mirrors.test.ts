@@ -155,6 +155,9 @@ describe('a mirror', () => {
       },
     })
     expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/)
-    await response.body?.cancel()
+    expect((await other.call('POST', '/cloud/auth/sign-out')).status).toBe(200)
+    // It ends by itself, long before the life of a stream is over.
+    await response.text()
+    expect(outcome(await other.get(`/cloud/v1/sessions/${session.id}`))).toBe('401 sign_in_required')
   })
 })

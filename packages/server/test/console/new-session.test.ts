@@ -7,6 +7,7 @@ import type { Session, Turn } from '@berth/contract'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { addGrant } from '../../src/admin/grants.ts'
+import { announceHost } from '../../src/runtimes/runtime-hosts.ts'
 import { type Accounts, startAccounts } from '../support/accounts/accounts.ts'
 import type { Api } from '../support/api/api.ts'
 import { launchChromium } from '../support/browser/chromium.ts'
@@ -29,9 +30,16 @@ beforeAll(async () => {
   await once(engine, 'listening')
   stack.defer(() => void engine.close().closeAllConnections())
   const baseUrl = `http://127.0.0.1:${(engine.address() as AddressInfo).port}/v1`
-  const config = { transcription: { kind: 'openai-compatible', baseUrl, apiKey: 'k', model: 'whisper' } }
+  const config = {
+    transcription: { kind: 'openai-compatible', baseUrl, apiKey: 'k', model: 'whisper' },
+    providers: [{ id: 'local', kind: 'openai-compatible', baseUrl, apiKey: 'k', models: [{ id: 'm1' }, { id: 'm2' }] }],
+    models: { default: 'local/m1' },
+  }
   accounts = stack.use(await startAccounts({ config }))
   const { organizationId } = accounts.test.tenant
+  // Nobody runs anything here, and the agents are listed once a worker has come.
+  const host = { id: 'a-host', driver: 'bubblewrap', runtimes: [], patienceMs: 300_000, packagesFault: null }
+  await announceHost(accounts.test.db.database, host, new Date())
   const gitDir = await sampleRepository(join(accounts.test.dataDir, 'repositories'))
   await commitTo(gitDir, 'release', await tipOf(gitDir, 'main'), { 'NOTES.md': 'next\n' })
   const variables = { DATABASE_URL: databaseUrl(accounts.test.db), BERTH_DATA_DIR: accounts.test.dataDir }
@@ -101,6 +109,33 @@ describe('a new Session', () => {
       environment: { id: environmentId },
     })
     expect(turns.map(turn => turn.message)).toEqual(['Mend the greeting'])
+  })
+
+  it('has the default environment of the organization, unless somebody asks for none', async () => {
+    const environments = new Environments(api)
+    const { id } = await environments.make()
+    expect((await environments.choose(id)).status).toBe(200)
+    for (const [choice, bound] of [
+      ['Default of the organization', id],
+      ['None', undefined],
+    ] as const) {
+      await open()
+      await message().fill('Greet')
+      await page.getByLabel('Environment').selectOption(choice)
+      await page.getByRole('button', { name: 'Start' }).click()
+      const { session } = await started()
+      expect(session.environment?.id).toBe(bound)
+    }
+    expect((await environments.choose(null)).status).toBe(200)
+  })
+
+  it('has the model that was chosen', async () => {
+    await open()
+    await message().fill('Greet')
+    await page.getByLabel('Model').selectOption('local/m2', { timeout: 20_000 })
+    await shoot(page, 'new-session-model')
+    await page.getByRole('button', { name: 'Start' }).click()
+    expect((await started()).session.model).toBe('local/m2')
   })
 
   it('is still there after a reload, until it is started', async () => {

@@ -1,4 +1,10 @@
-import type { OrganizationSettings, PricedModelList, UpdateOrganizationSettings } from '@berth/contract'
+import type {
+  AdmittedHost,
+  Compute,
+  OrganizationSettings,
+  PricedModelList,
+  UpdateOrganizationSettings,
+} from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { keepRequests, type RequestRecord } from '../../src/gateway/accounting/gateway-request-sql.ts'
 import { setQuotaOf } from '../../src/gateway/accounting/set-quota.ts'
@@ -6,6 +12,7 @@ import { findRunBudgets, setRunBudgets } from '../../src/sessions/runs/run-budge
 import { type Accounts, startAccounts } from '../support/accounts/accounts.ts'
 import type { Api } from '../support/api/api.ts'
 import { spend } from '../support/console/usage-rows.ts'
+import { Environments } from '../support/environments/environments.ts'
 import { outcome } from '../support/runs/outcome.ts'
 import { until } from '../support/until.ts'
 
@@ -208,4 +215,147 @@ it('lists the models of the deployment, and which of them the organization may u
   const { api } = await organization()
   const { body } = await api.get<PricedModelList>('/cloud/models')
   expect(body).toMatchObject({ models: [], restricted: false })
+})
+
+describe('the compute of an organization', () => {
+  const compute = async (api: Api) => (await api.get<Compute>('/cloud/compute')).body as unknown as Compute
+  const runOn = (api: Api, runsOn: Compute['runsOn']) => api.put('/cloud/compute', { runsOn })
+  const admit = async (api: Api, body: object = { name: 'rack 1' }) =>
+    (await api.call<AdmittedHost>('POST', '/cloud/compute/hosts', body)).body as unknown as AdmittedHost
+  const session = (api: Api, id: string, message?: string) =>
+    api.put(`/v1/sessions/${id}`, {
+      ...(message !== undefined && { initialTurn: { id: crypto.randomUUID(), message } }),
+    })
+  const turn = (api: Api, id: string, turnId: string = crypto.randomUUID()) =>
+    api.put(`/v1/sessions/${id}/turns/${turnId}`, { message: 'again' })
+  const set = (id: string, columns: string) => db().query(`update hosts set ${columns} where id = $1`, [id])
+  /** Ends all Runs as if they had been sealed nowhere and begun never. */
+  const settle = (sessionId: string) =>
+    db().query("update runs set status = 'cancelled', ended_at = now() where session_id = $1", [sessionId])
+
+  it('is every host until an administrator binds it to its own, which refuses new work while it has none', async () => {
+    const { api, organizationId, who } = await organization()
+    const tenant = await accounts.test.newTenant()
+    const own = (await accounts.person({ organizationId, role: 'admin' })).api
+    const [before, turned] = [crypto.randomUUID(), crypto.randomUUID()]
+    expect(await compute(api)).toEqual({ runsOn: 'any_host', standing: 'shared', hosts: [] })
+    expect(outcome(await session(own, before))).toBe('201')
+    expect(outcome(await turn(own, before, turned))).toBe('202')
+    await settle(before)
+
+    expect((await runOn(api, 'own_hosts')).body).toEqual({ runsOn: 'own_hosts', standing: 'not_configured', hosts: [] })
+    const none = '403 cloud_compute_not_configured'
+    expect(outcome(await session(own, crypto.randomUUID(), 'hello'))).toBe(none)
+    expect(outcome(await turn(own, before))).toBe(none)
+    expect(outcome(await own.put(`/v1/sessions/${before}/workspace`, undefined))).toBe(none)
+    // What was admitted before is answered as it was.
+    expect(outcome(await session(own, before))).toBe('200')
+    expect(outcome(await turn(own, before, turned))).toBe('202')
+    expect(outcome(await session(tenant.api, crypto.randomUUID(), 'hello'))).toBe('201')
+
+    // A machine that never came is none.
+    const { host, token } = await admit(api, { name: 'rack 1', capacity: 4, labels: ['disk=nvme'] })
+    expect(host).toMatchObject({
+      name: 'rack 1',
+      pool: 'default',
+      capacity: 4,
+      labels: ['disk=nvme'],
+      state: 'waiting',
+    })
+    expect(token).toMatch(/^svc_host_/)
+    expect(outcome(await turn(own, before))).toBe(none)
+    await set(host.id, 'heard_at = now()')
+    expect(await compute(api)).toMatchObject({ standing: 'ready', hosts: [{ id: host.id, state: 'ready' }] })
+    expect(outcome(await turn(own, before))).toBe('202')
+    await settle(before)
+
+    await set(host.id, "refused_protocol = 'berth-host/0'")
+    const outdated = '409 cloud_compute_outdated'
+    expect(await compute(api)).toMatchObject({ standing: 'outdated', hosts: [{ state: 'outdated' }] })
+    expect(outcome(await session(own, crypto.randomUUID(), 'hello'))).toBe(outdated)
+    expect(outcome(await turn(own, before))).toBe(outdated)
+    expect(outcome(await own.put(`/v1/sessions/${before}/workspace`, undefined))).toBe(outdated)
+    // One machine that is welcome is enough.
+    const other = await admit(api)
+    await set(other.host.id, 'heard_at = now()')
+    expect(outcome(await turn(own, before))).toBe('202')
+
+    await runOn(api, 'any_host')
+    await runOn(api, 'any_host')
+    const { body } = await api.get('/cloud/audit')
+    const entries = Object(body)['entries'] as { action: string; actor: { id: string }; details: object }[]
+    expect(entries.map(({ action, details }) => [action, details]).toReversed()).toEqual([
+      ['organization.compute_changed', { runsOn: 'own_hosts' }],
+      ['host.admitted', { name: 'rack 1', pool: 'default', capacity: 4, labels: { disk: 'nvme' } }],
+      ['host.admitted', { name: 'rack 1', pool: 'default' }],
+      ['organization.compute_changed', { runsOn: 'any_host' }],
+    ])
+    expect(new Set(entries.map(({ actor }) => actor.id))).toEqual(new Set([who.personId]))
+  })
+
+  it('refuses a trial of an environment as well', async () => {
+    const { api } = await organization()
+    const environment = await new Environments(api).make({ name: 'bound' })
+    await runOn(api, 'own_hosts')
+    const tried = await api.call('POST', `/cloud/environments/${environment.id}/trials`, {})
+    expect(outcome(tried)).toBe('403 cloud_compute_not_configured')
+  })
+
+  it('lists, marks and removes its own hosts alone, for administrators alone', async () => {
+    const one = await organization()
+    const other = await organization()
+    const { host } = await admit(one.api)
+    const at = `/cloud/compute/hosts/${host.id}`
+    const mark = (api: Api, to: string) => api.put(`${at}/mark`, { mark: to })
+    expect((await compute(other.api)).hosts).toEqual([])
+    expect(outcome(await mark(other.api, 'drained'))).toBe('404 host_not_found')
+    expect(outcome(await other.api.call('DELETE', at))).toBe('404 host_not_found')
+    await db().query("insert into hosts (id, runtimes, seen_at) values ($1, '{}', now())", [other.organizationId])
+    const shared = `/cloud/compute/hosts/${other.organizationId}`
+    expect(outcome(await other.api.put(`${shared}/mark`, { mark: 'drained' }))).toBe('404 host_not_found')
+    expect(outcome(await other.api.call('DELETE', shared))).toBe('404 host_not_found')
+
+    await set(host.id, 'heard_at = now()')
+    for (const [to, state] of [
+      ['cordoned', 'cordoned'],
+      ['drained', 'drained'],
+      ['open', 'ready'],
+    ] as const) {
+      expect((await mark(one.api, to)).body).toMatchObject({ host: { id: host.id, state } })
+    }
+    const lease = crypto.randomUUID()
+    const held = await one.api.createSession({})
+    await db().query(
+      `insert into leases (id, organization_id, session_id, driver, host, runtime, state, created_at, expires_at, bound_at, idle_ms)
+       values ($1, $2, $3, 'remote', $4, 'shell', 'attached', now(), now() + interval '1 hour', now() + interval '1 hour', 1)`,
+      [lease, one.organizationId, held.id, host.id],
+    )
+    expect(outcome(await one.api.call('DELETE', at))).toBe('409 host_in_use')
+    await db().query("update leases set state = 'ended', ended_at = now(), end_reason = 'expired' where id = $1", [
+      lease,
+    ])
+    expect(outcome(await one.api.call('DELETE', at))).toBe('204')
+    expect((await compute(one.api)).hosts).toEqual([])
+
+    const { api: member } = await accounts.person({ organizationId: one.organizationId })
+    const asked = [
+      await member.get('/cloud/compute'),
+      await runOn(member, 'own_hosts'),
+      await member.call('POST', '/cloud/compute/hosts', { name: 'mine' }),
+      await mark(member, 'open'),
+      await member.call('DELETE', at),
+    ]
+    expect(new Set(asked.map(outcome))).toEqual(new Set(['403 insufficient_scope']))
+  })
+
+  it.each([
+    ['a pool', { name: 'a', pool: 'No Pool' }],
+    ['a label', { name: 'a', labels: ['disk'] }],
+    ['two labels', { name: 'a', labels: ['disk=a', 'disk=b'] }],
+    ['a capacity', { name: 'a', capacity: 0 }],
+    ['no name', { name: '' }],
+  ])('refuses %s that is not one', async (_, body) => {
+    const { api } = await organization()
+    expect(outcome(await api.call('POST', '/cloud/compute/hosts', body))).toBe('400 invalid_request')
+  })
 })

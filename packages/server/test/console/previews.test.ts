@@ -113,6 +113,19 @@ describe('a preview', () => {
     expect(again.headers['set-cookie']).toBeUndefined()
   })
 
+  it('has a link for a minute', async () => {
+    const [late, kept] = [await opened(), await opened()]
+    const age = (at: URL, seconds: number) =>
+      accounts.test.db.database.query(
+        `update port_previews set ticket_ends_at = ticket_ends_at - make_interval(secs => $2) where label = $1`,
+        [at.hostname.slice(5, 25), seconds],
+      )
+    await age(late, 60)
+    await age(kept, 30)
+    expect((await ask(late)).status).toBe(403)
+    expect((await ask(kept)).status).toBe(303)
+  })
+
   it('passes requests on, without anything of the service’s own', async () => {
     const { origin, cookie } = await entered()
     const headers = {

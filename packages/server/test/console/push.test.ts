@@ -129,6 +129,22 @@ describe('a browser that is pushed to', () => {
     expect((await pushed(browser, 2)).map(({ sessionId }) => sessionId)).toEqual([session.id, later.id])
   })
 
+  it('hears nothing of Runs that a fork has copied', async () => {
+    const { api, browser } = await subscribed()
+    const session = await api.createSession({ title: 'The fork' }, 'a')
+    await standIn.end(session, session.activeRunId ?? '')
+    // As a fork is: made after the Run that it holds had ended.
+    await accounts.test.db.database.query(
+      "update sessions set created_at = now() + interval '1 second' where id = $1",
+      [session.id],
+    )
+    await hasten(session, api)
+    const later = await asking(api, 'Later')
+    expect((await pushed(browser, 1)).map(({ sessionId }) => sessionId)).toEqual([later.id])
+    await settled()
+    expect(await queued()).toHaveLength(1)
+  })
+
   it('hears of nothing that its person has seen, has refused, or that is not theirs', async () => {
     const { api, browser } = await subscribed({ runEnded: false })
     await asking((await accounts.person({})).api, 'Somebody else’s')

@@ -1,16 +1,18 @@
 import { randomUUID } from 'node:crypto'
-import type { Interaction, Session } from '@berth/contract'
+import type { Interaction, Session, TurnPage } from '@berth/contract'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { appendEvents } from '../../src/sessions/log/append.ts'
 import { type Accounts, startAccounts } from '../support/accounts/accounts.ts'
 import { scriptedRuntimes } from '../support/agents/scripted-runtimes.ts'
+import { taskOf } from '../support/agents/tasks.ts'
 import type { Api } from '../support/api/api.ts'
 import { launchChromium } from '../support/browser/chromium.ts'
 import { newVisitor, type Visitor } from '../support/browser/visitor.ts'
 import { password, personWithPassword } from '../support/console/console-page.ts'
 import { pageFaults, shoot } from '../support/console/page-checks.ts'
 import { spend } from '../support/console/usage-rows.ts'
+import { until } from '../support/until.ts'
 import { touch } from '../support/workspaces/workspace.ts'
 
 const stack = new AsyncDisposableStack()
@@ -50,6 +52,8 @@ const release = (session: Session, name: string) =>
 const box = () => page.getByLabel('Message to the agent')
 const said = (text: string | RegExp) => page.getByText(text).first().waitFor()
 const log = () => page.getByRole('log')
+/** Returns how many animations and transitions run in the page. */
+const animations = () => page.evaluate<number>('document.getAnimations().length')
 
 describe('the page of a Session', () => {
   it('shows what the agent says while it says it', async () => {
@@ -57,6 +61,11 @@ describe('the page of a Session', () => {
     // The message has not ended, so the log does not have it yet.
     await log().getByText('The tests', { exact: true }).waitFor()
     await shoot(page, 'session-live')
+    // Whoever asked for less motion sees none, although the same page moves for others.
+    await page.emulateMedia({ reducedMotion: 'no-preference' })
+    await expect.poll(() => animations()).toBeGreaterThan(0)
+    await page.emulateMedia({ reducedMotion: 'reduce' })
+    await expect.poll(() => animations()).toBe(0)
     await release(session, 'one')
     await log().getByText('The tests pass again.').waitFor()
     expect(await log().getByText('The tests', { exact: true }).count()).toBe(0)
@@ -84,6 +93,37 @@ describe('the page of a Session', () => {
     await release(session, 'one')
     await log().getByText('Second.', { exact: true }).waitFor()
     await card.waitFor({ state: 'detached' })
+  })
+
+  it('gives a message to an agent at work that takes one, and goes to a fork', async () => {
+    const session = await open('say First.', 'wait one')
+    await log().getByText('First.', { exact: true }).waitFor()
+    const now = page.getByRole('button', { name: 'Steer now' })
+    expect(await now.count()).toBe(0)
+    // Only the built-in agent takes one, and this service has no model for it.
+    const { database: db } = accounts.test.db
+    await db.query('update sessions set runtime = null where id = $1', [session.id])
+    await page.reload()
+    await box().fill('Rather this.')
+    await now.click()
+    await log().getByText('Rather this.', { exact: true }).waitFor()
+    await expect.poll(() => box().inputValue()).toBe('')
+    const { turns } = (await colleague.get<TurnPage>(`/v1/sessions/${session.id}/turns`)).body
+    expect(turns).toMatchObject([{}, { message: 'Rather this.', steering: 'waiting', runId: session.activeRunId }])
+    expect(await pageFaults(page)).toEqual([])
+    await db.query("update sessions set runtime = 'scripted' where id = $1", [session.id])
+    await release(session, 'one')
+    await log()
+      .getByText(/works on it next/)
+      .waitFor()
+    await until('a sealed session', async () => (await colleague.session(session.id)).phase === 'idle')
+    await page.goto(`${accounts.test.url}/sessions/${session.id}?panel=details`)
+    await page.getByRole('button', { name: 'Fork this Session' }).click()
+    await log()
+      .getByText(/Forked from another Session/)
+      .waitFor()
+    expect(page.url()).not.toContain(session.id)
+    expect(await pageFaults(page)).toEqual([])
   })
 
   it('keeps the buttons of a long request in sight of a phone, and cuts nothing of the action', async () => {
@@ -117,6 +157,58 @@ describe('the page of a Session', () => {
     await page.setViewportSize({ width: 1280, height: 800 })
   })
 
+  it('copies the commands that a terminal takes, as they are', async () => {
+    const session = await open('say First.', 'wait one')
+    await log().getByText('First.', { exact: true }).waitFor()
+    await page.goto(`${accounts.test.url}/sessions/${session.id}?panel=details`)
+    const pasted = async (name: string) => {
+      await page.getByRole('button', { name: `Copy the command ${name}` }).click()
+      await page.getByRole('status').getByText('Copied.').waitFor()
+      await box().fill('')
+      await box().press('Control+v')
+      return await box().inputValue()
+    }
+    expect(await pasted('to attach')).toBe(`berth attach ${session.id}`)
+    expect(await pasted('to open a shell in the sandbox')).toBe(`berth shell ${session.id}`)
+    await box().fill('')
+    await release(session, 'one')
+  })
+
+  it('stops the agent', async () => {
+    await open('say First.', 'wait one', 'say Never.')
+    await log().getByText('First.', { exact: true }).waitFor()
+    const stop = page.getByRole('button', { name: 'Stop', exact: true })
+    await stop.click()
+    await log()
+      .getByText(/^Stopped/)
+      .waitFor()
+    await stop.waitFor({ state: 'detached' })
+    expect(await log().getByText('Never.', { exact: true }).count()).toBe(0)
+  })
+
+  it('allows for the rest of a Turn, and is not asked again', async () => {
+    await open('permission make deploy', 'permission make publish')
+    await page.getByRole('button', { name: 'Allow for this Turn' }).click()
+    // The second request is of the same tool, so the decision on the first answers it.
+    await log().getByText('Finished').waitFor()
+    await log().getByText('allowed for the Turn · You').waitFor()
+    await log().getByText('allowed for the Turn', { exact: true }).waitFor()
+    expect(await log().getByText('permission: yes').count()).toBe(2)
+    await page.getByRole('region', { name: 'Waiting for you' }).waitFor({ state: 'detached' })
+  })
+
+  it('allows for this Session, and is not asked again in a later Turn', async () => {
+    const session = await open('permission make deploy')
+    await page.getByRole('button', { name: 'Allow for this Session' }).click()
+    await log().getByText('allowed for this Session · You').waitFor()
+    await until('a sealed session', async () => (await colleague.session(session.id)).phase === 'idle')
+    await box().fill('permission make publish')
+    await page.keyboard.press('Enter')
+    await log().getByText('permission: yes').nth(1).waitFor()
+    await log().getByText('allowed for this Session', { exact: true }).waitFor()
+    expect(await page.getByRole('button', { name: 'Allow once' }).count()).toBe(0)
+  })
+
   it('says who has decided, if somebody else was quicker', async () => {
     const session = await open('permission make deploy')
     const deny = page.getByRole('button', { name: 'Deny' })
@@ -139,6 +231,14 @@ describe('the page of a Session', () => {
       .waitFor()
     await page.unroute('**/decision')
     await log().getByText('Finished').waitFor()
+    // The card has been out of the list for as long; whoever pressed its button still reads what became of it.
+    const dock = page.getByRole('region', { name: 'Decided meanwhile' })
+    await dock.getByText(/has allowed this already\./).waitFor()
+    expect(await dock.getByText('left', { exact: false }).count()).toBe(0)
+    await shoot(page, 'session-decided')
+    expect(await pageFaults(page)).toEqual([])
+    await dock.getByRole('button', { name: 'Put away' }).click()
+    await dock.waitFor({ state: 'detached' })
   })
 
   it('keeps what another device left, and what is typed while a message goes out', async () => {
@@ -240,7 +340,7 @@ describe('the page of a Session', () => {
 
   it('tells what sub-agents do, each by itself, and what the Run has spent of what it may', async () => {
     const { database: db } = accounts.test.db
-    const session = await open('say Two agents look for it.', 'wait two', 'say Found.')
+    const session = await open(taskOf('token'))
     await log().getByText('Two agents look for it.').waitFor()
     const { organizationId, id: sessionId, activeRunId: runId = '' } = session
     const of = (lane: string, n: number) => ({ delegationId: lane, activityId: `${lane}${n}`, name: 'bash' })

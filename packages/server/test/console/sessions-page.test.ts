@@ -11,6 +11,7 @@ import { pageFaults, shoot } from '../support/console/page-checks.ts'
 import { deliverPull, openInteraction } from '../support/console/session-rows.ts'
 import { openSignedIn } from '../support/console/signed-in.ts'
 import { LogWriter } from '../support/events/log-writer.ts'
+import { WorkerStandIn } from '../support/runs/states.ts'
 import { until } from '../support/until.ts'
 
 const stack = new AsyncDisposableStack()
@@ -180,6 +181,22 @@ describe('the list of Sessions', () => {
     await shows('Done', 'Mend the login')
     await page.getByRole('link', { name: 'Archived' }).click()
     await shows('Done', 'Tidy the tests')
+  })
+
+  it('says in the Session that its work is lost, and goes on from the start when asked to', async () => {
+    const lost = await start('Bump the linter', 'a')
+    const runId = lost.activeRunId ?? ''
+    const standIn = new WorkerStandIn(accounts.test.db.database)
+    await standIn.start(lost, runId)
+    await standIn.end(lost, runId, { status: 'crashed' })
+    await page.goto(`${accounts.test.url}/sessions/${lost.id}`)
+    const banner = page.getByText(/left no complete copy/)
+    await banner.waitFor()
+    expect(await pageFaults(page)).toEqual([])
+    await page.getByRole('button', { name: 'Reset the Session' }).click()
+    await banner.waitFor({ state: 'detached' })
+    expect((await api.session(lost.id)).continuation).toMatchObject({ canContinue: true })
+    await api.call('DELETE', `/v1/sessions/${lost.id}`)
   })
 
   it('reaches everything on a phone', async () => {

@@ -72,6 +72,43 @@ describe('the settings of a person', () => {
     expect(await attribute('data-density')).toBe('normal')
   })
 
+  it.each([
+    ['light', null, 'light'],
+    ['dark', null, 'dark'],
+    ['light', 'dark', 'dark'],
+    ['dark', 'light', 'light'],
+  ] as const)(
+    'decide the colours before a script of the page runs: %s, with the choice %s',
+    async (system, choice, theme) => {
+      const tab = stack.use(await visitor.context.newPage())
+      const held = Promise.withResolvers<void>()
+      const asked = Promise.withResolvers<void>()
+      await tab.emulateMedia({ colorScheme: system })
+      await tab.goto(`${accounts.test.url}/robots.txt`)
+      await tab.evaluate(
+        `${JSON.stringify(choice)} === null || localStorage.setItem('berth.theme', ${JSON.stringify(choice)})`,
+      )
+      await tab.route('**/assets/index-*.js', async route => {
+        asked.resolve()
+        await held.promise
+        await route.continue()
+      })
+      await tab.goto(`${accounts.test.url}/settings/appearance`, { waitUntil: 'commit' })
+      await asked.promise
+      await tab.locator(`html[data-theme=${theme}]`).waitFor({ state: 'attached' })
+      // The style sheet comes before the first paint.
+      await tab.waitForFunction('document.styleSheets.length > 0 && document.querySelector("#root") !== null')
+      const canvas = () => tab.evaluate<string>('getComputedStyle(document.body).backgroundColor')
+      expect(await tab.locator('#root').evaluate(root => root.childElementCount)).toBe(0)
+      const first = await canvas()
+      held.resolve()
+      await tab.locator('main h1').waitFor()
+      expect([await canvas(), await tab.locator('html').getAttribute('data-theme')]).toEqual([first, theme])
+      await tab.evaluate("localStorage.removeItem('berth.theme')")
+      await tab.close()
+    },
+  )
+
   it('list every shortcut, which the palette finds as well', async () => {
     await page.keyboard.press('Control+k')
     await page.getByRole('combobox').fill('shortcuts')

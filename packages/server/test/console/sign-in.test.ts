@@ -47,8 +47,11 @@ describe('signing in', () => {
     const [name = '', value = ''] = page.cookie?.split('=') ?? []
     expect(name).toMatch(/^svc_console_[0-9a-f]{12}$/)
     expect(Buffer.from(value, 'base64url')).toHaveLength(32)
+    expect(page.browser.cookies.get(name)?.attributes?.toSorted()).toEqual(['HttpOnly', 'Path=/', 'SameSite=Strict'])
     const { rows } = await db().query<{ row: string }>('select to_jsonb(c)::text as row from console_sessions c')
-    for (const { row } of rows) expect(row).not.toContain(value)
+    const secret = Buffer.from(value, 'base64url')
+    const spellings = [value, secret.toString('hex'), secret.toString('base64')]
+    for (const { row } of rows) for (const spelling of spellings) expect(row).not.toContain(spelling)
   })
 
   it('gives a new cookie at each sign-in, and the old one is nothing any more', async () => {

@@ -2,10 +2,12 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startAccounts } from '../support/accounts/accounts.ts'
 import { scriptedRuntimes } from '../support/agents/scripted-runtimes.ts'
+import { taskOf } from '../support/agents/tasks.ts'
 import { launchChromium } from '../support/browser/chromium.ts'
 import { newVisitor, type Visitor } from '../support/browser/visitor.ts'
 import { password, personWithPassword } from '../support/console/console-page.ts'
 import { pageFaults, shoot } from '../support/console/page-checks.ts'
+import { until } from '../support/until.ts'
 
 const stack = new AsyncDisposableStack()
 let browser: Browser
@@ -31,18 +33,6 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
-const task = [
-  'say I will look at `login.test.ts` first.',
-  'think The test sleeps for a fixed time, so it is flaky under load.',
-  'tools 3',
-  'tool npx vitest run login',
-  'edit src/login.ts sleep(50) await ready()',
-  'say ## Found it\\n\\n- **The cause**: a fixed `sleep(50)`.\\n- <script>document.title="owned"</script> <img src=x onerror=alert(1)>\\n- [a link](javascript:alert(1)) and ![pixel](https://evil.example/p.gif)',
-  'present report.md',
-  'permission rm -rf build',
-  'say Done.',
-].join('\n')
-
 describe('a person with a browser', () => {
   it('is welcomed by an empty list', async () => {
     await shoot(page, 'first-run')
@@ -51,7 +41,7 @@ describe('a person with a browser', () => {
 
   it('starts a Session, and sees what the agent does as text alone', async () => {
     await page.getByRole('link', { name: 'Start the first Session' }).click()
-    await page.getByLabel('What should the agent do?').fill(task)
+    await page.getByLabel('What should the agent do?').fill(taskOf('login'))
     await page.getByLabel('Agent', { exact: true }).selectOption('scripted')
     await shoot(page, 'first-session')
     expect(await pageFaults(page)).toEqual([])
@@ -114,6 +104,103 @@ describe('a person with a browser', () => {
     expect(await page.getByRole('button', { name: 'Send back' }).isDisabled()).toBe(true)
     await approve.click()
     await page.getByText('plan: yes').waitFor()
+  })
+
+  it('fills in forms that have fields of every kind', async () => {
+    const titled = (...titles: string[]) => titles.map(title => ({ const: title.slice(0, 1), title }))
+    const berth = { header: 'Channel', recommendedIndex: 1, customFieldId: 'other' }
+    const release = {
+      channel: { type: 'string', oneOf: titled('Stable', 'Next'), _meta: { berth } },
+      targets: { type: 'array', items: { anyOf: titled('Linux', 'macOS', 'Windows') }, maxItems: 2 },
+      draft: { type: 'boolean', title: 'As a draft?', default: true },
+      copies: { type: 'integer', title: 'How many copies?', minimum: 1, maximum: 5 },
+    }
+    const [email, date, time, uri] = ['email', 'date', 'date-time', 'uri'].map(format => ({ type: 'string', format }))
+    const rest = {
+      name: { type: 'string', minLength: 2, maxLength: 9, pattern: '^[A-Z]', default: 'Ada' },
+      ratio: { type: 'number', minimum: 0.5, maximum: 1.5 },
+      note: { type: 'string' },
+    }
+    const forms = [
+      { message: 'How shall I release it?', requestedSchema: { properties: release, required: ['channel', 'copies'] } },
+      { message: 'Who hears of it?', requestedSchema: { properties: { email, date, time, uri }, required: ['email'] } },
+      { message: 'And the rest?', requestedSchema: { properties: rest } },
+    ]
+    const dock = page.getByRole('region', { name: 'Waiting for you' })
+    const field = (name: string | RegExp) => dock.getByRole('group', { name })
+    const entry = (name: string) => field(new RegExp(`\\b${name}`)).getByRole('textbox')
+    const told = (text: string) => dock.getByText(text).waitFor()
+    const answer = () => dock.getByRole('button', { name: 'Answer' }).click()
+    /** Answers, and returns what the agent was given for the form that has this field. */
+    const given = async (name: string) => {
+      await answer()
+      return until('the answer', async () => {
+        const told = await page.getByRole('log').innerText()
+        const contents = [...told.matchAll(/"action":"accept","content":(\{[^}]*\})/g)].map(([, json = '']) => json)
+        const found = contents.findLast(json => json.includes(`"${name}":`))
+        return found !== undefined && JSON.parse(found)
+      })
+    }
+    await page.getByLabel('Message to the agent').fill(forms.map(form => `ask ${JSON.stringify(form)}`).join('\n'))
+    await page.keyboard.press('Enter')
+    await told('How shall I release it?')
+    await field(/Channel/)
+      .getByText('recommended')
+      .waitFor()
+    expect(await field('As a draft?').getByLabel('Yes').isChecked()).toBe(true)
+    await answer()
+    expect(await dock.getByText('An answer is required.').count()).toBe(2)
+    await shoot(page, 'form')
+    expect(await pageFaults(page)).toEqual([])
+    await field(/Channel/)
+      .getByLabel('Stable')
+      .check()
+    await field(/Channel/)
+      .getByLabel('Another answer')
+      .fill('nightly')
+    expect(
+      await field(/Channel/)
+        .getByLabel('Stable')
+        .isChecked(),
+    ).toBe(false)
+    for (const target of ['Linux', 'macOS', 'Windows']) await field('targets').getByLabel(target).check()
+    await told('Choose at most 2.')
+    await field('targets').getByLabel('macOS').uncheck()
+    await field('As a draft?').getByLabel('No').check()
+    for (const [words, fault] of [
+      ['many', 'Enter a number.'],
+      ['2.5', 'Enter a whole number.'],
+      ['0', 'Enter at least 1.'],
+      ['6', 'Enter at most 5.'],
+    ] as const) {
+      await entry('How many').fill(words)
+      await told(fault)
+    }
+    await entry('How many').fill('3')
+    expect(await given('copies')).toEqual({ other: 'nightly', targets: ['L', 'W'], draft: false, copies: 3 })
+
+    await told('Who hears of it?')
+    await entry('email').fill('nobody')
+    await field('date').locator('input[type=date]').fill('2026-12-24')
+    await entry('time').fill('2026-12-24T18:00:00Z')
+    await entry('uri').fill('https://example.test/news')
+    await answer()
+    await told('is not a valid email')
+    await entry('email').fill('ada@example.test')
+    const heard = { email: 'ada@example.test', date: '2026-12-24', time: '2026-12-24T18:00:00Z' }
+    expect(await given('uri')).toEqual({ ...heard, uri: 'https://example.test/news' })
+
+    await told('And the rest?')
+    expect(await entry('name').inputValue()).toBe('Ada')
+    await entry('name').fill('A')
+    await entry('ratio').fill('0.75')
+    await answer()
+    await told('Enter at least 2 characters.')
+    await entry('name').fill('grace')
+    await answer()
+    await told('does not match ^[A-Z]')
+    await entry('name').fill('Grace')
+    expect(await given('ratio')).toEqual({ name: 'Grace', ratio: 0.75 })
   })
 
   it('finds the Session in the list, by words and by the keyboard', async () => {

@@ -8,6 +8,8 @@ import { launchChromium } from '../support/browser/chromium.ts'
 import { Administrator } from '../support/console/administration.ts'
 import { personWithPassword } from '../support/console/console-page.ts'
 import { pageFaults, shoot } from '../support/console/page-checks.ts'
+import { githubEvents } from '../support/git/github-events.ts'
+import { postHook, signing } from '../support/posted-hooks.ts'
 import { until } from '../support/until.ts'
 import { type Received, Receiver } from '../support/webhooks/receiver.ts'
 import { ScriptedNetwork } from '../support/webhooks/scripted-network.ts'
@@ -167,6 +169,60 @@ describe('somebody who may manage apps', () => {
       'webhook.redelivered',
       'webhook.registered',
       'webhook.replayed',
+    ])
+  })
+
+  it('makes a trigger of events of GitHub, sees why a delivery was refused, and turns it off', async () => {
+    await at.goto('/organization/triggers')
+    await at.heading('No triggers yet')
+    await at.press('Make the first trigger')
+    await field('Name').fill('Comments on the web shop')
+    await field('Repositories').fill('web-shop')
+    await at.said('Write each repository as owner/name')
+    await field('Repositories').fill('acme/web-shop')
+    await shoot(page, 'trigger-new')
+    expect(await pageFaults(page)).toEqual([])
+    await at.press('Create')
+    await at.said('Has no secret yet')
+    await at.press('Make a secret')
+    await at.press('Make the secret')
+    const shown = at.dialog('Copy the secret now')
+    const secret = (await shown.locator('code').first().textContent()) ?? ''
+    await at.press('Done')
+    await shown.waitFor({ state: 'detached' })
+    const url = (await page.getByText(/\/v1\/hooks\//).textContent()) ?? ''
+    const site = { id: 7, full_name: 'acme/web-shop', html_url: 'https://github.example/acme/web-shop' }
+    const body = JSON.stringify(githubEvents(site).comment('@berth why?').body)
+    const headers = { 'x-github-event': 'issue_comment', 'x-github-delivery': 'a-delivery' }
+    expect((await postHook(url, body, { ...signing.github(secret, body), ...headers })).status).toBe(202)
+    // The page asks again every ten seconds by itself.
+    await page.reload()
+    await at.said('The repository is not granted to the installation.')
+    await shoot(page, 'trigger')
+    expect(await pageFaults(page)).toEqual([])
+    await at.press('Turn off')
+    await at.press('Turn on')
+    await page.getByRole('button', { name: 'Turn off', exact: true }).waitFor()
+    await at.press('Change')
+    await field('Name').fill('Comments')
+    await at.press('Save')
+    await at.dialog('Change the trigger').waitFor({ state: 'detached' })
+    await page.getByRole('link', { name: 'Triggers' }).last().click()
+    await at.row('Comments').getByText('On').waitFor()
+    await shoot(page, 'triggers')
+    expect(await pageFaults(page)).toEqual([])
+    await page.getByRole('link', { name: /^Comments/ }).click()
+    await at.press('Delete')
+    await at.press('Delete the trigger')
+    await at.heading('No triggers yet')
+    const { rows } = await db().query(`select action from audit_log where action like 'trigger.%' order by at, id`)
+    expect(rows.map(({ action }) => action)).toEqual([
+      'trigger.written',
+      'trigger.secret_replaced',
+      'trigger.written',
+      'trigger.written',
+      'trigger.written',
+      'trigger.deleted',
     ])
   })
 

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { addGrant } from '../../src/admin/grants.ts'
 import { type Accounts, startAccounts } from '../support/accounts/accounts.ts'
 import { scriptedRuntimes } from '../support/agents/scripted-runtimes.ts'
+import { taskOf } from '../support/agents/tasks.ts'
 import { launchChromium } from '../support/browser/chromium.ts'
 import { newVisitor, type Visitor } from '../support/browser/visitor.ts'
 import { password } from '../support/console/console-page.ts'
@@ -39,19 +40,6 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
-const question = { properties: { language: { type: 'string', enum: ['French', 'Italian'] } }, required: ['language'] }
-const task = [
-  'say I look at the greeter first.',
-  'think Nobody said in which language it greets.',
-  'tools 3',
-  `ask ${JSON.stringify({ message: 'In which language shall it greet?', requestedSchema: question })}`,
-  'permission npm test -- --update',
-  'write greetings.txt Bonjour\\nBonsoir\\n',
-  'say I wrote the greetings. Look at them while I wait.',
-  'wait ../seen',
-  'tool cat ../seen',
-  'say ## Done\\n\\n- It greets in **French**.',
-].join('\n')
 const server = `require("http").createServer((_, r) => r.setHeader("content-type", "text/html").end("<title>Greeter</title><h1>Bonjour</h1>")).listen(3000)`
 
 const log = () => page.getByRole('log')
@@ -89,7 +77,7 @@ describe('a person’s whole way', () => {
 
   it('starts an agent on a repository', async () => {
     await page.getByRole('link', { name: 'Start the first Session' }).click()
-    await page.getByLabel('What should the agent do?').fill(task)
+    await page.getByLabel('What should the agent do?').fill(taskOf('greeter'))
     await page.getByRole('combobox', { name: 'Repository' }).fill('greet')
     await page.getByRole('option', { name: 'sample/greeter' }).click()
     await page.getByLabel('Agent', { exact: true }).selectOption('scripted')

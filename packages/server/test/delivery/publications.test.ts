@@ -542,7 +542,10 @@ describe('an event in between', () => {
     const { revision } = await at.review()
     await new WorkerStandIn(test.db.database).loseSandbox(at.session)
     const answer = await at.put(randomUUID(), { revision, title: 'a' })
-    expect(outcome(answer)).toBe('409 cloud_workspace_expired')
-    expect(outcome(await at.api.get(at.path('/repository/review')))).toBe('409 cloud_workspace_expired')
+    const attach = `PUT /v1/sessions/${at.session.id}/workspace attaches it again, without a Run`
+    for (const refused of [answer, await at.api.get(at.path('/repository/review'))]) {
+      expect(outcome(refused)).toBe('409 cloud_workspace_expired')
+      expect(refused.body).toMatchObject({ message: expect.stringContaining(attach) })
+    }
   })
 })

@@ -104,6 +104,13 @@ describe('a preview', () => {
     expect(messagesOf(ended)).toMatchObject([{ text: 'it is [secret]!' }])
   })
 
+  it('is kept in a table that nothing replays and a crash empties', async () => {
+    const { rows: tables } = await test.db.database.query(
+      `select relpersistence from pg_class where relname = 'session_previews'`,
+    )
+    expect(tables).toEqual([{ relpersistence: 'u' }])
+  })
+
   it('is not for another organization', async () => {
     const session = await test.api.createSession()
     const { api } = await test.newTenant()

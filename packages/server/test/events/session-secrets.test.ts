@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Event } from '@berth/contract'
+import type { Event, Session } from '@berth/contract'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { insidePaths } from '../../src/sandboxes/inside-paths.ts'
 import { appendEvents } from '../../src/sessions/log/append.ts'
@@ -19,6 +19,7 @@ import { silentLog } from '../support/services/log.ts'
 import { databaseUrl, testVariables } from '../support/services/service.ts'
 import { type ServiceProcess, startServiceProcess } from '../support/services/service-process.ts'
 import { createTestDatabase, type TestDatabase } from '../support/storage/postgres.ts'
+import { until } from '../support/until.ts'
 
 const given = `given:${randomBytes(16).toString('hex')}`
 const masterKey = randomBytes(32)
@@ -85,6 +86,12 @@ test("every process that appends for a Session masks the secrets of its sandbox,
   )
   expect(rows).toMatchObject([{ source: 'runtime' }])
   expect(rows[0]?.sealed.toString('latin1')).not.toContain(given.slice(0, 8))
+
+  // A fork masks what the files that it begins with may hold, before it has a sandbox of its own.
+  await until('a sealed session', async () => (await api.session(session.id)).phase === 'idle')
+  const { body } = await api.call<{ session: Session }>('POST', `/v1/sessions/${session.id}/forks`, {})
+  await api.submitTurn(body.session.id, `: ${given}`)
+  expect(said(await api.events(body.session.id))).toEqual([': [secret]'])
 
   for (const [elsewhere, runtime] of [
     [other, 'shell'],

@@ -184,6 +184,75 @@ describe('an agent that dies', () => {
   })
 })
 
+describe('an output that a turn asks for', () => {
+  const schema = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] }
+  const ask = async (script: string, runtime = 'scripted') => {
+    const session = await test.api.createSession({ runtime })
+    const { run } = await test.api.submitTurn(session.id, script, { output: { schema } })
+    return ended(session, run.id)
+  }
+  const rejections = ({ events }: EndedRun) =>
+    events.filter(({ type }) => type === 'svc.output.rejected').map(({ data }) => data)
+  const n = (message: string) => [{ path: ['n'], message }]
+
+  it('is the result of the run and is told with its end', async () => {
+    const run = await ask('say Found it.\\n```json\\n{"n":7,"b":1,"a":2}\\n```')
+    expect([outcomeOf(run), rejections(run)]).toEqual(['completed completed - 1', []])
+    expect(JSON.stringify(run.run.result?.output)).toBe('{"n":7,"b":1,"a":2}')
+    expect(run.events.at(-1)?.data['result']).toEqual({ output: { n: 7, b: 1, a: 2 } })
+  })
+
+  it('is asked for once more if the answer does not satisfy the schema', async () => {
+    const run = await ask('again say {"n":8}\nopen a\nsay {"n":"7"}')
+    expect(outcomeOf(run)).toBe('completed completed - 1')
+    expect(run.run.result).toMatchObject({ output: { n: 8 }, summary: '{"n":8}' })
+    expect(messagesOf(run).map(({ text }) => text)).toEqual(['{"n":"7"}', '{"n":8}'])
+    expect(rejections(run)).toEqual([{ answer: 1, issues: n('must be integer'), retried: true }])
+  })
+
+  it('fails the run if it is wrong a second time', async () => {
+    const run = await ask('again say {}\nsay I do not know.')
+    expect(outcomeOf(run)).toBe('failed error output_invalid 1')
+    expect(run.run.result).not.toHaveProperty('output')
+    expect(rejections(run)).toMatchObject([
+      { answer: 1, issues: [{ path: [] }], retried: true },
+      { answer: 2, issues: n('is required'), retried: false },
+    ])
+    // The Session goes on: the next Turn asks for nothing.
+    expect(outcomeOf(await next(run.session, 'say done'))).toBe('completed completed - 1')
+  })
+
+  it('is not asked for again of an agent that was stopped by a limit, nor of one that failed', async () => {
+    const run = await ask('again say {"n":1}\nsay {}\nstop max_tokens')
+    expect([outcomeOf(run), rejections(run)]).toEqual([
+      'failed max_response output_invalid 1',
+      [{ answer: 1, issues: n('is required'), retried: false }],
+    ])
+    const failed = await ask('again say {"n":1}\nsay {}\nstop refusal')
+    expect([outcomeOf(failed), rejections(failed)]).toEqual(['failed error agent_refused 1', []])
+  })
+
+  it('is asked for once more after a plan was sent back, and only once', async () => {
+    const session = await test.api.createSession({ runtime: 'scripted' })
+    const { run } = await test.api.submitTurn(session.id, 'again plan 2.\nsay {}', { output: { schema } })
+    const plan = await until('a plan', async () => {
+      const { body } = await test.api.get<{ interactions: { id: string }[] }>(`/v1/sessions/${session.id}/interactions`)
+      return body.interactions[0]
+    })
+    await test.api.submitTurn(session.id, 'say {"n":null}', { replyTo: { interactionId: plan.id } })
+    const end = await ended(session, run.id)
+    expect(outcomeOf(end)).toBe('failed error output_invalid 1')
+    expect(rejections(end)).toMatchObject([{ answer: 1 }, { answer: 2, issues: n('must be integer') }])
+  })
+
+  it('of a script is the last line that it prints, and it runs once', async () => {
+    const run = await ask('echo building; echo >> runs; printf \'{"n":%s}\' "$(wc -l < runs)"', 'shell')
+    expect([outcomeOf(run), run.run.result?.output]).toEqual(['completed completed - 1', { n: 1 }])
+    const wrong = await ask('echo hello', 'shell')
+    expect([outcomeOf(wrong), rejections(wrong).length]).toEqual(['failed error output_invalid 1', 1])
+  })
+})
+
 describe('an agent that does not start', () => {
   it.each([
     ['exits at once', 'crash', 'crashed engine_unreachable turn_execution_lost 3'],

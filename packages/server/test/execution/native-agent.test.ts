@@ -76,6 +76,51 @@ test('a session without a runtime fixes a failing test, presents a file and reme
   expect(JSON.stringify(service.upstream.requests.at(-1)?.body)).toContain('It added up wrongly; fixed.')
 })
 
+test('the agent is told a schema, and what its first answer lacks', async () => {
+  const { api } = service.test
+  service.upstream.next(says({ text: 'Seven.' }), says({ text: '```json\n{"n":7}\n```' }))
+  const session = await api.createSession({})
+  const output = { schema: { type: 'object', required: ['n'] } }
+  const { run: begun } = await api.submitTurn(session.id, 'How many?', { output })
+  const run = await ended(session, begun.id)
+  expect(outcomeOf(run)).toBe('completed completed - 1')
+  // The turns of both answers count towards one budget.
+  expect(run.run).toMatchObject({ result: { output: { n: 7 } }, turns: 2 })
+  const [first, second] = service.upstream.requests.slice(-2).map(({ body }) => JSON.stringify(body))
+  expect(first).toContain('JSON Schema:\\n\\n{\\"type\\":\\"object\\",\\"required\\":[\\"n\\"]}')
+  expect(second).toContain('- the value is not there')
+})
+
+test('messages reach the agent at work once each, in order, after the results of its step', async () => {
+  const { api } = service.test
+  const wanted = ['rather this', 'and that']
+  const inputOf = ({ body }: { body: unknown }) => (body as { input: { role?: string; content?: unknown }[] }).input
+  const lacks = (request: { body: unknown }) => wanted.some(text => !JSON.stringify(request.body).includes(text))
+  // Goes on until the agent has both.
+  const [step, last] = [bash('sleep 0.05'), says({ text: 'Both done.' })]
+  const before = service.upstream.requests.length
+  service.upstream.next((request, response) => (lacks(request) ? step : last)(request, response))
+  const session = await api.createSession({}, 'Begin')
+  await until('a step', async () => service.upstream.requests.length > before + 1)
+  const files = [{ name: 'a.txt', content: Buffer.from('inside').toString('base64') }]
+  const turns = await Promise.all(
+    wanted.map((message, n) => api.submitTurn(session.id, message, { mode: 'steer', ...(n === 1 && { files }) })),
+  )
+  const run = await ended(session)
+  expect([outcomeOf(run), run.run.result?.summary]).toEqual(['completed completed - 1', 'Both done.'])
+  const input = inputOf(service.upstream.requests.at(-1) ?? { body: { input: [] } })
+  const places = wanted.map(text => input.flatMap((item, n) => (JSON.stringify(item).includes(text) ? [n] : [])))
+  const admitted = turns.map(({ turn }) => turn).toSorted((a, b) => a.sequence - b.sequence)
+  const order = admitted.map(({ message }) => wanted.indexOf(message))
+  expect(places.map(({ length }) => length)).toEqual([1, 1])
+  const inOrder = order.map(n => places[n]?.[0] ?? -1)
+  expect(inOrder).toEqual(inOrder.toSorted((a, b) => a - b))
+  expect(input[(inOrder[0] ?? 0) - 1]).toMatchObject({ type: 'function_call_output' })
+  expect(JSON.stringify(input)).toContain(`/workspace/.berth/inputs/${turns[1]?.turn.sequence}/a.txt`)
+  const told = run.events.filter(({ type }) => type === 'svc.turn.steered').map(({ data }) => data)
+  expect(told).toEqual(admitted.map(({ id: turnId }) => ({ turnId, status: 'taken' })))
+})
+
 test('the agent and its background processes stand still between its turns, and continue', async () => {
   const { api } = service.test
   const server =

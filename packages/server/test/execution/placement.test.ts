@@ -10,8 +10,10 @@ import { Sweeper } from '../../src/execution/host/sweeper.ts'
 import { Worker } from '../../src/execution/worker.ts'
 import { systemClock } from '../../src/kit/clock.ts'
 import { hearProcess } from '../../src/processes/process-sql.ts'
+import { bindToOwnHosts } from '../../src/runtimes/own-hosts.ts'
 import { installedRuntimes } from '../../src/runtimes/runtime-hosts.ts'
 import type { SandboxDriver } from '../../src/sandboxes/driver.ts'
+import { insertLease } from '../../src/sessions/leases/lease-sql.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
 import { workerContext } from '../support/services/worker-context.ts'
 import { until } from '../support/until.ts'
@@ -30,6 +32,7 @@ afterEach(async () => {
   await db().query("update leases set state = 'ended', ended_at = now(), end_reason = 'expired' where ended_at is null")
   await db().query('delete from processes')
   await db().query('delete from hosts')
+  await db().query('delete from bound_organizations')
 })
 
 const db = () => test.db.database
@@ -219,6 +222,61 @@ it('uses the host of another organization for none of its own', async () => {
   expect(await chooseHost(db(), ['theirs'], key, [])).toBeNull()
   expect(await chooseHost(db(), ['theirs', 'shared', 'own'], key, [])).toBe('own')
   expect((await claim('w', { hosts: ['theirs', 'own'] })).taken).toEqual([session.id])
+})
+
+it('runs an organization that is bound to its own hosts there alone', async () => {
+  const [session, another] = await queue(2)
+  const organizationId = session?.organizationId ?? ''
+  const key = { organizationId, sessionId: session?.id ?? '' }
+  const tenant = await test.newTenant()
+  const others = await tenant.api.createSession({ runtime: 'shell' }, 'true')
+  await host('shared', { heldBy: 'w' })
+  await host('own', { organization: organizationId, heldBy: 'w', cordoned: true })
+  await bindToOwnHosts(db(), organizationId, true, new Date())
+  expect((await claim('w', { hosts: ['shared', 'own'] })).taken).toEqual([others.id])
+  expect(await chooseHost(db(), ['shared', 'unannounced'], key, [])).toBeNull()
+  const write = (at: string) =>
+    insertLease(db(), key, {
+      ...{ id: randomUUID(), driver: 'bubblewrap', host: at, runtime: 'shell', idleMs: 1, maxMs: 1, now: new Date() },
+    })
+  for (const at of ['shared', 'unannounced']) await expect(write(at)).rejects.toThrow(/does not work for/)
+  expect(await installedRuntimes(db(), systemClock, organizationId)).toEqual(new Set())
+  await db().query("update hosts set runtimes = '{shell}' where id = 'shared'")
+  expect(await installedRuntimes(db(), systemClock, organizationId)).toEqual(new Set())
+  await db().query("update hosts set cordoned_at = null where id = 'own'")
+  expect(await chooseHost(db(), ['shared', 'own'], key, [])).toBe('own')
+  expect((await claim('w', { hosts: ['shared', 'own'] })).taken.toSorted()).toEqual(
+    [key.sessionId, another?.id ?? ''].toSorted(),
+  )
+  expect((await write('own')).host).toBe('own')
+})
+
+it('gives sandboxes of a bound organization back that rest on hosts of everybody', async () => {
+  const context = await workerContext(test, stack)
+  await host(context.host)
+  const tenant = await test.newTenant()
+  const [session] = await queue(1)
+  const other = await tenant.api.createSession({ runtime: 'shell' }, 'true')
+  await db().query("update runs set status = 'cancelled', ended_at = now() where ended_at is null")
+  const own = context.hosts.of(context.host)
+  context.hosts.add({ ...own, driver: { ...own.driver, stateOf: async () => 'frozen', list: async () => [] } })
+  for (const { organizationId, id } of [session ?? other, other]) await lease(organizationId, id, context.host)
+  await db().query("update leases set expires_at = now() + interval '1 hour' where ended_at is null")
+  const left = async () => {
+    const { rows } = await db().query<{ id: string }>('select session_id as id from leases where ended_at is null')
+    return rows.map(({ id }) => id)
+  }
+  await bindToOwnHosts(db(), session?.organizationId ?? '', true, new Date())
+  await new Sweeper(context).round()
+  expect(await left()).toEqual([other.id])
+  // A Turn that comes before the sweep does the same.
+  const { rows } = await db().query<{ organization_id: string }>(
+    "update leases set state = 'attached', ended_at = null, end_reason = null where session_id = $1 returning organization_id",
+    [session?.id],
+  )
+  await host('own', { organization: rows[0]?.organization_id ?? '' })
+  await test.api.submitTurn(session?.id ?? '', 'true')
+  expect(await left()).toEqual([other.id])
 })
 
 it('asks only hosts of the organization which machines have a runtime', async () => {

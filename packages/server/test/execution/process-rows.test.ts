@@ -148,6 +148,47 @@ describe('claims of a process', () => {
     expect(lost).toBe(true)
   })
 
+  it.each([
+    ['it had no other', false],
+    ['it looked for more work', true],
+  ])('go to another if its host left and the answer to giving them back was lost while %s', async (_, looks) => {
+    const context = await workerContext(test, stack, { limits: { fenceMs: 1000 } })
+    const { db, hosts } = context
+    const [looking, lost] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const query: typeof db.query = async (statement, values) => {
+      const name = typeof statement === 'object' ? statement.name : undefined
+      if (name === 'lapse-claim') {
+        if (looks) await looking.promise
+        setImmediate(lost.resolve)
+        throw new DatabaseUnavailable(new Error('the connection was cut'))
+      }
+      if (name === 'adopt-lapsed' && hosts.holds('other')) {
+        looking.resolve()
+        if (looks) await lost.promise
+      }
+      return await db.query<never>(statement, values)
+    }
+    const cut = { query, transaction: db.transaction.bind(db), masterKey: db.masterKey }
+    const worker = stack.use(new Worker({ ...context, db: cut }))
+    await worker.start()
+    const session = await waiting()
+    await held(session, worker)
+    const own = hosts.of(context.host)
+    hosts.remove(own.id)
+    if (looks) hosts.add({ ...own, id: 'other' })
+    await until('a claim that another may take', async () => {
+      const { rowCount } = await db.query(
+        'select from executions where session_id = $1 and task is not null and expires_at < now()',
+        [session.id],
+      )
+      return rowCount === 1
+    })
+    if (looks) hosts.remove('other')
+    hosts.add(own)
+    await go(session)
+    expect(outcomeOf(await endedRun(test.api, session, session.activeRunId ?? ''))).toBe('completed completed - 1')
+  })
+
   it('go to another at once when it stops in order', async () => {
     const session = await heldBy('leaving')
     await writeProcess('leaving', 0, 10_000)

@@ -4,17 +4,21 @@ import { chaos } from '../support/faults/chaos.ts'
 it('random kills of the api, its workers, their machines, database and sandboxes lose nothing that was sealed', {
   timeout: 600_000,
 }, async () => {
-  const { runs, faults, questions, sandboxes } = await chaos({
+  const { failures, runs, faults, questions, sandboxes } = await chaos({
     apis: 1,
     workers: 1,
     takers: 1,
     machines: 1,
-    sessions: 6,
-    durationMs: 60_000,
+    sessions: 8,
+    works: ['shell', 'native', 'asking', 'committing'],
+    atOnce: 8,
+    durationMs: 90_000,
     everyMs: 1500,
     faults: ['api', 'worker', 'worker', 'machine', 'line', 'database', 'sandbox', 'sandbox', 'sandbox'],
   })
-  expect(runs['completed'] ?? 0).toBeGreaterThan(0)
+  expect(failures).toEqual([])
+  for (const work of ['shell', 'native', 'asking', 'committing'])
+    expect(runs[`${work} completed`], JSON.stringify(runs)).toBeGreaterThan(0)
   expect(Object.keys(questions)).not.toEqual([])
   expect(Object.keys(sandboxes).sort()).toEqual(['bubblewrap', 'remote'])
   expect(Object.values(faults).reduce((sum, n) => sum + n, 0)).toBeGreaterThan(0)

@@ -1,4 +1,4 @@
-import { readFile, rm } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { EnvironmentTrial, Fence, Session } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -11,6 +11,7 @@ import { Environments } from '../support/environments/environments.ts'
 import { Trials } from '../support/environments/trials.ts'
 import { destroySandboxes } from '../support/faults/destroy-sandboxes.ts'
 import { runDirectory } from '../support/leaks/run-directory.ts'
+import { type ScriptedUpstream, says, startScriptedUpstream } from '../support/models/scripted-upstream.ts'
 import { activitiesOf, endedRun, messagesOf, outcomeOf, startsOf } from '../support/runs/ended-run.ts'
 import { silentLog } from '../support/services/log.ts'
 import { databaseUrl, startTestService, type TestService } from '../support/services/service.ts'
@@ -40,11 +41,22 @@ const running = (api: Api, session: Session) =>
 describe('the whole service in one process', () => {
   const stack = new AsyncDisposableStack()
   let dataDir: string
+  let upstream: ScriptedUpstream
   let service: ServiceProcess
   let api: Api
   beforeAll(async () => {
     dataDir = await runDirectory('process')
     stack.defer(() => rm(dataDir, { recursive: true, force: true }))
+    upstream = stack.use(await startScriptedUpstream())
+    const models = [{ id: 'm1', contextTokens: 128_000, outputTokens: 8192, tools: true }]
+    const provider = { id: 'main', kind: 'openai', baseUrl: upstream.baseUrl, apiKey: 'a-key-of-nothing', models }
+    await writeFile(
+      join(dataDir, 'berth.json'),
+      JSON.stringify({ providers: [provider], models: { default: 'main/m1' } }),
+      {
+        mode: 0o600,
+      },
+    )
     stack.defer(() => destroySandboxes(dataDir))
     stack.defer(() => service.kill())
     await start()
@@ -52,7 +64,11 @@ describe('the whole service in one process', () => {
   afterAll(() => stack.disposeAsync())
 
   async function start(): Promise<void> {
-    service = await startServiceProcess({ ...small, BERTH_DATA_DIR: dataDir })
+    service = await startServiceProcess({
+      ...small,
+      BERTH_DATA_DIR: dataDir,
+      BERTH_CONFIG: join(dataDir, 'berth.json'),
+    })
     const { apiKey }: { apiKey: string } = JSON.parse(await readFile(join(dataDir, 'dev.json'), 'utf8'))
     api = new Api(service.url, apiKey)
   }
@@ -112,6 +128,41 @@ describe('the whole service in one process', () => {
     expect(outcomeOf(run)).toBe('completed completed - 1')
     expect(startsOf(run)).toHaveLength(1)
     expect(activitiesOf(run)).toMatchObject([{ output: 'before\nafter\n' }])
+  })
+
+  it('gives the agent at work a message once when it is killed before and after the agent has it', async () => {
+    const bash = (command: string) => says({ calls: [{ name: 'bash', args: { command } }] })
+    const has = (body: unknown) => JSON.stringify(body).split('rather this').length - 1
+    const [step, held, last] = [
+      bash('sleep 0.05'),
+      bash('while [ ! -e go ]; do sleep 0.02; done'),
+      says({ text: 'Done.' }),
+    ]
+    let given = 0
+    upstream.next((request, response) => {
+      if (has(request.body) === 0) return step(request, response)
+      given += 1
+      return (given === 1 ? held : last)(request, response)
+    })
+    const session = await api.createSession({}, 'Begin')
+    await until('a step', async () => upstream.requests.length > 1)
+    const { turn } = await api.submitTurn(session.id, 'rather this', { mode: 'steer' })
+    await service.kill('SIGKILL')
+    await start()
+    await until('the message', async () =>
+      (await api.events(session.id)).some(({ type }) => type === 'svc.turn.steered'),
+    )
+    await service.kill('SIGKILL')
+    await start()
+    await go(session)
+    const run = await endedRun(api, session, session.activeRunId ?? '')
+    expect(outcomeOf(run)).toBe('completed completed - 1')
+    expect(run.events.filter(({ type }) => type === 'svc.turn.steered').map(({ data }) => data)).toEqual([
+      { turnId: turn.id, status: 'taken' },
+    ])
+    const { run: next } = await api.submitTurn(session.id, 'go on')
+    await endedRun(api, session, next.id)
+    expect(has(upstream.requests.at(-1)?.body)).toBe(1)
   })
 
   it('goes on with the same setup script when it is killed while the script runs', async () => {
@@ -233,6 +284,26 @@ describe('workers in processes of their own', () => {
     expect(activitiesOf(run).map(activity => activity['title'])).toEqual(['a', 'b'])
     // The agent said it to the first worker, and said nothing after it.
     expect(run.run.result?.summary).toBe('the answer')
+  })
+
+  it('take over an answer that was sent back, which is asked for no third time', async () => {
+    await using pool = await workers(2)
+    const session = await test.api.createSession({ runtime: 'scripted' })
+    const script = 'again say {}\\ntool a\\nwait /workspace/go\nsay none'
+    const output = { schema: { type: 'object', required: ['n'] } }
+    const { run: begun } = await test.api.submitTurn(session.id, script, { output })
+    const activity = async () =>
+      (await test.api.events(session.id)).some(event => event.type === 'svc.activity.completed')
+    await until('a tool call after the correction', activity)
+    await (await pool.holding(session)).kill('SIGKILL')
+    await go(session)
+    const run = await endedRun(test.api, session, begun.id)
+    expect(outcomeOf(run)).toBe('failed error output_invalid 1')
+    const rejected = run.events.filter(({ type }) => type === 'svc.output.rejected').map(({ data }) => data['answer'])
+    expect([rejected, messagesOf(run).map(({ text }) => text)]).toEqual([
+      [1, 2],
+      ['none', '{}'],
+    ])
   })
 
   it('take over from one that is frozen for longer than its claims last, and it does no harm when it is back', async () => {

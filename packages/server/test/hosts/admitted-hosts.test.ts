@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { deleteHost, listHosts } from '../../src/hosts/host-sql.ts'
 import { announceHost } from '../../src/runtimes/runtime-hosts.ts'
@@ -70,6 +73,35 @@ it('keeps a removed host closed, and of its organization, while a process still 
   expect((await db.database.query('select from hosts')).rowCount).toBe(0)
   await line.closed
   await expect(dialHost(taking.port, token)).rejects.toMatchObject({ status: 401 })
+})
+
+it('notes a host of another release, until it connects', async () => {
+  const { id, token } = await makeToken(db.database)
+  const stranger = await makeToken(db.database)
+  const dial = async (upgrade: string, bearer: string) => {
+    const headers = { Connection: 'Upgrade', Upgrade: upgrade, Authorization: `Bearer ${bearer}` }
+    const sent = request({ port: taking.port, path: '/hosts/connect', headers }).end()
+    const [response] = (await once(sent, 'response')) as [IncomingMessage]
+    return [response.statusCode, (await text(response)).trim()]
+  }
+  const words = 'this service speaks berth-host/1: install the release of the service on the host'
+  expect(await dial('berth-host/0', token)).toEqual([426, words])
+  expect(await rowOf(id)).toMatchObject({ state: 'outdated' })
+  // Neither an unknown token nor another protocol says anything of a host.
+  expect(await dial('berth-host/0', 'a-token-that-nobody-made')).toEqual([426, words])
+  expect(await dial('websocket', stranger.token)).toEqual([426, words])
+  expect((await rowOf(stranger.id))?.state).not.toBe('outdated')
+  const { line } = await dialHost(taking.port, token)
+  expect(await rowOf(id)).toMatchObject({ state: 'ready' })
+  // Another machine with its token says nothing of the one that is held.
+  expect(await dial('berth-host/0', token)).toEqual([426, words])
+  await announceHost(
+    db.database,
+    { id, driver: 'remote', runtimes: [], patienceMs: 1000, packagesFault: null },
+    new Date(),
+  )
+  expect(await rowOf(id)).toMatchObject({ state: 'ready' })
+  line.destroy()
 })
 
 it('keeps one line of a host that does not say what it is, and that one not for long', async () => {

@@ -90,6 +90,9 @@ describe.each([
     const ended = await follow(client, sessionId, asked['sequence'])
     expect(ended.text).toMatch(/nine fathoms[\s\S]*\[run completed\]/)
 
+    const steer = { sessionId, message: 'say aye', steer: true }
+    expect((await call(client, 'send_message', steer))['status']).toBe('queued')
+    await follow(client, sessionId, ended['sequence'])
     const next = await call(client, 'send_message', {
       sessionId,
       message: 'permission Sound the horn\nwrite words.txt deep\\n',

@@ -81,6 +81,9 @@ it('empties a host that is drained, without losing work, and fills it again', as
   const context = await bench.work(stack)
   await stack.use(new RuntimeAnnouncer(context)).start()
   const { session } = await bench.sealed('shell', 'echo kept > note')
+  const unsealed = await bench.sealed('shell', 'echo only here > note')
+  // As if its seal had been given up.
+  await db().query('delete from checkpoints where session_id = $1', [unsealed.session.id])
   expect(await stateOf(context.host)).toBe('ready')
   await setHost(variables, context.host, 'cordoned')
   expect(await stateOf(context.host)).toBe('cordoned')
@@ -88,8 +91,11 @@ it('empties a host that is drained, without losing work, and fills it again', as
   expect((await bench.next(session, 'test -e note')).run.status).toBe('completed')
   await expect(removeHost(variables, context.host)).rejects.toThrow(/drain it first/)
   await setHost(variables, context.host, 'drained')
+  const stateIn = async ({ id }: { id: string }) => (await bench.api.session(id)).workspace.state
+  await until('the sandbox to be given back', async () => (await stateIn(session)) === 'expired')
+  expect(await stateIn(unsealed.session)).toBe('attached')
+  await bench.api.call('DELETE', `/v1/sessions/${unsealed.session.id}`)
   await until('an empty host', async () => (await stateOf(context.host)) === 'drained')
-  expect((await bench.api.session(session.id)).workspace.state).toBe('expired')
   await until('no sandbox', async () => (await context.driver.list()).length === 0)
   await expect(removeHost(variables, context.host)).rejects.toThrow(/stop it first/)
   const { run } = await bench.api.submitTurn(session.id, 'cat note')

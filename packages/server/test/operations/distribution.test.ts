@@ -25,10 +25,15 @@ const keysWithoutSession = [
   'merges_claimed',
   'publications_claimed',
   'review_requests_claimed',
+  'trigger_reports_claimed',
   'webhook_deliveries_claimed',
   // A lease belongs to one Session, and a subscription's subject to one.
   'interactions_lease_id_journal_offset_key',
   'push_deliveries_subscription_id_kind_subject_key',
+  // What came to a trigger: many have no Session yet, and the trigger and its caller's key find them.
+  'trigger_deliveries_pkey',
+  'trigger_deliveries_signed',
+  'trigger_reports_pkey',
 ]
 
 /** Triggers on Sessions' tables. */
@@ -50,6 +55,8 @@ const takingFiles = [
   'execution/claim/claim-queued-sql.ts',
   'execution/claim/claim-sql.ts',
   'sessions/previews/preview-sql.ts',
+  // It takes deliveries, and looks at the Runs of the Sessions that they go on with.
+  'triggers/delivery-sql.ts',
   'webhooks/delivery-sql.ts',
 ]
 

@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { releaseVersion } from '../../src/kit/version.ts'
 import { databaseUrl, testVariables } from '../support/services/service.ts'
 import { createTestDatabase } from '../support/storage/postgres.ts'
 import { until } from '../support/until.ts'
@@ -14,7 +15,9 @@ const MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
 interface Started extends AsyncDisposable {
   readonly child: ChildProcess
   readonly url: string
-  /** Number of dropped lines, from `GET /metrics`. */
+  /** The text of `GET /metrics`. */
+  metrics(): Promise<string>
+  /** Number of dropped lines, from the metrics. */
   dropped(): Promise<number>
 }
 
@@ -55,13 +58,14 @@ async function startLoggingTo(descriptor: number): Promise<Started> {
     }
   })
   await until('a ready service', async () => (await fetch(`${url}/readyz`)).ok)
+  const metrics = async () => (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
   const opened = stack.move()
   return {
     child,
     url,
+    metrics,
     async dropped() {
-      const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
-      return Number(/^berth_log_lines_dropped_total (\d+)$/m.exec(text)?.[1])
+      return Number(/^berth_log_lines_dropped_total (\d+)$/m.exec(await metrics())?.[1])
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
@@ -94,6 +98,7 @@ test('a service whose log is a full device serves, counts the dropped lines, and
   await using service = await startLoggingTo(openSync('/dev/full', 'w'))
   await logMuch(service.url, 10)
   expect(await service.dropped()).toBeGreaterThan(10)
+  expect(await service.metrics()).toContain(`\nberth_build_info{version="${releaseVersion}"} 1\n`)
   expect(await stopped(service.child)).toBe(0)
 })
 

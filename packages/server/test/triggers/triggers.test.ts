@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
-const draft = { name: 'Triage', message: 'Look at {{issue.title}} by {{ user }}: {{labels}}{{none}}' }
+const draft = { name: 'Triage', message: 'Look at {{issue.title?}} by {{ user? }}: {{labels?}}{{none?}}' }
 type Answer = { trigger: Trigger; triggers: Trigger[]; delivery: TriggerDelivery; deliveries: TriggerDelivery[] }
 
 async function make(more: object = {}, api: Api = test.api): Promise<Trigger> {
@@ -143,8 +143,13 @@ describe('a delivery', () => {
       status: 'refused',
       errorCode: 'invalid_request',
     })
-    const empty = await make({ message: '{{nothing}}' })
+    const empty = await make({ message: '{{nothing?}}' })
     expect(outcome(await deliver(empty, 'k'))).toBe('400 invalid_request')
+    const named = await deliver(await make({ message: '{{issue.title}} {{user?}}' }), 'k', { issue: {} })
+    expect(named.body).toEqual({
+      error: 'invalid_request',
+      issues: [{ path: ['payload', 'issue', 'title'], message: expect.stringContaining('is missing') }],
+    })
     expect(outcome(await deliver(empty, 'k', { nothing: 'x'.repeat(100_001) }))).toBe('400 invalid_request')
     expect(outcome(await deliver(trigger, 'a%20b'))).toMatch(/^400|^404/)
     expect(await deliveries(empty)).toEqual([])

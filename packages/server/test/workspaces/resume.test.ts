@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { workspaceLimits } from '../../src/checkpoints/limits.ts'
 import { claimQueued } from '../../src/execution/claim/claim-queued-sql.ts'
 import { adoptLapsed } from '../../src/execution/claim/claim-sql.ts'
+import { losePodHost } from '../../src/hosts/pod-host-sql.ts'
 import { announceHost } from '../../src/runtimes/runtime-hosts.ts'
 import { type Blobs, BlobsUnavailable } from '../../src/storage/blobs/blobs.ts'
 import { Api } from '../support/api/api.ts'
@@ -458,6 +459,13 @@ describe('a host that is gone', () => {
       expect(await adoptable('here')).toBe(0)
     }
     await heard('here', '0', '6 minutes')
+    expect(await adoptable('here')).toBe(1)
+    // The cluster says that its pod is gone: nobody has to have waited.
+    await heard(gone, '2 minutes', '1 day')
+    await heard('here', '0', '1 minute')
+    expect(await adoptable('here')).toBe(0)
+    await bench.test.db.database.query("update hosts set provisioner = 'pods' where id = $1", [gone])
+    await losePodHost(bench.test.db.database, gone, 'pods')
     expect(await adoptable('here')).toBe(1)
     const { host } = await bench.work(stack)
     await heard(host, '0', '6 minutes')

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { IssuanceMeter } from '../../identity/guard/issuance-meter.ts'
+import type { AddressMeter } from '../../identity/guard/address-meter.ts'
 import { sendFailure } from '../pages/failure.ts'
 import { readForm } from '../pages/form.ts'
 import { formToken, isOwnForm } from '../pages/form-token.ts'
@@ -29,12 +29,12 @@ export interface AccountPage {
 export class AccountRoom {
   readonly context: SignInContext
   readonly sessions: PageSessions
-  readonly #meter: Pick<IssuanceMeter, 'take'>
+  readonly #meter: Pick<AddressMeter, 'take'>
   readonly #signInForm: SignInForm
 
   constructor(
     context: SignInContext,
-    meter: Pick<IssuanceMeter, 'take'>,
+    meter: Pick<AddressMeter, 'take'>,
     provider: OpenIdProvider,
     signInForm: SignInForm,
   ) {

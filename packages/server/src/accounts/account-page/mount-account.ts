@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { IssuanceMeter } from '../../identity/guard/issuance-meter.ts'
+import type { AddressMeter } from '../../identity/guard/address-meter.ts'
 import type { SignInContext } from '../sign-in/configuration.ts'
 import type { SignIn } from '../sign-in/sign-in.ts'
 import { AccountRoom } from './account-room.ts'
@@ -12,7 +12,7 @@ import { SecondFactorChange } from './second-factor-change.ts'
 export function mountAccountPages(
   app: FastifyInstance,
   context: SignInContext,
-  meter: Pick<IssuanceMeter, 'take'>,
+  meter: Pick<AddressMeter, 'take'>,
   { provider, form, external }: SignIn,
 ): void {
   const room = new AccountRoom(context, meter, provider, form)

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { pathOf } from '../../http/request/request-path.ts'
-import type { IssuanceMeter } from '../../identity/guard/issuance-meter.ts'
+import type { AddressMeter } from '../../identity/guard/address-meter.ts'
 import type { Log } from '../../kit/log.ts'
 import { UnsealError } from '../../storage/master-key.ts'
 import { appendAudit } from '../audit/append.ts'
@@ -48,11 +48,11 @@ export interface Proved {
  */
 export class ExternalSignIn {
   readonly #context: SignInContext
-  readonly #meter: Pick<IssuanceMeter, 'take'>
+  readonly #meter: Pick<AddressMeter, 'take'>
   readonly #log: Log
   readonly #providers: ReadonlyMap<string, ExternalProvider>
 
-  constructor(context: SignInContext, meter: Pick<IssuanceMeter, 'take'>, log: Log) {
+  constructor(context: SignInContext, meter: Pick<AddressMeter, 'take'>, log: Log) {
     const { clock, identityProviders, providerTimeoutMs } = context
     this.#context = context
     this.#meter = meter

@@ -60,7 +60,8 @@ export function registerDelegation(provider: Provider, context: SignInContext, r
         throw new refusals.InvalidTarget(`the only audience is ${cloudClient}`)
       if ((params.scope ?? accessCapability) !== accessCapability)
         throw new refusals.InvalidScope(`the only scope is ${accessCapability}`, accessCapability)
-      const subject = await verified(params.subject_token ?? '', client.clientId)
+      const now = clock.now()
+      const subject = await verified(params.subject_token ?? '', client.clientId, now)
       const standing = subject === null ? null : await readStanding(db, subject.sid)
       const grant = subject === null ? undefined : await provider.Grant.find(subject.sid)
       const stands =
@@ -72,7 +73,6 @@ export function registerDelegation(provider: Provider, context: SignInContext, r
       if (!stands) throw invalid('subject_token is no live access token that this service issued to the client')
       if (!standing.cloud_access)
         throw new refusals.InvalidScope('the organization has no product access', accessCapability)
-      const now = clock.now()
       const seconds = Math.min(ACCESS_TOKEN_SECONDS, subject.exp - Math.floor(now.getTime() / 1000))
       const claims = {
         aud: cloudClient,
@@ -85,7 +85,7 @@ export function registerDelegation(provider: Provider, context: SignInContext, r
       }
       await touchSignIn(db, subject.sid, now)
       ctx.body = {
-        access_token: await mint.sign(tokenTypes.person, subject.sub, claims, seconds),
+        access_token: await mint.sign(tokenTypes.person, subject.sub, claims, seconds, now),
         issued_token_type: ACCESS_TOKEN,
         token_type: 'Bearer',
         expires_in: seconds,
@@ -96,14 +96,14 @@ export function registerDelegation(provider: Provider, context: SignInContext, r
   )
 
   /** Returns the claims of a subject token that holds for the client; null for everything else. */
-  async function verified(token: string, clientId: string) {
+  async function verified(token: string, clientId: string, now: Date) {
     try {
       const { payload } = await jwtVerify(token, ({ kid }) => keyOf(kid), {
         issuer,
         audience: clientId,
         typ: tokenTypes.person,
         algorithms: ['RS256'],
-        currentDate: clock.now(),
+        currentDate: now,
       })
       return isSubject.Check(payload) && payload.client_id === clientId ? payload : null
     } catch (error) {

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { refuseEmptyBucket } from '../../http/guard/guard.ts'
 import { pathOf } from '../../http/request/request-path.ts'
-import type { IssuanceMeter } from '../../identity/guard/issuance-meter.ts'
+import type { AddressMeter } from '../../identity/guard/address-meter.ts'
 import type { Clock } from '../../kit/clock.ts'
 import { isSameOrigin } from '../pages/same-origin.ts'
 import { arrivals } from './adapter.ts'
@@ -17,7 +17,7 @@ const posted: ReadonlySet<string> = new Set(['/oidc/device', '/oidc/session/end/
 /** What the routes of the provider need. */
 export interface OidcRoutes {
   readonly provider: OpenIdProvider
-  readonly meter: Pick<IssuanceMeter, 'take'>
+  readonly meter: Pick<AddressMeter, 'take'>
   readonly clock: Clock
   readonly authUrl: () => string
 }
@@ -78,7 +78,7 @@ function settle(raw: IncomingMessage & { originalUrl?: string }, authUrl: string
 
 function refuseLimited(
   reply: FastifyReply,
-  verdict: Extract<Awaited<ReturnType<IssuanceMeter['take']>>, { kind: 'limited' }>,
+  verdict: Extract<Awaited<ReturnType<AddressMeter['take']>>, { kind: 'limited' }>,
 ): FastifyReply {
   const { headers = {}, code } = refuseEmptyBucket(verdict.metering, verdict.retryAfterSeconds)
   return reply

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { IssuanceMeter } from '../../identity/guard/issuance-meter.ts'
+import type { AddressMeter } from '../../identity/guard/address-meter.ts'
 import type { Log } from '../../kit/log.ts'
 import { ExternalSignIn } from '../external/external-sign-in.ts'
 import type { SignInContext } from './configuration.ts'
@@ -19,7 +19,7 @@ export interface SignIn {
 export function mountSignIn(
   app: FastifyInstance,
   context: SignInContext,
-  meter: Pick<IssuanceMeter, 'take'>,
+  meter: Pick<AddressMeter, 'take'>,
   log: Log,
 ): SignIn {
   const provider = new OpenIdProvider(context, log)

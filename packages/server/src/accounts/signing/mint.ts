@@ -7,6 +7,8 @@ import type { SigningKeys } from './signing-keys.ts'
 /** Life of every token for apps, in seconds. */
 export const APP_TOKEN_SECONDS = 600
 
+type Claims = Readonly<Record<string, unknown>>
+
 /** Signs the tokens that the OpenID provider does not sign. */
 export class Mint {
   readonly #keys: SigningKeys
@@ -32,10 +34,13 @@ export class Mint {
     return this.sign(tokenTypes.endUser, installationId, { aud: 'svc-ai', end_user: endUserId }, APP_TOKEN_SECONDS)
   }
 
-  /** Signs any claims under the given token type. */
-  sign(type: string, subject: string, claims: Readonly<Record<string, unknown>>, seconds: number): Promise<string> {
+  /**
+   * Signs any claims under the given token type.
+   * @param issued the time that the caller has reckoned `seconds` from; reading the clock again could end the token later
+   */
+  sign(type: string, subject: string, claims: Claims, seconds: number, issued = this.#clock.now()): Promise<string> {
     const { kid, privateKey } = this.#keys.current
-    const now = Math.floor(this.#clock.now().getTime() / 1000)
+    const now = Math.floor(issued.getTime() / 1000)
     return new SignJWT(claims)
       .setProtectedHeader({ alg: 'RS256', kid, typ: type })
       .setIssuer(this.#issuer())

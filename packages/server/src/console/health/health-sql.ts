@@ -1,4 +1,5 @@
 import type { Health } from '@berth/contract'
+import { takes } from '../../runtimes/own-hosts.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 
 /** Queued Runs, and live sandboxes, that are listed one by one. */
@@ -12,7 +13,10 @@ export interface HostRow {
   readonly leases: number
 }
 
-/** Returns the hosts that were heard of since a time, with an organization's live leases on each. */
+/**
+ * Returns the hosts that were heard of since a time, with an organization's live leases on each: those that take its sandboxes,
+ * and those that still hold one, since the organization was bound to its own.
+ */
 export async function listHosts(db: Queryable, organizationId: string, since: Date): Promise<readonly HostRow[]> {
   const { rows } = await db.query<HostRow>({
     name: 'list-hosts',
@@ -20,7 +24,8 @@ export async function listHosts(db: Queryable, organizationId: string, since: Da
       select h.id as host, h.seen_at, h.runtimes, h.packages_fault, count(l.id)::integer as leases
       from hosts h
       left join leases l on l.host = h.id and l.organization_id = $1 and l.ended_at is null
-      where h.seen_at > $2 and h.removed_at is null and (h.organization_id is null or h.organization_id = $1) group by h.id order by h.id`,
+      where h.seen_at > $2 and h.removed_at is null
+      group by h.id having ${takes('h', '$1')} or count(l.id) > 0 order by h.id`,
     values: [organizationId, since],
   })
   return rows
@@ -76,13 +81,14 @@ export async function countEndedRuns(
     name: 'count-ended-runs',
     text: `
       with moved as (
-        select id from sessions where organization_id = $1 and archived_at is null
+        select id, created_at from sessions where organization_id = $1 and archived_at is null
           and listed_at >= date_trunc('second', $2::timestamptz at time zone 'UTC')
         union all
-        select id from sessions where organization_id = $1 and archived_at is not null
+        select id, created_at from sessions where organization_id = $1 and archived_at is not null
           and listed_at >= date_trunc('second', $2::timestamptz at time zone 'UTC'))
       select r.status, count(*)::integer as count from moved m
       join runs r on r.organization_id = $1 and r.session_id = m.id and r.ended_at >= $2
+        and r.ended_at >= m.created_at -- not one that a fork has copied
       group by r.status`,
     values: [organizationId, since],
   })

@@ -1,6 +1,5 @@
 import type { Context } from '../../context.ts'
 import { ApiError } from '../../kit/api-error.ts'
-import { LoopingService } from '../../kit/looping-service.ts'
 import { refusal } from '../../kit/refusal.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import { isUnauthorized } from '../../sessions/runs/authority-sql.ts'
@@ -9,6 +8,7 @@ import { beginTurn } from '../../sessions/turns/admit-turn.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import { logFailure } from '../../storage/postgres/log-failure.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
+import { WokenService } from '../../storage/postgres/woken-service.ts'
 import { type DueNextTurn, deleteNextTurn, findDueNextTurns, findNextTurn, refuseNextTurn } from './next-turn-sql.ts'
 
 /** Pause between two sweeps; a Run that ends wakes the admitter at once. */
@@ -19,25 +19,14 @@ const AT_ONCE = 100
  * Turns the messages that wait into Turns, as soon as their Session has no active Run. It runs in every process,
  * whatever its roles; the Session's lock lets one of them admit. A Turn that is refused leaves its message with the reason.
  */
-export class NextTurnAdmitter extends LoopingService {
+export class NextTurnAdmitter extends WokenService {
   override readonly name = 'next-turn-admitter'
   readonly #context: Context
-  #unsubscribe: () => void = () => {}
 
   constructor(context: Context, sweepMs: number = SWEEP_MS) {
-    super(sweepMs)
-    this.#context = context
-  }
-
-  override async start(): Promise<void> {
     // Whatever ends a Run wakes the queue, because other Runs may wait for the place.
-    this.#unsubscribe = this.#context.wakeups.subscribe(topics.queue, () => this.wake())
-    await super.start()
-  }
-
-  override async [Symbol.asyncDispose](): Promise<void> {
-    this.#unsubscribe()
-    await super[Symbol.asyncDispose]()
+    super(context.wakeups, [topics.queue], sweepMs)
+    this.#context = context
   }
 
   /**
@@ -84,7 +73,16 @@ export class NextTurnAdmitter extends LoopingService {
     if (session.active_run_id !== null) return false
     const { message, author_id: id } = next
     const author = { kind: 'person', id } as const
-    const turn = { id: turnId, message, replyTo: null, files: [], author, now: this.#context.clock.now() }
+    const turn = {
+      id: turnId,
+      message,
+      replyTo: null,
+      output: null,
+      steers: false,
+      files: [],
+      author,
+      now: this.#context.clock.now(),
+    }
     const { row } = await beginTurn(this.#context, tx, session, turn)
     // Whoever wrote it may have left since; a Run of theirs would end before it begins, and the text would be gone.
     if (await isUnauthorized(tx, key, row.run_id)) throw refusal('insufficient_scope')

@@ -61,13 +61,22 @@ export async function readBuiltPage(directory: string): Promise<BuiltPage | null
     throw error
   })
   if (index === null) return null
+  const assets = await readAssets(directory)
+  assets.delete('/index.html')
+  return { index, assets }
+}
+
+/** Returns every file below a directory that is not another one in a coding, by path, such as `/robots.txt`. */
+export async function readAssets(directory: string): Promise<Map<string, Asset>> {
   const entries = await readdir(directory, { recursive: true, withFileTypes: true })
-  const files = entries.filter(entry => entry.isFile()).map(entry => join(entry.parentPath, entry.name))
+  const files = entries
+    .filter(entry => entry.isFile() && !entry.name.startsWith('.'))
+    .map(entry => join(entry.parentPath, entry.name))
   const sizes = new Map(await Promise.all(files.map(async file => [file, (await stat(file)).size] as const)))
   const assets = new Map<string, Asset>()
   for (const [file, bytes] of sizes) {
     const path = `/${relative(directory, file).split(sep).join('/')}`
-    if (path === '/index.html' || isCoded(file, sizes)) continue
+    if (isCoded(file, sizes)) continue
     const coded = codings.flatMap(({ name, suffix }) => {
       const size = sizes.get(file + suffix)
       return size === undefined ? [] : [{ coding: name, file: file + suffix, bytes: size }]
@@ -78,7 +87,7 @@ export async function readBuiltPage(directory: string): Promise<BuiltPage | null
       tag: path.startsWith('/assets/') ? null : await tagOf(file),
     })
   }
-  return { index, assets }
+  return assets
 }
 
 /** Whether a file is another one in a coding. */

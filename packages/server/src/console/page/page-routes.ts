@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { pathOf } from '../../http/request/request-path.ts'
 import { refusal } from '../../kit/refusal.ts'
-import { acceptedVariant } from './accepted-variant.ts'
-import type { Asset, BuiltPage } from './built-page.ts'
+import type { BuiltPage } from './built-page.ts'
 import { contentSecurityPolicy, pageHeaders } from './page-headers.ts'
+import { sendAsset } from './send-asset.ts'
 
 /** The first segments of the page's own paths; what follows is the page's to read. */
 const pages = [
@@ -61,41 +60,18 @@ export function registerPageRoutes(app: FastifyInstance, built: BuiltPage | null
   }
   if (built === null) return
   const { assets } = built
+  const headers = () => ({ ...pageHeaders(secure()), 'content-security-policy': contentSecurityPolicy(null) })
   app.get('/assets/*', { config }, async (request, reply) => {
     const asset = assets.get(pathOf(request.url))
     if (asset === undefined) throw refusal('unknown_endpoint')
-    return sendAsset(request, reply, asset, secure())
+    return sendAsset(request, reply, asset, headers())
   })
   for (const [path, asset] of assets) {
     if (path.startsWith('/assets/')) continue
-    app.get(path, { config }, async (request, reply) => sendAsset(request, reply, asset, secure()))
+    app.get(path, { config }, async (request, reply) => sendAsset(request, reply, asset, headers()))
   }
 }
 
 /** Gives the page the nonce for style elements that its scripts make, where Vite's own helpers look for it as well. */
 const withNonce = (index: string, nonce: string): string =>
   index.replace(/<head[^>]*>/i, head => `${head}<meta property="csp-nonce" nonce="${nonce}">`)
-
-function sendAsset(
-  { headers }: FastifyRequest,
-  reply: FastifyReply,
-  { type, variants, tag }: Asset,
-  secure: boolean,
-): FastifyReply {
-  const variant = acceptedVariant(variants, headers['accept-encoding'])
-  reply.headers({
-    ...pageHeaders(secure),
-    'content-security-policy': contentSecurityPolicy(null),
-    'cache-control': tag === null ? 'public, max-age=31536000, immutable' : 'no-cache',
-    vary: 'Accept-Encoding',
-    ...(tag !== null && { etag: tag }),
-  })
-  if (tag !== null && headers['if-none-match'] === tag) return reply.code(304).send()
-  return reply
-    .headers({
-      'content-length': String(variant.bytes),
-      ...(variant.coding !== null && { 'content-encoding': variant.coding }),
-    })
-    .type(type)
-    .send(createReadStream(variant.file))
-}

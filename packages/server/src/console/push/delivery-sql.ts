@@ -35,7 +35,8 @@ export async function queueNews(
           and not exists (
             select from runs a
             where a.organization_id = s.organization_id and a.session_id = s.id and a.ended_at is null)
-      ) n on n.at > greatest($3, p.created_at)
+      -- What a fork has copied ended before there was the fork.
+      ) n on n.at > greatest($3, p.created_at, s.created_at)
       where s.organization_id = $1 and s.archived_at is null and (
           s.id = any ($2::uuid[])
           or $2::uuid[] is null and s.listed_at >= date_trunc('second', $3::timestamptz at time zone 'UTC'))

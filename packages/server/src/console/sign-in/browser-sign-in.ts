@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { endSignInOf } from '../../accounts/people/end-sign-in.ts'
 import type { BrowserSession } from '../../identity/guard/browser-authority.ts'
-import { type ConsoleCookie, consoleCookie, readCookie } from '../../identity/guard/console-cookie.ts'
+import { type ConsoleCookie, consoleCookie, readCookie, setCookieOf } from '../../identity/guard/console-cookie.ts'
 import { issuerOf } from '../../identity/tokens/token-types.ts'
 import { moveTerminals } from '../../sessions/terminals/terminal-sql.ts'
 import { credentialDigest, type MasterKey, UnsealError } from '../../storage/master-key.ts'
@@ -100,7 +100,7 @@ export class BrowserSignIn {
     const url = await this.#client.authorizationUrl(pending, asked)
     const cookie = this.#cookie('sign_in')
     const sealed = masterKey.seal(JSON.stringify(pending), cookie.name).toString('base64url')
-    return { url, cookie: written(cookie, sealed, 'Lax', SIGN_IN_MS / 1000) }
+    return { url, cookie: setCookieOf(cookie, sealed, 'Lax', SIGN_IN_MS / 1000) }
   }
 
   /**
@@ -132,7 +132,7 @@ export class BrowserSignIn {
     })
     if (hasReplaced) await endThere?.()
     // Without an end of its own: it goes with the browser, and the row decides anyway.
-    return { url: pending.returnTo, cookie: written(this.sessionCookie, value, 'Strict', null) }
+    return { url: pending.returnTo, cookie: setCookieOf(this.sessionCookie, value, 'Strict', null) }
   }
 
   /**
@@ -153,7 +153,7 @@ export class BrowserSignIn {
     const url = await this.#client
       .signOutUrl()
       .catch(() => `${this.#context.consoleUrl().replace(/\/$/, '')}/signed-out`)
-    return { url, cookie: written(this.sessionCookie, '', 'Strict', 0) }
+    return { url, cookie: setCookieOf(this.sessionCookie, '', 'Strict', 0) }
   }
 
   /** @param kept the sign-in that is to go on; null: none */
@@ -189,13 +189,3 @@ export class BrowserSignIn {
 }
 
 const secret = (): string => randomBytes(32).toString('base64url')
-
-function written(
-  { name, secure }: ConsoleCookie,
-  value: string,
-  sameSite: 'Strict' | 'Lax',
-  maxAgeSeconds: number | null,
-): string {
-  const age = maxAgeSeconds === null ? '' : `; Max-Age=${maxAgeSeconds}`
-  return `${name}=${value}; Path=/${age}; HttpOnly; SameSite=${sameSite}${secure ? '; Secure' : ''}`
-}

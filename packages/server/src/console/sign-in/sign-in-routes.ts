@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { queryOf } from '../../http/request/request-path.ts'
+import type { AddressMeter } from '../../identity/guard/address-meter.ts'
 import type { BrowserAuthority, BrowserSession } from '../../identity/guard/browser-authority.ts'
 import { readCookie } from '../../identity/guard/console-cookie.ts'
-import type { IssuanceMeter } from '../../identity/guard/issuance-meter.ts'
 import { isUuid } from '../../kit/uuid.ts'
 import { type BrowserSignIn, NoSignInUnderWay, type Step } from './browser-sign-in.ts'
 
@@ -13,7 +13,7 @@ type Failure = 'busy' | 'expired' | 'refused' | 'unavailable'
 export interface SignInRoutes {
   readonly signIn: BrowserSignIn
   readonly authority: BrowserAuthority
-  readonly meter: Pick<IssuanceMeter, 'take'>
+  readonly meter: Pick<AddressMeter, 'take'>
 }
 
 /**

@@ -4,7 +4,7 @@ import { WebSocketServer } from 'ws'
 import { refuseEmptyBucket } from '../../http/guard/guard.ts'
 import { rawHeaderValues } from '../../http/request/raw-header.ts'
 import { upgradeOf } from '../../http/routing/upgrade.ts'
-import type { IssuanceMeter } from '../../identity/guard/issuance-meter.ts'
+import type { AddressMeter } from '../../identity/guard/address-meter.ts'
 import { ApiError } from '../../kit/api-error.ts'
 import { refusal } from '../../kit/refusal.ts'
 import { isUuid } from '../../kit/uuid.ts'
@@ -28,7 +28,7 @@ const PING_MS = 20_000
 export function registerTerminalDoor(
   app: FastifyInstance,
   place: TerminalPlace,
-  { origin, meter }: { readonly origin: () => string; readonly meter: Pick<IssuanceMeter, 'take'> },
+  { origin, meter }: { readonly origin: () => string; readonly meter: Pick<AddressMeter, 'take'> },
 ): void {
   const server = new WebSocketServer({
     noServer: true,

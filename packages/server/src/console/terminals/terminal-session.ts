@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,7 +11,7 @@ import {
 import { frameHeader, readFrames } from '@berth/supervisor/tree/frames'
 import type { WebSocket } from 'ws'
 import { SandboxGoneError } from '../../sandboxes/driver.ts'
-import { orderTerminal } from '../../sandboxes/terminal-line.ts'
+import { orderTerminal, TerminalLineBroken } from '../../sandboxes/terminal-line.ts'
 import { touchLease } from '../../sessions/leases/lease-sql.ts'
 import { endTerminal, keepAwake, noteTyping, type TerminalRow } from '../../sessions/terminals/terminal-sql.ts'
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
@@ -27,6 +28,8 @@ const START_MS = 60_000
 const BEAT_MS = 5_000
 /** The idle time of a lease moves at most this often while somebody types. */
 const TOUCH_MS = 10_000
+/** So often a supervisor is asked whether it lives, while its line breaks before it answers. */
+const ASKED_MOST = 5
 /** Output goes to the page in pieces of this size. */
 const PIECE_BYTES = 32 * 1024
 
@@ -266,14 +269,23 @@ export class TerminalSession {
     return door.attach(leaseId, signal)
   }
 
+  /**
+   * Returns whether the sandbox has ended. While the kernel closes the descriptors of a killed supervisor one by one, its
+   * socket may still take a connection after the terminal's has broken, so only an answer shows that it lives.
+   */
   async #isGone(): Promise<boolean> {
-    try {
-      const line = await this.#connect(AbortSignal.timeout(OPEN_MS))
-      line.destroy()
-      return false
-    } catch (error) {
-      return error instanceof SandboxGoneError
+    const signal = AbortSignal.timeout(OPEN_MS)
+    for (let tries = 0; tries < ASKED_MOST; tries += 1) {
+      try {
+        // Nobody has such a terminal, so the supervisor does nothing but say so.
+        const order = { id: randomUUID(), attach: { columns: 80, rows: 25 } }
+        await orderTerminal(await this.#connect(signal), order, signal)
+        return false
+      } catch (error) {
+        if (!(error instanceof TerminalLineBroken)) return error instanceof SandboxGoneError
+      }
     }
+    return false
   }
 
   #tell(message: object): void {

@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers'
 import { insidePaths } from '../../sandboxes/inside-paths.ts'
-import type { LeaseScript, ProgramRun } from '../../sandboxes/lease-program.ts'
+import { hasSucceeded, type LeaseScript, type ProgramRun } from '../../sandboxes/lease-program.ts'
 import { placesOf } from './contents.ts'
 import type { UnpackedExtension } from './unpacked-extensions.ts'
 
@@ -51,7 +51,7 @@ export async function placeSkills(
     const output = text(program.output)
     const said = await program.ended
     signal.throwIfAborted()
-    if (said !== '0') throw new Error(`skills could not be placed: ${said}`)
+    if (!hasSucceeded(said)) throw new Error(`skills could not be placed: ${said}`)
     return readAnswer(await output, extensions.length)
   } finally {
     bound.removeEventListener('abort', stop)

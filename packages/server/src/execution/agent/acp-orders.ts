@@ -1,4 +1,5 @@
 import { AGENT_METHODS, type McpServer, PROTOCOL_VERSION } from '@agentclientprotocol/sdk'
+import { releaseVersion } from '../../kit/version.ts'
 
 /**
  * Ids of Berth's requests to an agent. Each id follows from the request, not from a counter of the connection, so a
@@ -20,7 +21,8 @@ export interface Order {
   readonly line: string
 }
 
-const request = (id: number, method: string, params: unknown) => JSON.stringify({ jsonrpc: '2.0', id, method, params })
+const request = (id: number | string, method: string, params: unknown) =>
+  JSON.stringify({ jsonrpc: '2.0', id, method, params })
 
 /**
  * The first request to a new agent process. Files and terminals belong to the sandbox, so Berth offers none from
@@ -36,7 +38,7 @@ export function initialize(generation: number): Order {
         terminal: false,
         elicitation: { form: {} },
       },
-      clientInfo: { name: 'berth', version: '1.0.0' },
+      clientInfo: { name: 'berth', version: releaseVersion },
     }),
   }
 }
@@ -89,8 +91,23 @@ export const promptKeyOf = ({ runId, attempt }: PromptOf): string => `prompt/${r
  */
 export const feedbackPlace = (generation: number, offset: number): string => `${generation}/feedback/${offset}`
 
+/**
+ * Places the prompt that asks once more for an output as the next one of the same attempt; its key keeps which requests
+ * were answered before.
+ */
+export const outputPlace = (generation: number, until: number): string => `${generation}/output/${until}`
+
+const furtherKey = /\/(feedback|output)\/(-?\d+)$/
+
 /** Returns the offset of the newest request that a prompt answers, by its key; -1 for an attempt's first prompt. */
-export const feedbackUntil = (key: string | null): number => Number(/\/feedback\/(\d+)$/.exec(key ?? '')?.[1] ?? -1)
+export const feedbackUntil = (key: string | null): number => Number(furtherKey.exec(key ?? '')?.[2] ?? -1)
+
+/** Returns true for the key of a prompt that follows another one of the same attempt. */
+export const isFurther = (key: string): boolean => furtherKey.test(key)
+
+/** Returns true for the key of an attempt's prompt that asks once more for an output. */
+export const asksForOutput = (of: PromptOf, key: string): boolean =>
+  key.startsWith(promptKeyOf(of)) && furtherKey.exec(key)?.[1] === 'output'
 
 /** A prompt that the journal holds after its agent's end reached nobody; the next process gets it under its own key. */
 export function prompt(
@@ -105,6 +122,32 @@ export function prompt(
       prompt: blocks,
       ...(Object.keys(meta).length > 0 && { _meta: { berth: meta } }),
     }),
+  }
+}
+
+const steerId = /^steer\/([0-9a-f-]{36})$/
+
+/** Returns the Turn of which the agent says whether it has taken it, by the id of the answer; null for any other id. */
+export const steeredTurn = (id: number | string): string | null =>
+  typeof id === 'string' ? (steerId.exec(id)?.[1] ?? null) : null
+
+/**
+ * Gives a message to the agent at work, which answers once its conversation has it, or once its prompt has ended without.
+ * The id is that of the Turn, by which the agent knows a message that its conversation already has.
+ */
+export function steer(
+  of: PromptOf,
+  generation: number,
+  {
+    sessionId,
+    turnId,
+    turnSequence,
+    blocks,
+  }: { sessionId: string; turnId: string; turnSequence: number; blocks: readonly object[] },
+): Order {
+  return {
+    key: `steer/${of.runId}/${of.attempt}/${generation}/${turnSequence}`,
+    line: request(`steer/${turnId}`, '_berth/steer', { sessionId, id: turnId, prompt: blocks }),
   }
 }
 

@@ -37,7 +37,7 @@ type Entry = {
 }[RecordType]
 
 const agent = (message: object): Entry => ({ type: 'o', payload: JSON.stringify({ jsonrpc: '2.0', ...message }) })
-const answer = (id: number, result: unknown = {}) => agent({ id, result })
+const answer = (id: number | string, result: unknown = {}) => agent({ id, result })
 const refusal = (id: number) => agent({ id, error: { code: -32603, message: 'no' } })
 const updated = (update: object) => agent({ method: 'session/update', params: { sessionId: 's1', update } })
 const says = (text: string) => updated({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } })
@@ -358,6 +358,7 @@ describe('a conversation that is taken over', () => {
     const replies = new Set<string>()
     const asked: number[] = []
     const waiting = new Map<number, number | string>()
+    const steering = new Set(steered)
     let toolCalls = 0
     let committed: Pick<Reading, 'offset' | 'replayFrom' | 'facts'> = { offset: 0, replayFrom: 0, facts: ready }
     const take = (reading: Reading) => {
@@ -368,10 +369,14 @@ describe('a conversation that is taken over', () => {
         waiting.set(offset, (agentRequest as AgentRequest).id)
       }
       for (const offset of reading.settled) waiting.delete(offset)
+      for (const turnId of reading.steered) steering.delete(turnId)
       committed = reading
     }
     for (const [commitAt, dieAt] of [...deaths, [records.length, records.length]] as const) {
-      const worker = new AgentConversation(of, committed.facts, committed.offset, waiting)
+      const worker = new AgentConversation(of, committed.facts, committed.offset, waiting, undefined, {
+        recapsRefused: false,
+        steering: [...steering],
+      })
       const mine = records.filter(record => record.start >= committed.replayFrom)
       for (const record of mine.filter(each => records.indexOf(each) < Math.max(commitAt, dieAt))) {
         worker.apply(record)
@@ -387,6 +392,8 @@ describe('a conversation that is taken over', () => {
     throw new Error('the last worker reads to the end')
   }
 
+  const steered = [1, 2].map(n => `00000000-0000-4000-8000-00000000000${n}`)
+
   const entry: fc.Arbitrary<Entry> = fc.oneof(
     { weight: 4, arbitrary: fc.string({ maxLength: 4 }).map(says) },
     { weight: 3, arbitrary: fc.constantFrom('a', 'b', 'c').map(calls) },
@@ -394,6 +401,7 @@ describe('a conversation that is taken over', () => {
     { weight: 1, arbitrary: fc.constantFrom(1, 2).map(id => asks(id)) },
     { weight: 1, arbitrary: fc.constant(asks(3, 'fs/read_text_file')) },
     { weight: 1, arbitrary: fc.constantFrom('a', 'd').map(id => asks(9, 'session/request_permission', id)) },
+    { weight: 1, arbitrary: fc.constantFrom(...steered).map(turnId => answer(`steer/${turnId}`, { taken: true })) },
     { weight: 1, arbitrary: fc.constant<Entry>({ type: 'o', payload: 'noise' }) },
     { weight: 1, arbitrary: fc.constantFrom<Entry>({ type: 'e', payload: 'warning' }, { type: '!', payload: '{}' }) },
   )
@@ -430,6 +438,28 @@ describe('a conversation that is taken over', () => {
       ),
       { numRuns: 1000 },
     )
+  })
+
+  test('tells that the agent has a message where it joined the work, and only of those it was given', () => {
+    const [turnId = '', other = ''] = steered
+    const worker = new AgentConversation(of, working, 0)
+    worker.expectSteered(turnId)
+    const [no, yes] = [{ taken: false }, { taken: true }]
+    for (const record of journal([
+      says('before'),
+      answer(`steer/${other}`, yes),
+      answer(`steer/${turnId}`, yes),
+      answer(`steer/${turnId}`, yes),
+      says('after'),
+    ]))
+      worker.apply(record)
+    worker.close()
+    const { drafts, steered: taken } = worker.take()
+    expect(drafts.map(({ data }) => data['text'] ?? data['turnId'])).toEqual(['before', turnId, 'after'])
+    expect(taken).toEqual([turnId])
+    worker.expectSteered(other)
+    for (const record of journal([answer(`steer/${other}`, no)])) worker.apply(record)
+    expect(worker.take().steered).toEqual([])
   })
 
   test('knows the last answer only if that ended after its committed offset', () => {

@@ -20,13 +20,14 @@ import {
   type Update,
 } from './acp-message.ts'
 import {
-  feedbackUntil,
+  isFurther,
   type Order,
   type PromptOf,
   promptKeyOf,
   refuse,
   reply,
   replyKey,
+  steeredTurn,
   wireIds,
 } from './acp-orders.ts'
 import { denyOptionOf, type Question, readElicitation, readPermission } from './acp-questions.ts'
@@ -66,6 +67,8 @@ export interface Reading {
   readonly withdrawn: readonly number[]
   /** Offsets of requests that the journal answers, or whose agent is gone. */
   readonly settled: readonly number[]
+  /** Turns whose message the agent's conversation has. */
+  readonly steered: readonly string[]
   /** Number of Events left out because the Run's budget of Events is spent. */
   readonly dropped: number
   /** Number of tool calls that have begun. */
@@ -108,6 +111,7 @@ export class AgentConversation {
   readonly #recapsRefused: boolean
   readonly #repeatsLate: boolean
   readonly #servers: readonly ServerTemplate[]
+  readonly #endsMessages: boolean
   /** Offsets of the agent's requests whose reply the journal does not hold yet, by the key of the reply. */
   readonly #unanswered = new Map<string, number>()
   /** Requests that were put to people: offset to JSON-RPC id, until the journal holds their reply. */
@@ -121,6 +125,9 @@ export class AgentConversation {
   #asked: NewAsk[] = []
   #withdrawn: number[] = []
   #settled: number[] = []
+  #steered: string[] = []
+  /** Turns that the agent was given while it worked, and has not spoken of. */
+  readonly #steering: Set<string>
   readonly #replies = new Map<string, Order>()
   #end: AgentEnd | null = null
   /** Time of the last record that has one; items that this worker ends get this time. */
@@ -134,7 +141,9 @@ export class AgentConversation {
    * @param redactor the Session's, which masks every secret that the sandbox was given
    * @param options `recapsRefused`: an agent that refuses to load a conversation counts as one that loads none;
    * `repeatsLate`: the answer that a conversation is loaded does not end its repetition; `servers`: those of the
-   * lease's extensions, of which the log tells if an agent cannot speak with one
+   * lease's extensions, of which the log tells if an agent cannot speak with one; `endsMessages`: the answer to a prompt
+   * ends the message before it, which is judged before the next prompt; `steering`: Turns that a worker may have given the
+   * agent while it works
    */
   constructor(
     prompt: PromptOf,
@@ -146,6 +155,8 @@ export class AgentConversation {
       readonly recapsRefused: boolean
       readonly repeatsLate?: boolean
       readonly servers?: readonly ServerTemplate[]
+      readonly endsMessages?: boolean
+      readonly steering?: readonly string[]
     } = { recapsRefused: false },
   ) {
     this.#prompt = prompt
@@ -157,6 +168,8 @@ export class AgentConversation {
     this.#recapsRefused = options.recapsRefused
     this.#repeatsLate = options.repeatsLate ?? false
     this.#servers = options.servers ?? []
+    this.#endsMessages = options.endsMessages ?? false
+    this.#steering = new Set(options.steering)
     this.#transcript = new Transcript(prompt, undefined, redactor)
   }
 
@@ -213,7 +226,7 @@ export class AgentConversation {
         this.#replies.delete(record.key)
         if (!replayed) this.#answerGiven(record.key)
         // A further prompt ends the message before it.
-        if (feedbackUntil(record.key) >= 0) this.#told({ kind: 'pause' }, record.start, replayed)
+        if (isFurther(record.key)) this.#told({ kind: 'pause' }, record.start, replayed)
         if (!replayed && record.key.startsWith(promptKeyOf(this.#prompt)) && this.#facts.state === 'ready') {
           this.#know({ activePrompt: record.key })
           if (this.#end?.kind === 'answered') this.#end = null
@@ -243,6 +256,7 @@ export class AgentConversation {
       asked: this.#asked,
       withdrawn: this.#withdrawn,
       settled: this.#settled,
+      steered: this.#steered,
       dropped: 0,
       toolCalls: this.#toolCalls,
       openCalls: this.#callsMoved ? this.#transcript.openCalls : null,
@@ -255,16 +269,31 @@ export class AgentConversation {
     this.#asked = []
     this.#withdrawn = []
     this.#settled = []
+    this.#steered = []
     this.#toolCalls = 0
     this.#callsMoved = false
     this.#given = false
     return reading
   }
 
+  /** Adds an Event of the worker's own to the reading, after everything read so far. */
+  tell(draft: EventDraft): void {
+    this.#drafts.push(draft)
+  }
+
+  /** Expects the agent to say whether it has taken the message of this Turn. */
+  expectSteered(turnId: string): void {
+    this.#steering.add(turnId)
+  }
+
   takeReplies(): Order[] {
     const replies = [...this.#replies.values()]
     this.#replies.clear()
     return replies
+  }
+
+  get #promptId(): number {
+    return wireIds.prompt(this.#prompt.turnSequence, this.#prompt.attempt)
   }
 
   #know(facts: Partial<AgentFacts>): void {
@@ -285,6 +314,10 @@ export class AgentConversation {
   #heard(message: AgentMessage, offset: number, replayed: boolean): void {
     switch (message.kind) {
       case 'response':
+        // Also when replayed, so that the same messages begin again.
+        if (this.#endsMessages && message.id === this.#promptId) this.#told({ kind: 'pause' }, offset, replayed)
+        // Likewise when replayed: a message that joins the work ends the one before it.
+        if (steeredTurn(message.id) !== null) this.#told({ kind: 'pause' }, offset, replayed)
         if (!replayed) this.#answered(message)
         break
       case 'notification':
@@ -330,10 +363,21 @@ export class AgentConversation {
       else this.#know({ state: this.#repeatsLate ? 'loaded' : 'ready' })
     } else if (message.id === wireIds.barrier && this.#facts.state === 'loaded') {
       this.#know({ state: 'ready' })
-    } else if (message.id === wireIds.prompt(this.#prompt.turnSequence, this.#prompt.attempt) && this.prompted) {
+    } else if (message.id === this.#promptId && this.prompted) {
       const outcome = outcomeOfAnswer(message.result, message.error, this.#redactor)
       this.#end = { kind: 'answered', outcome }
+    } else {
+      this.#steeredBy(message)
     }
+  }
+
+  #steeredBy({ id, result }: Extract<AgentMessage, { kind: 'response' }>): void {
+    const turnId = steeredTurn(id)
+    if (turnId === null || !this.#steering.delete(turnId)) return
+    if (result?.['taken'] !== true || !this.prompted) return
+    this.#steered.push(turnId)
+    const data = { turnId, status: 'taken' }
+    this.#drafts.push({ type: 'svc.turn.steered', runId: this.#prompt.runId, data })
   }
 
   #refuses(method: string, error: Readonly<Record<string, unknown>> | null): void {

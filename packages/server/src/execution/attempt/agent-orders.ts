@@ -3,6 +3,7 @@ import type { InteractionRow } from '../../sessions/interactions/interaction.ts'
 import { listFeedback, listUndelivered } from '../../sessions/interactions/interaction-sql.ts'
 import type { LeaseRow } from '../../sessions/leases/lease-sql.ts'
 import { hasEarlierWork } from '../../sessions/runs/run-sql.ts'
+import { listSteering } from '../../sessions/turns/steering-sql.ts'
 import type { TurnRow } from '../../sessions/turns/turn.ts'
 import { findTurn } from '../../sessions/turns/turn-sql.ts'
 import type { RunBudgets } from '../../settings/run-budgets.ts'
@@ -15,8 +16,10 @@ import {
   initialize,
   type Order,
   openSession,
+  outputPlace,
   type PromptOf,
   prompt,
+  steer,
 } from '../agent/acp-orders.ts'
 import type { AgentFacts } from '../agent/agent-conversation.ts'
 import { type AddedVariables, agentEnvironment, environmentWith } from '../agent/agent-environment.ts'
@@ -161,6 +164,33 @@ export class AgentOrders {
     return prompt(this.#of, place, { sessionId: sessionId ?? '', blocks: feedbackBlocks(rows), meta })
   }
 
+  /** Returns a further prompt of the same Run that tells the agent to answer once more. */
+  askAgain({ activePrompt, generation, sessionId }: AgentFacts, text: string): Order {
+    const place = outputPlace(generation, feedbackUntil(activePrompt))
+    // The answers of people are told once.
+    const meta = { ...this.#promptMeta(), answers: undefined, continues: true }
+    return prompt(this.#of, place, { sessionId: sessionId ?? '', blocks: [{ type: 'text', text }], meta })
+  }
+
+  /**
+   * Gives the agent at work the messages that are to join its work, in order.
+   *
+   * @param expect is told of each before it is given
+   */
+  async giveSteering({ generation, sessionId }: AgentFacts, expect: (turnId: string) => void): Promise<void> {
+    const { claim, lease, runtime } = this.#parts
+    if (runtime.steers !== true) return
+    for (const turn of await listSteering(this.#context.db, claim, claim.runId)) {
+      const { id: turnId, sequence: turnSequence } = turn
+      const blocks = promptBlocks(turn, null)
+      const order = steer(this.#of, generation, { sessionId: sessionId ?? '', turnId, turnSequence, blocks })
+      if (this.#given.has(order.key)) continue
+      await placeInputs(this.#context, lease.id, turn)
+      expect(turnId)
+      await this.give(order)
+    }
+  }
+
   async cancelPrompt(sessionId: string): Promise<void> {
     await this.give(cancelPrompt(this.#of, sessionId))
   }
@@ -183,8 +213,8 @@ export class AgentOrders {
   }
 
   #promptBlocks(): object[] {
-    const { turn, unheard } = this.#parts
-    if (unheard.length === 0) return promptBlocks(turn, this.#recap)
+    const { runtime, turn, unheard } = this.#parts
+    if (unheard.length === 0) return promptBlocks(turn, this.#recap, runtime.isScript === true)
     return [...(this.#recap === null ? [] : [{ type: 'text', text: this.#recap }]), ...answerBlocks(unheard)]
   }
 

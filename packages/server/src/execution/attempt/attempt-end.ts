@@ -19,6 +19,7 @@ import { underFence } from '../claim/under-fence.ts'
 import { collectPresented, keepPresented } from '../workspace/present-files.ts'
 import { recordPosition, spentOn } from './record-reading.ts'
 import { keepResult, type Result } from './run-result.ts'
+import { tellTools } from './tell-tools.ts'
 
 /** The agent's Events exceeded the budget of one Run. */
 export const outOfEvents: Outcome = { status: 'failed', stopReason: 'max_response', errorCode: EVENT_BUDGET }
@@ -121,6 +122,7 @@ export async function recordEnd(
       await settleLoss(tx, context, claim, { sandboxLost: false, outcome: executionLost, keep })
     }
     await Promise.all([...read, open ? end() : null])
+    if (open) tx.afterCommit?.(() => tellTools(claim, reading.drafts))
   })
   announce(context, claim)
   await presented?.settle()

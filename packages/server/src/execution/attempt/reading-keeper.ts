@@ -7,6 +7,7 @@ import type { Spent } from '../claim/spent-events.ts'
 import type { SupervisorConnection } from '../supervisor/connection.ts'
 import { presentBeforeWaiting } from '../workspace/present-files.ts'
 import { recordReading } from './record-reading.ts'
+import { tellTools } from './tell-tools.ts'
 
 /** Text chunks may wait in the journal for this many bytes before an offset is committed without an event. */
 const COMMIT_BYTES = 256 * 1024
@@ -49,6 +50,7 @@ export class ReadingKeeper {
       await presentBeforeWaiting(this.#context, this.#claim, this.#leaseId)
     }
     const spent = await recordReading(this.#context, this.#claim, this.#leaseId, reading)
+    tellTools(this.#claim, drafts)
     this.#offset = offset
     this.#facts = facts
     this.#connection.ack(offset, replayFrom)

@@ -7,6 +7,7 @@ import { appendBatch, type EventBatch, toBatch } from '../../sessions/log/append
 import type { EventDraft } from '../../sessions/log/envelope.ts'
 import { findRun } from '../../sessions/runs/run-sql.ts'
 import { holdSession } from '../../sessions/session/session-sql.ts'
+import { markSteered } from '../../sessions/turns/steering-sql.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import type { Reading } from '../agent/agent-conversation.ts'
 import type { Claim, RunClaim, Task } from '../claim/claim.ts'
@@ -74,11 +75,12 @@ export async function recordPosition(
   spent: Spent,
   now: Date,
 ): Promise<void> {
-  const { prompted, settled } = reading
+  const { prompted, settled, steered } = reading
   await Promise.all([
     saveReading(tx, claim, leaseId, reading, spent),
     prompted && claim.runId !== null ? settleEarlier(tx, claim, claim.runId, leaseId, now) : null,
     settled.length > 0 ? markDelivered(tx, leaseId, settled, now) : null,
+    steered.length > 0 && claim.runId !== null ? markSteered(tx, claim, claim.runId, steered) : null,
   ])
 }
 

@@ -1,13 +1,12 @@
 import type { Redactor } from '../../kit/redactor.ts'
-import { NATIVE_RUNTIME } from '../../runtimes/catalog.ts'
 import type { InteractionRow } from '../../sessions/interactions/interaction.ts'
 import type { LeaseRow } from '../../sessions/leases/lease-sql.ts'
 import { PreviewWriter } from '../../sessions/previews/preview-writer.ts'
 import type { Outcome } from '../../sessions/runs/run.ts'
+import type { TurnRow } from '../../sessions/turns/turn.ts'
 import type { RunBudgets } from '../../settings/run-budgets.ts'
-import { agentRequestOf } from '../agent/acp-answers.ts'
 import type { Order } from '../agent/acp-orders.ts'
-import { AgentConversation, type AgentEnd } from '../agent/agent-conversation.ts'
+import type { AgentConversation, AgentEnd, AgentFacts } from '../agent/agent-conversation.ts'
 import { isRefused, nextAttemptStep } from '../agent/attempt-step.ts'
 import type { LastAnswer } from '../agent/transcript.ts'
 import type { RunClaim } from '../claim/claim.ts'
@@ -19,15 +18,20 @@ import type { SupervisorConnection } from '../supervisor/connection.ts'
 import type { JournalRecord } from '../supervisor/stream.ts'
 import { AgentOrders, type OrderParts } from './agent-orders.ts'
 import { cancelled, decideEnd, outOfEvents, recordEnd } from './attempt-end.ts'
+import { AttemptSpans } from './attempt-spans.ts'
 import { beginRun } from './begin-run.ts'
 import { EventBudget } from './event-budget.ts'
+import { openConversation } from './open-conversation.ts'
 import { ReadingKeeper } from './reading-keeper.ts'
 import { RunIsOver } from './record-reading.ts'
+import { RequestedOutput } from './requested-output.ts'
 
 /** The state that an attempt continues from. */
 export interface RunAttemptParts extends OrderParts {
   /** The agent's requests that nobody has answered yet. */
   readonly waiting: readonly InteractionRow[]
+  /** Turns that are to join the agent's work and that it may have been given. */
+  readonly steering: readonly TurnRow[]
   /** Masks every secret that the sandbox was given. */
   readonly redactor: Redactor
 }
@@ -55,6 +59,8 @@ export class RunAttempt {
   readonly #orders: AgentOrders
   readonly #budget: EventBudget
   readonly #previews: PreviewWriter
+  readonly #output: RequestedOutput | null
+  readonly #spans: AttemptSpans
   /** The agent already had the prompt when this worker attached. */
   readonly #resumed: boolean
   #begun: boolean
@@ -66,6 +72,8 @@ export class RunAttempt {
   #promptGiven = false
   /** People may have answered since the last look. */
   #answersDue = true
+  /** People may have sent messages for the agent at work since the last look. */
+  #steeringDue = true
   #cancelling = false
   #settled = false
   /** This worker has read the backlog and given the orders that follow from it. */
@@ -82,31 +90,14 @@ export class RunAttempt {
     const of = { runId: claim.run.id, attempt: claim.run.attempts, turnSequence: turn.sequence }
     this.#context = context
     this.#claim = claim
+    this.#spans = new AttemptSpans(claim, parts.runtime.id)
     this.#lease = lease
+    this.#output = RequestedOutput.of(context.db, claim, of, parts)
     this.#replayFrom = lease.replay_from
     this.#connection = connection
     this.#budgets = parts.budgets
     this.#batches = connection.batches()
-    this.#conversation = new AgentConversation(
-      of,
-      {
-        generation: lease.agent_generation,
-        state: lease.agent_state,
-        loadsSessions: lease.agent_loads_sessions,
-        mcp: lease.agent_mcp,
-        sessionId: lease.agent_session_id,
-        activePrompt: lease.active_prompt,
-      },
-      lease.journal_offset,
-      new Map(parts.waiting.map(row => [row.journal_offset, agentRequestOf(row).id])),
-      parts.redactor,
-      // Releases of the built-in agent may refuse each other's conversations.
-      {
-        recapsRefused: parts.runtime.id === NATIVE_RUNTIME,
-        repeatsLate: parts.runtime.repeatsLate === true,
-        servers: lease.apply?.servers ?? [],
-      },
-    )
+    this.#conversation = openConversation(of, parts, { endsMessages: this.#output !== null })
     this.#keeper = new ReadingKeeper(context, claim, lease, connection, this.#conversation.facts)
     const { runEvents: events, runEventBytes: bytes } = context.limits
     this.#budget = new EventBudget({ events, bytes }, claim.run)
@@ -157,12 +148,15 @@ export class RunAttempt {
     })
   }
 
-  /** Gives the agent the answers of people, and shows who began to watch what it is saying. */
+  /** Gives the agent the answers and messages of people, and shows who began to watch what it is saying. */
   answer(): Promise<void> {
     this.#previews.watched()
     return this.#exclusive(async () => {
       this.#answersDue = true
-      if (this.#caughtUp && !this.#settled) await this.#giveAnswers()
+      this.#steeringDue = true
+      if (!this.#caughtUp || this.#settled) return
+      await this.#giveAnswers()
+      await this.#giveSteering()
     })
   }
 
@@ -219,6 +213,8 @@ export class RunAttempt {
     for (const record of batch) {
       this.#conversation.apply(record)
       position = record.end
+      const told = position <= this.#lease.journal_offset ? null : this.#output?.before(record)
+      if (told) this.#conversation.tell(told)
       if (record.type === 'k' && record.key === this.#stopKey) this.#stopped = true
       if (this.#conversation.end !== null && !isRefused(this.#conversation) && (await this.#feedback()) === null) break
     }
@@ -245,9 +241,16 @@ export class RunAttempt {
   async #feedback(): Promise<Order | null> {
     const { end, facts } = this.#conversation
     if (end?.kind !== 'answered' || facts.state !== 'ready' || this.#cancelling || this.#forced !== null) return null
-    if (!this.#planned || !(end.outcome.stopReason === 'completed' || end.outcome.stopReason === 'aborted')) return null
-    if (this.#further?.end !== end) this.#further = { end, order: await this.#orders.feedback(facts) }
+    if (this.#further?.end !== end) this.#further = { end, order: await this.#orderAfter(end.outcome, facts) }
     return this.#further.order
+  }
+
+  async #orderAfter(outcome: Outcome, facts: AgentFacts): Promise<Order | null> {
+    const planned = this.#planned && (outcome.stopReason === 'completed' || outcome.stopReason === 'aborted')
+    const feedback = planned ? await this.#orders.feedback(facts) : null
+    if (feedback !== null || this.#output === null) return feedback
+    const text = await this.#output.askAgain(outcome, () => this.#lastAnswer())
+    return text === null ? null : this.#orders.askAgain(facts, text)
   }
 
   async #commit(): Promise<void> {
@@ -278,6 +281,7 @@ export class RunAttempt {
     for (const reply of this.#conversation.takeReplies()) await this.#orders.reply(reply)
     await this.#giveAnswers()
     await this.#step()
+    await this.#giveSteering()
     if (this.#takenOver || this.#settled) return
     this.#takenOver = true
     if (this.#claim.run.handovers === 0) return
@@ -288,6 +292,13 @@ export class RunAttempt {
     if (!this.#answersDue || !this.#conversation.waits) return
     this.#answersDue = false
     await this.#orders.giveAnswers()
+  }
+
+  async #giveSteering(): Promise<void> {
+    const { end, facts, prompted } = this.#conversation
+    if (!this.#steeringDue || !prompted || end !== null || this.#cancelling || this.#forced !== null) return
+    this.#steeringDue = false
+    await this.#orders.giveSteering(facts, turnId => this.#conversation.expectSteered(turnId))
   }
 
   async #step(): Promise<void> {
@@ -327,6 +338,7 @@ export class RunAttempt {
         if (!this.#begun) await beginRun(this.#context, this.#claim, this.#lease)
         this.#begun = true
         this.#promptGiven = true
+        this.#spans.prompted()
         return orders.prompt(facts)
     }
   }
@@ -368,9 +380,15 @@ export class RunAttempt {
   async #settle(): Promise<void> {
     // Comes first: an open message may be the answer that becomes the outcome's summary.
     this.#conversation.close()
+    let decided = this.#forced === null ? await this.#decided() : { outcome: this.#forced }
+    if (decided !== null && this.#output !== null) {
+      const settled = await this.#output.settle(decided, () => this.#lastAnswer())
+      for (const draft of settled.drafts) this.#conversation.tell(draft)
+      decided = settled.decided
+    }
     const reading = this.#budget.admit(this.#conversation.take())
-    const decided = this.#forced === null ? await this.#decided() : { outcome: this.#forced }
     await recordEnd(this.#context, this.#claim, { leaseId: this.#lease.id, reading, decided, begun: this.#begun })
+    this.#spans.ended(decided?.outcome.status ?? 'lost', this.#resumed)
     this.#settled = true
     // The loop may still be waiting for the journal of a Run that is over.
     await this.#connection[Symbol.asyncDispose]()

@@ -1,3 +1,4 @@
+import { takes } from '../../runtimes/own-hosts.ts'
 import { isLostHost } from '../../runtimes/runtime-hosts.ts'
 import { hasLostAuthority } from '../../sessions/runs/authority-sql.ts'
 import type { RunRow } from '../../sessions/runs/run.ts'
@@ -32,10 +33,6 @@ export const leaseHost = (row: string): string => `(
 export const claimed = `
   select taken.*, fence.token, ${hasLostAuthority('taken')} as revoked, ${leaseHost('taken')} as lease_host
   from taken join fence using (organization_id, session_id)`
-
-/** SQL condition: a host takes sandboxes of an organization. */
-export const takes = (host: string, organization: string): string =>
-  `(${host}.organization_id is null or ${host}.organization_id = ${organization})`
 
 /** SQL condition: the Session has its sandbox at a host of the claiming process, or may get one there. */
 export const placeableHere = `

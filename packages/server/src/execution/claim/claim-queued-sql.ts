@@ -1,8 +1,9 @@
 import { isHeard } from '../../processes/process-sql.ts'
+import { takes } from '../../runtimes/own-hosts.ts'
 import { HOST_AWAY_MS } from '../../runtimes/runtime-hosts.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import type { RunClaim, Taken } from './claim.ts'
-import { type Claimant, type ClaimRow, claimed, onHeldHost, takeFence, takes, toClaim } from './claim-parts.ts'
+import { type Claimant, type ClaimRow, claimed, onHeldHost, takeFence, toClaim } from './claim-parts.ts'
 import { type Pending, pendingColumns, roomOf } from './room-sql.ts'
 
 /** Of the queue a claim looks at so many Runs at least, at so many organizations, and at so many workers. */

@@ -5,6 +5,7 @@ import { endRun } from '../../sessions/runs/end-run.ts'
 import { releaseFence } from '../../sessions/runs/fence-sql.ts'
 import type { Outcome } from '../../sessions/runs/run.ts'
 import { findRun, hasEarlierWork, requeueRun } from '../../sessions/runs/run-sql.ts'
+import { offerSteeringAgain } from '../../sessions/turns/steering-sql.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
 import type { Claim, RunClaim } from './claim.ts'
@@ -74,6 +75,7 @@ export async function settleLoss(tx: Queryable, context: ExecutionContext, claim
     (!loss.sandboxLost || (await canBeginAgain(tx, claim)))
   if (repeatable) {
     await settleEarlier(tx, claim, run.id, null, now)
+    await offerSteeringAgain(tx, claim, run.id)
     await requeueRun(tx, claim, run.id, { now, pauseMs: 250 * run.attempts })
     await releaseFence(tx, claim)
   } else {

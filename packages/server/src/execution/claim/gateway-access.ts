@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SandboxService } from '../../sandboxes/driver.ts'
@@ -17,14 +18,28 @@ export interface GatewayAccessOptions {
   readonly log: GatewayLog
   /** Number of requests that one sandbox may have at the gateway at once. */
   readonly sandboxRequests?: number
+  /**
+   * Whether a Run is under way on a lease although no worker may have it now. Absent: requests never wait for one. If it
+   * fails, they do.
+   */
+  expects?(leaseId: string): Promise<boolean>
+  /** Longest wait of a request for the worker that takes its Run over. */
+  readonly arrivalMs?: number
   /** Makes a credential that only the gateway accepts, within the Run's budgets, and that ends with the Run. */
   mint(run: RunClaim, budgets: RunBudgets): Promise<string>
+}
+
+interface AtWork {
+  readonly runId: string
+  readonly credential: string
 }
 
 /** More than any agent has open; each request may hold a body of the gateway's maximum size. */
 const SANDBOX_REQUESTS = 64
 /** The end of a Run waits this long for its usage; after that the log says that the usage is incomplete. */
 const SETTLING_MS = 10_000
+/** An agent outlives its worker, and may ask before the next one has taken its Run over. */
+const ARRIVAL_MS = 15_000
 
 /**
  * Connects the sandboxes of this worker to the gateway. It adds the credential of the Run at work to their requests, so no
@@ -37,8 +52,9 @@ const SETTLING_MS = 10_000
 export class GatewayAccess implements Disposable {
   readonly #options: GatewayAccessOptions
   /** By lease id. */
-  readonly #atWork = new Map<string, { readonly runId: string; readonly credential: string }>()
-
+  readonly #atWork = new Map<string, AtWork>()
+  /** Hears the lease id of each Run that gets to work. */
+  readonly #arrivals = new EventEmitter().setMaxListeners(0)
   readonly #link: GatewayLink
 
   constructor(options: GatewayAccessOptions) {
@@ -71,7 +87,18 @@ export class GatewayAccess implements Disposable {
       },
       mostRequests: options.sandboxRequests ?? SANDBOX_REQUESTS,
       bearer: () => atWork.get(leaseId)?.credential ?? null,
+      arrival: () => this.#arrival(leaseId),
     }
+  }
+
+  async #arrival(leaseId: string): Promise<string | null | 'late'> {
+    const { arrivalMs = ARRIVAL_MS, expects } = this.#options
+    const expected = (await expects?.(leaseId).catch(() => true)) ?? false
+    if (!expected) return null
+    if (!this.#atWork.has(leaseId)) {
+      await once(this.#arrivals, leaseId, { signal: AbortSignal.timeout(arrivalMs) }).catch(() => undefined)
+    }
+    return this.#atWork.get(leaseId)?.credential ?? 'late'
   }
 
   /**
@@ -90,6 +117,7 @@ export class GatewayAccess implements Disposable {
     const atWork = { runId: run.runId, credential: await this.#options.mint(run, budgets) }
     using stack = new DisposableStack()
     this.#atWork.set(leaseId, atWork)
+    this.#arrivals.emit(leaseId)
     // A worker may adopt its own Run after the process was paused; the newer credential then stays.
     stack.defer(() => this.#atWork.get(leaseId) === atWork && this.#atWork.delete(leaseId))
     return stack.move()

@@ -17,6 +17,11 @@ export interface GatewayRoute {
   readonly mostRequests: number
   /** Returns the credential of the Run that is active in the sandbox, or null if none is. */
   bearer(): string | null
+  /**
+   * Waits for a Run of the sandbox that no worker has yet, because its last one died. Absent: there is none to wait for.
+   * @returns its credential; null if there is no such Run; `late` if nobody took it over in time
+   */
+  arrival?(): Promise<string | null | 'late'>
 }
 
 /** The gateway's paths that a sandbox may call, with the dialect in which each is refused. */
@@ -90,11 +95,12 @@ export function openGatewayLink(log: GatewayLog): GatewayLink {
         if (left === 0) atOnce.delete(leaseId)
         else atOnce.set(leaseId, left)
       })
-      const bearer = route.bearer()
+      const bearer = route.bearer() ?? (await route.arrival?.()) ?? null
       if (bearer === null) {
         const message = 'No Run is active in this sandbox, so it has no credential for the gateway.'
         return refuse('invalid_or_expired_credential', message)
       }
+      if (bearer === 'late') return refuse('service_unavailable', 'No worker has taken the Run of this sandbox yet.')
       const { protocol, host, hostname, port, pathname } = new URL(route.url)
       const headers = [
         ...['Host', host, 'Authorization', `Bearer ${bearer}`],

@@ -68,6 +68,7 @@ const columnsOf = (claims: readonly Claim[]) => [
 /** Lapses one claim that could not be worked on; its next worker counts one more handover. */
 export async function lapseClaim(db: Queryable, claim: Claim): Promise<void> {
   await db.query({
+    name: 'lapse-claim',
     text: `
       update executions set expires_at = clock_timestamp()
       where organization_id = $1 and session_id = $2 and token = $3 and task is not null`,
@@ -136,6 +137,23 @@ export async function unclaimedToken(tx: Queryable, key: SessionKey): Promise<nu
     values: [key.organizationId, key.sessionId],
   })
   return rows[0]?.task === null ? rows[0].token : null
+}
+
+/**
+ * Returns true if a Run has begun on a lease that stands: its agent may be at work, whether or not a worker has the Run
+ * now.
+ */
+export async function isRunOnLease(db: Queryable, leaseId: string): Promise<boolean> {
+  const { rows } = await db.query<{ there: boolean }>({
+    name: 'is-run-on-lease',
+    text: `
+      select exists (
+        select 1 from leases l
+        join runs r on r.organization_id = l.organization_id and r.session_id = l.session_id and r.ended_at is null
+        where l.id = $1 and l.ended_at is null and l.state = 'attached' and r.status in ('running', 'awaiting')) as there`,
+    values: [leaseId],
+  })
+  return rows[0]?.there === true
 }
 
 /** Returns true if nobody holds the Session's execution. Nobody can take it until the transaction ends. */

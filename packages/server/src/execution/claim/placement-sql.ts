@@ -1,6 +1,6 @@
 import type { SessionKey } from '../../kit/session-key.ts'
+import { takes } from '../../runtimes/own-hosts.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import { takes } from './claim-parts.ts'
 import { type Pending, pendingColumns, roomOf } from './room-sql.ts'
 
 /**

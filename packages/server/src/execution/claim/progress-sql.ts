@@ -103,3 +103,21 @@ export async function findLastAnswer(db: Queryable, key: SessionKey, runId: stri
   if (last === undefined) return null
   return last.truncated === null ? last.text : { sizeBytes: Buffer.byteLength(last.text) }
 }
+
+/**
+ * Returns true if the log says of an answer since the attempt began that it is not the output that was asked for, by the
+ * log's primary key.
+ */
+export async function hasRejectedOutput(db: Queryable, key: SessionKey, runId: string): Promise<boolean> {
+  const { rows } = await db.query({
+    text: `
+      select 1 from events
+      where organization_id = $1 and session_id = $2 and run_id = $3 and type = 'svc.output.rejected'
+        and sequence > (
+          select coalesce(max(sequence), 0) from events
+          where organization_id = $1 and session_id = $2 and run_id = $3 and type = 'svc.run.started')
+      limit 1`,
+    values: [key.organizationId, key.sessionId, runId],
+  })
+  return rows.length > 0
+}

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isAllWorkSealed } from '../../checkpoints/checkpoint-sql.ts'
 import type { Host } from '../../hosts/hosts.ts'
 import { LoopingService } from '../../kit/looping-service.ts'
 import { endLease } from '../../sessions/leases/end-lease.ts'
@@ -24,13 +25,13 @@ import { isTrial } from '../images/start-once.ts'
 import { freezeAtRest } from '../workspace/freeze-lease.ts'
 import { BesideOthers } from './beside-others.ts'
 
-/** On shutdown, waits this long for sandboxes that are being destroyed; the next start destroys the rest. */
+/** On shutdown, waits this long for sandboxes that end and are being destroyed; the next start destroys the rest. */
 const PATIENCE_MS = 5_000
 
 /**
  * Keeps leases and sandboxes consistent. It ends leases whose deadline has passed, whose sandbox is gone, or whose
- * Session is archived, and those at rest on hosts that are drained. It destroys sandboxes that no lease names, and freezes sandboxes that no Run works in. While a
- * lease has a Run, the worker handles everything but the lease's bound.
+ * Session is archived, and those at rest on hosts that are drained, if their work is sealed. It destroys sandboxes that no lease names, and
+ * freezes sandboxes that no Run works in. While a lease has a Run, the worker handles everything but the lease's bound.
  */
 export class Sweeper extends LoopingService {
   override readonly name = 'sweeper'
@@ -38,11 +39,14 @@ export class Sweeper extends LoopingService {
   /** Sandboxes that are being destroyed; one that hangs delays nothing else. */
   readonly #destroying = new Map<string, Promise<void>>()
   readonly #hosts = new BesideOthers()
+  readonly #givesBackAtStop: () => Promise<boolean>
   #unsubscribe = () => {}
 
-  constructor(context: WorkerContext) {
+  /** @param givesBackAtStop asked at the stop: whether resting sandboxes of this machine end with this process */
+  constructor(context: WorkerContext, givesBackAtStop: () => Promise<boolean> = async () => false) {
     super(context.limits.sweepMs)
     this.#context = context
+    this.#givesBackAtStop = givesBackAtStop
   }
 
   override async start(): Promise<void> {
@@ -54,11 +58,33 @@ export class Sweeper extends LoopingService {
     this.#unsubscribe()
     await super[Symbol.asyncDispose]()
     const enough = new AbortController()
-    await Promise.race([
-      this.#hosts.over().then(() => Promise.all(this.#destroying.values())),
-      sleep(PATIENCE_MS, undefined, { signal: enough.signal }).catch(() => undefined),
-    ])
+    const over = async () => {
+      await this.#hosts.over()
+      await this.#giveBack(enough.signal)
+      await Promise.all(this.#destroying.values())
+    }
+    const overdue = sleep(PATIENCE_MS, undefined, { signal: enough.signal }).catch(() => undefined)
+    await Promise.race([over().catch(error => this.failed(error)), overdue])
     enough.abort()
+  }
+
+  /**
+   * Ends the leases that rest on this machine and whose work is sealed, and destroys their sandboxes. The rest stays for
+   * the next process: sandboxes with a Run, with an open terminal, or without a checkpoint. Other machines' hosts
+   * dial the next process.
+   */
+  async #giveBack(signal: AbortSignal): Promise<void> {
+    const { db, clock, hosts, self } = this.#context
+    const own = hosts.held().find(({ id, driver }) => id === self.host && driver.kind !== 'remote')
+    if (own === undefined || !(await this.#givesBackAtStop())) return
+    for (const { organization_id: organizationId, session_id: sessionId, id } of await findLiveLeasesOfHosts(db, [
+      own.id,
+    ])) {
+      if (signal.aborted) return
+      if (await isKeptAwake(db, id, clock.now())) continue
+      await this.#end(organizationId, sessionId, id, 'stopped')
+    }
+    await this.#clear(own)
   }
 
   /** Sweeps the leases and sandboxes of the held hosts once. Any process ends leases that are due and those of lost hosts. */
@@ -73,7 +99,7 @@ export class Sweeper extends LoopingService {
     for (const lease of await findLeasesOfArchived(db, 100)) {
       await this.#end(lease.organization_id, lease.session_id, lease.id, 'archived')
     }
-    for (const lease of await findDrainedLeases(db, hosts.ids(), 100)) {
+    for (const lease of await findDrainedLeases(db, hosts.ids())) {
       if (await isKeptAwake(db, lease.id, clock.now())) continue
       await this.#end(lease.organization_id, lease.session_id, lease.id, 'drained')
     }
@@ -147,7 +173,7 @@ export class Sweeper extends LoopingService {
     organizationId: string,
     sessionId: string,
     leaseId: string,
-    reason: 'expired' | 'drained' | 'lost' | 'archived',
+    reason: 'expired' | 'drained' | 'stopped' | 'lost' | 'archived',
   ): Promise<void> {
     const { db, clock, wakeups } = this.#context
     const key = { organizationId, sessionId }
@@ -160,9 +186,10 @@ export class Sweeper extends LoopingService {
       // A worker that still serves an archived Session holds a fence that archiving could not take.
       if (reason === 'archived') await releaseFence(tx, key)
       if (reason === 'expired' && (session.lease_expires_at?.getTime() ?? 0) > now.getTime()) return false
-      const givesBack = reason === 'expired' || reason === 'drained'
-      if (givesBack && (await sealTerminalWork(tx, key, now))) return 'sealing'
-      return endLease(tx, key, reason === 'drained' ? 'expired' : reason, now)
+      if (reason === 'lost' || reason === 'archived') return endLease(tx, key, reason, now)
+      // The sandbox has the only copy of work whose seal was given up: it stays until its lease ends.
+      if (reason !== 'expired' && !(await isAllWorkSealed(tx, key, session))) return false
+      return (await sealTerminalWork(tx, key, now)) ? 'sealing' : endLease(tx, key, 'expired', now)
     })
     if (ended === 'sealing') wakeups.publish(topics.queue)
     if (ended) wakeups.publish(topics.session(organizationId, sessionId))

@@ -15,6 +15,7 @@ import { readBinding } from '../../sessions/session/session-sql.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
+import { type Note, observed } from '../../telemetry/observe.ts'
 import { applyEnvironment, type FreshSandbox } from '../apply/apply-environment.ts'
 import type { Claim } from '../claim/claim.ts'
 import { ClaimLost } from '../claim/claim-lost.ts'
@@ -48,15 +49,26 @@ export class SessionArchived extends Error {
  * @throws ProvisionFailed, SessionArchived, ResumeUnavailable, SourceUnavailable, ClaimLost, or the signal's reason
  * @throws EnvironmentFailed if the environment could not be applied; the Run of the claim has ended
  */
-export async function provision(
+export function provision(
   context: ExecutionContext,
   claim: Claim,
   runtime: RuntimeEntry,
   signal: AbortSignal,
 ): Promise<LeaseRow> {
+  return observed(claim, 'provision', note => provideLease(context, claim, runtime, signal, note))
+}
+
+async function provideLease(
+  context: ExecutionContext,
+  claim: Claim,
+  runtime: RuntimeEntry,
+  signal: AbortSignal,
+  note: Note,
+): Promise<LeaseRow> {
   const { db, driver, clock } = context
   const live = await findLiveLease(db, claim)
   const retired = live?.state === 'attached' && (await isToRetire(context, claim, live))
+  note({ 'berth.sandbox.fresh': live === null || retired || live.state === 'creating' })
   const remember = (tx: Queryable) => rememberSecrets(tx, claim, 'runtime', runtime.secrets ?? [], clock.now())
   if (live?.state === 'applying') return apply(context, claim, runtime, live, null, signal)
   if (live?.state === 'attached' && !retired) {
@@ -113,10 +125,13 @@ export async function provision(
     ])
     const layer = packages !== null && 'directory' in packages ? packages.directory : null
     const image = found?.state === 'used' ? found : null
-    await make(context, lease, runtime, { source, image, extensions, layer }, signal)
+    const content = { source, image, extensions, layer }
+    await observed(claim, 'create sandbox', () => make(context, lease, runtime, content, signal))
     const prebuilt = image === null ? found : await placeImage(context, image, lease.id, signal)
-    const restored = await restoreSession(context, claim, lease.id, signal)
-    if (source !== null && prebuilt?.state !== 'used' && !restored) await placeSource(context, source, lease.id, signal)
+    const restored = await observed(claim, 'restore', () => restoreSession(context, claim, lease.id, signal))
+    if (source !== null && prebuilt?.state !== 'used' && !restored) {
+      await observed(claim, 'place source', () => placeSource(context, source, lease.id, signal))
+    }
     const results = extensions.map(({ result }) => result)
     fresh = { restored, hasSource: source !== null, prebuilt, packages, extensions: results }
     if (lease.environment_id === null) {
@@ -142,7 +157,7 @@ async function apply(...parts: Parameters<typeof applyEnvironment>): Promise<Lea
       await context.driver.serveProxy(lease.id, egressOf(context, lease.id, runtime))
       await context.driver.thaw(lease.id)
     }
-    return await applyEnvironment(...parts)
+    return await observed(claim, 'apply environment', () => applyEnvironment(...parts))
   } catch (cause) {
     if (!isSandboxLost(cause)) throw cause
     await underFence(context, claim, tx => endLease(tx, claim, 'lost', context.clock.now()))

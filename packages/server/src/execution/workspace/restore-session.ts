@@ -6,11 +6,11 @@ import { restoreTree } from '../../checkpoints/restore-tree.ts'
 import { treeOf } from '../../sandboxes/tree.ts'
 import { startAgentFrom } from '../../sessions/leases/lease-sql.ts'
 import { appendEvents } from '../../sessions/log/append.ts'
+import { readRecap } from '../../sessions/runs/recap.ts'
 import { hasEarlierWork } from '../../sessions/runs/run-sql.ts'
 import type { Claim } from '../claim/claim.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { underFence } from '../claim/under-fence.ts'
-import { readRecap } from './recap.ts'
 
 /** The Session has earlier work that cannot be restored; continuing without it would be false. */
 export class ResumeUnavailable extends Error {
@@ -35,11 +35,11 @@ export async function restoreSession(
   const checkpoint = await findResumable(db, claim)
   if (checkpoint === null && !(await hasEarlierWork(db, claim, claim.runId))) return false
   if (checkpoint === null) throw new ResumeUnavailable('no checkpoint to go on from')
-  const startedAt = clock.now()
+  const begunMs = performance.now()
   await writeTrees(context, claim, checkpoint, leaseId, signal)
   // A parked Run continues in the middle of its own conversation.
   const told = checkpoint.run_id === claim.runId ? null : claim.runId
-  const recap = checkpoint.conversation === 'exact' ? null : await readRecap(db, claim, told)
+  const recap = checkpoint.conversation === 'exact' ? null : await readRecap(db, claim, { without: told })
   await underFence(context, claim, async tx => {
     const now = clock.now()
     await startAgentFrom(tx, leaseId, { agentSessionId: checkpoint.agent_session_id, recap })
@@ -49,7 +49,7 @@ export async function restoreSession(
       kind: 'other',
       title: `Workspace restored as run ${checkpoint.run_id} left it, without its running processes`,
       status: 'succeeded',
-      durationMs: now.getTime() - startedAt.getTime(),
+      durationMs: Math.round(performance.now() - begunMs),
     }
     await appendEvents(tx, claim, [{ type: 'svc.activity.completed', visibility: 'transcript', data }], now)
   })

@@ -18,6 +18,7 @@ import type { EventDraft } from '../../sessions/log/envelope.ts'
 import { releaseFence } from '../../sessions/runs/fence-sql.ts'
 import { findRun } from '../../sessions/runs/run-sql.ts'
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
+import { observed } from '../../telemetry/observe.ts'
 import type { RunClaim } from '../claim/claim.ts'
 import { ClaimLost } from '../claim/claim-lost.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
@@ -36,7 +37,7 @@ const PAUSES_MS = [250, 1000, 4000] as const
  */
 export async function sealRun(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
   const { clock, log } = context
-  const sealed = await sealLease(context, claim, signal)
+  const sealed = await observed(claim, 'seal', () => sealLease(context, claim, signal))
   await underFence(context, claim, async tx => {
     const now = clock.now()
     if (sealed?.checkpoint) await insertCheckpoint(tx, claim, { ...sealed.checkpoint, sealed_at: now })

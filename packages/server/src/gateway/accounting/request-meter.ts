@@ -1,5 +1,6 @@
 import { ApiError } from '../../kit/api-error.ts'
 import { UpstreamError } from '../../kit/upstream-error.ts'
+import { tellPast } from '../../telemetry/observe.ts'
 import { endUserOf } from '../providers/end-user.ts'
 import type { ModelRequest } from '../providers/model-request.ts'
 import type { GatewayUsage, ResolvedModel } from '../providers/upstream.ts'
@@ -8,6 +9,27 @@ import type { Booking } from './booking.ts'
 import { costOf } from './cost.ts'
 import type { GatewayMetrics } from './gateway-metrics.ts'
 import type { RequestRecord } from './gateway-request-sql.ts'
+
+/** Tells of a Run's model request, by the names that OpenTelemetry gives to calls of models. */
+function tellModelRequest(record: RequestRecord): void {
+  const { organizationId, sessionId, runId, provider, model, usage, startedAt, durationMs, outcome, errorCode } = record
+  if (sessionId === null || runId === null) return
+  const beganMs = startedAt.getTime()
+  tellPast({ organizationId, sessionId, runId }, 'model request', {
+    beganMs,
+    endedMs: beganMs + (durationMs ?? 0),
+    error: outcome === 'failed' ? (errorCode ?? 'failed') : null,
+    attributes: {
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.provider.name': provider,
+      'gen_ai.request.model': model,
+      ...(usage !== null && {
+        'gen_ai.usage.input_tokens': usage.inputTokens,
+        'gen_ai.usage.output_tokens': usage.outputTokens,
+      }),
+    },
+  })
+}
 
 /** Measures one request and books it exactly once, however it ends. */
 export class RequestMeter {
@@ -120,6 +142,7 @@ export class RequestMeter {
   #measure(record: RequestRecord): void {
     const { provider, wire, credentialKind: credential, outcome, usage, costUsd, firstTokenMs, durationMs } = record
     const metrics = this.#metrics
+    tellModelRequest(record)
     metrics.open.dec()
     metrics.requests.inc({ provider, wire, credential, outcome })
     metrics.duration.observe({ provider, wire }, (durationMs ?? 0) / 1000)

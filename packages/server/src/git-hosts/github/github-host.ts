@@ -11,6 +11,7 @@ import {
   type HostPeople,
   type HostPull,
   type HostRepository,
+  type HostTalk,
   type MergePullRequest,
   type OpenPullRequest,
   type PullBlocker,
@@ -20,6 +21,7 @@ import {
 import { readChecks } from './github-checks.ts'
 import { toHostError, wholeOf } from './github-errors.ts'
 import { githubPeople } from './github-people.ts'
+import { githubTalk } from './github-talk.ts'
 import { InstallationTokens } from './installation-tokens.ts'
 
 /** A GitHub App, as the deployment registered it. */
@@ -51,6 +53,7 @@ export class GitHubHost implements GitHost, Disposable {
   readonly kind = 'github'
   readonly tokens: AccountTokens
   readonly people?: HostPeople
+  readonly talk: HostTalk
   readonly #api: Octokit
   readonly #app: App
   readonly #tokens: InstallationTokens
@@ -75,6 +78,9 @@ export class GitHubHost implements GitHost, Disposable {
       const app = { client, webUrl: this.#webUrl, api: this.#api, app: this.#app.octokit, clock }
       this.people = githubPeople(app, (work, signal) => this.#guard(() => work(this.#bounded(signal)), signal))
     }
+    this.talk = githubTalk(appId, (account, route, parameters, signal) =>
+      this.#call(account, route, parameters, signal),
+    )
     this.tokens = {
       webUrl: this.#webUrl,
       mint: (account, repositoryIds, signal) => {
@@ -339,6 +345,8 @@ function toPull(pull: Pull): HostPull {
     title: pull.title,
     body: pull.body ?? '',
     draft: pull.draft === true,
+    // The repository of a head may be gone.
+    fromFork: pull.head.repo?.id !== pull.base.repo?.id,
     state: open ? 'open' : pull.merged_at === null ? 'closed' : 'merged',
     headBranch: pull.head.ref,
     headOid: pull.head.sha,

@@ -263,6 +263,7 @@ export class LocalHost implements GitHost {
       title: row.title,
       body: row.body,
       draft: row.draft,
+      fromFork: false,
       state: state.state,
       headBranch: row.head_branch,
       headOid: state.head_oid,

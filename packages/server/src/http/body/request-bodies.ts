@@ -97,7 +97,10 @@ export class RequestBodies {
   }
 }
 
-/** Returns the owner of a body, or null if the guard admitted no one. Apps' backends are metered by their address. */
+/**
+ * Returns the owner of a body, or null if the guard admitted no one. Apps' backends and senders of hooks are metered by
+ * their address.
+ */
 function ownerOf({ admission, browser, gatewayAdmission, routeOptions, ip }: FastifyRequest): BodyOwner | null {
   if (gatewayAdmission !== null) {
     const { organizationId, run, apiKeyId, kind } = gatewayAdmission.caller
@@ -106,8 +109,8 @@ function ownerOf({ admission, browser, gatewayAdmission, routeOptions, ip }: Fas
   if (admission !== null) return admission.principal
   if (browser !== null) return { organizationId: 'browsers', id: browser.session.id }
   const { operationId } = routeOptions.config
-  const named = operationId !== undefined && operationOf(operationId).access === 'assertion'
-  return named ? { organizationId: 'assertions', id: addressBucket(ip) } : null
+  const access = operationId === undefined ? null : operationOf(operationId).access
+  return access === 'assertion' || access === 'signed' ? { organizationId: access, id: addressBucket(ip) } : null
 }
 
 /** Returns whether the body is a form or an octet stream, which the handler reads itself. */

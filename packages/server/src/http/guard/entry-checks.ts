@@ -59,13 +59,16 @@ export function registerEntryChecks(app: FastifyInstance, served: ServedOperatio
       reply.headers(rateLimitHeaders((await admitToGateway(asked, authorities.gateway, null)).metering))
     } else if (isPage(request)) {
       return
-    } else if (row === null ? isApiPath(decodedPath(request)) : row.access !== 'public' && row.access !== 'assertion') {
+    } else if (row === null ? isApiPath(decodedPath(request)) : !bearerless.has(row.access)) {
       request.admission = await admit(asked, authorities.api)
       reply.headers(rateLimitHeaders(request.admission.metering))
     }
     if (request.is404 || isAnotherPath(request)) throw notRouted(decodedPath(request), served)
   })
 }
+
+/** Operations whose callers have no bearer. */
+const bearerless: ReadonlySet<Operation['access']> = new Set(['public', 'assertion', 'signed'])
 
 /** Returns whether a request is for a page or the way to one, which needs no credential. */
 const isPage = ({ routeOptions: { config } }: FastifyRequest): boolean => config.page === true

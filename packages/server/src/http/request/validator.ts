@@ -19,6 +19,16 @@ const base64 = /^[A-Za-z0-9+/]*={0,2}$/
  */
 export type Validator = (value: unknown, every: boolean) => readonly RequestIssue[]
 
+/** Formats that are checked; `date-time` is named alone, since who reads one judges it. */
+export const formats = {
+  uuid: isUuid,
+  email: isEmail,
+  uri: (text: string) => URL.canParse(text),
+  byte: (text: string) => text.length % 4 === 0 && base64.test(text),
+  date: isDay,
+  'date-time': true as const,
+}
+
 /** Nothing is removed or coerced, and lengths count code points. */
 const options = {
   useDefaults: true,
@@ -26,14 +36,7 @@ const options = {
   removeAdditional: false,
   allowUnionTypes: true,
   unicodeRegExp: true,
-  formats: {
-    uuid: isUuid,
-    email: isEmail,
-    uri: (text: string) => URL.canParse(text),
-    byte: (text: string) => text.length % 4 === 0 && base64.test(text),
-    date: isDay,
-    'date-time': true as const,
-  },
+  formats,
 }
 
 const stopping = new Ajv2020(options)
@@ -58,7 +61,8 @@ export function compileValidator(schema: TSchema): Validator {
   }
 }
 
-function issueOf(error: ErrorObject, root: unknown): RequestIssue {
+/** Returns a fault as the contract tells it. */
+export function issueOf(error: ErrorObject, root: unknown): RequestIssue {
   const path = pathOf(error.instancePath, root)
   switch (error.keyword) {
     case 'required':

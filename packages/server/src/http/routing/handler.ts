@@ -11,6 +11,7 @@ import type {
   RequestParams,
   RequestQuery,
   routes,
+  SignedOperationId,
 } from '@berth/contract'
 import type { BrowserSession } from '../../identity/guard/browser-authority.ts'
 import type { GatewayCaller } from '../../identity/guard/gateway-caller.ts'
@@ -104,6 +105,16 @@ export interface AssertionRequest<Id extends AssertionOperationId> {
 
 export type AssertionHandler<Id extends AssertionOperationId> = (request: AssertionRequest<Id>) => Promise<Reply>
 
+/** A request that its sender has signed. The handler judges the signature. */
+export interface SignedRequest<Id extends SignedOperationId> {
+  readonly params: RequestParams<Id>
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  /** The body as it arrived, unread. */
+  readonly bytes: Buffer
+}
+
+export type SignedHandler<Id extends SignedOperationId> = (request: SignedRequest<Id>) => Promise<Reply>
+
 /** One handler for each operation that the account service answers. */
 export type AccountHandlers = {
   readonly [Id in AccountOperationId]: Id extends PersonOperationId
@@ -125,7 +136,7 @@ export type ApiPersonOperationId = Exclude<PersonOperationId, AccountOperationId
  */
 export type Handlers = { readonly [Id in GuardedOperationId]: Handler<Id> } & {
   readonly [Id in ApiPersonOperationId]: PersonHandler<Id>
-}
+} & { readonly [Id in SignedOperationId]: SignedHandler<Id> }
 
 /** A gateway request that has passed the guard, with its body validated by the contract. */
 export interface GatewayRequest {

@@ -7,6 +7,7 @@ import {
   guardedOperationIds,
   operationOf,
   personOperationIds,
+  signedOperationIds,
 } from '@berth/contract'
 import type { FastifyInstance } from 'fastify'
 import { type Logger, pino } from 'pino'
@@ -124,10 +125,11 @@ export async function startTestApp(options: Partial<AppOptions> = {}): Promise<T
       return (await answers.get(id)?.(request)) ?? { status: 204 }
     }
   const handlers = Object.fromEntries(
-    [...guardedOperationIds, ...personOperationIds.filter(id => !('origin' in operationOf(id)))].map(id => [
-      id,
-      handlerOf(id as GuardedOperationId),
-    ]),
+    [
+      ...guardedOperationIds,
+      ...signedOperationIds,
+      ...personOperationIds.filter(id => !('origin' in operationOf(id))),
+    ].map(id => [id, handlerOf(id as GuardedOperationId)]),
   ) as unknown as Handlers
   const accountIds = [...assertionOperationIds, ...personOperationIds.filter(id => 'origin' in operationOf(id))]
   const account: AccountSurface = {
@@ -152,6 +154,7 @@ export async function startTestApp(options: Partial<AppOptions> = {}): Promise<T
   const logger: Logger = pino({ level: 'trace' }, { write: line => log.push(line) })
   const app = createApp({
     handlers,
+    hookMeter: account.meter,
     account,
     console,
     gateway: closedGateway,

@@ -17,6 +17,17 @@ export function consoleCookie(kind: 'console' | 'sign_in', consoleUrl: string, i
     : { name: `svc_${kind}_${hash('sha256', issuer, 'hex').slice(0, 12)}`, secure }
 }
 
+/** Returns a `Set-Cookie` header, which no script reads. @param maxAgeSeconds null: it ends with the browser */
+export function setCookieOf(
+  { name, secure }: ConsoleCookie,
+  value: string,
+  sameSite: 'Strict' | 'Lax',
+  maxAgeSeconds: number | null,
+): string {
+  const age = maxAgeSeconds === null ? '' : `; Max-Age=${maxAgeSeconds}`
+  return `${name}=${value}; Path=/${age}; HttpOnly; SameSite=${sameSite}${secure ? '; Secure' : ''}`
+}
+
 /** Returns the value of a cookie of a request; null without one. */
 export function readCookie(header: string | undefined, name: string): string | null {
   const pair = header?.split(/; */).find(each => each.startsWith(`${name}=`))

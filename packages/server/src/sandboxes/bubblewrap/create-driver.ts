@@ -20,13 +20,16 @@ import { openDriverContext } from './launch/driver-context.ts'
 import type { BubblewrapOptions } from './options.ts'
 import { openPool } from './pool.ts'
 import { leaseProcesses } from './processes/lease-processes.ts'
+import { type WeakBound, weakBounds } from './weak-bounds.ts'
 
 const DISK_POLL_MS = 2000
 
-/** The driver, with additions for its tests and benchmark. */
+/** The driver, with additions for its tests, its benchmark and `berth doctor`. */
 export interface BubblewrapDriver extends SandboxDriver {
   /** Resolves when the spares are ready. */
   prepared(): Promise<void>
+  /** For an operator: bounds that this host could enforce better. */
+  readonly weakBounds: readonly WeakBound[]
 }
 
 /**
@@ -74,6 +77,7 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
   return {
     kind: 'bubblewrap',
     describe: () => describeBounds(context),
+    weakBounds: weakBounds(context),
     lowerOwner: () => (context.noLowerTrees === undefined ? lowerOwner : null),
     layers: () =>
       context.noLowerTrees === undefined ? { firstUid: context.layerOwner } : { fault: context.noLowerTrees },

@@ -40,7 +40,7 @@ export async function heldBy(instance: Instance): Promise<Held> {
     instanceGroups(tag),
     claims(instance),
     loopFiles(),
-    (await engineOf(instance))?.names(tag) ?? [],
+    engineOf(instance).then(engine => engine?.names(tag) ?? []),
   ])
   return {
     directories: [...leases, ...blanks],

@@ -3,6 +3,7 @@ import { chown, mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { env as hostEnvironment } from 'node:process'
 import { confine, nobody } from '../confined/confined.ts'
+import { hasSucceeded } from '../lease-program.ts'
 import { shown } from '../linux/system-mounts.ts'
 import { BoundedText } from './bounded-text.ts'
 import type { LayerPlan } from './layer-plan.ts'
@@ -100,7 +101,7 @@ async function runApt(
     const ended = await program.ended
     signal.throwIfAborted()
     if (ended.includes('bwrap: ')) throw new Error(`packages could not be fetched: ${ended}`)
-    if (!ended.startsWith('0')) throw new PackagesFailed(`${withoutPasswords(ended.replace(/^\S+ ?/, ''))}\n`)
+    if (!hasSucceeded(ended)) throw new PackagesFailed(`${withoutPasswords(ended.replace(/^\S+ ?/, ''))}\n`)
     return output.text
   } finally {
     signal.removeEventListener('abort', stop)

@@ -1,4 +1,5 @@
 import type { SessionKey } from '../../kit/session-key.ts'
+import { takes } from '../../runtimes/own-hosts.ts'
 import { isLostHost } from '../../runtimes/runtime-hosts.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import type { ApplyReport } from './apply-report.ts'
@@ -62,7 +63,7 @@ export async function findLiveLease(db: Queryable, key: SessionKey): Promise<Lea
 
 /**
  * Writes the intent to make a sandbox before anyone makes it, so that the sweeper finds the rest of a crash in between.
- * @throws Error for a host that works for another organization
+ * @throws Error for a host that does not work for the organization
  */
 export async function insertLease(
   tx: Queryable,
@@ -90,8 +91,8 @@ export async function insertLease(
       insert into leases (id, organization_id, session_id, driver, host, runtime, state, created_at, expires_at, bound_at,
         idle_ms, release_sha, engine_sha256, environment_id, environment_revision, environment_secrets)
       select $1, $2, $3, $4, $5, $6, 'creating', $7, $8, $9, $10, $11, $12, $13, $14, $15
-      where not exists (
-        select 1 from hosts h where h.id = $5 and h.organization_id is not null and h.organization_id <> $2)
+      from (select) as lease left join hosts h on h.id = $5
+      where ${takes('h', '$2')}
       returning *`,
     values: [
       lease.id,
@@ -112,8 +113,21 @@ export async function insertLease(
     ],
   })
   const row = rows[0]
-  if (row === undefined) throw new Error(`host ${lease.host} works for another organization`)
+  if (row === undefined) throw new Error(`host ${lease.host} does not work for the organization`)
   return row
+}
+
+/** Returns whether the Session's attached sandbox lies on a host that does not take its organization any more. */
+export async function isLeaseElsewhere(tx: Queryable, key: SessionKey): Promise<boolean> {
+  const { rowCount } = await tx.query({
+    name: 'is-lease-elsewhere',
+    text: `
+      select from leases l left join hosts h on h.id = l.host
+      where l.organization_id = $1 and l.session_id = $2 and l.ended_at is null and l.state = 'attached'
+        and not ${takes('h', 'l.organization_id')}`,
+    values: [key.organizationId, key.sessionId],
+  })
+  return rowCount > 0
 }
 
 /** Sets the conversation that the sandbox's next agent process loads or is told of. */
@@ -222,21 +236,20 @@ export async function findLiveLeasesOfHosts(db: Queryable, hosts: readonly strin
   return rows
 }
 
-/** Lists attached leases at rest on drained hosts. */
-export async function findDrainedLeases(db: Queryable, hosts: readonly string[], limit: number): Promise<LeaseRow[]> {
+/** Lists attached leases at rest on hosts that are drained, or that do not take the organization any more. */
+export async function findDrainedLeases(db: Queryable, hosts: readonly string[]): Promise<LeaseRow[]> {
   const { rows } = await db.query<LeaseRow>({
     name: 'find-drained-leases',
     text: `
       select l.* from hosts h
       join leases l on l.host = h.id and l.ended_at is null and l.state = 'attached'
-      where h.id = any ($1) and h.drained_at is not null and not exists (
+      where h.id = any ($1) and (h.drained_at is not null or not ${takes('h', 'l.organization_id')}) and not exists (
         select 1 from runs r
         where r.organization_id = l.organization_id and r.session_id = l.session_id and r.ended_at is null)
         and not exists (
           select 1 from executions e
-          where e.organization_id = l.organization_id and e.session_id = l.session_id and e.task is not null)
-      limit $2`,
-    values: [hosts, limit],
+          where e.organization_id = l.organization_id and e.session_id = l.session_id and e.task is not null)`,
+    values: [hosts],
   })
   return rows
 }

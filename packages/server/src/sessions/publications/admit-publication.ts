@@ -1,7 +1,7 @@
 import { type CreatePublication, limits, type Publication } from '@berth/contract'
 import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
-import { invalidField, refusal, sessionNotFound } from '../../kit/refusal.ts'
+import { invalidField, refusal, sessionNotFound, workspaceLapsed } from '../../kit/refusal.ts'
 import { requestHash } from '../../kit/request-hash.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
@@ -47,7 +47,7 @@ export async function admitPublication(
     if ((await findRevision(tx, key, body.revision)) === null) {
       throw invalidField(['revision'], 'is not a revision that this Session has made; read its review first')
     }
-    if (!session.lease_held) throw refusal('cloud_workspace_expired')
+    if (!session.lease_held) throw workspaceLapsed(session.id)
     const row = await insertPublication(
       tx,
       key,

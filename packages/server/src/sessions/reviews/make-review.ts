@@ -52,10 +52,8 @@ export async function makeReview(
       await parts.made(known)
       return known
     }
-    const [changes, pack] = await Promise.all([
-      comparer.compare(baseTree, headTree),
-      packPath === null ? null : parts.blobs.put(await readPack(packPath)),
-    ])
+    const putPack = async () => (packPath === null ? null : parts.blobs.put(await readPack(packPath)))
+    const [changes, pack] = await Promise.all([comparer.compare(baseTree, headTree), putPack()])
     const document: ReviewDocument = { revision, ...base, headTree, ...changes }
     const { sha256 } = await parts.blobs.put(Buffer.from(JSON.stringify(document)))
     const row: ReviewRow = {

@@ -1,7 +1,7 @@
 import type { Review } from '@berth/contract'
 import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
-import { refusal } from '../../kit/refusal.ts'
+import { refusal, workspaceLapsed } from '../../kit/refusal.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
 import { readSession } from '../session/read-session.ts'
@@ -61,5 +61,5 @@ async function requireAttached(context: Context, principal: Principal, key: Sess
   // Checked first: an archived Session keeps no workspace, whatever its source.
   if (session.archived_at !== null) throw refusal('cloud_workspace_expired')
   if (session.source === null) throw refusal('cloud_repository_required')
-  if (!session.lease_held) throw refusal('cloud_workspace_expired')
+  if (!session.lease_held) throw workspaceLapsed(session.id)
 }

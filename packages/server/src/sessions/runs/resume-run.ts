@@ -1,5 +1,6 @@
 import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
+import { tellPast } from '../../telemetry/observe.ts'
 import { appendEvents } from '../log/append.ts'
 import { offerParked } from './fence-sql.ts'
 import { endOpenCalls } from './open-calls.ts'
@@ -11,7 +12,11 @@ import { markResumed, takeOpenCalls } from './run-sql.ts'
  * workers.
  */
 export async function resumeRun(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {
-  await markResumed(tx, key, runId, now)
+  const since = await markResumed(tx, key, runId, now)
+  if (since !== null) {
+    const waited = { beganMs: since.getTime(), endedMs: now.getTime() }
+    tx.afterCommit?.(() => tellPast({ ...key, runId }, 'wait for people', waited))
+  }
   if (!(await offerParked(tx, key, runId))) return
   const ends = endOpenCalls(runId, await takeOpenCalls(tx, key, runId), true, now)
   if (ends.length > 0) await appendEvents(tx, key, ends, now)

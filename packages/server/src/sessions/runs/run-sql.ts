@@ -53,6 +53,12 @@ export async function requestCancel(tx: Queryable, key: SessionKey, runId: strin
   })
 }
 
+/** The part of a Run's row that its end needs. */
+export type FinishedRun = Pick<
+  RunRow,
+  'open_calls' | 'dropped_events' | 'runtime' | 'model' | 'attempts' | 'queued_at' | 'started_at'
+>
+
 /**
  * Sets a Run's terminal status and, if it has a summary or Artifacts, its result. The statement finds its Artifacts
  * among the Session's, on `artifacts_in_order`.
@@ -65,8 +71,8 @@ export async function finishRun(
   outcome: Outcome,
   used: RunUsage | null,
   now: Date,
-): Promise<Pick<RunRow, 'open_calls' | 'dropped_events'> | null> {
-  const { rows } = await tx.query<Pick<RunRow, 'open_calls' | 'dropped_events'>>({
+): Promise<FinishedRun | null> {
+  const { rows } = await tx.query<FinishedRun>({
     name: 'finish-run',
     text: `
       with kept as (
@@ -74,14 +80,14 @@ export async function finishRun(
         where organization_id = $1 and session_id = $2 and run_id = $3
       )
       update runs set status = $4, stop_reason = $5, error_code = $6, ended_at = $8, turns = $9,
-        cost_usd = $10, cost_complete = $11, usage = $12,
+        cost_usd = $10, cost_complete = $11, usage = $12, output = $13,
         result = case when $7::text is not null or kept.ids <> '[]'
           then jsonb_strip_nulls(jsonb_build_object('summary', $7::text)) || jsonb_build_object('artifactIds', kept.ids) end,
         awaiting_since = null,
         cancel_requested_at = case when $4 = 'cancelled' then coalesce(cancel_requested_at, $8) else cancel_requested_at end
       from kept
       where organization_id = $1 and session_id = $2 and id = $3 and ended_at is null
-      returning open_calls, dropped_events`,
+      returning open_calls, dropped_events, runtime, model, attempts, queued_at, started_at`,
     values: [
       key.organizationId,
       key.sessionId,
@@ -95,6 +101,7 @@ export async function finishRun(
       used?.costUsd ?? null,
       used?.costComplete ?? null,
       used?.usage ?? null,
+      outcome.output ?? null,
     ],
   })
   return rows[0] ?? null
@@ -181,12 +188,20 @@ export async function addForeignTime(tx: Queryable, key: SessionKey, runId: stri
 }
 
 /** Resumes a Run and adds the wait to `awaited_ms`, since it is not part of the Run's own time. */
-export async function markResumed(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {
-  await tx.query({
+export async function markResumed(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<Date | null> {
+  const { rows } = await tx.query<{ since: Date }>({
     text: `
+      with before as (
+        select organization_id, session_id, id, awaiting_since from runs
+        where organization_id = $1 and session_id = $2 and id = $3 and status = 'awaiting'
+      )
       update runs set status = 'running', awaiting_since = null,
-        awaited_ms = awaited_ms + greatest(0, (extract(epoch from $4::timestamptz - awaiting_since) * 1000)::bigint)
-      where organization_id = $1 and session_id = $2 and id = $3 and status = 'awaiting'`,
+        awaited_ms = awaited_ms + greatest(0, (extract(epoch from $4::timestamptz - before.awaiting_since) * 1000)::bigint)
+      from before
+      where runs.organization_id = before.organization_id and runs.session_id = before.session_id
+        and runs.id = before.id and runs.status = 'awaiting'
+      returning before.awaiting_since as since`,
     values: [key.organizationId, key.sessionId, runId, now],
   })
+  return rows[0]?.since ?? null
 }

@@ -10,6 +10,8 @@ export interface Outcome {
   readonly stopReason?: string
   readonly errorCode?: string
   readonly summary?: string
+  /** JSON of the value that the Turn asked for. */
+  readonly output?: string
   /** Turns of the agent's own loop, if the agent reports them. */
   readonly turns?: number
 }
@@ -43,6 +45,8 @@ export interface RunRow {
   readonly turns: number | null
   readonly usage: Run['usage'] | null
   readonly result: { summary?: string; artifactIds: string[] } | null
+  /** JSON of the value that the Turn asked for. */
+  readonly output: string | null
   readonly queued_at: Date
   /** When it began to wait for people; null while it does not wait. */
   readonly awaiting_since: Date | null
@@ -67,7 +71,12 @@ export function toRun(row: RunRow): Run {
     ...(row.cost_complete !== null && { costComplete: row.cost_complete }),
     ...(row.turns !== null && { turns: row.turns }),
     ...(row.usage !== null && { usage: row.usage }),
-    ...(row.result !== null && { result: row.result }),
+    ...((row.result !== null || row.output !== null) && {
+      result: {
+        ...(row.result ?? { artifactIds: [] }),
+        ...(row.output !== null && { output: JSON.parse(row.output) }),
+      },
+    }),
     queuedAt: row.queued_at.toISOString(),
     ...(row.started_at !== null && { startedAt: row.started_at.toISOString() }),
     ...(row.ended_at !== null && { endedAt: row.ended_at.toISOString() }),

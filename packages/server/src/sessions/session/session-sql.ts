@@ -125,6 +125,8 @@ export interface NewSession {
   readonly runtime: string | null
   readonly environmentId: string | null
   readonly isTrial?: boolean
+  /** For a fork: its source, and the recap of that conversation. */
+  readonly forkOf?: { readonly sessionId: string; readonly runId: string; readonly recap: string | null }
   readonly now: Date
 }
 
@@ -136,8 +138,9 @@ export async function insertSession(tx: Queryable, session: NewSession): Promise
     name: 'insert-session',
     text: `
       insert into sessions (organization_id, id, owner_kind, owner_id, request_hash, title, origin, model, runtime,
-        created_at, updated_at, source, initiated_by, environment_id, is_trial)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11, $12, $13, $14)
+        created_at, updated_at, source, initiated_by, environment_id, is_trial, parent_session_id,
+        parent_run_id, forked_recap)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11, $12, $13, $14, $15, $16, $17)
       on conflict do nothing returning 1`,
     values: [
       session.key.organizationId,
@@ -154,6 +157,9 @@ export async function insertSession(tx: Queryable, session: NewSession): Promise
       session.initiatedBy,
       session.environmentId,
       session.isTrial ?? false,
+      session.forkOf?.sessionId ?? null,
+      session.forkOf?.runId ?? null,
+      session.forkOf?.recap ?? null,
     ],
   })
   return rows.length > 0

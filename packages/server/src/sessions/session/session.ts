@@ -29,6 +29,9 @@ export interface SessionRow {
   readonly turn_count: number
   readonly last_event_sequence: number
   readonly first_run_started_at: Date | null
+  /** The Session and the Run that it was forked from. */
+  readonly parent_session_id: string | null
+  readonly parent_run_id: string | null
   readonly created_at: Date
   readonly updated_at: Date
   readonly archived_at: Date | null
@@ -79,14 +82,21 @@ export function toSession(row: SessionRow, surroundings: SessionSurroundings): S
     lastEventSequence: row.last_event_sequence,
     ...(row.archived_at !== null && { archivedAt: row.archived_at.toISOString() }),
     environment: environmentOf(row),
-    parent: null,
+    parent: parentOf(row),
   }
+}
+
+function parentOf({ parent_session_id: sessionId, parent_run_id: runId }: SessionRow): Session['parent'] {
+  return sessionId === null || runId === null ? null : { sessionId, runId }
 }
 
 function environmentOf({ environment_id, environment_name, environment_revision }: SessionRow): Session['environment'] {
   if (environment_id === null || environment_name === null) return null
   return { id: environment_id, name: environment_name, revision: environment_revision }
 }
+
+/** Returns the title of a fork that brings none. */
+export const titleOfFork = (title: string): string => [...`Fork of ${title}`].slice(0, MAX_TITLE).join('')
 
 /** Returns which earlier work the next Turn of the Session would continue. */
 export function continuationOfSession(row: SessionRow, { runtimes }: SessionSurroundings): Continuation {

@@ -7,6 +7,7 @@ import { lockOrganization } from '../../environments/environment-sql.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
 import { refusal } from '../../kit/refusal.ts'
 import { requestHash } from '../../kit/request-hash.ts'
+import { requireCompute } from '../../runtimes/own-hosts.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
 import { settleRuntime } from '../configuration.ts'
 import { requestWorkspace } from '../leases/workspace-request-sql.ts'
@@ -33,7 +34,7 @@ export interface TrialCaller {
  * there. No Turn ever reaches it, so no agent starts and no model is asked.
  * @throws ApiError 404 `environment_not_found`
  * @throws ApiError 409 `environment_conflict` if it is archived, `quota_exceeded` if the organization has enough trials
- * @throws ApiError 400, 403 or 503 for the runtime or the repository, as a Session's
+ * @throws ApiError 400, 403, 409 or 503 for the runtime, the repository or the compute, as a Session's
  */
 export async function startTrial(
   context: Context,
@@ -47,6 +48,7 @@ export async function startTrial(
   const key = { organizationId, sessionId: randomUUID() }
   const bound = await environmentToBind(db, principal, { id: environmentId })
   const wanted = body.runtime ?? (runtimes.find(PLAIN_RUNTIME) === null ? null : PLAIN_RUNTIME)
+  await requireCompute(db, organizationId)
   const runtime = await settleRuntime(context, db, organizationId, wanted)
   const { owner, initiatedBy, source } = await settleSource(context, principal, body.source, sourceOwner)
   const now = clock.now()

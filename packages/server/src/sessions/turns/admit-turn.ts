@@ -3,25 +3,32 @@ import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
 import { invalidField, refusal, sessionNotFound } from '../../kit/refusal.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
+import { NATIVE_RUNTIME } from '../../runtimes/catalog.ts'
+import { requireCompute } from '../../runtimes/own-hosts.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
 import { answerByTurn, readReply } from '../interactions/answer-by-turn.ts'
+import { checkOutputSchema } from '../outputs/output-schema.ts'
 import { runOfTurn } from '../runs/read-run.ts'
 import { toRun } from '../runs/run.ts'
+import { findRun } from '../runs/run-sql.ts'
 import { lockVisibleSession } from '../session/lock-session.ts'
 import { continuationOfSession, type SessionRow } from '../session/session.ts'
 import { type InsertedTurn, insertTurn, type NewTurn } from './insert-turn.ts'
+import { leaveForeignHost } from './leave-foreign-host.ts'
 import { type StoredFile, toTurn, turnHash } from './turn.ts'
 import { findTurn } from './turn-sql.ts'
 
 /**
  * Admits a Turn under the Session's lock, with its checks in the order that all commands share. It looks for an
  * identical replay first, and answers it whatever has become of the Session. A Turn begins a Run, but an answer to a
- * question or a plan resumes the Run that asked.
+ * question or a plan resumes the Run that asked, and a message that steers joins the active Run.
  * @throws ApiError 404
  * @throws ApiError 409 `cloud_turn_conflict`, `cloud_resume_unavailable`, `cloud_interaction_conflict`,
- *   `cloud_run_in_progress` or `cloud_turn_limit_reached`
- * @throws ApiError 400 if a file is not base64 or has another's name, or a form is filled in wrongly
+ *   `cloud_run_in_progress`, `cloud_steering_unsupported` or `cloud_turn_limit_reached`
+ * @throws ApiError 403 `cloud_compute_not_configured` or 409 `cloud_compute_outdated`
+ * @throws ApiError 400 if a file is not base64 or has another's name, a form is filled in wrongly, or the schema of an
+ *   output is not acceptable
  */
 export async function admitTurn(
   context: Context,
@@ -33,29 +40,43 @@ export async function admitTurn(
   const now = context.clock.now()
   const decoded = (body.files ?? []).map((file, index) => decode(file, index))
   refuseSharedNames(decoded)
+  const output = body.output ?? null
+  const steers = body.mode === 'steer'
   // Blobs are named by their content: one that no Turn names is garbage, never a wrong fact.
   const files = await Promise.all(
     decoded.map(async ({ content, ...file }) => ({ ...file, sha256: (await context.blobs.put(content)).sha256 })),
   )
   const replyTo = body.replyTo?.interactionId ?? null
+  if (output !== null && replyTo !== null) {
+    throw invalidField(['output'], 'belongs to the Turn that starts a Run; an answer resumes the Run that asked')
+  }
+  if (steers && replyTo !== null) {
+    throw invalidField(['mode'], 'an answer resumes the Run that asked; leave `mode` out')
+  }
+  if (steers && output !== null) {
+    throw invalidField(['output'], 'belongs to the Turn that starts a Run; a message that steers may join one')
+  }
+  if (output !== null) checkOutputSchema(output.schema, ['output', 'schema'])
   const admission = await context.db.transaction(async tx => {
     const [session, known] = await Promise.all([lockVisibleSession(tx, principal, key), findTurn(tx, key, turnId)])
     if (known !== null) {
-      if (!known.request_hash.equals(turnHash(body.message, replyTo, files))) throw refusal('cloud_turn_conflict')
+      if (!known.request_hash.equals(turnHash({ message: body.message, replyTo, files, output, steers }))) {
+        throw refusal('cloud_turn_conflict')
+      }
       return { created: false, row: known, run: await runOfTurn(tx, key, known.run_id) }
     }
-    const turn = { id: turnId, message: body.message, replyTo, files, author: principal, now }
+    const turn = { id: turnId, message: body.message, replyTo, files, output, steers, author: principal, now }
     const { row, queued } =
       replyTo === null
-        ? await beginTurn(context, tx, session, turn)
+        ? await beginOrJoin(context, tx, session, turn)
         : await answerTurn(context, tx, session, { ...turn, replyTo })
     return { created: true, row, run: queued === null ? await runOfTurn(tx, key, row.run_id) : toRun(queued) }
   })
   if (admission.created) {
     const { organizationId, sessionId } = key
     const session = topics.session(organizationId, sessionId)
-    if (replyTo === null) context.wakeups.publish(session, topics.queue)
-    // The worker that executes the Run hears of the answer; if the Run was parked, any worker may take it up.
+    if (replyTo === null && !steers) context.wakeups.publish(session, topics.queue)
+    // The worker that executes the Run hears of the message; if the Run was parked, any worker may take it up.
     else context.wakeups.publish(session, topics.control(organizationId, sessionId), topics.queue)
   }
   return { created: admission.created, turn: toTurn(admission.row), run: admission.run }
@@ -65,6 +86,7 @@ export async function admitTurn(
  * Decides under the Session's lock on a Turn that begins a Run, and writes it.
  * @throws ApiError 404 if the Session is archived
  * @throws ApiError 409 `cloud_resume_unavailable`, `cloud_run_in_progress` or `cloud_turn_limit_reached`
+ * @throws ApiError 403 `cloud_compute_not_configured` or 409 `cloud_compute_outdated`
  */
 export async function beginTurn(
   context: Context,
@@ -75,7 +97,24 @@ export async function beginTurn(
   refuseUnlessOpen(context, session)
   if (session.active_run_id !== null) throw refusal('cloud_run_in_progress')
   refuseIfFull(session)
+  if (await requireCompute(tx, session.organization_id)) await leaveForeignHost(tx, session, turn.now)
   return insertTurn(tx, session, turn)
+}
+
+/** Lets a Turn that steers join the active Run; without one, and for every other Turn, a Run begins. */
+async function beginOrJoin(context: Context, tx: Queryable, session: SessionRow, turn: NewTurn): Promise<InsertedTurn> {
+  const { active_run_id: runId } = session
+  if (!turn.steers || runId === null) return beginTurn(context, tx, session, turn)
+  if (session.archived_at !== null) throw sessionNotFound()
+  const key = { organizationId: session.organization_id, sessionId: session.id }
+  if (context.runtimes.find(session.runtime ?? NATIVE_RUNTIME)?.steers !== true) {
+    throw refusal('cloud_steering_unsupported')
+  }
+  // It is about to end, and its agent takes nothing any more.
+  const run = await findRun(tx, key, runId)
+  if (run === null || run.cancel_requested_at !== null) throw refusal('cloud_run_in_progress')
+  refuseIfFull(session)
+  return insertTurn(tx, session, turn, runId)
 }
 
 async function answerTurn(

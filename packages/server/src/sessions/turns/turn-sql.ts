@@ -32,8 +32,9 @@ export async function insertTurnRow(tx: Queryable, organizationId: string, turn:
         update sessions set turn_count = turn_count + 1 where organization_id = $1 and id = $2
       )
       insert into turns (organization_id, session_id, id, sequence, run_id, request_hash, message, reply_to, files,
-        model, runtime, author_kind, author_id, created_at)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9::jsonb, $10, $11, $12, $13, $14)`,
+        model, runtime, author_kind, author_id, created_at, output_schema,
+        steering)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9::jsonb, $10, $11, $12, $13, $14, $15, $16)`,
     values: [
       organizationId,
       turn.session_id,
@@ -49,6 +50,8 @@ export async function insertTurnRow(tx: Queryable, organizationId: string, turn:
       turn.author_kind,
       turn.author_id,
       turn.created_at,
+      turn.output_schema,
+      turn.steering,
     ],
   })
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Turn } from '@berth/contract'
+import type { OutputRequest, Turn } from '@berth/contract'
+import { outputIdentity } from '../outputs/output-identity.ts'
 
 /** A file of a Turn as the database stores it; its bytes are a blob. */
 export interface StoredFile {
@@ -18,6 +19,10 @@ export interface TurnRow {
   readonly message: string
   readonly reply_to: string | null
   readonly files: StoredFile[]
+  /** JSON of the schema that its Run's result has to satisfy; null if it asks for none. */
+  readonly output_schema: string | null
+  /** The state of a message that steers a Run; null for every other Turn. */
+  readonly steering: 'waiting' | 'taken' | 'missed' | null
   readonly model: string | null
   readonly runtime: string | null
   readonly author_kind: 'app_installation' | 'person'
@@ -35,6 +40,8 @@ export function toTurn(row: TurnRow): Turn {
     message: row.message,
     ...(row.reply_to !== null && { replyTo: { interactionId: row.reply_to } }),
     files: row.files,
+    ...(row.output_schema !== null && { output: { schema: JSON.parse(row.output_schema) } }),
+    ...(row.steering !== null && { steering: row.steering }),
     ...(row.model !== null && { model: row.model }),
     ...(row.runtime !== null && { runtime: row.runtime }),
     createdBy: { kind: row.author_kind, id: row.author_id },
@@ -42,11 +49,28 @@ export function toTurn(row: TurnRow): Turn {
   }
 }
 
+/** Everything that two requests for one Turn have to share. */
+export interface TurnIdentity {
+  readonly message: string
+  readonly replyTo: string | null
+  readonly files: readonly StoredFile[]
+  readonly output: OutputRequest | null
+  /** The message is for the agent at work, if one is. */
+  readonly steers: boolean
+}
+
 /**
- * Returns the replay identity of a Turn: its message, the interaction it answers and its files' bytes, but not their
- * names.
+ * Returns the replay identity of a Turn: its message, the interaction it answers, its files' bytes, but not their names,
+ * the output it asks for, if any, and whether it is for the agent at work.
  */
-export function turnHash(message: string, replyTo: string | null, files: readonly StoredFile[]): Buffer {
-  const identity = [message, replyTo, files.map(file => [file.sha256, file.sizeBytes])]
+export function turnHash({ message, replyTo, files, output, steers }: TurnIdentity): Buffer {
+  const asked = output === null ? [] : [outputIdentity(output)]
+  const identity = [
+    message,
+    replyTo,
+    files.map(file => [file.sha256, file.sizeBytes]),
+    ...asked,
+    ...(steers ? ['steer'] : []),
+  ]
   return createHash('sha256').update(JSON.stringify(identity)).digest()
 }

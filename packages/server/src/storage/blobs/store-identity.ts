@@ -42,6 +42,22 @@ export async function requireOwnStore(db: Queryable, blobs: IdentifiedBlobs, pla
 }
 
 /**
+ * Checks as `requireOwnStore` does, but marks nothing.
+ * @returns true if the store is marked, false if the next start marks it
+ * @throws StartError if the store belongs to another database, or is not the one that was marked
+ */
+export async function requireNoOtherStore(db: Queryable, blobs: IdentifiedBlobs, place: string): Promise<boolean> {
+  const { rows } = await db.query<{ expected: string; seen: boolean }>(
+    'select blob_store::text as expected, blob_store_seen as seen from deployment',
+  )
+  const found = await blobs.identity()
+  const [row] = rows
+  if (row === undefined || (found === undefined && !row.seen)) return false
+  if (found !== row.expected) throw new StartError(`BERTH_BLOBS: ${place} ${describe(found, row.expected)}`)
+  return true
+}
+
+/**
  * Reads the identity, or writes one.
  * @param mark the identity to write into a store that has none; undefined writes nothing
  */

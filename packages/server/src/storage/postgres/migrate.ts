@@ -65,6 +65,16 @@ export async function requireMigrated(database: Queryable, options: { directory?
   if (next !== undefined) throw new StartError(`migration ${next.name} has not been applied`)
 }
 
+/**
+ * Returns how many migrations of this release have not been applied, and changes nothing.
+ * @throws StartError if the schema is newer than this release, or an applied file has changed since
+ */
+export async function pendingMigrations(database: Queryable): Promise<number> {
+  const [migrations, applied] = [await readMigrations(ownMigrations), await readApplied(database)]
+  nextOf(migrations, applied)
+  return migrations.length - applied.length
+}
+
 async function readApplied(database: Queryable): Promise<readonly Migration[]> {
   const { rows: found } = await database.query<{ there: boolean }>(
     "select to_regclass('schema_migrations') is not null as there",
@@ -141,7 +151,7 @@ function nextOf(
     const known = migrations[index]
     if (known === undefined) {
       throw new StartError(
-        `the database is at migration ${applied.at(-1)?.number}, but this release knows only ${migrations.length}: start a newer release`,
+        `the database is at migration ${applied.at(-1)?.number}, but this release knows only ${migrations.length}: start a newer release, or restore the backup from before the upgrade (docs/production.md#roll-back)`,
       )
     }
     if (known.number !== row.number || known.sha256 !== row.sha256) {
@@ -164,7 +174,11 @@ async function readMigrations(directory: string): Promise<OwnMigration[]> {
   )
 }
 
-async function requireServer(database: Queryable): Promise<void> {
+/**
+ * Checks the server.
+ * @throws StartError if it is too old, or the database has another encoding
+ */
+export async function requireServer(database: Queryable): Promise<void> {
   const { rows } = await database.query<{ version: number; encoding: string }>(
     "select current_setting('server_version_num')::integer as version, current_setting('server_encoding') as encoding",
   )

@@ -154,10 +154,12 @@ async function transact<T>(
   masterKey: MasterKey | undefined,
 ): Promise<T> {
   let open = true
+  const told: (() => void)[] = []
   /** The failure that ended the transaction. Statements sent after it fail as well, but report only that they do. */
   let failure: unknown
   const transaction: Queryable = {
     masterKey,
+    afterCommit: tell => void told.push(tell),
     async query<Row>(statement: string | Statement, values?: readonly unknown[]) {
       // The connection may already serve another transaction.
       if (!open) throw new Error('a statement was sent after its transaction had ended')
@@ -194,6 +196,7 @@ async function transact<T>(
     if (failure instanceof DatabaseUnavailable) throw failure
     throw new Error('the transaction was rolled back: a failed statement was ignored in it', { cause: failure })
   }
+  for (const tell of told) tell()
   return value
 }
 

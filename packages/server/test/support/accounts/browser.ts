@@ -27,7 +27,7 @@ const decoded = (text: string) =>
 export class Browser {
   readonly #origin: string
   readonly #others: readonly string[]
-  readonly cookies = new Map<string, { value: string; path: string }>()
+  readonly cookies = new Map<string, { value: string; path: string; attributes?: readonly string[] }>()
   readonly headers: Record<string, string>
 
   /**
@@ -96,7 +96,7 @@ export class Browser {
       const [name = '', value = ''] = [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]
       const path = attributes.find(each => /^path=/i.test(each))?.slice(5) ?? url.pathname
       if (value === '') this.cookies.delete(name)
-      else this.cookies.set(name, { value, path })
+      else this.cookies.set(name, { value, path, attributes })
     }
   }
 }

@@ -20,6 +20,7 @@ import {
   type SessionUpdate,
   type ToolCallUpdate,
 } from '@agentclientprotocol/sdk'
+import { scriptOf } from './tasks.ts'
 
 /**
  * An ACP agent for tests whose behaviour is the prompt: one instruction per line, carried out in order; the turn then
@@ -63,10 +64,11 @@ import {
  *     crash [CODE]              exits at once
  *     die SIGNAL                sends itself a signal
  *     hang                      never answers; cancellation is obeyed unless ignored
+ *     again SCRIPT              is carried out when its JSON is found wrong (`\n` in SCRIPT is a line break)
  *
- * Anything else is echoed: a thought, a message, a tool call with a diff. The command line takes `--silent` (never
- * answers anything), `--deaf` (never reads), `--crash` (exits at once), `--no-load` (cannot load sessions) and
- * `--refuse-load` (will not).
+ * A message of `tasks.ts` stands for its script. Anything else is echoed: a thought, a message, a tool call with a diff.
+ * The command line takes `--silent` (never answers anything), `--deaf` (never reads), `--crash` (exits at once),
+ * `--no-load` (cannot load sessions) and `--refuse-load` (will not).
  */
 const flags = new Set(process.argv.slice(2))
 if (flags.has('--crash')) process.exit(7)
@@ -91,6 +93,7 @@ const running = new Map<string, AbortController>()
 let sessions = 0
 let servers: readonly unknown[] = []
 let loaded = false
+let correction = ''
 const memory = join(homedir(), '.scripted/memory')
 
 async function prompt(turn: Turn, script: string): Promise<PromptResponse> {
@@ -141,6 +144,9 @@ const instructions: Readonly<Record<string, (turn: Turn, rest: string) => Promis
     appendFileSync(memory, `${text} `)
   },
   recall: turn => message(turn, `${loaded ? 'loaded' : 'new'}: ${readFileSync(memory, 'utf8').trim()}`),
+  again: (_, script) => {
+    correction = script.replaceAll('\\n', '\n')
+  },
   servers: turn => message(turn, JSON.stringify(servers)),
   present: (_, name) => {
     writeFileSync(name, name)
@@ -371,8 +377,13 @@ function raw(bytes: Buffer): Promise<void> {
   return promise
 }
 
+/** Returns the script, without the order to answer with JSON. */
 function textOf(blocks: readonly ContentBlock[]): string {
-  return blocks.flatMap(block => (block.type === 'text' ? [block.text] : [])).join('\n')
+  return blocks
+    .flatMap(block => (block.type === 'text' ? [block.text] : []))
+    .filter(text => !text.startsWith('Your answer has to be JSON'))
+    .map(text => (text.startsWith('The JSON of your last message') ? correction : text))
+    .join('\n')
 }
 
 function serve(): void {
@@ -398,7 +409,7 @@ function serve(): void {
         ignoresCancel: false,
         toolCalls: 0,
       }
-      return prompt(turn, textOf(params.prompt))
+      return prompt(turn, scriptOf(textOf(params.prompt)))
     })
   if (!flags.has('--no-load')) {
     app.onRequest(methods.agent.session.load, ({ params }) => {

@@ -4,7 +4,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 export interface Visitor extends AsyncDisposable {
   readonly page: Page
   readonly context: BrowserContext
-  /** What the browser complained about: blocked by a policy, failed to load, insecure. */
+  /** What the browser complained about, in any tab of the service: blocked by a policy, failed to load, insecure, thrown by a script. */
   readonly complaints: readonly string[]
   /** Presses the button whose name begins so, and waits for the next page. */
   press(name: string): Promise<void>
@@ -13,6 +13,8 @@ export interface Visitor extends AsyncDisposable {
   /** Returns the heading of the page. */
   heading(): Promise<string>
 }
+
+const previewSite = /^http:\/\/[a-z0-9-]+\.localhost:/
 
 /**
  * Opens a browser window as a person with scripts switched off does.
@@ -32,13 +34,18 @@ export async function newVisitor(
     ...(address === undefined ? {} : { extraHTTPHeaders: { 'x-forwarded-for': address } }),
   })
   context.setDefaultTimeout(120_000)
-  const page = await context.newPage()
   const complaints: string[] = []
-  page.on('console', message => {
+  const complain = (tab: Page | null, words: string) => {
+    // What agents serve is theirs, and is meant to be refused there.
+    if (!previewSite.test(tab?.url() ?? '')) complaints.push(words)
+  }
+  context.on('weberror', fault => complain(fault.page(), `${fault.error().message} ${fault.page()?.url() ?? ''}`))
+  context.on('console', message => {
     // Chromium also reports each page that answers 4xx as a resource that failed to load.
     if (message.type() !== 'error' || message.text().includes('the server responded with a status of')) return
-    complaints.push(`${message.text()} ${message.location().url}`)
+    complain(message.page(), `${message.text()} ${message.location().url}`)
   })
+  const page = await context.newPage()
   return {
     page,
     context,

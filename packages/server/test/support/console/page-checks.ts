@@ -6,6 +6,9 @@ import type { Page } from 'playwright-core'
 /** Screenshots are written here, if it is set. */
 const shots = process.env.BERTH_SCREENSHOTS
 
+/** A font that nothing has asked for yet is not among those that `ready` waits for. */
+export const fontsLoaded = `Promise.all([...document.fonts].map(font => font.load())).then(() => {})`
+
 /** Writes a screenshot of the page in both themes and on a phone, if the environment asks for screenshots. */
 export async function shoot(page: Page, name: string): Promise<void> {
   if (shots === undefined) return
@@ -20,7 +23,7 @@ export async function shoot(page: Page, name: string): Promise<void> {
     await page.emulateMedia({ colorScheme })
     await page.setViewportSize({ width, height })
     if (isThemed) await page.locator(`html[data-theme=${colorScheme}]`).waitFor()
-    await page.evaluate('document.fonts.ready.then(() => {})')
+    await page.evaluate(fontsLoaded)
     await page.screenshot({ path: join(shots, `${name}-${look}.png`), animations: 'disabled' })
   }
   await page.setViewportSize({ width: 1280, height: 800 })

@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
+import { fontsLoaded } from './page-checks.ts'
 
 const shots = process.env.BERTH_SCREENSHOTS
 
@@ -11,7 +12,7 @@ export async function shootPhone(page: Page, name: string): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme })
     await page.locator(`html[data-theme=${colorScheme}]`).waitFor()
-    await page.evaluate('document.fonts.ready.then(() => {})')
+    await page.evaluate(fontsLoaded)
     await page.screenshot({ path: join(shots, `${name}-phone-${colorScheme}.png`), animations: 'disabled' })
   }
 }

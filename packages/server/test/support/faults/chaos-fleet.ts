@@ -1,11 +1,11 @@
 import { randomBytes, randomInt } from 'node:crypto'
-import { once } from 'node:events'
-import { readdir, rm, writeFile } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
+import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Run, Session } from '@berth/contract'
+import { S3Blobs } from '../../../src/storage/blobs/s3-blobs.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/storage/embedded/embedded-postgres.ts'
+import { isRunning } from '../../../src/storage/embedded/process-stat.ts'
 import { migrate } from '../../../src/storage/postgres/migrate.ts'
 import { openDatabase, type PooledDatabase } from '../../../src/storage/postgres/pool.ts'
 import { scriptedRuntimes } from '../agents/scripted-runtimes.ts'
@@ -14,14 +14,20 @@ import { createTenant } from '../api/tenant.ts'
 import { HostProgram } from '../hosts/host-program.ts'
 import { runDirectory } from '../leaks/run-directory.ts'
 import { type EndedRun, endedRun } from '../runs/ended-run.ts'
+import { freePorts } from '../services/free-ports.ts'
 import { silentLog } from '../services/log.ts'
 import { databaseUrl } from '../services/service.ts'
-import { type ServiceProcess, startServiceProcess } from '../services/service-process.ts'
 import { type S3Server, startS3Server } from '../storage/s3-server.ts'
 import { until } from '../until.ts'
 import { signalSandbox } from '../workspaces/sandbox-processes.ts'
+import { startObedientModel } from './chaos-model.ts'
+import { makeSource, type RepositorySource } from './chaos-source.ts'
+import { standingOf } from './chaos-standing.ts'
 import { CuttableLine } from './cuttable-line.ts'
 import { destroySandboxes } from './destroy-sandboxes.ts'
+import { JumpingClock } from './jumping-clock.ts'
+import { Restartable } from './restartable.ts'
+import { SmallDisk } from './small-disk.ts'
 
 const FENCE_SECONDS = 1
 
@@ -52,12 +58,16 @@ export const faults = [
   'frozen',
   'store',
   'full',
+  'disk',
   'clock',
 ] as const
 export type Fault = (typeof faults)[number]
 
+/** Looks for the ends of many Runs would take a core at the usual interval. */
+export const POLL_MS = 200
+
 const HOUR_MS = 60 * 60_000
-const clockOffset = new URL('clock-offset.ts', import.meta.url).href
+const HOST_DISK_BYTES = 1536 * 1024 ** 2
 
 /** The processes of a chaos run, besides its database and its bucket. */
 export interface FleetSize {
@@ -74,71 +84,27 @@ export interface FleetSize {
 interface Machine {
   readonly program: HostProgram
   readonly line: CuttableLine
-}
-
-/** A process that the chaos run kills and starts again. */
-class Restartable {
-  readonly dataDir: string
-  readonly #variables: Readonly<Record<string, string>>
-  #running: ServiceProcess | null = null
-  #clockOffsetMs = 0
-
-  constructor(dataDir: string, variables: Readonly<Record<string, string>>) {
-    this.dataDir = dataDir
-    this.#variables = { ...variables, BERTH_DATA_DIR: dataDir }
-  }
-
-  get url(): string {
-    return this.#running?.url ?? 'http://127.0.0.1:9'
-  }
-
-  /** Tries again and again: the database may be away. */
-  async start(): Promise<void> {
-    const clock = {
-      NODE_OPTIONS: `--import=${clockOffset}`,
-      CLOCK_OFFSET_MS: String(this.#clockOffsetMs),
-    }
-    const variables = { ...this.#variables, ...(this.#clockOffsetMs !== 0 && clock) }
-    const started = () => startServiceProcess(variables).catch(() => false as const)
-    this.#running = await until('a process', started, PATIENCE_MS)
-  }
-
-  async kill(): Promise<void> {
-    await this.#running?.kill('SIGKILL')
-    this.#running = null
-  }
-
-  /** Kills it, and starts it with a clock that is wrong by so much. */
-  async restartAt(clockOffsetMs: number): Promise<void> {
-    await this.kill()
-    this.#clockOffsetMs = clockOffsetMs
-    await this.start()
-  }
-
-  /** Stops it for a time, after which it goes on in the belief that none has passed. */
-  async freeze(ms: number): Promise<void> {
-    const pid = this.#running?.pid
-    if (pid === undefined) return
-    process.kill(pid, 'SIGSTOP')
-    await sleep(ms)
-    process.kill(pid, 'SIGCONT')
-  }
+  readonly clock: JumpingClock
 }
 
 /**
  * Runs APIs, workers with a host each, machines that dial other workers, their database, their bucket and the sandboxes. It
- * kills and freezes them at random, cuts the machines' lines, takes the bucket away or lets it be full, and sets clocks of
- * processes wrong by up to an hour.
+ * kills and freezes them at random, cuts the machines' lines, takes the bucket away or lets it be full, fills the disks of
+ * those that hold sandboxes, and sets clocks of processes wrong by up to an hour while they run.
  */
 export class Fleet implements AsyncDisposable {
   readonly struck: Partial<Record<Fault, number>> = {}
   readonly db: PooledDatabase
+  /** A repository that Sessions may work on. */
+  readonly source: RepositorySource
   readonly #postgres: EmbeddedPostgres
   readonly #bucket: S3Server
+  readonly #blobs: S3Blobs
   readonly #fronts: readonly Restartable[]
   readonly #hosts: readonly Restartable[]
   readonly #takers: readonly Restartable[]
   readonly #machines: readonly Machine[]
+  readonly #disks: readonly SmallDisk[]
   readonly #apiKey: string
   readonly #opened: AsyncDisposableStack
 
@@ -149,12 +115,18 @@ export class Fleet implements AsyncDisposable {
     const postgres = stack.use(await startEmbeddedPostgres({ dataDir: join(directory, 'database'), log: silentLog }))
     const db = stack.use(openDatabase({ connection: postgres.administration, log: silentLog }))
     await migrate(db)
-    const { apiKey } = await createTenant(db)
+    const tenant = await createTenant(db)
     const { runtimes } = stack.use(await scriptedRuntimes())
+    const model = stack.use(await startObedientModel())
     const bucket = stack.use(await startS3Server())
-    const { endpoint = '', region, keys, ...place } = bucket.location()
+    const location = bucket.location()
+    const { endpoint = '', region, keys, ...place } = location
+    const blobs = stack.use(await S3Blobs.open(location, { spoolDirectory: directory, log: silentLog }))
     const config = join(directory, 'berth.json')
-    await writeFile(config, JSON.stringify({ runtimes: runtimes.filter(({ id }) => id === 'remembering') }))
+    const remembering = runtimes.filter(({ id }) => id === 'remembering')
+    await writeFile(config, JSON.stringify({ runtimes: remembering, ...model.config }), { mode: 0o600 })
+    const repositories = join(directory, 'repositories')
+    const source = await makeSource(db, tenant, repositories)
     const shared = {
       ...settings,
       DATABASE_URL: databaseUrl(postgres),
@@ -168,31 +140,47 @@ export class Fleet implements AsyncDisposable {
       BERTH_CONFIG: config,
     }
     const placed = (name: string, role: string, more: Readonly<Record<string, string>> = {}) =>
-      new Restartable(join(directory, name), { ...shared, BERTH_ROLES: role, ...more })
+      new Restartable(join(directory, name), { ...shared, BERTH_ROLES: role, ...more }, PATIENCE_MS)
     const named = (name: string, count: number, role: string) =>
       Array.from({ length: count }, (_, n) => placed(`${name}-${n + 1}`, role))
     const fronts = named('api', apis, 'api')
-    const hosts = named('host', workers, 'worker')
+    const hosts = named('host', workers, 'worker,gateway')
     const ports = await freePorts(takers)
     const taking = ports.map((port, n) =>
-      placed(`taker-${n + 1}`, 'worker', { BERTH_COMPUTE: 'remote', BERTH_HOSTS_PORT: String(port) }),
+      placed(`taker-${n + 1}`, 'worker,gateway', { BERTH_COMPUTE: 'remote', BERTH_HOSTS_PORT: String(port) }),
     )
-    for (const { dataDir } of hosts) stack.defer(() => destroySandboxes(dataDir))
+    const disks: SmallDisk[] = []
+    const diskAt = async (path: string) => {
+      const disk = stack.use(await SmallDisk.at(path, HOST_DISK_BYTES))
+      disks.push(disk)
+      return disk.path
+    }
+    for (const { dataDir } of hosts) {
+      await diskAt(dataDir)
+      stack.defer(() => destroySandboxes(dataDir))
+    }
+    for (const { dataDir } of [...fronts, ...hosts, ...taking]) {
+      await mkdir(dataDir, { recursive: true })
+      await symlink(repositories, join(dataDir, 'repositories'))
+    }
     for (const each of [...fronts, ...hosts, ...taking]) {
       stack.defer(() => each.kill())
       await each.start()
     }
     const dialled: Machine[] = []
     for (let n = 0; n < machines; n += 1) {
+      const dataDir = await diskAt(join(directory, `machine-${n + 1}`))
       const line = stack.use(await CuttableLine.to(() => oneOf(ports)))
-      const program = stack.use(await HostProgram.at(db, line.url, { BERTH_CONFIG: config }))
+      const clock = new JumpingClock(`${dataDir}.clock`)
+      const variables = { ...clock.variables, BERTH_CONFIG: config, BERTH_DATA_DIR: dataDir }
+      const program = stack.use(await HostProgram.at(db, line.url, variables))
       program.start()
-      dialled.push({ program, line })
+      dialled.push({ program, line, clock })
     }
     const held = 'select from hosts where connected_to is not null and token_sha256 is not null'
     await until('the machines', async () => (await db.query(held)).rowCount === machines, PATIENCE_MS)
     return new Fleet({
-      ...{ db, postgres, bucket, fronts, hosts, apiKey },
+      ...{ db, postgres, bucket, blobs, fronts, hosts, disks, source, apiKey: tenant.apiKey },
       ...{ takers: taking, machines: dialled, opened: stack.move() },
     })
   }
@@ -201,20 +189,26 @@ export class Fleet implements AsyncDisposable {
     db: PooledDatabase
     postgres: EmbeddedPostgres
     bucket: S3Server
+    blobs: S3Blobs
     fronts: readonly Restartable[]
     hosts: readonly Restartable[]
     takers: readonly Restartable[]
     machines: readonly Machine[]
+    disks: readonly SmallDisk[]
+    source: RepositorySource
     apiKey: string
     opened: AsyncDisposableStack
   }) {
     this.db = parts.db
     this.#postgres = parts.postgres
     this.#bucket = parts.bucket
+    this.#blobs = parts.blobs
     this.#fronts = parts.fronts
     this.#hosts = parts.hosts
     this.#takers = parts.takers
     this.#machines = parts.machines
+    this.#disks = parts.disks
+    this.source = parts.source
     this.#apiKey = parts.apiKey
     this.#opened = parts.opened
   }
@@ -241,22 +235,55 @@ export class Fleet implements AsyncDisposable {
     return (await this.ask<{ run: Run }>('GET', `/v1/sessions/${session.id}/runs/${runId}`)).body.run
   }
 
-  ended(session: Session, runId: string): Promise<EndedRun> {
-    return until(
-      `the end of run ${runId}`,
+  /** Waits for the end of a Run. */
+  async ended(session: Session, runId: string): Promise<EndedRun> {
+    let refusal: unknown
+    const look = async () => {
+      if ((await this.run(session, runId)).endedAt === undefined) return false
       // The service may die while the log is read; then the log is read again.
-      async () =>
-        (await this.run(session, runId)).endedAt !== undefined &&
-        endedRun(this.api, session, runId).catch(rethrowInvalidLog),
-      PATIENCE_MS,
+      return endedRun(this.api, session, runId).catch(error => {
+        refusal = error
+        return rethrowInvalidLog(error)
+      })
+    }
+    return await until(`the end of run ${runId}`, look, PATIENCE_MS, POLL_MS).catch(error =>
+      this.explain(session, error, refusal),
     )
   }
 
-  async strike(chosen: readonly Fault[], everyMs: number, storm: AbortSignal): Promise<void> {
+  /** @throws Error how the Session stands and what the workers said, besides the error */
+  async explain(session: Session, cause: unknown, refusal?: unknown): Promise<never> {
+    const standing = await standingOf(this.db, session.id)
+    const said = [...this.#hosts, ...this.#takers].map(each => each.saidOf(session.id))
+    throw new Error([String(cause), `last error ${refusal}`, standing, ...said].join('\n'), { cause })
+  }
+
+  /** Returns whether the disk of some host had no room at that time of `performance.now()`, or later. */
+  wasFullSince(at: number): boolean {
+    return this.#disks.some(({ fullAt }) => fullAt > at)
+  }
+
+  async strike(
+    chosen: readonly Fault[],
+    everyMs: number,
+    storm: AbortSignal,
+    told: { said(line: string): void; failed(text: string): void },
+  ): Promise<void> {
     while (!storm.aborted) {
       await sleep(randomInt(2 * everyMs), undefined, { signal: storm }).catch(() => undefined)
       if (storm.aborted) return
       const kind = oneOf(chosen)
+      told.said(kind)
+      for (const each of [...this.#fronts, ...this.#hosts, ...this.#takers]) {
+        if (each.endedByItself === undefined) continue
+        told.failed(each.endedByItself)
+        await each.restart()
+      }
+      for (const { program } of this.#machines) {
+        if (isRunning(program.pid)) continue
+        told.failed(`a machine has ended by itself: ${program.said.slice(-1000)}`)
+        program.start()
+      }
       if (await this.#strike(kind)) this.struck[kind] = (this.struck[kind] ?? 0) + 1
     }
   }
@@ -270,6 +297,17 @@ export class Fleet implements AsyncDisposable {
     })
   }
 
+  /**
+   * Reads every blob that a checkpoint names, which checks its digest.
+   * @returns how many there are
+   * @throws Error if one is missing or altered
+   */
+  async proveBlobs(): Promise<number> {
+    const { rows } = await this.db.query<{ sha256: string }>('select distinct sha256 from checkpoint_blobs')
+    for (const { sha256 } of rows) for await (const _ of await this.#blobs.get(sha256));
+    return rows.length
+  }
+
   /** The data directories that hold sandboxes. */
   get #places(): readonly string[] {
     return [...this.#hosts.map(({ dataDir }) => dataDir), ...this.#machines.map(({ program }) => program.dataDir)]
@@ -279,11 +317,18 @@ export class Fleet implements AsyncDisposable {
   async #strike(kind: Fault): Promise<boolean> {
     const processes = [...this.#fronts, ...this.#hosts, ...this.#takers]
     if (kind === 'api' || kind === 'worker') {
-      await oneOf(kind === 'api' ? this.#fronts : [...this.#hosts, ...this.#takers]).restartAt(0)
+      await oneOf(kind === 'api' ? this.#fronts : [...this.#hosts, ...this.#takers]).restart()
       return true
     }
     if (kind === 'clock') {
-      await oneOf(processes).restartAt(randomInt(-HOUR_MS, HOUR_MS))
+      const { program, clock } = this.#machines[randomInt(processes.length + this.#machines.length)] ?? {}
+      const offsetMs = randomInt(-HOUR_MS, HOUR_MS)
+      if (clock === undefined) oneOf(processes).jump(offsetMs)
+      else clock.jump(offsetMs, program?.pid)
+      return true
+    }
+    if (kind === 'disk') {
+      await oneOf(this.#disks).fill(randomInt(3_000))
       return true
     }
     if (kind === 'frozen') {
@@ -338,15 +383,6 @@ export class Fleet implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.#opened.disposeAsync()
   }
-}
-
-/** Ports that a process may take again and again; nobody else takes them meanwhile, as far as one can know. */
-async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'))
-  await Promise.all(servers.map(server => once(server, 'listening')))
-  const ports = servers.map(server => (server.address() as AddressInfo).port)
-  await Promise.all(servers.map(server => once(server.close(), 'close')))
-  return ports
 }
 
 function oneOf<Each>(all: readonly Each[]): Each {

@@ -7,6 +7,7 @@ import { mergeCommits } from '../../../src/git/merge-commits.ts'
 import { gitText, runGit } from '../../../src/git/run-git.ts'
 import { GitHubChecks } from './github-checks.ts'
 import { GitHubPeople } from './github-people.ts'
+import { GitHubTalk } from './github-talk.ts'
 
 /** A repository on the server. */
 export interface ServedRepository {
@@ -44,6 +45,8 @@ interface ServedPull {
   headOid: string
   mergedAt: string | null
   mergeCommitOid: string | null
+  /** Its head branch is another repository's. */
+  readonly fork?: boolean
 }
 
 /** A fault to answer with: a status, silence, no answer, or half of the answer after the work is done. */
@@ -81,6 +84,8 @@ export class GitHubServer implements AsyncDisposable {
   readonly checks = new GitHubChecks()
   /** Who has an account on it. */
   readonly people = new GitHubPeople()
+  /** People's rights, comments and check runs. */
+  readonly talk = new GitHubTalk(this.appId)
   readonly #publicKey
   readonly #repositories = new Map<number, ServedRepository>()
   readonly #tokens = new Map<
@@ -215,6 +220,8 @@ export class GitHubServer implements AsyncDisposable {
     rest: string,
     { body, query }: { body: Record<string, unknown>; query: URLSearchParams },
   ): Promise<void> {
+    const said = this.talk.answer({ method: request.method ?? '', repository: repository.id, rest, query, body })
+    if (said !== null) return reply(response, said.status, said.body)
     const checked = this.checks.answer(rest)
     if (checked !== null) return reply(response, checked.status, checked.body)
     const branch = rest.match(/^branches\/(.+)$/)?.[1]
@@ -318,8 +325,8 @@ export class GitHubServer implements AsyncDisposable {
       html_url: `${this.#url}/${repository.fullName}/pull/${pull.number}`,
       draft: pull.draft,
       state: pull.state,
-      head: { ref: pull.head, sha: pull.headOid },
-      base: { ref: pull.base, sha: baseOid },
+      head: { ref: pull.head, sha: pull.headOid, repo: pull.fork === true ? null : { id: pull.repository } },
+      base: { ref: pull.base, sha: baseOid, repo: { id: pull.repository } },
       merged_at: pull.mergedAt,
       merge_commit_sha: pull.mergeCommitOid,
       mergeable: clean,

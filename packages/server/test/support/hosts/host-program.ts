@@ -16,12 +16,14 @@ export class HostProgram implements AsyncDisposable {
   readonly dataDir: string
   /** What it said on stderr. */
   said = ''
+  readonly #isOwn: boolean
   readonly #variables: Readonly<Record<string, string>>
   #child: ChildProcess | null = null
 
-  private constructor(id: string, dataDir: string, variables: Readonly<Record<string, string>>) {
+  private constructor(id: string, dataDir: string, isOwn: boolean, variables: Readonly<Record<string, string>>) {
     this.id = id
     this.dataDir = dataDir
+    this.#isOwn = isOwn
     this.#variables = variables
   }
 
@@ -30,7 +32,7 @@ export class HostProgram implements AsyncDisposable {
     return HostProgram.at(test.db.database, `http://127.0.0.1:${test.service.hostsPort}`, variables)
   }
 
-  /** Makes a host that dials that URL, which is not started yet. */
+  /** Makes a host that dials that URL, which is not started yet. A data directory that `variables` name is the caller's. */
   static async at(
     db: Pick<Queryable, 'query'>,
     url: string,
@@ -44,8 +46,9 @@ export class HostProgram implements AsyncDisposable {
         values ($1, '{}', now() - interval '1 day', $2, now())`,
       values: [id, createHash('sha256').update(token).digest()],
     })
-    const dataDir = await runDirectory('host')
-    return new HostProgram(id, dataDir, {
+    const given = variables['BERTH_DATA_DIR']
+    const dataDir = given ?? (await runDirectory('host'))
+    return new HostProgram(id, dataDir, given === undefined, {
       PATH: process.env['PATH'] ?? '',
       BERTH_DATA_DIR: dataDir,
       BERTH_HOST_URL: url,
@@ -90,6 +93,6 @@ export class HostProgram implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop('SIGKILL')
     await destroySandboxes(this.dataDir)
-    await rm(this.dataDir, { recursive: true, force: true })
+    if (this.#isOwn) await rm(this.dataDir, { recursive: true, force: true })
   }
 }

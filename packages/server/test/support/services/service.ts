@@ -51,6 +51,8 @@ export const testVariables = {
   BERTH_EGRESS: 'none',
   // Sandboxes that stand ready cost every start of a service a second of both cores.
   BERTH_POOL_MOST: '0',
+  // A test that stops a service in order to start another asks for what an upgrade of a running machine needs.
+  BERTH_STOP_GIVES_BACK: 'nothing',
   BERTH_SANDBOX_MEMORY_BYTES: String(512 * 1024 ** 2),
   BERTH_SANDBOX_DISK_BYTES: String(256 * 1024 ** 2),
 } as const

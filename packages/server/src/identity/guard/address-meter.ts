@@ -5,16 +5,21 @@ import { addressBucket } from './address-bucket.ts'
 import { type Bucket, limited, metering, takeToken } from './metering.ts'
 import { type Metering, MeteringFault } from './principal.ts'
 
-/** Meters whoever has tokens issued, by the client's address: there is no credential to meter by yet. */
-export class IssuanceMeter {
+/** The reasons to meter callers without a credential; each has its own buckets. */
+const policies = { issuance: 'svc-auth-token', hooks: 'svc-cloud-auth' } as const
+
+/** Meters callers by the client's address: there is no credential to meter by yet. */
+export class AddressMeter {
   readonly #db: Queryable
   readonly #clock: Clock
   readonly #bucket: Bucket
+  readonly #of: keyof typeof policies
 
-  constructor(db: Queryable, clock: Clock, bucket: Bucket) {
+  constructor(db: Queryable, clock: Clock, bucket: Bucket, of: keyof typeof policies = 'issuance') {
     this.#db = db
     this.#clock = clock
     this.#bucket = bucket
+    this.#of = of
   }
 
   /** @throws MeteringFault if the bucket cannot be read; DatabaseUnavailable */
@@ -25,14 +30,14 @@ export class IssuanceMeter {
     | { readonly kind: 'limited'; readonly metering: Metering; readonly retryAfterSeconds: number }
   > {
     try {
-      const bucket = `issuance/${addressBucket(clientAddress)}`
+      const bucket = `${this.#of}/${addressBucket(clientAddress)}`
       const { granted, remaining } = await takeToken(this.#db, bucket, this.#bucket, this.#clock.now())
       return granted
-        ? { kind: 'granted', metering: metering('svc-auth-token', this.#bucket, remaining) }
-        : limited('svc-auth-token', this.#bucket, remaining)
+        ? { kind: 'granted', metering: metering(policies[this.#of], this.#bucket, remaining) }
+        : limited(policies[this.#of], this.#bucket, remaining)
     } catch (error) {
       if (error instanceof DatabaseUnavailable) throw error
-      throw new MeteringFault('the issuance meter failed', { cause: error })
+      throw new MeteringFault('the meter of addresses failed', { cause: error })
     }
   }
 }

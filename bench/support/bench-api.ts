@@ -1,0 +1,15 @@
+/** Calls the API as JSON; throws for a refusal. An answer without a body is an empty object. */
+export type Call = <Body>(method: string, path: string, body?: object) => Promise<Body>
+
+/** Returns the caller of a service with an API key. */
+export function callerOf(url: string, apiKey: string): Call {
+  return async <Body>(method: string, path: string, body?: object) => {
+    const answer = await fetch(url + path, {
+      method,
+      headers: { authorization: `Bearer ${apiKey}`, ...(body && { 'content-type': 'application/json' }) },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
+    return (answer.status === 204 ? {} : await answer.json()) as Body
+  }
+}

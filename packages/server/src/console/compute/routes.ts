@@ -1,0 +1,25 @@
+import type { Context } from '../../context.ts'
+import type { Handlers } from '../../http/routing/handler.ts'
+import { admitOwnHost, markOwnHost, readCompute, removeOwnHost, updateCompute } from './own-hosts.ts'
+
+type Operations = 'getCompute' | 'updateCompute' | 'admitHost' | 'markHost' | 'removeHost'
+
+/** Serves administrators what their organization runs on, and the hosts that it brings itself. */
+export function computeHandlers(context: Pick<Context, 'db' | 'clock' | 'wakeups'>): Pick<Handlers, Operations> {
+  return {
+    getCompute: async ({ principal }) => ({
+      status: 200,
+      body: await readCompute(context.db, principal.organizationId),
+    }),
+    updateCompute: async ({ body, ...by }) => ({ status: 200, body: await updateCompute(context, by, body) }),
+    admitHost: async ({ body, ...by }) => ({ status: 201, body: await admitOwnHost(context, by, body) }),
+    markHost: async ({ params, body, ...by }) => ({
+      status: 200,
+      body: { host: await markOwnHost(context, by, params.hostId, body) },
+    }),
+    removeHost: async ({ params, ...by }) => {
+      await removeOwnHost(context, by, params.hostId)
+      return { status: 204 }
+    },
+  }
+}

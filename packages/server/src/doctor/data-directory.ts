@@ -1,0 +1,48 @@
+import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { open, rm, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { toStartError } from '../kit/start-error.ts'
+import { requireFreeSpace } from '../storage/embedded/free-space.ts'
+import { type Finding, failure, ok, reasonOf, warning } from './finding.ts'
+
+const gibibyte = 1024 ** 3
+
+/**
+ * Checks that a service could keep its files in a data directory, by writing one. It makes no directory: where there is
+ * none yet, the nearest one above has to take it.
+ * @param sandboxBytes disk that one sandbox may fill
+ */
+export async function examineDataDirectory(dataDir: string, sandboxBytes: number): Promise<Finding> {
+  const check = 'data directory'
+  const elsewhere = 'BERTH_DATA_DIR=<directory of your own with some GiB free> script/server'
+  try {
+    const place = nearest(dataDir)
+    if (!(await stat(place)).isDirectory()) return failure(check, `${place} is not a directory`, elsewhere)
+    await writeOne(place)
+    const free = await requireFreeSpace(place)
+    const detail = `${dataDir}${place === dataDir ? '' : ' (not there yet)'}, ${(free / gibibyte).toFixed(1)} GiB free`
+    if (free >= sandboxBytes) return ok(check, detail)
+    const needs = `one sandbox may fill ${(sandboxBytes / gibibyte).toFixed(1)} GiB (BERTH_SANDBOX_DISK_BYTES)`
+    return warning(check, `${detail}; ${needs}`, `df -h ${place}`)
+  } catch (error) {
+    return failure(check, reasonOf(toStartError(error, `${dataDir} cannot be used`)), elsewhere)
+  }
+}
+
+/** Returns the directory, or the nearest one above it that there is. */
+export function nearest(directory: string): string {
+  return existsSync(directory) || dirname(directory) === directory ? directory : nearest(dirname(directory))
+}
+
+async function writeOne(directory: string): Promise<void> {
+  const path = join(directory, `.berth-doctor-${randomUUID()}`)
+  try {
+    await using file = await open(path, 'wx', 0o600)
+    // Creating an empty file succeeds on a disk that is full.
+    await file.writeFile('berth')
+    await file.sync()
+  } finally {
+    await rm(path, { force: true })
+  }
+}

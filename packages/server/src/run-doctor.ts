@@ -1,0 +1,83 @@
+import { bundlesDirectory } from './composition/bundles-directory.ts'
+import { runtimeCatalog } from './composition/runtime-catalog.ts'
+import { examineAgents } from './doctor/agents.ts'
+import { examineBlobStore } from './doctor/blob-store.ts'
+import { examineDataDirectory, nearest } from './doctor/data-directory.ts'
+import { examineDatabase } from './doctor/database.ts'
+import { failure, ok, type Report, reasonOf } from './doctor/finding.ts'
+import { examinePort, type NamedPort } from './doctor/ports.ts'
+import { examineNode, examinePrograms } from './doctor/programs.ts'
+import { examineSandbox } from './doctor/sandbox.ts'
+import { knownSecrets } from './kit/redactor.ts'
+import { servingProcesses } from './sandboxes/leases/serving.ts'
+import { isOpenToOthers, readIfThere } from './settings/read-if-there.ts'
+import { secretsOf } from './settings/secret-values.ts'
+import { loadSettings, type Settings } from './settings/settings.ts'
+
+export type { Finding, Report } from './doctor/finding.ts'
+
+/**
+ * Examines this machine as the place of a service with these settings: programs, data directory, database, blob store,
+ * ports, a throw-away sandbox, agents. It changes nothing that outlives it. No secret of the settings is in a finding.
+ * @param variables the service's environment
+ * @param told gets each finding as soon as it is made
+ */
+export async function examine(variables: Readonly<Record<string, string | undefined>>, told: Report): Promise<void> {
+  const report: Report = finding => told({ ...finding, detail: knownSecrets.text(finding.detail) })
+  report(examineNode())
+  let settings: Settings
+  try {
+    settings = loadSettings(variables, readIfThere, isOpenToOthers)
+  } catch (error) {
+    for (const finding of await examinePrograms(true)) report(finding)
+    report(failure('settings', reasonOf(error), 'docs/settings.md'))
+    return
+  }
+  using _ = knownSecrets.add(...secretsOf(settings))
+  const { compute, dataDir, roles, sandboxes } = settings
+  const bubblewrap = compute.kind === 'bubblewrap' && roles.has('worker')
+  const programs = await examinePrograms(bubblewrap)
+  for (const finding of programs) report(finding)
+  report(ok('settings', `roles ${[...roles].join(', ')}, data in ${dataDir}`))
+
+  const directory = await examineDataDirectory(dataDir, sandboxes.bounds.diskBytes)
+  report(directory)
+  const serving = await servingProcesses(dataDir)
+  await examineStorage(settings, serving, report)
+  for (const port of portsOf(settings)) report(await examinePort(port, serving))
+
+  const lacking = programs.some(({ state }) => state === 'failure') || directory.state === 'failure'
+  if (roles.has('worker') && lacking) {
+    report(failure('sandbox', 'not tried: see the failures above', 'berth doctor'))
+  } else if (roles.has('worker')) {
+    const place = nearest(dataDir)
+    await examineSandbox(compute, { place, bundlesDir: bundlesDirectory() }, report)
+  }
+  const configured = settings.config.runtimes.map(({ id }) => id)
+  for (const finding of examineAgents(runtimeCatalog(settings), configured)) report(finding)
+}
+
+async function examineStorage(settings: Settings, serving: readonly number[], report: Report): Promise<void> {
+  const { blobs, database, dataDir, masterKey, production } = settings
+  const spool = nearest(dataDir)
+  let asked = false
+  const examined = { settings: database, dataDir, masterKey, production, serving: serving.length > 0 }
+  await examineDatabase(examined, report, async db => {
+    asked = true
+    report(await examineBlobStore(blobs, db, spool))
+  })
+  if (!asked) report(await examineBlobStore(blobs, null, spool))
+}
+
+/** Lists the ports that a start listens on. */
+function portsOf({ hostsPort, listener, logging, roles }: Settings): readonly NamedPort[] {
+  const { host } = listener
+  const answers = ['api', 'gateway', 'account'].some(role => [...roles].some(its => its === role))
+  return [
+    ...(answers ? [{ setting: 'BERTH_PORT', host, port: listener.port }] : []),
+    ...(logging.metricsPort === undefined
+      ? []
+      : [{ setting: 'BERTH_METRICS_PORT', host: '127.0.0.1', port: logging.metricsPort }]),
+    ...(hostsPort === undefined ? [] : [{ setting: 'BERTH_HOSTS_PORT', host, port: hostsPort }]),
+  ]
+}

@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto'
+import type { Interaction, Session } from '@berth/contract'
+import { expect, test } from 'vitest'
+import { says } from '../support/models/scripted-upstream.ts'
+import { endedRun, outcomeOf } from '../support/runs/ended-run.ts'
+import { type GatewayService, startGatewayService } from '../support/services/gateway-service.ts'
+import { type CollectedSpan, Collector } from '../support/traces/collector.ts'
+import { until } from '../support/until.ts'
+
+const caller = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' }
+
+const start = (collector: Collector, more: Readonly<Record<string, string>> = {}) =>
+  startGatewayService({
+    variables: {
+      BERTH_ROLES: 'api,gateway,worker',
+      BERTH_METRICS_PORT: '0',
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20of-the-collector',
+      ...more,
+    },
+    models: { default: 'main/m1' },
+  })
+
+const call = (name: string, args: Readonly<Record<string, unknown>>) => says({ calls: [{ name, args }] })
+
+/** Creates a Session with its first Turn as a caller that traces its own work. */
+async function create({ test: { url, tenant } }: GatewayService, message: string): Promise<Session> {
+  const answer = await fetch(`${url}/v1/sessions/${randomUUID()}`, {
+    method: 'PUT',
+    headers: {
+      authorization: `Bearer ${tenant.apiKey}`,
+      'content-type': 'application/json',
+      traceparent: `00-${caller.traceId}-${caller.spanId}-01`,
+    },
+    body: JSON.stringify({ initialTurn: { id: randomUUID(), message } }),
+  })
+  return ((await answer.json()) as { session: Session }).session
+}
+
+const namesOf = (spans: readonly CollectedSpan[]) => [...new Set(spans.map(({ name }) => name))].sort()
+
+test('one Turn is one trace across api, worker, gateway and sandbox, and points to its caller', async () => {
+  await using collector = await Collector.start()
+  const service = await start(collector)
+  let runId = ''
+  let metrics = ''
+  try {
+    service.upstream.next(
+      call('bash', { command: 'echo secret-argument' }),
+      call('ask_user', { questions: [{ question: 'Go on?', options: ['yes', 'no'] }] }),
+      says({ text: 'Done.' }),
+    )
+    const session = await create(service, 'Say hello')
+    runId = session.activeRunId ?? ''
+    const asked = await until('a question', async () => {
+      const path = `/v1/sessions/${session.id}/interactions`
+      const { body } = await service.test.api.get<{ interactions: Interaction[] }>(path)
+      return body.interactions.find(({ status }) => status === 'open')
+    })
+    await service.test.api.put(`/v1/sessions/${session.id}/turns/${randomUUID()}`, {
+      message: 'yes',
+      replyTo: { interactionId: asked.id },
+    })
+    expect(outcomeOf(await endedRun(service.test.api, session, runId))).toMatch(/^completed/)
+    await until('the seal', async () => (await service.test.api.session(session.id)).phase === 'idle')
+    metrics = await (await fetch(`http://127.0.0.1:${service.test.service.metricsPort}/metrics`)).text()
+  } finally {
+    await service[Symbol.asyncDispose]()
+  }
+  expect([...collector.paths]).toEqual(['/v1/traces'])
+  expect([...collector.authorizations]).toEqual(['Bearer of-the-collector'])
+  const trace = collector.spans.filter(({ traceId }) => traceId === runId.replaceAll('-', ''))
+  expect(namesOf(trace)).toEqual([
+    'admit',
+    'attach',
+    'chat main/m1',
+    'create sandbox',
+    'execute_tool ask_user',
+    'execute_tool bash',
+    'prompt',
+    'provision',
+    'queue',
+    'restore',
+    'seal',
+    'start agent',
+    'turn',
+    'wait for people',
+  ])
+  const [turn, ...more] = trace.filter(({ parentSpanId }) => parentSpanId === '')
+  expect(more).toEqual([])
+  expect(turn).toMatchObject({
+    name: 'turn',
+    failed: false,
+    attributes: { 'berth.run.id': runId, 'berth.run.status': 'completed', 'gen_ai.request.model': 'main/m1' },
+    resource: { 'service.name': 'berth', 'berth.roles': 'api,gateway,worker' },
+  })
+  const ids = new Set(trace.map(({ spanId }) => spanId))
+  for (const { name, parentSpanId, beganMs, endedMs } of trace) {
+    expect.soft(parentSpanId === '' || ids.has(parentSpanId), name).toBe(true)
+    expect.soft(endedMs, name).toBeGreaterThanOrEqual(beganMs)
+  }
+  const provision = trace.find(({ name }) => name === 'provision')
+  expect(trace.find(({ name }) => name === 'create sandbox')?.parentSpanId).toBe(provision?.spanId)
+  const request = collector.spans.find(({ name }) => name === 'PUT /v1/sessions/:sessionId')
+  expect(request).toMatchObject({ traceId: caller.traceId, parentSpanId: caller.spanId })
+  const admitted = trace.filter(({ name }) => name === 'admit')
+  expect(admitted[0]?.links).toEqual([{ traceId: caller.traceId, spanId: request?.spanId }])
+  expect(JSON.stringify(collector.spans)).not.toContain('secret-argument')
+  expect(metrics).toMatch(/berth_runs_ended_total\{status="completed",error_code="none"\} \d/)
+  expect(metrics).toMatch(/berth_step_seconds_count\{step="provision",outcome="ok"\} \d/)
+  expect(metrics).toMatch(/berth_http_request_seconds_count\{method="PUT",route="[^"]+",status="201"\} \d/)
+  expect(metrics).toMatch(/berth_database_connections\{state="idle"\} \d/)
+})
+
+test('a collector that refuses, or is not there, costs a Turn nothing; a ratio of 0 sends nothing', async () => {
+  // A service that has stopped may still try to reach the one that refuses, so each case has its own.
+  await using refusing = await Collector.start()
+  refusing.status = 503
+  await using unasked = await Collector.start()
+  for (const [collector, more] of [
+    [refusing, {}],
+    // Nobody listens there.
+    [unasked, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' }],
+    [unasked, { OTEL_TRACES_SAMPLER_ARG: '0' }],
+  ] as const) {
+    await using service = await start(collector, more)
+    const session = await service.test.api.createSession({ runtime: 'shell' }, 'echo hello')
+    expect(outcomeOf(await endedRun(service.test.api, session, session.activeRunId ?? ''))).toMatch(/^completed/)
+  }
+  expect([...refusing.paths]).toEqual(['/v1/traces'])
+  expect([...unasked.paths]).toEqual([])
+})

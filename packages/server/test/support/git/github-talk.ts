@@ -1,0 +1,125 @@
+/** A request below a repository. */
+interface Asked {
+  readonly method: string
+  readonly repository: number
+  readonly rest: string
+  readonly query: URLSearchParams
+  readonly body: Record<string, unknown>
+}
+
+interface ServedComment {
+  readonly id: number
+  readonly repository: number
+  readonly issue: number
+  body: string
+  readonly performed_via_github_app: { readonly id: number } | null
+  readonly user: { readonly login: string; readonly type: string }
+}
+
+/** A check run that the App has made. */
+export interface ServedCheckRun {
+  readonly id: number
+  readonly repository: number
+  readonly head_sha: string
+  readonly external_id: string
+  readonly name: string
+  status: string
+  conclusion: string | null
+  output: { readonly title: string; readonly summary: string } | null
+  details_url: string
+}
+
+/** The people's rights, comments on issues and check runs of a test's GitHub. */
+export class GitHubTalk {
+  /** `write`, `read` and so on, by login; others have none. */
+  readonly rights = new Map<string, string>()
+  readonly comments: ServedComment[] = []
+  readonly checkRuns: ServedCheckRun[] = []
+  /** Comments on lines, by the id of their review. */
+  readonly onLines = new Map<number, object[]>()
+  readonly #appId: string
+  #ids = 1000
+
+  constructor(appId: string) {
+    this.#appId = appId
+  }
+
+  /** Writes a comment as somebody else. */
+  comment(repository: number, issue: number, body: string, login = 'ann'): ServedComment {
+    return this.#add(repository, issue, body, { app: null, user: { login, type: 'User' } })
+  }
+
+  /** Answers a request; null: it is about something else. */
+  answer({ method, repository, rest, query, body }: Asked): { readonly status: number; readonly body: unknown } | null {
+    const [, login] = rest.match(/^collaborators\/([^/]+)\/permission$/) ?? []
+    if (login !== undefined) {
+      const permission = this.rights.get(decodeURIComponent(login))
+      return permission === undefined ? missing : { status: 200, body: { permission, user: { login } } }
+    }
+    const [, issue] = rest.match(/^issues\/(\d+)\/comments$/) ?? []
+    if (issue !== undefined && method === 'POST') {
+      const app = { id: Number(this.#appId) }
+      const made = this.#add(repository, Number(issue), String(body['body']), {
+        app,
+        user: { login: 'berth[bot]', type: 'Bot' },
+      })
+      return { status: 201, body: shown(made) }
+    }
+    if (issue !== undefined) {
+      const all = this.comments.filter(one => one.repository === repository && one.issue === Number(issue))
+      const [size, page] = [Number(query.get('per_page') ?? 30), Number(query.get('page') ?? 1)]
+      return { status: 200, body: all.slice((page - 1) * size, page * size).map(shown) }
+    }
+    const [, commented] = rest.match(/^issues\/comments\/(\d+)$/) ?? []
+    if (commented !== undefined) {
+      const found = this.comments.find(one => one.repository === repository && one.id === Number(commented))
+      if (found === undefined) return missing
+      found.body = String(body['body'])
+      return { status: 200, body: shown(found) }
+    }
+    const [, review] = rest.match(/^pulls\/\d+\/reviews\/(\d+)\/comments$/) ?? []
+    if (review !== undefined) return { status: 200, body: this.onLines.get(Number(review)) ?? [] }
+    return this.#checks({ method, repository, rest, query, body })
+  }
+
+  #checks({
+    method,
+    repository,
+    rest,
+    query,
+    body,
+  }: Asked): { readonly status: number; readonly body: unknown } | null {
+    if (method === 'POST' && rest === 'check-runs') {
+      const made = { output: null, conclusion: null, ...body, id: this.#ids++, repository } as unknown as ServedCheckRun
+      this.checkRuns.push(made)
+      return { status: 201, body: made }
+    }
+    const [, id] = rest.match(/^check-runs\/(\d+)$/) ?? []
+    if (id !== undefined) {
+      const found = this.checkRuns.find(one => one.repository === repository && one.id === Number(id))
+      if (found === undefined) return missing
+      return { status: 200, body: Object.assign(found, body) }
+    }
+    const [, sha] = rest.match(/^commits\/([0-9a-f]{40})\/check-runs$/) ?? []
+    if (sha === undefined || query.get('app_id') !== this.#appId) return null
+    const check_runs = this.checkRuns.filter(
+      one => one.repository === repository && one.head_sha === sha && one.name === query.get('check_name'),
+    )
+    return { status: 200, body: { total_count: check_runs.length, check_runs } }
+  }
+
+  #add(
+    repository: number,
+    issue: number,
+    body: string,
+    { app, user }: { readonly app: { readonly id: number } | null; readonly user: ServedComment['user'] },
+  ): ServedComment {
+    const made = { id: this.#ids++, repository, issue, body, performed_via_github_app: app, user }
+    this.comments.push(made)
+    return made
+  }
+}
+
+const missing = { status: 404, body: { message: 'Not Found' } }
+
+const shown = (comment: ServedComment) => ({ ...comment, html_url: `https://github.example/comments/${comment.id}` })
