@@ -24,11 +24,16 @@ const confinements: Readonly<Record<string, string>> = {
 export function ApprovalCard(props: {
   interaction: Interaction
   session: Session
+  /**
+   * The decision that stands instead of the one that was made here. The dock keeps it, since the log may take this card
+   * out of the list before the service refuses the decision: the card that comes back is a new one.
+   */
+  overruledBy: Partial<DecisionOutcome> | undefined
   /** Called when the decision of somebody else stands instead of this one's. */
-  onOverruled: () => void
+  onOverruled: (outcome: Partial<DecisionOutcome>) => void
   onPutAway: () => void
 }) {
-  const { interaction, session } = props
+  const { interaction, session, overruledBy } = props
   const approval = interaction.request.approval
   const verdict = useSessionCan(session)('decide')
   const key = useRef(crypto.randomUUID())
@@ -40,19 +45,19 @@ export function ApprovalCard(props: {
         idempotencyKey: key.current,
       }),
     onError: error => {
-      if (earlierDecision(error) !== null) props.onOverruled()
+      const outcome = earlierDecision(error)
+      if (outcome !== null) props.onOverruled(outcome)
     },
     onSettled: () => queryClient.invalidateQueries({ queryKey: interactionsQuery(session.id).queryKey }),
   })
   if (approval === undefined) return null
-  const earlier = earlierDecision(decide.error)
   return (
     <Card
       icon={ShieldAlert}
       title={printableLine(approval.title ?? approval.toolName)}
-      aside={earlier === null && <Left deadlineMs={approval.deadline} />}
+      aside={overruledBy === undefined && <Left deadlineMs={approval.deadline} />}
       actions={
-        earlier === null ? (
+        overruledBy === undefined ? (
           choicesOf(approval.rememberScopes ?? []).map(({ choice, label }) => (
             <Button
               key={choice}
@@ -85,7 +90,7 @@ export function ApprovalCard(props: {
         {approval.destination !== undefined && <> to {printableLine(approval.destination)}</>}
         {approval.confinement !== undefined && <> · {confinements[approval.confinement] ?? approval.confinement}</>}
       </p>
-      {earlier === null ? <InlineProblem error={decide.error} /> : <Winner {...earlier} />}
+      {overruledBy === undefined ? <InlineProblem error={decide.error} /> : <Winner {...overruledBy} />}
     </Card>
   )
 }

@@ -1,4 +1,4 @@
-import type { Interaction, Session } from '@berth/client'
+import type { DecisionOutcome, Interaction, Session } from '@berth/client'
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense, useState } from 'react'
 import { interactionsQuery } from '../api/queries.ts'
@@ -8,17 +8,24 @@ import { ApprovalCard } from './approval-card.tsx'
 const PlanCard = lazy(async () => ({ default: (await import('./plan-card.tsx')).PlanCard }))
 const QuestionCard = lazy(async () => ({ default: (await import('./question-card.tsx')).QuestionCard }))
 
+interface Overruled {
+  readonly interaction: Interaction
+  readonly outcome: Partial<DecisionOutcome>
+}
+
 /**
  * What waits for people, above the message box, so that scrolling never hides it. The oldest comes first. A decision for
  * which somebody else was quicker stays until it is put away: whoever pressed a button must learn what became of it.
  */
 export function Dock({ session }: { session: Session }) {
   const open = useQuery({ ...interactionsQuery(session.id), enabled: session.archivedAt === undefined }).data ?? []
-  const [overruled, setOverruled] = useState<readonly Interaction[]>([])
+  const [overruled, setOverruled] = useState<readonly Overruled[]>([])
   const ids = new Set(open.map(({ id }) => id))
-  const shown = [...overruled.filter(({ id }) => !ids.has(id)), ...open]
+  const shown = [...overruled.map(({ interaction }) => interaction).filter(({ id }) => !ids.has(id)), ...open]
   if (shown.length === 0) return null
-  const without = (gone: Interaction) => overruled.filter(({ id }) => id !== gone.id)
+  // Of the latest list: an answer comes back to the card that asked, which may be gone.
+  const keep = (id: string, ...added: Overruled[]) =>
+    setOverruled(known => [...known.filter(({ interaction }) => interaction.id !== id), ...added])
   return (
     <section
       aria-label={open.length === 0 ? 'Decided meanwhile' : 'Waiting for you'}
@@ -35,8 +42,9 @@ export function Dock({ session }: { session: Session }) {
               key={interaction.id}
               interaction={interaction}
               session={session}
-              onOverruled={() => setOverruled([...without(interaction), interaction])}
-              onPutAway={() => setOverruled(without(interaction))}
+              overruledBy={overruled.find(each => each.interaction.id === interaction.id)?.outcome}
+              onOverruled={outcome => keep(interaction.id, { interaction, outcome })}
+              onPutAway={() => keep(interaction.id)}
             />
           ) : interaction.kind === 'exit_plan_mode' ? (
             <PlanCard key={interaction.id} interaction={interaction} session={session} />

@@ -209,7 +209,10 @@ describe('the page of a Session', () => {
     expect(await page.getByRole('button', { name: 'Allow once' }).count()).toBe(0)
   })
 
-  it('says who has decided, if somebody else was quicker', async () => {
+  it.each([
+    ['before the card has gone', false],
+    ['after the card has gone', true],
+  ])('says who has decided, if somebody else was quicker and the refusal comes %s', async (_, late) => {
     const session = await open('permission make deploy')
     const deny = page.getByRole('button', { name: 'Deny' })
     await deny.waitFor()
@@ -225,6 +228,7 @@ describe('the page of a Session', () => {
     await deny.click()
     const decision = { requestId: request.approval?.requestId, choice: 'allow_once', idempotencyKey: 'k' }
     expect((await colleague.put(`${path}/${id}/decision`, decision)).status).toBe(200)
+    if (late) await deny.waitFor({ state: 'detached' })
     held.resolve()
     await log()
       .getByText(/^allowed once · (?!You)\S/)
