@@ -40,7 +40,7 @@ const shown: Readonly<Record<string, readonly string[]>> = {
   'docs/git-hosts.md': [pages, pages],
   'docs/hosts-kubernetes.md': [not.elsewhere, not.elsewhere, not.elsewhere, not.settings],
   'docs/hosts-oci.md': [not.root],
-  'docs/hosts.md': [not.elsewhere, not.elsewhere, not.person, not.settings],
+  'docs/hosts.md': [not.elsewhere, not.elsewhere, not.person, not.settings, not.settings],
   'docs/operations.md': [not.root, pages, not.settings, not.settings, not.ends],
   'docs/production.md': [not.backup, not.backup],
   'docs/runtimes.md': [not.elsewhere],

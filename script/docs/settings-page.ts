@@ -37,7 +37,7 @@ const sections: readonly (readonly [title: string, names: RegExp])[] = [
   ['Pods of a Kubernetes cluster', /^BERTH_KUBERNETES_/],
   [
     'A machine that holds sandboxes for a service',
-    /^BERTH_(?:HOSTS_PORT|RELAY_\w+|HOST_(?:URL|TOKEN|CAPACITY|POOL|LABELS))/,
+    /^BERTH_(?:HOSTS_PORT|RELAY_\w+|HOST_(?:URL|TOKEN|CAPACITY|POOL|LABELS|UPLOADS))/,
   ],
 ]
 

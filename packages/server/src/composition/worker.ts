@@ -40,6 +40,7 @@ import { mergeQueue } from '../sessions/merges/merge-queue.ts'
 import { publicationQueue } from '../sessions/publications/publication-queue.ts'
 import { reviewQueue } from '../sessions/reviews/review-queue.ts'
 import type { Settings } from '../settings/settings.ts'
+import { canLend } from '../storage/blobs/lent-upload.ts'
 import { HostCache } from '../storage/host-cache.ts'
 import { extensionCatalog } from './extension-catalog.ts'
 import { openDriver } from './open-driver.ts'
@@ -135,11 +136,12 @@ function farHosts(
 ): FarHosts | null {
   const { hostsPort: port, listener } = settings
   if (port === undefined) return null
-  const { db, hosts, log } = execution
+  const { blobs, db, hosts, log } = execution
   return new FarHosts({
     ...{ db, hosts, log, identity, holder },
     parts: partsOf,
     packs: mirrorPacks(mirrors),
+    ...(settings.hostUploads === 'direct' && canLend(blobs) && { store: blobs }),
     listener: { host: listener.host, port },
     leaseMaxMs: settings.leases.maxMs,
   })

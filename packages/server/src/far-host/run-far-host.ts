@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { allSettled } from '../kit/all-settled.ts'
+import { readFrame } from '../line/frame.ts'
 import type { SandboxDriver } from '../sandboxes/driver.ts'
 import { type HostContent, hostCalls } from '../sandboxes/remote/host-calls.ts'
+import { type AskUpload, HostUploads } from '../sandboxes/remote/put-from-here.ts'
+import { readUpload } from '../sandboxes/remote/wire.ts'
 import { workerServices } from '../sandboxes/remote/worker-services.ts'
 import { type DialOptions, ServiceLine } from './dial-service.ts'
 
@@ -13,6 +16,7 @@ export interface FarHostOptions extends DialOptions {
 }
 
 const LOOK_MS = 30_000
+const UPLOAD_BYTES = 64 * 1024
 
 /**
  * Holds sandboxes for a service that this machine dials, until the signal aborts. Sandboxes stay when it ends. Those of a
@@ -28,6 +32,7 @@ export async function runFarHost(options: FarHostOptions, stopping: AbortSignal)
     content,
     services: workerServices(service.callBack),
     boot: randomUUID(),
+    uploads: new HostUploads({ ask: askUpload(service), log }),
     using: (leaseId, contents) => memory.keep(leaseId, contents, self.capacity),
     gone: leaseId => memory.forget(leaseId),
   })
@@ -54,3 +59,15 @@ export async function runFarHost(options: FarHostOptions, stopping: AbortSignal)
     await looking
   }
 }
+
+/** Asks the worker that this host is connected to. */
+const askUpload =
+  (service: ServiceLine): AskUpload =>
+  async (program, blob, signal) => {
+    const stream = await service.callBack({ to: 'upload', program, ...blob }, signal)
+    try {
+      return readUpload(await readFrame(stream, UPLOAD_BYTES, signal))
+    } finally {
+      stream.destroy()
+    }
+  }

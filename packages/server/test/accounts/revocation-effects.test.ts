@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { type Capability, capabilities } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { disablePerson } from '../../src/accounts/people/change-person.ts'
@@ -189,7 +190,8 @@ describe('the next request, the open streams and the queued Runs', () => {
     await judgedAgain()
     await until('the end of every stream', () => standing.closedStreams().length >= effect.streams.length)
     expect(standing.closedStreams()).toEqual(effect.streams)
-    expect(await standing.runs()).toEqual({ installation: 'queued', member: 'queued', ...effect.runs })
+    const runs = { installation: 'queued', member: 'queued', ...effect.runs }
+    await until('the end of the Runs', async () => isDeepStrictEqual(await standing.runs(), runs))
     expect(await standing.requests()).toEqual({ ...before, ...effect.requests })
   })
 })

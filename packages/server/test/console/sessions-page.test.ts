@@ -161,8 +161,11 @@ describe('the list of Sessions', () => {
     await row('Tidy the tests').getByText('Unread').waitFor({ state: 'detached' })
     await happen(made['Tidy the tests'] as Session)
     await row('Tidy the tests').getByText('Unread').waitFor()
+    // Its name shows before what has happened does; who leaves by then has not looked.
+    const noted = page.waitForResponse(answer => answer.url().endsWith('/read') && answer.ok())
     await page.locator('[data-list-item]', { hasText: 'Tidy the tests' }).click()
     await page.getByRole('heading', { level: 1, name: 'Tidy the tests' }).waitFor()
+    await noted
     await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Sessions' }).first().click()
     await row('Tidy the tests').getByText('Unread').waitFor({ state: 'detached' })
   })

@@ -287,6 +287,13 @@ describe('an open terminal ends', () => {
     const never = await ticket({ terminalId: opened.terminalId }, session, other)
     await own.call('POST', '/cloud/auth/sign-out', {})
     expect(await client.end()).toBe('access_ended')
+    // The page is told before the row ends.
+    await until('the end of the terminal', async () => {
+      const { rows } = await db().query('select from terminals where id = $1 and ended_at is not null', [
+        opened.terminalId,
+      ])
+      return rows.length === 1
+    })
     expect(await refusalOf(never)).toBe('401 invalid_or_expired_credential')
   })
 

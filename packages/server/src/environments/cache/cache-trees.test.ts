@@ -114,7 +114,12 @@ describe.each(owners)('a cache of trees that belong to %s', uid => {
       ['malformed', { workspace_manifest: '{}' }, paths],
       [
         'missing',
-        { workspace_manifest: row.workspace_manifest?.replace(/"sha256":"../, '"sha256":"00') ?? null },
+        {
+          workspace_manifest:
+            row.workspace_manifest?.replace(/"sha256":"./, other =>
+              other.endsWith('0') ? '"sha256":"1' : '"sha256":"0',
+            ) ?? null,
+        },
         paths,
       ],
       ['malformed', {}, ['~/.cache/tool', 'deps']],

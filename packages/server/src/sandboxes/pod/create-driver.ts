@@ -149,9 +149,9 @@ export async function createPodDriver({ dataDir, log }: PodOptions): Promise<San
     async run(leaseId, program) {
       assertHere(leaseId)
       const line = await files.line()
-      if (program.kind === 'tree') return await startFarProgram(line, leaseId, program)
+      if (program.kind === 'tree') return await startFarProgram(line, { leaseId, program })
       await showContent(places, program)
-      return await startFarProgram(line, leaseId, { ...program, extensions: [] })
+      return await startFarProgram(line, { leaseId, program: { ...program, extensions: [] } })
     },
     async settleBaseline(leaseId, series, id, baselineEnd) {
       assertHere(leaseId)

@@ -130,7 +130,8 @@ export function createRemoteDriver(host: RemoteHost, packs: MirrorPacks): Sandbo
     async run(leaseId, program) {
       const line = await host.line()
       const sent = await sentProgram(line, program)
-      return await startFarProgram(line, leaseId, sent)
+      const uploads = program.kind === 'tree' && program.access === 'read' ? host.uploads : undefined
+      return await startFarProgram(line, { leaseId, program: sent }, uploads)
     },
     settleBaseline: async (leaseId, series, id, end) =>
       void (await ask('settleBaseline', { leaseId, series, id, end })),

@@ -5,18 +5,25 @@ import { isRecord } from '../../line/line-error.ts'
 import type { CallHandlers, ServedCall } from '../../line/serve-line.ts'
 import type { SandboxDriver } from '../driver.ts'
 import type { BaselineEnd, LeaseProgram, ProgramRun, TreeName } from '../lease-program.ts'
+import { divertPacks } from './divert-packs.ts'
+import type { HostUploads } from './put-from-here.ts'
 
 /** Longest wait of a started program for the caller's second stream. */
 const CLAIM_MS = 60_000
 
 /** Answers the calls about programs at a lease; `startFarProgram` is their other side. */
-export function programCalls(driver: Pick<SandboxDriver, 'run' | 'settleBaseline' | 'hasDirectory'>): CallHandlers {
+export function programCalls(
+  driver: Pick<SandboxDriver, 'run' | 'settleBaseline' | 'hasDirectory'>,
+  uploads?: HostUploads,
+): CallHandlers {
   const programs = new Map<string, ProgramRun>()
   return {
     async run(call) {
-      const { program } = call.params as { program: LeaseProgram }
-      const started = keepingOutput(await driver.run(leaseIdOf(call.params), program))
+      const { program, putsPacks } = call.params as { program: LeaseProgram; putsPacks?: boolean }
       const id = randomUUID()
+      const run = await driver.run(leaseIdOf(call.params), program)
+      const puts = putsPacks === true && program.kind === 'tree' ? uploads?.of(id) : undefined
+      const started = keepingOutput(puts === undefined ? run : { ...run, output: divertPacks(run.output, puts) })
       programs.set(id, started)
       // A program may have ended before its caller has asked for its bytes, which still count.
       const forget = () => programs.delete(id)
@@ -79,6 +86,8 @@ function joinProgram(stream: Duplex, { input, output, kill }: ProgramRun): void 
   input.once('error', () => stream.resume())
   input.once('close', () => stream.resume())
   output.pipe(stream)
+  // It may have broken before its caller asked for its bytes.
+  if (output.errored !== null) stream.destroy()
   output.once('error', () => stream.destroy())
   stream.once('close', () => {
     input.destroy()

@@ -147,7 +147,9 @@ export class Fleet implements AsyncDisposable {
     const hosts = named('host', workers, 'worker,gateway')
     const ports = await freePorts(takers)
     const taking = ports.map((port, n) =>
-      placed(`taker-${n + 1}`, 'worker,gateway', { BERTH_COMPUTE: 'remote', BERTH_HOSTS_PORT: String(port) }),
+      placed(`taker-${n + 1}`, 'worker,gateway', {
+        ...{ BERTH_COMPUTE: 'remote', BERTH_HOSTS_PORT: String(port), BERTH_HOST_UPLOADS: 'direct' },
+      }),
     )
     const disks: SmallDisk[] = []
     const diskAt = async (path: string) => {
