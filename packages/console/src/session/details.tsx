@@ -76,7 +76,13 @@ function GoOn({ session }: { session: Session }) {
   const editor = editorHandOver(publications)
   return (
     <>
-      <Commands id="in-a-terminal" title="Continue in a terminal" commands={terminalHandOvers(session.id)} />
+      <Commands
+        id="in-a-terminal"
+        title="Continue in a terminal"
+        commands={terminalHandOvers(location.origin, session.id)}
+      >
+        With <code className="font-mono">berth</code> on your machine. Sign in there once.
+      </Commands>
       {hasSource && (
         <Commands id="in-an-editor" title="Continue in your editor" commands={editor === null ? [] : [editor]}>
           {editor === null

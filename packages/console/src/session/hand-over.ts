@@ -10,8 +10,9 @@ export interface HandOver {
 /** Branches that a shell takes as they are. The name comes from a Git host. */
 const plainBranch = /^(?!-)[\w./-]{1,255}$/
 
-/** Returns the commands that go on in a terminal. */
-export const terminalHandOvers = (sessionId: string): readonly HandOver[] => [
+/** Returns the commands that go on in a terminal. The first one is needed once at each machine. */
+export const terminalHandOvers = (origin: string, sessionId: string): readonly HandOver[] => [
+  { name: 'to sign in', command: `berth login --url ${origin}` },
   { name: 'to attach', command: `berth attach ${sessionId}` },
   { name: 'to open a shell in the sandbox', command: `berth shell ${sessionId}` },
 ]
