@@ -22,9 +22,9 @@ export interface ContractSubject {
   readonly enforces: { readonly cpu: boolean; readonly wholeMemory: boolean; readonly exactDisk: boolean }
   /**
    * What its sandboxes cannot have: a user of their own each (`users`); programs beside them that see only the trees they are
-   * for, and files that their owner has closed to itself (`confinement`).
+   * for, and files that their owner has closed to itself (`confinement`); a network without interfaces (`emptyNetwork`).
    */
-  readonly lacks?: { readonly users?: true; readonly confinement?: true }
+  readonly lacks?: { readonly users?: true; readonly confinement?: true; readonly emptyNetwork?: true }
   /** Creates the sandbox in another process of the service, which is then killed without a chance to clean up. */
   createInProcessThatIsKilled(spec: SandboxSpec): Promise<void>
   dispose(): Promise<void>
@@ -113,7 +113,7 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
     }
     const out = async (leaseId: string, script: string) => (await run(leaseId, script)).out.trim()
     const until = async (what: string, done: () => Promise<boolean>) => {
-      for (const deadline = Date.now() + 20_000; !(await done()); await sleep(20)) {
+      for (const deadline = Date.now() + 90_000; !(await done()); await sleep(20)) {
         if (Date.now() > deadline) throw new Error(`never: ${what}`)
       }
     }
@@ -204,12 +204,13 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
         const { port } = server.address() as AddressInfo
         try {
           const { sys } = subject.shows
-          expect(await out(one, 'ls /sys/class/net 2>/dev/null')).toBe(sys ? 'lo' : '')
+          const interfaces = subject.lacks?.emptyNetwork ? 'eth0\nlo' : 'lo'
+          expect(await out(one, 'ls /sys/class/net 2>/dev/null')).toBe(sys ? interfaces : '')
           expect((await run(one, 'ls -d /sys/fs/cgroup')).code === 0 && !sys).toBe(false)
           expect((await run(one, 'touch /sys/x || mkdir /sys/fs/cgroup/x')).code).not.toBe(0)
-          expect(await out(one, 'tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d " "')).toBe('lo')
+          expect(await out(one, 'tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d " " | sort')).toBe(interfaces)
           expect((await run(one, `exec 5<>/dev/tcp/127.0.0.1/${port}`)).code).not.toBe(0)
-          expect(await out(one, 'tail -n +2 /proc/net/route')).toBe('')
+          if (!subject.lacks?.emptyNetwork) expect(await out(one, 'tail -n +2 /proc/net/route')).toBe('')
         } finally {
           server.close()
         }

@@ -4,6 +4,7 @@ import type { SandboxDriver, SandboxEgress, SandboxSpec } from '../driver.ts'
 import type { Cgroups } from '../linux/cgroups.ts'
 import { usedBytes } from '../linux/disk-bound.ts'
 import { readPodLease } from '../pod/pod-record.ts'
+import { driverOfPods } from './driver-of-pods.ts'
 import { PlayedPod } from './played-pod.ts'
 
 /** A pod that is ready, with the driver that its host is. */
@@ -64,59 +65,12 @@ export class PlayedCluster {
   }
 
   /** A driver of all pods. */
-  readonly driver = (): SandboxDriver => {
-    const at = async (leaseId: string) => (await this.of(leaseId)) ?? (await this.#unused())
-    const on =
-      <
-        M extends
-          | 'attach'
-          | 'writeInputs'
-          | 'freeze'
-          | 'thaw'
-          | 'stateOf'
-          | 'endOrphans'
-          | 'keepOrphans'
-          | 'run'
-          | 'settleBaseline'
-          | 'hasDirectory',
-      >(
-        method: M,
-      ) =>
-      async (...given: Parameters<SandboxDriver[M]>): Promise<never> => {
-        const { driver } = await at(given[0] as string)
-        return (await (driver[method] as (...all: unknown[]) => Promise<unknown>)(...given)) as never
-      }
-    return {
-      kind: 'pod',
+  readonly driver = (): SandboxDriver =>
+    driverOfPods({
       describe: () => this.#described,
-      lowerOwner: () => null,
-      layers: () => ({ fault: 'its pods show none' }),
-      create: async spec => {
-        const before = this.#leased.get(spec.leaseId)
-        const { pod, driver } = await (before ?? this.take(spec))
-        try {
-          await driver.create({ ...spec, egress: this.#options.egress(spec.leaseId, spec.egress) })
-        } catch (error) {
-          if (before === undefined && !(await driver.list()).includes(spec.leaseId)) {
-            this.#leased.delete(spec.leaseId)
-            if (readPodLease(pod.dataDir) === undefined) this.#idle ??= Promise.resolve({ pod, driver })
-            else await this.#delete({ pod, driver })
-          }
-          throw error
-        }
-      },
-      serveProxy: async (leaseId, egress) =>
-        (await at(leaseId)).driver.serveProxy(leaseId, this.#options.egress(leaseId, egress)),
-      attach: on('attach'),
-      writeInputs: on('writeInputs'),
-      freeze: on('freeze'),
-      thaw: on('thaw'),
-      stateOf: on('stateOf'),
-      endOrphans: on('endOrphans'),
-      keepOrphans: on('keepOrphans'),
-      run: on('run'),
-      settleBaseline: on('settleBaseline'),
-      hasDirectory: on('hasDirectory'),
+      call: async (leaseId, ask) => ask(((await this.of(leaseId)) ?? (await this.#unused())).driver),
+      egress: this.#options.egress,
+      create: spec => this.#create(spec),
       destroy: async leaseId => {
         const ready = await this.of(leaseId)
         if (ready === undefined) return
@@ -127,6 +81,20 @@ export class PlayedCluster {
       list: async () =>
         (await Promise.all([...this.#leased.values()].map(async one => (await one).driver.list()))).flat(),
       [Symbol.asyncDispose]: () => this[Symbol.asyncDispose](),
+    })
+
+  async #create(spec: SandboxSpec): Promise<void> {
+    const before = this.#leased.get(spec.leaseId)
+    const { pod, driver } = await (before ?? this.take(spec))
+    try {
+      await driver.create(spec)
+    } catch (error) {
+      if (before === undefined && !(await driver.list()).includes(spec.leaseId)) {
+        this.#leased.delete(spec.leaseId)
+        if (readPodLease(pod.dataDir) === undefined) this.#idle ??= Promise.resolve({ pod, driver })
+        else await this.#delete({ pod, driver })
+      }
+      throw error
     }
   }
 
