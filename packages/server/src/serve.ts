@@ -50,6 +50,7 @@ import { configuredModels } from './runtimes/configured-models.ts'
 import { openHelperGroup } from './sandboxes/confined/helper-group.ts'
 import { noteServing } from './sandboxes/leases/serving.ts'
 import { openSupervisorDoor } from './sandboxes/leases/supervisor-door.ts'
+import type { CallBounds } from './sandboxes/remote/create-driver.ts'
 import { InteractionSweeper } from './sessions/interactions/interaction-sweeper.ts'
 import { purgeChores } from './sessions/purge/purge-chore.ts'
 import { AuthoritySweeper } from './sessions/runs/authority-sweeper.ts'
@@ -90,6 +91,8 @@ export interface ServiceProcess {
   readonly network?: Network
   /** Directory of the console's page; absent: where the build puts it. */
   readonly consoleDirectory?: string
+  /** Bounds of calls to hosts that dial this process; absent: those of a service. */
+  readonly hostCalls?: Partial<CallBounds>
 }
 
 /**
@@ -188,8 +191,8 @@ export async function serve(
     const { sandboxRequests } = settings.gateway
     const cluster = await openCluster(context, settings, registry, stack)
     const sandboxGateway = { url, sandboxRequests, ...(ownGateway && here) }
-    const around = { gateway: sandboxGateway, identity: cluster?.identity, relayUrl: relay?.url }
-    const worker = await openWorker(context, settings, around, stack)
+    const parts = { gateway: sandboxGateway, identity: cluster?.identity, relayUrl: relay?.url }
+    const worker = await openWorker(context, settings, { ...parts, hostCalls: around.hostCalls }, stack)
     doors = new SandboxDoors(own, worker.hosts, relayTokens)
     relay?.serve(doors)
     for (const service of worker.services) await start(service)

@@ -61,6 +61,8 @@ export interface WorkerAround {
   readonly identity: HostIdentity | undefined
   /** Where other processes reach its sandboxes; undefined: nowhere. */
   readonly relayUrl: string | undefined
+  /** Bounds of calls to hosts that dial this process; undefined: those of a service. */
+  readonly hostCalls: FarHostsOptions['calls']
 }
 
 /** The parts of a worker, none of them started. */
@@ -78,7 +80,7 @@ export interface WorkerParts {
 export async function openWorker(
   context: Context,
   settings: Settings,
-  { gateway, identity, relayUrl }: WorkerAround,
+  { gateway, identity, relayUrl, hostCalls }: WorkerAround,
   stack: AsyncDisposableStack,
 ): Promise<WorkerParts> {
   const mirrors = new Mirrors(join(settings.dataDir, 'mirrors'), settings.sandboxes.mirrorBytes)
@@ -87,7 +89,7 @@ export async function openWorker(
   const working = await workerContext(context, settings, { driver, mirrors, gateway, relayUrl })
   const { execution } = working
   const worker = new Worker(execution)
-  const far = farHosts(working, mirrors, settings, { identity, holder: worker.holder })
+  const far = farHosts(working, mirrors, settings, { identity, holder: worker.holder, calls: hostCalls })
   stack.use(execution.gateway)
   const delivery = await deliveryContext(execution, mirrors, settings)
   const queues = [reviewQueue(delivery), publicationQueue(delivery), mergeQueue(delivery), lookQueue(delivery)]
@@ -132,13 +134,13 @@ function farHosts(
   { execution, partsOf }: Working,
   mirrors: Mirrors,
   settings: Settings,
-  { identity, holder }: Pick<FarHostsOptions, 'identity' | 'holder'>,
+  { identity, holder, calls }: Pick<FarHostsOptions, 'identity' | 'holder' | 'calls'>,
 ): FarHosts | null {
   const { hostsPort: port, listener } = settings
   if (port === undefined) return null
   const { blobs, db, hosts, log } = execution
   return new FarHosts({
-    ...{ db, hosts, log, identity, holder },
+    ...{ db, hosts, log, identity, holder, calls },
     parts: partsOf,
     packs: mirrorPacks(mirrors),
     ...(settings.hostUploads === 'direct' && canLend(blobs) && { store: blobs }),

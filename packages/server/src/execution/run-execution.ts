@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { dropParkedCheckpoint } from '../checkpoints/checkpoint-sql.ts'
 import { allSettled } from '../kit/all-settled.ts'
+import { orAborted } from '../kit/or-aborted.ts'
 import { isHostAway } from '../line/line-error.ts'
 import { NATIVE_RUNTIME, type RuntimeEntry } from '../runtimes/catalog.ts'
 import { insidePaths } from '../sandboxes/inside-paths.ts'
@@ -21,6 +22,7 @@ import { EnvironmentFailed } from './apply/apply-failed.ts'
 import { gitSettingsOfLease } from './apply/git-settings.ts'
 import { environmentOfLease } from './apply/lease-environment.ts'
 import { RunAttempt } from './attempt/run-attempt.ts'
+import { type Approaches, UnreachedEnd, watchApproach } from './attempt/watch-approach.ts'
 import { watchAttempt } from './attempt/watch-attempt.ts'
 import type { RunClaim } from './claim/claim.ts'
 import { ClaimLost } from './claim/claim-lost.ts'
@@ -70,7 +72,7 @@ function tellQueued({ clock }: ExecutionContext, claim: RunClaim): void {
 }
 
 async function workOff(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
-  const known: Known = { claimed: claim.run, vain: { offset: -1, count: 0 }, unparkable: false }
+  const known: Known = { claimed: claim.run, vain: { offset: -1, count: 0 }, unparkable: false, overSince: null }
   for (;;) {
     try {
       if (await step(context, claim, signal, known)) return
@@ -88,7 +90,7 @@ async function workOff(context: ExecutionContext, claim: RunClaim, signal: Abort
 }
 
 /** State that an execution has gathered. */
-interface Known {
+interface Known extends Approaches {
   /** The Run as the claim found it, until the first step. */
   claimed: RunRow | null
   /** Consecutive connections that committed nothing of the journal, and its offset then. */
@@ -133,6 +135,11 @@ async function step(context: ExecutionContext, given: RunClaim, signal: AbortSig
     return true
   } catch (error) {
     if (signal.aborted) throw error
+    if (error instanceof UnreachedEnd) {
+      context.log.warn({ runId: run.id, outcome: error.outcome }, 'a run ended while its host did not answer')
+      await endClaimedRun(context, claim, error.outcome)
+      return false
+    }
     if (error instanceof EnvironmentFailed) {
       context.log.info({ err: error, runId: run.id }, 'a run ended with the apply of its environment')
       return true
@@ -232,35 +239,52 @@ async function attach(
     findRunBudgets(db, claim.organizationId, context.budgets),
   ])
   reading.catch(() => undefined)
-  const lease = await provision(context, claim, runtime, signal)
+  using approach = watchApproach(
+    context,
+    claim,
+    { budgets: reading.then(([, , found]) => found), approaches: known },
+    signal,
+  )
+  const onTheWay = <T>(work: Promise<T>): Promise<T> =>
+    work.catch((error: unknown) => {
+      // Whatever breaks meanwhile, breaks because the worker has stopped to wait.
+      approach.signal.throwIfAborted()
+      throw error
+    })
+  const lease = await onTheWay(provision(context, claim, runtime, approach.signal))
   const [turn, session, budgets] = await reading
   if (turn === null) throw new Error(`run ${claim.runId} has no turn`)
-  await placeInputs(context, lease.id, turn)
+  await onTheWay(orAborted(placeInputs(context, lease.id, turn), approach.signal))
   const interrupt = new AbortController()
   await using held = new AsyncDisposableStack()
   const connect = async () =>
-    SupervisorConnection.open(await driver.attach(lease.id, signal), {
+    SupervisorConnection.open(await driver.attach(lease.id, approach.signal), {
       fence: claim.token,
       from: lease.replay_from,
       helloDeadlineMs: limits.pingMs,
-      signal: AbortSignal.any([signal, interrupt.signal]),
+      signal: AbortSignal.any([approach.signal, interrupt.signal]),
     })
-  const [connection, waiting, unheard, steering, redactor, environment] = await allSettled([
-    observed(claim, 'attach', connect).then(opened => held.use(opened)),
-    listUndelivered(db, lease.id),
-    listUnheard(db, claim, claim.runId, lease.id),
-    listSteering(db, claim, claim.runId),
-    sessionRedactor(db, claim),
-    environmentOfLease(db, lease),
-    gitSettingsOfLease(db, lease).then(settings => held.use(context.git.open(claim, lease.id, settings))),
-    gateway.open(claim, lease.id, budgets).then(opened => held.use(opened)),
-  ])
+  const [connection, waiting, unheard, steering, redactor, environment] = await onTheWay(
+    allSettled([
+      observed(claim, 'attach', connect).then(opened => held.use(opened)),
+      listUndelivered(db, lease.id),
+      listUnheard(db, claim, claim.runId, lease.id),
+      listSteering(db, claim, claim.runId),
+      sessionRedactor(db, claim),
+      environmentOfLease(db, lease),
+      gitSettingsOfLease(db, lease).then(settings => held.use(context.git.open(claim, lease.id, settings))),
+      gateway.open(claim, lease.id, budgets).then(opened => held.use(opened)),
+    ]),
+  )
   const cwd = session?.source ? insidePaths.project : insidePaths.workspace
   const rows = { claim, turn, lease, waiting, unheard, steering, budgets }
   const attempt = new RunAttempt(context, { ...rows, runtime, connection, cwd, redactor, environment })
   // A foreign agent may be unable to continue in the middle of a prompt, so only native Runs are parked.
   const parks = runtime.id === NATIVE_RUNTIME && !known.unparkable
   const watched = { claim, lease, attempt, connection, parks, budgets }
+  // The agent is reached: from here on it is asked to stop.
+  approach[Symbol.dispose]()
+  known.overSince = null
   using _watch = watchAttempt(context, watched, reason => interrupt.abort(reason))
   await attempt.run()
   if (!attempt.parking) {

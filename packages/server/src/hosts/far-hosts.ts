@@ -9,7 +9,12 @@ import { Line } from '../line/line.ts'
 import { HostAwayError } from '../line/line-error.ts'
 import { LineRefused, refuseUpgrade, takeUpgrade } from '../line/upgrade.ts'
 import { type Network, openNetwork } from '../network/dial.ts'
-import { createRemoteDriver, type MirrorPacks, renewProxies } from '../sandboxes/remote/create-driver.ts'
+import {
+  type CallBounds,
+  createRemoteDriver,
+  type MirrorPacks,
+  renewProxies,
+} from '../sandboxes/remote/create-driver.ts'
 import { RemoteHost } from '../sandboxes/remote/remote-host.ts'
 import { driverErrors } from '../sandboxes/remote/wire.ts'
 import type { UploadLender } from '../storage/blobs/lent-upload.ts'
@@ -47,6 +52,8 @@ export interface FarHostsOptions {
   /** Lent to pods; this machine's unless a test replaces it. */
   readonly network?: Network
   readonly lookMs?: number
+  /** Replaces bounds of calls, for tests. */
+  readonly calls?: Partial<CallBounds> | undefined
   /** Longest wait for what a host says of itself. */
   readonly saidMs?: number
 }
@@ -245,7 +252,7 @@ export class FarHosts extends LoopingService {
     if (!line.isOpen) this.#cut(id, line)
     // It may have been let go while its new line was taken.
     if (now?.remote === remote) return
-    const driver = createRemoteDriver(remote, this.#options.packs)
+    const driver = createRemoteDriver(remote, this.#options.packs, this.#options.calls)
     const installed = () => remote.facts?.runtimes ?? []
     this.#options.hosts.add({ id, driver, installed, ...this.#options.parts(driver) })
   }

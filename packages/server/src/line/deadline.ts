@@ -1,15 +1,21 @@
 /** A signal that also aborts after a time, until it is disposed of: timers of many short calls would pile up. */
 export class Deadline implements Disposable {
   readonly #controller = new AbortController()
-  readonly #timer: NodeJS.Timeout
+  #timer: NodeJS.Timeout
   readonly #parent: AbortSignal | undefined
   readonly #abort = () => this.#controller.abort(this.#parent?.reason)
 
-  /** @param words of the error after the time */
-  constructor(ms: number, words: string, parent?: AbortSignal) {
+  /**
+   * @param words of the error after the time
+   * @param moved asked when the time is over; if it returns true, the time begins again
+   */
+  constructor(ms: number, words: string, parent?: AbortSignal, moved: () => boolean = () => false) {
     this.#parent = parent
-    this.#timer = setTimeout(() => this.#controller.abort(new DeadlineOver(words)), ms)
-    this.#timer.unref()
+    const strike = () => {
+      if (!moved()) return this.#controller.abort(new DeadlineOver(words))
+      this.#timer = setTimeout(strike, ms).unref()
+    }
+    this.#timer = setTimeout(strike, ms).unref()
     parent?.addEventListener('abort', this.#abort, { once: true })
     if (parent?.aborted) this.#abort()
   }

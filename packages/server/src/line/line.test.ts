@@ -218,9 +218,46 @@ describe('a line', () => {
       { valueBytes: 1000, answerMs: 300 },
     )
     await expect(line.ask('long', null)).rejects.toThrow(/longer than 1000/)
-    await expect(line.ask('slow', null)).rejects.toThrow(/in time/)
     await expect(line.ask('say', 'x'.repeat(2000))).rejects.toThrow(/longer than 1000/)
     expect(await line.ask('say', 'still here')).toEqual({ heard: 'still here' })
+    const slow = line.ask('slow', null)
+    await expect(slow).rejects.toThrow(/in time/)
+    await expect(slow).rejects.toBeInstanceOf(HostAwayError)
+    await line.closed
+  })
+
+  it('waits for the answer to a call with bytes as long as the host takes some, or the caller has none ready', async () => {
+    const { line } = await connected({
+      async slowly({ stream }) {
+        let bytes = 0
+        // One part in each third of the bound: many bounds together.
+        for await (const part of stream) {
+          bytes += (part as Buffer).length
+          await sleep(1)
+        }
+        return bytes
+      },
+      async stuck({ stream }) {
+        await once(stream, 'readable')
+        return await new Promise(() => undefined)
+      },
+    })
+    const part = Buffer.alloc(1024 ** 2, 1)
+    const later = Promise.withResolvers<void>()
+    const slowly = line.ask('slowly', null, {
+      quietMs: 100,
+      async body(to) {
+        to.write(part)
+        await later.promise
+        to.end(part)
+      },
+    })
+    // Several times the bound in which the caller has nothing to give.
+    setTimeout(later.resolve, 500)
+    expect(await slowly).toBe(2 * part.length)
+    const stuck = line.ask('stuck', null, { quietMs: 100, body: async to => void to.end(Buffer.alloc(8 * 1024 ** 2)) })
+    await expect(stuck).rejects.toThrow(new HostAwayError('the host did not answer in time'))
+    await line.closed
   })
 
   it('hears nothing behind the value of an answer, and little ahead of a call of the host', async () => {

@@ -5,6 +5,7 @@ import { Deadline, DeadlineOver } from './deadline.ts'
 import { readFrame, writeFrame } from './frame.ts'
 import { type ErrorClasses, HostAwayError, isRecord, LineBroken, receivedError } from './line-error.ts'
 import { bindTo, type LineBounds, lineBounds, sessionOptions, watch, widen } from './session.ts'
+import { TakenBytes } from './taken-bytes.ts'
 
 /** Path of a stream that the host may use for a call of its own. */
 export const OFFER_PATH = '/offer'
@@ -25,7 +26,10 @@ export type Answerer = (said: unknown, stream: Duplex) => void
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined
   readonly body?: Body
+  /** Longest wait for the answer. */
   readonly answerMs?: number
+  /** In its place, for a call with a body: longest wait in which the host takes none of the bytes that lie ready for it. */
+  readonly quietMs?: number
 }
 
 /** What a line needs besides its socket. */
@@ -87,20 +91,27 @@ export class Line implements AsyncDisposable {
   }
 
   /**
-   * Calls the host and waits for the value of its answer.
+   * Calls the host and waits for the value of its answer. A host that does not answer in time counts as away: its line ends,
+   * with all calls, so it has to dial again.
    * @param params what it is told first
    * @param body writes the bytes that follow; absent: the caller writes to the stream of the answer
-   * @param answerMs longest wait for the answer, for a call that takes no time
-   * @throws an error of the host by its name, HostAwayError if the line breaks, LineBroken, or the signal's reason
+   * @throws an error of the host by its name, HostAwayError if the line breaks or the host does not answer in time,
+   *   LineBroken, or the signal's reason
    */
   async open(
     method: string,
     params: unknown,
-    { signal, body, answerMs = this.#bounds.answerMs }: CallOptions = {},
+    { signal, body, answerMs = this.#bounds.answerMs, quietMs }: CallOptions = {},
   ): Promise<Answered & { readonly stream: ClientHttp2Stream }> {
     signal?.throwIfAborted()
     const stream = this.#request(`${CALL_PATH}${method}`)
-    using inTime = new Deadline(answerMs, 'the host did not answer in time', signal)
+    const taken = quietMs === undefined ? undefined : new TakenBytes(stream)
+    using inTime = new Deadline(
+      quietMs ?? answerMs,
+      'the host did not answer in time',
+      signal,
+      () => taken?.moved() ?? false,
+    )
     const abort = () => stream.close(constants.NGHTTP2_CANCEL)
     signal?.addEventListener('abort', abort, { once: true })
     try {
@@ -181,13 +192,16 @@ export class Line implements AsyncDisposable {
     }
   }
 
-  /** A stream that broke with its line is a host that is away. */
+  /** A stream that broke with its line is a host that is away, and so is a host that does not answer. */
   #whyOf(error: unknown): unknown {
     const isOver = this.#session.destroyed || this.#session.closed
     if (error instanceof LineBroken && isOver) {
       return new HostAwayError('the line to the host broke', { cause: this.#fault ?? error })
     }
-    return error instanceof DeadlineOver ? new LineBroken(error.message, { cause: error }) : error
+    if (!(error instanceof DeadlineOver)) return error
+    const why = new HostAwayError(error.message, { cause: error })
+    this.destroy(why)
+    return why
   }
 }
 

@@ -9,7 +9,7 @@ export interface LineBounds {
   readonly pongMs: number
   /** Longest value ahead of a call's bytes. */
   readonly valueBytes: number
-  /** Longest wait for the value of a call, or for its answer. */
+  /** Longest wait for the value of a call, or for its answer if the call has no bound of its own. */
   readonly answerMs: number
   /** Calls at once. */
   readonly calls: number

@@ -11,13 +11,13 @@ import { topics } from '../../storage/postgres/wakeups.ts'
 import type { RunClaim } from '../claim/claim.ts'
 import { ClaimLost } from '../claim/claim-lost.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
-import { deadlineExceeded } from '../claim/finish.ts'
 import { taskOf } from '../claim/hold-sql.ts'
 import { underFence } from '../claim/under-fence.ts'
 import type { SupervisorConnection } from '../supervisor/connection.ts'
 import { SandboxFrozenError } from '../supervisor/errors.ts'
 import { STOP_GRACE_MS } from './agent-orders.ts'
 import type { RunAttempt } from './run-attempt.ts'
+import { deadlineOf } from './run-deadline.ts'
 
 /** Bounds the grace of an agent whose authority has ended, even if cancellations get longer. */
 const REVOKED_GRACE_MS = 3_000
@@ -159,27 +159,6 @@ export function watchAttempt(
       for (const timer of timers) clearTimeout(timer)
     },
   }
-}
-
-/** The outcome of a Run that spent its time budget. It is stopped as at a deadline, but completes and loses no work. */
-const timeBudgetSpent: Outcome = { status: 'completed', stopReason: 'time_budget' }
-
-/**
- * Returns when the Run must end: at its own bound, ahead of its sandbox's bound, or when its time budget is spent,
- * whichever is first. Its own time stands still while it waits for people.
- *
- * @returns milliseconds since 1970, and the outcome at that time
- */
-function deadlineOf(
-  { started_at, awaiting_since, awaited_ms }: RunRow,
-  { endsAt, runMs, budgets }: { readonly endsAt: number; readonly runMs: number; readonly budgets: RunBudgets },
-  now: Date,
-): { readonly at: number; readonly outcome: Outcome } {
-  if (awaiting_since !== null) return { at: endsAt, outcome: deadlineExceeded }
-  const begun = (started_at ?? now).getTime() + awaited_ms
-  const spentAt = begun + (budgets.seconds ?? Number.POSITIVE_INFINITY) * 1000
-  const at = Math.min(begun + runMs, endsAt)
-  return spentAt < at ? { at: spentAt, outcome: timeBudgetSpent } : { at, outcome: deadlineExceeded }
 }
 
 const waitedLong = ({ awaiting_since: since }: RunRow, parkMs: number, now: Date): boolean =>

@@ -74,8 +74,8 @@ async function provideLease(
   if (live?.state === 'attached' && !retired) {
     // The agent's next process may get values that the configuration lacked when the lease was written.
     if (runtime.secrets !== undefined && runtime.secrets.length > 0) await underFence(context, claim, remember)
-    await driver.serveProxy(live.id, egressOf(context, live.id, runtime))
-    await driver.thaw(live.id)
+    await orAborted(driver.serveProxy(live.id, egressOf(context, live.id, runtime)), signal)
+    await orAborted(driver.thaw(live.id), signal)
     return live
   }
   const lease = await underFence(context, claim, async tx => {

@@ -23,11 +23,23 @@ export interface MirrorPacks {
   write(objects: string, wanted: readonly string[], held: readonly string[], to: Duplex): Promise<void>
 }
 
-/**
- * Longest wait for what takes a host no time. Locks of rows and connections of the database wait with it, so a host that
- * stays silent must not hold them for as long as other calls may take.
- */
-const SHORT_MS = 20_000
+/** How long a host may keep a call waiting before it counts as away. */
+export interface CallBounds {
+  /**
+   * For what takes a host no time. Locks of rows and connections of the database wait with it, so a host that stays silent
+   * must not hold them for as long as other calls may take.
+   */
+  readonly shortMs: number
+  /**
+   * For what takes a host some work, and for calls that carry bytes: from when it last took some. It is so short because
+   * a Run waits meanwhile.
+   */
+  readonly quietMs: number
+  /** For a pack, which a host indexes after it has taken the last byte. The deadline of provisioning ends the wait sooner. */
+  readonly packMs: number
+}
+
+const callBounds: CallBounds = { shortMs: 20_000, quietMs: 60_000, packMs: 10 * 60_000 }
 /** Commits of a mirror that a host may have. */
 const MAX_COMMITS = 100_000
 
@@ -35,9 +47,14 @@ const MAX_COMMITS = 100_000
  * A driver whose sandboxes are at a host that has dialled this process. Each call looks for the host's line and goes there
  * as a call of the same name. No path of this machine is sent: what a sandbox needs is named, and sent if the host lacks it.
  */
-export function createRemoteDriver(host: RemoteHost, packs: MirrorPacks): SandboxDriver {
+export function createRemoteDriver(
+  host: RemoteHost,
+  packs: MirrorPacks,
+  some: Partial<CallBounds> = {},
+): SandboxDriver {
+  const { shortMs, quietMs, packMs } = { ...callBounds, ...some }
   const ask = async (method: string, params: object) =>
-    await (await host.line()).ask(method, params, { answerMs: SHORT_MS })
+    await (await host.line()).ask(method, params, { answerMs: shortMs })
 
   /** Sends the extensions and the objects that the host has not. */
   const provide = async (
@@ -53,10 +70,16 @@ export function createRemoteDriver(host: RemoteHost, packs: MirrorPacks): Sandbo
     })
     if (sent.length > 0) {
       const names = sent.map(({ content }) => content)
-      const missing = new Set(readTexts(await line.ask('missingContents', { names }), names.length))
+      const missing = new Set(
+        readTexts(await line.ask('missingContents', { names }, { answerMs: shortMs }), names.length),
+      )
       for (const { content, directory } of sent) {
         if (missing.delete(content)) {
-          await line.ask('takeContent', { name: content }, { body: stream => pushDirectory(directory, stream) })
+          await line.ask(
+            'takeContent',
+            { name: content },
+            { quietMs, body: stream => pushDirectory(directory, stream) },
+          )
         }
       }
     }
@@ -66,11 +89,15 @@ export function createRemoteDriver(host: RemoteHost, packs: MirrorPacks): Sandbo
 
   const provideObjects = async (line: Line, objects: string): Promise<void> => {
     const wanted = await packs.commits(objects)
-    const held = new Set(readTexts(await line.ask('heldCommits', { objects }), MAX_COMMITS))
+    const held = new Set(readTexts(await line.ask('heldCommits', { objects }, { answerMs: quietMs }), MAX_COMMITS))
     const missing = wanted.filter(oid => !held.has(oid))
     if (missing.length === 0) return
     const both = wanted.filter(oid => held.has(oid))
-    await line.ask('takePack', { objects, commits: missing }, { body: to => packs.write(objects, missing, both, to) })
+    await line.ask(
+      'takePack',
+      { objects, commits: missing },
+      { quietMs: packMs, body: to => packs.write(objects, missing, both, to) },
+    )
   }
 
   const sentSpec = (spec: SandboxSpec, extensions: readonly SentExtension[]): SentSpec => ({
@@ -102,7 +129,7 @@ export function createRemoteDriver(host: RemoteHost, packs: MirrorPacks): Sandbo
       host.opens(spec.leaseId, spec.egress)
     },
     async attach(leaseId, signal) {
-      const { stream } = await (await host.line(signal)).open('attach', { leaseId }, { signal })
+      const { stream } = await (await host.line(signal)).open('attach', { leaseId }, { signal, answerMs: shortMs })
       return stream
     },
     async writeInputs(leaseId, turn, files) {
@@ -112,7 +139,7 @@ export function createRemoteDriver(host: RemoteHost, packs: MirrorPacks): Sandbo
           files.map(({ content }) => content),
           to,
         )
-      await (await host.line()).ask('writeInputs', { leaseId, turn, files: names }, { body })
+      await (await host.line()).ask('writeInputs', { leaseId, turn, files: names }, { quietMs, body })
     },
     async serveProxy(leaseId, egress) {
       await ask('serveProxy', { leaseId, egress: sentEgress(egress) })
@@ -131,14 +158,14 @@ export function createRemoteDriver(host: RemoteHost, packs: MirrorPacks): Sandbo
       const line = await host.line()
       const sent = await sentProgram(line, program)
       const uploads = program.kind === 'tree' && program.access === 'read' ? host.uploads : undefined
-      return await startFarProgram(line, { leaseId, program: sent }, uploads)
+      return await startFarProgram(line, { leaseId, program: sent }, { uploads, answerMs: shortMs })
     },
     settleBaseline: async (leaseId, series, id, end) =>
       void (await ask('settleBaseline', { leaseId, series, id, end })),
     hasDirectory: async (leaseId, tree, names) => readBoolean(await ask('hasDirectory', { leaseId, tree, names })),
     async destroy(leaseId) {
       host.closes(leaseId)
-      await (await host.line()).ask('destroy', { leaseId })
+      await (await host.line()).ask('destroy', { leaseId }, { answerMs: quietMs })
     },
     list: async () => readLeaseIds(await ask('list', {})),
     [Symbol.asyncDispose]: () => host[Symbol.asyncDispose](),

@@ -13,16 +13,18 @@ const UNREAD_MS = 10 * 60_000
  * Starts a program at a host. It has two streams: its own bytes on one, and on the other its end, which comes even if nobody
  * reads the output. The program is ended with the latter, so it does not outlive its caller or the line.
  * @param uploads lets the host put the program's packs into the store by itself
+ * @param answerMs longest wait for the host until the program is started
  */
 export async function startFarProgram(
   line: Line,
   run: { readonly leaseId: string; readonly program: object },
-  uploads?: ProgramUploads,
+  { uploads, answerMs }: { readonly uploads?: ProgramUploads | undefined; readonly answerMs?: number } = {},
 ): Promise<ProgramRun> {
   const putsPacks = uploads !== undefined
-  const { value, stream: control } = await line.open('run', putsPacks ? { ...run, putsPacks } : run)
+  const bound = answerMs === undefined ? {} : { answerMs }
+  const { value, stream: control } = await line.open('run', putsPacks ? { ...run, putsPacks } : run, bound)
   const { id, baseline } = readStarted(value)
-  const { stream } = await line.open('programBytes', { id }).catch((error: unknown) => {
+  const { stream } = await line.open('programBytes', { id }, bound).catch((error: unknown) => {
     control.destroy()
     throw error
   })

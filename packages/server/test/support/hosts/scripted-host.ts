@@ -18,6 +18,8 @@ export class ScriptedHost {
   readonly #boot = randomUUID()
   readonly #prompted: (prompt: Prompt, leaseId: string) => void
   dialled: DialledHost | null = null
+  /** Names of calls that it accepts and never answers. */
+  readonly hangs = new Set<string>()
 
   /**
    * @param prompted called for each prompt of its agents
@@ -32,7 +34,14 @@ export class ScriptedHost {
 
   /** Dials a service; the sandboxes stay the same. */
   async dial(port: number, headers: Readonly<Record<string, string>> = {}): Promise<void> {
-    this.dialled = await dialHost(port, this.#token, { handlers: { ...this.#honest(), ...this.#lies }, headers })
+    const handlers = Object.entries({ ...this.#honest(), ...this.#lies }).map(([name, handle]) => [
+      name,
+      (call: Parameters<typeof handle>[0]) => (this.hangs.has(name) ? this.#hang(name, call.params) : handle(call)),
+    ])
+    this.dialled = await dialHost(port, this.#token, {
+      handlers: Object.fromEntries(handlers) as CallHandlers,
+      headers,
+    })
   }
 
   /** Dials whichever port there is, again and again, as a host does whose service dies. @returns ends that */
@@ -55,6 +64,11 @@ export class ScriptedHost {
         await dialling
       },
     }
+  }
+
+  #hang(name: string, params: unknown): Promise<never> {
+    this.calls.push([name, String(Object(params).leaseId)])
+    return new Promise(() => undefined)
   }
 
   #honest(): CallHandlers {

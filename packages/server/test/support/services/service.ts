@@ -3,6 +3,7 @@ import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import type { Network } from '../../../src/network/dial.ts'
+import type { CallBounds } from '../../../src/sandboxes/remote/create-driver.ts'
 import { type RunningService, serve } from '../../../src/serve.ts'
 import { loadSettings } from '../../../src/settings/settings.ts'
 import { Api } from '../api/api.ts'
@@ -84,6 +85,8 @@ export async function startTestService(
     network?: Network
     /** Directory of the console's page; by default the one of the build, if there is any. */
     consoleDirectory?: string
+    /** Bounds of calls to hosts that dial the service. */
+    hostCalls?: Partial<CallBounds>
   } = {},
 ): Promise<TestService> {
   await using stack = new AsyncDisposableStack()
@@ -106,6 +109,7 @@ export async function startTestService(
       droppedLogLines: () => 0,
       network: options.network ?? noNetwork,
       ...(options.consoleDirectory !== undefined && { consoleDirectory: options.consoleDirectory }),
+      ...(options.hostCalls !== undefined && { hostCalls: options.hostCalls }),
     }),
   )
   const url = service.settings.urls.baseUrl
