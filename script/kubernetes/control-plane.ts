@@ -157,7 +157,9 @@ function enclose({ directory }: Places): void {
   // The programs have fixed places below these.
   for (const place of ['/run', '/var/log']) run('mount', '-t', 'tmpfs', '-o', 'mode=0755', 'tmpfs', place)
   for (const place of ['containerd', 'netns', 'lock']) mkdirSync(join('/run', place))
-  mkdirSync(TEMPORARY)
+  // On the disk of this machine, as usual, at a path that leaves room for the names of sockets.
+  for (const place of [TEMPORARY, join(directory, 'tmp')]) mkdirSync(place)
+  run('mount', '--bind', join(directory, 'tmp'), TEMPORARY)
   chmodSync(TEMPORARY, 0o1777)
   const hosts = `127.0.0.1 localhost\n${NODE_ADDRESS} ${NODE} berth-hosts.berth.svc\n`
   for (const [name, content] of Object.entries({ hosts, 'resolv.conf': '' })) {
