@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { env } from 'node:process'
 import { parseAllDocuments } from 'yaml'
 
@@ -39,6 +39,15 @@ export function helm(words: readonly string[], values: object = {}): string {
   } catch (error) {
     throw new Error(String((error as { stderr?: unknown }).stderr), { cause: error })
   }
+}
+
+/** Packs the chart into a folder, and returns the file's name. @throws Error with Helm's words */
+export function packageChart(folder: string): string {
+  const printed = execFileSync(program, ['package', chart, '--destination', folder], {
+    encoding: 'utf8',
+    env: { HOME: '/nonexistent' },
+  })
+  return basename(printed.trim())
 }
 
 /** Returns the objects of a release of the chart. @throws Error with Helm's words */

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { provideOwnInstallation } from '../../src/accounts/installations/own-installation.ts'
 import { LocalHost } from '../../src/git-hosts/local/local-host.ts'
 import { systemClock } from '../../src/kit/clock.ts'
+import { appendEvents } from '../../src/sessions/log/append.ts'
 import { type Accounts, startAccounts } from '../support/accounts/accounts.ts'
 import type { Api } from '../support/api/api.ts'
 import { launchChromium } from '../support/browser/chromium.ts'
@@ -84,6 +85,27 @@ async function publishLocally(): Promise<Published> {
   const account = { host: 'local', provider: 'local', account: 'local', accountLogin: 'local' }
   const { repositoryId } = ref
   return publish(account, { repositoryId, fullName: 'sample/till' }, opened.headOid, opened.url)
+}
+
+/** Writes what a person and an agent said into the log of a Session, as its worker would have. */
+async function converse({ sessionId }: Published): Promise<void> {
+  const { database } = accounts.test.db
+  const key = { organizationId: accounts.test.tenant.organizationId, sessionId }
+  const said = (role: string, text: string) => ({
+    type: 'svc.message.created' as const,
+    data: { messageId: randomUUID(), role, text },
+  })
+  await database.transaction(tx =>
+    appendEvents(
+      tx,
+      key,
+      [
+        said('user', 'The till rounds half a cent down. Mend it.'),
+        said('assistant', 'It rounds to even now, as the tax office asks, and `till.test.ts` has both cases.'),
+      ],
+      new Date(),
+    ),
+  )
 }
 
 async function publish(
@@ -180,6 +202,7 @@ describe('the page of a published Session', () => {
   const rows = () => page.getByRole('list', { name: 'Checks' }).getByRole('listitem')
 
   it('lists each check by name, with its link as a host, and says what the merge waits for', async () => {
+    await converse(atGitHub)
     await openSignedIn(page, `${accounts.test.url}/sessions/${atGitHub.sessionId}?panel=changes`, own.who)
     await rows().first().waitFor()
     expect(await rows().count()).toBe(5)

@@ -73,18 +73,21 @@ const wrote = (text: string) =>
 
 describe('a trial of an environment', () => {
   it('shows the log while the script runs, and gives the sandbox back', async () => {
-    const environment = await open('slow', `echo first\n${waitFor('go')}\necho second`)
+    const environment = await open(
+      'Web tests',
+      `echo 'Installing the browser …'\n${waitFor('go')}\necho 'chromium 140 is ready'\necho '214 packages in 6 s'`,
+    )
     // The page may be drawn before its data is there, so the checks wait for what they look at.
     await button().waitFor()
     await shoot(page, 'trial-empty')
     expect(await pageFaults(page)).toEqual([])
     await button().click()
     await outcome('Revision 1 is being applied').waitFor()
-    await wrote('first')
+    await wrote('Installing the browser')
     const { test } = accounts
     await touch(test.db.database, test.dataDir, await trialOf(environment), 'go')
     await outcome(/^Revision 1 works: it was applied/).waitFor()
-    await wrote('second')
+    await wrote('chromium 140 is ready')
     await ended(environment, 'succeeded')
     // The log does not change any more, so a check meets no row that is being replaced.
     await shoot(page, 'trial')
@@ -92,7 +95,7 @@ describe('a trial of an environment', () => {
   })
 
   it('says why it failed', async () => {
-    await open('broken', 'echo nothing to build\nexit 3')
+    await open('Nightly build', 'echo nothing to build\nexit 3')
     await button().click()
     await outcome(/^Revision 1 failed in .* with exit code 3$/).waitFor()
     await wrote('nothing to build')
@@ -101,7 +104,7 @@ describe('a trial of an environment', () => {
   })
 
   it('goes on while its person looks elsewhere, and stops when told to', async () => {
-    const environment = await open('endless', `echo begun\n${waitFor('never')}`)
+    const environment = await open('Load test', `echo begun\n${waitFor('never')}`)
     await button().click()
     await wrote('begun')
     await page.getByRole('link', { name: 'History', exact: true }).click()
@@ -113,7 +116,7 @@ describe('a trial of an environment', () => {
   })
 
   it('ends with its page', async () => {
-    const environment = await open('left', `echo begun\n${waitFor('never')}`)
+    const environment = await open('Soak test', `echo begun\n${waitFor('never')}`)
     await button().click()
     await wrote('begun')
     await page.goto(`${accounts.test.url}/environments`)

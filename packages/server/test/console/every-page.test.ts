@@ -10,7 +10,7 @@ import { launchChromium } from '../support/browser/chromium.ts'
 import { newVisitor, type Visitor } from '../support/browser/visitor.ts'
 import { personWithPassword } from '../support/console/console-page.ts'
 import { dialogFaults, keyboardFaults } from '../support/console/keyboard.ts'
-import { themeFaults } from '../support/console/page-checks.ts'
+import { shoot, themeFaults } from '../support/console/page-checks.ts'
 import { shootPhone, widthFaults } from '../support/console/phone.ts'
 import { sessionOnRepository } from '../support/console/reviewed-session.ts'
 import { openSignedIn } from '../support/console/signed-in.ts'
@@ -133,6 +133,9 @@ interface Walked {
   readonly themes: Faults
 }
 
+/** Pages that no other test takes a picture of. */
+const pictured: ReadonlySet<string> = new Set(['compute', 'triggers', 'trigger'])
+
 /** Looks at every page on a wide screen, then on a phone; returns the faults by its name. */
 async function walk(): Promise<Walked> {
   const [keyboard, phone, themes]: [Faults, Faults, Faults] = [{}, {}, {}]
@@ -143,6 +146,7 @@ async function walk(): Promise<Walked> {
     // The frame is the same around every page.
     keyboard[name] = await keyboardFaults(page, name === 'sessions' ? 'body' : 'main')
     themes[`${name}, light`] = await themeFaults(page)
+    if (pictured.has(name)) await shoot(page, name)
   }
   await page.emulateMedia({ colorScheme: 'dark' })
   await page.setViewportSize({ width: 390, height: 844 })

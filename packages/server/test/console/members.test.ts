@@ -53,6 +53,39 @@ async function age(): Promise<void> {
   await db().query(`update console_sessions set signed_in_at = signed_in_at - interval '1 hour'`)
 }
 
+const thirtyNames = [
+  'Ada Byron',
+  'Alan Okafor',
+  'Amélie Laurent',
+  'Anjali Rao',
+  'Astrid Holm',
+  'Bao Nguyen',
+  'Carlos Mendes',
+  'Chidi Eze',
+  'Clara Vogel',
+  'Dana Levy',
+  'Diego Ruiz',
+  'Elif Kaya',
+  'Emeka Obi',
+  'Farah Haddad',
+  'Freya Lind',
+  'Giulia Conti',
+  'Hana Moreau',
+  'Hana Sato',
+  'Henrik Dahl',
+  'Imani Njeri',
+  'Ingrid Berg',
+  'Jonas Weber',
+  'Kavya Iyer',
+  'Lena Novak',
+  'Lucas Martin',
+  'Mei Chen',
+  'Mina Park',
+  'Noah Klein',
+  'Olu Adeyemi',
+  'Priya Shah',
+]
+
 describe('an administrator', () => {
   it('is led to the members, with itself as the last administrator', async () => {
     await page.getByRole('heading', { level: 1, name: 'Members' }).waitFor()
@@ -159,12 +192,9 @@ describe('an administrator', () => {
 
   it('finds one among many, page by page', async () => {
     const { organizationId } = accounts.test.tenant
-    for (let at = 1; at <= 30; at += 1) {
+    for (const name of thirtyNames) {
       const { personId } = await signInPerson(db(), organizationId)
-      await db().query('update people set name = $2 where id = $1', [
-        personId,
-        at === 17 ? 'Seventeenth Person' : `Member ${at}`,
-      ])
+      await db().query('update people set name = $2 where id = $1', [personId, name])
     }
     await page.reload()
     await page.getByText('32 members').waitFor()
@@ -174,7 +204,7 @@ describe('an administrator', () => {
     expect(await pageFaults(page)).toEqual([])
     await page.reload()
     await page.getByText('Page 2 of 2').waitFor()
-    await page.getByLabel('Search members').fill('person seventeenth')
+    await page.getByLabel('Search members').fill('moreau hana')
     await page.getByText('1 of 32 members').waitFor()
     await page.getByLabel('Search members').fill('nobody at all')
     await page.getByText('Nothing matches').waitFor()

@@ -39,7 +39,7 @@ describe('a person with a browser', () => {
     expect(await pageFaults(page)).toEqual([])
   })
 
-  it('starts a Session, and sees what the agent does as text alone', async () => {
+  it('starts a Session, and sees what the agent does', async () => {
     await page.getByRole('link', { name: 'Start the first Session' }).click()
     await page.getByLabel('What should the agent do?').fill(taskOf('login'))
     await page.getByLabel('Agent', { exact: true }).selectOption('scripted')
@@ -48,9 +48,6 @@ describe('a person with a browser', () => {
     await page.getByRole('button', { name: 'Start' }).click()
     await page.getByRole('button', { name: 'Allow once' }).waitFor()
     await page.getByRole('heading', { name: 'Found it' }).waitFor()
-    expect(await page.title()).toMatch(/· Berth$/)
-    expect(await page.locator('[role=log] img, [role=log] script').count()).toBe(0)
-    expect(await page.locator('[role=log] a[href^="javascript"]').count()).toBe(0)
     await shoot(page, 'approval')
     expect(await pageFaults(page)).toEqual([])
   })
@@ -59,7 +56,7 @@ describe('a person with a browser', () => {
     await page.setViewportSize({ width: 390, height: 844 })
     await page.getByRole('button', { name: 'Allow once' }).click()
     await page.getByText('Finished').waitFor()
-    await page.getByText('yesDone.').waitFor()
+    await page.getByText('Done: the build is clean').waitFor()
     const saved = page.waitForEvent('download')
     await page.getByRole('button', { name: 'report.md' }).click()
     expect((await saved).suggestedFilename()).toBe('report.md')
@@ -71,11 +68,8 @@ describe('a person with a browser', () => {
   })
 
   it('answers a question with a click', async () => {
-    const schema = { properties: { colour: { type: 'string', enum: ['Red', 'Blue'] } }, required: ['colour'] }
     await page.setViewportSize({ width: 1280, height: 800 })
-    await page
-      .getByLabel('Message to the agent')
-      .fill(`ask ${JSON.stringify({ message: 'Which colour?', requestedSchema: schema })}`)
+    await page.getByLabel('Message to the agent').fill(taskOf('badge'))
     await page.keyboard.press('Enter')
     await page.getByLabel('Blue').waitFor()
     await shoot(page, 'question')
@@ -89,21 +83,21 @@ describe('a person with a browser', () => {
     const message = page.getByLabel('Message to the agent')
     const comment = page.getByLabel('Comment on the plan')
     const approve = page.getByRole('button', { name: 'Approve the plan' })
-    await message.fill('plan 1. Delete **all** tests.')
+    await message.fill(taskOf('plan'))
     await page.keyboard.press('Enter')
-    await page.getByText('Delete all tests.').last().waitFor()
-    await comment.fill('say I keep the tests.')
+    await page.getByText('Delete the slow tests.').last().waitFor()
+    await comment.fill(taskOf('keep'))
     expect(await approve.isDisabled()).toBe(true)
     await shoot(page, 'plan')
     expect(await pageFaults(page)).toEqual([])
     await page.getByRole('button', { name: 'Send back' }).click()
     await comment.waitFor({ state: 'detached' })
     await page.getByText('Finished').nth(2).waitFor()
-    await message.fill('plan 1. Mend the sleep.')
+    await message.fill(taskOf('replan'))
     await page.keyboard.press('Enter')
     expect(await page.getByRole('button', { name: 'Send back' }).isDisabled()).toBe(true)
     await approve.click()
-    await page.getByText('plan: yes').waitFor()
+    await page.getByText('The tests take 4 s now').waitFor()
   })
 
   it('fills in forms that have fields of every kind', async () => {
@@ -201,6 +195,19 @@ describe('a person with a browser', () => {
     await told('does not match ^[A-Z]')
     await entry('name').fill('Grace')
     expect(await given('ratio')).toEqual({ name: 'Grace', ratio: 0.75 })
+  })
+
+  it('sees what an agent says as text alone', async () => {
+    const said = [
+      ...['<script>document.title="owned"</script> <img src=x onerror=alert(1)>'],
+      ...['[a link](javascript:alert(1)) and ![pixel](https://evil.example/p.gif)'],
+    ]
+    await page.getByLabel('Message to the agent').fill(`say ${said.join('\\n\\n')}\nsay \\n\\nThat was all.`)
+    await page.keyboard.press('Enter')
+    await page.getByText('That was all.', { exact: true }).waitFor()
+    expect(await page.title()).toMatch(/· Berth$/)
+    expect(await page.locator('[role=log] img, [role=log] script').count()).toBe(0)
+    expect(await page.locator('[role=log] a[href^="javascript"]').count()).toBe(0)
   })
 
   it('finds the Session in the list, by words and by the keyboard', async () => {

@@ -91,7 +91,7 @@ describe('a person’s whole way', () => {
     await shoot(page, 'way-4-question')
     await page.getByLabel('French').check({ force: true })
     await page.getByRole('button', { name: 'Answer' }).click()
-    await said('"language":"French"')
+    await page.getByRole('button', { name: 'Allow once' }).waitFor()
   })
 
   it('allows from a phone what it asks for', async () => {

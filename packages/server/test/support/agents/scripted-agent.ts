@@ -41,12 +41,15 @@ import { scriptOf } from './tasks.ts'
  *     servers                   says the MCP servers that it was given, with their variables
  *     present NAME              presents a file of that name and content
  *     permission TITLE          asks for permission and says the outcome
+ *     allow TITLE               asks for permission, and says nothing if it is given
  *     options JSON              asks for permission with these options, and says the outcome
  *     hasty TITLE               asks for permission, withdraws the request at once and says the outcome
  *     leave TITLE               asks for permission and goes on without waiting
  *     plan TEXT                 asks to leave plan mode and says the outcome
+ *     propose TEXT              the same, and says nothing (`\n` in TEXT is a line break)
  *     ask JSON                  asks people to fill in a form (`message`, `requestedSchema`) and says the answer; `%NAME%`
  *                               stands for the value of an environment variable
+ *     choose JSON               the same, and says nothing of the answer
  *     asking JSON               the same, by a tool call
  *     asks N                    asks N questions at once and says how many were answered, and how
  *     big BYTES                 asks a question of that length and says the answer
@@ -157,6 +160,13 @@ const instructions: Readonly<Record<string, (turn: Turn, rest: string) => Promis
     const asked = { toolCallId, title, kind: 'execute' as const, rawInput: { command: title } }
     await message(turn, `permission: ${await permission(turn, asked, choices)}`)
   },
+  allow: async (turn, title) => {
+    const toolCallId = await openTool(turn, title)
+    const asked = { toolCallId, title, kind: 'execute' as const, rawInput: { command: title } }
+    const outcome = await permission(turn, asked, choices)
+    if (outcome !== 'yes') return await message(turn, `I was not allowed to: ${outcome}.`)
+    await update(turn, { sessionUpdate: 'tool_call_update', toolCallId, status: 'completed' })
+  },
   options: async (turn, rest) => {
     const toolCallId = await openTool(turn, 'options')
     await message(turn, `permission: ${await permission(turn, { toolCallId }, JSON.parse(rest))}`)
@@ -174,16 +184,19 @@ const instructions: Readonly<Record<string, (turn: Turn, rest: string) => Promis
     await message(turn, 'not waiting')
   },
   plan: async (turn, text) => {
-    turn.toolCalls += 1
-    const content = [{ type: 'content' as const, content: { type: 'text' as const, text } }]
-    const asked = { toolCallId: `call-${turn.toolCalls}`, title: 'Ready?', kind: 'switch_mode' as const, content }
-    await message(turn, `plan: ${await permission(turn, asked, choices)}`)
+    await message(turn, `plan: ${await plan(turn, text)}`)
+  },
+  propose: async (turn, text) => {
+    await plan(turn, text.replaceAll('\\n', '\n'))
   },
   ask: async (turn, rest) => {
     const form = JSON.parse(rest, (_, value: unknown) =>
       typeof value === 'string' ? value.replaceAll(/%(\w+)%/g, (_, name: string) => process.env[name] ?? '') : value,
     )
     await message(turn, JSON.stringify(await elicit(turn, form)))
+  },
+  choose: async (turn, rest) => {
+    await elicit(turn, JSON.parse(rest))
   },
   asking: async (turn, rest) => {
     const toolCallId = await openTool(turn, 'asking')
@@ -282,6 +295,14 @@ const choices = [
   { optionId: 'always', name: 'Always allow', kind: 'allow_always' },
   { optionId: 'no', name: 'Reject', kind: 'reject_once' },
 ] as const
+
+/** Asks to leave plan mode, and returns the outcome. */
+async function plan(turn: Turn, text: string): Promise<string> {
+  turn.toolCalls += 1
+  const content = [{ type: 'content' as const, content: { type: 'text' as const, text } }]
+  const asked = { toolCallId: `call-${turn.toolCalls}`, title: 'Ready?', kind: 'switch_mode' as const, content }
+  return await permission(turn, asked, choices)
+}
 
 /** Asks for permission and returns the chosen option with its extras, or `cancelled`. */
 async function permission(
