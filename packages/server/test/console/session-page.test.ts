@@ -245,6 +245,29 @@ describe('the page of a Session', () => {
     await dock.waitFor({ state: 'detached' })
   })
 
+  it.each([-3, 3])(
+    'counts the time to decide by the clock of the server, %i hours from that of the machine',
+    async hours => {
+      const session = await open('permission make deploy')
+      const wrong = stack.use(await newVisitor(browser, { scripts: true }))
+      await wrong.context.addCookies(await visitor.context.cookies())
+      await wrong.page.clock.setSystemTime(Date.now() - hours * 3_600_000)
+      await wrong.page.goto(page.url())
+      // A machine that is late would count hours, and one that is early nothing.
+      await wrong.page
+        .getByRole('region', { name: 'Waiting for you' })
+        .getByText(/^\d?\d:\d\d left$/)
+        .waitFor()
+      await wrong.page.goto(`${accounts.test.url}/sessions`)
+      await wrong.page
+        .getByRole('timer')
+        .getByText(/^\d?\d:\d\d$/)
+        .waitFor()
+      expect(wrong.complaints).toEqual([])
+      await colleague.call('DELETE', `/v1/sessions/${session.id}`)
+    },
+  )
+
   it('keeps what another device left, and what is typed while a message goes out', async () => {
     const session = await open('say First.', 'wait one')
     await log().getByText('First.', { exact: true }).waitFor()
