@@ -230,7 +230,6 @@ describe('a line', () => {
     const { line } = await connected({
       async slowly({ stream }) {
         let bytes = 0
-        // One part in each third of the bound: many bounds together.
         for await (const part of stream) {
           bytes += (part as Buffer).length
           await sleep(1)
@@ -245,7 +244,7 @@ describe('a line', () => {
     const part = Buffer.alloc(1024 ** 2, 1)
     const later = Promise.withResolvers<void>()
     const slowly = line.ask('slowly', null, {
-      quietMs: 100,
+      quietMs: 1_000,
       async body(to) {
         to.write(part)
         await later.promise
@@ -253,9 +252,9 @@ describe('a line', () => {
       },
     })
     // Several times the bound in which the caller has nothing to give.
-    setTimeout(later.resolve, 500)
+    setTimeout(later.resolve, 3_000)
     expect(await slowly).toBe(2 * part.length)
-    const stuck = line.ask('stuck', null, { quietMs: 100, body: async to => void to.end(Buffer.alloc(8 * 1024 ** 2)) })
+    const stuck = line.ask('stuck', null, { quietMs: 1_000, body: async to => void to.end(Buffer.alloc(8 * 1024 ** 2)) })
     await expect(stuck).rejects.toThrow(new HostAwayError('the host did not answer in time'))
     await line.closed
   })

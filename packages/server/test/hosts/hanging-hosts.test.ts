@@ -15,7 +15,7 @@ beforeAll(async () => {
       ...{ BERTH_ROLES: 'api,gateway,worker', BERTH_COMPUTE: 'remote', BERTH_HOSTS_PORT: '0' },
       ...{ BERTH_PING_SECONDS: '2', BERTH_CANCEL_GRACE_SECONDS: '1' },
     },
-    hostCalls: { shortMs: 1_500, quietMs: 1_500 },
+    hostCalls: { shortMs: 5_000, quietMs: 5_000 },
   })
 })
 beforeEach(async () => {

@@ -46,7 +46,7 @@ beforeEach(async () => {
   line = new Line(near, { errors: driverErrors, answer: host.answer })
   await host.take(line, async () => undefined)
   const packs = { commits: async () => ['0'.repeat(40)], write: async (): Promise<void> => undefined }
-  driver = createRemoteDriver(host, packs, { shortMs: 200, quietMs: 200, packMs: 200 })
+  driver = createRemoteDriver(host, packs, { shortMs: 1_000, quietMs: 1_000, packMs: 1_000 })
   stack.add(() => {
     far.destroy()
     near.destroy()
