@@ -27,7 +27,7 @@ export class Course {
   /** Turns of the Session whose Runs completed, in order. */
   #completed: string[] = []
 
-  /** @param told hears of each Run that crashed, with its reason */
+  /** @param told hears of each Run that crashed or failed, with its reason */
   constructor(fleet: Fleet, work: Work, turnstile: Turnstile, told: (line: string) => void) {
     this.#told = told
     this.#fleet = fleet
@@ -80,7 +80,8 @@ export class Course {
     await this.#work.attend?.(this.#fleet, session, run)
     const ended = await this.#fleet.ended(session, run.id)
     this.ended.push(ended.run.status)
-    if (ended.run.status === 'crashed') this.#told(`crashed ${JSON.stringify(ended.run)}`)
+    const { status } = ended.run
+    if (status === 'crashed' || status === 'failed') this.#told(`${status} ${JSON.stringify(ended.run)}`)
     this.presented += presentedBy(ended).length
     for (const event of ended.events) this.#read.set(event.sequence, digestOf(event))
     if (ended.run.status === 'failed') {
