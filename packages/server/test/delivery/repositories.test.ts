@@ -140,6 +140,11 @@ describe('repositories', () => {
 describe('grants', () => {
   it('are listed newest first, including ended ones, page by page', async () => {
     const { tenant, api, grant } = await hubTenant()
+    // Both may be made in one millisecond, and then neither is the newer one.
+    await test.db.database.query(
+      "update repository_grants set created_at = created_at - interval '1 second' where id = $1",
+      [grant.id],
+    )
     const second = server.addRepository({
       ...{ id: ++repositoryIds, fullName: 'hub/moved', gitDir, installations: [String(repositoryIds)] },
     })
