@@ -254,7 +254,10 @@ describe('a line', () => {
     // Several times the bound in which the caller has nothing to give.
     setTimeout(later.resolve, 3_000)
     expect(await slowly).toBe(2 * part.length)
-    const stuck = line.ask('stuck', null, { quietMs: 1_000, body: async to => void to.end(Buffer.alloc(8 * 1024 ** 2)) })
+    const stuck = line.ask('stuck', null, {
+      quietMs: 1_000,
+      body: async to => void to.end(Buffer.alloc(8 * 1024 ** 2)),
+    })
     await expect(stuck).rejects.toThrow(new HostAwayError('the host did not answer in time'))
     await line.closed
   })
