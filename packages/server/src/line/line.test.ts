@@ -227,12 +227,13 @@ describe('a line', () => {
   })
 
   it('waits for the answer to a call with bytes as long as the host takes some, or the caller has none ready', async () => {
+    const first = Promise.withResolvers<void>()
     const { line } = await connected({
-      async slowly({ stream }) {
+      async late({ stream }) {
         let bytes = 0
         for await (const part of stream) {
           bytes += (part as Buffer).length
-          await sleep(1)
+          first.resolve()
         }
         return bytes
       },
@@ -241,9 +242,9 @@ describe('a line', () => {
         return await new Promise(() => undefined)
       },
     })
-    const part = Buffer.alloc(1024 ** 2, 1)
+    const part = Buffer.alloc(64 * 1024, 1)
     const later = Promise.withResolvers<void>()
-    const slowly = line.ask('slowly', null, {
+    const late = line.ask('late', null, {
       quietMs: 1_000,
       async body(to) {
         to.write(part)
@@ -251,9 +252,10 @@ describe('a line', () => {
         to.end(part)
       },
     })
-    // Several times the bound in which the caller has nothing to give.
+    // The host has taken all, and several times the bound passes in which the caller has nothing to give.
+    await first.promise
     setTimeout(later.resolve, 3_000)
-    expect(await slowly).toBe(2 * part.length)
+    expect(await late).toBe(2 * part.length)
     const stuck = line.ask('stuck', null, {
       quietMs: 1_000,
       body: async to => void to.end(Buffer.alloc(8 * 1024 ** 2)),

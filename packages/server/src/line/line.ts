@@ -105,6 +105,7 @@ export class Line implements AsyncDisposable {
   ): Promise<Answered & { readonly stream: ClientHttp2Stream }> {
     signal?.throwIfAborted()
     const stream = this.#request(`${CALL_PATH}${method}`)
+    writeFrame(stream, params)
     const taken = quietMs === undefined ? undefined : new TakenBytes(stream)
     using inTime = new Deadline(
       quietMs ?? answerMs,
@@ -115,7 +116,6 @@ export class Line implements AsyncDisposable {
     const abort = () => stream.close(constants.NGHTTP2_CANCEL)
     signal?.addEventListener('abort', abort, { once: true })
     try {
-      writeFrame(stream, params)
       // An answer may come before all of the body is read, and then it counts.
       void body?.(stream).catch(() => stream.close(constants.NGHTTP2_CANCEL))
       const said = await readFrame(stream, this.#bounds.valueBytes, inTime.signal)

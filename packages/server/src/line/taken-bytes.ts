@@ -6,15 +6,19 @@ import type { Duplex } from 'node:stream'
  */
 export class TakenBytes {
   readonly #stream: Duplex
-  #written = 0
+  #written: number
   #seen = 0
+  /** Whether the caller had nothing to give at some moment since the last look, and then gave. */
+  #resumed = false
 
-  /** @param stream to which nothing was written yet */
+  /** @param stream of which nothing was taken yet */
   constructor(stream: Duplex) {
     this.#stream = stream
+    this.#written = stream.writableLength
     for (const method of ['write', 'end'] as const) {
       const own = stream[method].bind(stream) as (...args: unknown[]) => unknown
       const counted = (chunk: unknown, ...rest: unknown[]) => {
+        if (!this.#isHeldUp) this.#resumed = true
         if (typeof chunk === 'string') this.#written += Buffer.byteLength(chunk)
         else if (chunk instanceof Uint8Array) this.#written += chunk.byteLength
         return own(chunk, ...rest)
@@ -23,12 +27,17 @@ export class TakenBytes {
     }
   }
 
-  /** Returns true unless the other side alone has held things up since the last look. */
+  /** Whether it is the other side's turn: bytes wait for it, or it has them all. */
+  get #isHeldUp(): boolean {
+    return this.#stream.writableLength > 0 || this.#stream.writableEnded
+  }
+
+  /** Returns true unless the other side alone has held things up ever since the last look. */
   moved(): boolean {
-    const { writableLength, writableEnded } = this.#stream
-    const taken = this.#written - writableLength
-    const isMore = taken > this.#seen
+    const taken = this.#written - this.#stream.writableLength
+    const isMore = taken > this.#seen || this.#resumed
     this.#seen = taken
-    return isMore || (writableLength === 0 && !writableEnded)
+    this.#resumed = false
+    return isMore || !this.#isHeldUp
   }
 }
