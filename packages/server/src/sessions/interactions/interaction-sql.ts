@@ -39,7 +39,7 @@ export async function insertInteraction(tx: Queryable, row: InteractionRow): Pro
       insert into interactions (organization_id, session_id, id, run_id, kind, status, resolution, request, lease_id,
         journal_offset, agent_request, request_id, deadline, opened_at, closed_at)
       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
-      on conflict (lease_id, journal_offset) do nothing returning 1`,
+      on conflict do nothing returning 1`,
     values: [
       row.organization_id,
       row.session_id,
