@@ -1,6 +1,7 @@
 import type { Event, Preview } from '@berth/client'
 import { applyOutcome, shownText } from './environments/apply-log.ts'
 import { costText, durationText, numberOf, outputOf, textOf } from './event-data.ts'
+import { messageLines } from './message-lines.ts'
 import { noticeLines } from './notices.ts'
 import type { Paint } from './output.ts'
 import { clip, printable, printableLine } from './terminal-text.ts'
@@ -68,7 +69,7 @@ function showOther(state: LiveState, event: Event, paint: Paint): Shown {
       return { state: last === '' ? state : { ...state, applying: printableLine(last) }, lines: [] }
     }
     case 'svc.message.created':
-      return { state: told(state, event), lines: messageLines(event, paint) }
+      return { state: told(state, event), lines: saidLines(event, paint) }
     case 'svc.interaction.opened':
       return { state: atStage(state, 'waiting'), lines: [paint('yellow', `? ${question(event)}`), howTo(event, paint)] }
     case 'svc.interaction.resolved':
@@ -195,14 +196,13 @@ function outputTail(output: string, paint: Paint): string[] {
   return [...mark, ...lines.slice(-outputLines)].map(line => paint('dim', `  ${line}`))
 }
 
-function messageLines(event: Event, paint: Paint): string[] {
+function saidLines(event: Event, paint: Paint): string[] {
   const text = printable(textOf(event, 'text')).trimEnd()
-  const lines = text === '' ? [] : text.split('\n')
   switch (textOf(event, 'role')) {
     case 'assistant':
-      return lines
+      return messageLines(text, paint)
     case 'reasoning':
-      return lines.map(line => paint('dim', line))
+      return text === '' ? [] : text.split('\n').map(line => paint('dim', line))
     default:
       return []
   }

@@ -1,9 +1,11 @@
 import type { Output } from './output.ts'
 import { clip, printableLine } from './terminal-text.ts'
+import { timeWords } from './time-words.ts'
 
 /**
  * Prints rows. In a terminal they stand below a header, in columns as wide as they need to be, and a line ends where the
- * terminal does. In a pipe a row is its cells between tabs, without a header, for `cut` and `awk`.
+ * terminal does; times are said as people say them. In a pipe a row is its cells between tabs, without a header, for `cut` and
+ * `awk`.
  */
 export async function printTable(
   header: readonly string[],
@@ -14,7 +16,8 @@ export async function printTable(
     for (const row of rows) await stdout.line(row.map(printableLine).join('\t'))
     return
   }
-  const shown = [header, ...rows].map(row => row.map(printableLine))
+  const now = Date.now()
+  const shown = [header, ...rows].map(row => row.map(cell => timeWords(cell, now) ?? printableLine(cell)))
   const widths = header.map((_, column) => Math.max(...shown.map(row => row[column]?.length ?? 0)))
   for (const [at, row] of shown.entries()) {
     const line = row

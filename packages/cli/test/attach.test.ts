@@ -60,7 +60,7 @@ describe('in a terminal', () => {
     it.key('permission make deploy\u001b\rsay af\bter\r')
     await it.shows(
       'stdout',
-      /\? The agent asks to use execute.*action.*make deploy.*Allow it\? y yes, once · t for this turn/s,
+      /\? The agent asks to run a command.*action.*make deploy.*Allow it\? y yes, once · t for this turn/s,
     )
     it.key('maybe\r')
     await it.shows('stdout', 'type y, t, a or n, then Enter')

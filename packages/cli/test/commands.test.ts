@@ -68,7 +68,7 @@ test('sessions lists the sessions of several pages', async () => {
   })
   const it = berth(service, 'sessions', '--limit', '2', '--archived')
   expect(await it.ended()).toBe(0)
-  const head = `${session.id}  idle          2026-01-01T00:00:00.000Z  `
+  const head = `${session.id}\tidle\t2026-01-01T00:00:00.000Z\t`
   expect(it.lines).toEqual([`${head}list the files`, `${head}evil␛[2J\\ntitle`])
   expect(service.taken.map(({ path }) => path)).toEqual([
     '/v1/sessions?archived=true&limit=2',

@@ -44,6 +44,17 @@ const decisions: readonly { letter: string; choice: DecisionChoice; label: strin
   { letter: 'n', choice: 'deny', label: 'no', scope: null },
 ]
 
+/** What an agent asks for that names no tool of its own, by the kinds of the Agent Client Protocol. */
+const uses: ReadonlyMap<string, string> = new Map([
+  ['read', 'read a file'],
+  ['edit', 'change a file'],
+  ['delete', 'delete a file'],
+  ['move', 'move a file'],
+  ['search', 'search'],
+  ['execute', 'run a command'],
+  ['fetch', 'fetch something'],
+])
+
 function approvalOf({ request: { approval }, deadline }: Interaction): Asked {
   const { title, toolName = '', input, reason, destination, confinement, rememberScopes = [] } = approval ?? {}
   const open = decisions.filter(({ scope }) => scope === null || rememberScopes.some(each => each === scope))
@@ -51,7 +62,7 @@ function approvalOf({ request: { approval }, deadline }: Interaction): Asked {
   return {
     label: `Allow it? ${label} ›`,
     lines: paint => [
-      paint(['bold', 'yellow'], `? The agent asks to use ${exact(toolName)}`),
+      paint(['bold', 'yellow'], `? The agent asks to ${uses.get(toolName) ?? `use ${exact(toolName)}`}`),
       ...facts(paint, [
         ['action', title],
         ['input', input === undefined ? undefined : inputOf(input)],

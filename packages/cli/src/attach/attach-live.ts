@@ -73,6 +73,7 @@ class AttachedSession implements AsyncDisposable {
     const { id, title, lastEventSequence, activeRunId } = this.#session
     await this.#screen.show([
       `${stdout.paint('bold', printableLine(title))} ${stdout.paint('dim', printableLine(id))}`,
+      stdout.paint('dim', 'What you type goes to the agent. Ctrl-C leaves, and the session stays.'),
       ...(after > 0 ? [stdout.paint('dim', `… ${after} earlier events: berth events ${printableLine(id)}`)] : []),
     ])
     this.#view.begin(activeRunId !== undefined && after >= lastEventSequence)

@@ -1,7 +1,8 @@
 import type { ReviewFile } from '@berth/client'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import type { CommandIo } from '../io.ts'
-import { jsonLine, printable, printableLine } from '../terminal-text.ts'
+import { printPatch } from '../patch.ts'
+import { jsonLine, printableLine } from '../terminal-text.ts'
 import { withWorkspace } from './lapsed-workspace.ts'
 
 export interface ReviewOptions {
@@ -17,7 +18,7 @@ export async function review(sessionId: string, options: ReviewOptions, io: Comm
   const { stdout, stderr } = io
   if (options.json) await stdout.line(jsonLine(made))
   else if (options.patch) {
-    await stdout.write(printable(made.patch))
+    await printPatch(made.patch, stdout)
     if (made.patchTruncated) await stderr.line('berth: the patch is too long and was cut')
   } else {
     await stdout.line(`revision ${made.revision}`)

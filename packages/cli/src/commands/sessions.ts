@@ -1,8 +1,8 @@
 import type { BerthClient, Session } from '@berth/client'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import type { CommandIo } from '../io.ts'
-import type { Output } from '../output.ts'
-import { clip, jsonLine, printableLine } from '../terminal-text.ts'
+import { printTable } from '../table.ts'
+import { jsonLine } from '../terminal-text.ts'
 
 export interface SessionsOptions {
   readonly limit: number
@@ -14,9 +14,12 @@ const pageMax = 100
 
 /** Lists Sessions, the latest change first. */
 export async function sessions(options: SessionsOptions, { client, stdout }: CommandIo): Promise<ExitCode> {
+  const rows: string[][] = []
   for await (const session of readSessions(client, options)) {
-    await stdout.line(options.json ? jsonLine(session) : sessionLine(session, stdout))
+    if (options.json) await stdout.line(jsonLine(session))
+    else rows.push(rowOf(session))
   }
+  if (!options.json) await printTable(['id', 'phase', 'updated', 'title'], rows, stdout)
   return exitCode.completed
 }
 
@@ -33,10 +36,7 @@ async function* readSessions(client: BerthClient, options: SessionsOptions): Asy
   }
 }
 
-function sessionLine(session: Session, stdout: Output): string {
-  const phase = session.archivedAt === undefined ? session.phase : 'archived'
-  const head = `${session.id}  ${phase.padEnd(12)}  ${session.updatedAt}  `
-  const bound = session.environment ? ` [${session.environment.name}]` : ''
-  const title = printableLine(session.title + bound)
-  return printableLine(head) + (stdout.isTerminal ? clip(title, Math.max(20, stdout.columns - head.length)) : title)
+function rowOf({ id, archivedAt, phase, updatedAt, title, environment }: Session): string[] {
+  const bound = environment ? ` [${environment.name}]` : ''
+  return [id, archivedAt === undefined ? phase : 'archived', updatedAt, title + bound]
 }

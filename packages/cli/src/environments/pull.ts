@@ -4,8 +4,8 @@ import { createTwoFilesPatch } from 'diff'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import { UsageError } from '../failure.ts'
 import type { CommandIo } from '../io.ts'
-import type { Output } from '../output.ts'
-import { jsonLine, printable, printableLine } from '../terminal-text.ts'
+import { printPatch } from '../patch.ts'
+import { jsonLine, printableLine } from '../terminal-text.ts'
 import { documentText } from './document.ts'
 import { type EnvironmentFile, fileOf, findFile, requireFile, writeEnvironmentFile } from './environment-file.ts'
 import { findEnvironment, findRevision } from './find-environment.ts'
@@ -103,15 +103,4 @@ function patchOf(before: PlainDocument, after: PlainDocument, from: string, to: 
     context: 3,
   })
   return patch.replace(/^=+\n/, '')
-}
-
-async function printPatch(patch: string, stdout: Output): Promise<void> {
-  for (const line of printable(patch).split('\n').slice(0, -1)) await stdout.line(painted(line, stdout))
-}
-
-function painted(line: string, { paint }: Output): string {
-  if (/^(?:\+\+\+|---) /.test(line)) return paint('bold', line)
-  if (line.startsWith('@@')) return paint('cyan', line)
-  if (line.startsWith('+')) return paint('green', line)
-  return line.startsWith('-') ? paint('red', line) : line
 }

@@ -29,7 +29,7 @@ import { scriptOf } from './tasks.ts'
  *     say TEXT                  a message chunk (`\n` in TEXT is a line break)
  *     think TEXT                a thought chunk
  *     leak NAME N               the value of an environment variable, in message chunks of N characters
- *     tool TITLE                a tool call, started and completed
+ *     tool TITLE [=> TEXT]      a tool call, started and completed, with that output (`\n` in TEXT is a line break)
  *     open TITLE                a tool call, started only
  *     edit PATH OLD NEW         a tool call with a diff
  *     write PATH TEXT           a file of that content (`\n` in TEXT is a line break), and a tool call with the diff
@@ -347,9 +347,12 @@ async function openTool(turn: Turn, title: string): Promise<string> {
   return toolCallId
 }
 
-async function tool(turn: Turn, title: string): Promise<void> {
+async function tool(turn: Turn, text: string): Promise<void> {
+  const [title = '', output = `did ${title}`] = text.split(' => ')
   const toolCallId = await openTool(turn, title)
-  const content = [{ type: 'content' as const, content: { type: 'text' as const, text: `did ${title}` } }]
+  const content = [
+    { type: 'content' as const, content: { type: 'text' as const, text: output.replaceAll('\\n', '\n') } },
+  ]
   await update(turn, { sessionUpdate: 'tool_call_update', toolCallId, status: 'completed', content })
 }
 

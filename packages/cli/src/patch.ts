@@ -1,0 +1,17 @@
+import type { Output } from './output.ts'
+import { printable } from './terminal-text.ts'
+
+/** Prints a unified patch, in a terminal with the colours that git gives one. */
+export async function printPatch(patch: string, stdout: Output): Promise<void> {
+  const lines = printable(patch).split('\n')
+  const last = lines.pop() ?? ''
+  for (const line of lines) await stdout.line(painted(line, stdout))
+  if (last !== '') await stdout.write(painted(last, stdout))
+}
+
+function painted(line: string, { paint }: Output): string {
+  if (/^(?:diff --git|index|new file mode|deleted file mode|\+\+\+|---) /.test(line)) return paint('bold', line)
+  if (line.startsWith('@@')) return paint('cyan', line)
+  if (line.startsWith('+')) return paint('green', line)
+  return line.startsWith('-') ? paint('red', line) : line
+}
