@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { appendEvents } from '../../src/sessions/log/append.ts'
 import { type Accounts, startAccounts } from '../support/accounts/accounts.ts'
 import { scriptedRuntimes } from '../support/agents/scripted-runtimes.ts'
-import { taskOf } from '../support/agents/tasks.ts'
+import { scriptOf, taskOf } from '../support/agents/tasks.ts'
 import type { Api } from '../support/api/api.ts'
 import { launchChromium } from '../support/browser/chromium.ts'
 import { newVisitor, type Visitor } from '../support/browser/visitor.ts'
@@ -41,9 +41,19 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
+/** What pictures show beside the Session that a test is about. */
+const titles = [
+  'Speed up the nightly build',
+  'Mend the flaky upload test',
+  'Deploy the staging site',
+  'Tidy the README',
+]
+let opened = 0
 /** Opens a new Session, whose first Run follows a script. */
 async function open(...script: readonly string[]): Promise<Session> {
-  const session = await colleague.createSession({ runtime: 'scripted' }, script.join('\n'))
+  const isTask = script.length === 1 && scriptOf(script[0] ?? '') !== script[0]
+  const title = titles[opened++ % titles.length] ?? ''
+  const session = await colleague.createSession({ runtime: 'scripted', ...(!isTask && { title }) }, script.join('\n'))
   await page.goto(`${accounts.test.url}/sessions/${session.id}`)
   return session
 }
