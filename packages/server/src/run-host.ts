@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { openDriver } from './composition/open-driver.ts'
@@ -8,8 +7,9 @@ import { objectsAt, openHostContent } from './far-host/host-content.ts'
 import { HostMemory } from './far-host/host-memory.ts'
 import { runFarHost } from './far-host/run-far-host.ts'
 import { hostName } from './kit/host-id.ts'
+import { openDataDirectory } from './kit/open-data-directory.ts'
 import { knownSecrets } from './kit/redactor.ts'
-import { StartError, toStartError } from './kit/start-error.ts'
+import { StartError } from './kit/start-error.ts'
 import { logLines } from './logging/log-lines.ts'
 import { openHelperGroup } from './sandboxes/confined/helper-group.ts'
 import { noteServing } from './sandboxes/leases/serving.ts'
@@ -50,9 +50,7 @@ export async function host(variables: Readonly<Record<string, string | undefined
     const lines = logLines(settings.logging.format, STDOUT, variables)
     const hooks = { streamWrite: (line: string) => lines.write(knownSecrets.text(line)) }
     const log = pino({ level: settings.logging.level, hooks })
-    await mkdir(dataDir, { recursive: true, mode: 0o700 }).catch(error => {
-      throw toStartError(error, `the data directory ${dataDir} cannot be created`)
-    })
+    await openDataDirectory(dataDir)
     // Two processes with one identity would take each other's connections for ever.
     const lock = await lockForProcess(join(dataDir, 'host.lock'), dataDir)
     stack.defer(() => lock.release())

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
 import type { Logger } from 'pino'
 import { accountChores } from './accounts/account-chores.ts'
@@ -36,9 +35,9 @@ import type { DevelopmentTenant } from './identity/development/development-tenan
 import { openTokenVerifier } from './identity/tokens/token-verifier.ts'
 import { systemClock } from './kit/clock.ts'
 import { hostName } from './kit/host-id.ts'
+import { openDataDirectory } from './kit/open-data-directory.ts'
 import { knownSecrets } from './kit/redactor.ts'
 import type { Service } from './kit/service.ts'
-import { toStartError } from './kit/start-error.ts'
 import { releaseVersion } from './kit/version.ts'
 import { serveMetrics } from './metrics/metrics-server.ts'
 import { serviceMetrics } from './metrics/service-metrics.ts'
@@ -111,9 +110,7 @@ export async function serve(
   await using stack = new AsyncDisposableStack()
   const start = (service: Service): Promise<void> => stack.use(service).start()
   stack.use(knownSecrets.add(...secretsOf(settings)))
-  await mkdir(settings.dataDir, { recursive: true, mode: 0o700 }).catch(error => {
-    throw toStartError(error, `the data directory ${settings.dataDir} cannot be created`)
-  })
+  await openDataDirectory(settings.dataDir)
   stack.use(await noteServing(settings.dataDir))
   // First, so that it still sends the spans of the parts that stop before it.
   if (settings.traces !== undefined) {

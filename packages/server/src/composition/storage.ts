@@ -90,7 +90,7 @@ async function openBlobs(
 ): Promise<IdentifiedBlobs> {
   if (store.kind === 'file') {
     return FileBlobs.open(store.directory).catch(error => {
-      throw toStartError(error, `blobs cannot be stored in ${store.directory}`)
+      throw toStartError(error, `blobs cannot be stored in ${store.directory} (BERTH_BLOBS)`)
     })
   }
   // The SDK takes a tenth of a second to load, so load it only if the deployment uses S3.

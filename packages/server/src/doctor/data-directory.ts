@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { open, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { toStartError } from '../kit/start-error.ts'
+import { errorCode } from '../kit/system-errors.ts'
 import { requireFreeSpace } from '../storage/embedded/free-space.ts'
 import { type Finding, failure, ok, reasonOf, warning } from './finding.ts'
 
@@ -16,8 +17,8 @@ const gibibyte = 1024 ** 3
 export async function examineDataDirectory(dataDir: string, sandboxBytes: number): Promise<Finding> {
   const check = 'data directory'
   const elsewhere = 'BERTH_DATA_DIR=<directory of your own with some GiB free> script/server'
+  const place = nearest(dataDir)
   try {
-    const place = nearest(dataDir)
     if (!(await stat(place)).isDirectory()) return failure(check, `${place} is not a directory`, elsewhere)
     await writeOne(place)
     const free = await requireFreeSpace(place)
@@ -26,6 +27,9 @@ export async function examineDataDirectory(dataDir: string, sandboxBytes: number
     const needs = `one sandbox may fill ${(sandboxBytes / gibibyte).toFixed(1)} GiB (BERTH_SANDBOX_DISK_BYTES)`
     return warning(check, `${detail}; ${needs}`, `df -h ${place}`)
   } catch (error) {
+    // The directory is there; /proc and its kind answer so to everybody who makes a file.
+    if (errorCode(error) === 'ENOENT')
+      return failure(check, `${dataDir} cannot be made: ${place} takes no new files`, elsewhere)
     return failure(check, reasonOf(toStartError(error, `${dataDir} cannot be used`)), elsewhere)
   }
 }

@@ -21,11 +21,17 @@ const remedies: Readonly<Record<string, string>> = {
   EPERM: 'permission denied',
   ENOTDIR: 'a part of the path is not a directory',
 }
+/** Refusals of mkdir(2) alone, whose caller has made the directories above. */
+const directoryRemedies: Readonly<Record<string, string>> = {
+  EEXIST: 'something other than a directory is in its place',
+  ENOENT: 'its file system takes no new directories',
+}
 
 /** Turns a file system's refusal while `doing` into a StartError. Returns every other error unchanged. */
 export function toStartError(error: unknown, doing: string): unknown {
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return error
-  const remedy = remedies[error.code]
+  const ofDirectory = 'syscall' in error && error.syscall === 'mkdir' ? directoryRemedies[error.code] : undefined
+  const remedy = remedies[error.code] ?? ofDirectory
   if (remedy === undefined) return error
   const denied = error.code === 'EACCES' || error.code === 'EPERM'
   const owner = denied && 'path' in error && typeof error.path === 'string' ? foreignOwner(error.path) : undefined

@@ -14,10 +14,10 @@ test.runIf(process.getuid?.() === 0)(
   () => {
     const directory = mkdtempSync(join(tmpdir(), 'berth-foreign-'))
     try {
-      // The checkout may be closed to other users, so copy the two modules to a place that any user can read.
+      // The checkout may be closed to other users, so copy the modules to a place that any user can read.
       chmodSync(directory, 0o755)
-      for (const name of ['settings/read-if-there.ts', 'kit/start-error.ts']) {
-        mkdirSync(join(directory, dirname(name)), { mode: 0o755 })
+      for (const name of ['settings/read-if-there.ts', 'kit/start-error.ts', 'kit/system-errors.ts']) {
+        mkdirSync(join(directory, dirname(name)), { recursive: true, mode: 0o755 })
         copyFileSync(join(import.meta.dirname, '..', name), join(directory, name))
       }
       const dataDir = join(directory, 'data')

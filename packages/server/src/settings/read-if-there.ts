@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import { StartError, toStartError } from '../kit/start-error.ts'
+import { errorCode } from '../kit/system-errors.ts'
 
 /**
  * Reads the text of the configuration file; returns undefined if there is none.
@@ -9,7 +10,8 @@ export function readIfThere(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    // A file in place of the data directory is told where that is opened, with the setting's name.
+    if (['ENOENT', 'ENOTDIR'].includes(errorCode(error) ?? '')) return undefined
     const told = toStartError(error, `${path} cannot be read`)
     throw told instanceof StartError ? told : new StartError(`${path} cannot be read`, { cause: error })
   }

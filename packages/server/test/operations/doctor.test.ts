@@ -122,9 +122,10 @@ describe('berth doctor fails with a way to go on', () => {
     const closed = join(free, 'closed')
     await mkdir(closed, { mode: 0o500 })
     await writeFile(join(free, 'file'), '')
-    expect(failures(await findings({ ...apart, BERTH_DATA_DIR: join(free, 'file') }))).toMatchObject([
-      { check: 'settings', detail: expect.stringMatching(/a part of the path is not a directory$/) },
-    ])
+    const inPlace = await findings({ ...apart, BERTH_DATA_DIR: join(free, 'file') })
+    expect(of(inPlace, 'data directory')?.detail).toBe(`${join(free, 'file')} is not a directory`)
+    const below = await findings({ ...apart, BERTH_DATA_DIR: '/proc/berth' })
+    expect(of(below, 'data directory')?.detail).toBe('/proc/berth cannot be made: /proc takes no new files')
     const found = isRoot
       ? await findingsIn(`mount -t tmpfs -o ro none ${closed}`, { ...apart, BERTH_DATA_DIR: closed })
       : await findings({ ...apart, BERTH_DATA_DIR: closed })

@@ -3,6 +3,7 @@ import type { Stats } from 'node:fs'
 import { link, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
+import { makeDirectory } from '../../kit/make-directory.ts'
 import {
   type AsideEntry,
   type BlobEntry,
@@ -32,7 +33,7 @@ export class FileBlobs implements IdentifiedBlobs {
   /** Opens a store: makes the directory if it is missing and removes the remains of crashed puts. */
   static async open(directory: string): Promise<FileBlobs> {
     const blobs = new FileBlobs(resolve(directory))
-    await mkdir(blobs.#temporary, { recursive: true, mode: 0o700 })
+    await makeDirectory(blobs.#temporary)
     await removeStale(blobs.#temporary)
     return blobs
   }
