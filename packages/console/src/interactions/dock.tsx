@@ -15,17 +15,27 @@ interface Overruled {
 
 /**
  * What waits for people, above the message box, so that scrolling never hides it. The oldest comes first. A decision for
- * which somebody else was quicker stays until it is put away: whoever pressed a button must learn what became of it.
+ * which somebody else was quicker stays until it is put away: whoever pressed a button must learn what became of it. So
+ * does a plan or a question in which somebody has begun to write: nobody's words go with another's answer.
  */
 export function Dock({ session }: { session: Session }) {
   const open = useQuery({ ...interactionsQuery(session.id), enabled: session.archivedAt === undefined }).data ?? []
   const [overruled, setOverruled] = useState<readonly Overruled[]>([])
+  const [begun, setBegun] = useState<readonly Interaction[]>([])
   const ids = new Set(open.map(({ id }) => id))
-  const shown = [...overruled.map(({ interaction }) => interaction).filter(({ id }) => !ids.has(id)), ...open]
+  const stays = [...overruled.map(({ interaction }) => interaction), ...begun]
+  const shown = [...stays.filter(({ id }) => !ids.has(id)), ...open]
   if (shown.length === 0) return null
   // Of the latest list: an answer comes back to the card that asked, which may be gone.
   const keep = (id: string, ...added: Overruled[]) =>
     setOverruled(known => [...known.filter(({ interaction }) => interaction.id !== id), ...added])
+  const toReply = (interaction: Interaction) => ({
+    interaction,
+    session,
+    closed: !ids.has(interaction.id),
+    onBegun: (is: boolean) =>
+      setBegun(known => [...known.filter(({ id }) => id !== interaction.id), ...(is ? [interaction] : [])]),
+  })
   return (
     <section
       aria-label={open.length === 0 ? 'Decided meanwhile' : 'Waiting for you'}
@@ -47,9 +57,9 @@ export function Dock({ session }: { session: Session }) {
               onPutAway={() => keep(interaction.id)}
             />
           ) : interaction.kind === 'exit_plan_mode' ? (
-            <PlanCard key={interaction.id} interaction={interaction} session={session} />
+            <PlanCard key={interaction.id} {...toReply(interaction)} />
           ) : (
-            <QuestionCard key={interaction.id} interaction={interaction} session={session} />
+            <QuestionCard key={interaction.id} {...toReply(interaction)} />
           ),
         )}
       </Suspense>

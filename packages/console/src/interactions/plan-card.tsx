@@ -1,4 +1,3 @@
-import type { Interaction, Session } from '@berth/client'
 import { ListChecks } from 'lucide-react'
 import { useState } from 'react'
 import { useSessionCan } from '../session/use-session-can.ts'
@@ -7,14 +6,16 @@ import { Button } from '../ui/button.tsx'
 import { inputClass } from '../ui/field.tsx'
 import { printable, printableLine } from '../ui/printable.ts'
 import { InlineProblem } from '../ui/states.tsx'
+import { Answered } from './answered.tsx'
 import { Card } from './card.tsx'
-import { useReply } from './use-reply.ts'
+import { type ToReply, useReply } from './use-reply.ts'
 
 /** A plan: it is approved as it stands, or sent back with a comment. */
-export function PlanCard({ interaction, session }: { interaction: Interaction; session: Session }) {
+export function PlanCard(props: ToReply) {
+  const { interaction, session, closed, onBegun } = props
   const [comment, setComment] = useState('')
   const verdict = useSessionCan(session)('answer')
-  const reply = useReply(interaction)
+  const reply = useReply(props)
   const { prompt, plan, planTruncated } = interaction.request
   const commented = comment.trim() !== ''
   return (
@@ -22,27 +23,29 @@ export function PlanCard({ interaction, session }: { interaction: Interaction; s
       icon={ListChecks}
       title={printableLine(prompt ?? 'The agent proposes a plan')}
       actions={
-        <>
-          <Button
-            look="primary"
-            verdict={verdict}
-            hint="above"
-            busy={reply.isPending}
-            disabled={commented}
-            onClick={() => reply.mutate('approve')}
-          >
-            Approve the plan
-          </Button>
-          <Button
-            verdict={verdict}
-            hint="above"
-            busy={reply.isPending}
-            disabled={!commented}
-            onClick={() => reply.mutate(comment)}
-          >
-            Send back
-          </Button>
-        </>
+        closed ? undefined : (
+          <>
+            <Button
+              look="primary"
+              verdict={verdict}
+              hint="above"
+              busy={reply.isPending}
+              disabled={commented}
+              onClick={() => reply.mutate('approve')}
+            >
+              Approve the plan
+            </Button>
+            <Button
+              verdict={verdict}
+              hint="above"
+              busy={reply.isPending}
+              disabled={!commented}
+              onClick={() => reply.mutate(comment)}
+            >
+              Send back
+            </Button>
+          </>
+        )
       }
     >
       {plan !== undefined && (
@@ -59,10 +62,13 @@ export function PlanCard({ interaction, session }: { interaction: Interaction; s
         placeholder="A comment sends the plan back"
         rows={1}
         value={comment}
-        onChange={event => setComment(event.target.value)}
+        onChange={event => {
+          setComment(event.target.value)
+          onBegun(event.target.value.trim() !== '')
+        }}
         className={`${inputClass} field-sizing-content max-h-32 resize-none`}
       />
-      <InlineProblem error={reply.error} />
+      {closed ? <Answered onPutAway={() => onBegun(false)} /> : <InlineProblem error={reply.error} />}
     </Card>
   )
 }

@@ -1,13 +1,4 @@
-import {
-  type Answer,
-  answerMessage,
-  faultOf,
-  type Interaction,
-  initialAnswer,
-  isNumber,
-  type Question,
-  type Session,
-} from '@berth/client'
+import { type Answer, answerMessage, faultOf, initialAnswer, isNumber, type Question } from '@berth/client'
 import { MessageCircleQuestion } from 'lucide-react'
 import { useId, useState } from 'react'
 import { issueOf } from '../api/problem.ts'
@@ -16,16 +7,18 @@ import { Button } from '../ui/button.tsx'
 import { inputClass } from '../ui/field.tsx'
 import { printable, printableLine } from '../ui/printable.ts'
 import { InlineProblem } from '../ui/states.tsx'
+import { Answered } from './answered.tsx'
 import { Card } from './card.tsx'
-import { useReply } from './use-reply.ts'
+import { type ToReply, useReply } from './use-reply.ts'
 
 /** A question or a form of several. */
-export function QuestionCard({ interaction, session }: { interaction: Interaction; session: Session }) {
+export function QuestionCard(props: ToReply) {
+  const { interaction, session, closed, onBegun } = props
   const questions = interaction.request.questions ?? []
   const [answers, setAnswers] = useState<readonly Answer[]>(() => questions.map(initialAnswer))
   const [checked, setChecked] = useState(false)
   const verdict = useSessionCan(session)('answer')
-  const reply = useReply(interaction)
+  const reply = useReply(props)
   const faults = questions.map((question, at) => faultOf(question, answers[at] ?? initialAnswer(question)))
   // Formats and patterns are the service's to judge; it names the field.
   const issue = issueOf(reply.error)
@@ -43,7 +36,7 @@ export function QuestionCard({ interaction, session }: { interaction: Interactio
         onSubmit={event => {
           event.preventDefault()
           setChecked(true)
-          if (verdict.allowed && faults.every(fault => fault === undefined))
+          if (!closed && verdict.allowed && faults.every(fault => fault === undefined))
             reply.mutate(answerMessage(questions, answers))
         }}
       >
@@ -56,16 +49,22 @@ export function QuestionCard({ interaction, session }: { interaction: Interactio
             fault={(checked ? faults[at] : undefined) ?? (at === refused ? `It ${issue?.message}.` : undefined)}
             onChange={answer => {
               if (at === refused) reply.reset()
-              setAnswers(answers.map((old, index) => (index === at ? answer : old)))
+              const next = answers.map((old, index) => (index === at ? answer : old))
+              setAnswers(next)
+              onBegun(next.some(({ words }) => words.trim() !== ''))
             }}
           />
         ))}
-        {refused === -1 && <InlineProblem error={reply.error} />}
-        <div>
-          <Button type="submit" look="primary" verdict={verdict} hint="above" busy={reply.isPending} disabled={empty}>
-            Answer
-          </Button>
-        </div>
+        {!closed && refused === -1 && <InlineProblem error={reply.error} />}
+        {closed ? (
+          <Answered onPutAway={() => onBegun(false)} />
+        ) : (
+          <div>
+            <Button type="submit" look="primary" verdict={verdict} hint="above" busy={reply.isPending} disabled={empty}>
+              Answer
+            </Button>
+          </div>
+        )}
       </form>
     </Card>
   )

@@ -1,11 +1,21 @@
-import type { Interaction } from '@berth/client'
+import type { Interaction, Session } from '@berth/client'
 import { useMutation } from '@tanstack/react-query'
 import { useRef } from 'react'
 import { berth } from '../api/client.ts'
 import { queryClient } from '../api/queries.ts'
 
+/** What a plan's or a question's card is given. */
+export interface ToReply {
+  readonly interaction: Interaction
+  readonly session: Session
+  /** Somebody else has answered it; what was begun here can still be read. */
+  readonly closed: boolean
+  /** Called with whether something is written that was not sent. */
+  readonly onBegun: (is: boolean) => void
+}
+
 /** Answers a question or a plan with a Turn. Sending the same answer again admits it once. */
-export function useReply(interaction: Interaction) {
+export function useReply({ interaction, onBegun }: ToReply) {
   const turn = useRef<{ message: string; id: string } | null>(null)
   return useMutation({
     mutationFn: (message: string) => {
@@ -15,6 +25,7 @@ export function useReply(interaction: Interaction) {
         replyTo: { interactionId: interaction.id },
       })
     },
+    onSuccess: () => onBegun(false),
     onSettled: () => queryClient.invalidateQueries({ queryKey: ['session', interaction.sessionId] }),
   })
 }

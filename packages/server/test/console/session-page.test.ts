@@ -48,6 +48,7 @@ const titles = [
   'Deploy the staging site',
   'Tidy the README',
 ]
+const why = { properties: { why: { type: 'string', title: 'Why?' } }, required: ['why'] }
 let opened = 0
 /** Opens a new Session, whose first Run follows a script. */
 async function open(...script: readonly string[]): Promise<Session> {
@@ -217,6 +218,28 @@ describe('the page of a Session', () => {
     await log().getByText('permission: yes').nth(1).waitFor()
     await log().getByText('allowed for this Session', { exact: true }).waitFor()
     expect(await page.getByRole('button', { name: 'Allow once' }).count()).toBe(0)
+  })
+
+  it.each([
+    ['plan', 'propose 1. Delete the slow tests.', 'Comment on the plan'],
+    ['question', `choose ${JSON.stringify({ message: 'Why?', requestedSchema: why })}`, 'Why?'],
+  ])('keeps what was begun about a %s, if somebody else answers first', async (_, script, label) => {
+    const session = await open(script)
+    await page.getByLabel(label).fill('Keep those of the login.')
+    const { interactions } = (
+      await colleague.get<{ interactions: Interaction[] }>(`/v1/sessions/${session.id}/interactions`)
+    ).body
+    const [{ id } = { id: '' }] = interactions
+    const reply = { message: 'approve', replyTo: { interactionId: id } }
+    expect((await colleague.put(`/v1/sessions/${session.id}/turns/${randomUUID()}`, reply)).status).toBe(202)
+    const dock = page.getByRole('region', { name: 'Decided meanwhile' })
+    await dock.getByText('Your words were not sent').waitFor()
+    expect(await dock.getByLabel(label).inputValue()).toBe('Keep those of the login.')
+    expect(await dock.getByRole('button', { name: /^(Answer|Approve|Send)/ }).count()).toBe(0)
+    expect(await pageFaults(page)).toEqual([])
+    await dock.getByRole('button', { name: 'Put away' }).click()
+    await dock.waitFor({ state: 'detached' })
+    await log().getByText('Finished').waitFor()
   })
 
   it.each([
