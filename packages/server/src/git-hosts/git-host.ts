@@ -231,6 +231,8 @@ export interface HostTalk {
     check: Pick<OwnCheck, 'headOid' | 'name' | 'externalId'>,
     signal?: AbortSignal,
   ): Promise<string | null>
+  /** Returns what Apps call the check runs of a suite that have failed, at most 100; null for one without a name. */
+  listFailedChecks(repository: RepositoryRef, suite: string, signal?: AbortSignal): Promise<readonly (string | null)[]>
   /** Reports a check, and returns its id. */
   addCheck(repository: RepositoryRef, check: OwnCheck, signal?: AbortSignal): Promise<string>
   editCheck(repository: RepositoryRef, id: string, check: OwnCheck, signal?: AbortSignal): Promise<void>

@@ -7,6 +7,7 @@ import { readGitHubEvent } from './github/github-event.ts'
 import { bindsSignature, type HookHeaders, headerOf, isTimely, usualKeys, verifySignature } from './hook-scheme.ts'
 import { openSecrets } from './hook-secret.ts'
 import { findHook } from './hook-sql.ts'
+import { isCheckOfBerth } from './own-check.ts'
 import { fieldAt, wordAt } from './payload-field.ts'
 import { standingOf } from './standing-sql.ts'
 import { takeFor } from './take-delivery.ts'
@@ -48,6 +49,9 @@ export async function receiveHook(
   const { event } = read
   if (event.app !== null && context.gitHosts.find(event.host)?.talk?.appId === event.app) {
     return { status: 200, body: { ignored: 'the check is of this deployment' } }
+  }
+  if (isCheckOfBerth(event.externalId ?? null)) {
+    return { status: 200, body: { ignored: 'the check is of another deployment of Berth' } }
   }
   const payload = { ...body, event: read.words }
   return took(await takeFor(context, trigger, { ...sent, payload, event }))

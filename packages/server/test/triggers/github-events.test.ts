@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Trigger } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ownCheckId } from '../../src/triggers/own-check.ts'
 import { TriggerWorker } from '../../src/triggers/trigger-worker.ts'
 import { githubEvents } from '../support/git/github-events.ts'
 import { commitTo, tipOf } from '../support/git/repositories.ts'
@@ -225,6 +226,24 @@ describe('a check', () => {
     ] as const) {
       expect((await at.post(trigger, event)).body.ignored).toContain(why)
     }
+  })
+
+  it('fires for no failed Run of another deployment of Berth, alone or in a suite', async () => {
+    const site = await at.repository()
+    const head = { branch: 'main', oid: await tipOf(site.gitDir, 'main') }
+    const trigger = await at.make()
+    const externalId = ownCheckId(randomUUID())
+    const { body } = await at.post(trigger, site.events.check(head, { externalId }))
+    expect(body.ignored).toBe('the check is of another deployment of Berth')
+    const ofBerth = { external_id: externalId, conclusion: 'failure' }
+    const passed = { external_id: null, conclusion: 'success' }
+    at.server.talk.suites.set(1, [ofBerth, passed])
+    expect(await at.fire(trigger, site.events.suite(1, head))).toMatchObject({
+      status: 'refused',
+      errorCode: 'check_of_berth',
+    })
+    at.server.talk.suites.set(2, [ofBerth, { external_id: null, conclusion: 'timed_out' }])
+    expect(await at.fire(trigger, site.events.suite(2, head))).toMatchObject({ status: 'admitted' })
   })
 })
 

@@ -26,6 +26,7 @@ interface CodeComment {
 interface CheckRun {
   readonly id: number
   readonly external_id: string | null
+  readonly conclusion: string | null
 }
 
 /** Most comments or checks that GitHub gives at once, and how many such pages are looked through. */
@@ -93,6 +94,15 @@ export function githubTalk(appId: string, call: Call): HostTalk {
         if (runs.length < PAGE) break
       }
       return null
+    },
+
+    listFailedChecks: async (repository, suite, signal) => {
+      const route = `GET ${at(repository, `check-suites/${suite}/check-runs`)}`
+      const asked = { filter: 'latest', per_page: PAGE }
+      const { check_runs: runs } = await call<{ check_runs: CheckRun[] }>(repository.account, route, asked, signal)
+      return runs
+        .filter(({ conclusion }) => conclusion === 'failure' || conclusion === 'timed_out')
+        .map(({ external_id: externalId }) => externalId)
     },
 
     addCheck: async (repository, check, signal) => {

@@ -20,6 +20,10 @@ export interface GitHubEvent {
   readonly review?: string | null
   /** Id of the GitHub App that reported the check; null for other events. */
   readonly app: string | null
+  /** What the App calls its check run; null if it says nothing, and for other events. */
+  readonly externalId?: string | null
+  /** Id of the suite of checks, whose check runs are not in the body of the event; null for other events. */
+  readonly suite?: string | null
 }
 
 /** The fields under which a message finds the same things in every kind of event. */
@@ -38,7 +42,7 @@ type ReadEvent =
   | { readonly kind: 'ignored'; readonly why: string }
 
 type Found = Pick<GitHubEvent, 'kind' | 'number' | 'isPull' | 'actor' | 'head'> &
-  Partial<Pick<GitHubEvent, 'app' | 'review'>> &
+  Partial<Pick<GitHubEvent, 'app' | 'externalId' | 'review' | 'suite'>> &
   Pick<EventWords, 'title' | 'text' | 'url'>
 
 const ignored = (why: string): ReadEvent => ({ kind: 'ignored', why })
@@ -59,13 +63,14 @@ export function readGitHubEvent(name: string, body: unknown, config: GitHubConfi
   }
   const found = findIn(name, body, config)
   if (typeof found === 'string') return ignored(found)
-  const { kind, number, isPull, actor, head, title, text, url, app = null, review = null } = found
+  const { title, text, url, ...facts } = found
+  const { kind, number, actor } = facts
   if (!config.on.includes(kind)) return ignored(`${kind} is not one of the trigger's events`)
   const isBot = wordAt(body, 'sender.type') === 'Bot' || isObject(fieldAt(body, 'comment.performed_via_github_app'))
   if (isBot && kind !== 'check_failed') return ignored('a bot did it')
   return {
     kind: 'event',
-    event: { kind, host: `github:${address.host}`, repositoryId, number, isPull, actor, head, app, review },
+    event: { app: null, ...facts, host: `github:${address.host}`, repositoryId },
     words: { kind, repository, number, title, text, url, actor: actor ?? wordAt(body, 'sender.login') ?? '' },
   }
 }
@@ -134,7 +139,7 @@ function review(body: unknown): Found | string {
 
 function check(
   body: unknown,
-  { at, branch, title }: { readonly at: string; readonly branch: string; readonly title: string },
+  { at, branch, title }: { readonly at: 'check_run' | 'check_suite'; readonly branch: string; readonly title: string },
 ): Found | string {
   const conclusion = wordAt(body, `${at}.conclusion`)
   if (conclusion !== 'failure' && conclusion !== 'timed_out') return 'the check has not failed'
@@ -150,6 +155,8 @@ function check(
     actor: null,
     head: { branch: head.branch, oid: head.oid },
     app: wordAt(body, `${at}.app.id`),
+    externalId: wordAt(body, 'check_run.external_id'),
+    suite: at === 'check_suite' ? wordAt(body, 'check_suite.id') : null,
     ...wordsAt(body, title, text.filter(line => line !== null).join('\n\n'), `${at}.html_url`),
   }
 }

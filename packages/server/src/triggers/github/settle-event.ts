@@ -3,6 +3,7 @@ import type { Context } from '../../context.ts'
 import { type GitHost, GitHostError, type HostTalk, type RepositoryRef } from '../../git-hosts/git-host.ts'
 import { findGrantOf, type Grantee } from '../../repositories/grant-sql.ts'
 import { hostRefusal } from '../../repositories/host-refusal.ts'
+import { isCheckOfBerth } from '../own-check.ts'
 import type { GitHubEvent } from './github-event.ts'
 
 /** Longest that a host may take over an event, in milliseconds. */
@@ -45,6 +46,7 @@ export async function settleEvent(
     const signal = AbortSignal.timeout(HOST_MS)
     const { actor } = event
     if (actor !== null && !(await mayWrite(host.talk, repository, actor, signal))) return refused('actor_may_not_write')
+    if (await isOfBerthAlone(host.talk, repository, event, signal)) return refused('check_of_berth')
     const place = await placeOf(host, repository, { event, forks: hook?.github?.forks ?? 'refuse' }, signal)
     if (typeof place === 'string') return refused(place)
     const { branch, headOid } = place
@@ -59,6 +61,22 @@ export async function settleEvent(
 
 const mayWrite = async (talk: HostTalk, repository: RepositoryRef, actor: string, signal: AbortSignal) =>
   (await talk.rightOf(repository, actor, signal)) === 'write'
+
+/** Returns whether all that failed in a suite of checks are Runs of Berth, of whichever deployment. */
+async function isOfBerthAlone(
+  talk: HostTalk,
+  repository: RepositoryRef,
+  { suite = null }: GitHubEvent,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (suite === null) return false
+  const failed = await talk.listFailedChecks(repository, suite, signal).catch(error => {
+    // The App may not read checks, which only its own reports need.
+    if (error instanceof GitHostError && !error.passing) return []
+    throw error
+  })
+  return failed.length > 0 && failed.every(isCheckOfBerth)
+}
 
 /** Returns the comments of a review on lines, each with its place; nothing for other events. */
 async function saidOn(

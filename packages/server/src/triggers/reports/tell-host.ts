@@ -1,6 +1,7 @@
 import { GitHostError, type HostTalk, type RepositoryRef } from '../../git-hosts/git-host.ts'
 import { hostRefusalCode } from '../../repositories/host-refusal.ts'
 import { derivedId } from '../derived-id.ts'
+import { ownCheckId } from '../own-check.ts'
 import type { DueReport, ReportedRun, ReportRow } from './report-sql.ts'
 import { commentOf, markerOf, type ReportText, reportText } from './report-text.ts'
 
@@ -50,7 +51,13 @@ function tellCheck(
   text: ReportText,
   signal: AbortSignal,
 ): Promise<Part> {
-  const check = { headOid: due.head_oid ?? '', name: CHECK_NAME, externalId: idOf(due), url: sessionUrl, ...text }
+  const check = {
+    headOid: due.head_oid ?? '',
+    name: CHECK_NAME,
+    externalId: ownCheckId(idOf(due)),
+    url: sessionUrl,
+    ...text,
+  }
   return part('check_error', async () => {
     const found = due.check_id ?? (await talk.findOwnCheck(repository, check, signal))
     if (found === null) return { check_id: await talk.addCheck(repository, check, signal) }

@@ -17,6 +17,13 @@ interface Said {
   readonly number?: number
 }
 
+interface FailedCheck {
+  readonly conclusion?: string
+  readonly app?: number
+  readonly pull?: number
+  readonly externalId?: string
+}
+
 /** Events of a repository, as GitHub's documentation shows their bodies. */
 export const githubEvents = (repository: EventRepository) => {
   const at = (number: number, kind: 'issues' | 'pull' = 'issues') => `${repository.html_url}/${kind}/${number}`
@@ -65,7 +72,7 @@ export const githubEvents = (repository: EventRepository) => {
     }),
     check: (
       head: { readonly branch: string | null; readonly oid: string },
-      { conclusion = 'failure', app = 15368, pull }: { conclusion?: string; app?: number; pull?: number } = {},
+      { conclusion = 'failure', app = 15368, pull, externalId = '' }: FailedCheck = {},
     ): PostedEvent => ({
       name: 'check_run',
       body: {
@@ -78,11 +85,28 @@ export const githubEvents = (repository: EventRepository) => {
           output: { title: '1 failed', summary: 'greet() is wrong' },
           check_suite: { head_branch: head.branch },
           app: { id: app },
+          external_id: externalId,
           // GitHub also lists those of the repository that this one is a fork of.
           pull_requests: [
             { number: 404, base: { repo: { id: repository.id + 1 } } },
             ...(pull === undefined ? [] : [{ number: pull, base: { repo: { id: repository.id } } }]),
           ],
+        },
+        repository,
+        sender: person('github-actions[bot]', 'Bot'),
+      },
+    }),
+    suite: (id: number, head: { readonly branch: string; readonly oid: string }): PostedEvent => ({
+      name: 'check_suite',
+      body: {
+        action: 'completed',
+        check_suite: {
+          id,
+          conclusion: 'failure',
+          head_sha: head.oid,
+          head_branch: head.branch,
+          app: { id: 15368, name: 'Checks' },
+          pull_requests: [],
         },
         repository,
         sender: person('github-actions[bot]', 'Bot'),

@@ -35,6 +35,8 @@ export class GitHubTalk {
   readonly rights = new Map<string, string>()
   readonly comments: ServedComment[] = []
   readonly checkRuns: ServedCheckRun[] = []
+  /** Check runs of other Apps, by the id of their suite. */
+  readonly suites = new Map<number, readonly { readonly external_id: string | null; readonly conclusion: string }[]>()
   /** Comments on lines, by the id of their review. */
   readonly onLines = new Map<number, object[]>()
   readonly #appId: string
@@ -100,6 +102,8 @@ export class GitHubTalk {
       if (found === undefined) return missing
       return { status: 200, body: Object.assign(found, body) }
     }
+    const [, suite] = rest.match(/^check-suites\/(\d+)\/check-runs$/) ?? []
+    if (suite !== undefined) return { status: 200, body: { check_runs: this.suites.get(Number(suite)) ?? [] } }
     const [, sha] = rest.match(/^commits\/([0-9a-f]{40})\/check-runs$/) ?? []
     if (sha === undefined || query.get('app_id') !== this.#appId) return null
     const check_runs = this.checkRuns.filter(
