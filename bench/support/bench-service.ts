@@ -1,12 +1,14 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { openSync } from 'node:fs'
 import { createServer } from 'node:net'
+import { devNull } from 'node:os'
 import { resolve } from 'node:path'
 import type { BenchDatabase } from './bench-database.ts'
 
 const main = resolve(import.meta.dirname, '../../packages/server/src/main.ts')
 
-/** The API in its own process on the bench's database; it logs as by default, to /dev/null. */
+/** The API in its own process on the bench's database. It logs as by default, to the file `BERTH_BENCH_LOG` if that is set. */
 export interface BenchService extends AsyncDisposable {
   readonly url: string
   readonly pid: number
@@ -31,7 +33,7 @@ export async function startBenchService(
       BERTH_STREAMS_PER_PROCESS: '10000',
       ...variables,
     },
-    stdio: ['ignore', 'ignore', 'inherit'],
+    stdio: ['ignore', openSync(process.env['BERTH_BENCH_LOG'] ?? devNull, 'a'), 'inherit'],
   })
   const exited = once(child, 'exit')
   while (

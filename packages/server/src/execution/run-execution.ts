@@ -27,7 +27,7 @@ import { watchAttempt } from './attempt/watch-attempt.ts'
 import type { RunClaim } from './claim/claim.ts'
 import { ClaimLost } from './claim/claim-lost.ts'
 import type { ExecutionContext } from './claim/execution-context.ts'
-import { endClaimedRun, executionLost, loseAttempt } from './claim/finish.ts'
+import { endClaimedRun, executionLost, giveBackUnplaced, loseAttempt } from './claim/finish.ts'
 import { taskOf } from './claim/hold-sql.ts'
 import { modelOf } from './claim/run-model.ts'
 import { underFence } from './claim/under-fence.ts'
@@ -36,7 +36,7 @@ import { ConnectionClosedError, FenceLostError, isSandboxLost } from './supervis
 import { freezeAtRest, freezeToSeal } from './workspace/freeze-lease.ts'
 import { parkRun } from './workspace/park-run.ts'
 import { placeInputs } from './workspace/place-inputs.ts'
-import { ProvisionFailed, provision } from './workspace/provision.ts'
+import { HostSpent, ProvisionFailed, provision } from './workspace/provision.ts'
 import { ResumeUnavailable } from './workspace/restore-session.ts'
 import { sealRun } from './workspace/seal-run.ts'
 import { SourceUnavailable } from './workspace/session-source.ts'
@@ -154,10 +154,12 @@ async function step(context: ExecutionContext, given: RunClaim, signal: AbortSig
       await endClaimedRun(context, claim, { status: 'failed', stopReason: 'error', errorCode: 'source_unavailable' })
       return true
     }
+    if (error instanceof HostSpent && (await giveBackUnplaced(context, claim))) return true
     // A parked Run keeps its checkpoint and is tried again from it; each try counts as a handover.
     if (error instanceof ProvisionFailed && run.status === 'dispatching') {
       context.log.warn({ err: error, runId: run.id }, 'a sandbox could not be made')
-      await loseAttempt(context, claim, { sandboxLost: false, outcome: executionLost })
+      const hostLost = isHostAway(error) || (isElsewhere(context) && isSandboxLost(error.cause))
+      await loseAttempt(context, claim, { sandboxLost: false, hostLost, outcome: executionLost })
       return true
     }
     if (isSandboxLost(error) || (error instanceof ConnectionClosedError && (await isBroken(context, claim, known)))) {
@@ -167,6 +169,9 @@ async function step(context: ExecutionContext, given: RunClaim, signal: AbortSig
     throw error
   }
 }
+
+/** Whether a sandbox may be gone because its machine is. */
+const isElsewhere = ({ driver }: ExecutionContext): boolean => driver.kind === 'remote'
 
 /** Seals an ended Run. If sealing keeps losing its workers, the Run goes without a checkpoint. */
 async function sealEnded(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
@@ -220,7 +225,7 @@ function missingAt({ installed }: ExecutionContext, { id, missing }: RuntimeEntr
  */
 async function loseSandbox(context: ExecutionContext, claim: RunClaim, cause: Error): Promise<void> {
   context.log.warn({ err: cause, runId: claim.run.id }, 'a sandbox was lost')
-  await loseAttempt(context, claim, { sandboxLost: true, outcome: executionLost })
+  await loseAttempt(context, claim, { sandboxLost: true, hostLost: isElsewhere(context), outcome: executionLost })
   context.wakeups.publish(topics.leases)
 }
 

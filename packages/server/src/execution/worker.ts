@@ -6,12 +6,13 @@ import { ProcessHeartbeat } from '../processes/process-heartbeat.ts'
 import { logFailure } from '../storage/postgres/log-failure.ts'
 import { pollingMs } from '../storage/postgres/polling-ms.ts'
 import { topics } from '../storage/postgres/wakeups.ts'
-import type { Claim, Taken } from './claim/claim.ts'
+import type { Claim, RunClaim, Taken } from './claim/claim.ts'
 import { ClaimLost, WorkerStopping } from './claim/claim-lost.ts'
 import type { Claimant } from './claim/claim-parts.ts'
 import { claimShare } from './claim/claim-queued-sql.ts'
 import { adoptLapsed, claimWorkspaces, isDue } from './claim/claim-sql.ts'
 import { atHost, type ExecutionContext, type WorkerContext } from './claim/execution-context.ts'
+import { giveBackUnmade, giveBackUnplaced } from './claim/finish.ts'
 import { countAwaiting, lapseClaim, lapseUnheld, standingClaims } from './claim/hold-sql.ts'
 import { chooseHost } from './claim/placement-sql.ts'
 import type { Pending } from './claim/room-sql.ts'
@@ -25,6 +26,8 @@ interface Held {
   readonly abort: AbortController
   readonly done: Promise<void>
 }
+
+const isRun = (claim: Claim): claim is RunClaim => 'run' in claim
 
 /** Time between two looks at the queue while wake-ups arrive, as a multiple of the time while they do not. */
 const CALM = 10
@@ -123,7 +126,7 @@ export class Worker implements Service {
     const adopted = await adoptLapsed(db, by, free)
     for (const claim of adopted) await this.#take(claim, by, (context, signal) => executeRun(context, claim, signal))
     const busy = hands - free + adopted.length
-    const share = { hands, busy, patienceMs: limits.fenceMs / 2, pending: this.#pending() }
+    const share = { hands, busy, patienceMs: limits.fenceMs / 2, pending: this.#pending(), away: this.#away() }
     const { claims, left } = busy < hands ? await claimShare(db, by, hands - busy, share) : { claims: [], left: 0 }
     for (const claim of claims) await this.#take(claim, by, (context, signal) => executeRun(context, claim, signal))
     const room = hands - busy - claims.length
@@ -167,8 +170,8 @@ export class Worker implements Service {
     const abort = new AbortController()
     const { log } = this.#context
     const host = await this.#placeOf(claim, by)
-    // The host went away since the claim, and no other will do. Whoever holds it next goes on.
-    if (host === null) return lapseClaim(this.#context.db, claim)
+    // The host went away since the claim, and no other will do. Whoever holds it next goes on, or whoever has room.
+    if (host === null) return this.#putBack(claim, giveBackUnplaced(this.#context, claim))
     const done = Promise.try(() => work(atHost(this.#context, host), abort.signal))
       .catch(error => {
         if (!abort.signal.aborted && !(error instanceof ClaimLost))
@@ -202,7 +205,13 @@ export class Worker implements Service {
     if (leaseHost !== null && by.hosts.includes(leaseHost)) return null
     const held = hosts.ids()
     const isOwnAlone = held.length === 1 && held[0] === self.host
-    return isOwnAlone ? self.host : await chooseHost(db, held, claim, this.#pending())
+    return isOwnAlone ? self.host : await chooseHost(db, held, claim, { pending: this.#pending(), away: this.#away() })
+  }
+
+  /** The hosts whose line is cut: they may dial again, or be gone. */
+  #away(): readonly string[] {
+    const away = this.#context.hosts.held().filter(({ isHere }) => isHere?.() === false)
+    return away.map(({ id }) => id)
   }
 
   /** Gives up the claims at a host whose connection is gone, for the process that gets the next one. */
@@ -212,7 +221,18 @@ export class Worker implements Service {
 
   /** Lapses a claim whose Run is unfinished: this worker has abandoned it, and its process lives on. */
   async #release(claim: Claim, signal: AbortSignal): Promise<void> {
-    if (!signal.aborted || signal.reason instanceof HostNotHeld) await lapseClaim(this.#context.db, claim)
+    if (signal.aborted && !(signal.reason instanceof HostNotHeld)) return
+    if (!signal.aborted || !isRun(claim)) return await lapseClaim(this.#context.db, claim)
+    await this.#putBack(claim, giveBackUnmade(this.#context, claim))
+  }
+
+  /** Lapses a claim that could not be given back. */
+  async #putBack(claim: Claim, given: Promise<boolean>): Promise<void> {
+    const isGiven = await given.catch((error: unknown) => {
+      if (error instanceof ClaimLost) return true
+      throw error
+    })
+    if (!isGiven) await lapseClaim(this.#context.db, claim)
   }
 
   #claims(): Claim[] {

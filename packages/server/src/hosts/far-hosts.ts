@@ -251,10 +251,11 @@ export class FarHosts extends LoopingService {
     log.info({ host: id, epoch }, 'a host is connected')
     if (!line.isOpen) this.#cut(id, line)
     // It may have been let go while its new line was taken.
-    if (now?.remote === remote) return
+    if (now?.remote === remote) return this.#options.hosts.returned(id)
     const driver = createRemoteDriver(remote, this.#options.packs, this.#options.calls)
     const installed = () => remote.facts?.runtimes ?? []
-    this.#options.hosts.add({ id, driver, installed, ...this.#options.parts(driver) })
+    const isHere = () => remote.isHere
+    this.#options.hosts.add({ id, driver, installed, isHere, ...this.#options.parts(driver) })
   }
 
   /** Lets a host stay held whose next line has come. */

@@ -15,6 +15,8 @@ export interface Host {
   readonly packages: PackageLayers
   /** The runtimes that it has and that only some machines have; absent: those that this process finds on its own machine. */
   readonly installed?: () => readonly string[]
+  /** Whether a line leads to it now; absent: it needs none. */
+  readonly isHere?: () => boolean
 }
 
 /** A host was asked for that this process does not hold, or no longer. Another process may hold it. */
@@ -59,6 +61,11 @@ export class Hosts {
   add(host: Host): void {
     this.#held.set(host.id, host)
     this.#tell({ added: host.id })
+  }
+
+  /** Tells that the line to a held host stands again. */
+  returned(id: string): void {
+    if (this.#held.has(id)) this.#tell({ added: id })
   }
 
   /** Holds a host no longer. Work for it ends here, and goes on at whoever holds it next. */

@@ -67,6 +67,25 @@ export async function listPodHosts(db: Queryable, provisioner: string): Promise<
   return rows
 }
 
+/**
+ * Takes the only sandbox that the host of a pod may ever get, in the transaction that writes its lease: whoever reads the row
+ * afterwards finds it cordoned, however short the lease is.
+ * @returns false if it was taken before, or the host is gone; true as well for a machine that holds many
+ */
+export async function takeRoom(tx: Queryable, id: string): Promise<boolean> {
+  const { rows } = await tx.query<{ got: boolean }>({
+    name: 'take-room',
+    text: `
+      with taken as (
+        update hosts set cordoned_at = now()
+        where id = $1 and provisioner is not null and cordoned_at is null returning 1
+      )
+      select exists (select 1 from taken) or exists (select 1 from hosts where id = $1 and provisioner is null) as got`,
+    values: [id],
+  })
+  return rows[0]?.got === true
+}
+
 /** Lets a pod's host get no sandboxes any more. */
 export async function cordonPodHost(db: Queryable, id: string, provisioner: string): Promise<void> {
   await db.query({

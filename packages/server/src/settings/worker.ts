@@ -61,7 +61,7 @@ export function readWorker(env: Environment, readFile: (path: string) => string 
     maxHandovers: env.integer(
       'BERTH_MAX_HANDOVERS',
       5,
-      'Times that a Run may lose its worker without progress before it crashes.',
+      'Times that a Run may lose its worker without progress, or its host before its agent begins, before that counts as an attempt or it crashes.',
     ),
   }
   const times = readTimes(env)

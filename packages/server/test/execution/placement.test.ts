@@ -62,11 +62,13 @@ const host = (
     [id, columns.capacity ?? null, columns.cordoned ?? false, columns.organization ?? null, columns.heldBy ?? null],
   )
 
+const none = { pending: [], away: [] }
+
 /** Claims as a worker does. It waits for better ones as long as it takes, unless the test says otherwise. */
 async function claim(id: string, share: Partial<Share> & { hosts?: readonly string[] } = {}) {
-  const { hosts = [id], hands = 8, busy = 0, patienceMs = 3_600_000, pending = [] } = share
+  const { hosts = [id], hands = 8, busy = 0, patienceMs = 3_600_000, pending = [], away = [] } = share
   const by = { holder: id, hosts, now: new Date() }
-  const { claims, left } = await claimShare(db(), by, hands - busy, { hands, busy, patienceMs, pending })
+  const { claims, left } = await claimShare(db(), by, hands - busy, { hands, busy, patienceMs, pending, away })
   return { taken: claims.map(({ sessionId }) => sessionId), left }
 }
 
@@ -76,6 +78,13 @@ const held = async () => {
   )
   return rows
 }
+
+it('begins nothing at a host whose line is cut', async () => {
+  await host('a')
+  await queue(1)
+  expect(await claim('a', { away: ['a'] })).toEqual({ taken: [], left: 0 })
+  expect((await claim('a')).taken).toHaveLength(1)
+})
 
 it('spreads a burst over two workers on machines of their own', async () => {
   for (const name of ['left', 'right']) {
@@ -219,8 +228,8 @@ it('uses the host of another organization for none of its own', async () => {
   await host('shared', { heldBy: 'w' })
   const key = { organizationId: session.organizationId, sessionId: session.id }
   // The line to every other host may have been cut since the claim.
-  expect(await chooseHost(db(), ['theirs'], key, [])).toBeNull()
-  expect(await chooseHost(db(), ['theirs', 'shared', 'own'], key, [])).toBe('own')
+  expect(await chooseHost(db(), ['theirs'], key, none)).toBeNull()
+  expect(await chooseHost(db(), ['theirs', 'shared', 'own'], key, none)).toBe('own')
   expect((await claim('w', { hosts: ['theirs', 'own'] })).taken).toEqual([session.id])
 })
 
@@ -234,7 +243,7 @@ it('runs an organization that is bound to its own hosts there alone', async () =
   await host('own', { organization: organizationId, heldBy: 'w', cordoned: true })
   await bindToOwnHosts(db(), organizationId, true, new Date())
   expect((await claim('w', { hosts: ['shared', 'own'] })).taken).toEqual([others.id])
-  expect(await chooseHost(db(), ['shared', 'unannounced'], key, [])).toBeNull()
+  expect(await chooseHost(db(), ['shared', 'unannounced'], key, none)).toBeNull()
   const write = (at: string) =>
     insertLease(db(), key, {
       ...{ id: randomUUID(), driver: 'bubblewrap', host: at, runtime: 'shell', idleMs: 1, maxMs: 1, now: new Date() },
@@ -244,7 +253,7 @@ it('runs an organization that is bound to its own hosts there alone', async () =
   await db().query("update hosts set runtimes = '{shell}' where id = 'shared'")
   expect(await installedRuntimes(db(), systemClock, organizationId)).toEqual(new Set())
   await db().query("update hosts set cordoned_at = null where id = 'own'")
-  expect(await chooseHost(db(), ['shared', 'own'], key, [])).toBe('own')
+  expect(await chooseHost(db(), ['shared', 'own'], key, none)).toBe('own')
   expect((await claim('w', { hosts: ['shared', 'own'] })).taken.toSorted()).toEqual(
     [key.sessionId, another?.id ?? ''].toSorted(),
   )
@@ -297,9 +306,9 @@ it('chooses a host that has the runtime, however much room another has', async (
   const [session] = await queue(1)
   const key = { organizationId: session?.organizationId ?? '', sessionId: session?.id ?? '' }
   for (const [id, capacity] of [['roomy', 90] as const, ['able', 2] as const]) await host(id, { capacity })
-  expect(await chooseHost(db(), ['roomy', 'able'], key, [])).toBe('roomy')
+  expect(await chooseHost(db(), ['roomy', 'able'], key, none)).toBe('roomy')
   await db().query("update hosts set runtimes = '{other,shell}' where id = 'able'")
-  expect(await chooseHost(db(), ['roomy', 'able'], key, [])).toBe('able')
+  expect(await chooseHost(db(), ['roomy', 'able'], key, none)).toBe('able')
 })
 
 it('makes no sandbox at the host of another organization, and gives the claim back', async () => {
@@ -324,15 +333,42 @@ it('makes no sandbox at the host of another organization, and gives the claim ba
   const watched = { query, transaction: context.db.transaction.bind(context.db), masterKey: context.db.masterKey }
   const worker = stack.use(new Worker({ ...context, db: watched }))
   await worker.start()
-  await until('the claim is given back', async () => {
+  await until('the claim is given back, and costs the Run no attempt', async () => {
     const given = await db().query(
-      "select from executions where session_id = $1 and task is not null and expires_at < 'infinity'",
+      `select from executions e join runs r using (session_id)
+      where e.session_id = $1 and e.task is null and r.status = 'queued' and r.attempts = 0`,
       [session?.id],
     )
     return given.rowCount === 1
   })
   expect(made).toEqual([])
   expect((await db().query('select from leases where session_id = $1', [session?.id])).rowCount).toBe(0)
+})
+
+it('is given back whole if its host goes away while it makes the sandbox', async () => {
+  const [session] = await queue(1)
+  const context = await workerContext(test, stack, { limits: { fenceMs: PATIENT_MS } })
+  await host(context.host)
+  const { hosts } = context
+  const own = hosts.of(context.host)
+  const asked = Promise.withResolvers<void>()
+  const create = () => {
+    asked.resolve()
+    return new Promise<never>(() => undefined)
+  }
+  hosts.add({ ...own, driver: { ...own.driver, create } })
+  const worker = stack.use(new Worker(context))
+  await worker.start()
+  await asked.promise
+  hosts.remove(context.host)
+  await until('the Run waits for another host', async () => {
+    const given = await db().query(
+      `select from runs r join leases l using (session_id)
+      where r.session_id = $1 and r.status = 'queued' and r.attempts = 0 and r.handovers = 1 and l.end_reason = 'abandoned'`,
+      [session?.id],
+    )
+    return given.rowCount === 1
+  })
 })
 
 it('is swept although another host never answers', async () => {

@@ -20,6 +20,8 @@ export interface Share {
   readonly patienceMs: number
   /** Sandboxes that are about to be made, for Sessions of its claims. */
   readonly pending: readonly Pending[]
+  /** Hosts whose line is cut. No sandbox is begun there; those that they have are reached again, or given up. */
+  readonly away: readonly string[]
 }
 
 /** Runs that were claimed, and how many were left that this process could have taken. */
@@ -98,7 +100,7 @@ export async function claimShare(db: Queryable, by: Claimant, limit: number, sha
         select own.id, h.organization_id, coalesce(h.runtimes, '{}') as runtimes,
           ${roomOf('h', '$4', '$9', '$10', '$11')} as room
         from unnest($3::text[]) as own (id) left join hosts h on h.id = own.id
-        where h.cordoned_at is null
+        where h.cordoned_at is null and own.id <> all ($12)
       ), ${waitingOrganizations}, candidates as materialized (
         select r.*, waiting.held from waiting, lateral (
           select r.organization_id, r.session_id, r.id, r.runtime, r.claimable_at,
@@ -175,7 +177,7 @@ export async function claimShare(db: Queryable, by: Claimant, limit: number, sha
         from (table near union all table far) as given join offers o using (place) join fresh f using (id)
         where o.worker = $1
       ), taken as (
-        update runs r set status = 'dispatching', attempts = attempts + 1, handovers = 0
+        update runs r set status = 'dispatching', attempts = attempts + 1
         from (
           select r.organization_id, r.session_id, r.id from (
             select mine.*, row_number() over (partition by mine.settled order by mine.turn) as n from mine
@@ -205,6 +207,7 @@ export async function claimShare(db: Queryable, by: Claimant, limit: number, sha
       share.busy,
       share.patienceMs,
       ...pendingColumns(share.pending),
+      share.away,
     ],
   })
   const claims = rows.flatMap(({ left_over: _, ...row }) => (isClaim(row) ? [toClaim(row, by)] : []))
@@ -215,6 +218,6 @@ const isClaim = (row: Partial<ClaimRow>): row is ClaimRow => typeof row.id === '
 
 /** Claims queued Runs without a thought of other workers. */
 export async function claimQueued(db: Queryable, by: Claimant, limit: number): Promise<readonly Taken<RunClaim>[]> {
-  const all = { hands: limit, busy: 0, patienceMs: -NO_END_MS, pending: [] }
+  const all = { hands: limit, busy: 0, patienceMs: -NO_END_MS, pending: [], away: [] }
   return (await claimShare(db, by, limit, all)).claims
 }

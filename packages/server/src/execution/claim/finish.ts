@@ -1,6 +1,7 @@
 import { findResumable, hasCheckpoint } from '../../checkpoints/checkpoint-sql.ts'
 import { settleEarlier } from '../../sessions/interactions/interaction-sql.ts'
 import { abandonUnfinished, endLease } from '../../sessions/leases/end-lease.ts'
+import { findLiveLease } from '../../sessions/leases/lease-sql.ts'
 import { endRun } from '../../sessions/runs/end-run.ts'
 import { releaseFence } from '../../sessions/runs/fence-sql.ts'
 import type { Outcome } from '../../sessions/runs/run.ts'
@@ -9,13 +10,18 @@ import { offerSteeringAgain } from '../../sessions/turns/steering-sql.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
 import type { Claim, RunClaim } from './claim.ts'
-import type { ExecutionContext } from './execution-context.ts'
+import type { ExecutionContext, WorkerContext } from './execution-context.ts'
 import { underFence } from './under-fence.ts'
+
+/** Before a Run is started again, for each time that it was. */
+const PAUSE_MS = 250
 
 /** An attempt that ended without its agent's answer. */
 export interface Loss {
   /** True if the sandbox is gone with its content. */
   readonly sandboxLost: boolean
+  /** True if the host went away, so that the loss says nothing of the Run. */
+  readonly hostLost?: boolean
   /** The Run's outcome if it is not started again. */
   readonly outcome: Outcome
   /** Keeps the Run's presented files before its end. */
@@ -54,10 +60,15 @@ export async function endClaimedRun(context: ExecutionContext, claim: RunClaim, 
 /**
  * Records a lost attempt and decides once if the Run is started again. It is if no tool call was recorded, because then
  * nothing that it did can be done twice. The work that it builds on must not be lost with the sandbox, and the number
- * of attempts is bounded. Otherwise it ends. A cancelled Run is never started again. The caller holds the Session's
- * lock and the fence.
+ * of attempts is bounded. Otherwise it ends. A cancelled Run is never started again. An attempt whose agent never began
+ * counts as none if it was lost with its host, and as a handover. The caller holds the Session's lock and the fence.
  */
-export async function settleLoss(tx: Queryable, context: ExecutionContext, claim: RunClaim, loss: Loss): Promise<void> {
+export async function settleLoss(
+  tx: Queryable,
+  context: Pick<ExecutionContext, 'clock' | 'limits'>,
+  claim: RunClaim,
+  loss: Loss,
+): Promise<void> {
   const now = context.clock.now()
   const run = await findRun(tx, claim, claim.run.id)
   if (run === null || run.ended_at !== null) return
@@ -67,16 +78,21 @@ export async function settleLoss(tx: Queryable, context: ExecutionContext, claim
     await endRun(tx, claim, run.id, { status: 'cancelled', stopReason: 'aborted' }, now)
     return
   }
+  const { maxAttempts, maxHandovers } = context.limits
+  const unbegun =
+    loss.hostLost === true && run.status === 'dispatching' && run.handovers < maxHandovers
+      ? { handovers: run.handovers + 1 }
+      : undefined
   const repeatable =
     run.tool_calls === 0 &&
-    run.attempts < context.limits.maxAttempts &&
+    (unbegun !== undefined || run.attempts < maxAttempts) &&
     // A Run that was parked goes on from its checkpoint, because people have already answered it.
     !(await hasCheckpoint(tx, claim, run.id)) &&
     (!loss.sandboxLost || (await canBeginAgain(tx, claim)))
   if (repeatable) {
     await settleEarlier(tx, claim, run.id, null, now)
     await offerSteeringAgain(tx, claim, run.id)
-    await requeueRun(tx, claim, run.id, { now, pauseMs: 250 * run.attempts })
+    await requeueRun(tx, claim, run.id, { now, pauseMs: PAUSE_MS * (unbegun?.handovers ?? run.attempts), unbegun })
     await releaseFence(tx, claim)
   } else {
     await loss.keep?.()
@@ -103,8 +119,51 @@ export async function loseAttempt(context: ExecutionContext, claim: RunClaim, lo
   announce(context, claim)
 }
 
+/**
+ * Gives a Run back for which nothing was done because no host had room for it after all. That costs it nothing.
+ *
+ * @returns false if it is no Run that waits for its first sandbox
+ * @throws ClaimLost
+ */
+export async function giveBackUnplaced(
+  context: Pick<ExecutionContext, 'db' | 'clock' | 'wakeups'>,
+  claim: Claim,
+): Promise<boolean> {
+  return await underFence(context, claim, async (tx, task) => {
+    if (claim.runId === null || task !== 'run' || (await findLiveLease(tx, claim)) !== null) return false
+    const run = await findRun(tx, claim, claim.runId)
+    if (run?.status !== 'dispatching') return false
+    const { handovers } = run
+    await requeueRun(tx, claim, run.id, { now: context.clock.now(), pauseMs: PAUSE_MS, unbegun: { handovers } })
+    await releaseFence(tx, claim)
+    return true
+  })
+}
+
+/**
+ * Gives a Run back whose sandbox was being made at a host that is gone from this process. Nothing has begun in it, so nobody
+ * waits for that host.
+ *
+ * @returns false if there is more than such a sandbox
+ * @throws ClaimLost
+ */
+export async function giveBackUnmade(context: WorkerContext, claim: RunClaim): Promise<boolean> {
+  const given = await underFence(context, claim, async (tx, task) => {
+    if (task !== 'run') return false
+    const lease = await findLiveLease(tx, claim)
+    const run = await findRun(tx, claim, claim.runId)
+    if (lease?.state !== 'creating' || run?.status !== 'dispatching') return false
+    await endLease(tx, claim, 'abandoned', context.clock.now())
+    await settleLoss(tx, context, claim, { sandboxLost: false, hostLost: true, outcome: executionLost })
+    return true
+  })
+  if (given) context.wakeups.publish(topics.leases)
+  if (given) announce(context, claim)
+  return given
+}
+
 /** Wakes readers of the log, any other worker of the Session, and workers for Runs that may be queued. */
-export function announce(context: ExecutionContext, claim: Claim): void {
+export function announce(context: Pick<ExecutionContext, 'wakeups'>, claim: Claim): void {
   context.wakeups.publish(
     topics.session(claim.organizationId, claim.sessionId),
     topics.control(claim.organizationId, claim.sessionId),

@@ -7,16 +7,18 @@ import { type Pending, pendingColumns, roomOf } from './room-sql.ts'
  * Returns the host among those of this process at which a Session without a sandbox gets one: first those that have its
  * runtime, if only some machines have it, then those of its own organization, then the one of its last sandbox, which has its
  * repository, its image and its packages, and then the one with the largest part of its capacity free. Of those, one that is
- * full or cordoned comes last, since a Run that has begun has to go on somewhere. A host of another organization never gets one: the work and its secrets would lie on that one's machine.
+ * away, full or cordoned comes last, since a Run that has begun has to go on somewhere; a pod never has a second sandbox, so it comes
+ * not at all. A host of another organization never gets one: the work and its secrets would lie on that one's machine.
  *
- * @param pending sandboxes that are about to be made
- * @returns null if none of the hosts works for the organization
+ * @param parts.pending sandboxes that are about to be made
+ * @param parts.away hosts whose line is cut
+ * @returns null if none of the hosts works for the organization and can hold a sandbox
  */
 export async function chooseHost(
   db: Queryable,
   hosts: readonly string[],
   { organizationId, sessionId }: SessionKey,
-  pending: readonly Pending[],
+  { pending, away }: { readonly pending: readonly Pending[]; readonly away: readonly string[] },
 ): Promise<string | null> {
   const { rows } = await db.query<{ id: string }>({
     name: 'choose-host',
@@ -24,18 +26,20 @@ export async function chooseHost(
       select id from (
         select own.id, h.organization_id, h.capacity, own.n,
           coalesce(h.runtimes @> array[r.runtime], false) as has_runtime,
-          h.cordoned_at is null as is_open, ${roomOf('h', "'Infinity'::float8", '$4', '$5', '$6')}::float8 as room
+          h.cordoned_at is null as is_open, h.provisioner is not null as is_pod,
+          own.id <> all ($7) as is_here, ${roomOf('h', "'Infinity'::float8", '$4', '$5', '$6')}::float8 as room
         from unnest($1::text[]) with ordinality as own (id, n) left join hosts h on h.id = own.id
         left join lateral (
           select runtime from runs where organization_id = $2 and session_id = $3 order by queued_at desc limit 1
         ) r on true
         where ${takes('h', '$2::uuid')}
       ) as host
-      order by has_runtime desc, is_open and room > 0 desc, organization_id is not null desc, id = (
+      where not is_pod or (is_open and is_here and room > 0)
+      order by has_runtime desc, is_open and is_here and room > 0 desc, organization_id is not null desc, id = (
         select l.host from leases l where l.organization_id = $2 and l.session_id = $3
         order by l.created_at desc limit 1) desc nulls last, room / coalesce(capacity, 1) desc, n
       limit 1`,
-    values: [hosts, organizationId, sessionId, ...pendingColumns(pending)],
+    values: [hosts, organizationId, sessionId, ...pendingColumns(pending), away],
   })
   return rows[0]?.id ?? null
 }

@@ -12,7 +12,7 @@ import type { ExecutionContext } from '../claim/execution-context.ts'
 import { announce } from '../claim/finish.ts'
 import { underFence } from '../claim/under-fence.ts'
 import { freezeAtRest } from './freeze-lease.ts'
-import { provision, SessionArchived } from './provision.ts'
+import { HostSpent, provision, SessionArchived } from './provision.ts'
 
 /**
  * Carries out a request for a Session's workspace: makes a sandbox with the last checkpoint in it, and no agent yet.
@@ -28,6 +28,8 @@ export async function executeRestore(context: ExecutionContext, claim: Claim, si
     else await provision(context, claim, runtime, signal)
   } catch (error) {
     if (signal.aborted || error instanceof ClaimLost || error instanceof DatabaseUnavailable) throw error
+    // The request stands, and the next claim gets another host.
+    if (error instanceof HostSpent) return
     if (!(error instanceof SessionArchived)) {
       context.log.warn({ err: error, sessionId: claim.sessionId }, 'a workspace could not be restored')
     }

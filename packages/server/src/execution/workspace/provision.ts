@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { isNewestWorkSealed } from '../../checkpoints/checkpoint-sql.ts'
 import { type FoundExtension, findExtensions, shownOf } from '../../environments/extensions/find-extensions.ts'
 import { fixEnvironment, readFixedDocument } from '../../environments/fix-environment.ts'
+import { takeRoom } from '../../hosts/pod-host-sql.ts'
 import { orAborted } from '../../kit/or-aborted.ts'
 import { findProbeOfSession } from '../../releases/probe-sql.ts'
 import { objectsOf } from '../../repositories/mirrors.ts'
@@ -33,6 +34,15 @@ export class ProvisionFailed extends Error {
   override readonly name = 'ProvisionFailed'
 }
 
+/** The host has no room for a sandbox any more: it is a pod that has had its own. */
+export class HostSpent extends Error {
+  override readonly name = 'HostSpent'
+
+  constructor(host: string) {
+    super(`host ${host} gets no further sandbox`)
+  }
+}
+
 /** The Session was archived meanwhile, so nothing more may be made for it. */
 export class SessionArchived extends Error {
   override readonly name = 'SessionArchived'
@@ -46,7 +56,7 @@ export class SessionArchived extends Error {
  * without one. The sweeper destroys leftover sandboxes, so a hung teardown never delays a Run. A sandbox close to its
  * bound is replaced before a Run begins on it, if that loses no work or if work on it must end anyway.
  *
- * @throws ProvisionFailed, SessionArchived, ResumeUnavailable, SourceUnavailable, ClaimLost, or the signal's reason
+ * @throws ProvisionFailed, HostSpent, SessionArchived, ResumeUnavailable, SourceUnavailable, ClaimLost, or the signal's reason
  * @throws EnvironmentFailed if the environment could not be applied; the Run of the claim has ended
  */
 export function provision(
@@ -84,6 +94,7 @@ async function provideLease(
     if (archived) throw new SessionArchived()
     // Otherwise a predecessor died while making this sandbox, and its progress is unknown.
     if (live !== null) await endLease(tx, claim, retired ? 'expired' : 'abandoned', clock.now())
+    if (driver.kind === 'remote' && !(await takeRoom(tx, context.host))) return null
     const now = clock.now()
     const { organizationId } = claim
     const fixed = environmentId === null ? null : await fixEnvironment(tx, { organizationId, environmentId })
@@ -115,6 +126,7 @@ async function provideLease(
     })
   })
   if (live !== null) context.wakeups.publish(topics.leases)
+  if (lease === null) throw new HostSpent(context.host)
   let fresh: FreshSandbox
   try {
     const source = await readySource(context, claim, signal)

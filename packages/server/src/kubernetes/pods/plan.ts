@@ -72,9 +72,9 @@ interface Sorted {
 /**
  * Decides what to do with the pods of a provisioner.
  *
- * A pod has one lease in its life. It is created, dials, waits, is leased, and deleted when its lease is over: its host is
- * cordoned as soon as it has a lease, so it never gets a second one. A host is always cordoned some time before its pod is
- * deleted, and only a pod without a lease then goes; a sandbox may have been placed there at the last moment.
+ * A pod has one lease in its life. It is created, dials, waits, is leased, and deleted when its lease is over: `takeRoom`
+ * cordons its host with the lease, so it never gets a second one. A host is always cordoned some time before its pod is
+ * deleted, and only a pod without a lease then goes; the release before writes leases without a cordon.
  *
  * | pod | host | then |
  * |---|---|---|

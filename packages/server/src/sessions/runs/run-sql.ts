@@ -121,6 +121,12 @@ export async function takeOpenCalls(tx: Queryable, key: SessionKey, runId: strin
   return rows[0]?.open_calls ?? []
 }
 
+/** An attempt whose agent never began, which counts as none. */
+export interface Unbegun {
+  /** Times that the Run has lost its worker or its host on this attempt; each attempt that counts begins at 0. */
+  readonly handovers: number
+}
+
 /**
  * Requeues the Run of a lost attempt, claimable after a pause. The Run counts as not begun: if it ends before it begins
  * again, it has left no work and the checkpoint before it stands.
@@ -129,14 +135,15 @@ export async function requeueRun(
   tx: Queryable,
   key: SessionKey,
   runId: string,
-  { now, pauseMs }: { readonly now: Date; readonly pauseMs: number },
+  { now, pauseMs, unbegun }: { readonly now: Date; readonly pauseMs: number; readonly unbegun?: Unbegun | undefined },
 ): Promise<void> {
   await tx.query({
     text: `
-      update runs set status = 'queued', started_at = null, awaiting_since = null, awaited_ms = 0, handovers = 0,
+      update runs set status = 'queued', started_at = null, awaiting_since = null, awaited_ms = 0,
+        attempts = attempts - $6, handovers = $7,
         claimable_at = least($4, statement_timestamp()) + $5 * interval '1 millisecond'
       where organization_id = $1 and session_id = $2 and id = $3 and ended_at is null`,
-    values: [key.organizationId, key.sessionId, runId, now, pauseMs],
+    values: [key.organizationId, key.sessionId, runId, now, pauseMs, unbegun ? 1 : 0, unbegun?.handovers ?? 0],
   })
 }
 
