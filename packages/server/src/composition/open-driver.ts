@@ -29,7 +29,10 @@ export async function openDriver(
   if (compute.kind === 'bubblewrap') {
     return createBubblewrapDriver({ ...common, pool: { ...sandboxes.pool, ...readiness(runtimes) } })
   }
-  if (compute.kind === 'pod') return createPodDriver({ dataDir, log })
+  if (compute.kind === 'pod') {
+    const { fileSizeBytes } = sandboxes.bounds
+    return createPodDriver({ dataDir, log, ready: { fileSizeBytes, ...readiness(runtimes) } })
+  }
   if (compute.kind === 'remote') throw new StartError('BERTH_COMPUTE is remote: this process makes no sandboxes')
   const { engine, image, runtime } = compute
   return createOciDriver({ ...common, engine, image, ...(runtime !== undefined && { runtime }) })

@@ -23,7 +23,12 @@ export interface PodSettings {
   readonly pool: string
   /** Of the service; a host says which it has. */
   readonly release: string | undefined
-  readonly bounds: { readonly memoryBytes: number; readonly cpus: number; readonly diskBytes: number }
+  readonly bounds: {
+    readonly memoryBytes: number
+    readonly cpus: number
+    readonly diskBytes: number
+    readonly fileSizeBytes: number
+  }
 }
 
 /** The audience of the tokens that pods prove themselves with. No API server takes them for its own. */
@@ -41,7 +46,7 @@ const uids = { host: 10_001, agent: 10_002 }
 const mebibyte = 1024 ** 2
 const gibibyte = 1024 ** 3
 /** Raise it with every change of `podSpec`, so that pods of the release before are replaced. */
-const LAYOUT = 2
+const LAYOUT = 3
 
 /** Returns the selector that finds the pods of an owner and no others. */
 export const selectorOf = ({ deployment, instance }: PodOwner): string =>
@@ -134,7 +139,7 @@ const confined = (uid: number) => ({
   capabilities: { drop: ['ALL'] },
 })
 
-function hostContainer({ hostImage, hostsUrl, pool, release }: PodSettings): object {
+function hostContainer({ hostImage, hostsUrl, pool, release, bounds }: PodSettings): object {
   const variables = {
     BERTH_COMPUTE: 'pod',
     BERTH_DATA_DIR: '/var/lib/berth',
@@ -142,6 +147,8 @@ function hostContainer({ hostImage, hostsUrl, pool, release }: PodSettings): obj
     BERTH_HOST_POOL: pool,
     BERTH_HOST_TOKEN_FILE: '/var/run/secrets/berth/token',
     BERTH_HOST_URL: hostsUrl,
+    // What stands ready in the sandbox is bounded as its lease will be.
+    BERTH_SANDBOX_FILE_BYTES: String(bounds.fileSizeBytes),
     ...(release !== undefined && { BERTH_RELEASE: release }),
   }
   return {

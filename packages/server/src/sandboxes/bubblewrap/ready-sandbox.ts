@@ -2,20 +2,15 @@ import { writeFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { BOUND, PREPARED, type WorkerMessage } from '@berth/supervisor'
 import type { SandboxBounds, SandboxSpec } from '../driver.ts'
 import { attachToSupervisor } from '../leases/attach.ts'
 import { hostNames, type LeaseFiles, leaseFiles } from '../leases/lease-files.ts'
 import { nameLease } from '../leases/name-lease.ts'
+import { bindSupervisor, prepareSupervisor } from '../leases/ready-supervisor.ts'
 import { makeSandbox } from './create-lease.ts'
 import { removeBlank } from './launch/blank.ts'
 import type { DriverContext } from './launch/driver-context.ts'
 import type { Readiness } from './pool-options.ts'
-
-/** Longest time for supervisor and agent of a sandbox to be ready. */
-const PREPARE_MS = 60_000
-/** A supervisor that waits answers at once; longer than this, and making a sandbox is no slower. */
-const BIND_MS = 1_000
 
 /**
  * A sandbox that stands but has no lease: its supervisor is up and its agent has answered its first line. It has no proxy, so no
@@ -41,7 +36,7 @@ export async function makeReady(
     const spec = { leaseId: files.leaseId, command, bounds, mounts: [], egress: { reach: [] } }
     const uid = await makeSandbox(context, blank, files, spec, async () => undefined)
     line = await attachToSupervisor(files)
-    await answers(line, `${JSON.stringify({ prepare: agent } satisfies WorkerMessage)}\n`, PREPARED, PREPARE_MS)
+    await prepareSupervisor(line, agent)
     line.unref()
     return { files, uid, line }
   } catch (error) {
@@ -79,32 +74,11 @@ export function nameReady(context: DriverContext, ready: ReadySandbox, leaseId: 
 /** Lets a sandbox that has its name outlive this process. */
 export async function bindReady({ line }: ReadySandbox): Promise<void> {
   line.ref()
-  await answers(line, 'bind\n', BOUND, BIND_MS)
-  line.destroy()
+  await bindSupervisor(line)
 }
 
 /** Ends a sandbox that nobody has asked for. */
 export async function discardReady(context: DriverContext, { files, line }: ReadySandbox): Promise<void> {
   line.destroy()
   await removeBlank(context, files.dir)
-}
-
-/** Sends a line and waits for the answer, whole and alone. */
-async function answers(socket: Socket, line: string, wanted: string, ms: number): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  let said = ''
-  const heard = (chunk: Buffer) => {
-    said += chunk.toString('latin1')
-    if (said === wanted) resolve()
-    else if (!wanted.startsWith(said)) reject(new Error(`a supervisor answered ${said.slice(0, 100)}`))
-  }
-  const ended = () => reject(new Error('the supervisor of a sandbox without a lease ended'))
-  const timer = setTimeout(() => reject(new Error('the supervisor of a sandbox without a lease is silent')), ms)
-  socket.on('data', heard).once('close', ended).write(line)
-  try {
-    await promise
-  } finally {
-    clearTimeout(timer)
-    socket.off('data', heard).off('close', ended)
-  }
 }

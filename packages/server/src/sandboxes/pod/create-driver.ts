@@ -12,7 +12,7 @@ import { startFarProgram } from '../remote/far-program.ts'
 import { readBoolean, readState } from '../remote/wire.ts'
 import { describePod } from './describe.ts'
 import { PartLine } from './part-line.ts'
-import type { StartOrder } from './part-names.ts'
+import type { ReadyOrder, StartOrder } from './part-names.ts'
 import { PassingProxy } from './passing-proxy.ts'
 import { podObjects, podPlaces } from './pod-places.ts'
 import { type PodLease, readPodLease, writePodLease } from './pod-record.ts'
@@ -25,17 +25,22 @@ export interface PodOptions {
   /** Its volumes are mounted below it, as `podPlaces` says. */
   readonly dataDir: string
   readonly log: DriverLog
+  /** What starts in the sandbox before the pod has its lease; absent: nothing. */
+  readonly ready?: ReadyOrder
 }
+
+/** Longer than a supervisor and its agent may take to be ready. */
+const READY_MS = 90_000
 
 /**
  * Opens the driver of a pod, in the pod's container `host`. Two other containers dial it: `agent` is the sandbox, and
  * `files` works at the sandbox's files. A pod has one lease in its life, which ends with either the lease or the process
  * that started the sandbox's first command.
  *
- * It resolves once both are there, so that a pod is offered to Sessions when it is ready for one; if the pod has its lease
- * already, at once.
+ * It resolves once both are there and what can begin without a lease has begun, so that a pod is offered to Sessions when it
+ * is ready for one; if the pod has its lease already, at once.
  */
-export async function createPodDriver({ dataDir, log }: PodOptions): Promise<SandboxDriver> {
+export async function createPodDriver({ dataDir, log, ready }: PodOptions): Promise<SandboxDriver> {
   const places = podPlaces(dataDir)
   await preparePlaces(places)
   let lease = readPodLease(dataDir)
@@ -45,7 +50,14 @@ export async function createPodDriver({ dataDir, log }: PodOptions): Promise<San
   const agent = opening.use(await PartLine.listen(places.line, 'agent', isSame))
   const files = opening.use(await PartLine.listen(places.filesLine, 'files', () => true))
   const proxy = opening.use(await PassingProxy.listen(places.line))
-  if (lease === undefined) await Promise.all([agent.arrived(), files.arrived()])
+  if (lease === undefined) {
+    await Promise.all([agent.arrived(), files.arrived()])
+    if (ready !== undefined) {
+      await (await agent.line()).ask('prepare', ready, { answerMs: READY_MS }).catch((error: unknown) => {
+        log.warn({ err: error }, 'no agent could be made ready ahead of its lease')
+      })
+    }
+  }
 
   const note = (now: PodLease) => {
     writePodLease(dataDir, now)
@@ -81,7 +93,8 @@ export async function createPodDriver({ dataDir, log }: PodOptions): Promise<San
     await showEngine(places, spec.engine)
     await showContent(places, spec)
     proxy.open(spec.egress)
-    const order: StartOrder = { command: spec.command, fileSizeBytes: spec.bounds.fileSizeBytes }
+    const isPlain = spec.engine === undefined && (spec.extensions ?? []).length === 0
+    const order: StartOrder = { command: spec.command, fileSizeBytes: spec.bounds.fileSizeBytes, isPlain }
     await line.ask('start', order)
   }
   const end = async () => {
@@ -107,7 +120,7 @@ export async function createPodDriver({ dataDir, log }: PodOptions): Promise<San
         if (spec.objects !== undefined) objectsDirectory(podObjects(dataDir), spec.objects)
         if (lease !== undefined) throw new Error(`this pod has had its lease, ${lease.leaseId}`)
         const here = agent.now
-        if (here === undefined) throw new HostAwayError('the container agent of this pod is not there')
+        if (here === undefined) throw new SandboxGoneError('the container of the sandbox is not there')
         const made = { leaseId: spec.leaseId, key: here.key, isOver: false }
         note(made)
         try {
@@ -117,7 +130,8 @@ export async function createPodDriver({ dataDir, log }: PodOptions): Promise<San
           await end().catch((second: unknown) => {
             log.error({ err: second, leaseId: spec.leaseId }, 'could not end a sandbox that failed to start')
           })
-          throw error
+          if (agent.now?.key === here.key) throw error
+          throw new SandboxGoneError('the container of the sandbox has ended', { cause: error })
         }
       }),
     async attach(leaseId, signal) {

@@ -1,3 +1,5 @@
+import type { PrepareOrder } from '@berth/supervisor'
+
 /** The parts of a pod that dial its host: the container of the sandbox, and the one that works at its files. */
 export const partNames = ['agent', 'files'] as const
 export type PartName = (typeof partNames)[number]
@@ -22,6 +24,14 @@ export const partBounds = { pingMs: 30_000, pongMs: 30_000 }
 export interface StartOrder {
   readonly command: readonly string[]
   readonly fileSizeBytes: number
+  /** Whether the sandbox is shown nothing that a command which stands already would have had to see when it began. */
+  readonly isPlain: boolean
+}
+
+/** What starts a command and its agent before the pod has its lease. */
+export interface ReadyOrder extends Omit<StartOrder, 'isPlain'> {
+  /** The agent, which takes its directory from its session and holds no secret. */
+  readonly agent: PrepareOrder
 }
 
 export const isPartName = (value: unknown): value is PartName => partNames.includes(value as PartName)

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -122,6 +122,84 @@ if (process.getuid?.() !== 0) {
         proxies[Symbol.dispose]()
       },
     }
+  })
+
+  describe('a pod that waits for its lease', () => {
+    const env = { PATH: '/usr/bin:/bin' }
+    /** Notes that it has begun, and says how many of its kind live. */
+    const agent = [
+      ...['bash', '-c'],
+      'echo $$ >> /workspace/begun; sleep 1000 & while read -r line; do echo "$line $$ $(pgrep -c -x sleep)"; done',
+    ]
+    const begun = async () => (await readFile(join(pod.volume('workspace'), 'begun'), 'utf8')).trim().split('\n')
+    const command = [insidePaths.closedNode, `${insidePaths.bundles}/supervisor.js`]
+    let pod: PlayedPod
+    let driver: SandboxDriver
+    let count = 0
+    afterEach(async () => {
+      await driver[Symbol.asyncDispose]()
+      await pod.remove()
+    })
+
+    /** @param prepared what is to stand ready */
+    const wait = async (prepared: readonly string[]) => {
+      const name = join(root, `waiting-${count++}`)
+      await mkdir(name)
+      pod = new PlayedPod(name, root, groups)
+      await pod.make(bounds)
+      const order = { command: prepared, env, cwd: insidePaths.workspace, line: 'begin' }
+      const ready = { command, fileSizeBytes: bounds.fileSizeBytes, agent: order }
+      const opening = createPodDriver({ dataDir: pod.dataDir, log, ready })
+      for (const part of ['agent', 'files'] as const) await pod.start(part, bounds)
+      driver = await opening
+    }
+    /** Makes the sandbox and starts its agent, as a worker does. @returns what the agent says, and the process that it is */
+    const startIn = async (changes: Partial<SandboxSpec> = {}) => {
+      const leaseId = `lease-${count}`
+      await driver.create({ leaseId, command, bounds, mounts: [], egress: { reach: [] }, ...changes })
+      const supervisor = await driver.attach(leaseId)
+      const say = (message: object) => supervisor.write(`${JSON.stringify(message)}\n`)
+      say({ hello: { fence: 1, from: 0 } })
+      say({ start: { key: 'start/1', command: agent, env, cwd: insidePaths.workspace } })
+      say({ in: { key: 'initialize/1', line: 'begin' } })
+      let said = ''
+      for await (const chunk of supervisor) {
+        said += chunk
+        const [, process, sleepers] = /^o \d+ begin (\d+) (\d+)$/m.exec(said) ?? []
+        if (process !== undefined) return { process, alive: Number(sleepers) }
+      }
+      throw new Error(`the agent did not answer: ${said}`)
+    }
+
+    it('has a supervisor and an agent that have begun, and they become those of the lease', async () => {
+      await wait(agent)
+      const [process] = await begun()
+      expect(await startIn()).toEqual({ process, alive: 1 })
+      expect(await begun()).toEqual([process])
+    })
+
+    async function* engine() {
+      yield Buffer.from('an engine')
+    }
+    it.each<readonly [string, () => Partial<SandboxSpec>]>([
+      ['bounds', () => ({ bounds: { ...bounds, fileSizeBytes: 1024 ** 2 } })],
+      ['an engine', () => ({ engine: engine() })],
+    ])(
+      'begins anew for a lease that has %s of its own, and nothing is left of what stood ready',
+      async (_, changes) => {
+        await wait(agent)
+        const [before] = await begun()
+        const { process, alive } = await startIn(changes())
+        expect(alive).toBe(1)
+        expect(await begun()).toEqual([before, process])
+      },
+    )
+
+    it('serves its lease as well if nothing could be made ready', async () => {
+      await wait(['/bin/false'])
+      const { process } = await startIn()
+      expect(await begun()).toEqual([process])
+    })
   })
 
   describe('a pod whose host dials a worker', () => {

@@ -38,7 +38,7 @@ export class FirstCommand {
    * @param workspace where it starts
    */
   static async start(
-    { command, fileSizeBytes }: StartOrder,
+    { command, fileSizeBytes }: Pick<StartOrder, 'command' | 'fileSizeBytes'>,
     scratch: string,
     workspace: string,
   ): Promise<FirstCommand> {
