@@ -24,6 +24,19 @@ export interface StreamRequest<T> {
   readonly signal: AbortSignal | undefined
 }
 
+type ReadResult = Awaited<ReturnType<ReadableStreamDefaultReader<Uint8Array>['read']>>
+
+interface Waiter<T> {
+  readonly untilMs: number
+  resolve(step: StreamStep<T>): void
+  reject(failure: unknown): void
+}
+
+interface Alarm {
+  readonly dueMs: number
+  readonly timer: AbortController
+}
+
 /**
  * One open stream, read only on request: a slow consumer holds back the sender instead of filling this side's memory.
  * The watchdog runs only during a read, so time that the consumer takes does not count as silence.
@@ -34,8 +47,14 @@ export class EventStream<T> {
   readonly #release: () => void
   readonly #frames: FrameReader<T>
   #reader: ReadableStreamDefaultReader<Uint8Array> | null = null
-  #pending: ReturnType<ReadableStreamDefaultReader<Uint8Array>['read']> | null = null
+  /** The call of `next` that waits. */
+  #waiter: Waiter<T> | null = null
+  /** How a read ended for which nobody waited. */
+  #outcome: (() => StreamStep<T>) | null = null
+  #isReading = false
+  /** When the read began that is under way. */
   #waitingSince = 0
+  #alarm: Alarm | null = null
 
   private constructor(request: StreamRequest<T>) {
     this.#request = request
@@ -68,33 +87,26 @@ export class EventStream<T> {
    * Waits for bytes, at most until the clock reaches `untilMs`. If a chunk completes no frame, `frames` is empty.
    * @throws BerthConnectionError if the stream breaks or stays silent too long
    */
-  async next(untilMs: number): Promise<StreamStep<T>> {
-    if (this.#reader === null) return { kind: 'end' }
-    const { platform, watchdogMs } = this.#request
-    if (this.#pending === null) {
-      this.#waitingSince = platform.now()
-      this.#pending = this.#reader.read()
-      // The read may fail while nobody waits for it; the next wait still reports the failure.
-      this.#pending.catch(() => {})
-    }
-    const deadMs = this.#waitingSince + watchdogMs
-    const result = await this.#firstOf(this.#pending, Math.min(deadMs, untilMs) - platform.now())
-    if (result === null) {
-      if (platform.now() >= deadMs) throw this.#fault(`no byte in ${watchdogMs} ms`)
-      return { kind: 'idle' }
-    }
-    this.#pending = null
-    if (result.done) return { kind: 'end' }
-    try {
-      return { kind: 'frames', frames: this.#frames.feed(result.value) }
-    } catch (cause) {
-      throw this.#fault('the stream cannot be read', { cause })
-    }
+  next(untilMs: number): Promise<StreamStep<T>> {
+    const reader = this.#reader
+    if (reader === null) return Promise.resolve({ kind: 'end' })
+    return new Promise((resolve, reject) => {
+      this.#waiter = { untilMs, resolve, reject }
+      if (this.#outcome !== null) return this.#settle(this.#outcome)
+      if (!this.#isReading) {
+        this.#isReading = true
+        this.#waitingSince = this.#request.platform.now()
+        reader.read().then(this.#onRead, this.#onBreak)
+      }
+      this.#setAlarm()
+    })
   }
 
   /** Closes the connection at once. Idempotent. */
   close(): void {
     this.#release()
+    this.#alarm?.timer.abort()
+    this.#alarm = null
     this.#controller.abort()
     this.#reader?.cancel().catch(() => {})
     this.#reader = null
@@ -116,18 +128,70 @@ export class EventStream<T> {
     }
   }
 
-  /** Returns null if the time runs out first. The timer never outlives the wait. */
-  async #firstOf<R>(pending: Promise<R>, ms: number): Promise<R | null> {
-    const timer = new AbortController()
-    try {
-      const timeout = this.#request.platform.sleep(Math.max(0, ms), timer.signal).then(() => null)
-      return await Promise.race([pending, timeout])
-    } catch (cause) {
+  readonly #onRead = (result: ReadResult): void => {
+    this.#isReading = false
+    this.#settle(() => {
+      if (result.done) return { kind: 'end' }
+      try {
+        return { kind: 'frames', frames: this.#frames.feed(result.value) }
+      } catch (cause) {
+        throw this.#fault('the stream cannot be read', { cause })
+      }
+    })
+  }
+
+  readonly #onBreak = (cause: unknown): void => {
+    this.#isReading = false
+    this.#settle(() => {
       this.#request.signal?.throwIfAborted()
       throw this.#fault('the stream broke', { cause })
-    } finally {
-      timer.abort()
+    })
+  }
+
+  /** Ends the wait by an outcome; the next wait gets it if nobody waits now. */
+  #settle(outcome: () => StreamStep<T>): void {
+    const waiter = this.#waiter
+    this.#outcome = waiter === null ? outcome : null
+    this.#waiter = null
+    if (waiter === null) return
+    try {
+      waiter.resolve(outcome())
+    } catch (failure) {
+      waiter.reject(failure)
     }
+  }
+
+  /**
+   * Sees to it that the clock wakes the wait in time. Chunks move the time on, but an alarm that is set already stays:
+   * it rings too early, looks, and is set anew. A timer for each chunk took a third of the follower's processor time.
+   */
+  #setAlarm(): void {
+    const dueMs = Math.min(this.#waitingSince + this.#request.watchdogMs, this.#waiter?.untilMs ?? Infinity)
+    if (this.#alarm !== null && this.#alarm.dueMs <= dueMs) return
+    this.#alarm?.timer.abort()
+    const alarm = { dueMs, timer: new AbortController() }
+    this.#alarm = alarm
+    const { platform } = this.#request
+    platform.sleep(Math.max(0, dueMs - platform.now()), alarm.timer.signal).then(
+      () => this.#ring(alarm),
+      () => {},
+    )
+  }
+
+  #ring(alarm: Alarm): void {
+    if (this.#alarm !== alarm) return
+    this.#alarm = null
+    const waiter = this.#waiter
+    if (waiter === null) return
+    const { platform, watchdogMs } = this.#request
+    // A timer may be early by the clock, which then must not let it be set again and again.
+    const now = Math.max(platform.now(), alarm.dueMs)
+    if (now >= this.#waitingSince + watchdogMs) {
+      this.#settle(() => {
+        throw this.#fault(`no byte in ${watchdogMs} ms`)
+      })
+    } else if (now >= waiter.untilMs) this.#settle(() => ({ kind: 'idle' }))
+    else this.#setAlarm()
   }
 
   #fault(message: string, options?: ErrorOptions): BerthConnectionError {

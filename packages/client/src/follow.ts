@@ -1,4 +1,5 @@
 import { BerthConnectionError, BerthError } from './error.ts'
+import { EventIterator, type EventQueue } from './event-queue.ts'
 import { followConnection, type LogPosition } from './follow-connection.ts'
 import type { FollowOptions } from './follow-options.ts'
 import type { Event } from './generated/types.ts'
@@ -20,8 +21,14 @@ const passingStatuses: ReadonlySet<number> = new Set([408, 425, 429])
  *
  * @throws BerthError if the service refuses for good (400, 401, 403, 404)
  */
-export async function* followSession(options: FollowOptions): AsyncGenerator<Event, void, undefined> {
-  const { client, signal, until } = options
+export function followSession(options: FollowOptions): AsyncGenerator<Event, void, undefined> {
+  const { signal, until } = options
+  return new EventIterator<void>(followQueues(options), undefined, { signal, until })
+}
+
+/** Yields the Events of `followSession` as queues, one after the other; the caller heeds `until`. */
+export async function* followQueues(options: FollowOptions): AsyncGenerator<EventQueue, void, undefined> {
+  const { client, signal } = options
   const { platform } = client
   const position: LogPosition = { cursor: options.after ?? 0, head: 0, retryMs: null }
   const pace = new ReconnectPace(() => platform.random())
@@ -29,11 +36,7 @@ export async function* followSession(options: FollowOptions): AsyncGenerator<Eve
     const startedAt = { cursor: position.cursor, ms: platform.now() }
     let fault: unknown = null
     try {
-      for await (const event of followConnection(options, position)) {
-        if (signal?.aborted) return
-        yield event
-        if (until?.(event)) return
-      }
+      yield* followConnection(options, position)
     } catch (failure) {
       if (signal?.aborted) return
       if (!isPassing(failure)) throw failure

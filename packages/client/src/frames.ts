@@ -67,6 +67,6 @@ export function parseJson(data: string): unknown {
 
 function isEvent(value: unknown): value is Event {
   if (typeof value !== 'object' || value === null) return false
-  if (!('sequence' in value) || !('type' in value)) return false
-  return Number.isSafeInteger(value.sequence) && typeof value.type === 'string'
+  const { sequence, type } = value as Partial<Event>
+  return Number.isSafeInteger(sequence) && typeof type === 'string'
 }

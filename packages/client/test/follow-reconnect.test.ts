@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { BerthError, type FollowOptions } from '../src/index.ts'
-import { answer, next, sequences, start, until } from './follow-setup.ts'
+import { answer, next, PulledStream, sequences, start, until } from './follow-setup.ts'
 import { ManualClock } from './manual-clock.ts'
 import { type ApiScript, eventAt, frame, openStream, sendJson } from './scripted-api.ts'
 
@@ -36,30 +36,41 @@ test('the watchdog finds a half-open connection', async () => {
 
 test('comments keep a connection alive', async () => {
   const clock = new ManualClock()
-  let say = (_: string): unknown => undefined
-  await using it = await start(
-    {
-      stream: ({ response }) => {
-        openStream(response)
-        say = text => response.write(text)
-      },
-    },
-    clock,
-  )
-  it.api.append(1)
-  const events = it.follow({ watchdogMs: 40_000, verifyMs: 1_000_000 })
-  expect(await next(events)).toBe(1)
+  const feed = new PulledStream()
+  const events = feed.follow(clock, { verifyMs: 1_000_000 })
+  const first = next(events)
+  await feed.say(frame(eventAt(1)))
+  expect(await first).toBe(1)
   const second = next(events)
-  await clock.sleeperUntil(40_000)
+  await feed.asked()
   for (let at = 30_000; at <= 150_000; at += 30_000) {
     clock.advance(30_000)
-    say(': alive\n\n')
-    await clock.sleeperUntil(at + 40_000)
+    await feed.say(': alive\n\n')
+    await feed.asked()
   }
-  it.api.append(1)
-  say(frame(eventAt(2)))
+  await feed.say(frame(eventAt(2)))
   expect(await second).toBe(2)
-  expect(it.api.streams).toBe(1)
+  expect(feed.opened).toBe(1)
+  await events.return()
+})
+
+test('the chunks of a stream set no timer each', async () => {
+  const clock = new ManualClock()
+  const feed = new PulledStream()
+  let timers = 0
+  const sleep: typeof clock.sleep = (ms, signal) => {
+    timers += 1
+    return clock.sleep(ms, signal)
+  }
+  const events = feed.follow({ now: clock.now, random: clock.random, sleep }, {})
+  for (let sequence = 1; sequence <= 50; sequence += 1) {
+    const following = next(events)
+    await feed.say(frame(eventAt(sequence)))
+    expect(await following).toBe(sequence)
+    clock.advance(10)
+  }
+  // One for the head of the stream, one for that of the page, and one for the silence.
+  expect(timers).toBe(3)
   await events.return()
 })
 

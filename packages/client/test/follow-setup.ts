@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { createClient, type Event, type FollowOptions, followSession } from '../src/index.ts'
+import { createClient, type Event, type FollowOptions, followSession, type Platform } from '../src/index.ts'
 import { impatientPlatform, type ManualClock } from './manual-clock.ts'
 import { type ApiScript, ScriptedApi, sendJson, sessionId } from './scripted-api.ts'
 
@@ -46,4 +46,49 @@ export async function next(events: AsyncGenerator<Event, void>): Promise<number 
 export function answer(response: ServerResponse, body: unknown): true {
   sendJson(response, 200, body)
   return true
+}
+
+/** A stream whose reader is seen: it asks for a chunk only when it has taken the one before. */
+export class PulledStream {
+  #asked = Promise.withResolvers<(text: string) => void>()
+  opened = 0
+
+  /** Follows this stream; its pages are empty. */
+  follow(
+    time: Pick<Platform, 'now' | 'sleep' | 'random'>,
+    options: Partial<FollowOptions>,
+  ): AsyncGenerator<Event, void> {
+    const { now, sleep, random } = time
+    const fetch = async (input: string | URL | Request) =>
+      String(input).includes('/stream')
+        ? new Response(this.#open(), { headers: { 'content-type': 'text/event-stream' } })
+        : Response.json({ events: [], lastSequence: 0 })
+    const platform = { now, sleep, random, fetch }
+    const client = createClient({ baseUrl: 'http://127.0.0.1', credential: 'key', platform })
+    return followSession({ client, sessionId, ...options })
+  }
+
+  /** Resolves when the reader asks for a chunk. */
+  async asked(): Promise<void> {
+    await this.#asked.promise
+  }
+
+  /** Gives the reader a chunk as soon as it asks for one. */
+  async say(text: string): Promise<void> {
+    const give = await this.#asked.promise
+    this.#asked = Promise.withResolvers()
+    give(text)
+  }
+
+  #open(): ReadableStream<Uint8Array> {
+    this.opened += 1
+    const pull = (controller: ReadableStreamDefaultController<Uint8Array>) =>
+      new Promise<void>(resolve => {
+        this.#asked.resolve(text => {
+          controller.enqueue(new TextEncoder().encode(text))
+          resolve()
+        })
+      })
+    return new ReadableStream({ pull }, { highWaterMark: 0 })
+  }
 }

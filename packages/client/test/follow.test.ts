@@ -146,3 +146,44 @@ test('leaving the loop closes the stream', async () => {
   }
   await closed.promise
 })
+
+test('calls that wait together are answered in order, and the last after the end', async () => {
+  await using it = await start({})
+  const controller = new AbortController()
+  const events = it.follow({ signal: controller.signal })
+  const calls = Array.from({ length: 3 }, () => events.next())
+  it.api.append(3)
+  const answers = await Promise.all(calls)
+  expect(answers.map(({ value }) => value?.sequence)).toEqual([1, 2, 3])
+  const left = events.return()
+  expect(await Promise.all([left, events.next()])).toEqual(Array(2).fill({ done: true, value: undefined }))
+})
+
+test('an abort withholds the Events that have come already', async () => {
+  await using it = await start({})
+  it.api.append(5)
+  const controller = new AbortController()
+  const seen: number[] = []
+  for await (const { sequence } of it.follow({ signal: controller.signal })) {
+    seen.push(sequence)
+    if (sequence === 2) controller.abort()
+  }
+  expect(seen).toEqual([1, 2])
+})
+
+test('an error that the consumer throws into the follower closes the stream', async () => {
+  const closed = Promise.withResolvers<void>()
+  await using it = await start({
+    stream: ({ response }) => {
+      openStream(response)
+      response.on('close', () => closed.resolve())
+    },
+  })
+  it.api.append(2)
+  const events = it.follow()
+  expect(await next(events)).toBe(1)
+  const mine = new Error('mine')
+  await expect(events.throw(mine)).rejects.toBe(mine)
+  await closed.promise
+  expect(await events.next()).toEqual({ done: true, value: undefined })
+})
