@@ -56,6 +56,7 @@ import { AuthoritySweeper } from './sessions/runs/authority-sweeper.ts'
 import { trialChores } from './sessions/trials/trial-chores.ts'
 import { secretsOf } from './settings/secret-values.ts'
 import { listeningOn, type Settings } from './settings/settings.ts'
+import { ClockKeeper } from './storage/postgres/database-clock.ts'
 import { requireMigrated } from './storage/postgres/migrate.ts'
 import { clientConfig } from './storage/postgres/pool.ts'
 import { PostgresWakeups } from './storage/postgres/wakeups.ts'
@@ -125,6 +126,9 @@ export async function serve(
 
   // Parts that all roles share.
   const { db, direct } = await openDeploymentDatabase(settings, log, stack)
+  const keeper = new ClockKeeper({ db, log }, settings.worker.limits.fenceMs / 4)
+  await start(keeper)
+  const { clock } = keeper
   const helpers = stack.use(
     await openHelperGroup(settings.dataDir, { ...settings.sandboxes.helpers, processes: HELPER_PROCESSES }),
   )
@@ -142,11 +146,11 @@ export async function serve(
     db,
     blobs,
     wakeups,
-    clock: systemClock,
+    clock,
     log,
     runtimes: runtimeCatalog(settings),
     gitHosts: openGitHosts(
-      { db, clock: systemClock, dataDir: settings.dataDir, baseUrl: () => listening.urls.baseUrl },
+      { db, clock, dataDir: settings.dataDir, baseUrl: () => listening.urls.baseUrl },
       settings.config.gitHosts,
       stack,
     ),
@@ -158,12 +162,12 @@ export async function serve(
       return listening.urls.consoleUrl
     },
   }
-  const tokens = openTokenVerifier(db, systemClock, () => listening.urls.authUrl)
+  const tokens = openTokenVerifier(db, clock, () => listening.urls.authUrl)
   const guards = await openGuards(context, settings, tokens, stack)
   await start(new InteractionSweeper(context))
   await start(new AuthoritySweeper(context))
   await start(new NextTurnAdmitter(context))
-  const registry = serviceMetrics(db, around)
+  const registry = serviceMetrics(db, around, clock)
   stack.use(observeInMetrics(registry))
 
   // The roles of this process. The worker reaches a gateway of the same process without a connection.
@@ -175,7 +179,7 @@ export async function serve(
   const platform: string[] = [helpers.description]
   let hostsPort: number | null = null
   const host = await hostName(settings.dataDir)
-  const relayTokens = new RelayTokens(masterKey, systemClock)
+  const relayTokens = new RelayTokens(masterKey, clock)
   const own = { host, door: await openSupervisorDoor(settings.dataDir) }
   let doors: SandboxDoors
   if (roles.has('worker')) {
@@ -218,7 +222,9 @@ export async function serve(
       ...usageChores(context, settings.retention),
       ...webhookChores(context),
     ]
-    await start(new Housekeeper(context, blobs, { blobGraceMs: settings.blobs.graceMs, chores }))
+    const { graceMs: blobGraceMs, store: blobStore } = settings.blobs
+    const blobClock = blobStore.kind === 'file' ? systemClock : clock
+    await start(new Housekeeper(context, blobs, { blobGraceMs, blobClock, chores }))
   }
   const { metricsPort } = settings.logging
   const metrics = metricsPort === undefined ? null : stack.use(await serveMetrics(registry, metricsPort, log))

@@ -1,7 +1,9 @@
+import type { Clock } from '../kit/clock.ts'
 import { StartError } from '../kit/start-error.ts'
 import { isOpenToOthers, readIfThere } from '../settings/read-if-there.ts'
 import { loadSettings, type Settings } from '../settings/settings.ts'
 import { embeddedConnection } from '../storage/embedded/embedded-postgres.ts'
+import { readDatabaseClock } from '../storage/postgres/database-clock.ts'
 import { DatabaseUnavailable } from '../storage/postgres/database-errors.ts'
 import type { PooledDatabase } from '../storage/postgres/pool.ts'
 import { openDatabase } from '../storage/postgres/pool.ts'
@@ -14,18 +16,19 @@ const quiet = { info() {}, warn() {}, error() {} }
 /**
  * Runs `work` on a deployment's database: the one that the settings name, or the embedded one of a running service.
  *
+ * @param work gets the database's clock: what it writes, the service's processes compare with theirs
  * @throws StartError in one line if it cannot be reached
  */
 export async function withDatabase<Result>(
   variables: Variables,
-  work: (db: PooledDatabase, settings: Settings) => Promise<Result>,
+  work: (db: PooledDatabase, settings: Settings, clock: Clock) => Promise<Result>,
 ): Promise<Result> {
   const settings = loadSettings(variables, readIfThere, isOpenToOthers)
   const { dataDir, database } = settings
   const connection = database.url === undefined ? embeddedConnection(dataDir) : { connectionString: database.url }
   await using db = openDatabase({ connection, log: quiet, connections: 1 })
   try {
-    return await work(db, settings)
+    return await work(db, settings, await readDatabaseClock(db))
   } catch (error) {
     if (!(error instanceof DatabaseUnavailable)) throw error
     const where = database.url === undefined ? `no service runs on ${dataDir}` : 'the database does not answer'

@@ -3,7 +3,7 @@ import { type GitHost, GitHostError } from '../git-hosts/git-host.ts'
 import type { GitHosts } from '../git-hosts/git-hosts.ts'
 import { LOCAL_ACCOUNT, LOCAL_HOST } from '../git-hosts/local/local-host.ts'
 import { openGitHosts } from '../git-hosts/open-git-hosts.ts'
-import { systemClock } from '../kit/clock.ts'
+import type { Clock } from '../kit/clock.ts'
 import { StartError } from '../kit/start-error.ts'
 import { isUuid } from '../kit/uuid.ts'
 import { endGrants, replaceGrants } from '../repositories/end-grants.ts'
@@ -33,16 +33,16 @@ export type GrantOrder = Receiver & {
  * @throws StartError in one line, for an operator to correct
  */
 export function addGrant(variables: Variables, order: GrantOrder): Promise<GrantedAccount> {
-  return withDatabase(variables, async (db, { dataDir, urls, config }) => {
-    const grantee = await granteeOf(db, order)
+  return withDatabase(variables, async (db, { dataDir, urls, config }, clock) => {
+    const grantee = await granteeOf({ db, clock }, order)
     await using stack = new AsyncDisposableStack()
-    const deployment = { db, clock: systemClock, dataDir, baseUrl: () => urls.baseUrl }
+    const deployment = { db, clock, dataDir, baseUrl: () => urls.baseUrl }
     const host = hostOf(openGitHosts(deployment, config.gitHosts, stack), order)
     const account = order.account ?? (host.id === LOCAL_HOST ? LOCAL_ACCOUNT : undefined)
     if (account === undefined)
       throw new StartError(`${host.id}: name the account, the id of the App's installation there`)
     try {
-      const id = await grantAccount({ db, clock: systemClock }, grantee, host, { account, names: order.repositories })
+      const id = await grantAccount({ db, clock }, grantee, host, { account, names: order.repositories })
       const [granted] = await listAccounts(db, { id })
       if (granted === undefined) throw new Error('an account was neither granted nor found')
       return granted
@@ -58,8 +58,8 @@ export function addGrant(variables: Variables, order: GrantOrder): Promise<Grant
  * @throws StartError
  */
 export function readGrants(variables: Variables, installationId?: string): Promise<GrantedAccount[]> {
-  return withDatabase(variables, async db =>
-    listAccounts(db, installationId === undefined ? {} : await granteeOf(db, { installationId })),
+  return withDatabase(variables, async (db, _, clock) =>
+    listAccounts(db, installationId === undefined ? {} : await granteeOf({ db, clock }, { installationId })),
   )
 }
 
@@ -70,7 +70,7 @@ export function readGrants(variables: Variables, installationId?: string): Promi
  */
 export async function revokeGrants(variables: Variables, id: string): Promise<void> {
   requireIds(id)
-  return withDatabase(variables, db => endGrants({ db, clock: systemClock }, id))
+  return withDatabase(variables, (db, _, clock) => endGrants({ db, clock }, id))
 }
 
 /**
@@ -81,7 +81,7 @@ export async function revokeGrants(variables: Variables, id: string): Promise<vo
  */
 export async function replaceGrant(variables: Variables, id: string, byId: string): Promise<string[]> {
   requireIds(id, byId)
-  return withDatabase(variables, db => replaceGrants({ db, clock: systemClock }, id, byId))
+  return withDatabase(variables, (db, _, clock) => replaceGrants({ db, clock }, id, byId))
 }
 
 function requireIds(...ids: string[]): void {
@@ -89,7 +89,8 @@ function requireIds(...ids: string[]): void {
 }
 
 /** Finds the installation that holds the grants; an organization's own is made at its first use. */
-async function granteeOf(db: Database, of: Receiver): Promise<Grantee> {
+async function granteeOf(context: { readonly db: Database; readonly clock: Clock }, of: Receiver): Promise<Grantee> {
+  const { db } = context
   if ('organizationId' in of) {
     const { organizationId } = of
     const text = 'select 1 from organizations where id = $1'
@@ -98,7 +99,7 @@ async function granteeOf(db: Database, of: Receiver): Promise<Grantee> {
     }
     return {
       organizationId,
-      installationId: (await provideOwnInstallation({ db, clock: systemClock }, organizationId)).id,
+      installationId: (await provideOwnInstallation(context, organizationId)).id,
     }
   }
   const { installationId } = of

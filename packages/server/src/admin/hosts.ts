@@ -34,12 +34,12 @@ export async function admitHost(variables: Variables, order: HostOrder): Promise
   const labels = parseHostLabels(order.labels ?? [])
   if (labels === undefined) throw new StartError('a label is name=value, of letters, digits and ._/-')
   const organizationId = order.organizationId ?? null
-  return withDatabase(variables, db =>
+  return withDatabase(variables, (db, _, clock) =>
     db.transaction(async tx => {
       if (organizationId !== null) await requireOrganization(tx, organizationId)
       const host = await admitNewHost(tx, { name, organizationId, pool, capacity, labels })
       const details = { name, pool, ...(capacity !== null && { capacity }), ...(order.labels?.length && { labels }) }
-      await tell(tx, 'host.admitted', host.id, organizationId, details)
+      await tell(tx, { action: 'host.admitted', id: host.id, organizationId, details, now: clock.now() })
       return host
     }),
   )
@@ -55,11 +55,11 @@ export function readHosts(variables: Variables): Promise<readonly HostFacts[]> {
  * @throws StartError in one line, for an operator to correct
  */
 export function setHost(variables: Variables, id: string, mark: HostMark): Promise<void> {
-  return withDatabase(variables, async db => {
+  return withDatabase(variables, async (db, _, clock) => {
     await db.transaction(async tx => {
       const marked = await markHost(tx, id, mark)
       if (marked === undefined) throw unknown(id)
-      await tell(tx, `host.${mark}`, id, marked.organization_id)
+      await tell(tx, { action: `host.${mark}`, id, organizationId: marked.organization_id, now: clock.now() })
     })
     // Runs may have waited for its room, and its worker for the order to empty it.
     await announce(db, topics.queue, topics.leases)
@@ -71,13 +71,13 @@ export function setHost(variables: Variables, id: string, mark: HostMark): Promi
  * @throws StartError in one line, for an operator to correct
  */
 export function removeHost(variables: Variables, id: string): Promise<void> {
-  return withDatabase(variables, db =>
+  return withDatabase(variables, (db, _, clock) =>
     db.transaction(async tx => {
       const deleted = await deleteHost(tx, id)
       if (deleted === undefined) throw unknown(id)
       if (deleted === 'held') throw new StartError(`host ${id} holds sandboxes; drain it first`)
       if (deleted === 'here') throw new StartError(`a worker runs on host ${id}; stop it first`)
-      await tell(tx, 'host.removed', id, deleted.organization_id)
+      await tell(tx, { action: 'host.removed', id, organizationId: deleted.organization_id, now: clock.now() })
     }),
   )
 }
@@ -92,9 +92,17 @@ async function requireOrganization(tx: Queryable, id: string): Promise<void> {
   if (rows.length === 0) throw new StartError(`there is no organization ${JSON.stringify(id)}`)
 }
 
-const tell = (tx: Queryable, action: string, id: string, organizationId: string | null, details: object = {}) =>
+interface Told {
+  readonly action: string
+  readonly id: string
+  readonly organizationId: string | null
+  readonly details?: object
+  readonly now: Date
+}
+
+const tell = (tx: Queryable, { action, id, organizationId, details, now }: Told) =>
   appendAudit(
     tx,
     { organizationId, actor: operator, action, target: `host/${id}`, outcome: 'done', details: { ...details } },
-    new Date(),
+    now,
   )

@@ -13,9 +13,9 @@ import { requireName, translated } from './refused.ts'
 /** Makes an organization without members. @throws StartError in one line, for an operator to correct */
 export function createOrganization(variables: Variables, text: string): Promise<{ readonly id: string }> {
   const name = requireName(text)
-  return withDatabase(variables, db =>
+  return withDatabase(variables, (db, _, clock) =>
     db.transaction(async tx => {
-      const now = new Date()
+      const now = clock.now()
       const id = await insertOrganization(tx, name, now)
       const target = `organization/${id}`
       await appendAudit(
@@ -46,5 +46,7 @@ export function setOrganization(variables: Variables, id: string, change: Organi
       }
     }
   }
-  return withDatabase(variables, db => translated(changeOrganization(db, id, change, operator, new Date())))
+  return withDatabase(variables, (db, _, clock) =>
+    translated(changeOrganization(db, id, change, operator, clock.now())),
+  )
 }

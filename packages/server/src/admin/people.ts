@@ -31,11 +31,11 @@ export function bootstrapDeployment(
   const email = requireEmail(first.email)
   const name = requireName(first.name ?? email.slice(0, email.indexOf('@')))
   const organization = requireName(first.organization)
-  return withDatabase(variables, async (db, { urls }) => {
+  return withDatabase(variables, async (db, { urls }, clock) => {
     await requireMigrated(db).catch(error => {
       throw new StartError('the database has not been set up; start the service once', { cause: error })
     })
-    const { link, ...made } = await bootstrap(db, { organization, email, name }, new Date())
+    const { link, ...made } = await bootstrap(db, { organization, email, name }, clock.now())
     return { ...made, ...handOver(urls.authUrl, link) }
   })
 }
@@ -52,11 +52,11 @@ export function invitePerson(
   const { organizationId } = invited
   const email = requireEmail(invited.email)
   const granted = { role: requireRole(invited.role), permissions: invited.permissions.map(requirePermission) }
-  return withDatabase(variables, async (db, { urls }) => {
+  return withDatabase(variables, async (db, { urls }, clock) => {
     const text = 'select 1 from organizations where id = $1'
     const { rows } = isUuid(organizationId) ? await db.query({ text, values: [organizationId] }) : { rows: [] }
     if (rows.length === 0) throw new StartError(`there is no organization ${organizationId}`)
-    const by = { actor: operator, now: new Date() }
+    const by = { actor: operator, now: clock.now() }
     return handOver(urls.authUrl, await invite(db, { organizationId, email, ...granted }, null, by))
   })
 }
@@ -64,7 +64,7 @@ export function invitePerson(
 /** Disables a person everywhere, or enables them again. @throws StartError */
 export function setPersonEnabled(variables: Variables, email: string, enabled: boolean): Promise<void> {
   const change = enabled ? enablePerson : disablePerson
-  return withDatabase(variables, db => translated(change(db, email, new Date())))
+  return withDatabase(variables, (db, _, clock) => translated(change(db, email, clock.now())))
 }
 
 /** Issues a link by which a person chooses a new password. @throws StartError */
@@ -73,8 +73,8 @@ export function issuePersonReset(
   email: string,
   forgetSecondFactor: boolean,
 ): Promise<LinkToHandOver> {
-  return withDatabase(variables, async (db, { urls }) =>
-    handOver(urls.authUrl, await resetPerson(db, email, forgetSecondFactor, new Date())),
+  return withDatabase(variables, async (db, { urls }, clock) =>
+    handOver(urls.authUrl, await resetPerson(db, email, forgetSecondFactor, clock.now())),
   )
 }
 
@@ -95,25 +95,23 @@ export function setMember(
     ...(role !== undefined && { role: requireRole(role) }),
     ...(permissions !== undefined && { permissions: permissions.map(requirePermission) }),
   }
-  return withMember(variables, membershipId, (db, key) =>
-    changeMember(db, key, checked, { actor: operator, now: new Date() }),
-  )
+  return withMember(variables, membershipId, (db, key, now) => changeMember(db, key, checked, { actor: operator, now }))
 }
 
 /** Ends a membership. @throws StartError in one line, for an operator to correct */
 export function endMember(variables: Variables, membershipId: string): Promise<void> {
-  return withMember(variables, membershipId, (db, key) => removeMember(db, key, { actor: operator, now: new Date() }))
+  return withMember(variables, membershipId, (db, key, now) => removeMember(db, key, { actor: operator, now }))
 }
 
 function withMember<Result>(
   variables: Variables,
   membershipId: string,
-  work: (db: Database, key: MemberKey) => Promise<Result>,
+  work: (db: Database, key: MemberKey, now: Date) => Promise<Result>,
 ): Promise<Result> {
-  return withDatabase(variables, async db => {
+  return withDatabase(variables, async (db, _, clock) => {
     const organizationId = await findOrganizationOf(db, membershipId)
     if (organizationId === null) throw new StartError(`there is no member ${membershipId}`)
-    return translated(work(db, { organizationId, membershipId }))
+    return translated(work(db, { organizationId, membershipId }, clock.now()))
   })
 }
 

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { GitHostError, type RepositoryRef } from '../git-hosts/git-host.ts'
 import { LocalHost } from '../git-hosts/local/local-host.ts'
 import type { BranchRule, Check, CheckState } from '../git-hosts/local/rules.ts'
-import { systemClock } from '../kit/clock.ts'
+import type { Clock } from '../kit/clock.ts'
 import { StartError } from '../kit/start-error.ts'
 import { wakeMerges } from '../sessions/merges/wake-merges.ts'
 import { isBranchName } from '../sessions/publications/branch-name.ts'
@@ -27,9 +27,9 @@ export async function setBranchRule(
   const names = requiredChecks === null ? null : [...new Set(requiredChecks)]
   for (const name of names ?? []) requireCheckName(name)
   if (names !== null && names.length > MAX_CHECKS) throw new StartError(`a rule has at most ${MAX_CHECKS} checks`)
-  await withRepository(variables, fullName, async (host, repository, db) => {
+  await withRepository(variables, fullName, async (host, repository, { db, clock }) => {
     await host.setRule(repository, branch, names === null ? null : { requiredChecks: names })
-    await wakeMerges(db, { provider: host.kind, ...repository }, systemClock.now())
+    await wakeMerges(db, { provider: host.kind, ...repository }, clock.now())
   })
 }
 
@@ -53,9 +53,9 @@ export async function recordCheck(
   check: { readonly oid: string; readonly name: string; readonly state: CheckState },
 ): Promise<void> {
   requireCheckName(check.name)
-  await withCommit(variables, fullName, check.oid, async (host, repository, { db, oid }) => {
+  await withCommit(variables, fullName, check.oid, async (host, repository, { db, clock, oid }) => {
     await host.recordCheck(repository, { ...check, oid })
-    await wakeMerges(db, { provider: host.kind, ...repository }, systemClock.now())
+    await wakeMerges(db, { provider: host.kind, ...repository }, clock.now())
   })
 }
 
@@ -78,29 +78,34 @@ async function withCommit<Result>(
   variables: Variables,
   fullName: string,
   text: string,
-  work: (host: LocalHost, repository: RepositoryRef, at: { db: Queryable; oid: string }) => Promise<Result>,
+  work: (host: LocalHost, repository: RepositoryRef, at: Deployment & { oid: string }) => Promise<Result>,
 ): Promise<Result> {
   const oid = text.toLowerCase()
   if (!/^[0-9a-f]{40}$/.test(oid))
     throw new StartError(`${text} is no commit id of 40 digits, as git rev-parse gives it`)
-  return withRepository(variables, fullName, async (host, repository, db) => {
+  return withRepository(variables, fullName, async (host, repository, deployment) => {
     if (!(await host.hasCommit(repository, oid))) throw new StartError(`${fullName} has no commit ${oid}`)
-    return work(host, repository, { db, oid })
+    return work(host, repository, { ...deployment, oid })
   })
+}
+
+interface Deployment {
+  readonly db: Queryable
+  readonly clock: Clock
 }
 
 function withRepository<Result>(
   variables: Variables,
   fullName: string,
-  work: (host: LocalHost, repository: RepositoryRef, db: Queryable) => Promise<Result>,
+  work: (host: LocalHost, repository: RepositoryRef, deployment: Deployment) => Promise<Result>,
 ): Promise<Result> {
-  return withDatabase(variables, async (db, { dataDir, urls }) => {
+  return withDatabase(variables, async (db, { dataDir, urls }, clock) => {
     const root = join(dataDir, 'repositories')
-    const host = new LocalHost(db, systemClock, root, () => urls.baseUrl)
+    const host = new LocalHost(db, clock, root, () => urls.baseUrl)
     try {
       const repository = await host.findRepository(fullName)
       if (repository === null) throw new StartError(`there is no bare repository ${join(root, fullName)}.git`)
-      return await work(host, repository, db)
+      return await work(host, repository, { db, clock })
     } catch (error) {
       throw error instanceof GitHostError ? new StartError(error.message, { cause: error }) : error
     }

@@ -37,10 +37,10 @@ export async function setBudgets(variables: Variables, organizationId: string, b
  * @throws StartError in one line, for an operator to correct
  */
 export async function setQuota(variables: Variables, budget: Quota): Promise<void> {
-  await withDatabase(variables, async db => {
+  await withDatabase(variables, async (db, _, clock) => {
     await requireOrganization(db, budget.organizationId)
     const key = budget.apiKeyId
-    const known = (key === undefined || isUuid(key)) && (await setQuotaOf(db, budget, new Date()))
+    const known = (key === undefined || isUuid(key)) && (await setQuotaOf(db, budget, clock.now()))
     if (!known)
       throw new StartError(`the organization has no key ${key}; berth admin usage --by key shows those in use`)
   })

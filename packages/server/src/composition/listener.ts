@@ -54,6 +54,7 @@ export async function listen(
     }),
     authority,
     logger: context.log,
+    clock: context.clock,
     needs,
     bodies: limits.bodies,
     urls: () => listeningOn(settings, port).urls,

@@ -25,6 +25,7 @@ import { FarHosts, type FarHostsOptions } from '../hosts/far-hosts.ts'
 import type { HostIdentity } from '../hosts/host-identity.ts'
 import { type Host, Hosts } from '../hosts/hosts.ts'
 import { mintRuntimeCredential } from '../identity/runtime-credentials/runtime-credential.ts'
+import { systemClock } from '../kit/clock.ts'
 import { hostName } from '../kit/host-id.ts'
 import type { Service } from '../kit/service.ts'
 import { StartError } from '../kit/start-error.ts'
@@ -229,7 +230,7 @@ async function deliveryContext(
   settings: Settings,
 ): Promise<DeliveryContext> {
   const scratchDir = join(settings.dataDir, 'scratch')
-  await clearScratch(scratchDir, execution.clock.now())
+  await clearScratch(scratchDir, systemClock.now())
   return {
     ...execution,
     scratchDir,

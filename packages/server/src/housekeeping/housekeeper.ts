@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Context } from '../context.ts'
 import { forgetBuckets } from '../identity/guard/forget-buckets.ts'
 import { forgetRuntimeCredentials } from '../identity/runtime-credentials/forget-runtime-credentials.ts'
+import type { Clock } from '../kit/clock.ts'
 import { LoopingService } from '../kit/looping-service.ts'
 import type { CollectableBlobs } from '../storage/blobs/blobs.ts'
 import { collectBlobs } from '../storage/blobs/collect-blobs.ts'
@@ -22,18 +23,18 @@ export class Housekeeper extends LoopingService {
   readonly #chores: readonly Chore[]
   readonly #stopping = new AbortController()
 
-  /** @param options `chores` of later folders, which this one cannot import */
+  /** @param options `blobClock` is the one that dates blobs, `chores` are those of later folders, which this one cannot import */
   constructor(
     context: Context,
     blobs: CollectableBlobs,
-    options: { readonly blobGraceMs: number; readonly chores: readonly Chore[] },
+    options: { readonly blobGraceMs: number; readonly blobClock: Clock; readonly chores: readonly Chore[] },
   ) {
     super(LOOK_MS)
     this.#context = context
     this.#chores = [
       forgetFullBuckets(context),
       forgetCredentials(context),
-      collectGarbage(context, blobs, options.blobGraceMs),
+      collectGarbage(context, blobs, options.blobGraceMs, options.blobClock),
       ...options.chores,
     ]
   }
@@ -85,7 +86,7 @@ function forgetCredentials({ db, log }: Context): Chore {
 }
 
 /** Sweeps the blobs that no row names; the grace is also the interval. */
-function collectGarbage(context: Context, blobs: CollectableBlobs, graceMs: number): Chore {
+function collectGarbage(context: Context, blobs: CollectableBlobs, graceMs: number, clock: Clock): Chore {
   return {
     name: 'collect-blobs',
     intervalMs: graceMs,
@@ -94,7 +95,7 @@ function collectGarbage(context: Context, blobs: CollectableBlobs, graceMs: numb
         blobs,
         named: () => readNamedBlobs(context.db),
         graceMs,
-        clock: context.clock,
+        clock,
         signal,
       })
       context.log.info(collected, 'swept the blobs')

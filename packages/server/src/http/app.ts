@@ -5,6 +5,7 @@ import type { Logger } from 'pino'
 import type { AddressMeter } from '../identity/guard/address-meter.ts'
 import type { Authority } from '../identity/guard/principal.ts'
 import { ApiError } from '../kit/api-error.ts'
+import type { Clock } from '../kit/clock.ts'
 import { refusal } from '../kit/refusal.ts'
 import { personPaths, registerAssertionRoutes, registerBrowserRoutes, registerPersonRoutes } from './account-routes.ts'
 import { type BodyBounds, type BodyClaim, defaultBodyBounds } from './body/body-budget.ts'
@@ -92,6 +93,8 @@ export interface AppOptions {
   readonly authority: Authority
   readonly logger: Logger
   readonly needs: Needs
+  /** What answers are dated by, as clients count deadlines down by that; absent: this machine's. */
+  readonly clock?: Clock
   /** The value of `info.x-svc-release`. */
   readonly release?: string
   /** The origins that the OpenAPI document names. They are known once the service listens. */
@@ -145,6 +148,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   observeRequests(app)
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' })
+    if (options.clock !== undefined) reply.header('date', options.clock.now().toUTCString())
   })
   registerEntryChecks(app, served, {
     api: options.authority,

@@ -3,4 +3,8 @@ export interface Clock {
   now(): Date
 }
 
+/**
+ * This machine's clock. It dates files of this machine; every time that others have stored is compared with the database's
+ * (`storage/postgres/database-clock.ts`).
+ */
 export const systemClock: Clock = { now: () => new Date() }

@@ -7,6 +7,7 @@ import type { PooledDatabase } from '../storage/postgres/pool.ts'
 export function serviceMetrics(
   db: Pick<PooledDatabase, 'query' | 'usage'>,
   { droppedLogLines }: { droppedLogLines(): number },
+  clock: { readonly machineAheadMs: number },
 ): Registry {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
@@ -23,6 +24,14 @@ export function serviceMetrics(
     collect() {
       this.reset()
       this.inc(droppedLogLines())
+    },
+  })
+  new Gauge({
+    name: 'berth_clock_ahead_seconds',
+    help: "Seconds that this machine's clock is ahead of the database's.",
+    registers: [registry],
+    collect() {
+      this.set(clock.machineAheadMs / 1000)
     },
   })
   counted(registry, db, {

@@ -92,6 +92,7 @@ export function providerConfiguration(
       return { sid: token.grantId, membership: standing.membership_id, organization: standing.organization_id }
     },
     extraParams: ['organization'],
+    formats: { customizers: { jwt: (_ctx, _token, { payload }) => dateBy(clock, payload) } },
     scopes: ['openid', 'offline_access'],
     responseTypes: ['code'],
     pkce: { required: () => true },
@@ -142,6 +143,13 @@ export function providerConfiguration(
         Math.max(1, Math.min(REFRESH_IDLE_SECONDS, SIGN_IN_SECONDS - token.totalLifetime())),
     },
   }
+}
+
+/** The provider dates tokens by this machine's clock, and their verifiers compare with the service's. */
+function dateBy(clock: Clock, payload: { iat?: number | undefined; exp?: number | undefined }): void {
+  const behind = Math.round((clock.now().getTime() - Date.now()) / 1000)
+  if (payload.iat !== undefined) payload.iat += behind
+  if (payload.exp !== undefined) payload.exp += behind
 }
 
 /** The key that signs now goes first: the provider signs with the first that fits. */

@@ -49,9 +49,10 @@ export interface ProgramEnd {
  * @throws ClaimLost, FenceLostError, DatabaseUnavailable, or another reason of `signal`: the program goes on
  */
 export async function runProgram(parts: ApplyParts, program: Program, signal: AbortSignal): Promise<ProgramEnd> {
+  const start: Start = { seenAt: null }
   for (let vain = 0; ; vain += 1) {
     try {
-      return await follow(parts, program, signal)
+      return await follow(parts, program, start, signal)
     } catch (error) {
       if (!(error instanceof ConnectionClosedError)) throw error
       if (vain >= MAX_VAIN_CONNECTIONS) throw new SandboxGoneError('the supervisor closes every connection')
@@ -60,7 +61,13 @@ export async function runProgram(parts: ApplyParts, program: Program, signal: Ab
   }
 }
 
-async function follow(parts: ApplyParts, program: Program, signal: AbortSignal): Promise<ProgramEnd> {
+/** The clock of the machine that a sandbox is on may be wrong, so the time of the journal's record does not count. */
+interface Start {
+  /** When this process read of it, by `performance.now()`; null before. A process that takes over begins anew. */
+  seenAt: number | null
+}
+
+async function follow(parts: ApplyParts, program: Program, start: Start, signal: AbortSignal): Promise<ProgramEnd> {
   const { claim, context, cwd, lease, output } = parts
   const { driver, limits } = context
   const key = `apply/${program.name}`
@@ -83,7 +90,10 @@ async function follow(parts: ApplyParts, program: Program, signal: AbortSignal):
       continue
     }
     for (const record of step.value) {
-      if (record.type === 's') watch.endBy(record.at.getTime() + program.limitMs + LATE_MS)
+      if (record.type === 's') {
+        start.seenAt ??= performance.now()
+        watch.endBy(start.seenAt + program.limitMs + LATE_MS)
+      }
       if (record.type === 'f') throw new ApplyFailed('apply_failed', { journal: record.end })
       if (record.type === 'o') takeLine(record, parts, program)
       if (record.type !== 'x') continue
@@ -154,12 +164,12 @@ class Watch implements Disposable {
     this.#due = Promise.withResolvers()
   }
 
-  /** Stops the program at a time, in milliseconds since 1970 by the system's clock, which the journal's times are of. */
+  /** Stops the program at a time of `performance.now()`. */
   endBy(at: number): void {
     this.#later(async () => {
       this.late = true
       await this.#stop('late')
-    }, at - Date.now())
+    }, at - performance.now())
   }
 
   [Symbol.dispose](): void {

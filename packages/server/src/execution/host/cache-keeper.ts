@@ -1,3 +1,4 @@
+import { systemClock } from '../../kit/clock.ts'
 import { LoopingService } from '../../kit/looping-service.ts'
 import type { WorkerContext } from '../claim/execution-context.ts'
 
@@ -5,7 +6,7 @@ const HOUR_MS = 60 * 60_000
 /** Kept this long after its last use, since making it costs more than its disk space. */
 const UNUSED_MS = 24 * HOUR_MS
 
-type KeeperContext = Pick<WorkerContext, 'clock' | 'log' | 'extensions' | 'hosts'>
+type KeeperContext = Pick<WorkerContext, 'log' | 'extensions' | 'hosts'>
 
 /**
  * Removes unpacked extensions and layers of system packages that no sandbox of its hosts shows any more, and downloads that
@@ -27,8 +28,8 @@ export class CacheKeeper extends LoopingService {
   }
 
   protected async round(): Promise<void> {
-    const { clock, log, extensions, hosts } = this.#context
-    const unusedSince = new Date(clock.now().getTime() - UNUSED_MS)
+    const { log, extensions, hosts } = this.#context
+    const unusedSince = new Date(systemClock.now().getTime() - UNUSED_MS)
     const unpacked = await extensions.unpacked.tidy(unusedSince, this.#stopping.signal)
     const downloads = await extensions.catalog.tidy()
     let layers = 0

@@ -1,3 +1,4 @@
+import { systemClock } from '../../kit/clock.ts'
 import { LoopingService } from '../../kit/looping-service.ts'
 import { findLeaseTimes } from '../../sessions/leases/lease-times.ts'
 import { logFailure } from '../../storage/postgres/log-failure.ts'
@@ -12,10 +13,10 @@ const UNUSED_MS = 30 * 24 * HOUR_MS
 /** Removes unused mirrors from this machine. */
 export class MirrorKeeper extends LoopingService {
   override readonly name = 'mirror-keeper'
-  readonly #context: Pick<WorkerContext, 'db' | 'clock' | 'log' | 'hosts'>
+  readonly #context: Pick<WorkerContext, 'db' | 'log' | 'hosts'>
   readonly #stopping = new AbortController()
 
-  constructor(context: Pick<WorkerContext, 'db' | 'clock' | 'log' | 'hosts'>) {
+  constructor(context: Pick<WorkerContext, 'db' | 'log' | 'hosts'>) {
     super(HOUR_MS)
     this.#context = context
   }
@@ -26,8 +27,8 @@ export class MirrorKeeper extends LoopingService {
   }
 
   protected async round(): Promise<void> {
-    const { db, clock, hosts, log } = this.#context
-    const unusedSince = new Date(clock.now().getTime() - UNUSED_MS)
+    const { db, hosts, log } = this.#context
+    const unusedSince = new Date(systemClock.now().getTime() - UNUSED_MS)
     // Hosts that dial in borrow from the mirrors of this machine.
     const readers = () => findLeaseTimes(db, hosts.ids())
     for (const mirrors of new Set(hosts.held().map(host => host.mirrors))) {
