@@ -24,6 +24,8 @@ const not = {
   cluster: 'it builds and starts a cluster, which takes longer than all tests',
   inside: 'it is a line of a setup script',
   programs: 'app-backend-example.test.ts starts the same programs, with another service',
+  image: 'it builds an image, which takes minutes; script/test-image runs its commands',
+  compose: 'it takes Docker and a registry of images; script/compose.test.ts checks the files',
   backup: "it takes PostgreSQL's client programs and an owner of the database",
 } as const
 
@@ -42,6 +44,7 @@ const shown: Readonly<Record<string, readonly string[]>> = {
   'docs/hosts-kubernetes.md': [not.elsewhere, not.elsewhere, not.elsewhere, not.settings, not.cluster],
   'docs/hosts-oci.md': [not.root],
   'docs/hosts.md': [not.elsewhere, not.elsewhere, not.person, not.settings, not.settings],
+  'docs/install-image.md': [not.image, not.image, not.elsewhere, not.elsewhere, not.compose],
   'docs/operations.md': [not.root, pages, not.settings, not.settings, not.ends],
   'docs/production.md': [not.backup, not.backup],
   'docs/runtimes.md': [not.elsewhere],

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { noHelm } from './lib/helm.ts'
-import { billOfMaterials } from './release/bill-of-materials.ts'
+import { billOfMaterials, systemComponents } from './release/bill-of-materials.ts'
 import { notesOf } from './release/fitness.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -35,6 +35,24 @@ describe('the bill of materials', () => {
   it('names a licence of each', () => {
     const unknown = components.filter(({ licenses = [] }) => licenses.length === 0).map(({ name }) => name)
     expect(unknown.filter(name => !licensedElsewhere.includes(name))).toEqual([])
+  })
+})
+
+describe('the bill of materials of an image', () => {
+  const list = 'git\t1:2.39.5-0+deb12u3\tamd64\ntini\t0.19.0-1+b3\tamd64\ngit\t1:2.39.5-0+deb12u3\tamd64\n'
+
+  it('has the packages of its system besides, each once', () => {
+    const of = (name: string, version: string, inUrl: string) => ({
+      ...{ type: 'library', name, version, purl: `pkg:deb/debian/${name}@${inUrl}?arch=amd64` },
+    })
+    const system = [
+      of('git', '1:2.39.5-0+deb12u3', '1%3A2.39.5-0%2Bdeb12u3'),
+      of('tini', '0.19.0-1+b3', '0.19.0-1%2Bb3'),
+    ]
+    expect(systemComponents(list)).toEqual(system)
+    const { components } = billOfMaterials(root, version, systemComponents(list))
+    expect(components.slice(-2)).toEqual(system)
+    expect(components.length).toBe(billOfMaterials(root, version).components.length + 2)
   })
 })
 

@@ -50,7 +50,9 @@ To publish:
 ${packages.map(name => `  npm publish --access public ${at(name)}`).join('\n')}
   helm push ${at(chartFile)} oci://<registry>
   for target in service sandbox; do
-    podman build -f deploy/kubernetes/image/Containerfile --target $target -t <registry>/berth-$target:${version} .
+    podman build --format docker -f deploy/image/Containerfile --target $target \\
+      --build-arg REVISION=$(git rev-parse HEAD) -t <registry>/berth-$target:${version} .
+    podman push <registry>/berth-$target:${version}
   done
 `)
 } catch (error) {

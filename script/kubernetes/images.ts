@@ -97,7 +97,7 @@ async function baseLayer(tree: string): Promise<string> {
 async function sandboxLayer(tree: string): Promise<string> {
   const berth = join(tree, 'opt/berth')
   await mkdir(berth, { recursive: true })
-  const layOut = join(repository, 'deploy/kubernetes/image/lay-out')
+  const layOut = join(repository, 'deploy/image/lay-out')
   run(layOut, join(repository, 'packages/supervisor/dist'), process.execPath, berth)
   for (const name of ['workspace/.berth', 'home/agent', 'opt/extensions', 'opt/source', 'scratch', 'run/berth']) {
     await mkdir(join(tree, name), { recursive: true })

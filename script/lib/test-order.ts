@@ -29,6 +29,7 @@ export const longFiles = [
   'packages/server/test/execution/worker.test.ts',
   'packages/server/test/operations/embedded-postgres.test.ts',
   'packages/server/test/api/event-loop.test.ts',
+  'script/image.test.ts',
 ] as const
 
 /** Runs long files first, and files of one project one after another, since only those share a process. */

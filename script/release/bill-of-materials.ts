@@ -26,8 +26,10 @@ interface Component {
  *
  * It reads the lock file. `npm sbom --omit dev` leaves out what the service needs as soon as a test needs it as well, and
  * without `--omit` npm refuses trees in which two tools of development disagree.
+ *
+ * @param system what an image has besides
  */
-export function billOfMaterials(checkout: string, version: string) {
+export function billOfMaterials(checkout: string, version: string, system: readonly Component[] = []) {
   const { packages }: { packages: Record<string, Locked> } = JSON.parse(
     readFileSync(join(checkout, 'package-lock.json'), 'utf8'),
   )
@@ -40,8 +42,18 @@ export function billOfMaterials(checkout: string, version: string) {
     specVersion: '1.6',
     version: 1,
     metadata: { component: { type: 'application', name: 'berth', version, purl: `pkg:generic/berth@${version}` } },
-    components,
+    components: [...components, ...system],
   } as const
+}
+
+/** Returns the components of a system, from lines of package, version and architecture as `dpkg-query --show` prints them. */
+export function systemComponents(list: string): readonly Component[] {
+  const lines = list.trim().split('\n')
+  return [...new Set(lines)].map(line => {
+    const [name = '', version = '', architecture = ''] = line.split('\t')
+    const purl = `pkg:deb/debian/${name}@${encodeURIComponent(version)}?arch=${architecture}`
+    return { type: 'library', name, version, purl }
+  })
 }
 
 function componentOf(path: string, { version = '', license, integrity = '' }: Locked): Component {

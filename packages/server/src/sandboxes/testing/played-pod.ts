@@ -32,7 +32,7 @@ const hostBounds = { memoryBytes: 1024 ** 3, processes: 200, cpus: 2 }
 
 /** Lays out the image of sandboxes in a directory. */
 export async function layOutImage(root: string): Promise<void> {
-  const layOut = join(repository, 'deploy/kubernetes/image/lay-out')
+  const layOut = join(repository, 'deploy/image/lay-out')
   execFileSync(layOut, [join(repository, 'packages/supervisor/dist'), process.execPath, join(root, 'berth')])
   await mkdir(join(root, 'etc'))
   const files = [...sharedEtcFiles, ['passwd', userLine], ['group', `agent:x:${podUids.agent}:\n`]] as const

@@ -1,0 +1,41 @@
+/** Builds the images, measures the service's, and runs it; script/test-image starts it. */
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { liveInContainer } from './life.ts'
+import { buildImage, looseLayers, podman, removeLayers, runInContainer } from './podman.ts'
+import { compareSize } from './size.ts'
+import { makeBase, makeNode } from './stand-ins.ts'
+
+const root = join(import.meta.dirname, '../..')
+const tag = `test-${process.pid}`
+const image = (name: string) => `localhost/berth-${name}:${tag}`
+const images = { base: image('base'), node: image('node'), service: image('service'), sandbox: image('sandbox') }
+const place = mkdtempSync(join(tmpdir(), 'berth-image-'))
+const before = new Set(looseLayers())
+const say = (line: string) => process.stdout.write(`${line}\n`)
+
+try {
+  makeBase(images.base, place)
+  mkdirSync(join(place, 'node'))
+  makeNode(images.node, images.base, join(place, 'node'))
+  const revision = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim()
+  const sources = [`BASE=${images.base}`, `NODE=${images.node}`, `REVISION=${revision}`]
+  const given = sources.flatMap(source => ['--build-arg', source])
+  // A build gets packages from Debian and npm.
+  const containerfile = ['--network=host', '--file', join(root, 'deploy/image/Containerfile')]
+  buildImage(images.service, root, ...containerfile, ...given, '--target=service')
+  say('built the image of the service')
+  const withoutTools = ['--build-arg', 'PACKAGES=', '--target=sandbox']
+  buildImage(images.sandbox, root, ...containerfile, ...given, ...withoutTools)
+  assert.equal(runInContainer(images.sandbox, '/opt/berth/node', '--version'), process.version)
+  say('built the image of sandboxes, without tools')
+  await liveInContainer(images.service, revision, say)
+  compareSize(images, join(place, 'postgresql'), say)
+} finally {
+  for (const name of Object.values(images)) podman('rmi', '--force', '--ignore', name)
+  removeLayers(looseLayers().filter(layer => !before.has(layer)))
+  rmSync(place, { recursive: true, force: true })
+}
