@@ -64,3 +64,20 @@ it('runs a Session of the shell, one with a model and one with a repository, eac
   expect(new Set(rows.map(({ host }) => host)).size).toBe(3)
   for (const { host } of rows) expect(known).toContain(host)
 })
+
+it('gives each of several Sessions that are archived at once a pod of its own', async () => {
+  const hosts: string[] = []
+  for (let n = 0; n < 3; n += 1) {
+    const { id, activeRunId } = await service.api.createSession({ runtime: 'shell' }, 'true')
+    expect((await service.api.runEnded(id, activeRunId ?? '')).at(-1)?.type).toBe('svc.run.completed')
+    expect(await service.api.run(id, activeRunId ?? '')).toMatchObject({ attempts: 1 })
+    const { rows } = await service.db.database.query<{ host: string }>({
+      text: 'select host from leases where session_id = $1',
+      values: [id],
+    })
+    hosts.push(...rows.map(({ host }) => host))
+    await sealed(id)
+    expect((await service.api.call('DELETE', `/v1/sessions/${id}`)).status).toBe(204)
+  }
+  expect(new Set(hosts).size).toBe(3)
+})
