@@ -14,6 +14,7 @@ export type {
 export type { EnvironmentOperations, EnvironmentQuery, EnvironmentRevisionQuery } from './environment-operations.ts'
 export { BerthConnectionError, BerthError, type ErrorCode, hasCode } from './error.ts'
 export { type EventOfType, isEvent } from './event-type.ts'
+export { type FindRepositoryOptions, findRepository, type SessionSource } from './find-repository.ts'
 export { followSession, isPassing } from './follow.ts'
 export { type FollowChangesOptions, followChanges, type SessionChange } from './follow-changes.ts'
 export { type FollowLiveOptions, followLive } from './follow-live.ts'
@@ -52,6 +53,7 @@ export type {
 export type { DecisionChoice, DecisionOutcome, Fence, WebhookDeliveryStatus } from './part-types.ts'
 export { defaultPlatform, type Platform } from './platform.ts'
 export type { RetryPolicy } from './retry.ts'
+export { type SettledOptions, settled } from './settled.ts'
 export type { TerminalOperations, TerminalOrder } from './terminal-operations.ts'
 export type { TrialOperations } from './trial-operations.ts'
 export {

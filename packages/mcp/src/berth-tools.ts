@@ -31,7 +31,8 @@ const tools: readonly Tool[] = [
  */
 const compiled = tools.map(each => ({
   ...each,
-  schema: fromJsonSchema<Record<string, unknown>>({ ...each.input }),
+  inputSchema: fromJsonSchema<Record<string, unknown>>({ ...each.input }),
+  outputSchema: fromJsonSchema<Record<string, unknown>>({ ...each.output }),
 }))
 
 const instructions = `Berth runs coding agents in isolated sandboxes. start_session gives an agent a task; the work goes on without
@@ -48,9 +49,9 @@ export const berthTools = (caller: ToolCaller) => (): McpServer => {
 }
 
 function register(server: McpServer, tool: (typeof compiled)[number], caller: ToolCaller): void {
-  const { name, title, description, schema, reads = false, repeatable = false } = tool
+  const { name, title, description, inputSchema, outputSchema, reads = false, repeatable = false } = tool
   const annotations = { readOnlyHint: reads, idempotentHint: reads || repeatable, openWorldHint: true }
-  server.registerTool(name, { title, description, inputSchema: schema, annotations }, async (args, context) => {
+  server.registerTool(name, { title, description, inputSchema, outputSchema, annotations }, async (args, context) => {
     try {
       const call = { ...caller, signal: context.mcpReq.signal, progress: progressOf(context) }
       return resultOf(await tool.run(args as never, call))

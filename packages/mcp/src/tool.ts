@@ -1,6 +1,6 @@
 import type { BerthClient } from '@berth/client'
 import type { CallToolResult } from '@modelcontextprotocol/server'
-import type { Static, TObject } from 'typebox'
+import { type Static, type TObject, Type } from 'typebox'
 import { printable } from './words.ts'
 
 /** On whose behalf tools act. */
@@ -21,26 +21,36 @@ export interface ToolCall extends ToolCaller {
 }
 
 /** The answer of a tool: text for a model, and the same as data. */
-export interface ToolAnswer {
+export interface ToolAnswer<Data = Readonly<Record<string, unknown>>> {
   readonly text: string
-  readonly data: Readonly<Record<string, unknown>>
+  readonly data: Data
 }
 
 /** One tool, as a model sees it. */
-export interface Tool<Input extends TObject = TObject> {
+export interface Tool<Input extends TObject = TObject, Output extends TObject = TObject> {
   readonly name: string
   readonly title: string
   readonly description: string
   readonly input: Input
+  /** The data of its answers. It promises what is there, and not that there is no more. */
+  readonly output: Output
   /** Whether the tool only reads. */
   readonly reads?: true
   /** Whether a repeated call with the same arguments changes nothing more. */
   readonly repeatable?: true
-  run(args: Static<Input>, call: ToolCall): Promise<ToolAnswer>
+  run(args: Static<Input>, call: ToolCall): Promise<ToolAnswer<Static<Output>>>
 }
 
-/** Makes a tool whose arguments are typed by its schema. */
-export const tool = <Input extends TObject>(made: Tool<Input>): Tool => made as unknown as Tool
+/** Makes a tool whose arguments and answers are typed by its schemas. */
+export const tool = <Input extends TObject, Output extends TObject>(made: Tool<Input, Output>): Tool =>
+  made as unknown as Tool
+
+/** Text, or null where there is none. */
+export const orNull = (description?: string) =>
+  Type.Union([Type.String(), Type.Null()], description === undefined ? {} : { description })
+
+/** `nextCursor` of a page. */
+export const nextCursor = () => orNull('Cursor of the next page; null after the last.')
 
 /** Returns an answer of a tool as the protocol has it. */
 export const resultOf = ({ text, data }: ToolAnswer): CallToolResult => ({

@@ -48,18 +48,24 @@ export function paragraphOf(event: Event): string {
     case 'svc.run.cancelled':
     case 'svc.run.crashed': {
       const cause = textOf(event, 'errorCode') || textOf(event, 'stopReason')
-      return `[run ${event.type.slice('svc.run.'.length)}]${cause === '' ? '' : ` ${cause}`}${outputOf(event)}`
+      return `[run ${event.type.slice('svc.run.'.length)}]${cause === '' ? '' : ` ${cause}`}${outputText(event)}`
     }
     default:
       return ''
   }
 }
 
-/** Returns the JSON result that a Run ended with, as a block. */
-function outputOf({ data }: Event): string {
+/** Returns the JSON result that a Run ended with; nothing if it has none. */
+export function outputOf({ data }: Event): { readonly output?: unknown } {
   const { result } = data
   const hasOne = typeof result === 'object' && result !== null && 'output' in result
-  return hasOne ? `\n\`\`\`json\n${JSON.stringify(result.output)}\n\`\`\`` : ''
+  return hasOne ? { output: result.output } : {}
+}
+
+/** Returns that result as a block. */
+function outputText(event: Event): string {
+  const { output } = outputOf(event)
+  return output === undefined ? '' : `\n\`\`\`json\n${JSON.stringify(output)}\n\`\`\``
 }
 
 function messageOf(event: Event): string {

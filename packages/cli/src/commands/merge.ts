@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import type { BerthClient, Merge } from '@berth/client'
+import { type BerthClient, type Merge, settled } from '@berth/client'
 import { deliveryError } from '../delivery-error.ts'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import { UsageError } from '../failure.ts'
 import type { CommandIo } from '../io.ts'
 import { jsonLine, printableLine } from '../terminal-text.ts'
-import { settled } from './settled.ts'
 
 export interface MergeOptions {
   readonly strategy: 'merge' | 'squash' | 'rebase'

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import type { Publication } from '@berth/client'
+import { type Publication, settled } from '@berth/client'
 import { deliveryError } from '../delivery-error.ts'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import { UsageError } from '../failure.ts'
 import type { CommandIo } from '../io.ts'
 import { jsonLine, printableLine } from '../terminal-text.ts'
 import { withWorkspace } from './lapsed-workspace.ts'
-import { settled } from './settled.ts'
 
 export interface PublishOptions {
   readonly title: string

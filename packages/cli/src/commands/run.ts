@@ -7,8 +7,8 @@ import type { CommandIo } from '../io.ts'
 import { openRunView, type RunView } from '../run-view.ts'
 import { jsonLine, printableLine } from '../terminal-text.ts'
 import { type Admission, admitToNewSession, admitToSession } from './admit.ts'
-import { findRepository } from './find-repository.ts'
 import { noticeOf } from './interruption-notice.ts'
+import { sourceOf } from './session-source.ts'
 import { readOutput, readTurn } from './turn-input.ts'
 
 export interface RunOptions {
@@ -45,7 +45,7 @@ export async function run(message: string, options: RunOptions, io: CommandIo): 
   }
   // People work on the repositories of their organization, and /v1 gives those of an installation.
   const { repositories, sessions } = isPersonal(io) && repository !== undefined ? io.client.cloud : io.client
-  const source = repository === undefined ? undefined : await findRepository(repositories, repository, base)
+  const source = repository === undefined ? undefined : await sourceOf(repositories, repository, base)
   const binding = environment === undefined ? {} : { environment: await findBinding(io.client, environment) }
   const admit = (signal: AbortSignal) =>
     session === undefined

@@ -1,6 +1,6 @@
 import type { Environment, EnvironmentTrial, Event } from '@berth/client'
 import { changedMembers, complete, plain } from '@berth/client/documents'
-import { findRepository } from '../commands/find-repository.ts'
+import { sourceOf } from '../commands/session-source.ts'
 import { textOf } from '../event-data.ts'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import { explain, UsageError } from '../failure.ts'
@@ -50,7 +50,7 @@ export async function testEnvironment(
   if (environment === null) return exitCode.failed
   if (stop.signal.aborted) return exitCode.cancelled
   const { repositories, trials } = io.connection.origin.kind === 'profile' ? io.client.cloud : io.client
-  const source = repository === undefined ? {} : { source: await findRepository(repositories, repository, base) }
+  const source = repository === undefined ? {} : { source: await sourceOf(repositories, repository, base) }
   const { trial } = await trials.start(environment.id, { runtime, ...source }, { signal: leave.signal })
   let end: EnvironmentTrial | null = null
   // The service gives the sandbox back by itself once the apply has ended.

@@ -8,8 +8,8 @@ import {
 } from '@berth/client'
 import { Type } from 'typebox'
 import { Excerpt } from '../excerpt.ts'
-import { type ToolCall, tool } from '../tool.ts'
-import { clip, paragraphOf, waitingText } from '../words.ts'
+import { orNull, type ToolCall, tool } from '../tool.ts'
+import { clip, outputOf, paragraphOf, waitingText } from '../words.ts'
 
 /** A model reads this much at once; the log has the rest. */
 const CHARACTERS_MOST = 24_000
@@ -33,11 +33,30 @@ export const followSession = tool({
       Type.Integer({ minimum: 0, maximum: 300, description: 'How long to wait for news at most; 45 if not given.' }),
     ),
   }),
+  output: Type.Object({
+    sessionId: Type.String(),
+    sessionUrl: Type.String(),
+    phase: Type.String({ description: '`idle` if no run is active.' }),
+    sequence: Type.Integer({ description: 'The next `after`.' }),
+    runId: orNull('The active run.'),
+    ended: Type.Union(
+      [
+        Type.Object({ runId: Type.String(), status: Type.String(), output: Type.Optional(Type.Unknown()) }),
+        Type.Null(),
+      ],
+      {
+        description: 'The last run that this call saw end, with the JSON result that was asked for by outputSchema.',
+      },
+    ),
+    waiting: Type.Array(Type.Object({ interactionId: Type.String(), kind: Type.String(), request: Type.Object({}) }), {
+      description: 'What the agent waits for.',
+    }),
+  }),
   reads: true,
   async run({ sessionId, after = 0, seconds = 45 }, call) {
     const { client, signal } = call
     const { session } = await client.sessions.get(sessionId, { signal })
-    const { sequence, said } = await newsOf(session, { after, seconds }, call)
+    const { sequence, said, ended } = await newsOf(session, { after, seconds }, call)
     // A service that stops refuses to be asked again.
     const isStopping = call.stopping?.aborted === true
     const [now, open] = isStopping
@@ -60,16 +79,24 @@ export const followSession = tool({
         phase,
         sequence,
         runId: now.session.activeRunId ?? null,
+        ended,
         waiting: waiting.map(({ id, kind, request }) => ({ interactionId: id, kind, request })),
       },
     }
   },
 })
 
-/** What a call has read: the sequence of the last Event, and a text of all of them. */
+/** What a call has read: the sequence of the last Event, a text of all of them, and the last Run that has ended. */
 interface News {
   readonly sequence: number
   readonly said: string
+  readonly ended: EndedRun | null
+}
+
+interface EndedRun {
+  readonly runId: string
+  readonly status: string
+  readonly output?: unknown
 }
 
 /** Reads the log up to its head, and further while a Run goes on and waits for nobody. It keeps the text alone. */
@@ -83,7 +110,8 @@ async function newsOf(
   const goesOn = session.activeRunId !== undefined && !(await isWaiting(client, session.id, signal))
   const said = new Excerpt(CHARACTERS_MOST)
   let sequence = after
-  const news = () => ({ sequence, said: said.text })
+  let ended: EndedRun | null = null
+  const news = () => ({ sequence, said: said.text, ended })
   if (after >= head && !goesOn) return news()
   using limit = new TimeLimit(seconds, () => sequence >= head)
   const until = (event: Event) =>
@@ -97,6 +125,7 @@ async function newsOf(
   const following = { client, sessionId: session.id, after, until, signal: AbortSignal.any(ends), onInterruption }
   for await (const event of follow(following)) {
     sequence = event.sequence
+    ended = endedRun(event) ?? ended
     const text = paragraphOf(event)
     if (text === '') continue
     said.add(text)
@@ -104,6 +133,13 @@ async function newsOf(
   }
   signal.throwIfAborted()
   return news()
+}
+
+/** Returns the Run that an Event ends; null if it ends none. */
+function endedRun(event: Event): EndedRun | null {
+  const { runId } = event.subject
+  if (runId === undefined || !isTerminalRunEvent(event)) return null
+  return { runId, status: event.type.slice('svc.run.'.length), ...outputOf(event) }
 }
 
 /** The time that a call waits for news. It may read what is there for longer, so that it tells of something. */

@@ -13,6 +13,12 @@ export const answerQuestion = tool({
   description:
     'Answers a question with one of its options or other words, and a form with a JSON object of values by field. A plan is accepted with the word approve; anything else asks for another plan.',
   input: Type.Object({ sessionId: Type.String(), answer: Type.String({ minLength: 1 }), interactionId }),
+  output: Type.Object({
+    sessionId: Type.String(),
+    interactionId: Type.String(),
+    runId: Type.String(),
+    status: Type.String(),
+  }),
   async run({ sessionId, answer, interactionId: named }, call) {
     const open = await theOne(call, sessionId, named, each => each.kind !== 'approval')
     const body = { message: answer, replyTo: { interactionId: open.id } }
@@ -37,6 +43,7 @@ export const decideApproval = tool({
     }),
     interactionId,
   }),
+  output: Type.Object({ sessionId: Type.String(), interactionId: Type.String(), outcome: Type.String() }),
   async run({ sessionId, decision, interactionId: named }, call) {
     const open = await theOne(call, sessionId, named, each => each.kind === 'approval')
     const requestId = open.request.approval?.requestId ?? ''

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { tool } from '../tool.ts'
+import { nextCursor, tool } from '../tool.ts'
 
 const page = Type.Object({
   cursor: Type.Optional(Type.String({ description: '`nextCursor` of the page before.' })),
@@ -10,6 +10,7 @@ export const listRepositories = tool({
   title: 'List repositories',
   description: 'Lists the repositories on which a session can work.',
   input: page,
+  output: Type.Object({ repositories: Type.Array(Type.String()), nextCursor: nextCursor() }),
   reads: true,
   async run({ cursor }, { client, isPerson, signal }) {
     const { list } = isPerson ? client.cloud.repositories : client.repositories
@@ -27,6 +28,10 @@ export const listEnvironments = tool({
   title: 'List environments',
   description: 'Lists the environments that can set up the sandbox of a session.',
   input: page,
+  output: Type.Object({
+    environments: Type.Array(Type.Object({ id: Type.String(), name: Type.String() })),
+    nextCursor: nextCursor(),
+  }),
   reads: true,
   async run({ cursor }, { client, signal }) {
     const found = await client.environments.list({ limit: 100, ...(cursor !== undefined && { cursor }) }, { signal })
@@ -43,6 +48,7 @@ export const listRuntimes = tool({
   title: 'List agents',
   description: 'Lists the agents that a session can run.',
   input: Type.Object({}),
+  output: Type.Object({ runtimes: Type.Array(Type.Object({ id: Type.String(), available: Type.Boolean() })) }),
   reads: true,
   async run(_, { client, signal }) {
     const { runtimes } = await client.runtimes({ signal })

@@ -1,6 +1,6 @@
-import type { Publication } from '@berth/client'
+import { settled } from '@berth/client'
 import { Type } from 'typebox'
-import { type ToolCall, tool } from '../tool.ts'
+import { tool } from '../tool.ts'
 import { clip } from '../words.ts'
 
 /** A model reads this much of a patch at once. */
@@ -13,6 +13,23 @@ export const reviewChanges = tool({
   title: 'Review the changes of a session',
   description: 'Returns the revision of what the agent has changed, its files and its patch.',
   input: Type.Object({ sessionId: Type.String() }),
+  output: Type.Object({
+    sessionId: Type.String(),
+    revision: Type.String({ description: 'What publish_changes publishes.' }),
+    additions: Type.Integer(),
+    deletions: Type.Integer(),
+    targetBranch: Type.String(),
+    files: Type.Array(
+      Type.Object({
+        path: Type.String(),
+        status: Type.String(),
+        additions: Type.Integer(),
+        deletions: Type.Integer(),
+        binary: Type.Boolean(),
+      }),
+    ),
+    patchCut: Type.Boolean({ description: 'Whether the patch in the text is not all of it.' }),
+  }),
   reads: true,
   async run({ sessionId }, { client, signal }) {
     const { review } = await client.publications.review(sessionId, { signal })
@@ -46,10 +63,20 @@ export const publishChanges = tool({
       Type.String({ format: 'uuid', description: 'A new UUID. With it, the call can be repeated safely.' }),
     ),
   }),
-  async run({ sessionId, publicationId = crypto.randomUUID(), ...order }, call) {
-    const { client, signal } = call
+  output: Type.Object({
+    sessionId: Type.String(),
+    publicationId: Type.String(),
+    status: Type.String({ description: '`succeeded` and `failed` are final.' }),
+    pullRequest: Type.Union([Type.Object({ number: Type.Integer(), url: Type.String() }), Type.Null()]),
+    error: Type.Union([Type.Object({ code: Type.String() }), Type.Null()]),
+  }),
+  async run({ sessionId, publicationId = crypto.randomUUID(), ...order }, { client, signal, stopping }) {
     await client.publications.put(sessionId, publicationId, { ...order, delivery: 'pull_request' }, { signal })
-    const { status, result, lastError } = await settled(sessionId, publicationId, call)
+    const { status, result, lastError } = await settled(
+      async () => (await client.publications.get(sessionId, publicationId, { signal })).publication,
+      ({ completedAt }) => completedAt !== undefined,
+      { signal, enough: stopping, atMostMs: SECONDS_MOST * 1000, platform: client.platform },
+    )
     const request = result?.pullRequest
     const told =
       request === undefined
@@ -61,13 +88,3 @@ export const publishChanges = tool({
     }
   },
 })
-
-/** Waits until a Publication is final, or for long enough. */
-async function settled(sessionId: string, id: string, { client, signal, stopping }: ToolCall): Promise<Publication> {
-  const { platform } = client
-  for (const began = platform.now(); ; await platform.sleep(500, signal)) {
-    const { publication } = await client.publications.get(sessionId, id, { signal })
-    const isLate = stopping?.aborted === true || platform.now() - began > SECONDS_MOST * 1000
-    if (publication.completedAt !== undefined || isLate) return publication
-  }
-}

@@ -1,7 +1,7 @@
-import type { CreateSession } from '@berth/client'
+import { type CreateSession, findRepository, type SessionSource } from '@berth/client'
 import { Type } from 'typebox'
 import { ToolMisuse } from '../refusals.ts'
-import { type ToolCall, tool } from '../tool.ts'
+import { nextCursor, orNull, type ToolCall, tool } from '../tool.ts'
 
 const id = () =>
   Type.Optional(Type.String({ format: 'uuid', description: 'A new UUID. With it, the call can be repeated safely.' }))
@@ -14,6 +14,14 @@ const outputSchema = () =>
         'A JSON Schema. The run then ends with a JSON value that satisfies it, or fails with output_invalid.',
     }),
   )
+
+/** A Session as these tools tell of it. */
+const session = {
+  sessionId: Type.String(),
+  sessionUrl: Type.String(),
+  phase: Type.String({ description: '`idle` if no run is active.' }),
+  sequence: Type.Integer({ description: 'Where follow_session begins, as its `after`.' }),
+}
 
 export const startSession = tool({
   name: 'start_session',
@@ -31,13 +39,14 @@ export const startSession = tool({
     outputSchema: outputSchema(),
     sessionId: id(),
   }),
+  output: Type.Object(session),
   async run(
     { message, repository, base, environment, outputSchema: schema, sessionId = crypto.randomUUID(), ...settings },
     call,
   ) {
     const { client, signal, isPerson } = call
     if (base !== undefined && repository === undefined) throw new ToolMisuse('`base` needs a `repository`.')
-    const source = repository === undefined ? undefined : await findRepository(call, repository, base)
+    const source = repository === undefined ? undefined : await sourceOf(call, repository, base)
     const { create } = isPerson && source !== undefined ? client.cloud.sessions : client.sessions
     const body: CreateSession = {
       ...settings,
@@ -54,24 +63,15 @@ export const startSession = tool({
   },
 })
 
-async function findRepository(
+async function sourceOf(
   { client, isPerson, signal }: ToolCall,
   fullName: string,
   baseBranch: string | undefined,
-): Promise<NonNullable<CreateSession['source']>> {
-  const { list } = isPerson ? client.cloud.repositories : client.repositories
-  for (let cursor: string | null = null; ; ) {
-    const page = await list({ limit: 100, ...(cursor !== null && { cursor }) }, { signal })
-    const found = page.repositories.find(each => each.fullName.toLowerCase() === fullName.toLowerCase())
-    if (found !== undefined) {
-      const { grantId, repositoryId } = found
-      return { grantId, repositoryId, ...(baseBranch !== undefined && { baseBranch }) }
-    }
-    if (!page.hasMore || page.nextCursor === null) {
-      throw new ToolMisuse(`No repository ${fullName} is granted; list_repositories names those that are.`)
-    }
-    cursor = page.nextCursor
-  }
+): Promise<SessionSource> {
+  const { repositories } = isPerson ? client.cloud : client
+  const found = await findRepository(repositories, fullName, { baseBranch, signal })
+  if (found !== null) return found
+  throw new ToolMisuse(`No repository ${fullName} is granted; list_repositories names those that are.`)
 }
 
 export const sendMessage = tool({
@@ -90,6 +90,13 @@ export const sendMessage = tool({
     ),
     outputSchema: outputSchema(),
     turnId: id(),
+  }),
+  output: Type.Object({
+    sessionId: Type.String(),
+    runId: Type.String(),
+    turnId: Type.String(),
+    status: Type.String(),
+    sequence: session.sequence,
   }),
   async run({ sessionId, message, steer, outputSchema: schema, turnId = crypto.randomUUID() }, { client, signal }) {
     // Read before the Turn is sent, so that every Event of its Run comes after it.
@@ -123,6 +130,7 @@ export const forkSession = tool({
     title: Type.Optional(Type.String()),
     forkId: id(),
   }),
+  output: Type.Object(session),
   async run({ sessionId, forkId, ...body }, { client, signal }) {
     const { session } = await client.sessions.fork(
       sessionId,
@@ -146,6 +154,11 @@ export const stopRun = tool({
   title: 'Stop the run of a session',
   description: 'Asks the active run of a session to stop. Its work so far is kept.',
   input: Type.Object({ sessionId: Type.String() }),
+  output: Type.Object({
+    sessionId: Type.String(),
+    runId: orNull('The run that was asked to stop; null if none is active.'),
+    status: Type.Optional(Type.String()),
+  }),
   repeatable: true,
   async run({ sessionId }, { client, signal }) {
     const { session } = await client.sessions.get(sessionId, { signal })
@@ -162,6 +175,10 @@ export const listSessions = tool({
   input: Type.Object({
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
     cursor: Type.Optional(Type.String({ description: '`nextCursor` of the page before.' })),
+  }),
+  output: Type.Object({
+    sessions: Type.Array(Type.Object({ ...session, title: orNull() })),
+    nextCursor: nextCursor(),
   }),
   reads: true,
   async run({ limit = 20, cursor }, { client, signal }) {

@@ -3,11 +3,13 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import type { Session } from '@berth/contract'
+import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { scriptedRuntimes } from '../support/agents/scripted-runtimes.ts'
 import { localRepository } from '../support/git/local-repository.ts'
+import { callTool as call, connectOverHttp, followByTool as follow, outputSchemas } from '../support/mcp/tool-client.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
 import { until } from '../support/until.ts'
 import { touch } from '../support/workspaces/workspace.ts'
@@ -23,11 +25,8 @@ afterAll(() => stack.disposeAsync())
 
 const berth = fileURLToPath(new URL('../../../cli/src/main.ts', import.meta.url))
 
-/** Connects over HTTP with a bearer. */
 async function overHttp(key = test.tenant.apiKey): Promise<Client> {
-  const client = new Client({ name: 'a test', version: '1' })
-  const requestInit = { headers: { authorization: `Bearer ${key}` } }
-  await client.connect(new StreamableHTTPClientTransport(new URL('/v1/mcp', test.url), { requestInit }))
+  const client = await connectOverHttp(test.url, key)
   stack.defer(() => client.close())
   return client
 }
@@ -45,27 +44,6 @@ async function overStdio(): Promise<Client> {
   return client
 }
 
-type Data = Record<string, unknown>
-
-/** Calls a tool and returns its answer as data, and as text. */
-async function call(client: Client, name: string, args: Data = {}): Promise<Data & { text: string }> {
-  const { content, structuredContent, isError } = await client.callTool({ name, arguments: args })
-  const text = (content as { text?: string }[]).map(part => part.text ?? '').join('\n')
-  if (isError === true) throw new Error(text)
-  return { ...(structuredContent as Data), text }
-}
-
-/** Follows a Session as an agent does: by call after call, until it is idle or waits. */
-async function follow(client: Client, sessionId: unknown, after: unknown = 0): Promise<Data & { text: string }> {
-  const told: string[] = []
-  for (let at = after; ; ) {
-    const news = await call(client, 'follow_session', { sessionId, after: at, seconds: 60 })
-    told.push(news.text)
-    if (news['phase'] === 'idle' || (news['waiting'] as unknown[]).length > 0) return { ...news, text: told.join('\n') }
-    at = news['sequence']
-  }
-}
-
 describe.each([
   ['over HTTP', overHttp],
   ['as `berth mcp`', overStdio],
@@ -73,6 +51,10 @@ describe.each([
   it('take a task from its start to a pull request', async () => {
     const client = await connect()
     expect(client.getInstructions()).toContain('start_session')
+    const { tools } = await client.listTools()
+    expect([...(await outputSchemas(client)).keys()]).toEqual(tools.map(({ name }) => name))
+    await call(client, 'list_environments')
+    await call(client, 'list_runtimes')
     expect((await call(client, 'list_repositories'))['repositories']).toEqual(['kirkwall/harbour'])
     const task = {
       message:
@@ -112,6 +94,35 @@ describe.each([
     expect(published).toMatchObject({ status: 'succeeded', pullRequest: { number: expect.any(Number) } })
     expect((await call(client, 'publish_changes', order))['pullRequest']).toEqual(published['pullRequest'])
     expect((await call(client, 'list_sessions'))['sessions']).toContainEqual(expect.objectContaining({ sessionId }))
+  })
+
+  it('fork a session where a run ended, and return the JSON that a schema asks for', async () => {
+    const client = await connect()
+    const asks = (type: string) => ({ type: 'object', required: ['n'], properties: { n: { type } } })
+    const first = { message: 'say {"n":7}', runtime: 'scripted', outputSchema: asks('integer') }
+    const { sessionId } = await call(client, 'start_session', first)
+    const begun = await follow(client, sessionId)
+    expect(begun['ended']).toMatchObject({ status: 'completed', output: { n: 7 } })
+    const { runId } = begun['ended'] as { runId: string }
+    const wrong = { sessionId, message: 'say none\nagain say none', outputSchema: asks('string') }
+    const { sequence } = await call(client, 'send_message', wrong)
+    const failed = await follow(client, sessionId, sequence)
+    expect(failed['ended']).toMatchObject({ status: 'failed' })
+    expect(failed['ended']).not.toHaveProperty('output')
+    expect(failed.text).toContain('output_invalid')
+
+    const order = { sessionId, runId, title: 'The other way', forkId: randomUUID() }
+    const fork = await call(client, 'fork_session', order)
+    expect(fork).toMatchObject({ sessionId: order.forkId, phase: 'idle' })
+    expect((await call(client, 'fork_session', order))['sessionId']).toBe(order.forkId)
+    const { session } = (await test.api.get<{ session: Session }>(`/v1/sessions/${order.forkId}`)).body
+    expect(session).toMatchObject({ title: 'The other way', parent: { sessionId, runId } })
+    const next = await call(client, 'send_message', { sessionId: order.forkId, message: 'say elsewhere' })
+    const there = await follow(client, order.forkId, next['sequence'])
+    expect(there).toMatchObject({ text: expect.stringContaining('elsewhere'), ended: { status: 'completed' } })
+    await expect(call(client, 'fork_session', { ...order, forkId: randomUUID(), runId: randomUUID() })).rejects.toThrow(
+      /refused: 4/,
+    )
   })
 
   it('say what is wrong, and how to mend it', async () => {
@@ -204,9 +215,7 @@ describe('tools over HTTP', () => {
     await using idle = await startTestService({
       variables: { BERTH_ROLES: 'api', BERTH_STREAMS_PER_AUTHORITY: '1' },
     })
-    const client = new Client({ name: 'a test', version: '1' })
-    const requestInit = { headers: { authorization: `Bearer ${idle.tenant.apiKey}` } }
-    await client.connect(new StreamableHTTPClientTransport(new URL('/v1/mcp', idle.url), { requestInit }))
+    const client = await connectOverHttp(idle.url, idle.tenant.apiKey)
     const { sessionId } = await call(client, 'start_session', { message: 'hold' })
     const now = await call(client, 'follow_session', { sessionId, seconds: 0 })
     expect(now.text).toContain('[asked] hold')
