@@ -24,9 +24,14 @@ export function buildImage(name: string, context: string, ...words: readonly str
   execFileSync('podman', [...engine, ...build], { stdio: ['ignore', 2, 2] })
 }
 
-/** Returns the layers of builds that no image has. */
-export function looseLayers(): readonly string[] {
-  return podman('images', '--all', '--quiet', '--no-trunc', '--filter=dangling=true').split('\n').filter(Boolean)
+/**
+ * Returns the layers of builds that no image has; undefined if podman cannot tell, because somebody else removes images at
+ * this moment.
+ */
+export function looseLayers(): readonly string[] | undefined {
+  const words = ['images', '--all', '--quiet', '--no-trunc', '--filter=dangling=true']
+  const { status, stdout } = spawnSync('podman', [...engine, ...words], { encoding: 'utf8' })
+  return status === 0 ? stdout.split('\n').filter(Boolean) : undefined
 }
 
 /** Removes layers, the newest first, since one may be the ground of another. */
