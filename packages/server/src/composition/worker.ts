@@ -47,6 +47,9 @@ import { extensionCatalog } from './extension-catalog.ts'
 import { openDriver } from './open-driver.ts'
 import { supervisorCommand } from './readiness.ts'
 
+/** Share of the deadline for making a sandbox that a host elsewhere may use up in silence. */
+const HOST_SHARE = 3 / 4
+
 /** Time between two polls for work if nothing wakes the worker. */
 const POLL_MS = 500
 const CLONE_MS = 5 * 60_000
@@ -90,7 +93,8 @@ export async function openWorker(
   const working = await workerContext(context, settings, { driver, mirrors, gateway, relayUrl })
   const { execution } = working
   const worker = new Worker(execution)
-  const far = farHosts(working, mirrors, settings, { identity, holder: worker.holder, calls: hostCalls })
+  const calls = { createMs: settings.worker.limits.provisionMs * HOST_SHARE, ...hostCalls }
+  const far = farHosts(working, mirrors, settings, { identity, holder: worker.holder, calls })
   stack.use(execution.gateway)
   const delivery = await deliveryContext(execution, mirrors, settings)
   const queues = [reviewQueue(delivery), publicationQueue(delivery), mergeQueue(delivery), lookQueue(delivery)]

@@ -15,7 +15,7 @@ beforeAll(async () => {
       ...{ BERTH_ROLES: 'api,gateway,worker', BERTH_COMPUTE: 'remote', BERTH_HOSTS_PORT: '0' },
       ...{ BERTH_PING_SECONDS: '2', BERTH_CANCEL_GRACE_SECONDS: '1' },
     },
-    hostCalls: { shortMs: 5_000, quietMs: 5_000 },
+    hostCalls: { shortMs: 5_000, quietMs: 5_000, createMs: 5_000 },
   })
 })
 beforeEach(async () => {
@@ -32,7 +32,7 @@ const newHost = async (prompted: (prompt: Prompt) => void) =>
 const asked = (host: ScriptedHost, name: string) => host.calls.filter(([call]) => call === name).length
 const sql = (text: string, ...values: unknown[]) => test.db.database.query({ text, values })
 
-it.each(['attach', 'writeInputs'])('goes on with a Run once its host answers %s again', async name => {
+it.each(['create', 'attach', 'writeInputs'])('goes on with a Run once its host answers %s again', async name => {
   const host = await newHost(prompt => prompt.answer())
   host.hangs.add(name)
   await using _ = host.keepDialling(port)

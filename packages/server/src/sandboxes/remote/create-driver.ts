@@ -35,11 +35,16 @@ export interface CallBounds {
    * a Run waits meanwhile.
    */
   readonly quietMs: number
+  /**
+   * For a new sandbox: from when the host last took some of its bytes. It has to end before the Run stops waiting, or the
+   * Run pays for a host that hangs with an attempt.
+   */
+  readonly createMs: number
   /** For a pack, which a host indexes after it has taken the last byte. The deadline of provisioning ends the wait sooner. */
   readonly packMs: number
 }
 
-const callBounds: CallBounds = { shortMs: 20_000, quietMs: 60_000, packMs: 10 * 60_000 }
+const callBounds: CallBounds = { shortMs: 20_000, quietMs: 60_000, createMs: 45_000, packMs: 10 * 60_000 }
 /** Commits of a mirror that a host may have. */
 const MAX_COMMITS = 100_000
 
@@ -52,7 +57,7 @@ export function createRemoteDriver(
   packs: MirrorPacks,
   some: Partial<CallBounds> = {},
 ): SandboxDriver {
-  const { shortMs, quietMs, packMs } = { ...callBounds, ...some }
+  const { shortMs, quietMs, createMs, packMs } = { ...callBounds, ...some }
   const ask = async (method: string, params: object) =>
     await (await host.line()).ask(method, params, { answerMs: shortMs })
 
@@ -125,7 +130,8 @@ export function createRemoteDriver(
       const line = await host.line()
       const sent = sentSpec(spec, await provide(line, spec))
       const { engine } = spec
-      await line.ask('create', sent, engine === undefined ? {} : { body: to => writeAll(engine, to) })
+      const body = engine === undefined ? {} : { body: (to: Duplex) => writeAll(engine, to) }
+      await line.ask('create', sent, { quietMs: createMs, ...body })
       host.opens(spec.leaseId, spec.egress)
     },
     async attach(leaseId, signal) {

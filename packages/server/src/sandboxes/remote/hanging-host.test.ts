@@ -46,7 +46,7 @@ beforeEach(async () => {
   line = new Line(near, { errors: driverErrors, answer: host.answer })
   await host.take(line, async () => undefined)
   const packs = { commits: async () => ['0'.repeat(40)], write: async (): Promise<void> => undefined }
-  driver = createRemoteDriver(host, packs, { shortMs: 1_000, quietMs: 1_000, packMs: 1_000 })
+  driver = createRemoteDriver(host, packs, { shortMs: 1_000, quietMs: 1_000, createMs: 1_000, packMs: 1_000 })
   stack.add(() => {
     far.destroy()
     near.destroy()
@@ -71,6 +71,7 @@ it.each<readonly [name: string, work: () => Promise<unknown>]>([
   ['programBytes', () => driver.run(leaseId, { kind: 'tree' } as never)],
   ['destroy', () => driver.destroy(leaseId)],
   ['stateOf', () => driver.stateOf(leaseId)],
+  ['create', () => create({})],
   ['missingContents', () => create({ extensions })],
   ['heldCommits', () => create({ objects: 'a-mirror' })],
 ])('takes a host that accepts %s and never answers for one that is away, and ends its line', async (name, work) => {
