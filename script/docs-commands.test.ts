@@ -10,6 +10,7 @@ const pages = `${server}/operations/pages.test.ts`
 const environments = 'packages/cli/test/env-apply.test.ts'
 const apps = `${server}/accounts/apps-page.test.ts`
 const triggers = `${server}/triggers/github-events.test.ts`
+const upgrade = `${server}/operations/embedded-upgrade.test.ts`
 
 /** Why no test runs a block as it stands. */
 const not = {
@@ -46,7 +47,7 @@ const shown: Readonly<Record<string, readonly string[]>> = {
   'docs/hosts.md': [not.elsewhere, not.elsewhere, not.person, not.settings, not.settings],
   'docs/install-image.md': [not.image, not.image, not.elsewhere, not.elsewhere, not.compose],
   'docs/operations.md': [not.root, pages, not.settings, not.settings, not.ends],
-  'docs/production.md': [not.backup, not.backup],
+  'docs/production.md': [not.backup, upgrade, not.backup],
   'docs/runtimes.md': [not.elsewhere],
   'docs/transcription.md': [not.root],
   'docs/triggers.md': [triggers, triggers, triggers, triggers, triggers],
