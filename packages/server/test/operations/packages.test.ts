@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { launchChromium } from '../support/browser/chromium.ts'
+import { startSameOrigin } from '../support/browser/same-origin.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
 
 const run = promisify(execFile)
@@ -35,6 +37,48 @@ for await (const { title } of client.items('listSessions', { query: { limit: 1 }
 const failure: unknown = await client.call('getRun', { sessionId: session.id, runId: session.id }).catch(error => error)
 const refused = hasCode(failure, 'cloud_session_not_found') && failure instanceof BerthError && failure.status
 console.log(JSON.stringify({ ended, titles, refused, requests, merges: typeof mergeDocuments, node: process.version }))
+`
+
+/** What a script in the browser tells. */
+interface Told {
+  readonly titles: readonly string[]
+  readonly seen: readonly number[]
+}
+
+/** What the page and its worker do alike: they run an agent, follow it over a cut stream, and read a list. */
+const inBrowser = `
+import { createClient, followRun, verifyWebhook } from '/client/index.js'
+export async function work({ credential, title }) {
+  const client = createClient({ baseUrl: location.origin, credential })
+  const { session } = await client.call('createSession', {
+    body: { title, runtime: 'shell', initialTurn: { id: crypto.randomUUID(), message: 'echo from a browser' } },
+  })
+  const interruptions = []
+  const seen = []
+  const onInterruption = ({ fault }) => interruptions.push(String(fault))
+  const following = followRun({ client, sessionId: session.id, runId: session.activeRunId, onInterruption })
+  let last = ''
+  for await (const { sequence, type } of following) {
+    seen.push(sequence)
+    last = type
+  }
+  const titles = []
+  for await (const one of client.items('listSessions', { query: { limit: 1 } })) titles.push(one.title)
+  const { verified } = await verifyWebhook('{}', null, 'secret')
+  return { inPage: typeof document === 'object', seen, last, titles, cut: interruptions.length > 0, verified }
+}
+export const workInWorker = order => new Promise((resolve, reject) => {
+  const worker = new Worker('/worker.js', { type: 'module' })
+  worker.onmessage = ({ data }) => resolve(data)
+  worker.onerror = ({ message }) => reject(new Error(message))
+  worker.postMessage(order)
+})
+`
+const worker = `
+import { work } from '/work.js'
+onmessage = async ({ data }) => {
+  try { postMessage(await work(data)) } catch (failure) { postMessage({ failure: String(failure) }) }
+}
 `
 
 beforeAll(async () => {
@@ -117,6 +161,49 @@ test('a bundle of one function of the client leaves the others out', async () =>
   const [bundle] = outputFiles
   expect(bundle?.text).not.toContain('/v1/sessions')
   expect(bundle?.contents.length).toBeLessThan(4096)
+})
+
+test('the client in a bundle for browsers needs nothing of Node', async () => {
+  const { build } = await import('esbuild')
+  const contents = "export * from '@berth/client'; export * from '@berth/client/documents'"
+  const { metafile, outputFiles } = await build({
+    stdin: { contents, resolveDir: join(project, 'app') },
+    ...{ bundle: true, write: false, format: 'esm', platform: 'browser', metafile: true },
+  })
+  expect(Object.values(metafile.outputs).flatMap(({ imports }) => imports)).toEqual([])
+  expect(outputFiles[0]?.text).not.toMatch(/['"]node:|\brequire\(|\bBuffer\b|\bprocess\./)
+})
+
+test('the installed client follows a Session in a page and in a worker of a browser', async () => {
+  await using site = await startSameOrigin({
+    serviceUrl: service.url,
+    pages: { '/': '<!doctype html><title>An app</title>', '/work.js': inBrowser, '/worker.js': worker },
+    folder: join(project, 'app/node_modules/@berth/client/dist'),
+  })
+  const browser = await launchChromium()
+  try {
+    const page = await browser.newPage()
+    await page.goto(site.origin)
+    // As text: the loader of tests rewrites what it is given as a function.
+    const run = (name: string, title: string): Promise<Told> =>
+      page.evaluate(
+        `import('/work.js').then(it => it.${name}(${JSON.stringify({ credential: service.tenant.apiKey, title })}))`,
+      )
+    const here = await run('work', 'in a page')
+    const there = await run('workInWorker', 'in a worker')
+    const upTo = (count: number) => Array.from({ length: count }, (_, at) => at + 1)
+    for (const [answer, inPage, title] of [
+      [here, true, 'in a page'],
+      [there, false, 'in a worker'],
+    ] as const) {
+      expect(answer).toMatchObject({ inPage, last: 'svc.run.completed', cut: true, verified: false })
+      expect(answer.titles).toContain(title)
+      expect(answer.seen).toEqual(upTo(answer.seen.length))
+    }
+    expect(site.streams).toBeGreaterThanOrEqual(4)
+  } finally {
+    await browser.close()
+  }
 })
 
 test('the installed command runs an agent', async () => {
