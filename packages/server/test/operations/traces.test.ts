@@ -1,11 +1,21 @@
 import { randomUUID } from 'node:crypto'
+import { readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Interaction, Session } from '@berth/contract'
 import { expect, test } from 'vitest'
+import { embeddedConnection } from '../../src/storage/embedded/embedded-postgres.ts'
+import { openDatabase } from '../../src/storage/postgres/pool.ts'
+import { Api } from '../support/api/api.ts'
+import { destroySandboxes } from '../support/faults/destroy-sandboxes.ts'
+import { runDirectory } from '../support/leaks/run-directory.ts'
 import { says } from '../support/models/scripted-upstream.ts'
 import { endedRun, outcomeOf } from '../support/runs/ended-run.ts'
 import { type GatewayService, startGatewayService } from '../support/services/gateway-service.ts'
+import { silentLog } from '../support/services/log.ts'
+import { startServiceProcess } from '../support/services/service-process.ts'
 import { type CollectedSpan, Collector } from '../support/traces/collector.ts'
 import { until } from '../support/until.ts'
+import { touch } from '../support/workspaces/workspace.ts'
 
 const caller = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' }
 
@@ -129,4 +139,47 @@ test('a collector that refuses, or is not there, costs a Turn nothing; a ratio o
   }
   expect([...refusing.paths]).toEqual(['/v1/traces'])
   expect([...unasked.paths]).toEqual([])
+})
+
+test('a Turn stays one trace when its worker is killed and another process takes it over', async () => {
+  await using stack = new AsyncDisposableStack()
+  const collector = stack.use(await Collector.start())
+  const dataDir = await runDirectory('traces')
+  stack.defer(() => rm(dataDir, { recursive: true, force: true }))
+  stack.defer(() => destroySandboxes(dataDir))
+  const variables = {
+    BERTH_DATA_DIR: dataDir,
+    BERTH_FENCE_SECONDS: '1',
+    BERTH_SANDBOX_MEMORY_BYTES: String(512 * 1024 ** 2),
+    BERTH_SANDBOX_DISK_BYTES: String(256 * 1024 ** 2),
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+  }
+  const first = stack.use(await startServiceProcess(variables))
+  const { apiKey }: { apiKey: string } = JSON.parse(await readFile(join(dataDir, 'dev.json'), 'utf8'))
+  const script = 'echo before; while [ ! -e go ]; do sleep 0.02; done; echo after'
+  const { id, activeRunId } = await new Api(first.url, apiKey).createSession({ runtime: 'shell' }, script)
+  const runId = activeRunId ?? ''
+  const trace = () => collector.spans.filter(({ traceId }) => traceId === runId.replaceAll('-', ''))
+  await until('spans of the first process', () => trace().some(({ name }) => name === 'start agent'))
+  await first.kill('SIGKILL')
+  const second = await startServiceProcess(variables)
+  try {
+    const api = new Api(second.url, apiKey)
+    await using db = openDatabase({ connection: embeddedConnection(dataDir), log: silentLog })
+    const session = await api.session(id)
+    await touch(db, dataDir, session, 'go')
+    expect(outcomeOf(await endedRun(api, session, runId))).toBe('completed completed - 1')
+    await until('the seal', async () => (await api.session(id)).phase === 'idle')
+  } finally {
+    // A stop sends the spans that are left.
+    await second.kill('SIGTERM')
+  }
+  const roots = trace().filter(({ parentSpanId }) => parentSpanId === '')
+  expect(roots).toMatchObject([{ name: 'turn', attributes: { 'berth.run.id': runId, 'berth.run.attempts': '1' } }])
+  expect(trace().filter(({ name }) => name === 'prompt')).toMatchObject([{ attributes: { 'berth.taken_over': true } }])
+  const instanceOf = (name: string) => trace().find(span => span.name === name)?.resource['service.instance.id']
+  expect(instanceOf('turn')).toMatch(new RegExp(`/${second.pid}$`))
+  expect(instanceOf('start agent')).toMatch(new RegExp(`/${first.pid}$`))
+  const ids = new Set(trace().map(({ spanId }) => spanId))
+  expect(trace().filter(({ parentSpanId }) => parentSpanId !== '' && !ids.has(parentSpanId))).toEqual([])
 })
