@@ -172,6 +172,8 @@ describe('sending again', () => {
     expect(again.toSorted()).toEqual(bodies)
     const rest = await post('/replay', { sessionId: session.id, after: from + 1 })
     expect(rest.body).toMatchObject({ queued: 1, lastSequence: from + 3 })
+    // The next test would take it for its own.
+    await until('the last body', () => receiver.received.length === 6)
   })
 
   it('pings with a signed body that is no Event', async () => {
