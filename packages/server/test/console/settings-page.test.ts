@@ -97,7 +97,9 @@ describe('the settings of a person', () => {
       await asked.promise
       await tab.locator(`html[data-theme=${theme}]`).waitFor({ state: 'attached' })
       // The style sheet comes before the first paint.
-      await tab.waitForFunction('document.styleSheets.length > 0 && document.querySelector("#root") !== null')
+      const styled = 'document.styleSheets.length > 0 && document.querySelector("#root") !== null'
+      // Playwright's own wait evaluates in a frame of the page, whose policy refuses that.
+      await expect.poll(() => tab.evaluate(styled)).toBe(true)
       const canvas = () => tab.evaluate<string>('getComputedStyle(document.body).backgroundColor')
       expect(await tab.locator('#root').evaluate(root => root.childElementCount)).toBe(0)
       const first = await canvas()
@@ -150,7 +152,8 @@ describe('the settings of a person', () => {
     await page.goto(`${accounts.test.url}/environments`)
     await page.getByRole('link', { name: 'New environment' }).first().press('Enter')
     await page.waitForURL('**/environments/new')
-    await page.waitForFunction(() => (globalThis as unknown as Focused).document.activeElement?.closest('main') != null)
+    const inMain = () => (globalThis as unknown as Focused).document.activeElement?.closest('main') != null
+    await expect.poll(() => page.evaluate(inMain)).toBe(true)
   })
 
   it('are not needed to learn why a sign-in failed', async () => {
