@@ -6,13 +6,14 @@ import { FileButton } from '../message/file-button.tsx'
 import { useAttachments, withSpoken } from '../message/use-attachments.ts'
 import { InlineProblem } from '../ui/states.tsx'
 import { commandsFor } from './commands.ts'
-import { NextTurnCard, useNextTurn } from './next-turn.tsx'
 import type { Verdict } from './session-can.ts'
+import { useNextTurn } from './use-next-turn.ts'
 import { useSend } from './use-send.ts'
 import { useSessionCan } from './use-session-can.ts'
 
-/** Reading and typing need neither, so they come behind the page. */
+/** Reading and typing need none of them, so they come behind the page. */
 const VoiceButton = lazy(async () => ({ default: (await import('../message/voice-button.tsx')).VoiceButton }))
+const NextTurnCard = lazy(async () => ({ default: (await import('./next-turn-card.tsx')).NextTurnCard }))
 const AttachmentList = lazy(async () => ({ default: (await import('../message/attachment-list.tsx')).AttachmentList }))
 
 /**
@@ -51,7 +52,11 @@ export function Composer({ session }: { session: Session }) {
         submit()
       }}
     >
-      {next !== null && <NextTurnCard session={session} next={next} own={own} onText={outbox.prepend} />}
+      {next !== null && (
+        <Suspense>
+          <NextTurnCard session={session} next={next} own={own} onText={outbox.prepend} />
+        </Suspense>
+      )}
       <InlineProblem error={outbox.error} />
       {session.archivedAt === undefined && (
         <Box session={session} text={outbox.text} onChange={outbox.change} onSubmit={submit} files={files}>

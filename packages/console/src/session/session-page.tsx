@@ -11,14 +11,14 @@ import { Button, IconButton } from '../ui/button.tsx'
 import { Title } from '../ui/page.tsx'
 import { ErrorState, LoadingLines } from '../ui/states.tsx'
 import { StatusDot } from '../ui/status-dot.tsx'
-import { Banner } from './banner.tsx'
 import { Composer } from './composer.tsx'
 import { logOf, useLog } from './logs.ts'
 import { stateOf } from './session-state.ts'
 import { useSessionCan } from './use-session-can.ts'
 import { useStop } from './use-stop.ts'
 
-/** Reading needs neither, so they come behind the page. */
+/** Reading needs none of them, so they come behind the page. */
+const Banner = lazy(async () => ({ default: (await import('./banner.tsx')).Banner }))
 const Cost = lazy(async () => ({ default: (await import('./cost.tsx')).Cost }))
 const FindBar = lazy(async () => ({ default: (await import('./find-bar.tsx')).FindBar }))
 const WorkPanel = lazy(async () => ({ default: (await import('./work-panel.tsx')).WorkPanel }))
@@ -52,7 +52,9 @@ export function SessionPage() {
             )}
             <div className="mx-auto flex w-full max-w-3xl flex-col gap-2 px-4 pb-3 lg:px-6">
               <Dock key={sessionId} session={session} />
-              <Banner session={session} />
+              <Suspense>
+                <Banner session={session} />
+              </Suspense>
               <Composer key={sessionId} session={session} />
             </div>
           </CitedFiles>

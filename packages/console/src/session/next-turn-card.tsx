@@ -1,6 +1,6 @@
 import type { Session } from '@berth/client'
 import type { NextTurn } from '@berth/contract'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { Clock, Undo2 } from 'lucide-react'
 import { call } from '../api/client.ts'
 import { wordsFor } from '../api/problem.ts'
@@ -13,19 +13,6 @@ import { useSessionCan } from './use-session-can.ts'
 const refusals: Readonly<Record<string, string>> = {
   cloud_session_not_found: 'The Session was archived.',
   insufficient_scope: 'Its author no longer belongs to the organization.',
-}
-
-/** A message that was admitted or refused a moment ago is asked for again; no Event tells of a refusal. */
-const settleMs = 1_000
-
-/** The message that waits until the agent has finished. */
-export function useNextTurn(session: Session): NextTurn | null {
-  const idle = session.activeRunId === undefined
-  const { data } = useQuery({
-    ...nextTurnQuery(session.id),
-    refetchInterval: ({ state }) => (idle && state.data?.refused === null ? settleMs : false),
-  })
-  return data ?? null
 }
 
 /** Shows the message that waits, or that was given back, with the way to get its text into the box. */
