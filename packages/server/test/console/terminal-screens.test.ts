@@ -10,6 +10,7 @@ import { launchChromium } from '../support/browser/chromium.ts'
 import { prompted, type Size, TerminalWindow } from '../support/browser/terminal-window.ts'
 import { localRepository } from '../support/git/local-repository.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
+import { until } from '../support/until.ts'
 
 // What people see in a terminal, in an emulator of a browser: a line that is too long, or drawn over another, is seen there alone.
 
@@ -44,6 +45,10 @@ function open(size: Size, ...commands: readonly string[]): TerminalWindow {
 describe('a person at a terminal', () => {
   it('sees an agent at work, and allows what it asks for', async () => {
     const session = await service.api.createSession({ runtime: 'scripted' }, taskOf('login'))
+    await until('a question', async () => {
+      const { body } = await service.api.get<{ interactions: unknown[] }>(`/v1/sessions/${session.id}/interactions`)
+      return body.interactions.length > 0
+    })
     const size = { columns: 96, rows: 32 }
     const terminal = open(size, `berth attach ${session.id}`)
     await terminal.prints(/Allow it\?/)

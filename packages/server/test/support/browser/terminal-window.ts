@@ -19,6 +19,9 @@ const themes = {
   },
 } as const
 
+/** `berth` lets lines wrap again behind what it has redrawn. */
+const endOfDrawing = '\u001b[?7h'
+
 export interface Size {
   readonly columns: number
   readonly rows: number
@@ -39,6 +42,7 @@ export class TerminalWindow implements AsyncDisposable {
   readonly #size: Size
   readonly #child
   readonly #ended: Promise<unknown>
+  #isOver = false
   #printed = ''
   #look = () => {}
 
@@ -51,7 +55,9 @@ export class TerminalWindow implements AsyncDisposable {
       env: { TERM: 'xterm-256color', ...options.env },
       stdio: ['pipe', 'pipe', 'inherit'],
     })
-    this.#ended = once(this.#child, 'close')
+    this.#ended = once(this.#child, 'close').then(() => {
+      this.#isOver = true
+    })
     this.#child.stdout.setEncoding('utf8').on('data', (text: string) => {
       this.#printed += text
       this.#look()
@@ -83,7 +89,7 @@ export class TerminalWindow implements AsyncDisposable {
     const page = await browser.newPage({ deviceScaleFactor: 1.5 })
     try {
       await openEmulator(page, this.#size)
-      await page.evaluate(text => new Promise<void>(done => window.emulator.write(text, done)), this.#printed)
+      await page.evaluate(text => new Promise<void>(done => window.emulator.write(text, done)), this.#whole)
       for (const look of ['light', 'dark'] as const) await picture(page, name, look)
       return await page.evaluate(() => {
         const { active } = window.emulator.buffer
@@ -92,6 +98,12 @@ export class TerminalWindow implements AsyncDisposable {
     } finally {
       await page.close()
     }
+  }
+
+  /** What was printed, without the part of a redrawing that has come: that one has erased lines and not drawn them again. */
+  get #whole(): string {
+    const drawn = this.#printed.lastIndexOf(endOfDrawing)
+    return this.#isOver || drawn === -1 ? this.#printed : this.#printed.slice(0, drawn + endOfDrawing.length)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
