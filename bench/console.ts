@@ -4,19 +4,18 @@
  * Run as: node bench/console.ts [seconds] [rounds]
  */
 import { loadavg } from 'node:os'
-import { pino } from 'pino'
 import { builtPages, initialBytes, laterBytes } from '../packages/console/build/initial-bytes.ts'
 import type { SessionKey } from '../packages/server/src/kit/session-key.ts'
 import { appendEvents } from '../packages/server/src/sessions/log/append.ts'
-import { clientConfig } from '../packages/server/src/storage/postgres/pool.ts'
-import { PostgresWakeups, topics } from '../packages/server/src/storage/postgres/wakeups.ts'
+import { topics } from '../packages/server/src/storage/postgres/wakeups.ts'
 import { launchChromium } from '../packages/server/test/support/browser/chromium.ts'
 import { newVisitor } from '../packages/server/test/support/browser/visitor.ts'
 import { personWithPassword } from '../packages/server/test/support/console/console-page.ts'
 import { openSignedIn } from '../packages/server/test/support/console/signed-in.ts'
 import { agentEvent, hasOwnRow } from './support/agent-events.ts'
-import { openBenchDatabase, quiet } from './support/bench-database.ts'
+import { openBenchDatabase } from './support/bench-database.ts'
 import { startBenchService } from './support/bench-service.ts'
+import { startBenchWakeups } from './support/bench-wakeups.ts'
 import { median, quantile, show } from './support/statistics.ts'
 import { WatchedPage } from './support/watched-page.ts'
 
@@ -45,11 +44,7 @@ report('changed lines beyond it, compressed', laterBytes('session-page', 'change
 
 await using bench = await openBenchDatabase()
 await using service = await startBenchService(bench, { BERTH_ROLES: 'api,account' })
-await using wakeups = new PostgresWakeups({
-  connection: clientConfig({ connection: bench.connection, log: quiet }),
-  log: pino({ level: 'silent' }),
-})
-await wakeups.start()
+await using wakeups = await startBenchWakeups(bench)
 await using stack = new AsyncDisposableStack()
 const person = await personWithPassword(bench.db, bench.organizationId)
 const [empty, long] = await bench.newSessions(2)

@@ -2,13 +2,12 @@
 // with 200 Sessions of one stream each, then with 10 Sessions of 20 streams. Run as: node bench/events-latency.ts
 // [seconds]
 
-import { pino } from 'pino'
 import type { SessionKey } from '../packages/server/src/kit/session-key.ts'
 import { appendEvents } from '../packages/server/src/sessions/log/append.ts'
-import { clientConfig } from '../packages/server/src/storage/postgres/pool.ts'
-import { PostgresWakeups, topics } from '../packages/server/src/storage/postgres/wakeups.ts'
-import { openBenchDatabase, quiet } from './support/bench-database.ts'
+import { topics } from '../packages/server/src/storage/postgres/wakeups.ts'
+import { openBenchDatabase } from './support/bench-database.ts'
 import { startBenchService } from './support/bench-service.ts'
+import { startBenchWakeups } from './support/bench-wakeups.ts'
 import { quantile, show } from './support/statistics.ts'
 import { openStream } from './support/stream-client.ts'
 
@@ -18,11 +17,7 @@ const seconds = Number(process.argv[2] ?? 60)
 
 await using bench = await openBenchDatabase()
 await using service = await startBenchService(bench)
-await using wakeups = new PostgresWakeups({
-  connection: clientConfig({ connection: bench.connection, log: quiet }),
-  log: pino({ level: 'silent' }),
-})
-await wakeups.start()
+await using wakeups = await startBenchWakeups(bench)
 
 async function measure(sessions: number, streamsEach: number): Promise<void> {
   const keys = await bench.newSessions(sessions)

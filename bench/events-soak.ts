@@ -1,12 +1,11 @@
 // Holds 256 streams for ten minutes with 1 000 forced disconnects, and checks for gaps, repeats and growing memory.
 // Run as: node bench/events-soak.ts [minutes]
 import { readFileSync } from 'node:fs'
-import { pino } from 'pino'
 import { appendEvents } from '../packages/server/src/sessions/log/append.ts'
-import { clientConfig } from '../packages/server/src/storage/postgres/pool.ts'
-import { PostgresWakeups, topics } from '../packages/server/src/storage/postgres/wakeups.ts'
-import { openBenchDatabase, quiet } from './support/bench-database.ts'
+import { topics } from '../packages/server/src/storage/postgres/wakeups.ts'
+import { openBenchDatabase } from './support/bench-database.ts'
 import { startBenchService } from './support/bench-service.ts'
+import { startBenchWakeups } from './support/bench-wakeups.ts'
 import { show } from './support/statistics.ts'
 import { openStream, type RawStream } from './support/stream-client.ts'
 
@@ -18,11 +17,7 @@ const disconnects = 100 * minutes
 
 await using bench = await openBenchDatabase()
 await using service = await startBenchService(bench)
-await using wakeups = new PostgresWakeups({
-  connection: clientConfig({ connection: bench.connection, log: quiet }),
-  log: pino({ level: 'silent' }),
-})
-await wakeups.start()
+await using wakeups = await startBenchWakeups(bench)
 const keys = await bench.newSessions(SESSIONS)
 
 let faults = 0

@@ -1,18 +1,17 @@
 // Measures the processor time that `followSession` adds over a bare fetch of the same stream, from a real service. The
-// baseline does what every reader of the stream must: it splits the server-sent events and parses the JSON of each. A
+// baseline does the least that a reader of the stream can: it splits the server-sent events and parses the JSON of each. A
 // second one only takes the bytes. Each reader is a process of its own that stays, and its processor time includes its
 // compiler's and its collector's. They read by turns: first a long log, again and again; then all three at once, Events
 // as they come. Run as: node bench/follower.ts [events] [rounds]
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { resolve } from 'node:path'
-import { pino } from 'pino'
 import { appendEvents } from '../packages/server/src/sessions/log/append.ts'
-import { clientConfig } from '../packages/server/src/storage/postgres/pool.ts'
-import { PostgresWakeups, topics } from '../packages/server/src/storage/postgres/wakeups.ts'
+import { topics } from '../packages/server/src/storage/postgres/wakeups.ts'
 import { agentEvent } from './support/agent-events.ts'
-import { openBenchDatabase, quiet } from './support/bench-database.ts'
+import { openBenchDatabase } from './support/bench-database.ts'
 import { startBenchService } from './support/bench-service.ts'
+import { startBenchWakeups } from './support/bench-wakeups.ts'
 import { type ReadCost, type ReaderKind, type ReadOrder, readerKinds } from './support/log-reader.ts'
 import { median, show } from './support/statistics.ts'
 
@@ -27,11 +26,7 @@ const rounds = Number(process.argv[3] ?? 15)
 
 await using bench = await openBenchDatabase()
 await using service = await startBenchService(bench)
-await using wakeups = new PostgresWakeups({
-  connection: clientConfig({ connection: bench.connection, log: quiet }),
-  log: pino({ level: 'silent' }),
-})
-await wakeups.start()
+await using wakeups = await startBenchWakeups(bench)
 const [key] = await bench.newSessions(1)
 if (key === undefined) throw new Error('the bench has no Session')
 const { sessionId, organizationId } = key

@@ -13,7 +13,7 @@ import { removeSandboxes } from './support/remove-sandboxes.ts'
 import { median, quantile } from './support/statistics.ts'
 
 const pairs = Number(process.argv[2] ?? 12)
-/** Enough for a service to prepare what stands ready, or to have come to rest after it has. */
+/** Enough for a service to prepare its ready sandboxes, and to come to rest afterwards. */
 const REST_MS = 3000
 
 await using stack = new AsyncDisposableStack()

@@ -15,14 +15,14 @@ import type { SessionKey } from '../packages/server/src/kit/session-key.ts'
 import type { Network } from '../packages/server/src/network/dial.ts'
 import { appendEvents } from '../packages/server/src/sessions/log/append.ts'
 import { MasterKey } from '../packages/server/src/storage/master-key.ts'
-import { clientConfig } from '../packages/server/src/storage/postgres/pool.ts'
-import { PostgresWakeups, topics } from '../packages/server/src/storage/postgres/wakeups.ts'
+import { topics } from '../packages/server/src/storage/postgres/wakeups.ts'
 import { makeSecret, sealSecret } from '../packages/server/src/webhooks/endpoint-secret.ts'
 import { insertEndpoint } from '../packages/server/src/webhooks/endpoint-sql.ts'
 import { Poster } from '../packages/server/src/webhooks/poster.ts'
 import { Sender, senderLimits } from '../packages/server/src/webhooks/sender.ts'
 import { webhookRules } from '../packages/server/src/webhooks/webhook-url.ts'
-import { openBenchDatabase, quiet } from './support/bench-database.ts'
+import { openBenchDatabase } from './support/bench-database.ts'
+import { startBenchWakeups } from './support/bench-wakeups.ts'
 import { median, quantile, show } from './support/statistics.ts'
 
 const events = Number(process.argv[2] ?? 3_200)
@@ -112,11 +112,7 @@ if (measures('append')) console.info(`append, no endpoint: ${show(await appendRa
 await endpoint('https://hooks.example.com/')
 if (measures('append')) console.info(`append, one endpoint: ${show(await appendRatio(), 3)} (at least 0.9)`)
 
-await using wakeups = new PostgresWakeups({
-  connection: clientConfig({ connection: bench.connection, log: quiet }),
-  log: pino({ level: 'silent' }),
-})
-await wakeups.start()
+await using wakeups = await startBenchWakeups(bench)
 const startSender = async () => {
   const parts = {
     db,

@@ -49,12 +49,12 @@ const off = {
   'require-quotes-in-ports': 0,
 } as const
 
-/** What the linter says of a file; its own types cannot be read under this module resolution. */
+/** The linter's answer for a file; its own types cannot be read under this module resolution. */
 interface Linted {
   readonly messages: readonly { readonly rule: string; readonly message: string }[]
 }
 
-/** Returns what the official schema, and the rules of the linter, say of a compose file. */
+/** Returns the faults of a compose file, by the official schema and by the linter's rules. */
 function faultsOf(content: string): readonly string[] {
   const path = join(place, 'compose.yaml')
   writeFileSync(path, content)

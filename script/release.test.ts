@@ -85,7 +85,7 @@ describe('a release', () => {
     checkout = join(place, 'checkout')
     execFileSync('git', ['clone', '--quiet', root, checkout])
     for (const name of ['user.name', 'user.email']) git('config', name, 'nobody@example.test')
-    // What is changed here and not committed is tested as well.
+    // Changes that are not committed are tested as well.
     execFileSync('cp', ['-r', join(root, 'script'), checkout])
     git('add', '--all')
     if (git('status', '--porcelain') !== '') git('commit', '--quiet', '--message', 'Change the script')

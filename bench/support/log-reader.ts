@@ -1,5 +1,5 @@
 // Reads a Session's stream in one of three ways, as often as its parent asks, and counts its own processor time. Started
-// by bench/follower.ts, so that a reader's process holds nothing but what it reads with.
+// by bench/follower.ts, so that a reader's process holds nothing but its own reader.
 import { createClient, followSession } from '../../packages/client/src/index.ts'
 
 /** A bare fetch that takes the bytes, one that splits frames and parses each, and the follower. */

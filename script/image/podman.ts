@@ -5,7 +5,7 @@ const limits = ['nofile=16384:16384', 'nproc=16384:16384', 'core=0:0'].flatMap(l
 // Without systemd there is no other manager of cgroups.
 const engine = ['--cgroup-manager=cgroupfs']
 
-/** Runs podman and returns what it prints. @throws Error if it fails */
+/** Runs podman and returns its output. @throws Error if it fails */
 export function podman(...words: readonly string[]): string {
   return execFileSync('podman', [...engine, ...words], {
     encoding: 'utf8',
@@ -39,7 +39,7 @@ export function removeLayers(layers: readonly string[]): void {
   for (const layer of layers) podmanSucceeds('rmi', layer)
 }
 
-/** Runs a command in a container that has no network but its own loopback, and returns what it prints. */
+/** Runs a command in a container that has no network but its own loopback, and returns its output. */
 export function runInContainer(image: string, ...command: readonly string[]): string {
   return podman('run', '--rm', '--network=none', ...limits, image, ...command)
 }

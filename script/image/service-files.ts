@@ -18,7 +18,7 @@ const directories = [
 /** Links by which programs find the workspace's own packages under their names. */
 const links = 'node_modules/@berth/{client,contract,mcp,server,supervisor}'
 
-/** What a trace finds, or a directory holds, and a service never reads. */
+/** Files that a trace finds, or a directory holds, and a service never reads. */
 const unused = [
   /^bin\//,
   /^node_modules\/\.cache\//,
@@ -31,7 +31,7 @@ const unused = [
 
 /**
  * Returns the files of a built checkout that a service, the command `berth` and a host of sandboxes read, by their paths from
- * its root: what their imports reach, and of each package its manifest and licence.
+ * its root: the files that their imports reach, and of each package its manifest and licence.
  * @throws Error if an import cannot be resolved that the checkout's own code makes
  */
 export async function serviceFiles(root: string): Promise<readonly string[]> {
@@ -80,7 +80,7 @@ function javaScriptOf(path: string): string | null {
   }
 }
 
-/** Packages may try what is not installed, such as a faster copy of themselves; our own code may not. */
+/** Packages may try to load others that are not installed, such as a faster copy of themselves; our own code may not. */
 const isOwn = (root: string) => (message: string) =>
   message.startsWith('Failed to resolve') && message.includes(`loaded from ${join(root, 'packages')}/`)
 

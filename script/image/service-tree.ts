@@ -1,6 +1,6 @@
 /**
- * Lays out what the image of the service adds to its system (deploy/image/Containerfile): Berth in /opt/berth, and Node, npm
- * and the command below /usr/local.
+ * Lays out the files that the image of the service adds to its system (deploy/image/Containerfile): Berth in /opt/berth,
+ * and Node, npm and the command below /usr/local.
  *
  *   node script/image/service-tree.ts <folder> <list of the system's packages>
  */

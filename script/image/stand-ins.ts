@@ -5,7 +5,7 @@ import { buildImage, podman } from './podman.ts'
 
 const root = join(import.meta.dirname, '../..')
 
-/** What Debian's slim images leave out. */
+/** Paths that Debian's slim images leave out. */
 const left = ['doc', 'groff', 'info', 'lintian', 'locale', 'man'].map(name => `/usr/share/${name}/*`)
 /** Packages that mmdebstrap takes and Debian's images do not have: the way to a merged /usr, and its Perl. */
 const surplus =

@@ -36,7 +36,7 @@ try {
   compareSize(images, join(place, 'postgresql'), say)
 } finally {
   for (const name of Object.values(images)) podman('rmi', '--force', '--ignore', name)
-  // What others have built stays, so without a list of it everything does.
+  // Images of others stay, so without a list of them everything does.
   if (before !== undefined) removeLayers((looseLayers() ?? []).filter(layer => !before.includes(layer)))
   rmSync(place, { recursive: true, force: true })
 }

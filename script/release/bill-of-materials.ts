@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** What the lock file says of a package. */
+/** A package's entry in the lock file. */
 interface Locked {
   readonly version?: string
   readonly integrity?: string
@@ -21,13 +21,13 @@ interface Component {
 }
 
 /**
- * Returns the bill of materials of what a deployment installs from npm, as CycloneDX: each production dependency with
+ * Returns the bill of materials of a deployment's packages from npm, as CycloneDX: each production dependency with
  * version, licence and digest, those for other platforms among them.
  *
- * It reads the lock file. `npm sbom --omit dev` leaves out what the service needs as soon as a test needs it as well, and
+ * It reads the lock file. `npm sbom --omit dev` leaves out a package of the service as soon as a test needs it as well, and
  * without `--omit` npm refuses trees in which two tools of development disagree.
  *
- * @param system what an image has besides
+ * @param system components that an image has besides
  */
 export function billOfMaterials(checkout: string, version: string, system: readonly Component[] = []) {
   const { packages }: { packages: Record<string, Locked> } = JSON.parse(

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 
-/** A release that cannot be made. The message says what to do first. */
+/** A release that cannot be made. The message names the step that has to come first. */
 export class Unfit extends Error {
   override readonly name = 'Unfit'
 }
@@ -19,7 +19,7 @@ export function requireFit(checkout: string, version: string): void {
 }
 
 /**
- * Returns what the changelog says of a version.
+ * Returns the changelog's text of a version.
  * @throws Unfit if it says nothing
  */
 export function notesOf(changelog: string, version: string): string {

@@ -19,7 +19,7 @@ export function queueOf(events: readonly Event[]): EventQueue {
   }
 }
 
-/** What ends an iterator over queues, besides the queues. */
+/** Ways to end an iterator before its queues end. */
 export interface EventIteratorOptions {
   readonly signal?: AbortSignal | undefined
   /** Asked about an Event when the consumer comes back from it; true ends the iterator. */
@@ -33,7 +33,7 @@ export interface EventIteratorOptions {
  */
 export class EventIterator<Return> implements AsyncGenerator<Event, Return, undefined> {
   readonly #queues: AsyncGenerator<EventQueue, Return, undefined>
-  /** What the iterator returns if the consumer's signal or `until` ends it. */
+  /** The iterator's return value if the consumer's signal or `until` ends it. */
   readonly #atEnd: Return
   readonly #signal: AbortSignal | undefined
   readonly #until: ((event: Event) => boolean) | undefined
@@ -114,7 +114,7 @@ export class EventIterator<Return> implements AsyncGenerator<Event, Return, unde
     }
   }
 
-  /** @throws what `until` throws, when the queues are closed */
+  /** Rethrows an error of `until` once the queues are closed. */
   async #isLast(until: (event: Event) => boolean): Promise<boolean> {
     const event = this.#unjudged
     this.#unjudged = null
@@ -126,7 +126,7 @@ export class EventIterator<Return> implements AsyncGenerator<Event, Return, unde
     }
   }
 
-  /** Closes what the queues hold open. */
+  /** Closes the connection that the queues come from. */
   #end(value: Return): Promise<IteratorResult<Event, Return>> {
     this.#queue = queueOf([])
     // A generator that is told to return hands out no further queue.

@@ -32,7 +32,7 @@ export interface Tool<Input extends TObject = TObject, Output extends TObject = 
   readonly title: string
   readonly description: string
   readonly input: Input
-  /** The data of its answers. It promises what is there, and not that there is no more. */
+  /** The schema of its answers' data. An answer may have more fields than it declares. */
   readonly output: Output
   /** Whether the tool only reads. */
   readonly reads?: true

@@ -44,7 +44,7 @@ const decisions: readonly { letter: string; choice: DecisionChoice; label: strin
   { letter: 'n', choice: 'deny', label: 'no', scope: null },
 ]
 
-/** What an agent asks for that names no tool of its own, by the kinds of the Agent Client Protocol. */
+/** Words for requests that name no tool of the agent's own, by the kinds of the Agent Client Protocol. */
 const uses: ReadonlyMap<string, string> = new Map([
   ['read', 'read a file'],
   ['edit', 'change a file'],

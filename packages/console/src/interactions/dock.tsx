@@ -14,8 +14,8 @@ interface Overruled {
 }
 
 /**
- * What waits for people, above the message box, so that scrolling never hides it. The oldest comes first. A decision for
- * which somebody else was quicker stays until it is put away: whoever pressed a button must learn what became of it. So
+ * Open decisions, above the message box, so that scrolling never hides them. The oldest comes first. A decision that
+ * somebody else answered first stays until it is put away: whoever pressed a button must learn its outcome. So
  * does a plan or a question in which somebody has begun to write: nobody's words go with another's answer.
  */
 export function Dock({ session }: { session: Session }) {

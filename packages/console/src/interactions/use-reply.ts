@@ -4,11 +4,11 @@ import { useRef } from 'react'
 import { berth } from '../api/client.ts'
 import { queryClient } from '../api/queries.ts'
 
-/** What a plan's or a question's card is given. */
+/** Properties of the cards of plans and questions. */
 export interface ToReply {
   readonly interaction: Interaction
   readonly session: Session
-  /** Somebody else has answered it; what was begun here can still be read. */
+  /** Somebody else has answered it; words that were begun here can still be read. */
   readonly closed: boolean
   /** Called with whether something is written that was not sent. */
   readonly onBegun: (is: boolean) => void

@@ -86,7 +86,7 @@ export const followSession = tool({
   },
 })
 
-/** What a call has read: the sequence of the last Event, a text of all of them, and the last Run that has ended. */
+/** The Events of one call: the sequence of the last, a text of all, and the last Run that has ended. */
 interface News {
   readonly sequence: number
   readonly said: string

@@ -16,7 +16,7 @@ const quiet = { info() {}, warn() {}, error() {} }
 /**
  * Runs `work` on a deployment's database: the one that the settings name, or the embedded one of a running service.
  *
- * @param work gets the database's clock: what it writes, the service's processes compare with theirs
+ * @param work gets the database's clock, because the service's processes compare the times that it writes with theirs
  * @throws StartError in one line if it cannot be reached
  */
 export async function withDatabase<Result>(

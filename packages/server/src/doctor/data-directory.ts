@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { open, rm, stat } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { proveWritable } from '../kit/prove-writable.ts'
 import { toStartError } from '../kit/start-error.ts'
 import { errorCode } from '../kit/system-errors.ts'
 import { requireFreeSpace } from '../storage/embedded/free-space.ts'
@@ -20,7 +20,7 @@ export async function examineDataDirectory(dataDir: string, sandboxBytes: number
   const place = nearest(dataDir)
   try {
     if (!(await stat(place)).isDirectory()) return failure(check, `${place} is not a directory`, elsewhere)
-    await writeOne(place)
+    await proveWritable(place)
     const free = await requireFreeSpace(place)
     const detail = `${dataDir}${place === dataDir ? '' : ' (not there yet)'}, ${(free / gibibyte).toFixed(1)} GiB free`
     if (free >= sandboxBytes) return ok(check, detail)
@@ -37,16 +37,4 @@ export async function examineDataDirectory(dataDir: string, sandboxBytes: number
 /** Returns the directory, or the nearest one above it that there is. */
 export function nearest(directory: string): string {
   return existsSync(directory) || dirname(directory) === directory ? directory : nearest(dirname(directory))
-}
-
-async function writeOne(directory: string): Promise<void> {
-  const path = join(directory, `.berth-doctor-${randomUUID()}`)
-  try {
-    await using file = await open(path, 'wx', 0o600)
-    // Creating an empty file succeeds on a disk that is full.
-    await file.writeFile('berth')
-    await file.sync()
-  } finally {
-    await rm(path, { force: true })
-  }
 }

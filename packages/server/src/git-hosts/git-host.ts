@@ -231,7 +231,7 @@ export interface HostTalk {
     check: Pick<OwnCheck, 'headOid' | 'name' | 'externalId'>,
     signal?: AbortSignal,
   ): Promise<string | null>
-  /** Returns what Apps call the check runs of a suite that have failed, at most 100; null for one without a name. */
+  /** Returns the `external_id` of each failed check run of a suite, at most 100; null for one without. */
   listFailedChecks(repository: RepositoryRef, suite: string, signal?: AbortSignal): Promise<readonly (string | null)[]>
   /** Reports a check, and returns its id. */
   addCheck(repository: RepositoryRef, check: OwnCheck, signal?: AbortSignal): Promise<string>

@@ -93,7 +93,7 @@ export interface AppOptions {
   readonly authority: Authority
   readonly logger: Logger
   readonly needs: Needs
-  /** What answers are dated by, as clients count deadlines down by that; absent: this machine's. */
+  /** Dates answers, because clients count deadlines down from that; absent: this machine's. */
   readonly clock?: Clock
   /** The value of `info.x-svc-release`. */
   readonly release?: string

@@ -1,5 +1,5 @@
 /**
- * What the `external_id` of every check run of Berth begins with, whichever deployment made it. Two deployments on one
+ * The `external_id` of every check run of Berth begins so, whichever deployment made it. Two deployments on one
  * repository know it of each other, and neither starts Sessions by the failed Runs of the other.
  */
 const prefix = 'berth:report:'

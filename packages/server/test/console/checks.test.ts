@@ -87,7 +87,7 @@ async function publishLocally(): Promise<Published> {
   return publish(account, { repositoryId, fullName: 'sample/till' }, opened.headOid, opened.url)
 }
 
-/** Writes what a person and an agent said into the log of a Session, as its worker would have. */
+/** Writes messages of a person and an agent into the log of a Session, as its worker would have. */
 async function converse({ sessionId }: Published): Promise<void> {
   const { database } = accounts.test.db
   const key = { organizationId: accounts.test.tenant.organizationId, sessionId }

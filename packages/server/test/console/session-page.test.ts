@@ -41,7 +41,7 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
-/** What pictures show beside the Session that a test is about. */
+/** Titles of the other Sessions in pictures. */
 const titles = [
   'Speed up the nightly build',
   'Mend the flaky upload test',

@@ -12,7 +12,7 @@ import { localRepository } from '../support/git/local-repository.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
 import { until } from '../support/until.ts'
 
-// What people see in a terminal, in an emulator of a browser: a line that is too long, or drawn over another, is seen there alone.
+// Shows terminals in an emulator of a browser: only there a line that is too long, or drawn over another, is seen.
 
 /** Where npm puts `berth`, which runs the bundle as it was built. */
 const programs = fileURLToPath(new URL('../../../../node_modules/.bin', import.meta.url))
@@ -60,7 +60,7 @@ describe('a person at a terminal', () => {
     await terminal.ended()
     const lines = await terminal.seen(browser, 'attach')
     expect(lines.join('\n')).toMatch(/Done: the build is clean.*completed/s)
-    // What changed below was taken away, and nothing was drawn over a line that stays.
+    // The changing lines below were taken away, and nothing was drawn over a line that stays.
     expect(lines.filter(line => /working…|waiting for|Allow it\?/.test(line))).toEqual([])
   })
 

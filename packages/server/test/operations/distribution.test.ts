@@ -14,7 +14,7 @@ const othersTables = [
   'gateway_requests',
   'push_deliveries',
   'trigger_deliveries',
-  // What goes back about a trigger's delivery lies with it.
+  // Reports lie with the trigger's deliveries.
   'trigger_reports',
   'webhook_deliveries',
 ]

@@ -188,7 +188,7 @@ test('the next start completes the upgrade, and rows, logs, Artifacts and blobs 
   const { artifacts }: { artifacts: readonly { readonly id: string }[] } = JSON.parse(await get(`${path}/artifacts`))
   const contents = await Promise.all(artifacts.map(({ id }) => get(`${path}/artifacts/${id}/content`)))
   expect(contents).toContain('report\n')
-  // Only what release 1.0.0 wrote: the mark of the store, and blobs by their digests.
+  // Release 1.0.0 wrote the mark of the store, and blobs by their digests; nothing else is there.
   expect(filesIn(join(dataDir, 'blobs'))).toEqual(filesIn(join(backup, 'blobs')))
   const body = JSON.stringify({ message: 'cat kept.txt' })
   const admitted = await fetch(`${baseUrl}${path}/turns/${randomUUID()}`, { method: 'PUT', headers, body })

@@ -39,13 +39,13 @@ const refused = hasCode(failure, 'cloud_session_not_found') && failure instanceo
 console.log(JSON.stringify({ ended, titles, refused, requests, merges: typeof mergeDocuments, node: process.version }))
 `
 
-/** What a script in the browser tells. */
+/** The answer of a script in the browser. */
 interface Told {
   readonly titles: readonly string[]
   readonly seen: readonly number[]
 }
 
-/** What the page and its worker do alike: they run an agent, follow it over a cut stream, and read a list. */
+/** Runs in the page and in its worker: it runs an agent, follows it over a cut stream, and reads a list. */
 const inBrowser = `
 import { createClient, followRun, verifyWebhook } from '/client/index.js'
 export async function work({ credential, title }) {
@@ -184,7 +184,7 @@ test('the installed client follows a Session in a page and in a worker of a brow
   try {
     const page = await browser.newPage()
     await page.goto(site.origin)
-    // As text: the loader of tests rewrites what it is given as a function.
+    // As text: the loader of tests rewrites functions.
     const run = (name: string, title: string): Promise<Told> =>
       page.evaluate(
         `import('/work.js').then(it => it.${name}(${JSON.stringify({ credential: service.tenant.apiKey, title })}))`,

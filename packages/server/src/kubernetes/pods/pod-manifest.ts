@@ -147,7 +147,7 @@ function hostContainer({ hostImage, hostsUrl, pool, release, bounds }: PodSettin
     BERTH_HOST_POOL: pool,
     BERTH_HOST_TOKEN_FILE: '/var/run/secrets/berth/token',
     BERTH_HOST_URL: hostsUrl,
-    // What stands ready in the sandbox is bounded as its lease will be.
+    // The waiting agent in the sandbox is bounded as its lease will be.
     BERTH_SANDBOX_FILE_BYTES: String(bounds.fileSizeBytes),
     ...(release !== undefined && { BERTH_RELEASE: release }),
   }

@@ -25,7 +25,7 @@ export interface PodOptions {
   /** Its volumes are mounted below it, as `podPlaces` says. */
   readonly dataDir: string
   readonly log: DriverLog
-  /** What starts in the sandbox before the pod has its lease; absent: nothing. */
+  /** Starts in the sandbox before the pod has its lease; absent: nothing does. */
   readonly ready?: ReadyOrder
 }
 
@@ -37,7 +37,7 @@ const READY_MS = 90_000
  * `files` works at the sandbox's files. A pod has one lease in its life, which ends with either the lease or the process
  * that started the sandbox's first command.
  *
- * It resolves once both are there and what can begin without a lease has begun, so that a pod is offered to Sessions when it
+ * It resolves once both are there and the order that needs no lease has begun, so that a pod is offered to Sessions when it
  * is ready for one; if the pod has its lease already, at once.
  */
 export async function createPodDriver({ dataDir, log, ready }: PodOptions): Promise<SandboxDriver> {

@@ -28,7 +28,7 @@ export interface StartOrder {
   readonly isPlain: boolean
 }
 
-/** What starts a command and its agent before the pod has its lease. */
+/** The order for a command and its agent that start before the pod has its lease. */
 export interface ReadyOrder extends Omit<StartOrder, 'isPlain'> {
   /** The agent, which takes its directory from its session and holds no secret. */
   readonly agent: PrepareOrder

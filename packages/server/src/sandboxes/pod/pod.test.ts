@@ -141,7 +141,7 @@ if (process.getuid?.() !== 0) {
       await pod.remove()
     })
 
-    /** @param prepared what is to stand ready */
+    /** @param prepared parts that are to stand ready */
     const wait = async (prepared: readonly string[]) => {
       const name = join(root, `waiting-${count++}`)
       await mkdir(name)
@@ -153,7 +153,7 @@ if (process.getuid?.() !== 0) {
       for (const part of ['agent', 'files'] as const) await pod.start(part, bounds)
       driver = await opening
     }
-    /** Makes the sandbox and starts its agent, as a worker does. @returns what the agent says, and the process that it is */
+    /** Makes the sandbox and starts its agent, as a worker does. @returns the agent's first line, and its process */
     const startIn = async (changes: Partial<SandboxSpec> = {}) => {
       const leaseId = `lease-${count}`
       await driver.create({ leaseId, command, bounds, mounts: [], egress: { reach: [] }, ...changes })

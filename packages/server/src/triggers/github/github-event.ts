@@ -20,7 +20,7 @@ export interface GitHubEvent {
   readonly review?: string | null
   /** Id of the GitHub App that reported the check; null for other events. */
   readonly app: string | null
-  /** What the App calls its check run; null if it says nothing, and for other events. */
+  /** The App's own id of its check run; null if it gave none, and for other events. */
   readonly externalId?: string | null
   /** Id of the suite of checks, whose check runs are not in the body of the event; null for other events. */
   readonly suite?: string | null

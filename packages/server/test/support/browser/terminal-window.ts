@@ -19,7 +19,7 @@ const themes = {
   },
 } as const
 
-/** `berth` lets lines wrap again behind what it has redrawn. */
+/** `berth` ends a redrawing by letting lines wrap again. */
 const endOfDrawing = '\u001b[?7h'
 
 export interface Size {
@@ -27,7 +27,7 @@ export interface Size {
   readonly rows: number
 }
 
-/** What a page does with the emulator; it runs there. */
+/** The part of the emulator that scripts in its page use. */
 interface Emulator {
   readonly options: { theme: object }
   readonly buffer: { active: { length: number; getLine(at: number): { translateToString(trim: boolean): string } } }
@@ -37,7 +37,7 @@ interface Emulator {
 declare const window: { Terminal: new (options: object) => Emulator; emulator: Emulator }
 declare const document: { querySelector(selector: string): unknown; body: { className: string } }
 
-/** Commands that run in a terminal as a person's do. What it shows can be read, and seen in a browser. */
+/** Runs commands in a terminal, as a person does. Its screen can be read, and seen in a browser. */
 export class TerminalWindow implements AsyncDisposable {
   readonly #size: Size
   readonly #child
@@ -82,7 +82,7 @@ export class TerminalWindow implements AsyncDisposable {
   }
 
   /**
-   * Shows in a browser what was printed so far, and takes pictures in both themes if the environment asks for them.
+   * Shows the terminal in a browser as it is now, and takes pictures in both themes if the environment asks for them.
    * @returns the lines of the terminal from its beginning, without space at their ends
    */
   async seen(browser: Browser, name: string): Promise<readonly string[]> {
@@ -100,7 +100,7 @@ export class TerminalWindow implements AsyncDisposable {
     }
   }
 
-  /** What was printed, without the part of a redrawing that has come: that one has erased lines and not drawn them again. */
+  /** The output without an unfinished redrawing, which has erased lines and not drawn them again. */
   get #whole(): string {
     const drawn = this.#printed.lastIndexOf(endOfDrawing)
     return this.#isOver || drawn === -1 ? this.#printed : this.#printed.slice(0, drawn + endOfDrawing.length)

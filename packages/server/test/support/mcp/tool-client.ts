@@ -32,7 +32,7 @@ export function outputSchemas(client: Client): Promise<ReadonlyMap<string, Schem
 
 /**
  * Calls a tool and returns its answer as data, and as text.
- * @throws Error for a refusal, and if the data is not what the tool declares
+ * @throws Error for a refusal, and if the data does not fit the tool's schema
  */
 export async function callTool(
   client: Client,

@@ -42,8 +42,8 @@ export class ReadyCommand {
   }
 
   /**
-   * Returns the command for the lease, if it is what the order would start. Nothing of it is left otherwise: this container
-   * has no other processes yet.
+   * Returns the command for the lease, if the order would start the same. Otherwise it ends the command, and nothing is
+   * left of it: this container has no other processes yet.
    */
   async become({ command, fileSizeBytes, isPlain }: StartOrder): Promise<FirstCommand | undefined> {
     const { command: own, fileSizeBytes: ownBytes } = this.#order
