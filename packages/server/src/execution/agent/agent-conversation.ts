@@ -1,7 +1,6 @@
 import { CLIENT_METHODS, PROTOCOL_METHODS } from '@agentclientprotocol/sdk'
 import type { ServerTemplate } from '../../environments/extensions/server-template.ts'
 import { ownCredentials, type Redactor } from '../../kit/redactor.ts'
-import type { Asked } from '../../sessions/interactions/open-interactions.ts'
 import type { EventDraft } from '../../sessions/log/envelope.ts'
 import type { Preview } from '../../sessions/previews/preview.ts'
 import type { OpenCall } from '../../sessions/runs/open-calls.ts'
@@ -19,18 +18,9 @@ import {
   readUpdate,
   type Update,
 } from './acp-message.ts'
-import {
-  isFurther,
-  type Order,
-  type PromptOf,
-  promptKeyOf,
-  refuse,
-  reply,
-  replyKey,
-  steeredTurn,
-  wireIds,
-} from './acp-orders.ts'
+import { isFurther, type Order, type PromptOf, promptKeyOf, refuse, reply, steeredTurn, wireIds } from './acp-orders.ts'
 import { denyOptionOf, type Question, readElicitation, readPermission } from './acp-questions.ts'
+import { AgentRequests, type RequestsReading } from './agent-requests.ts'
 import { BERTH_EVENT, readBerthEvent } from './berth-event.ts'
 import { leftOut, type McpTransport, speaks, transportsOf } from './mcp-servers.ts'
 import { findOverlong } from './overlong-identifier.ts'
@@ -59,14 +49,8 @@ export type AgentEnd =
   | { readonly kind: 'unstartable'; readonly detail: string; readonly resuming: boolean }
 
 /** The results of reading the journal since the last `take()`. */
-export interface Reading {
+export interface Reading extends RequestsReading {
   readonly drafts: EventDraft[]
-  /** Requests to people, in the order of asking. */
-  readonly asked: readonly NewAsk[]
-  /** Offsets of earlier requests that their agent has withdrawn. */
-  readonly withdrawn: readonly number[]
-  /** Offsets of requests that the journal answers, or whose agent is gone. */
-  readonly settled: readonly number[]
   /** Turns whose message the agent's conversation has. */
   readonly steered: readonly string[]
   /** Number of Events left out because the Run's budget of Events is spent. */
@@ -83,16 +67,6 @@ export interface Reading {
   /** The agent received the prompt in this reading, with everything that the prompt tells it. */
   readonly prompted: boolean
 }
-
-/** A request to people, with the number of the reading's drafts that come before it. */
-export interface NewAsk extends Asked {
-  readonly draftsBefore: number
-}
-
-/** Requests of one agent that may wait for people at once; further ones are declined. */
-const MAX_WAITING_ASKS = 32
-/** Requests of one agent that the log tells at once, declined ones included. Further ones are refused and not kept. */
-const MAX_TOLD_ASKS = 128
 
 /**
  * Reads the journal of a sandbox as the conversation of one attempt.
@@ -112,23 +86,16 @@ export class AgentConversation {
   readonly #repeatsLate: boolean
   readonly #servers: readonly ServerTemplate[]
   readonly #endsMessages: boolean
-  /** Offsets of the agent's requests whose reply the journal does not hold yet, by the key of the reply. */
-  readonly #unanswered = new Map<string, number>()
-  /** Requests that were put to people: offset to JSON-RPC id, until the journal holds their reply. */
-  readonly #waiting: Map<number, number | string>
+  readonly #requests: AgentRequests
   #facts: AgentFacts
   #offset: number
   #drafts: EventDraft[] = []
   #toolCalls = 0
   #callsMoved = false
   #given = false
-  #asked: NewAsk[] = []
-  #withdrawn: number[] = []
-  #settled: number[] = []
   #steered: string[] = []
   /** Turns that the agent was given while it worked, and has not spoken of. */
   readonly #steering: Set<string>
-  readonly #replies = new Map<string, Order>()
   #end: AgentEnd | null = null
   /** Time of the last record that has one; items that this worker ends get this time. */
   #at = new Date(0)
@@ -160,7 +127,7 @@ export class AgentConversation {
     } = { recapsRefused: false },
   ) {
     this.#prompt = prompt
-    this.#waiting = new Map(waiting)
+    this.#requests = new AgentRequests(waiting)
     this.#facts = facts
     this.#committed = committed
     this.#offset = committed
@@ -188,7 +155,7 @@ export class AgentConversation {
 
   /** True if the agent waits for an answer from people. */
   get waits(): boolean {
-    return this.#waiting.size > 0
+    return this.#requests.waits
   }
 
   /** True if the agent has this attempt's prompt. */
@@ -211,7 +178,7 @@ export class AgentConversation {
     switch (record.type) {
       case 's':
         if (!replayed) {
-          this.#forgetWaiting()
+          this.#requests.forgetWaiting()
           this.#know({ generation: this.#facts.generation + 1, state: 'started', activePrompt: null })
         }
         break
@@ -222,9 +189,7 @@ export class AgentConversation {
         if (!replayed) this.#exited(record.payload.toString('utf8'))
         break
       case 'i':
-        this.#unanswered.delete(record.key)
-        this.#replies.delete(record.key)
-        if (!replayed) this.#answerGiven(record.key)
+        this.#requests.given(record.key, replayed)
         // A further prompt ends the message before it.
         if (isFurther(record.key)) this.#told({ kind: 'pause' }, record.start, replayed)
         if (!replayed && record.key.startsWith(promptKeyOf(this.#prompt)) && this.#facts.state === 'ready') {
@@ -244,18 +209,15 @@ export class AgentConversation {
   /** Ends open items of the transcript; their events join the reading. */
   close(): void {
     this.#take(this.#transcript.close(this.#at))
-    this.#unanswered.clear()
+    this.#requests.forgetUnanswered()
     this.#know({ activePrompt: null })
   }
 
   take(): Reading {
-    // Map order is journal order.
-    const [firstUnanswered = this.#offset] = this.#unanswered.values()
+    const { firstUnanswered = this.#offset } = this.#requests
     const reading: Reading = {
       drafts: this.#drafts,
-      asked: this.#asked,
-      withdrawn: this.#withdrawn,
-      settled: this.#settled,
+      ...this.#requests.take(),
       steered: this.#steered,
       dropped: 0,
       toolCalls: this.#toolCalls,
@@ -266,9 +228,6 @@ export class AgentConversation {
       prompted: this.#given,
     }
     this.#drafts = []
-    this.#asked = []
-    this.#withdrawn = []
-    this.#settled = []
     this.#steered = []
     this.#toolCalls = 0
     this.#callsMoved = false
@@ -287,9 +246,7 @@ export class AgentConversation {
   }
 
   takeReplies(): Order[] {
-    const replies = [...this.#replies.values()]
-    this.#replies.clear()
-    return replies
+    return this.#requests.takeReplies()
   }
 
   get #promptId(): number {
@@ -304,9 +261,7 @@ export class AgentConversation {
     const { signal } = asObject(parse(payload)) ?? {}
     // A ready agent without a prompt takes no work with it: the next process gets the prompt.
     const idle = this.#facts.state === 'ready' && !this.prompted
-    this.#unanswered.clear()
-    this.#replies.clear()
-    this.#forgetWaiting()
+    this.#requests.exited()
     this.#know({ state: 'exited', activePrompt: null })
     if (!idle) this.#end ??= { kind: 'exited', signal: typeof signal === 'string' ? signal : null }
   }
@@ -394,7 +349,7 @@ export class AgentConversation {
       const event = isTold ? readBerthEvent(this.#masked(params), this.#prompt.runId) : null
       if (event !== null) this.#drafts.push(event)
     } else if (method === PROTOCOL_METHODS.cancel_request && !replayed) {
-      this.#takenBack(params['requestId'])
+      this.#requests.takenBack(params['requestId'])
     }
   }
 
@@ -403,7 +358,7 @@ export class AgentConversation {
     const overlong = findOverlong(id, params)
     if (overlong !== null) {
       const told = `${overlong} takes at most ${MAX_IDENTIFIER_BYTES} bytes`
-      this.#answerAtOnce(refuse(offset, id, -32602, told), offset)
+      this.#requests.answerAtOnce(refuse(offset, id, -32602, told), offset)
     } else if (method === CLIENT_METHODS.session_request_permission) {
       const update = readPermissionCall(params, this.#redactor)
       this.#told(update, offset, replayed)
@@ -421,7 +376,7 @@ export class AgentConversation {
       this.#asks(asText(params['toolCallId']))
       this.#ask(question, offset, replayed, () => reply(offset, id, { action: 'cancel' }))
     } else {
-      this.#answerAtOnce(refuse(offset, id, -32601, `${method} is not offered here`), offset)
+      this.#requests.answerAtOnce(refuse(offset, id, -32601, `${method} is not offered here`), offset)
     }
   }
 
@@ -435,46 +390,14 @@ export class AgentConversation {
   }
 
   /**
-   * Puts a request to people, or records it as declined if it cannot be shown or exceeds the bound. While people are
-   * not to be asked, the request is refused and not kept. A replayed request was either recorded before or refused; it
-   * is then refused again, and the supervisor carries out an order only once.
+   * Puts a request to people. While people are not to be asked, it is refused and not kept. A replayed request was either
+   * recorded before or refused; it is then refused again, and the supervisor carries out an order only once.
    */
   #ask(question: Question, offset: number, replayed: boolean, refusal: () => Order): void {
-    if (replayed && this.#waiting.has(offset)) return
-    const told = this.prompted && !this.cancelling && !replayed && this.#waiting.size < MAX_TOLD_ASKS
-    if (!told) {
-      this.#answerAtOnce(refusal(), offset)
-      return
-    }
-    const declined = question.declined === true || this.#waiting.size >= MAX_WAITING_ASKS
-    this.#waiting.set(offset, question.agentRequest.id)
-    this.#asked.push({ ...question, declined, offset, draftsBefore: this.#drafts.length })
-  }
-
-  #answerAtOnce(order: Order, offset: number): void {
-    this.#unanswered.set(order.key, offset)
-    this.#replies.set(order.key, order)
-  }
-
-  /** The agent withdrew a request; the newest with that id is meant. */
-  #takenBack(id: unknown): void {
-    const [offset] = [...this.#waiting].filter(entry => entry[1] === id).at(-1) ?? []
-    if (offset !== undefined) this.#withdrawn.push(offset)
-  }
-
-  #answerGiven(key: string): void {
-    for (const offset of this.#waiting.keys()) {
-      if (replyKey(offset) !== key) continue
-      this.#waiting.delete(offset)
-      this.#settled.push(offset)
-    }
-  }
-
-  /** The asking process is gone, so nothing waits for answers any more. */
-  #forgetWaiting(): void {
-    this.#withdrawn.push(...this.#waiting.keys())
-    this.#settled.push(...this.#waiting.keys())
-    this.#waiting.clear()
+    if (replayed && this.#requests.isWaiting(offset)) return
+    const told = this.prompted && !this.cancelling && !replayed && this.#requests.canTell
+    if (told) this.#requests.ask(question, offset, this.#drafts.length)
+    else this.#requests.answerAtOnce(refusal(), offset)
   }
 }
 
