@@ -1,10 +1,12 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { open, readdir, readFile } from 'node:fs/promises'
 import { ignoring } from '../../../kit/system-errors.ts'
 import { isLeaseId } from '../../linux/instance.ts'
 import { processStartTime } from '../../linux/process-start-time.ts'
 import { waitUntil } from '../../linux/wait-until.ts'
 
 const OPTION = '--unsetenv'
+/** The mark is within so much of a command line. */
+const MARK_BYTES = 2048
 
 /**
  * Returns bubblewrap arguments that mark a lease's processes, so that any process of the service finds them. The option
@@ -30,10 +32,11 @@ interface MarkedProcess {
 export async function markedProcesses(tag: string): Promise<MarkedProcess[]> {
   const pids = (await readdir('/proc')).map(Number).filter(pid => pid > 1)
   const looked = pids.map(async (pid): Promise<MarkedProcess | undefined> => {
-    const words = (await read(pid, 'cmdline'))?.split('\0') ?? []
+    const words = (await ignoring(gone, readBeginning(pid)))?.split('\0') ?? []
     const leaseId = words[words.indexOf(OPTION) + 1]?.slice(tag.length + 1)
     if (leaseId === undefined || !isLeaseId(leaseId) || !words.includes(`${tag}/${leaseId}`)) return undefined
-    const namespacePids = /^NSpid:\s*(.*)$/m.exec((await read(pid, 'status')) ?? '')?.[1]?.split(/\s+/) ?? []
+    const status = (await ignoring(gone, readFile(`/proc/${pid}/status`, 'utf8'))) ?? ''
+    const namespacePids = /^NSpid:\s*(.*)$/m.exec(status)?.[1]?.split(/\s+/) ?? []
     const first = namespacePids.length === 2 && namespacePids[1] === '1'
     if (namespacePids.length !== 1 && !first) return undefined
     const startTime = await processStartTime(pid)
@@ -61,6 +64,14 @@ export async function killMarked(tag: string, leaseId: string): Promise<boolean>
   }, 10_000)
 }
 
-function read(pid: number, name: string): Promise<string | undefined> {
-  return ignoring(['ENOENT', 'ESRCH', 'EACCES'], readFile(`/proc/${pid}/${name}`, 'utf8'))
+const gone = ['ENOENT', 'ESRCH', 'EACCES']
+
+/**
+ * Returns the beginning of a command line. Every process of the machine is looked at, and reading a file of unknown length
+ * takes 64 KiB for each, which kept the garbage collector busy.
+ */
+async function readBeginning(pid: number): Promise<string> {
+  await using file = await open(`/proc/${pid}/cmdline`)
+  const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(MARK_BYTES), 0, MARK_BYTES)
+  return buffer.toString('utf8', 0, bytesRead)
 }
