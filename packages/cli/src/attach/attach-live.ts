@@ -41,6 +41,11 @@ class AttachedSession implements AsyncDisposable {
   /** Open Interactions, oldest first; the first is asked. */
   #waiting: readonly Interaction[] = []
   #open: Open | null = null
+  /** Interactions whose opening has been shown. */
+  readonly #opened = new Set<string>()
+  /** The newest Event that is shown, and the one that must be before anybody is asked: an agent's words come before its question. */
+  #shown = 0
+  #asksFrom = 0
   /** Interactions that were answered here: their end is no news. */
   readonly #answered = new Set<string>()
   /** A message that was begun before something was asked. */
@@ -76,6 +81,7 @@ class AttachedSession implements AsyncDisposable {
       stdout.paint('dim', 'What you type goes to the agent. Ctrl-C leaves, and the session stays.'),
       ...(after > 0 ? [stdout.paint('dim', `… ${after} earlier events: berth events ${printableLine(id)}`)] : []),
     ])
+    this.#shown = after
     this.#view.begin(activeRunId !== undefined && after >= lastEventSequence)
     this.#run(() => this.#lookNext())
     const previews = this.#followPreviews()
@@ -125,12 +131,14 @@ class AttachedSession implements AsyncDisposable {
   async #event(event: Event): Promise<void> {
     this.#next?.event(event)
     await this.#screen.show(this.#view.event(event))
+    this.#shown = event.sequence
     if (isTerminalRunEvent(event) && event.sequence >= this.#session.lastEventSequence)
       this.#run(() => this.#lookNext())
     const isOld = event.sequence < this.#session.lastEventSequence
     if (event.type.startsWith('svc.interaction.')) await this.#interaction(event, isOld)
     // The log so far has been read: from here on, what is open counts.
     if (event.sequence === this.#session.lastEventSequence) await this.#list()
+    else if (event.sequence === this.#asksFrom) await this.#askNext()
     if (!this.#view.isBusy) this.#stay()
   }
 
@@ -150,6 +158,7 @@ class AttachedSession implements AsyncDisposable {
 
   async #interaction(event: Event, isOld: boolean): Promise<void> {
     const id = textOf(event, 'interactionId')
+    if (event.type === 'svc.interaction.opened') this.#opened.add(id)
     if (event.type !== 'svc.interaction.opened' && !this.#answered.has(id)) {
       const whose = this.#open?.interaction.id === id ? 'Somebody else was first' : 'Answered'
       const said =
@@ -165,6 +174,10 @@ class AttachedSession implements AsyncDisposable {
     this.#listing = this.#listing.then(async () => {
       try {
         const { interactions } = await client.interactions.list(this.#session.id, { signal: this.#left.signal })
+        if (interactions.some(({ id }) => !this.#opened.has(id))) {
+          const { session } = await client.sessions.get(this.#session.id, { signal: this.#left.signal })
+          this.#asksFrom = session.lastEventSequence
+        }
         this.#waiting = interactions.filter(({ id }) => !this.#answered.has(id))
         await this.#askNext()
       } catch (failure) {
@@ -175,8 +188,9 @@ class AttachedSession implements AsyncDisposable {
   }
 
   async #askNext(): Promise<void> {
-    const [first] = this.#waiting
-    if (this.#open !== null && first?.id === this.#open.interaction.id) return
+    const [oldest] = this.#waiting
+    if (this.#open !== null && oldest?.id === this.#open.interaction.id) return
+    const first = this.#shown < this.#asksFrom ? undefined : oldest
     const { editor } = this.#screen
     if (this.#open === null) {
       if (first !== undefined) this.#draft = editor.text
