@@ -7,7 +7,7 @@ const io: AdminIo = { env: process.env, print: line => void process.stdout.write
 const marks = {
   cordon: { mark: 'cordoned', does: 'give a host no more sandboxes; those that it has go on' },
   drain: { mark: 'drained', does: 'give a host no more sandboxes, and take back those that rest' },
-  uncordon: { mark: 'open', does: 'give a host sandboxes again, after cordon or drain' },
+  uncordon: { mark: 'open', does: 'give a host sandboxes again, after cordon, drain or failures' },
 } as const
 
 /** Adds the operators' commands on hosts; they run on the service's machine, with its settings. */

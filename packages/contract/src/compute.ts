@@ -17,10 +17,17 @@ export const OwnHost = Type.Object(
     capacity: nullable(Type.Integer({ minimum: 0, description: 'The most sandboxes that it holds; null: no bound.' })),
     sandboxes: Type.Integer({ minimum: 0, description: 'That it holds now.' }),
     state: openString(
-      ['waiting', 'ready', 'away', 'cordoned', 'draining', 'drained', 'outdated'],
-      '`waiting`: its token was never used. `outdated`: it is of another release, and was refused.',
+      ['waiting', 'ready', 'resting', 'away', 'cordoned', 'draining', 'drained', 'outdated'],
+      '`waiting`: its token was never used. `resting`: it gets no further sandboxes for a while, after failures. `outdated`: it is of another release, and was refused.',
     ),
     heardAt: nullable(DateTime),
+    restsUntil: nullable(DateTime),
+    restsBecause: nullable(
+      openString(
+        ['no_answer', 'line_cut'],
+        '`no_answer`: it took a call and did not answer in time. `line_cut`: its connection broke while it made a sandbox.',
+      ),
+    ),
   },
   { title: 'OwnHost', ...open },
 )
@@ -72,7 +79,8 @@ export const MarkHost = Type.Object(
   {
     mark: Type.Enum(['open', 'cordoned', 'drained'], {
       type: 'string',
-      description: '`cordoned`: it gets no more sandboxes. `drained`: it also gives back those that rest.',
+      description:
+        '`open`: it gets sandboxes, and does not rest any more. `cordoned`: it gets no more sandboxes. `drained`: it also gives back those that rest.',
     }),
   },
   { title: 'MarkHost', ...closed },

@@ -8,6 +8,12 @@ const HealthHost = Type.Object(
     name: Type.String(),
     seenAt: Type.String({ format: 'date-time', description: 'When it last announced itself.' }),
     away: Type.Boolean({ description: 'Whether it has been silent for a minute: it starts nothing.' }),
+    restsUntil: nullable(
+      Type.String({
+        format: 'date-time',
+        description: 'Until when it starts nothing new, since it has failed; null: it does not rest.',
+      }),
+    ),
     runtimes: Type.Array(Type.String(), { description: 'Runtimes that only some machines have.' }),
     packagesFault: nullable(Type.String({ description: 'Why it installs no system packages; null if it does.' })),
     leases: Type.Integer({ minimum: 0, description: "The organization's live sandboxes on it." }),

@@ -25,6 +25,7 @@ import { environmentChores } from './environments/environment-chores.ts'
 import { claimChores } from './execution/claim/claim-chores.ts'
 import { GatewayCheck } from './execution/host/gateway-check.ts'
 import { openGitHosts } from './git-hosts/open-git-hosts.ts'
+import type { RestBounds } from './hosts/host-rest-sql.ts'
 import { RelayTokens } from './hosts/relay/relay-tokens.ts'
 import { SandboxDoors } from './hosts/sandbox-doors.ts'
 import { Housekeeper } from './housekeeping/housekeeper.ts'
@@ -93,6 +94,8 @@ export interface ServiceProcess {
   readonly consoleDirectory?: string
   /** Bounds of calls to hosts that dial this process; absent: those of a service. */
   readonly hostCalls?: Partial<CallBounds>
+  /** How long those hosts rest after failures; absent: as those of a service. */
+  readonly hostRests?: RestBounds
 }
 
 /**
@@ -192,8 +195,9 @@ export async function serve(
     const { sandboxRequests } = settings.gateway
     const cluster = await openCluster(context, settings, registry, stack)
     const sandboxGateway = { url, sandboxRequests, ...(ownGateway && here) }
+    const { hostCalls, hostRests } = around
     const parts = { gateway: sandboxGateway, identity: cluster?.identity, relayUrl: relay?.url }
-    const worker = await openWorker(context, settings, { ...parts, hostCalls: around.hostCalls }, stack)
+    const worker = await openWorker(context, settings, { ...parts, hostCalls, hostRests }, stack)
     doors = new SandboxDoors(own, worker.hosts, relayTokens)
     relay?.serve(doors)
     for (const service of worker.services) await start(service)

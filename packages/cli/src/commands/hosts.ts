@@ -11,6 +11,8 @@ interface Host {
   readonly capacity: number | null
   readonly leases: number
   readonly state: string
+  readonly restsUntil: Date | null
+  readonly restsBecause: string | null
 }
 
 interface HostsModule {
@@ -84,9 +86,19 @@ const told: Readonly<Record<HostMark, string>> = {
   drained: 'it gets no more sandboxes, and gives back those that rest',
 }
 
-function hostLine({ id, name, organizationId, pool, driver, capacity, leases, state }: Host): string {
+function hostLine(host: Host): string {
+  const { id, name, organizationId, pool, driver, capacity, leases, state, restsUntil, restsBecause } = host
   const held = `${leases}/${capacity ?? '-'}`
-  return [state.padEnd(8), held.padStart(7), id, name ?? '-', pool, driver ?? '-', organizationId ?? 'shared'].join(
-    '  ',
-  )
+  const facts = [state.padEnd(8), held.padStart(7), id, name ?? '-', pool, driver ?? '-', organizationId ?? 'shared']
+  const rest = state === 'resting' && restsUntil !== null ? [restLine(restsUntil, restsBecause)] : []
+  return [...facts, ...rest].join('  ')
+}
+
+/** Hosts elsewhere have other time zones than whoever reads this, so the time is that of UTC. */
+const restLine = (until: Date, because: string | null): string =>
+  `until ${until.toISOString().slice(0, 19)}Z: ${restCauses[because ?? ''] ?? because}`
+
+const restCauses: Readonly<Record<string, string>> = {
+  no_answer: 'it did not answer',
+  line_cut: 'its connection broke while it made a sandbox',
 }

@@ -1050,6 +1050,8 @@ export interface HealthHost {
   seenAt: string
   /** Whether it has been silent for a minute: it starts nothing. */
   away: boolean
+  /** Until when it starts nothing new, since it has failed; null: it does not rest. */
+  restsUntil: string | null
   /** Runtimes that only some machines have. */
   runtimes: string[]
   /** Why it installs no system packages; null if it does. */
@@ -1310,7 +1312,7 @@ export interface MarkFileViewed {
 }
 
 export interface MarkHost {
-  /** `cordoned`: it gets no more sandboxes. `drained`: it also gives back those that rest. */
+  /** `open`: it gets sandboxes, and does not rest any more. `cordoned`: it gets no more sandboxes. `drained`: it also gives back those that rest. */
   mark: 'open' | 'cordoned' | 'drained'
 }
 
@@ -1538,9 +1540,12 @@ export interface OwnHost {
   capacity: number | null
   /** That it holds now. */
   sandboxes: number
-  /** `waiting`: its token was never used. `outdated`: it is of another release, and was refused. */
+  /** `waiting`: its token was never used. `resting`: it gets no further sandboxes for a while, after failures. `outdated`: it is of another release, and was refused. */
   state: string
   heardAt: string | null
+  restsUntil: string | null
+  /** `no_answer`: it took a call and did not answer in time. `line_cut`: its connection broke while it made a sandbox. */
+  restsBecause: string | null
 }
 
 export interface OwnHostEnvelope {

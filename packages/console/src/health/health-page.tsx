@@ -11,7 +11,7 @@ import { printableLine } from '../ui/printable.ts'
 import { Stat, Stats } from '../ui/stat.tsx'
 import { ErrorState, LoadingLines } from '../ui/states.tsx'
 import { type Column, Table } from '../ui/table.tsx'
-import { ago, counted } from '../ui/words.ts'
+import { ago, clockTime, counted } from '../ui/words.ts'
 import { backlogName, judge, type Look } from './health-words.ts'
 import { healthQuery } from './queries.ts'
 
@@ -148,9 +148,11 @@ const hostColumns = (now: number): readonly Column<Health['hosts'][number]>[] =>
   {
     id: 'state',
     header: 'State',
-    cell: ({ away, seenAt }) =>
+    cell: ({ away, seenAt, restsUntil }) =>
       away ? (
         <Badge look="warning">Away for {ago(Date.parse(seenAt), now)}</Badge>
+      ) : restsUntil !== null ? (
+        <Badge look="warning">Rests until {clockTime(restsUntil)}</Badge>
       ) : (
         <Badge look="quiet">At work</Badge>
       ),

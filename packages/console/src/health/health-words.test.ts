@@ -1,9 +1,11 @@
 import type { Health } from '@berth/contract'
 import { expect, test } from 'vitest'
+import { clockTime } from '../ui/words.ts'
 import { judge } from './health-words.ts'
 
 const now = Date.parse('2026-03-01T12:00:00Z')
-const host = { name: 'a', seenAt: '', away: false, runtimes: [], packagesFault: null, leases: 0 }
+const host = { name: 'a', seenAt: '', away: false, restsUntil: null, runtimes: [], packagesFault: null, leases: 0 }
+const resting = (at: string) => ({ ...host, restsUntil: `2026-03-01T${at}Z` })
 const queuedAt = (ms: number) => [{ sessionId: '', title: '', queuedAt: new Date(now - ms).toISOString() }]
 
 const health = (changes: Partial<Health>): Health => ({
@@ -25,6 +27,12 @@ const cases: readonly (readonly [string, string, Partial<Health>])[] = [
   ['warning', '2 Runs in the queue: every host is busy.', { runs: { ...runs, oldest: queuedAt(600_000) } }],
   ['warning', '1 host away. The others go on.', { hosts: [host, { ...host, away: true }] }],
   ['bad', 'No host is at work. Runs wait until a worker starts.', { hosts: [{ ...host, away: true }] }],
+  ['warning', '1 host at rest after failures. The others go on.', { hosts: [host, resting('12:05:00')] }],
+  [
+    'bad',
+    `Every host has failed and rests. New sandboxes wait until ${clockTime('2026-03-01T12:02:00Z')}.`,
+    { hosts: [resting('12:05:00'), resting('12:02:00'), { ...host, away: true }] },
+  ],
   [
     'bad',
     'Most requests to models failed in the last hour. Ask your operator about the providers.',

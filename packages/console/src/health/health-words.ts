@@ -1,5 +1,5 @@
 import type { Health } from '@berth/contract'
-import { counted } from '../ui/words.ts'
+import { clockTime, counted } from '../ui/words.ts'
 
 /** How serious something is. */
 export type Look = 'plain' | 'warning' | 'bad'
@@ -18,6 +18,11 @@ export function judge({ hosts, runs, models }: Health, nowMs: number): Judgement
   if (atWork.length === 0) {
     return { look: 'bad', text: 'No host is at work. Runs wait until a worker starts.' }
   }
+  const rests = atWork.map(({ restsUntil }) => restsUntil).toSorted()
+  const [soonest] = rests
+  if (soonest && !rests.includes(null)) {
+    return { look: 'bad', text: `Every host has failed and rests. New sandboxes wait until ${clockTime(soonest)}.` }
+  }
   if (models.requests >= 5 && models.failed * 2 > models.requests) {
     return {
       look: 'bad',
@@ -30,6 +35,10 @@ export function judge({ hosts, runs, models }: Health, nowMs: number): Judgement
   }
   if (atWork.length < hosts.length) {
     return { look: 'warning', text: `${counted(hosts.length - atWork.length, 'host')} away. The others go on.` }
+  }
+  const resting = rests.filter(until => until !== null).length
+  if (resting > 0) {
+    return { look: 'warning', text: `${counted(resting, 'host')} at rest after failures. The others go on.` }
   }
   return { look: 'plain', text: 'Everything works.' }
 }

@@ -45,3 +45,7 @@ export function ago(atMs: number, nowMs: number): string {
 export function counted(count: number, noun: string, plural = `${noun}s`): string {
   return `${count.toLocaleString('en')} ${count === 1 ? noun : plural}`
 }
+
+/** Returns a time of today as a clock shows it here. */
+export const clockTime = (at: string): string =>
+  new Date(at).toLocaleTimeString('en', { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' })

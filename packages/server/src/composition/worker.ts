@@ -67,6 +67,8 @@ export interface WorkerAround {
   readonly relayUrl: string | undefined
   /** Bounds of calls to hosts that dial this process; undefined: those of a service. */
   readonly hostCalls: FarHostsOptions['calls']
+  /** How long those hosts rest after failures; undefined: as those of a service. */
+  readonly hostRests: FarHostsOptions['rests']
 }
 
 /** The parts of a worker, none of them started. */
@@ -84,7 +86,7 @@ export interface WorkerParts {
 export async function openWorker(
   context: Context,
   settings: Settings,
-  { gateway, identity, relayUrl, hostCalls }: WorkerAround,
+  { gateway, identity, relayUrl, hostCalls, hostRests: rests }: WorkerAround,
   stack: AsyncDisposableStack,
 ): Promise<WorkerParts> {
   const mirrors = new Mirrors(join(settings.dataDir, 'mirrors'), settings.sandboxes.mirrorBytes)
@@ -94,7 +96,7 @@ export async function openWorker(
   const { execution } = working
   const worker = new Worker(execution)
   const calls = { createMs: settings.worker.limits.provisionMs * HOST_SHARE, ...hostCalls }
-  const far = farHosts(working, mirrors, settings, { identity, holder: worker.holder, calls })
+  const far = farHosts(working, mirrors, settings, { identity, holder: worker.holder, calls, rests })
   stack.use(execution.gateway)
   const delivery = await deliveryContext(execution, mirrors, settings)
   const queues = [reviewQueue(delivery), publicationQueue(delivery), mergeQueue(delivery), lookQueue(delivery)]
@@ -139,13 +141,13 @@ function farHosts(
   { execution, partsOf }: Working,
   mirrors: Mirrors,
   settings: Settings,
-  { identity, holder, calls }: Pick<FarHostsOptions, 'identity' | 'holder' | 'calls'>,
+  { identity, holder, calls, rests }: Pick<FarHostsOptions, 'identity' | 'holder' | 'calls' | 'rests'>,
 ): FarHosts | null {
   const { hostsPort: port, listener } = settings
   if (port === undefined) return null
   const { blobs, db, hosts, log } = execution
   return new FarHosts({
-    ...{ db, hosts, log, identity, holder, calls },
+    ...{ db, hosts, log, identity, holder, calls, rests },
     parts: partsOf,
     packs: mirrorPacks(mirrors),
     ...(settings.hostUploads === 'direct' && canLend(blobs) && { store: blobs }),

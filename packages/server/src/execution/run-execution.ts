@@ -289,6 +289,8 @@ async function attach(
   const watched = { claim, lease, attempt, connection, parks, budgets }
   // The agent is reached: from here on it is asked to stop.
   approach[Symbol.dispose]()
+  // A sandbox of before says nothing of whether the host still makes any.
+  if (lease.agent_state === 'none') await context.rest?.end()
   known.overSince = null
   using _watch = watchAttempt(context, watched, reason => interrupt.abort(reason))
   await attempt.run()

@@ -5,6 +5,7 @@ import type { Logger } from 'pino'
 import { LoopingService } from '../kit/looping-service.ts'
 import { StartError } from '../kit/start-error.ts'
 import { errorCode } from '../kit/system-errors.ts'
+import { isUnanswered } from '../line/deadline.ts'
 import { Line } from '../line/line.ts'
 import { HostAwayError } from '../line/line-error.ts'
 import { LineRefused, refuseUpgrade, takeUpgrade } from '../line/upgrade.ts'
@@ -27,7 +28,8 @@ import {
   takeConnection,
 } from './far-host-sql.ts'
 import { type HostIdentity, isForeignToken } from './host-identity.ts'
-import type { Host, Hosts } from './hosts.ts'
+import { endHostRest, letHostRest, type RestBounds } from './host-rest-sql.ts'
+import type { Host, HostRest, Hosts } from './hosts.ts'
 import { takePodConnection } from './pod-host-sql.ts'
 import { type Dial, isSameDigest, OtherProtocol, readDial } from './read-dial.ts'
 
@@ -56,6 +58,8 @@ export interface FarHostsOptions {
   readonly calls?: Partial<CallBounds> | undefined
   /** Longest wait for what a host says of itself. */
   readonly saidMs?: number
+  /** Replaces how long a host rests after failures, for tests. */
+  readonly rests?: RestBounds | undefined
 }
 
 const AWAY_MS = 10_000
@@ -78,6 +82,8 @@ interface Admitted extends Pick<ConnectedHost, 'id' | 'epoch'> {
 
 interface Held {
   readonly remote: RemoteHost
+  /** Absent: it is a pod, which is given no second sandbox anyway. */
+  readonly rest: HostRest | undefined
   line: Line
   epoch: number
   /** Ends the wait for the next line. */
@@ -246,7 +252,8 @@ export class FarHosts extends LoopingService {
     }
     const now = this.#held.get(id)
     if (now !== undefined && now.epoch > epoch) return line.destroy(new HostAwayError('the host has dialled again'))
-    this.#held.set(id, { remote, line, epoch, away: undefined })
+    const rest = isPod ? undefined : this.#restOf(id)
+    this.#held.set(id, { remote, rest, line, epoch, away: undefined })
     if (now !== undefined && now.remote !== remote) void now.remote[Symbol.asyncDispose]()
     log.info({ host: id, epoch }, 'a host is connected')
     if (!line.isOpen) this.#cut(id, line)
@@ -255,7 +262,7 @@ export class FarHosts extends LoopingService {
     const driver = createRemoteDriver(remote, this.#options.packs, this.#options.calls)
     const installed = () => remote.facts?.runtimes ?? []
     const isHere = () => remote.isHere
-    this.#options.hosts.add({ id, driver, installed, isHere, ...this.#options.parts(driver) })
+    this.#options.hosts.add({ id, driver, installed, isHere, ...(rest && { rest }), ...this.#options.parts(driver) })
   }
 
   /** Lets a host stay held whose next line has come. */
@@ -271,7 +278,21 @@ export class FarHosts extends LoopingService {
     const held = this.#held.get(id)
     if (held?.line !== line || held.away !== undefined) return
     log.warn({ host: id, epoch: held.epoch }, 'the line to a host is cut')
+    // It may dial again at once, and hang again.
+    if (isUnanswered(line.fault)) void held.rest?.begin(line.fault)
     this.#wait(id, held)
+  }
+
+  #restOf(id: string): HostRest {
+    const { db, log, rests } = this.#options
+    return {
+      begin: async error => {
+        const because = isUnanswered(error) ? 'no_answer' : 'line_cut'
+        const rest = await letHostRest(db, id, because, rests).catch(failure => void this.failed(failure))
+        if (rest) log.warn({ host: id, because, ...rest }, 'a host has failed, and gets no further sandbox for a while')
+      },
+      end: () => endHostRest(db, id).catch(failure => this.failed(failure)),
+    }
   }
 
   #wait(id: string, held: Held): void {

@@ -1,12 +1,14 @@
 import { HOST_AWAY_MS, NEVER_HEARD } from '../runtimes/runtime-hosts.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
+import type { RestCause } from './host-rest-sql.ts'
 
 /**
  * `waiting`: its token was never used. `away`: nobody has heard of it for a minute. `cordoned`: it gets no more sandboxes.
+ * `resting`: it gets none for a while, since it has failed.
  * `draining`: it also gives back those that rest, and `drained`: it has none any more. `outdated`: it speaks another version
  * of the protocol, and was refused.
  */
-export type HostState = 'waiting' | 'outdated' | 'away' | 'ready' | 'cordoned' | 'draining' | 'drained'
+export type HostState = 'waiting' | 'outdated' | 'away' | 'ready' | 'resting' | 'cordoned' | 'draining' | 'drained'
 
 /** A host as an operator sees it. */
 export interface HostFacts {
@@ -25,7 +27,13 @@ export interface HostFacts {
   readonly dials: boolean
   /** Null: never. */
   readonly heardAt: Date | null
+  /** Until when it gets no further sandboxes, after failures; null: it does not rest. */
+  readonly restsUntil: Date | null
+  readonly restsBecause: RestCause | null
 }
+
+/** SQL condition: a host rests after failures. */
+const rests = 'rests_until > statement_timestamp()'
 
 /** Lists the hosts of the deployment, or of one organization, with their live sandboxes. */
 export async function listHosts(db: Queryable, organizationId: string | null = null): Promise<readonly HostFacts[]> {
@@ -33,6 +41,8 @@ export async function listHosts(db: Queryable, organizationId: string | null = n
     text: `
       select id, name, organization_id as "organizationId", pool, labels, driver, capacity, leases,
         token_sha256 is not null or provisioner is not null as dials, nullif(heard_at, ${NEVER_HEARD}) as "heardAt",
+        case when ${rests} then rests_until end as "restsUntil",
+        case when ${rests} then rests_because end as "restsBecause",
         case
           when refused_protocol is not null then 'outdated'
           when heard_at = ${NEVER_HEARD} then 'waiting'
@@ -40,6 +50,7 @@ export async function listHosts(db: Queryable, organizationId: string | null = n
           when heard_at <= now() - interval '${HOST_AWAY_MS} milliseconds' then 'away'
           when drained_at is not null then 'draining'
           when cordoned_at is not null then 'cordoned'
+          when ${rests} then 'resting'
           else 'ready'
         end as state
       from (
@@ -86,7 +97,7 @@ export async function insertHost(
 export type HostMark = 'open' | 'cordoned' | 'drained'
 
 /**
- * Opens a host for sandboxes, closes it, or empties it.
+ * Opens a host for sandboxes, which also ends its rest after failures, closes it, or empties it.
  * @param organizationId only a host of this organization; null: any
  * @returns its organization; undefined if there is no such host
  */
@@ -100,7 +111,9 @@ export async function markHost(
     text: `
       update hosts
       set cordoned_at = case when $2 then coalesce(cordoned_at, now()) end,
-        drained_at = case when $3 then coalesce(drained_at, now()) end
+        drained_at = case when $3 then coalesce(drained_at, now()) end,
+        failures = case when $2 then failures else 0 end,
+        rests_until = case when $2 then rests_until end, rests_because = case when $2 then rests_because end
       where id = $1 and removed_at is null and ($4::uuid is null or organization_id = $4) returning organization_id`,
     values: [id, mark !== 'open', mark === 'drained', organizationId],
   })

@@ -17,6 +17,16 @@ export interface Host {
   readonly installed?: () => readonly string[]
   /** Whether a line leads to it now; absent: it needs none. */
   readonly isHere?: () => boolean
+  /** Keeps it from further sandboxes after failures; absent: it never rests. */
+  readonly rest?: HostRest
+}
+
+/** The rest of one host after failures, kept in its row for all processes. */
+export interface HostRest {
+  /** Lets it rest, since a sandbox could not be made because it was away. */
+  begin(error: unknown): Promise<void>
+  /** Notes that a sandbox was made there, and answers. */
+  end(): Promise<void>
 }
 
 /** A host was asked for that this process does not hold, or no longer. Another process may hold it. */

@@ -85,6 +85,11 @@ export class Line implements AsyncDisposable {
     return !this.#session.closed && !this.#session.destroyed
   }
 
+  /** What ended the line, or is about to; null if that is not known. */
+  get fault(): Error | null {
+    return this.#fault
+  }
+
   /** Resolves when the line is over. */
   get closed(): Promise<void> {
     return this.#closed.promise

@@ -1,5 +1,6 @@
 import type { Http2Session } from 'node:http2'
 import type { Duplex } from 'node:stream'
+import { DeadlineOver } from './deadline.ts'
 
 /** The bounds of one line. Both sides have their own; a test makes them smaller. */
 export interface LineBounds {
@@ -68,7 +69,7 @@ export function watch(session: Http2Session, { pingMs, pongMs }: LineBounds): ()
   let deadline: NodeJS.Timeout | undefined
   const ask = () => {
     if (session.destroyed || session.closed || deadline !== undefined) return
-    deadline = setTimeout(() => session.destroy(new Error(`no answer for ${pongMs} ms`)), pongMs)
+    deadline = setTimeout(() => session.destroy(new DeadlineOver(`no answer for ${pongMs} ms`)), pongMs)
     deadline.unref()
     const isSent = session.ping(error => {
       if (error === null) {

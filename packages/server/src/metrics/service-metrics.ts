@@ -72,9 +72,19 @@ export function serviceMetrics(
           select h.capacity, (select count(*)::integer from leases l where l.host = h.id and l.ended_at is null) as held
           from hosts h
           where h.removed_at is null and h.cordoned_at is null and h.capacity is not null
+            and coalesce(h.rests_until <= clock_timestamp(), true)
             and h.seen_at > clock_timestamp() - interval '5 minutes') of_host) of_hosts
       group by state`,
     label: 'state',
+  })
+  counted(registry, db, {
+    name: 'berth_hosts_resting',
+    help: 'Hosts that get no further sandboxes for a while after failures, by cause.',
+    text: `select because as label, (
+        select count(*)::integer from hosts h
+        where h.removed_at is null and h.rests_because = because and h.rests_until > clock_timestamp()) as value
+      from unnest(array['no_answer', 'line_cut']) as because`,
+    label: 'cause',
   })
   new Gauge({
     name: 'berth_database_connections',

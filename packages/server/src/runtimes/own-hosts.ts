@@ -10,6 +10,14 @@ export const takes = (host: string, organization: string): string => `
   (case when ${host}.organization_id is not null then coalesce(${host}.organization_id = ${organization}, false)
     else not exists (select 1 from bound_organizations bound where bound.organization_id = ${organization}) end)`
 
+/**
+ * SQL condition: a host gets further sandboxes: nobody has cordoned it, and it does not rest after failures. Whatever stands
+ * there goes on.
+ * @param host a row of `hosts`, all null for a host without a row
+ */
+export const takesNew = (host: string): string =>
+  `(${host}.cordoned_at is null and coalesce(${host}.rests_until <= statement_timestamp(), true))`
+
 /** `shared`: the organization is not bound. `not_configured`: it has no host that ever came. `outdated`: all that came are refused. */
 export type ComputeStanding = 'shared' | 'ready' | 'not_configured' | 'outdated'
 

@@ -202,6 +202,32 @@ it('gives a session back to the host of its last sandbox, within the shares', as
   expect((await claim('b', { busy: 0 })).taken).toHaveLength(2)
 })
 
+it('begins nothing at a host that rests, goes on with what it has, and leaves no share to its worker', async () => {
+  await host('tired', { heldBy: 'w' })
+  await host('well')
+  await db().query("update hosts set rests_until = now() + interval '1 hour' where id = 'tired'")
+  const [standing, fresh] = await queue(2)
+  if (standing === undefined || fresh === undefined) throw new Error('no sessions')
+  await lease(standing.organizationId, standing.id, 'tired')
+  const key = { organizationId: fresh.organizationId, sessionId: fresh.id }
+  expect(await chooseHost(db(), ['tired', 'well'], key, none)).toBe('well')
+  // A Run that has begun has to go on somewhere.
+  expect(await chooseHost(db(), ['tired'], key, none)).toBe('tired')
+  expect((await claim('w', { hosts: ['tired'] })).taken).toEqual([standing.id])
+  await worker('w', 8)
+  expect((await claim('well', { busy: 7 })).taken).toEqual([fresh.id])
+})
+
+it('offers to the worker of a host whose rest is over', async () => {
+  await host('tired', { heldBy: 'w' })
+  await host('well')
+  await db().query("update hosts set rests_until = now() - interval '1 second', failures = 3 where id = 'tired'")
+  await worker('w', 8)
+  const [session] = await queue(1)
+  expect(await claim('well', { busy: 7 })).toEqual({ taken: [], left: 1 })
+  expect((await claim('w', { hosts: ['tired'] })).taken).toEqual([session?.id])
+})
+
 it('takes no more than its hosts have room for, and none for a host that is cordoned', async () => {
   await host('small', { capacity: 3, heldBy: 'w' })
   await host('closed', { capacity: 9, heldBy: 'w', cordoned: true })

@@ -16,6 +16,7 @@ beforeAll(async () => {
       ...{ BERTH_PING_SECONDS: '2', BERTH_CANCEL_GRACE_SECONDS: '1' },
     },
     hostCalls: { shortMs: 5_000, quietMs: 5_000, createMs: 5_000 },
+    hostRests: { firstMs: 500, mostMs: 500 },
   })
 })
 beforeEach(async () => {

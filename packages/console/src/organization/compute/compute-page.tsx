@@ -138,6 +138,17 @@ function Machine({ host, dialog }: { host: OwnHost; dialog: Dialog }) {
         </p>
         <InlineProblem error={mark.error} />
       </div>
+      {host.state === 'resting' && (
+        <Button
+          look="quiet"
+          aria-label={`Use ${name} now`}
+          busy={mark.isPending}
+          verdict={can('changeCompute')}
+          onClick={() => mark.mutate('open')}
+        >
+          Use now
+        </Button>
+      )}
       <Button
         look="quiet"
         aria-label={isOpen ? `Drain ${name}` : `Open ${name}`}

@@ -1,4 +1,6 @@
+import type { OwnHost } from '@berth/contract'
 import { expect, test } from 'vitest'
+import { clockTime } from '../../ui/words.ts'
 import { lookOf, obstacleOf, readCapacity, stateOf } from './compute-words.ts'
 
 test('a machine that is refused or silent looks bad, and an unknown state is shown as it is', () => {
@@ -13,10 +15,27 @@ test('a machine that is refused or silent looks bad, and an unknown state is sho
   expect(stateOf({ state: 'molten' })).toBe('molten')
 })
 
+test('a machine at rest tells until when, and why', () => {
+  const restsUntil = '2026-03-01T12:05:00Z'
+  const said = stateOf({ state: 'resting', restsUntil, restsBecause: 'no_answer' })
+  expect(said).toBe(`Gets no sandbox until ${clockTime(restsUntil)}: it did not answer`)
+  expect(stateOf({ state: 'resting', restsUntil, restsBecause: 'molten' })).toMatch('it failed')
+  expect(lookOf({ state: 'resting' })).toBe('bad')
+})
+
+test('an organization all of whose machines rest is told how long its work waits', () => {
+  const host = (state: string, restsUntil: string | null = null) => ({ state, restsUntil }) as OwnHost
+  const [early, late] = ['2026-03-01T12:05:00Z', '2026-03-01T12:06:00Z']
+  const hosts = [host('resting', late), host('resting', early), host('drained')]
+  expect(obstacleOf({ standing: 'ready', hosts })).toMatch(`wait until ${clockTime(early)}`)
+  expect(obstacleOf({ standing: 'ready', hosts: [...hosts, host('ready')] })).toBeNull()
+  expect(obstacleOf({ standing: 'shared', hosts })).toBeNull()
+})
+
 test('only an organization that may run nowhere is told what to do', () => {
-  expect(['shared', 'ready'].map(standing => obstacleOf({ standing }))).toEqual([null, null])
-  expect(obstacleOf({ standing: 'not_configured' })).toMatch('Admit one')
-  expect(obstacleOf({ standing: 'outdated' })).toMatch('Install')
+  expect(['shared', 'ready'].map(standing => obstacleOf({ standing, hosts: [] }))).toEqual([null, null])
+  expect(obstacleOf({ standing: 'not_configured', hosts: [] })).toMatch('Admit one')
+  expect(obstacleOf({ standing: 'outdated', hosts: [] })).toMatch('Install')
 })
 
 test.each([

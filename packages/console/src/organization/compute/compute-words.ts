@@ -1,8 +1,10 @@
 import type { Compute, OwnHost } from '@berth/contract'
+import { clockTime } from '../../ui/words.ts'
 
 const states: Readonly<Record<string, string>> = {
   waiting: 'Has never connected',
   ready: 'Ready',
+  resting: 'Gets no sandbox for a while: it failed',
   away: 'Silent for a minute',
   cordoned: 'Gets no more sandboxes',
   draining: 'Gives its sandboxes back',
@@ -10,20 +12,36 @@ const states: Readonly<Record<string, string>> = {
   outdated: 'Refused: it is of another release',
 }
 
+const restCauses: Readonly<Record<string, string>> = {
+  no_answer: 'it did not answer',
+  line_cut: 'its connection broke while it made a sandbox',
+}
+
+type Standing = Pick<OwnHost, 'state'> & Partial<Pick<OwnHost, 'restsUntil' | 'restsBecause'>>
+
 /** Returns the state of a machine in words. */
-export const stateOf = ({ state }: Pick<OwnHost, 'state'>): string => states[state] ?? state
+export function stateOf({ state, restsUntil, restsBecause }: Standing): string {
+  if (state !== 'resting' || !restsUntil) return states[state] ?? state
+  const because = restCauses[restsBecause ?? ''] ?? 'it failed'
+  return `Gets no sandbox until ${clockTime(restsUntil)}: ${because}`
+}
 
 /** Returns how a machine does at a glance. */
 export const lookOf = ({ state }: Pick<OwnHost, 'state'>): 'good' | 'quiet' | 'bad' =>
-  state === 'ready' ? 'good' : state === 'away' || state === 'outdated' ? 'bad' : 'quiet'
+  state === 'ready' ? 'good' : state === 'away' || state === 'outdated' || state === 'resting' ? 'bad' : 'quiet'
 
-/** Returns the next step of an organization that runs on its own machines; null if there is none. */
-export function obstacleOf({ standing }: Pick<Compute, 'standing'>): string | null {
+/** Returns why an organization that runs on its own machines starts nothing, and its next step; null if nothing is in its way. */
+export function obstacleOf({ standing, hosts }: Pick<Compute, 'standing' | 'hosts'>): string | null {
   if (standing === 'not_configured') {
     return 'None of your machines has ever connected, so new work is refused. Admit one, and start it with its token.'
   }
   if (standing === 'outdated') {
     return "Your machines are of another release, so new work is refused. Install the service's release on them."
+  }
+  const open = hosts.filter(({ state }) => state === 'ready' || state === 'resting')
+  const [soonest] = open.flatMap(({ restsUntil }) => restsUntil ?? []).toSorted()
+  if (standing === 'ready' && soonest !== undefined && open.every(({ state }) => state === 'resting')) {
+    return `Your machines have failed and rest, so new sandboxes wait until ${clockTime(soonest)}. Look at them, or use one now.`
   }
   return null
 }

@@ -115,7 +115,19 @@ async function readOwnHost(tx: Queryable, organizationId: string, id: string): P
   return toOwnHost(host)
 }
 
-const toOwnHost = ({ id, name, pool, labels, driver, capacity, leases, state, heardAt }: HostFacts): OwnHost => ({
+const toOwnHost = ({
+  id,
+  name,
+  pool,
+  labels,
+  driver,
+  capacity,
+  leases,
+  state,
+  heardAt,
+  restsUntil,
+  restsBecause,
+}: HostFacts): OwnHost => ({
   id,
   name: name ?? id,
   pool,
@@ -125,4 +137,6 @@ const toOwnHost = ({ id, name, pool, labels, driver, capacity, leases, state, he
   sandboxes: leases,
   state,
   heardAt: heardAt?.toISOString() ?? null,
+  restsUntil: restsUntil?.toISOString() ?? null,
+  restsBecause,
 })

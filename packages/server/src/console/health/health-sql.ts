@@ -10,6 +10,8 @@ export interface HostRow {
   readonly seen_at: Date
   readonly runtimes: string[]
   readonly packages_fault: string | null
+  /** Null: it does not rest. */
+  readonly rests_until: Date | null
   readonly leases: number
 }
 
@@ -21,7 +23,8 @@ export async function listHosts(db: Queryable, organizationId: string, since: Da
   const { rows } = await db.query<HostRow>({
     name: 'list-hosts',
     text: `
-      select h.id as host, h.seen_at, h.runtimes, h.packages_fault, count(l.id)::integer as leases
+      select h.id as host, h.seen_at, h.runtimes, h.packages_fault, count(l.id)::integer as leases,
+        case when h.rests_until > statement_timestamp() then h.rests_until end as rests_until
       from hosts h
       left join leases l on l.host = h.id and l.organization_id = $1 and l.ended_at is null
       where h.seen_at > $2 and h.removed_at is null

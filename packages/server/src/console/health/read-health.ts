@@ -27,10 +27,11 @@ export async function readHealth(
   const count = (status: string) => counts[status] ?? 0
   return {
     at: now.toISOString(),
-    hosts: hosts.map(({ host, seen_at, runtimes, packages_fault, leases: held }) => ({
+    hosts: hosts.map(({ host, seen_at, rests_until, runtimes, packages_fault, leases: held }) => ({
       name: host,
       seenAt: seen_at.toISOString(),
       away: seen_at <= before(HOST_AWAY_MS),
+      restsUntil: rests_until?.toISOString() ?? null,
       runtimes,
       packagesFault: packages_fault,
       leases: held,

@@ -1,4 +1,4 @@
-import { takes } from '../../runtimes/own-hosts.ts'
+import { takes, takesNew } from '../../runtimes/own-hosts.ts'
 import { isLostHost } from '../../runtimes/runtime-hosts.ts'
 import { hasLostAuthority } from '../../sessions/runs/authority-sql.ts'
 import type { RunRow } from '../../sessions/runs/run.ts'
@@ -38,7 +38,7 @@ export const claimed = `
 export const placeableHere = `
   exists (
     select 1 from unnest($3::text[]) as own (id) left join hosts h on h.id = own.id
-    where h.cordoned_at is null and ${takes('h', 'r.organization_id')} or own.id = ${leaseHost('r')})`
+    where ${takesNew('h')} and ${takes('h', 'r.organization_id')} or own.id = ${leaseHost('r')})`
 
 /**
  * A sandbox lives on one host, so only a worker that holds the host can continue with it. If that host is gone for good,

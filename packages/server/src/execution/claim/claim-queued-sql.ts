@@ -1,5 +1,5 @@
 import { isHeard } from '../../processes/process-sql.ts'
-import { takes } from '../../runtimes/own-hosts.ts'
+import { takes, takesNew } from '../../runtimes/own-hosts.ts'
 import { HOST_AWAY_MS } from '../../runtimes/runtime-hosts.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import type { RunClaim, Taken } from './claim.ts'
@@ -100,7 +100,7 @@ export async function claimShare(db: Queryable, by: Claimant, limit: number, sha
         select own.id, h.organization_id, coalesce(h.runtimes, '{}') as runtimes,
           ${roomOf('h', '$4', '$9', '$10', '$11')} as room
         from unnest($3::text[]) as own (id) left join hosts h on h.id = own.id
-        where h.cordoned_at is null and own.id <> all ($12)
+        where ${takesNew('h')} and own.id <> all ($12)
       ), ${waitingOrganizations}, candidates as materialized (
         select r.*, waiting.held from waiting, lateral (
           select r.organization_id, r.session_id, r.id, r.runtime, r.claimable_at,
@@ -143,7 +143,7 @@ export async function claimShare(db: Queryable, by: Claimant, limit: number, sha
           select p.id, p.host, p.hands, p.busy from processes p, kind k
           where p.id <> $1 and p.hands > p.busy and ${isHeard('p')} and exists (
             select 1 from hosts h
-            where (h.id = p.host or h.connected_to = p.id) and h.cordoned_at is null and ${takes('h', 'k.owner')}
+            where (h.id = p.host or h.connected_to = p.id) and ${takesNew('h')} and ${takes('h', 'k.owner')}
               and ${hasRuntime('h', 'k')})
           order by p.busy::float8 / p.hands, p.id limit ${WINDOW}) as others
       ), offers as (

@@ -1,5 +1,5 @@
 import type { SessionKey } from '../../kit/session-key.ts'
-import { takes } from '../../runtimes/own-hosts.ts'
+import { takes, takesNew } from '../../runtimes/own-hosts.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import { type Pending, pendingColumns, roomOf } from './room-sql.ts'
 
@@ -7,8 +7,8 @@ import { type Pending, pendingColumns, roomOf } from './room-sql.ts'
  * Returns the host among those of this process at which a Session without a sandbox gets one: first those that have its
  * runtime, if only some machines have it, then those of its own organization, then the one of its last sandbox, which has its
  * repository, its image and its packages, and then the one with the largest part of its capacity free. Of those, one that is
- * away, full or cordoned comes last, since a Run that has begun has to go on somewhere; a pod never has a second sandbox, so it comes
- * not at all. A host of another organization never gets one: the work and its secrets would lie on that one's machine.
+ * away, full, cordoned or at rest after failures comes last, since a Run that has begun has to go on somewhere; a pod never has a
+ * second sandbox, so it comes not at all. A host of another organization never gets one: the work and its secrets would lie on that one's machine.
  *
  * @param parts.pending sandboxes that are about to be made
  * @param parts.away hosts whose line is cut
@@ -26,7 +26,7 @@ export async function chooseHost(
       select id from (
         select own.id, h.organization_id, h.capacity, own.n,
           coalesce(h.runtimes @> array[r.runtime], false) as has_runtime,
-          h.cordoned_at is null as is_open, h.provisioner is not null as is_pod,
+          ${takesNew('h')} as is_open, h.provisioner is not null as is_pod,
           own.id <> all ($7) as is_here, ${roomOf('h', "'Infinity'::float8", '$4', '$5', '$6')}::float8 as room
         from unnest($1::text[]) with ordinality as own (id, n) left join hosts h on h.id = own.id
         left join lateral (

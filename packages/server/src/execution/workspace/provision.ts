@@ -4,6 +4,7 @@ import { type FoundExtension, findExtensions, shownOf } from '../../environments
 import { fixEnvironment, readFixedDocument } from '../../environments/fix-environment.ts'
 import { takeRoom } from '../../hosts/pod-host-sql.ts'
 import { orAborted } from '../../kit/or-aborted.ts'
+import { isHostAway } from '../../line/line-error.ts'
 import { findProbeOfSession } from '../../releases/probe-sql.ts'
 import { objectsOf } from '../../repositories/mirrors.ts'
 import { NATIVE_RUNTIME, type RuntimeEntry } from '../../runtimes/catalog.ts'
@@ -153,6 +154,8 @@ async function provideLease(
   } catch (cause) {
     // The row keeps the progress for the next worker.
     if (signal.aborted || cause instanceof ClaimLost || cause instanceof DatabaseUnavailable) throw cause
+    // Before the Run is queued again: whoever claims it next finds another host, or waits.
+    if (isHostAway(cause)) await context.rest?.begin(cause)
     await underFence(context, claim, tx => endLease(tx, claim, 'abandoned', clock.now()))
     context.wakeups.publish(topics.leases)
     if (cause instanceof ResumeUnavailable || cause instanceof SourceUnavailable) throw cause

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pino } from 'pino'
+import type { RestBounds } from '../../../src/hosts/host-rest-sql.ts'
 import type { Network } from '../../../src/network/dial.ts'
 import type { CallBounds } from '../../../src/sandboxes/remote/create-driver.ts'
 import { type RunningService, serve } from '../../../src/serve.ts'
@@ -87,6 +88,8 @@ export async function startTestService(
     consoleDirectory?: string
     /** Bounds of calls to hosts that dial the service. */
     hostCalls?: Partial<CallBounds>
+    /** How long those hosts rest after failures. */
+    hostRests?: RestBounds
   } = {},
 ): Promise<TestService> {
   await using stack = new AsyncDisposableStack()
@@ -110,6 +113,7 @@ export async function startTestService(
       network: options.network ?? noNetwork,
       ...(options.consoleDirectory !== undefined && { consoleDirectory: options.consoleDirectory }),
       ...(options.hostCalls !== undefined && { hostCalls: options.hostCalls }),
+      ...(options.hostRests !== undefined && { hostRests: options.hostRests }),
     }),
   )
   const url = service.settings.urls.baseUrl
