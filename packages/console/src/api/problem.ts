@@ -55,6 +55,8 @@ const byCode: Readonly<Record<string, readonly [title: string, advice: string]>>
     'It was begun in another browser or more than ten minutes ago, or it is finished already. Begin again.',
   ],
   git_host_not_found: ['No such Git host', 'This service no longer lets people connect accounts there.'],
+  host_in_use: ['The machine holds sandboxes', 'Drain it, and remove it once it has none.'],
+  host_not_found: ['No such machine', 'Somebody has removed it meanwhile.'],
   connection_not_found: ['No such connection', 'Somebody has ended it meanwhile.'],
   environment_not_found: ['No such environment', 'It is in another organization, or the link is wrong.'],
   environment_invalid: ['The environment is not valid', 'Mend the marked fields and save again.'],

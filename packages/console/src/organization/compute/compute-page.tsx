@@ -12,7 +12,7 @@ import { Part } from '../limits/limits-page.tsx'
 import { useOrganizationCan } from '../organization-can.ts'
 import { SectionPage } from '../section-page.tsx'
 import { AdmitDialog, RemoveDialog, RunsOnDialog } from './compute-dialogs.tsx'
-import { lookOf, obstacleOf, startOf, stateOf } from './compute-words.ts'
+import { lookOf, obstacleOf, ordersOf, startOf, stateOf } from './compute-words.ts'
 import { computeQuery, markHost } from './queries.ts'
 
 /** Which machines the organization runs on, and those that it brings itself. */
@@ -92,7 +92,7 @@ function OwnHosts({ hosts, dialog }: { hosts: readonly OwnHost[]; dialog: Dialog
     >
       {hosts.length === 0 ? (
         <EmptyState icon={Server} title="No machine of your own">
-          Admit one, and start `berth host` on it with its token.
+          Admit one, and start <code className="font-mono">berth host</code> on it with its token.
         </EmptyState>
       ) : (
         <ul className="border-t border-line">
@@ -115,7 +115,7 @@ const dots = { good: 'bg-dot-good', quiet: 'bg-dot-quiet', bad: 'bg-bad' } as co
 function Machine({ host, dialog }: { host: OwnHost; dialog: Dialog }) {
   const can = useOrganizationCan()
   const mark = useMutation({ mutationFn: (to: Parameters<typeof markHost>[1]) => markHost(host, to) })
-  const isOpen = !['cordoned', 'draining', 'drained'].includes(host.state)
+  const orders = ordersOf(host)
   const name = printableLine(host.name)
   const held =
     host.capacity === null
@@ -123,11 +123,13 @@ function Machine({ host, dialog }: { host: OwnHost; dialog: Dialog }) {
       : `${host.sandboxes.toLocaleString('en')} of ${counted(host.capacity, 'sandbox', 'sandboxes')}`
   return (
     <li className="flex flex-wrap items-center gap-x-4 gap-y-2 border-b border-line py-3 text-[0.8125rem]">
-      <div className="flex min-w-0 flex-1 flex-col gap-1">
+      <div className="flex min-w-0 flex-col gap-1 max-md:w-full md:flex-1">
         <p className="truncate font-medium">{name}</p>
         <p className="flex flex-wrap items-center gap-2 text-xs text-ink-3">
-          <span className={`dot ${dots[lookOf(host)]}`} aria-hidden />
-          <span>{stateOf(host)}</span>
+          <span className="flex items-baseline gap-2">
+            <span className={`dot shrink-0 ${dots[lookOf(host)]}`} aria-hidden />
+            {stateOf(host)}
+          </span>
           <span className="tabular-nums">{held}</span>
           <span>{host.pool}</span>
           {host.labels.map(label => (
@@ -138,34 +140,28 @@ function Machine({ host, dialog }: { host: OwnHost; dialog: Dialog }) {
         </p>
         <InlineProblem error={mark.error} />
       </div>
-      {host.state === 'resting' && (
+      <div className="flex flex-wrap gap-x-1 max-md:-ml-3">
+        {orders.map(([label, to]) => (
+          <Button
+            key={label}
+            look="quiet"
+            aria-label={`${label} ${name}`}
+            busy={mark.isPending && mark.variables === to}
+            verdict={can('changeCompute')}
+            onClick={() => mark.mutate(to)}
+          >
+            {label}
+          </Button>
+        ))}
         <Button
           look="quiet"
-          aria-label={`Use ${name} now`}
-          busy={mark.isPending}
+          aria-label={`Remove ${name}`}
           verdict={can('changeCompute')}
-          onClick={() => mark.mutate('open')}
+          onClick={() => dialog.open('remove', host.id)}
         >
-          Use now
+          Remove
         </Button>
-      )}
-      <Button
-        look="quiet"
-        aria-label={isOpen ? `Drain ${name}` : `Open ${name}`}
-        busy={mark.isPending}
-        verdict={can('changeCompute')}
-        onClick={() => mark.mutate(isOpen ? 'drained' : 'open')}
-      >
-        {isOpen ? 'Drain' : 'Open'}
-      </Button>
-      <Button
-        look="quiet"
-        aria-label={`Remove ${name}`}
-        verdict={can('changeCompute')}
-        onClick={() => dialog.open('remove', host.id)}
-      >
-        Remove
-      </Button>
+      </div>
     </li>
   )
 }

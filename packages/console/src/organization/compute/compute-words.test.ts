@@ -1,7 +1,7 @@
 import type { OwnHost } from '@berth/contract'
 import { expect, test } from 'vitest'
 import { clockTime } from '../../ui/words.ts'
-import { lookOf, obstacleOf, readCapacity, stateOf } from './compute-words.ts'
+import { lookOf, obstacleOf, ordersOf, readCapacity, stateOf } from './compute-words.ts'
 
 test('a machine that is refused or silent looks bad, and an unknown state is shown as it is', () => {
   expect(['ready', 'outdated', 'away', 'waiting', 'drained'].map(state => lookOf({ state }))).toEqual([
@@ -21,6 +21,20 @@ test('a machine at rest tells until when, and why', () => {
   expect(said).toBe(`Gets no sandbox until ${clockTime(restsUntil)}: it did not answer`)
   expect(stateOf({ state: 'resting', restsUntil, restsBecause: 'molten' })).toMatch('it failed')
   expect(lookOf({ state: 'resting' })).toBe('bad')
+})
+
+test.each([
+  ['ready', 'Cordon, Drain'],
+  ['resting', 'Use now, Cordon, Drain'],
+  ['cordoned', 'Open, Drain'],
+  ['draining', 'Open'],
+  ['molten', 'Cordon, Drain'],
+])('a machine that is %s can be asked to %s', (state, orders) => {
+  expect(
+    ordersOf({ state })
+      .map(([label]) => label)
+      .join(', '),
+  ).toBe(orders)
 })
 
 test('an organization all of whose machines rest is told how long its work waits', () => {

@@ -26,6 +26,19 @@ export function stateOf({ state, restsUntil, restsBecause }: Standing): string {
   return `Gets no sandbox until ${clockTime(restsUntil)}: ${because}`
 }
 
+type Order = readonly [label: string, mark: 'open' | 'cordoned' | 'drained']
+
+/** Returns what can be asked of a machine in its state. */
+export function ordersOf({ state }: Pick<OwnHost, 'state'>): readonly Order[] {
+  const [cordon, drain]: readonly [Order, Order] = [
+    ['Cordon', 'cordoned'],
+    ['Drain', 'drained'],
+  ]
+  if (state === 'draining' || state === 'drained') return [['Open', 'open']]
+  if (state === 'cordoned') return [['Open', 'open'], drain]
+  return state === 'resting' ? [['Use now', 'open'], cordon, drain] : [cordon, drain]
+}
+
 /** Returns how a machine does at a glance. */
 export const lookOf = ({ state }: Pick<OwnHost, 'state'>): 'good' | 'quiet' | 'bad' =>
   state === 'ready' ? 'good' : state === 'away' || state === 'outdated' || state === 'resting' ? 'bad' : 'quiet'
