@@ -53,7 +53,15 @@ export const tables: Readonly<Record<string, TableAccess>> = {
 
   // Sessions and everything that belongs to one.
   sessions: {
-    writes: ['sessions/purge', 'sessions/session', 'sessions/log', 'sessions/runs', 'sessions/turns', 'repositories'],
+    writes: [
+      'sessions/purge',
+      'sessions/session',
+      'sessions/log',
+      'sessions/runs',
+      'sessions/turns',
+      'repositories',
+      'checkpoints',
+    ],
     reads: [
       'console',
       'sessions/streams',
@@ -61,7 +69,6 @@ export const tables: Readonly<Record<string, TableAccess>> = {
       'sessions/leases',
       'sessions/merges',
       'sessions/publications',
-      'checkpoints',
       'delivery',
       'execution/workspace',
       'releases',
@@ -122,7 +129,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   },
   processes: {
     writes: ['processes', 'execution/claim'],
-    reads: ['hosts', 'metrics', 'sessions/runs', 'execution/claim'],
+    reads: ['hosts', 'metrics', 'sessions/runs', 'execution/claim', 'storage'],
   },
   leases: {
     writes: ['sessions/leases', 'execution/claim'],

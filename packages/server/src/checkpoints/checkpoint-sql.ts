@@ -1,5 +1,6 @@
 import type { SessionKey } from '../kit/session-key.ts'
-import type { Queryable } from '../storage/postgres/database.ts'
+import type { Queryable, Statement } from '../storage/postgres/database.ts'
+import { changeCheckpoints } from './change-checkpoints.ts'
 import { continuationRun } from './continuation-run.ts'
 
 /** A sealed Run, as far as a restore needs it. Manifests are the small heads of trees; blobs hold the rest. */
@@ -92,57 +93,58 @@ const KEPT_OLDER = 1
  */
 export async function insertCheckpoint(tx: Queryable, key: SessionKey, checkpoint: NewCheckpoint): Promise<void> {
   const { organizationId, sessionId } = key
-  await dropCheckpoint(tx, key, checkpoint.run_id)
-  await tx.query({
-    text: `
-      insert into checkpoints (organization_id, session_id, run_id, runtime, conversation, agent_session_id,
-        workspace_manifest, home_manifest, stored_bytes, sealed_at)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-    values: [
-      organizationId,
-      sessionId,
-      checkpoint.run_id,
-      checkpoint.runtime,
-      checkpoint.conversation,
-      checkpoint.agent_session_id,
-      checkpoint.workspace_manifest,
-      checkpoint.home_manifest,
-      checkpoint.stored_bytes,
-      checkpoint.sealed_at,
-    ],
-  })
-  await tx.query({
-    text: `
-      insert into checkpoint_blobs (organization_id, session_id, run_id, sha256)
-      select $1, $2, $3, sha256 from unnest($4::text[]) as sha256 on conflict do nothing`,
-    values: [organizationId, sessionId, checkpoint.run_id, checkpoint.blobs],
-  })
-  await tx.query({
-    text: `
-      delete from checkpoints where organization_id = $1 and session_id = $2 and run_id in (
-        select run_id from checkpoints where organization_id = $1 and session_id = $2 and run_id <> $3
-        order by sealed_at desc offset $4)`,
-    values: [organizationId, sessionId, checkpoint.run_id, KEPT_OLDER],
-  })
+  await changeCheckpoints(tx, key, [
+    dropping(key, checkpoint.run_id),
+    {
+      text: `
+        insert into checkpoints (organization_id, session_id, run_id, runtime, conversation, agent_session_id,
+          workspace_manifest, home_manifest, stored_bytes, sealed_at)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+      values: [
+        organizationId,
+        sessionId,
+        checkpoint.run_id,
+        checkpoint.runtime,
+        checkpoint.conversation,
+        checkpoint.agent_session_id,
+        checkpoint.workspace_manifest,
+        checkpoint.home_manifest,
+        checkpoint.stored_bytes,
+        checkpoint.sealed_at,
+      ],
+    },
+    {
+      text: `
+        insert into checkpoint_blobs (organization_id, session_id, run_id, sha256)
+        select $1, $2, $3, sha256 from unnest($4::text[]) as sha256 on conflict do nothing`,
+      values: [organizationId, sessionId, checkpoint.run_id, checkpoint.blobs],
+    },
+    {
+      text: `
+        delete from checkpoints where organization_id = $1 and session_id = $2 and run_id in (
+          select run_id from checkpoints where organization_id = $1 and session_id = $2 and run_id <> $3
+          order by sealed_at desc offset $4)`,
+      values: [organizationId, sessionId, checkpoint.run_id, KEPT_OLDER],
+    },
+  ])
 }
 
-/** Removes the checkpoint of a Run, if it has one. */
-export async function dropCheckpoint(tx: Queryable, key: SessionKey, runId: string): Promise<void> {
-  await tx.query({
-    text: 'delete from checkpoints where organization_id = $1 and session_id = $2 and run_id = $3',
-    values: [key.organizationId, key.sessionId, runId],
-  })
-}
+const dropping = ({ organizationId, sessionId }: SessionKey, runId: string): Statement => ({
+  text: 'delete from checkpoints where organization_id = $1 and session_id = $2 and run_id = $3',
+  values: [organizationId, sessionId, runId],
+})
 
 /** Removes the checkpoint of a Run that ended, if it is from when the Run was parked and so lacks its later work. */
 export async function dropParkedCheckpoint(tx: Queryable, key: SessionKey, runId: string): Promise<void> {
-  await tx.query({
-    text: `
-      delete from checkpoints c using runs r
-      where c.organization_id = $1 and c.session_id = $2 and c.run_id = $3
-        and r.organization_id = $1 and r.session_id = $2 and r.id = $3 and c.sealed_at < r.ended_at`,
-    values: [key.organizationId, key.sessionId, runId],
-  })
+  await changeCheckpoints(tx, key, [
+    {
+      text: `
+        delete from checkpoints c using runs r
+        where c.organization_id = $1 and c.session_id = $2 and c.run_id = $3
+          and r.organization_id = $1 and r.session_id = $2 and r.id = $3 and c.sealed_at < r.ended_at`,
+      values: [key.organizationId, key.sessionId, runId],
+    },
+  ])
 }
 
 /** Returns whether a Run was sealed after its end. */
@@ -160,18 +162,22 @@ export async function wasSealed(db: Queryable, key: SessionKey, runId: string): 
 
 /** Removes all checkpoints of a Session. */
 export async function dropCheckpoints(tx: Queryable, key: SessionKey): Promise<void> {
-  await tx.query({
-    text: 'delete from checkpoints where organization_id = $1 and session_id = $2',
-    values: [key.organizationId, key.sessionId],
-  })
+  await changeCheckpoints(tx, key, [
+    {
+      text: 'delete from checkpoints where organization_id = $1 and session_id = $2',
+      values: [key.organizationId, key.sessionId],
+    },
+  ])
 }
 
 /** Marks a checkpoint as damaged, so that it is never offered again. */
 export async function markDamaged(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {
-  await tx.query({
-    text: `
-      update checkpoints set damaged_at = $4
-      where organization_id = $1 and session_id = $2 and run_id = $3 and damaged_at is null`,
-    values: [key.organizationId, key.sessionId, runId, now],
-  })
+  await changeCheckpoints(tx, key, [
+    {
+      text: `
+        update checkpoints set damaged_at = $4
+        where organization_id = $1 and session_id = $2 and run_id = $3 and damaged_at is null`,
+      values: [key.organizationId, key.sessionId, runId, now],
+    },
+  ])
 }

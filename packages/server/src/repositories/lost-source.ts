@@ -1,12 +1,13 @@
 import type { SessionKey } from '../kit/session-key.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
+import { movedIn } from '../storage/postgres/moved-in.ts'
 
 /**
  * Marks a Session's repository as lost, after the host refused it to a restore: the Session cannot continue until
  * grants change.
  */
 export async function loseSource(tx: Queryable, key: SessionKey, now: Date): Promise<void> {
-  await tx.query('update sessions set source_lost_at = $3 where organization_id = $1 and id = $2', [
+  await tx.query(`update sessions set source_lost_at = $3, ${movedIn} where organization_id = $1 and id = $2`, [
     key.organizationId,
     key.sessionId,
     now,
@@ -18,7 +19,8 @@ export async function loseSource(tx: Queryable, key: SessionKey, now: Date): Pro
  * `sessions_source_lost`.
  */
 export async function retryLostSources(tx: Queryable, installationId: string): Promise<void> {
-  await tx.query('update sessions set source_lost_at = null where owner_id = $1 and source_lost_at is not null', [
-    installationId,
-  ])
+  await tx.query(
+    `update sessions set source_lost_at = null, ${movedIn} where owner_id = $1 and source_lost_at is not null`,
+    [installationId],
+  )
 }

@@ -1,11 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import type { Session, SessionState } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  dropCheckpoints,
+  dropParkedCheckpoint,
+  insertCheckpoint,
+  markDamaged,
+} from '../../src/checkpoints/checkpoint-sql.ts'
+import type { Queryable } from '../../src/storage/postgres/database.ts'
 import { type Accounts, startAccounts } from '../support/accounts/accounts.ts'
 import type { Api } from '../support/api/api.ts'
 import { deliverPull, openInteraction } from '../support/console/session-rows.ts'
 import { outcome } from '../support/runs/outcome.ts'
 import { WorkerStandIn } from '../support/runs/states.ts'
+import { until } from '../support/until.ts'
 
 let accounts: Accounts
 let api: Api
@@ -99,21 +107,28 @@ describe('the list of a person', () => {
       return rows[0]?.marked ?? false
     }
     const standing = async () => ({ lost: await lost(), marked: await isMarked() })
-    const seal = (of: string) =>
-      change(
-        `insert into checkpoints (organization_id, session_id, run_id, runtime, conversation, workspace_manifest,
-           stored_bytes, sealed_at) values ($1, $2, $3, 'shell', 'exact', '', 0, now())`,
-        organizationId,
-        id,
-        of,
-      )
+    const key = { organizationId, sessionId: id }
+    const write = (work: (tx: Queryable) => Promise<unknown>) => accounts.test.db.database.transaction(work)
+    const insert = (tx: Queryable, of: string) =>
+      insertCheckpoint(tx, key, {
+        run_id: of,
+        runtime: 'shell',
+        conversation: 'exact',
+        agent_session_id: null,
+        workspace_manifest: '',
+        home_manifest: null,
+        stored_bytes: 0,
+        sealed_at: new Date(),
+        blobs: [],
+      })
+    const seal = (of: string) => write(tx => insert(tx, of))
     await change(`update executions set task = null where session_id = $1`, id)
     expect(await standing()).toEqual({ lost: true, marked: false })
     await seal(runId)
     expect(await standing()).toEqual({ lost: false, marked: true })
-    await change('update checkpoints set damaged_at = now() where session_id = $1', id)
+    await write(tx => markDamaged(tx, key, runId, new Date()))
     expect(await standing()).toEqual({ lost: true, marked: false })
-    await change('delete from checkpoints where session_id = $1', id)
+    await write(tx => dropCheckpoints(tx, key))
     await seal(runId)
     expect(await standing()).toEqual({ lost: false, marked: true })
     const { run } = await api.submitTurn(id, 'b')
@@ -125,8 +140,25 @@ describe('the list of a person', () => {
     expect(await standing()).toEqual({ lost: true, marked: false })
     await seal(run.id)
     expect(await standing()).toEqual({ lost: false, marked: true })
-    await change('delete from checkpoints where session_id = $1 and run_id = $2', id, run.id)
+    // One from when the Run was parked lacks its later work.
+    await change('update runs set ended_at = now() where id = $1', run.id)
+    await write(tx => dropParkedCheckpoint(tx, key, run.id))
     expect(await standing()).toEqual({ lost: true, marked: false })
+    // Of two changes at a time the later one sees both.
+    let dropped: Promise<unknown> = Promise.resolve()
+    await write(async tx => {
+      await insert(tx, run.id)
+      dropped = write(other => dropCheckpoints(other, key))
+      await until('a change that waits for the first', async () => {
+        const { rowCount } = await accounts.test.db.database.query(
+          "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+        )
+        return rowCount > 0
+      })
+    })
+    await dropped
+    expect(await standing()).toEqual({ lost: true, marked: false })
+    expect((await change('select from checkpoints where session_id = $1', id)).rowCount).toBe(0)
   })
 
   it('tells who started a Session, what it has cost, and its newest pull request', async () => {

@@ -54,6 +54,13 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
+/** Writes the row of a process of release 1.0.0 as its heartbeat does. */
+const hearOld = () =>
+  db.database.query(`
+    insert into processes (id, host, roles, started_at, heard_at, heard_since, patience)
+    values ('box/7/0a1b2c3d', 'box', '{api}', now(), clock_timestamp(), now(), '1 hour')
+    on conflict (id) do update set heard_at = excluded.heard_at`)
+
 async function applied(): Promise<number> {
   const { rows } = await db.database.query<{ last: number }>('select max(number) as last from schema_migrations')
   return rows[0]?.last ?? 0
@@ -64,6 +71,22 @@ const start = (): Promise<RunningService> =>
     loadSettings(variables, path => (existsSync(path) ? readFileSync(path, 'utf8') : undefined)),
     pino({ level: 'silent' }),
   )
+
+test('an upgrade is refused while a process of that release runs, and changes nothing', async () => {
+  let refusal: string | undefined
+  void start().then(
+    () => (refusal = 'none'),
+    (error: Error) => (refusal = error.message),
+  )
+  await until('a refusal', async () => {
+    await hearOld()
+    return refusal !== undefined
+  })
+  expect(refusal).toContain('such processes still run: box/7/0a1b2c3d; stop every one of them')
+  expect(await applied()).toBe(migration)
+  // An orderly stop writes this.
+  await db.database.query("update processes set patience = '0'")
+})
 
 test('an upgrade that is killed between two migrations leaves those before it, whole', async () => {
   await db.database.transaction(async tx => {
@@ -105,6 +128,9 @@ test('the next start completes the upgrade; logs are the same byte for byte, and
     return text.includes('svc.run.completed') && text
   })
   expect(log).toContain('kept by 1 ünï')
+  // With two roles, grants guard the log.
+  const left = "select from pg_trigger where tgrelid in ('events'::regclass, 'sessions'::regclass) and not tgisinternal"
+  expect((await db.database.query(left)).rowCount).toBe(0)
 })
 
 test('the release before refuses the database, and says what to do', async () => {

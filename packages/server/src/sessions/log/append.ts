@@ -1,6 +1,7 @@
 import { type EventFamily, eventCatalog } from '@berth/contract'
 import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
+import { movedIn } from '../../storage/postgres/moved-in.ts'
 import { queueMany, queueOne } from '../../webhooks/queue-sql.ts'
 import { type EventDraft, type SplitEnvelope, splitEnvelope } from './envelope.ts'
 import { knownRedactor, loadRedactor, type VersionedRedactor } from './session-redactor.ts'
@@ -127,14 +128,14 @@ const familyOf = (type: string): EventFamily | null =>
  * appends do not even look for endpoints.
  *
  * All of them lock the row even if its secrets have changed: a transaction takes the Session's lock before any
- * other. All set `moved_in`, because its trigger writes the row a second time if it has to correct it.
+ * other.
  */
 const appendingOne = (queue: string) => `
   with head as (
     update sessions
     set last_event_sequence = last_event_sequence + (secrets_version = $8)::integer,
       updated_at = greatest(updated_at, $3),
-      moved_in = pg_current_xact_id()::text::bigint >> 12
+      ${movedIn}
     where organization_id = $1 and id = $2
     returning last_event_sequence as last, secrets_version, owner_kind, owner_id
   )${queue}
@@ -150,7 +151,7 @@ const appendingMany = (queue: string) => `
     update sessions
     set last_event_sequence = last_event_sequence + (secrets_version = $8)::integer * cardinality($4::text[]),
       updated_at = greatest(updated_at, $3),
-      moved_in = pg_current_xact_id()::text::bigint >> 12
+      ${movedIn}
     where organization_id = $1 and id = $2
     returning last_event_sequence as last, secrets_version, owner_kind, owner_id
   ), written as (

@@ -1,5 +1,6 @@
 import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
+import { movedIn } from '../../storage/postgres/moved-in.ts'
 
 /** The origin of a sandbox's secret. */
 export type SecretSource = 'runtime' | 'environment'
@@ -71,7 +72,7 @@ export async function addSessionSecrets(
         select $1, $2, $3, digest, sealed, $6 from unnest($4::bytea[], $5::bytea[]) as given (digest, sealed)
         on conflict do nothing returning 1
       )
-      update sessions set secrets_version = 1 + floor(random() * 2 ^ 52)::bigint
+      update sessions set secrets_version = 1 + floor(random() * 2 ^ 52)::bigint, ${movedIn}
       where organization_id = $1 and id = $2 and exists (select 1 from added)`,
     values: [
       key.organizationId,

@@ -54,7 +54,7 @@ export async function listUnsealed(
   return rows
 }
 
-/** Notes that a log needs no further look. */
+/** Notes that a log needs no further look. Nothing moves for those who follow the Session, so `moved_in` stays. */
 export async function noteSealed(db: Queryable, key: SessionKey): Promise<void> {
   await db.query({
     text: 'update sessions set log_sealed = true where organization_id = $1 and id = $2 and archived_at is not null',

@@ -1,5 +1,6 @@
 import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
+import { movedIn } from '../../storage/postgres/moved-in.ts'
 
 /**
  * Copies the Turns of a Session up to a Run that has ended, with their Runs, into a Session that has none. Runs get new ids,
@@ -40,7 +41,7 @@ export async function copyWork(tx: Queryable, key: SessionKey, runId: string, to
         from kept k join named n on n.run_id = k.run_id
       )
       update sessions set turn_count = (select count(*) from kept),
-        first_run_started_at = (select min(started_at) from run_rows)
+        first_run_started_at = (select min(started_at) from run_rows), ${movedIn}
       where organization_id = $1 and id = $4
       returning (select id from named where run_id = $3) as run_id`,
     values: [key.organizationId, key.sessionId, runId, toSessionId],

@@ -1,6 +1,7 @@
 import type { RunUsage } from '../../gateway/accounting/usage-of-run.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
+import { movedIn } from '../../storage/postgres/moved-in.ts'
 import type { OpenCall } from './open-calls.ts'
 import type { Outcome, RunRow } from './run.ts'
 
@@ -169,7 +170,7 @@ export async function markRunning(tx: Queryable, key: SessionKey, runId: string,
         update runs set status = 'running', started_at = coalesce(started_at, $4)
         where organization_id = $1 and session_id = $2 and id = $3 and ended_at is null
       )
-      update sessions set first_run_started_at = coalesce(first_run_started_at, $4)
+      update sessions set first_run_started_at = coalesce(first_run_started_at, $4), ${movedIn}
       where organization_id = $1 and id = $2`,
     values: [key.organizationId, key.sessionId, runId, now],
   })

@@ -4,7 +4,7 @@ import { continuationRun } from '../../checkpoints/continuation-run.ts'
  * SQL that is true if a person has to do something about a Session whose last Run left nothing to continue from: its
  * `continuation.reason` is `checkpoint_missing`, and nothing works in it. It looks back thirty days, so that a list
  * judges only Sessions that changed since, on the index by `listed_at`. Most of those are sealed up to their newest Turn,
- * as a trigger on `checkpoints` notes: with 20,000 of them, judging each took 1.3 s.
+ * as each change of checkpoints notes: with 20,000 of them, judging each took 1.3 s.
  *
  * @param session alias of a row of `sessions`
  */

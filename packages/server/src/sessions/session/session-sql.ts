@@ -3,6 +3,7 @@ import { continuationRun } from '../../checkpoints/continuation-run.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
+import { movedIn } from '../../storage/postgres/moved-in.ts'
 import type { SessionRow } from './session.ts'
 
 /**
@@ -107,7 +108,7 @@ export async function markApplied(
   await tx.query({
     name: 'mark-environment-applied',
     text: `
-      update sessions set environment_revision = $4
+      update sessions set environment_revision = $4, ${movedIn}
       where organization_id = $1 and id = $2 and environment_id = $3`,
     values: [key.organizationId, key.sessionId, environmentId, revision],
   })
@@ -184,7 +185,7 @@ export async function updateSession(
   await tx.query({
     text: `
       update sessions set title = $3, model = $4, runtime = $5, updated_at = greatest(updated_at, $6),
-        environment_id = $7,
+        environment_id = $7, ${movedIn},
         environment_revision = case when environment_id is not distinct from $7 then environment_revision end
       where organization_id = $1 and id = $2`,
     values: [key.organizationId, key.sessionId, set.title, set.model, set.runtime, now, set.environmentId],
@@ -194,7 +195,7 @@ export async function updateSession(
 export async function markArchived(tx: Queryable, key: SessionKey, now: Date): Promise<void> {
   await tx.query({
     text: `
-      update sessions set archived_at = $3, updated_at = greatest(updated_at, $3)
+      update sessions set archived_at = $3, updated_at = greatest(updated_at, $3), ${movedIn}
       where organization_id = $1 and id = $2`,
     values: [key.organizationId, key.sessionId, now],
   })
@@ -218,7 +219,7 @@ export async function listBegunRuns(tx: Queryable, key: SessionKey): Promise<str
 export async function clearContinuation(tx: Queryable, key: SessionKey): Promise<void> {
   await tx.query({
     text: `
-      update sessions set fresh_from_turn = turn_count, first_run_started_at = null, source_lost_at = null
+      update sessions set fresh_from_turn = turn_count, first_run_started_at = null, source_lost_at = null, ${movedIn}
       where organization_id = $1 and id = $2`,
     values: [key.organizationId, key.sessionId],
   })

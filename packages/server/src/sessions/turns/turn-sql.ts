@@ -1,5 +1,6 @@
 import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
+import { movedIn } from '../../storage/postgres/moved-in.ts'
 import type { TurnRow } from './turn.ts'
 
 export async function findTurn(db: Queryable, key: SessionKey, turnId: string): Promise<TurnRow | null> {
@@ -29,7 +30,7 @@ export async function insertTurnRow(tx: Queryable, organizationId: string, turn:
     name: 'insert-turn',
     text: `
       with counted as (
-        update sessions set turn_count = turn_count + 1 where organization_id = $1 and id = $2
+        update sessions set turn_count = turn_count + 1, ${movedIn} where organization_id = $1 and id = $2
       )
       insert into turns (organization_id, session_id, id, sequence, run_id, request_hash, message, reply_to, files,
         model, runtime, author_kind, author_id, created_at, output_schema,

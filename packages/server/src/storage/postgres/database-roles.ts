@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { StartError } from '../../kit/start-error.ts'
 import type { Queryable } from './database.ts'
+import { guardByGrants, guardByTriggers, revokeChanges, waysToChangeLog } from './log-guard.ts'
 import { type Migrating, migrate } from './migrate.ts'
 import { type DatabaseOptions, openDatabase } from './pool.ts'
 
@@ -11,13 +12,17 @@ const advisoryLock = 7_215_530_115
  * Brings the schema up to date. With an owner, the owner migrates and grants the service's role its privileges: to read
  * and write rows, but only to read and append to the event log, whose pages in the blob store the owner's functions write. The owner's connection is closed again.
  *
- * Triggers refuse changes to the log, but a table's owner can disable them: they bind only a role that owns nothing.
+ * So no service works with a role that may change the log, unless triggers refuse it. The owner can disable those: they keep
+ * it from mistakes alone.
  * @param db database of the service
  * @param owner null if the service's role owns the schema and migrates it
  * @throws StartError if a role lacks a privilege that it needs, or has one that it must not have
  */
 export async function prepareDatabase(db: Migrating, owner: DatabaseOptions | null): Promise<void> {
-  if (owner === null) return migrateAs(db, 'BERTH_MIGRATION_URL names a role that may')
+  if (owner === null) {
+    await migrateAs(db, 'BERTH_MIGRATION_URL names a role that may')
+    return guardByTriggers(db)
+  }
   const { rows } = await db.query<{ role: string }>('select current_user::text as role')
   const role = rows[0]?.role ?? ''
   await using administration = openDatabase({ ...owner, connections: 1 })
@@ -29,14 +34,12 @@ export async function prepareDatabase(db: Migrating, owner: DatabaseOptions | nu
     throw isDenied(error) ? await refusalOfGrant(administration, error) : error
   }
   await requirePlainRole(db, role)
+  await guardByGrants(administration)
 }
 
-/** Returns true if this connection's role could change the event log in spite of the triggers. */
+/** Returns true if this connection's role could change the event log whatever guards it. */
 export async function couldChangeEvents(db: Queryable): Promise<boolean> {
-  const { rows } = await db.query<{ could: boolean }>(
-    "select pg_has_role(relowner, 'member') as could from pg_class where oid = 'events'::regclass",
-  )
-  return rows[0]?.could === true
+  return (await waysToChangeLog(db)) === 'owner'
 }
 
 async function migrateAs(db: Migrating, remedy: string): Promise<void> {
@@ -61,8 +64,7 @@ async function grant(tx: Queryable, role: string): Promise<void> {
   const grantee = pg.escapeIdentifier(role)
   await tx.query(`grant usage on schema ${schema} to ${grantee}`)
   await tx.query(`grant select, insert, update, delete on all tables in schema ${schema} to ${grantee}`)
-  await tx.query(`revoke update, delete on events from ${grantee}`)
-  await tx.query(`revoke insert, update, delete on event_pages from ${grantee}`)
+  await revokeChanges(tx, grantee)
   await tx.query(`revoke insert, update, delete on schema_migrations from ${grantee}`)
 }
 
@@ -102,7 +104,13 @@ async function requireSameDatabase(db: Queryable, administration: Queryable): Pr
 }
 
 async function requirePlainRole(db: Queryable, role: string): Promise<void> {
-  if (!(await couldChangeEvents(db))) return
+  const way = await waysToChangeLog(db)
+  if (way === null) return
+  if (way === 'grants') {
+    throw new StartError(
+      `${role} of DATABASE_URL may change the log of Events, by a right that everybody has or a role that it is a member of: revoke update, delete, truncate and trigger on events and event_pages from those (docs/operations.md#separate-the-roles-of-the-database)`,
+    )
+  }
   throw new StartError(
     `BERTH_MIGRATION_URL asks for separate database roles, but ${role} of DATABASE_URL owns the schema, is a member of its owner, or is a superuser: give the service a role of its own (docs/operations.md)`,
   )

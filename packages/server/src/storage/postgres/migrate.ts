@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { StartError } from '../../kit/start-error.ts'
 import { type ConcurrentIndex, createIndexes, readConcurrentIndexes } from './concurrent-indexes.ts'
 import type { Database, Queryable } from './database.ts'
+import { needsThemEnded, OlderProcesses } from './older-processes.ts'
 import type { PooledDatabase } from './pool.ts'
 
 /** One numbered file of SQL. */
@@ -15,9 +16,11 @@ interface Migration {
   readonly sha256: string
 }
 
-/** A migration of this release, with what it does outside a transaction; null if it runs in one. */
 interface OwnMigration extends Migration {
+  /** What it does outside a transaction; null if it runs in one. */
   readonly indexes: readonly ConcurrentIndex[] | null
+  /** True if processes of an older release must not run any more. */
+  readonly contracts: boolean
 }
 
 /** A database whose schema may be changed. */
@@ -34,9 +37,11 @@ const ownMigrations = join(import.meta.dirname, '../migrations')
 /**
  * Brings the schema to this release. Each missing migration runs in its own transaction under an advisory lock, so any
  * number of services may start at once. A migration may hold any statement that PostgreSQL allows in a transaction. One
- * that builds indexes without holding up writes runs outside of transactions, and goes on where it was killed.
+ * that builds indexes without holding up writes runs outside of transactions, and goes on where it was killed. If one of
+ * them takes away what an older release needs, none is applied before its processes have ended.
  * @returns the numbers of the migrations that it applied
- * @throws StartError if the schema is newer than this release, or an applied file has changed since
+ * @throws StartError if the schema is newer than this release, an applied file has changed since, or processes of an older
+ *   release run that the schema would not fit any more
  */
 export async function migrate(database: Migrating, options: { directory?: string } = {}): Promise<number[]> {
   const migrations = await readMigrations(options.directory ?? ownMigrations)
@@ -44,9 +49,10 @@ export async function migrate(database: Migrating, options: { directory?: string
   // A role that may not change the schema can start on one that is up to date.
   if (nextOf(migrations, await readApplied(database)) === undefined) return []
   const applied: number[] = []
+  const older = new OlderProcesses()
   for (;;) {
     const step =
-      (await database.transaction(transaction => applyNext(transaction, migrations), { unbounded: true })) ??
+      (await database.transaction(transaction => applyNext(transaction, migrations, older), { unbounded: true })) ??
       (await database.session(session => applyOutside(session, migrations)))
     if (step === 'done') return applied
     // Nobody waits in a statement: an index that is built beside the writes would wait for its snapshot, and it for us.
@@ -83,11 +89,15 @@ async function readApplied(database: Queryable): Promise<readonly Migration[]> {
   return readNumbers(database)
 }
 
-/** What one try did: applied the migration with this number, found another service at it, or nothing left to do. */
+/** What one try did: applied the migration with this number, has to wait for other processes, or found nothing left to do. */
 type Step = number | 'busy' | 'done'
 
 /** Applies the next migration; null if it has to run outside a transaction. */
-async function applyNext(transaction: Queryable, migrations: readonly OwnMigration[]): Promise<Step | null> {
+async function applyNext(
+  transaction: Queryable,
+  migrations: readonly OwnMigration[],
+  older: OlderProcesses,
+): Promise<Step | null> {
   if (!(await takeLock(transaction, 'pg_try_advisory_xact_lock'))) return 'busy'
   await transaction.query(`
     create table if not exists schema_migrations (
@@ -98,6 +108,8 @@ async function applyNext(transaction: Queryable, migrations: readonly OwnMigrati
     )`)
   const next = nextOf(migrations, await readNumbers(transaction))
   if (next === undefined) return 'done'
+  const contracts = migrations.slice(next.number - 1).some(migration => migration.contracts)
+  if (contracts && !(await older.haveEnded(transaction))) return 'busy'
   if (next.indexes !== null) return null
   return apply(transaction, next, () => transaction.query(next.sql))
 }
@@ -169,7 +181,7 @@ async function readMigrations(directory: string): Promise<OwnMigration[]> {
       if (number !== index + 1) throw new StartError(`migration ${name} is out of order: numbers are 0001, 0002, …`)
       const sql = await readFile(join(directory, name), 'utf8')
       const sha256 = createHash('sha256').update(sql).digest('hex')
-      return { number, name, sql, sha256, indexes: readConcurrentIndexes(name, sql) }
+      return { number, name, sql, sha256, indexes: readConcurrentIndexes(name, sql), contracts: needsThemEnded(sql) }
     }),
   )
 }
