@@ -2,17 +2,12 @@
 // from the `PUT` of a Turn on an attached lease. The scripted model is on loopback, in this process.
 // Run as: node bench/fresh-start.ts [starts]
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import { join } from 'node:path'
-import { json } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Session } from '@berth/contract'
-import { openaiWire } from '../packages/server/test/support/models/openai-wire.ts'
 import { callerOf } from './support/bench-api.ts'
 import { openBenchDatabase } from './support/bench-database.ts'
 import { startBenchService } from './support/bench-service.ts'
+import { startAskedModel } from './support/first-request.ts'
 import { removeSandboxes } from './support/remove-sandboxes.ts'
 import { median, quantile } from './support/statistics.ts'
 
@@ -22,30 +17,8 @@ await using bench = await openBenchDatabase()
 await using removal = new AsyncDisposableStack()
 removal.defer(() => removeSandboxes(bench.dataDir))
 
-let asked = Promise.withResolvers<number>()
-const model = createServer(async (request, response) => {
-  const { method = '', url: path = '', headers } = request
-  const at = Date.now()
-  const body = method === 'POST' ? ((await json(request)) as object) : null
-  const question = { method, path, headers, body }
-  if (body === null || !openaiWire.asksForReply(question)) {
-    const found = { id: 'main/m1', object: 'model', created: 0, owned_by: 'bench' }
-    response.writeHead(200, { 'content-type': 'application/json' })
-    response.end(JSON.stringify({ object: 'list', data: [found] }))
-    return
-  }
-  asked.resolve(at)
-  openaiWire.write({ text: 'Done.' }, question, response)
-}).listen(0, '127.0.0.1')
-await once(model, 'listening')
-removal.defer(() => void model.close())
-const address = model.address()
-const modelUrl = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/v1`
-const price = { input: 1, cachedInput: 0.5, output: 10 }
-const models = [{ id: 'm1', contextTokens: 1_000_000, outputTokens: 8192, reasoning: false, price }]
-const providers = [{ id: 'main', kind: 'openai', baseUrl: modelUrl, apiKey: 'sk-bench', models }]
-const config = { providers, models: { default: 'main/m1' } }
-await writeFile(join(bench.dataDir, 'berth.json'), JSON.stringify(config), { mode: 0o600 })
+using model = await startAskedModel()
+await model.configure(bench.dataDir)
 await using service = await startBenchService(bench, { BERTH_ROLES: 'api,worker,gateway' })
 
 const call = callerOf(service.url, bench.apiKey)
@@ -59,11 +32,11 @@ interface Sample {
 
 /** Admits a Turn with a `PUT` and waits until its workspace is sealed. @returns milliseconds since the `PUT` */
 async function measure(sessionId: string, path: string, body: object): Promise<Sample> {
-  asked = Promise.withResolvers()
+  const asked = model.next()
   const begunAt = Date.now()
   await call('PUT', path, body)
   const admitted = Date.now() - begunAt
-  const at = await asked.promise
+  const at = await asked
   for (;;) {
     const { session } = await call<{ session: Session }>('GET', `/v1/sessions/${sessionId}`)
     if (session.phase === 'idle') break

@@ -1,7 +1,9 @@
-// Measures how long the first Turn of a fresh Session takes to reach its agent in a pod of a warm pool, and in a sandbox of
-// the in-process host: from the `PUT` to the shell runtime's first reaction to its prompt, in pairs. Both services have a
-// database and a data directory of their own. Run as: script/test-kubernetes node bench/pods.ts [pairs]
+// Measures how long the first Turn of a fresh Session takes in a pod of a warm pool, and in a sandbox of the in-process host, in
+// turns: from the `PUT` to the shell runtime's first reaction to its prompt, or to the first model request of Berth's own agent,
+// whose scripted model is on loopback. Each service has a database and a data directory of its own.
+// Run as: script/test-kubernetes node bench/pods.ts [rounds] [shell|native]
 import { randomUUID } from 'node:crypto'
+import { loadavg } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Event, Run, Session } from '@berth/contract'
 import { listPodHosts } from '../packages/server/src/hosts/pod-host-sql.ts'
@@ -9,28 +11,33 @@ import { realCluster, workerVariables } from '../packages/server/test/support/ku
 import { callerOf } from './support/bench-api.ts'
 import { type BenchDatabase, openBenchDatabase } from './support/bench-database.ts'
 import { startBenchService } from './support/bench-service.ts'
+import { startAskedModel } from './support/first-request.ts'
 import { removeSandboxes } from './support/remove-sandboxes.ts'
 import { median, quantile } from './support/statistics.ts'
 
-const pairs = Number(process.argv[2] ?? 12)
+const rounds = Number(process.argv[2] ?? 12)
+const runtime = process.argv[3] === 'native' ? 'native' : 'shell'
 /** Enough for a service to prepare its ready sandboxes, and to come to rest afterwards. */
 const REST_MS = 3000
 
 await using stack = new AsyncDisposableStack()
+const model = stack.use(await startAskedModel())
 
 /** A service that fresh Sessions are started on. */
 async function startSide(variables: Record<string, string>, isReady: (bench: BenchDatabase) => Promise<boolean>) {
   const bench = stack.use(await openBenchDatabase())
   stack.defer(() => removeSandboxes(bench.dataDir))
-  const service = stack.use(await startBenchService(bench, { BERTH_ROLES: 'api,worker', ...variables }))
+  await model.configure(bench.dataDir)
+  const service = stack.use(await startBenchService(bench, { BERTH_ROLES: 'api,worker,gateway', ...variables }))
   const call = callerOf(service.url.replace('0.0.0.0', '127.0.0.1'), bench.apiKey)
-  /** Starts a Session once the side is ready. @returns milliseconds from its `PUT` to its prompt */
+  /** Starts a Session once the side is ready. @returns milliseconds from its `PUT` to its prompt or its model request */
   return async (): Promise<{ readonly totalMs: number; readonly startedMs: number } | { readonly lost: string }> => {
     while (!(await isReady(bench))) await sleep(100)
     await sleep(REST_MS)
     const id = randomUUID()
+    const asked = model.next()
     const begunAt = Date.now()
-    await call('PUT', `/v1/sessions/${id}`, { runtime: 'shell', initialTurn: { id: randomUUID(), message: 'true' } })
+    await call('PUT', `/v1/sessions/${id}`, { runtime, initialTurn: { id: randomUUID(), message: 'true' } })
     for (;;) {
       await sleep(20)
       const { events } = await call<{ events: Event[] }>('GET', `/v1/sessions/${id}/events?after=0`)
@@ -38,11 +45,12 @@ async function startSide(variables: Record<string, string>, isReady: (bench: Ben
       if (last === undefined || !/^svc\.run\.(completed|failed|crashed)$/.test(last.type)) continue
       if (last.type !== 'svc.run.completed') return { lost: JSON.stringify(last.data) }
       const { run } = await call<{ run: Run }>('GET', `/v1/sessions/${id}/runs/${last.subject.runId}`)
-      const reacted = events.find(event => event.type === 'svc.run.progress')
+      const prompted = events.find(event => event.type === 'svc.run.progress')
+      const reactedAt = runtime === 'native' ? await asked : Date.parse(String(prompted?.data['occurredAt']))
       while ((await call<{ session: Session }>('GET', `/v1/sessions/${id}`)).session.phase !== 'idle') await sleep(20)
       await call('DELETE', `/v1/sessions/${id}`)
       return {
-        totalMs: Date.parse(String(reacted?.data['occurredAt'])) - begunAt,
+        totalMs: reactedAt - begunAt,
         startedMs: Date.parse(String(run.startedAt)) - begunAt,
       }
     }
@@ -65,7 +73,8 @@ const samples = Object.entries(sides).map(([title, start]) => ({
   started: [] as number[],
 }))
 let lost = 0
-for (let n = -1; n < pairs; n += 1) {
+const [loadBefore = Number.NaN] = loadavg()
+for (let n = -1; n < rounds; n += 1) {
   for (const { title, start, total, started } of samples) {
     const sample = await start()
     if ('lost' in sample) {
@@ -82,6 +91,7 @@ for (let n = -1; n < pairs; n += 1) {
 }
 
 const print = (line: string) => process.stdout.write(`${line}\n`)
+print(`runtime ${runtime}, ${rounds} rounds, load ${loadBefore.toFixed(1)} to ${loadavg()[0]?.toFixed(1)}`)
 print(`${'milliseconds from the PUT'.padEnd(56)} median    p90`)
 for (const { title, total, started } of samples) {
   for (const [name, values] of [
