@@ -36,7 +36,7 @@ import { ConnectionClosedError, FenceLostError, isSandboxLost } from './supervis
 import { freezeAtRest, freezeToSeal } from './workspace/freeze-lease.ts'
 import { parkRun } from './workspace/park-run.ts'
 import { placeInputs } from './workspace/place-inputs.ts'
-import { HostSpent, ProvisionFailed, provision } from './workspace/provision.ts'
+import { HostSpent, isLostWithHost, ProvisionFailed, provision } from './workspace/provision.ts'
 import { ResumeUnavailable } from './workspace/restore-session.ts'
 import { sealRun } from './workspace/seal-run.ts'
 import { SourceUnavailable } from './workspace/session-source.ts'
@@ -158,7 +158,7 @@ async function step(context: ExecutionContext, given: RunClaim, signal: AbortSig
     // A parked Run keeps its checkpoint and is tried again from it; each try counts as a handover.
     if (error instanceof ProvisionFailed && run.status === 'dispatching') {
       context.log.warn({ err: error, runId: run.id }, 'a sandbox could not be made')
-      const hostLost = isHostAway(error) || (isElsewhere(context) && isSandboxLost(error.cause))
+      const hostLost = isLostWithHost(context, error)
       await loseAttempt(context, claim, { sandboxLost: false, hostLost, outcome: executionLost })
       return true
     }

@@ -6,7 +6,7 @@ import { ProcessHeartbeat } from '../processes/process-heartbeat.ts'
 import { logFailure } from '../storage/postgres/log-failure.ts'
 import { pollingMs } from '../storage/postgres/polling-ms.ts'
 import { topics } from '../storage/postgres/wakeups.ts'
-import type { Claim, RunClaim, Taken } from './claim/claim.ts'
+import type { Claim, Taken } from './claim/claim.ts'
 import { ClaimLost, WorkerStopping } from './claim/claim-lost.ts'
 import type { Claimant } from './claim/claim-parts.ts'
 import { claimShare } from './claim/claim-queued-sql.ts'
@@ -26,8 +26,6 @@ interface Held {
   readonly abort: AbortController
   readonly done: Promise<void>
 }
-
-const isRun = (claim: Claim): claim is RunClaim => 'run' in claim
 
 /** Time between two looks at the queue while wake-ups arrive, as a multiple of the time while they do not. */
 const CALM = 10
@@ -222,7 +220,7 @@ export class Worker implements Service {
   /** Lapses a claim whose Run is unfinished: this worker has abandoned it, and its process lives on. */
   async #release(claim: Claim, signal: AbortSignal): Promise<void> {
     if (signal.aborted && !(signal.reason instanceof HostNotHeld)) return
-    if (!signal.aborted || !isRun(claim)) return await lapseClaim(this.#context.db, claim)
+    if (!signal.aborted) return await lapseClaim(this.#context.db, claim)
     await this.#putBack(claim, giveBackUnmade(this.#context, claim))
   }
 

@@ -141,16 +141,21 @@ export async function giveBackUnplaced(
 }
 
 /**
- * Gives a Run back whose sandbox was being made at a host that is gone from this process. Nothing has begun in it, so nobody
- * waits for that host.
+ * Gives a claim back whose sandbox was being made at a host that is gone from this process. Nothing has begun in it, so nobody
+ * waits for that host. A request for a workspace stands, and whoever claims it next makes another one.
  *
  * @returns false if there is more than such a sandbox
  * @throws ClaimLost
  */
-export async function giveBackUnmade(context: WorkerContext, claim: RunClaim): Promise<boolean> {
+export async function giveBackUnmade(context: WorkerContext, claim: Claim | RunClaim): Promise<boolean> {
   const given = await underFence(context, claim, async (tx, task) => {
-    if (task !== 'run') return false
     const lease = await findLiveLease(tx, claim)
+    if (task === 'restore' && lease?.state === 'creating') {
+      await endLease(tx, claim, 'abandoned', context.clock.now())
+      await releaseFence(tx, claim)
+      return true
+    }
+    if (task !== 'run' || !('run' in claim)) return false
     const run = await findRun(tx, claim, claim.runId)
     if (lease?.state !== 'creating' || run?.status !== 'dispatching') return false
     await endLease(tx, claim, 'abandoned', context.clock.now())

@@ -1,6 +1,10 @@
 import { NATIVE_RUNTIME } from '../../runtimes/catalog.ts'
 import { abandonUnfinished } from '../../sessions/leases/end-lease.ts'
-import { deleteWorkspaceRequest, failWorkspaceRequest } from '../../sessions/leases/workspace-request-sql.ts'
+import {
+  countTriesOfRequest,
+  deleteWorkspaceRequest,
+  failWorkspaceRequest,
+} from '../../sessions/leases/workspace-request-sql.ts'
 import { releaseFence } from '../../sessions/runs/fence-sql.ts'
 import { findSession } from '../../sessions/session/session-sql.ts'
 import { concludeTrial } from '../../sessions/trials/conclude-trial.ts'
@@ -12,10 +16,11 @@ import type { ExecutionContext } from '../claim/execution-context.ts'
 import { announce } from '../claim/finish.ts'
 import { underFence } from '../claim/under-fence.ts'
 import { freezeAtRest } from './freeze-lease.ts'
-import { HostSpent, provision, SessionArchived } from './provision.ts'
+import { HostSpent, isLostWithHost, ProvisionFailed, provision, SessionArchived } from './provision.ts'
 
 /**
  * Carries out a request for a Session's workspace: makes a sandbox with the last checkpoint in it, and no agent yet.
+ * If that fails at a host that dials, the request stands for another host, as often as a Run would begin again.
  */
 export async function executeRestore(context: ExecutionContext, claim: Claim, signal: AbortSignal): Promise<void> {
   let failed = false
@@ -24,12 +29,18 @@ export async function executeRestore(context: ExecutionContext, claim: Claim, si
     const session = await findSession(context.db, claim)
     isTrial = session?.is_trial === true
     const runtime = context.runtimes.find(session?.runtime ?? NATIVE_RUNTIME)
-    if (session === null || session.archived_at !== null || runtime === null) failed = true
+    // Claims that ended with the line to their host were given back without a look at their number.
+    const spent = (await countTriesOfRequest(context.db, claim)) > context.limits.maxHandovers
+    if (session === null || session.archived_at !== null || runtime === null || spent) failed = true
     else await provision(context, claim, runtime, signal)
   } catch (error) {
     if (signal.aborted || error instanceof ClaimLost || error instanceof DatabaseUnavailable) throw error
     // The request stands, and the next claim gets another host.
     if (error instanceof HostSpent) return
+    if (error instanceof ProvisionFailed && (await isTriedAgain(context, claim, error))) {
+      context.log.warn({ err: error, sessionId: claim.sessionId }, 'a workspace is made again at another host')
+      return
+    }
     if (!(error instanceof SessionArchived)) {
       context.log.warn({ err: error, sessionId: claim.sessionId }, 'a workspace could not be restored')
     }
@@ -48,4 +59,12 @@ export async function executeRestore(context: ExecutionContext, claim: Claim, si
   context.git.retire(claim)
   announce(context, claim)
   await freezeAtRest(context, claim)
+}
+
+/** Returns whether another host shall make the workspace: this one may be gone, which has many faces. */
+async function isTriedAgain(context: ExecutionContext, claim: Claim, failed: ProvisionFailed): Promise<boolean> {
+  if (context.driver.kind !== 'remote') return false
+  const { maxAttempts, maxHandovers } = context.limits
+  const most = isLostWithHost(context, failed) ? maxHandovers : maxAttempts - 1
+  return (await countTriesOfRequest(context.db, claim)) <= most
 }

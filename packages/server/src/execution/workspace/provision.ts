@@ -35,6 +35,10 @@ export class ProvisionFailed extends Error {
   override readonly name = 'ProvisionFailed'
 }
 
+/** Returns whether a sandbox could not be made because its host went away, which says nothing of what was to begin in it. */
+export const isLostWithHost = ({ driver }: Pick<ExecutionContext, 'driver'>, failed: ProvisionFailed): boolean =>
+  isHostAway(failed) || (driver.kind === 'remote' && isSandboxLost(failed.cause))
+
 /** The host has no room for a sandbox any more: it is a pod that has had its own. */
 export class HostSpent extends Error {
   override readonly name = 'HostSpent'

@@ -46,3 +46,15 @@ export async function workspaceIsBeingMade(db: Queryable, key: SessionKey): Prom
   })
   return rows.length > 0
 }
+
+/** Counts the sandboxes that were begun for the open request, that of now as well. */
+export async function countTriesOfRequest(db: Queryable, key: SessionKey): Promise<number> {
+  const { rows } = await db.query<{ tries: number }>({
+    text: `
+      select count(*)::integer as tries from workspace_requests r
+      join leases l using (organization_id, session_id)
+      where r.organization_id = $1 and r.session_id = $2 and l.created_at >= r.requested_at`,
+    values: [key.organizationId, key.sessionId],
+  })
+  return rows[0]?.tries ?? 0
+}
