@@ -47,7 +47,7 @@ const shown: Readonly<Record<string, readonly string[]>> = {
   'docs/hosts.md': [not.elsewhere, not.elsewhere, not.person, not.settings, not.settings],
   'docs/install-image.md': [not.image, not.image, not.elsewhere, not.elsewhere, not.compose],
   'docs/operations.md': [not.root, pages, not.settings, not.settings, not.ends],
-  'docs/production.md': [not.backup, upgrade, not.backup],
+  'docs/production.md': [not.backup, upgrade, not.backup, not.elsewhere],
   'docs/runtimes.md': [not.elsewhere],
   'docs/transcription.md': [not.root],
   'docs/triggers.md': [triggers, triggers, triggers, triggers, triggers],

@@ -54,6 +54,17 @@ export function addHosts(program: Command): void {
       })
   }
   hosts
+    .command('lost')
+    .description(
+      'declare that a silent host is gone for good: its sessions go on elsewhere at once, from their checkpoints',
+    )
+    .argument('<host>', 'id of the host')
+    .option('--json', 'print JSON')
+    .action(async (id: string, options: { json?: boolean }) => {
+      const { declareHostLost } = await import('./commands/hosts.ts')
+      await declareHostLost(id, options, io)
+    })
+  hosts
     .command('remove')
     .description('forget a host without sandboxes; its token admits nobody any more')
     .argument('<host>', 'id of the host')

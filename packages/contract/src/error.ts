@@ -192,6 +192,11 @@ export const errors = {
     cause:
       "The organization runs on hosts of its own alone, and they are of another release: install the service's there.",
   },
+  host_not_away: {
+    status: 409,
+    cause:
+      'The host is connected, or was heard of within the last minute: stop it for good, and try again a minute later.',
+  },
   host_in_use: { status: 409, cause: 'The host holds sandboxes; drain it first.' },
   endpoint_limit_reached: { status: 409, cause: 'The installation has five webhook endpoints; delete one first.' },
   app_key_limit_reached: { status: 409, cause: 'The app has ten active keys; revoke one first.' },

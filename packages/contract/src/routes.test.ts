@@ -41,10 +41,31 @@ describe('the route table', () => {
     const recent = operationIds.filter(id => Reflect.get(operationOf(id), 'recent') === true)
     expect(recent.toSorted()).toEqual([
       ...['addConnection', 'admitHost', 'connectGitAccount', 'createApiKey', 'createIntegration', 'createInvitation'],
-      ...['deleteApp', 'deleteInstallationTrigger', 'deleteIntegration', 'putInstallationTrigger', 'registerAppKey'],
-      ...['registerWebhook', 'removeConnection', 'removeHost', 'removeMember', 'replaceInstallationTriggerSecret'],
-      ...['resetMember', 'revokeApiKey', 'revokeAppKey', 'revokeInstallation', 'updateCompute', 'updateConnection'],
-      ...['updateInstallation', 'updateMember'],
+      ...[
+        'deleteApp',
+        'deleteInstallationTrigger',
+        'deleteIntegration',
+        'loseHost',
+        'putInstallationTrigger',
+        'registerAppKey',
+      ],
+      ...[
+        'registerWebhook',
+        'removeConnection',
+        'removeHost',
+        'removeMember',
+        'replaceInstallationTriggerSecret',
+        'resetMember',
+      ],
+      ...[
+        'revokeApiKey',
+        'revokeAppKey',
+        'revokeInstallation',
+        'updateCompute',
+        'updateConnection',
+        'updateInstallation',
+      ],
+      ...['updateMember'],
     ])
   })
 

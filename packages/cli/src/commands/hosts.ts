@@ -28,6 +28,8 @@ interface HostsModule {
   ): Promise<{ readonly id: string; readonly token: string }>
   readHosts(env: NodeJS.ProcessEnv): Promise<readonly Host[]>
   setHost(env: NodeJS.ProcessEnv, id: string, mark: HostMark): Promise<void>
+  /** Returns how many sandboxes are lost with it. */
+  declareHostLost(env: NodeJS.ProcessEnv, id: string): Promise<number>
   removeHost(env: NodeJS.ProcessEnv, id: string): Promise<void>
 }
 
@@ -72,6 +74,13 @@ export async function markHost(
 ): Promise<void> {
   await withHosts(module => module.setHost(env, id, mark))
   print(json ? jsonLine({ id, mark }) : printableLine(`host ${id}: ${told[mark]}`))
+}
+
+/** Declares that a host is gone for good. It writes to the database. */
+export async function declareHostLost(id: string, { json }: JsonOption, { env, print }: AdminIo): Promise<void> {
+  const sandboxes = await withHosts(module => module.declareHostLost(env, id))
+  const told = `host ${id} is lost, with ${sandboxes} sandbox${sandboxes === 1 ? '' : 'es'}; its sessions go on elsewhere`
+  print(json ? jsonLine({ id, lost: true, sandboxes }) : printableLine(told))
 }
 
 /** Forgets a host and its token. It writes to the database. */

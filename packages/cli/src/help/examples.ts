@@ -81,6 +81,7 @@ export const examples: Readonly<Record<string, readonly string[]>> = {
   'hosts cordon': ['hosts cordon $HOST'],
   'hosts drain': ['hosts drain $HOST'],
   'hosts uncordon': ['hosts uncordon $HOST'],
+  'hosts lost': ['hosts lost $HOST'],
   'hosts remove': ['hosts remove $HOST'],
   completion: ['completion bash > ~/.local/share/bash-completion/completions/berth', 'completion fish | source'],
 }

@@ -454,6 +454,14 @@ export const organizationResources: readonly ResourceCommand[] = [
     examples: ['$HOST --as drained'],
   },
   {
+    path: 'compute lost',
+    does: 'declare that a silent machine of the organization is gone for good, so that its sessions go on elsewhere; for administrators',
+    operation: 'loseHost',
+    args: [ownHost],
+    view: { kind: 'thing', member: 'host' },
+    examples: ['$HOST'],
+  },
+  {
     path: 'compute remove',
     does: 'remove a machine of the organization, which must hold no sandboxes; for administrators',
     operation: 'removeHost',

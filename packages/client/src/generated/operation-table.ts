@@ -160,6 +160,7 @@ export const operationTable: Readonly<Record<keyof Operations, OperationRow>> = 
   updateCompute: {"method":"PUT","path":"/cloud/compute","answer":"json"},
   admitHost: {"method":"POST","path":"/cloud/compute/hosts","answer":"json","once":true},
   markHost: {"method":"PUT","path":"/cloud/compute/hosts/{hostId}/mark","answer":"json"},
+  loseHost: {"method":"POST","path":"/cloud/compute/hosts/{hostId}/lost","answer":"json","once":true},
   removeHost: {"method":"DELETE","path":"/cloud/compute/hosts/{hostId}","answer":"none"},
   openTerminal: {"method":"POST","path":"/cloud/sessions/{sessionId}/terminals","answer":"json","once":true},
   endTerminal: {"method":"DELETE","path":"/cloud/terminals/{terminalId}","answer":"none"},

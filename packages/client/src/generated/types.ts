@@ -2891,6 +2891,8 @@ export interface ErrorCodes {
   api_key_limit_reached: Record<never, never>
   /** The organization runs on hosts of its own alone, and they are of another release: install the service's there. */
   cloud_compute_outdated: Record<never, never>
+  /** The host is connected, or was heard of within the last minute: stop it for good, and try again a minute later. */
+  host_not_away: Record<never, never>
   /** The host holds sandboxes; drain it first. */
   host_in_use: Record<never, never>
   /** The installation has five webhook endpoints; delete one first. */
@@ -3980,6 +3982,11 @@ export interface Operations {
   /** Cordon, drain or open a host of the organization (First-party: it may change in any release.) */
   markHost: {
     input: { hostId: string; body: MarkHost }
+    answer: OwnHostEnvelope
+  }
+  /** Declare a host of the organization lost. It is gone for good, and its sandboxes with it: its Sessions go on elsewhere at once, from their checkpoints. A host that was heard of within the last minute is refused. (First-party: it may change in any release.) */
+  loseHost: {
+    input: { hostId: string }
     answer: OwnHostEnvelope
   }
   /** Remove a host of the organization. Its token admits nobody any more. It must not hold sandboxes. (First-party: it may change in any release.) */

@@ -56,6 +56,7 @@ const byCode: Readonly<Record<string, readonly [title: string, advice: string]>>
   ],
   git_host_not_found: ['No such Git host', 'This service no longer lets people connect accounts there.'],
   host_in_use: ['The machine holds sandboxes', 'Drain it, and remove it once it has none.'],
+  host_not_away: ['The machine may still be there', 'Stop it for good, and try again a minute later.'],
   host_not_found: ['No such machine', 'Somebody has removed it meanwhile.'],
   connection_not_found: ['No such connection', 'Somebody has ended it meanwhile.'],
   environment_not_found: ['No such environment', 'It is in another organization, or the link is wrong.'],

@@ -50,6 +50,18 @@ export const computeOperations = {
     responses: { 200: { description: 'The host as marked.', schema: OwnHostEnvelope } },
     errors: ['host_not_found'],
   }),
+  loseHost: operation({
+    ...administrators,
+    recent: true,
+    method: 'POST',
+    path: '/cloud/compute/hosts/{hostId}/lost',
+    summary: 'Declare a host of the organization lost',
+    description:
+      'It is gone for good, and its sandboxes with it: its Sessions go on elsewhere at once, from their checkpoints. A host that was heard of within the last minute is refused.',
+    params: HostPath,
+    responses: { 200: { description: 'The host.', schema: OwnHostEnvelope } },
+    errors: ['host_not_found', 'host_not_away'],
+  }),
   removeHost: operation({
     ...administrators,
     recent: true,

@@ -1,7 +1,7 @@
 import { hostLimits, isHostPool, parseHostLabels } from '@berth/contract'
 import { appendAudit, operator } from '../accounts/audit/append.ts'
 import { type AdmittedHost, admitNewHost } from '../hosts/admit-host.ts'
-import { deleteHost, type HostFacts, type HostMark, listHosts, markHost } from '../hosts/host-sql.ts'
+import { deleteHost, type HostFacts, type HostMark, listHosts, loseHost, markHost } from '../hosts/host-sql.ts'
 import { StartError } from '../kit/start-error.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
 import { announce, topics } from '../storage/postgres/wakeups.ts'
@@ -63,6 +63,30 @@ export function setHost(variables: Variables, id: string, mark: HostMark): Promi
     })
     // Runs may have waited for its room, and its worker for the order to empty it.
     await announce(db, topics.queue, topics.leases)
+  })
+}
+
+/**
+ * Declares that a host is gone for good: its Sessions go on elsewhere at once, from their checkpoints.
+ * @returns how many sandboxes are lost with it
+ * @throws StartError in one line, for an operator to correct
+ */
+export function declareHostLost(variables: Variables, id: string): Promise<number> {
+  return withDatabase(variables, async (db, _, clock) => {
+    const leases = await db.transaction(async tx => {
+      const lost = await loseHost(tx, id)
+      if (lost === undefined) throw unknown(id)
+      if (lost === 'heard') {
+        throw new StartError(
+          `host ${id} is connected, or was heard of within the last minute; stop it for good, and try again a minute later`,
+        )
+      }
+      const details = { sandboxes: lost.leases }
+      await tell(tx, { action: 'host.lost', id, organizationId: lost.organization_id, details, now: clock.now() })
+      return lost.leases
+    })
+    await announce(db, topics.queue, topics.leases)
+    return leases
   })
 }
 

@@ -1,3 +1,4 @@
+import { isHeard } from '../processes/process-sql.ts'
 import { HOST_AWAY_MS, NEVER_HEARD } from '../runtimes/runtime-hosts.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
 import type { RestCause } from './host-rest-sql.ts'
@@ -45,7 +46,7 @@ export async function listHosts(db: Queryable, organizationId: string | null = n
         case when ${rests} then rests_because end as "restsBecause",
         case
           when refused_protocol is not null then 'outdated'
-          when heard_at = ${NEVER_HEARD} then 'waiting'
+          when heard_at = ${NEVER_HEARD} and seen_at = ${NEVER_HEARD} then 'waiting'
           when drained_at is not null and leases = 0 then 'drained'
           when heard_at <= now() - interval '${HOST_AWAY_MS} milliseconds' then 'away'
           when drained_at is not null then 'draining'
@@ -118,6 +119,38 @@ export async function markHost(
     values: [id, mark !== 'open', mark === 'drained', organizationId],
   })
   return rows[0]
+}
+
+/**
+ * Takes an operator's word that a host is gone for good, and its sandboxes with it: no Run waits for it any more, and the
+ * sweepers end its leases as lost. A host that speaks after all is there again, and its sandboxes are cleared.
+ *
+ * @param organizationId only a host of this organization; null: any
+ * @returns its organization and how many leases it had; `heard` if it was heard of within the last minute, or a living
+ *   process has its connection; undefined if there is no such host
+ */
+export async function loseHost(
+  tx: Queryable,
+  id: string,
+  organizationId: string | null = null,
+): Promise<{ readonly organization_id: string | null; readonly leases: number } | 'heard' | undefined> {
+  const { rows } = await tx.query<{ organization_id: string | null; leases: number; heard: boolean }>({
+    text: `
+      select organization_id, (select count(*)::integer from leases l where l.host = h.id and l.ended_at is null) as leases,
+        heard_at > now() - interval '${HOST_AWAY_MS} milliseconds'
+          or exists (select 1 from processes p where p.id = h.connected_to and ${isHeard('p')}) as heard
+      from hosts h
+      where id = $1 and removed_at is null and ($2::uuid is null or organization_id = $2) for update`,
+    values: [id, organizationId],
+  })
+  const [row] = rows
+  if (row === undefined) return undefined
+  if (row.heard) return 'heard'
+  await tx.query({
+    text: `update hosts set heard_at = ${NEVER_HEARD}, connected_to = null where id = $1`,
+    values: [id],
+  })
+  return row
 }
 
 /** How long the row of a removed host stays, for processes that still have its connection. */

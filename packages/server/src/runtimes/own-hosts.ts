@@ -27,7 +27,7 @@ export async function readComputeStanding(db: Queryable, organizationId: string)
     name: 'compute-standing',
     text: `
       select case
-          when bool_or(h.refused_protocol is null and h.heard_at > 'epoch') then 'ready'
+          when bool_or(h.refused_protocol is null and greatest(h.heard_at, h.seen_at) > 'epoch') then 'ready'
           when bool_or(h.refused_protocol is not null) then 'outdated'
           else 'not_configured'
         end as standing

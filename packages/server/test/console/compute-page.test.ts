@@ -111,6 +111,21 @@ describe('an administrator', () => {
        from hosts where name = 'rack-1'`,
       [organizationId, sessionId],
     )
+    await set('rack-1', "heard_at = now() - interval '2 minutes', seen_at = now() - interval '2 minutes'")
+    await page.reload()
+    await button('Declare rack-1 lost').press('Enter')
+    const lost = page.getByRole('dialog', { name: 'Is rack-1 gone for good?' })
+    // It comes back before the answer is given.
+    await set('rack-1', "heard_at = now() + interval '1 hour'")
+    await lost.getByRole('button', { name: 'Declare it lost' }).press('Enter')
+    await lost.getByText('The machine may still be there').waitFor()
+    await shoot(page, 'compute-lost-refused')
+    await set('rack-1', "heard_at = now() - interval '2 minutes'")
+    await lost.getByRole('button', { name: 'Declare it lost' }).press('Enter')
+    await lost.waitFor({ state: 'detached' })
+    await hasFocus(button('Declare rack-1 lost'))
+    const { rows } = await db().query("select from hosts where name = 'rack-1' and heard_at = 'epoch'")
+    expect(rows).toHaveLength(1)
     await button('Remove rack-1').press('Enter')
     const dialog = page.getByRole('dialog', { name: 'Remove rack-1?' })
     await dialog.getByRole('button', { name: 'Remove' }).press('Enter')

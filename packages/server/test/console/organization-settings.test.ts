@@ -331,6 +331,15 @@ describe('the compute of an organization', () => {
       [lease, one.organizationId, held.id, host.id],
     )
     expect(outcome(await one.api.call('DELETE', at))).toBe('409 host_in_use')
+    const lose = (api: Api) => api.call('POST', `${at}/lost`)
+    expect(outcome(await lose(other.api))).toBe('404 host_not_found')
+    expect(outcome(await lose(one.api))).toBe('409 host_not_away')
+    await set(host.id, "heard_at = now() - interval '2 minutes', seen_at = now() - interval '2 minutes'")
+    expect((await lose(one.api)).body).toMatchObject({ host: { id: host.id, state: 'away', sandboxes: 1 } })
+    // It came once, so the organization is not told that it has to bring one.
+    await runOn(one.api, 'own_hosts')
+    expect(await compute(one.api)).toMatchObject({ standing: 'ready' })
+    await runOn(one.api, 'any_host')
     await db().query("update leases set state = 'ended', ended_at = now(), end_reason = 'expired' where id = $1", [
       lease,
     ])
@@ -343,6 +352,7 @@ describe('the compute of an organization', () => {
       await runOn(member, 'own_hosts'),
       await member.call('POST', '/cloud/compute/hosts', { name: 'mine' }),
       await mark(member, 'open'),
+      await member.call('POST', `${at}/lost`),
       await member.call('DELETE', at),
     ]
     expect(new Set(asked.map(outcome))).toEqual(new Set(['403 insufficient_scope']))

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { admitHost, readHosts, removeHost, setHost } from '../../src/admin/hosts.ts'
+import { admitHost, declareHostLost, readHosts, removeHost, setHost } from '../../src/admin/hosts.ts'
 import { RuntimeAnnouncer } from '../../src/execution/host/runtime-announcer.ts'
+import { hearProcess } from '../../src/processes/process-sql.ts'
+import { activitiesOf } from '../support/runs/ended-run.ts'
 import { databaseUrl } from '../support/services/service.ts'
 import { until } from '../support/until.ts'
 import { Resuming } from '../support/workspaces/resuming.ts'
@@ -72,6 +74,7 @@ it.each([
   ['another form of a label', () => admitHost(variables, { name: 'a', labels: ['=x'] }), /a label is/],
   ["nobody's organization", () => admitHost(variables, { name: 'a', organizationId: 'nobody' }), /no organization/],
   ['a mark on no host', () => setHost(variables, 'nobody', 'drained'), /no host/],
+  ['the loss of no host', () => declareHostLost(variables, 'nobody'), /no host/],
   ['the removal of no host', () => removeHost(variables, 'nobody'), /no host/],
 ])('refuses %s', async (_, work, told) => {
   await expect(work()).rejects.toThrow(told)
@@ -101,4 +104,57 @@ it('empties a host that is drained, without losing work, and fills it again', as
   const { run } = await bench.api.submitTurn(session.id, 'cat note')
   await setHost(variables, context.host, 'open')
   expect((await bench.settled(session, run.id)).run.status).toBe('completed')
+})
+
+it('lets Sessions of a host that an operator calls lost go on at once, from their checkpoints', async () => {
+  const context = await bench.work(stack)
+  await stack.use(new RuntimeAnnouncer(context)).start()
+  const [rested, queued] = [
+    await bench.sealed('shell', 'echo kept > note'),
+    await bench.sealed('shell', 'echo kept as well > note'),
+  ]
+  // As after the restore of a database: the host of the dump has the sandboxes, and is silent.
+  await db().query(`
+    insert into hosts (id, driver, runtimes, seen_at, patience, heard_at)
+    values ('of-the-dump', 'bubblewrap', '{}', now() - interval '2 minutes', '5 minutes', now() - interval '2 minutes')`)
+  const sessions = [rested, queued].map(({ session }) => session.id)
+  const moved = await db().query<{ id: string }>(
+    "update leases set host = 'of-the-dump' where session_id = any ($1) and ended_at is null returning id",
+    [sessions],
+  )
+  expect(moved.rows).toHaveLength(2)
+  const { run } = await bench.api.submitTurn(queued.session.id, 'cat note')
+  // Another Run that is queued later has been claimed and has ended, so the first was looked at.
+  expect((await bench.sealed('shell', 'true')).run.status).toBe('completed')
+  expect((await bench.api.run(queued.session.id, run.id)).status).toBe('queued')
+  await expect(declareHostLost(variables, context.host)).rejects.toThrow(/within the last minute; stop it for good/)
+  expect(await declareHostLost(variables, 'of-the-dump')).toBe(2)
+  expect(await stateOf('of-the-dump')).toBe('away')
+  const ended = await bench.settled(queued.session, run.id)
+  expect([ended.run.status, activitiesOf(ended)[0]?.['output']]).toEqual(['completed', 'kept as well\n'])
+  await until('the end of both leases', async () => {
+    const { rows } = await db().query(
+      "select end_reason from leases where id = any ($1) and ended_at is not null and end_reason = 'lost'",
+      [moved.rows.map(({ id }) => id)],
+    )
+    return rows.length === 2
+  })
+  const next = await bench.next(rested.session, 'cat note')
+  expect([next.run.status, activitiesOf(next)[0]?.['output']]).toEqual(['completed', 'kept\n'])
+  expect(await audited('of-the-dump')).toEqual([
+    { action: 'host.lost', details: { sandboxes: 2 }, organization_id: null },
+  ])
+})
+
+it('does not call a host lost whose connection a living process has', async () => {
+  const holder = { id: 'a-process', host: 'a-machine', roles: ['worker'], release: null, patienceMs: 240_000 }
+  await hearProcess(db(), { ...holder, load: () => ({ hands: 1, busy: 0 }) })
+  await db().query(
+    `insert into hosts (id, runtimes, seen_at, heard_at, connected_to)
+     values ('held', '{}', now(), now() - interval '2 minutes', $1)`,
+    [holder.id],
+  )
+  await expect(declareHostLost(variables, 'held')).rejects.toThrow(/is connected/)
+  await db().query("update hosts set connected_to = 'a-process-that-died' where id = 'held'")
+  expect(await declareHostLost(variables, 'held')).toBe(0)
 })

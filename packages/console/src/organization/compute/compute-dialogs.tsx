@@ -7,7 +7,7 @@ import { useKeptForm } from '../kept-form.ts'
 import { useOrganizationCan } from '../organization-can.ts'
 import { ActionProblem } from '../step-up.tsx'
 import { readCapacity } from './compute-words.ts'
-import { admitHost, removeHost, setRunsOn } from './queries.ts'
+import { admitHost, loseHost, removeHost, setRunsOn } from './queries.ts'
 
 /** Admits a machine of the organization. */
 export function AdmitDialog({ onAdmitted, onClose }: { onAdmitted: (token: string) => void; onClose: () => void }) {
@@ -72,6 +72,28 @@ export function RunsOnDialog({ compute, onClose }: { compute: Compute; onClose: 
         {isBound
           ? 'Sessions can then get sandboxes on machines that your operator shares with other organizations.'
           : 'Sessions then get sandboxes on machines of your organization alone. Sandboxes that rest elsewhere are given back; what runs there now ends there. Without such a machine, new work is refused.'}
+      </p>
+    </Confirm>
+  )
+}
+
+/** Waits no longer for a machine that is silent. */
+export function LostDialog({ host, onClose }: { host: OwnHost; onClose: () => void }) {
+  const can = useOrganizationCan()
+  const lose = useMutation({ mutationFn: () => loseHost(host), onSuccess: onClose })
+  return (
+    <Confirm
+      title={`Is ${host.name} gone for good?`}
+      act="Declare it lost"
+      verdict={can('changeCompute')}
+      busy={lose.isPending}
+      problem={<ActionProblem error={lose.error} />}
+      onAct={() => lose.mutate()}
+      onClose={onClose}
+    >
+      <p>
+        Its Sessions go on elsewhere at once, from their checkpoints. What its sandboxes hold beyond those is lost, even
+        if the machine comes back.
       </p>
     </Confirm>
   )

@@ -11,7 +11,7 @@ import { ShownOnce } from '../form-dialog.tsx'
 import { Part } from '../limits/limits-page.tsx'
 import { useOrganizationCan } from '../organization-can.ts'
 import { SectionPage } from '../section-page.tsx'
-import { AdmitDialog, RemoveDialog, RunsOnDialog } from './compute-dialogs.tsx'
+import { AdmitDialog, LostDialog, RemoveDialog, RunsOnDialog } from './compute-dialogs.tsx'
 import { lookOf, obstacleOf, ordersOf, startOf, stateOf } from './compute-words.ts'
 import { computeQuery, markHost } from './queries.ts'
 
@@ -38,6 +38,7 @@ function Machines() {
       <OwnHosts hosts={compute.hosts} dialog={dialog} />
       {dialog.name === 'runs-on' && <RunsOnDialog compute={compute} onClose={dialog.close} />}
       {dialog.name === 'admit' && token === null && <AdmitDialog onAdmitted={setToken} onClose={dialog.close} />}
+      {dialog.name === 'lost' && chosen !== undefined && <LostDialog host={chosen} onClose={dialog.close} />}
       {dialog.name === 'remove' && chosen !== undefined && <RemoveDialog host={chosen} onClose={dialog.close} />}
       {token !== null && (
         <ShownOnce
@@ -153,6 +154,16 @@ function Machine({ host, dialog }: { host: OwnHost; dialog: Dialog }) {
             {label}
           </Button>
         ))}
+        {host.state === 'away' && host.sandboxes > 0 && (
+          <Button
+            look="quiet"
+            aria-label={`Declare ${name} lost`}
+            verdict={can('changeCompute')}
+            onClick={() => dialog.open('lost', host.id)}
+          >
+            Declare lost
+          </Button>
+        )}
         <Button
           look="quiet"
           aria-label={`Remove ${name}`}

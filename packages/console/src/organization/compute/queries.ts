@@ -26,6 +26,11 @@ export async function markHost({ id }: OwnHost, mark: 'open' | 'cordoned' | 'dra
   await queryClient.invalidateQueries({ queryKey: computeQuery.queryKey })
 }
 
+export async function loseHost({ id }: OwnHost): Promise<void> {
+  await call('POST', `compute/hosts/${id}/lost`)
+  await queryClient.invalidateQueries({ queryKey: computeQuery.queryKey })
+}
+
 export async function removeHost({ id }: OwnHost): Promise<void> {
   await call('DELETE', `compute/hosts/${id}`)
   await queryClient.invalidateQueries({ queryKey: computeQuery.queryKey })

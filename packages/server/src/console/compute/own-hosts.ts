@@ -4,7 +4,7 @@ import { appendAudit } from '../../accounts/audit/append.ts'
 import { personEntry } from '../../accounts/audit/person-entry.ts'
 import type { Context } from '../../context.ts'
 import { admitNewHost } from '../../hosts/admit-host.ts'
-import { deleteHost, type HostFacts, listHosts, markHost } from '../../hosts/host-sql.ts'
+import { deleteHost, type HostFacts, listHosts, loseHost, markHost } from '../../hosts/host-sql.ts'
 import type { PersonPrincipal } from '../../identity/guard/principal.ts'
 import { invalidField, refusal } from '../../kit/refusal.ts'
 import { bindToOwnHosts, readComputeStanding } from '../../runtimes/own-hosts.ts'
@@ -83,6 +83,30 @@ export async function markOwnHost(
   const host = await db.transaction(async tx => {
     if ((await markHost(tx, id, mark, organizationId)) === undefined) throw refusal('host_not_found')
     const entry = personEntry(principal, clientAddress, `host.${mark}`, { target: `host/${id}` })
+    await appendAudit(tx, entry, clock.now())
+    return await readOwnHost(tx, organizationId, id)
+  })
+  wakeups.publish(topics.queue, topics.leases)
+  return host
+}
+
+/**
+ * Declares that a host of the organization is gone for good: its Sessions go on elsewhere at once, from their checkpoints.
+ * @throws ApiError 404 `host_not_found`, also for a host of others
+ * @throws ApiError 409 `host_not_away` if it may still be there
+ */
+export async function loseOwnHost(
+  { db, clock, wakeups }: Parts,
+  { principal, clientAddress }: Administrator,
+  id: string,
+): Promise<OwnHost> {
+  const { organizationId } = principal
+  const host = await db.transaction(async tx => {
+    const lost = await loseHost(tx, id, organizationId)
+    if (lost === undefined) throw refusal('host_not_found')
+    if (lost === 'heard') throw refusal('host_not_away')
+    const details = { sandboxes: lost.leases }
+    const entry = personEntry(principal, clientAddress, 'host.lost', { target: `host/${id}`, details })
     await appendAudit(tx, entry, clock.now())
     return await readOwnHost(tx, organizationId, id)
   })

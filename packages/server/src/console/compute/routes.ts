@@ -1,8 +1,8 @@
 import type { Context } from '../../context.ts'
 import type { Handlers } from '../../http/routing/handler.ts'
-import { admitOwnHost, markOwnHost, readCompute, removeOwnHost, updateCompute } from './own-hosts.ts'
+import { admitOwnHost, loseOwnHost, markOwnHost, readCompute, removeOwnHost, updateCompute } from './own-hosts.ts'
 
-type Operations = 'getCompute' | 'updateCompute' | 'admitHost' | 'markHost' | 'removeHost'
+type Operations = 'getCompute' | 'updateCompute' | 'admitHost' | 'markHost' | 'loseHost' | 'removeHost'
 
 /** Serves administrators what their organization runs on, and the hosts that it brings itself. */
 export function computeHandlers(context: Pick<Context, 'db' | 'clock' | 'wakeups'>): Pick<Handlers, Operations> {
@@ -16,6 +16,10 @@ export function computeHandlers(context: Pick<Context, 'db' | 'clock' | 'wakeups
     markHost: async ({ params, body, ...by }) => ({
       status: 200,
       body: { host: await markOwnHost(context, by, params.hostId, body) },
+    }),
+    loseHost: async ({ params, ...by }) => ({
+      status: 200,
+      body: { host: await loseOwnHost(context, by, params.hostId) },
     }),
     removeHost: async ({ params, ...by }) => {
       await removeOwnHost(context, by, params.hostId)
