@@ -6,10 +6,13 @@ import type { Service } from '../kit/service.ts'
 import { StartError } from '../kit/start-error.ts'
 import { ClusterApi } from '../kubernetes/api/cluster-api.ts'
 import { Pods } from '../kubernetes/api/pods.ts'
+import { Sandboxes } from '../kubernetes/api/sandboxes.ts'
 import { podIdentity } from '../kubernetes/identity/pod-identity.ts'
 import { podTemplate, selectorOf } from '../kubernetes/pods/pod-manifest.ts'
 import { podMetrics } from '../kubernetes/pods/pod-metrics.ts'
 import { Provisioner } from '../kubernetes/pods/provisioner.ts'
+import { SandboxChoice } from '../kubernetes/pods/sandbox-choice.ts'
+import { sandboxTemplate } from '../kubernetes/pods/sandbox-manifest.ts'
 import { readIfThere } from '../settings/read-if-there.ts'
 import type { Settings } from '../settings/settings.ts'
 import { readDeploymentId } from '../storage/postgres/deployment-id.ts'
@@ -17,6 +20,8 @@ import { readDeploymentId } from '../storage/postgres/deployment-id.ts'
 /** Time from the end of a host's room to the end of its pod. */
 const GRACE_MS = 30_000
 const BURST = 10
+/** What a service may be away for before the cluster clears its Sandboxes away. */
+const LEAST_LIFE_MS = 24 * 60 * 60_000
 
 /** What a worker has of a cluster. */
 export interface Cluster {
@@ -26,11 +31,11 @@ export interface Cluster {
 
 /**
  * Opens the cluster whose pods hold sandboxes; null if the settings name none.
- * @throws StartError if this process has no token for it
+ * @throws StartError if this process has no token for it, or the cluster cannot do what is forced
  */
 export async function openCluster(
   context: Context,
-  { kubernetes, http, sandboxes }: Settings,
+  { kubernetes, http, sandboxes, leases }: Settings,
   registry: Registry,
   stack: AsyncDisposableStack,
 ): Promise<Cluster | null> {
@@ -44,17 +49,35 @@ export async function openCluster(
   }
   token()
   const api = stack.use(new ClusterApi({ url: kubernetes.api, ca: readIfThere(caFile), token }))
-  const pods = new Pods(api, { namespace, selector: selectorOf(owner) })
+  const scope = { namespace, selector: selectorOf(owner) }
+  const pods = new Pods(api, scope)
   const name = `${owner.instance}/${namespace}`
   const { db, wakeups, clock, log } = context
   // The rest decides what a pod is: pods of other settings are replaced.
-  const { idle, most, startMs, api: _, tokenFile: __, caFile: ___, instance: ____, ...podSettings } = kubernetes
+  const {
+    idle,
+    most,
+    startMs,
+    api: _,
+    tokenFile: __,
+    caFile: ___,
+    instance: ____,
+    sandboxes: wish,
+    ...rest
+  } = kubernetes
+  const template = podTemplate(owner, { ...rest, release: http.release, bounds: sandboxes.bounds })
+  const choice = new SandboxChoice({ wish, api, namespace, clock, log })
+  await choice.check()
   return {
     identity: podIdentity({ api, pods, owner, namespace, serviceAccount, provisioner: name, pool }),
     provisioner: new Provisioner({
       ...{ db, wakeups, clock, log, pods, name },
       metrics: podMetrics(registry),
-      template: podTemplate(owner, { ...podSettings, release: http.release, bounds: sandboxes.bounds }),
+      template,
+      sandboxes: {
+        ...{ choice, objects: new Sandboxes(api, scope), template: sandboxTemplate(template) },
+        lifeMs: Math.max(LEAST_LIFE_MS, leases.maxMs),
+      },
       plan: { idle, most, startMs, graceMs: GRACE_MS, burst: BURST },
       address: async () => (await lookup(new URL(hostsUrl).hostname)).address,
     }),

@@ -15,7 +15,8 @@ export interface ClusterApiOptions {
 
 /** Sends one request of a kind that this service makes. */
 export interface ClusterRequest {
-  readonly method: 'GET' | 'POST' | 'DELETE'
+  /** `PATCH` merges the body into the object (RFC 7396). */
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   readonly path: string
   readonly query?: Readonly<Record<string, string>>
   readonly body?: object
@@ -29,7 +30,7 @@ const MAX_ANSWER_BYTES = 64 * 1024 ** 2
 const MAX_RETRY_AFTER_MS = 60_000
 
 /**
- * Speaks with the API server of a cluster: the four kinds of request that this service needs, each with a deadline and a
+ * Speaks with the API server of a cluster: the kinds of request that this service needs, each with a deadline and a
  * bound on its answer ([decision 25](../../../../../docs/decisions/0025-pods-are-hosts-with-one-lease.md)).
  */
 export class ClusterApi implements AsyncDisposable {
@@ -103,7 +104,9 @@ export class ClusterApi implements AsyncDisposable {
       headers: {
         accept: 'application/json',
         authorization: `Bearer ${this.#token()}`,
-        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(body !== undefined && {
+          'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
+        }),
       },
       body: body === undefined ? null : JSON.stringify(body),
       signal,

@@ -1,17 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import { Registry } from 'prom-client'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { ApiServer } from '../../../test/support/kubernetes/api-server.ts'
-import { podSettings } from '../../../test/support/kubernetes/pod-settings.ts'
-import { silentLog } from '../../../test/support/services/log.ts'
+import {
+  type ProvisionerChanges,
+  type StartedProvisioner,
+  startProvisioner,
+} from '../../../test/support/kubernetes/start-provisioner.ts'
 import { createTestDatabase, type TestDatabase } from '../../../test/support/storage/postgres.ts'
 import { until } from '../../../test/support/until.ts'
-import { takePodConnection } from '../../hosts/pod-host-sql.ts'
-import { systemClock } from '../../kit/clock.ts'
-import { Pods } from '../api/pods.ts'
-import { INSTANCE_LABEL, type PodOwner, podTemplate, selectorOf } from './pod-manifest.ts'
-import { podMetrics } from './pod-metrics.ts'
-import { Provisioner, type ProvisionerOptions } from './provisioner.ts'
+import { INSTANCE_LABEL, selectorOf } from './pod-manifest.ts'
 
 let db: TestDatabase
 let api: ApiServer
@@ -30,58 +27,12 @@ afterEach(async () => {
   await db.database.query('delete from chores')
 })
 
-interface Started {
-  readonly owner: PodOwner
-  readonly name: string
-  metric(line: string): Promise<string>
-  stop(): Promise<void>
-}
-
-async function start(
-  owner: PodOwner = { deployment: randomUUID(), instance: 'one' },
-  changes: Partial<ProvisionerOptions['plan']> = {},
-  more: { readonly watchMs?: number; readonly timeoutMs?: number; readonly image?: string } = {},
-): Promise<Started> {
-  const client = clean.use(api.client(more.timeoutMs === undefined ? {} : { timeoutMs: more.timeoutMs }))
-  const registry = new Registry()
-  const settings = podSettings(more.image === undefined ? {} : { image: more.image })
-  const name = `${owner.instance}/${settings.namespace}`
-  const scope = { namespace: settings.namespace, selector: selectorOf(owner) }
-  const provisioner = new Provisioner({
-    db: db.database,
-    wakeups: { subscribe: () => () => undefined },
-    ...{ clock: systemClock, log: silentLog, name, lookMs: 20, leastPauseMs: 20 },
-    pods: new Pods(client, scope, more.watchMs),
-    metrics: podMetrics(registry),
-    template: podTemplate(owner, settings),
-    plan: { idle: 2, most: 10, startMs: 60_000, graceMs: 0, burst: 5, ...changes },
-    address: async () => '10.0.0.1',
-  })
-  await provisioner.start()
-  let stopped: Promise<void> | undefined
-  const stop = () => {
-    stopped ??= provisioner[Symbol.asyncDispose]()
-    return stopped
-  }
-  clean.defer(stop)
-  const metric = async (line: string) =>
-    (await registry.metrics())
-      .split('\n')
-      .find(one => one.startsWith(line))
-      ?.split(' ')
-      .at(-1) ?? ''
-  return { owner, name, metric, stop }
+async function start(changes: ProvisionerChanges = {}): Promise<StartedProvisioner> {
+  return clean.use(await startProvisioner(db, api, changes))
 }
 
 const pods = () => [...api.pods.values()]
 const there = (count: number) => until(`${count} pods`, () => api.pods.size === count)
-/** Lets the host in a pod dial. */
-const dial = async (pod: string, provisioner: string) => {
-  const { uid, name } = api.named(pod).metadata
-  api.setStatus(pod, { phase: 'Running' })
-  const known = { uid, name, provisioner, pool: 'default' }
-  expect(await takePodConnection(db.database, known, { driver: 'pod' }, 'here/1')).not.toBeNull()
-}
 const cordoned = async () => {
   const { rows } = await db.database.query<{ name: string }>('select name from hosts where cordoned_at is not null')
   return rows.map(({ name }) => name)
@@ -100,11 +51,11 @@ describe('the provisioner', () => {
 
   it('cordons the surplus before it deletes it', async () => {
     const owner = { deployment: randomUUID(), instance: 'one' }
-    const before = await start(owner)
+    const before = await start({ owner })
     await there(2)
-    for (const { metadata } of pods()) await dial(metadata.name, before.name)
-    await before.stop()
-    await start(owner, { idle: 1, graceMs: 3_600_000 })
+    for (const { metadata } of pods()) await before.dial(metadata.name)
+    await before[Symbol.asyncDispose]()
+    await start({ owner, plan: { idle: 1, graceMs: 3_600_000 } })
     await until('one is cordoned', async () => (await cordoned()).length === 1)
     expect(api.pods.size).toBe(2)
     await db.database.query(`update hosts set cordoned_at = now() - interval '2 hours' where cordoned_at is not null`)
@@ -113,14 +64,14 @@ describe('the provisioner', () => {
   })
 
   it('touches no pod of another service on the same cluster', async () => {
-    const one = await start({ deployment: randomUUID(), instance: 'one' }, { idle: 1 })
-    const two = await start({ deployment: randomUUID(), instance: 'two' }, { idle: 3 })
+    const one = await start({ plan: { idle: 1 } })
+    const two = await start({ owner: { deployment: randomUUID(), instance: 'two' }, plan: { idle: 3 } })
     // Another database gave itself the same instance.
     const like = { ...one.owner, deployment: randomUUID() }
     api.put({ metadata: { name: 'stranger', namespace: 'sandboxes', labels: { [INSTANCE_LABEL]: 'one' } } })
     await there(5)
-    await one.stop()
-    await start(one.owner, { idle: 0 })
+    await one[Symbol.asyncDispose]()
+    await start({ owner: one.owner, plan: { idle: 0 } })
     const ofOne = () => pods().filter(({ metadata }) => metadata.labels[INSTANCE_LABEL] === 'one')
     for (const { metadata } of ofOne())
       if (metadata.name !== 'stranger') api.setStatus(metadata.name, { phase: 'Succeeded' })
@@ -128,17 +79,17 @@ describe('the provisioner', () => {
     expect(api.pods.has('stranger')).toBe(true)
     expect(pods().filter(({ metadata }) => metadata.labels[INSTANCE_LABEL] === 'two')).toHaveLength(3)
     expect(selectorOf(like)).not.toBe(selectorOf(one.owner))
-    await two.stop()
+    await two[Symbol.asyncDispose]()
   })
 
   it('is one process at a time, and the next goes on with the same pods', async () => {
     const owner = { deployment: randomUUID(), instance: 'one' }
-    const first = await start(owner)
+    const first = await start({ owner })
     await there(2)
-    await start(owner)
+    await start({ owner })
     await until('some rounds', () => api.count(/GET/) >= 2)
     expect(api.pods.size).toBe(2)
-    await first.stop()
+    await first[Symbol.asyncDispose]()
     await until('the second has listed', () => api.count(/pods$/) >= 4)
     api.remove(pods()[0]?.metadata.name ?? '')
     await there(2)
@@ -156,7 +107,7 @@ describe('the provisioner', () => {
   it('goes on after errors, cuts and silence of the API server', async () => {
     api.trouble(/^POST .*pods$/, { status: 500 }, 2)
     api.trouble(/^GET .*pods$/, 'silence', 1)
-    const { metric } = await start(undefined, {}, { timeoutMs: 200, watchMs: 300 })
+    const { metric } = await start({ timeoutMs: 200, watchMs: 300 })
     await there(2)
     expect(await metric('berth_kubernetes_api_failures_total{status="500"}')).toBe('2')
     expect(Number(await metric('berth_kubernetes_api_failures_total{status="none"}'))).toBeGreaterThanOrEqual(1)
@@ -200,14 +151,14 @@ describe('the provisioner', () => {
 
   it('creates ever more rarely while pods fail, and at once again when one has come', async () => {
     api.statusOfNew = () => ({ phase: 'Failed', reason: 'Evicted', message: 'low on memory' })
-    const { metric, name } = await start()
+    const { metric, dial } = await start()
     const made = () => api.count(/^POST .*pods$/)
     await until('five attempts', () => made() >= 6)
     expect(Number(await metric('berth_kubernetes_pod_faults_total{fault="evicted"}'))).toBeGreaterThanOrEqual(5)
     await until('a pause', async () => Number(await metric('berth_kubernetes_pause_seconds')) > 0.1)
     api.statusOfNew = () => ({ phase: 'Pending' })
     const alive = await until('one that lives', () => pods().find(({ status }) => status['phase'] === 'Pending'))
-    await dial(alive.metadata.name, name)
+    await dial(alive.metadata.name)
     await there(2)
     await until('no pause', async () => (await metric('berth_kubernetes_pause_seconds')) === '0')
   })
@@ -220,10 +171,10 @@ describe('the provisioner', () => {
   })
 
   it('forgets the host of a pod that is gone, once no process has its connection', async () => {
-    const { name } = await start()
+    const { dial } = await start()
     await there(2)
     const [pod] = pods()
-    await dial(pod?.metadata.name ?? '', name)
+    await dial(pod?.metadata.name ?? '')
     await until('it waits', async () => (await db.database.query('select 1 from hosts')).rowCount === 1)
     api.remove(pod?.metadata.name ?? '')
     await until('its pod was asked for', () => api.count(/^GET .*pods\/berth-one-/) > 0)
@@ -235,18 +186,18 @@ describe('the provisioner', () => {
 
   it('replaces pods of an older manifest one by one, as new ones come', async () => {
     const owner = { deployment: randomUUID(), instance: 'one' }
-    const before = await start(owner)
+    const before = await start({ owner })
     await there(2)
     const old = pods().map(({ metadata }) => metadata.name)
-    for (const one of old) await dial(one, before.name)
-    await before.stop()
-    await start(owner, {}, { image: 'registry.test/other:2' })
+    for (const one of old) await before.dial(one)
+    await before[Symbol.asyncDispose]()
+    await start({ owner, image: 'registry.test/other:2' })
     await there(4)
     expect(await cordoned()).toEqual([])
     const fresh = pods().filter(({ metadata }) => !old.includes(metadata.name))
-    await dial(fresh[0]?.metadata.name ?? '', before.name)
+    await before.dial(fresh[0]?.metadata.name ?? '')
     await there(3)
-    await dial(fresh[1]?.metadata.name ?? '', before.name)
+    await before.dial(fresh[1]?.metadata.name ?? '')
     await there(2)
     expect(
       pods()
