@@ -66,8 +66,12 @@ export function readRetryAfter(header: string | null, now: number): number | nul
   return Number.isNaN(date) ? null : Math.max(0, Math.ceil((date - now) / 1000))
 }
 
-/** Converts an error response. The body may be anything, because proxies answer with HTML or nothing. */
+/**
+ * Converts an error response. The body may be anything, because proxies answer with HTML or nothing.
+ * @param now counts if the response does not say what the service's own clock shows
+ */
 export async function readRefusal(response: Response, now: number): Promise<BerthError> {
+  const sent = Date.parse(response.headers.get('date') ?? '')
   const body = parseObject(await response.text())
   const { error, ...fields } = body
   const inBody = fields.retryAfterSeconds
@@ -77,7 +81,7 @@ export async function readRefusal(response: Response, now: number): Promise<Bert
     fields,
     requestId: response.headers.get('x-request-id'),
     retryAfterSeconds:
-      readRetryAfter(response.headers.get('retry-after'), now) ?? (typeof inBody === 'number' ? inBody : null),
+      readRetryAfter(response.headers.get('retry-after'), sent || now) ?? (typeof inBody === 'number' ? inBody : null),
   })
 }
 

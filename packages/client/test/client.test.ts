@@ -132,6 +132,17 @@ test('retries are limited in number and by the requested delay', async () => {
   expect(it.api.requests).toHaveLength(6)
 })
 
+test('a date to wait for is read by the clock of whoever names it', async () => {
+  const hourAhead = (seconds: number) => new Date(Date.now() + 3_600_000 + seconds * 1000).toUTCString()
+  const headers = { date: hourAhead(0), 'retry-after': hourAhead(7) }
+  await using it = await start({
+    other: (_, response) => sendJson(response, 409, { error: 'cloud_run_in_progress' }, headers),
+  })
+  const { retryAfterSeconds } = await it.client.sessions.get(sessionId).catch((error: unknown) => Object(error))
+  // Two calls of the clock may fall into different seconds.
+  expect([7, 8]).toContain(retryAfterSeconds)
+})
+
 test('an error of a proxy has no code', async () => {
   await using it = await start({ other: (_, response) => response.writeHead(502).end('<html>bad gateway</html>') })
   await expect(it.client.sessions.get(sessionId)).rejects.toMatchObject({ status: 502, code: null })

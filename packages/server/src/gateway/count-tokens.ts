@@ -22,7 +22,8 @@ export async function countTokens(
   if (client === undefined) throw new Error(`the provider ${model.provider} has no client`)
   const late = AbortSignal.timeout(patienceMs)
   try {
-    return await passCount(client, { ...request, model, signal: AbortSignal.any([request.signal, late]) })
+    const { clock } = gateway
+    return await passCount(client, { ...request, model, clock, signal: AbortSignal.any([request.signal, late]) })
   } catch (error) {
     throw late.aborted ? upstreamError('upstream_timeout', { cause: error }) : error
   }

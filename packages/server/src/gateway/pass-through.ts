@@ -1,3 +1,5 @@
+import { askedPauseMs, LONGEST_PAUSE_MS } from '../kit/asked-pause.ts'
+import type { Clock } from '../kit/clock.ts'
 import { parseObject } from '../kit/json.ts'
 import { spliceMembers } from '../kit/json-splice.ts'
 import { UpstreamError } from '../kit/upstream-error.ts'
@@ -23,6 +25,8 @@ export interface PassedRequest extends FormattedRequest {
   readonly headers: Readonly<Record<string, string>>
   /** Aborted if the client leaves or the time is up; in the latter case the reason is an UpstreamError. */
   readonly signal: AbortSignal
+  /** For dates of a provider that does not say what its own clock shows. */
+  readonly clock: Clock
   /** Runs before the client gets the last piece of a stream. */
   readonly beforeEnd: (relay: StreamRelay) => Promise<void>
 }
@@ -85,17 +89,18 @@ export async function passCount(
   }
 }
 
-type Sent = Pick<PassedRequest, 'bytes' | 'places' | 'replaced' | 'headers' | 'signal'>
+type Sent = Pick<PassedRequest, 'bytes' | 'places' | 'replaced' | 'headers' | 'signal' | 'clock'>
 
 /**
  * Sends a request and returns the provider's answer if its status is 200.
  * @throws UpstreamError
  */
-async function send(client: ProviderClient, call: ProviderCall, { bytes, places, replaced, headers, signal }: Sent) {
+async function send(client: ProviderClient, call: ProviderCall, request: Sent) {
+  const { bytes, places, replaced, headers, signal, clock } = request
   const body = spliceMembers(bytes, { ...replaced, ...call.members }, places)
   const answer = await client.send({ method: 'POST', path: call.path, headers, body, signal })
   if (answer.status === 200) return answer
-  const refusal = await refusalOf(answer)
+  const refusal = await refusalOf(answer, clock)
   answer.close()
   throw connectionError(refusal, signal, 'upstream_cut')
 }
@@ -108,28 +113,25 @@ async function readJson(answer: UpstreamAnswer) {
 }
 
 /** Reads a provider's refusal. Its words reach the client only if they concern the request itself. */
-async function refusalOf(answer: UpstreamAnswer): Promise<UpstreamError> {
+async function refusalOf(answer: UpstreamAnswer, clock: Clock): Promise<UpstreamError> {
   const text = await answer.readAll(maxErrorBytes).then(
     bytes => String(bytes ?? ''),
     () => '',
   )
   const code = upstreamCode(answer.status, text)
   const { words, param } = wordsOfError(text)
-  const retryAfterSeconds = readRetryAfter(answer.headers)
+  const retryAfterSeconds = pauseOf(answer, clock)
   return upstreamError(code, {
     ...(code !== 'upstream_credential_refused' && { words, param }),
     ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
   })
 }
 
-/** Reads `Retry-After` (seconds or a date) or OpenAI's `retry-after-ms`. Returns seconds. */
-function readRetryAfter(headers: Readonly<Record<string, string | string[] | undefined>>): number | undefined {
+/** Returns the pause that a provider asks for, by `Retry-After` or OpenAI's `retry-after-ms`, in seconds. */
+function pauseOf({ headers }: UpstreamAnswer, clock: Clock): number | undefined {
   const milliseconds = Number(headers['retry-after-ms'] ?? Number.NaN)
-  if (milliseconds >= 0) return Math.ceil(milliseconds / 1000)
-  const sent = headers['retry-after']
-  if (typeof sent !== 'string' || sent === '') return undefined
-  const seconds = Number.isNaN(Number(sent)) ? (Date.parse(sent) - Date.now()) / 1000 : Number(sent)
-  return Number.isFinite(seconds) ? Math.max(0, Math.ceil(seconds)) : undefined
+  const ms = milliseconds >= 0 ? Math.min(milliseconds, LONGEST_PAUSE_MS) : askedPauseMs(headers, clock)
+  return ms === undefined ? undefined : Math.ceil(ms / 1000)
 }
 
 /** Waits for the first frame, so that a stream that breaks before it can be retried or fall back. */

@@ -138,6 +138,7 @@ async function answer(gateway: Gateway, request: ModelRequest, attempt: Attempt)
       ...request,
       model,
       signal,
+      clock: gateway.clock,
       beforeEnd: relay => {
         if (relay.begun) meter.firstToken()
         if (relay.partial === true) meter.mayHaveCostMore()

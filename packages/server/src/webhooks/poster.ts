@@ -1,4 +1,4 @@
-import { type IncomingMessage, request as requestHttp } from 'node:http'
+import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import type { Network } from '../network/dial.ts'
 import { hasKept, PinnedHttpAgent, PinnedHttpsAgent, type PinnedRequest } from './pinned-agent.ts'
@@ -23,8 +23,7 @@ export interface Post {
 /** The answer of a receiver. */
 interface Posted {
   readonly status: number
-  /** As the receiver writes it. */
-  readonly retryAfter: string | null
+  readonly headers: IncomingHttpHeaders
   /** Resolves once the body was thrown away. */
   readonly drained: Promise<void>
 }
@@ -55,7 +54,7 @@ export class Poster implements Disposable {
       try {
         const response = await this.#send(post, next.value)
         const { statusCode = 0, headers } = response
-        return { status: statusCode, retryAfter: headers['retry-after'] ?? null, drained: drain(response) }
+        return { status: statusCode, headers, drained: drain(response) }
       } catch (error) {
         signal.throwIfAborted()
         // The agent has dropped that connection, so the same request soon gets a fresh one.

@@ -247,6 +247,10 @@ describe.each([
   })
 })
 
+/** A time of a host whose clock shows another year, in seconds since the epoch. */
+const OFF_SECONDS = Date.parse('2020-03-01T12:00:00Z') / 1000
+const offAt = (seconds: number) => new Date((OFF_SECONDS + seconds) * 1000).toUTCString()
+
 describe('the local host', () => {
   test('holds a pull request back until its checks have passed', async () => {
     await using served = await serveLocal()
@@ -388,6 +392,16 @@ describe('the github host', () => {
     [{ status: 409 }, 'conflict', undefined],
     [{ status: 422 }, 'invalid', undefined],
     [{ status: 429, headers: { 'retry-after': '3' } }, 'rate_limited', 3000],
+    // By a clock of its own, which is far off from ours.
+    [{ status: 429, headers: { date: offAt(0), 'retry-after': offAt(9) } }, 'rate_limited', 9000],
+    [
+      {
+        status: 403,
+        headers: { date: offAt(0), 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(OFF_SECONDS + 11) },
+      },
+      'rate_limited',
+      11_000,
+    ],
     [{ status: 500 }, 'unavailable', undefined],
     [{ status: 503, headers: { 'retry-after': '2' } }, 'unavailable', 2000],
     [{ status: 403, body: { message: 'You have exceeded a secondary rate limit.' } }, 'rate_limited', undefined],

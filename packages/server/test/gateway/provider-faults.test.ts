@@ -73,6 +73,14 @@ describe('a refusal of the provider', () => {
     }
   })
 
+  it('tells the wait until a date by the clock of the provider, which may be an hour off', async () => {
+    const at = (seconds: number) => new Date(Date.parse('2026-03-01T12:00:00Z') + seconds * 1000).toUTCString()
+    for (const wire of ['chat', 'responses'] as const) {
+      const answer = await ask(refuses(429, 'slow down', { date: at(0), 'retry-after': at(90) }), wire, false)
+      expect([answer.status, answer.headers.get('retry-after')]).toEqual([429, '90'])
+    }
+  })
+
   it('is retried after the requested wait if that is short', async () => {
     gateway.upstream.next(refuses(429, 'slow down', { 'retry-after': '0' }), says({ text: 'hello' }))
     const answer = await gateway.call(pathOf.chat, body('chat', false))

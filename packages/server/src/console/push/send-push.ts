@@ -1,4 +1,6 @@
 import type { Context } from '../../context.ts'
+import { type AnswerHeaders, askedPauseMs } from '../../kit/asked-pause.ts'
+import type { Clock } from '../../kit/clock.ts'
 import type { Network } from '../../network/dial.ts'
 import type { MasterKey } from '../../storage/master-key.ts'
 import type { Poster } from '../../webhooks/poster.ts'
@@ -23,9 +25,6 @@ export interface PushSending {
 export type Sent =
   | { readonly kind: 'accepted' | 'gone' | 'refused' }
   | { readonly kind: 'later'; readonly afterMs: number | null }
-
-/** A push service is not waited for longer, whatever it asks for. */
-const LONGEST_WAIT_MS = 3_600_000
 
 /**
  * Pushes a message to a browser. URL and addresses are judged anew each time.
@@ -54,9 +53,9 @@ export async function sendPush(
     }
     const body = encryptPush(Buffer.from(JSON.stringify(message)), browser)
     const post = { url: read.url, servername: nameOf(read), addresses, body, headers }
-    const { status, retryAfter, drained } = await poster.post(post, signal)
+    const { status, headers: answered, drained } = await poster.post(post, signal)
     await drained
-    return judged(status, retryAfter, clock.now())
+    return judged(status, answered, clock)
   } catch (error) {
     stop.throwIfAborted()
     if (error instanceof AttemptFailed && error.error === 'address_refused') return { kind: 'refused' }
@@ -65,14 +64,11 @@ export async function sendPush(
   }
 }
 
-function judged(status: number, retryAfter: string | null, now: Date): Sent {
+function judged(status: number, headers: AnswerHeaders, clock: Clock): Sent {
   if (status >= 200 && status < 300) return { kind: 'accepted' }
   if (status === 404 || status === 410) return { kind: 'gone' }
   if (status !== 429 && status < 500) return { kind: 'refused' }
-  if (retryAfter === null) return { kind: 'later', afterMs: null }
-  const seconds = /^\d{1,9}$/.test(retryAfter)
-  const afterMs = seconds ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - now.getTime()
-  return { kind: 'later', afterMs: Number.isNaN(afterMs) ? null : Math.min(Math.max(0, afterMs), LONGEST_WAIT_MS) }
+  return { kind: 'later', afterMs: askedPauseMs(headers, clock) ?? null }
 }
 
 /** Push services want an https URL; on loopback there is none, and none of them is reached either. */

@@ -22,7 +22,7 @@ export const callTranslated: CallTranslated = async call => {
     const read = call.wire === 'chat' ? readChatRequest(call, target) : readResponsesRequest(call, target)
     return call.body['stream'] === true ? await stream(call, read) : await answer(call, read)
   } catch (error) {
-    throw toFailure(error, call.wire)
+    throw toFailure(error, call)
   }
 }
 
@@ -104,7 +104,7 @@ async function firstParts(parts: PartReader, call: TranslatedCall, read: Call): 
   for (;;) {
     const { done, value } = await parts.read()
     if (done) throw upstreamError('upstream_cut')
-    if (value.type === 'error') throw toFailure(value.error)
+    if (value.type === 'error') throw toFailure(value.error, { clock: call.clock })
     if (value.type === 'stream-start') {
       const refusal = refused(call, read, value.warnings)
       if (refusal !== undefined) throw refusal

@@ -8,6 +8,8 @@ import {
   TypeValidationError,
   UnsupportedFunctionalityError,
 } from '@ai-sdk/provider'
+import { askedPauseMs } from '../../kit/asked-pause.ts'
+import type { Clock } from '../../kit/clock.ts'
 import { isObject } from '../../kit/json.ts'
 import { type UpstreamCode, UpstreamError } from '../../kit/upstream-error.ts'
 import { refuse } from '../formats/refuse.ts'
@@ -15,8 +17,14 @@ import type { TranslatedWire } from '../providers/upstream.ts'
 import { upstreamCode, upstreamError } from '../providers/upstream-status.ts'
 import { upstreamWords } from '../providers/upstream-words.ts'
 
-/** Converts a failure of a provider or its package to the gateway's error. */
-export function toFailure(error: unknown, wire: TranslatedWire = 'responses'): UpstreamError {
+/**
+ * Converts a failure of a provider or its package to the gateway's error.
+ * @param clock for dates in the headers of an answer; absent: the failure came in the middle of one, and has none
+ */
+export function toFailure(
+  error: unknown,
+  { wire = 'responses', clock }: { readonly wire?: TranslatedWire; readonly clock?: Clock } = {},
+): UpstreamError {
   const input = wire === 'chat' ? 'messages' : 'input'
   if (error instanceof UpstreamError) return error
   if (UnsupportedFunctionalityError.isInstance(error)) {
@@ -26,7 +34,7 @@ export function toFailure(error: unknown, wire: TranslatedWire = 'responses'): U
     return refuse(input, upstreamWords(error.message), error)
   }
   if (isNoAnswer(error)) return upstreamError('upstream_invalid_response', { cause: error })
-  const { status, words, said, retryAfterSeconds } = describe(error)
+  const { status, words, said, retryAfterSeconds } = describe(error, clock)
   if (status !== undefined) {
     const code = upstreamCode(status, said)
     // A message about the gateway's own credential is for the operator only.
@@ -92,10 +100,12 @@ const statuses: Readonly<Record<string, number>> = {
   timeout_error: 504,
 }
 
-function describe(error: unknown): Description {
+function describe(error: unknown, clock: Clock | undefined): Description {
   if (APICallError.isInstance(error) && error.statusCode !== undefined && error.statusCode >= 400) {
     const { statusCode: status, message: words, responseBody: said, responseHeaders } = error
-    return { status, words, said, retryAfterSeconds: retryAfter(responseHeaders) }
+    const pauseMs = clock && askedPauseMs(responseHeaders ?? {}, clock)
+    const retryAfterSeconds = pauseMs === undefined ? undefined : Math.ceil(pauseMs / 1000)
+    return { status, words, said, retryAfterSeconds }
   }
   if (typeof error === 'string') return { status: undefined, words: error }
   if (!isObject(error)) return { status: undefined, words: '' }
@@ -106,11 +116,4 @@ function describe(error: unknown): Description {
     words: typeof message === 'string' ? message : '',
     said: JSON.stringify(error),
   }
-}
-
-function retryAfter(headers: Readonly<Record<string, string>> | undefined): number | undefined {
-  const value = headers?.['retry-after']
-  if (value === undefined) return undefined
-  const seconds = /^\d+$/.test(value) ? Number(value) : Math.ceil((Date.parse(value) - Date.now()) / 1000)
-  return Number.isFinite(seconds) ? Math.max(0, seconds) : undefined
 }

@@ -1,15 +1,17 @@
 import { RequestError } from 'octokit'
+import { askedPauseMs, pauseUntilMs } from '../../kit/asked-pause.ts'
+import type { Clock } from '../../kit/clock.ts'
 import { GitHostError, type GitHostErrorKind } from '../git-host.ts'
 
-/** Longest pause that is granted to a host. */
-const MAX_RETRY_AFTER_MS = 60 * 60_000
+/** Shortest pause before a host that asks for one is asked again. */
+const LEAST_PAUSE_MS = 1000
 
 /** Returns the error that an answer of the host means for the caller. The host's words go no further than the log. */
-export function toHostError(error: unknown): GitHostError {
+export function toHostError(error: unknown, clock: Clock): GitHostError {
   if (error instanceof GitHostError) return error
   if (!(error instanceof RequestError) || error.response === undefined)
     return new GitHostError('unavailable', 'the host did not answer', { cause: error })
-  const retryAfterMs = retryAfterOf(error)
+  const retryAfterMs = retryAfterOf(error, clock)
   const kind = kindOf(error, retryAfterMs !== undefined)
   const passing = kind === 'rate_limited' || kind === 'unavailable'
   return new GitHostError(kind, `the host answered ${error.status}`, {
@@ -55,21 +57,13 @@ function kindOf({ status, response, message }: RequestError, asksForTime: boolea
 }
 
 /**
- * Returns the pause that the host asks for, in milliseconds: `Retry-After` in seconds or as a date, else until the rate
- * limit is over.
+ * Returns the pause that the host asks for, in milliseconds: `Retry-After`, else until the rate limit is over.
  */
-function retryAfterOf({ response, status }: RequestError): number | undefined {
+function retryAfterOf({ response, status }: RequestError, clock: Clock): number | undefined {
   const headers = response?.headers ?? {}
-  const after = headers['retry-after']
   const reset = Number(headers['x-ratelimit-reset'])
   const spent = headers['x-ratelimit-remaining'] === '0' && (status === 403 || status === 429)
-  const ms =
-    after === undefined
-      ? spent && reset > 0
-        ? reset * 1000 - Date.now()
-        : undefined
-      : /^\d+$/.test(String(after))
-        ? Number(after) * 1000
-        : Date.parse(String(after)) - Date.now()
-  return ms === undefined || Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 1000), MAX_RETRY_AFTER_MS)
+  const untilReset = spent && reset > 0 ? pauseUntilMs(reset * 1000, headers, clock) : undefined
+  const ms = headers['retry-after'] === undefined ? untilReset : askedPauseMs(headers, clock)
+  return ms === undefined ? undefined : Math.max(ms, LEAST_PAUSE_MS)
 }

@@ -59,6 +59,7 @@ export class GitHubHost implements GitHost, Disposable {
   readonly #tokens: InstallationTokens
   readonly #webUrl: string
   readonly #callMs: number
+  readonly #clock: Clock
 
   constructor({ appId, privateKey, baseUrl, client }: GitHubApp, clock: Clock, callMs = CALL_MS) {
     this.#webUrl = (baseUrl ?? PUBLIC_URL).replace(/\/+$/, '')
@@ -74,6 +75,7 @@ export class GitHubHost implements GitHost, Disposable {
     this.#app = new App({ appId, privateKey, Octokit: Client, log: defaults.log })
     this.#tokens = new InstallationTokens(this.#app, clock, callMs)
     this.#callMs = callMs
+    this.#clock = clock
     if (client !== undefined) {
       const app = { client, webUrl: this.#webUrl, api: this.#api, app: this.#app.octokit, clock }
       this.people = githubPeople(app, (work, signal) => this.#guard(() => work(this.#bounded(signal)), signal))
@@ -305,7 +307,7 @@ export class GitHubHost implements GitHost, Disposable {
       return await work()
     } catch (error) {
       if (signal?.aborted) throw signal.reason
-      throw toHostError(error)
+      throw toHostError(error, this.#clock)
     }
   }
 }
