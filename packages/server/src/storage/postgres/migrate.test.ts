@@ -165,6 +165,13 @@ describe('a migration that processes of an older release would not survive', () 
     expect(await migrated).toEqual([3, 4])
   })
 
+  test('waits no longer for one that was heard of later than now, before the clock of the database was set back', async () => {
+    await made.database.query(
+      "update processes set heard_at = clock_timestamp() + interval '1 hour', patience = '1 second'",
+    )
+    expect(await migrate(made.database, { directory })).toEqual([3, 4])
+  })
+
   test('does not keep other migrations waiting', async () => {
     await rm(join(directory, '0004_less.sql'))
     expect(await migrate(made.database, { directory })).toEqual([3])
