@@ -12,6 +12,7 @@ export const rooms: Rooms = [
   'storage',
   'settings',
   'processes',
+  'queue',
   'sealed-logs',
   'line',
   'sandboxes',

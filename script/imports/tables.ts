@@ -119,13 +119,18 @@ export const tables: Readonly<Record<string, TableAccess>> = {
       'gateway/accounting',
       'identity',
       'metrics',
+      'queue',
       'triggers',
     ],
   },
   run_budgets: { writes: ['sessions/runs'] },
   executions: {
     writes: ['sessions/runs', 'execution/claim'],
-    reads: ['sessions/purge', 'console', 'sessions/session', 'sessions/leases', 'processes'],
+    reads: ['sessions/purge', 'console', 'sessions/session', 'sessions/leases', 'processes', 'queue'],
+  },
+  queue: {
+    writes: ['queue', 'execution/claim'],
+    reads: ['delivery'],
   },
   processes: {
     writes: ['processes', 'execution/claim'],
@@ -149,7 +154,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
     ],
   },
   terminals: { writes: ['sessions/terminals'], reads: ['console'] },
-  workspace_requests: { writes: ['sessions/leases'], reads: ['console', 'execution/claim'] },
+  workspace_requests: { writes: ['sessions/leases'], reads: ['console', 'execution/claim', 'queue'] },
   interactions: { writes: ['sessions/interactions'], reads: ['console'] },
   remembered_decisions: { writes: ['sessions/interactions'] },
   artifacts: { writes: ['sessions/artifacts'], reads: ['console', 'sessions/runs', 'housekeeping'] },

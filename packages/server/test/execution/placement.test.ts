@@ -16,6 +16,7 @@ import type { SandboxDriver } from '../../src/sandboxes/driver.ts'
 import { insertLease } from '../../src/sessions/leases/lease-sql.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
 import { workerContext } from '../support/services/worker-context.ts'
+import { alignedQueue } from '../support/storage/aligned-queue.ts'
 import { until } from '../support/until.ts'
 
 let test: TestService
@@ -29,6 +30,7 @@ afterEach(async () => {
   stack = new AsyncDisposableStack()
   await db().query("update runs set status = 'cancelled', ended_at = now() where ended_at is null")
   await db().query("update executions set task = null, run_id = null, expires_at = 'epoch'")
+  await alignedQueue(db())
   await db().query("update leases set state = 'ended', ended_at = now(), end_reason = 'expired' where ended_at is null")
   await db().query('delete from processes')
   await db().query('delete from hosts')
@@ -179,6 +181,7 @@ it('lets no organization wait behind very many others', async () => {
       returning organization_id, id)
     insert into runs (organization_id, session_id, id, turn_id, status, queued_at, claimable_at)
     select organization_id, id, id, id, 'queued', now(), now() from s`)
+  await alignedQueue(db())
   let claims = 0
   await until('a Run of every organization', async () => {
     claims += (await claim('a', { hands: 10_000, busy: 9_992 })).taken.length

@@ -65,13 +65,38 @@ const columnsOf = (claims: readonly Claim[]) => [
   claims.map(({ holder }) => holder),
 ]
 
+/**
+ * SQL: lapses claims, and says so in the queue; gives how many. Rows are written in the order of takeovers, which wait for
+ * them. A row of the queue that is locked is left: whoever takes the claim over has it.
+ *
+ * @param which the condition on `e`
+ */
+const lapse = (which: string): string => `
+  with lapsed as (
+    update executions e set expires_at = clock_timestamp()
+    from (
+      select e.organization_id, e.session_id from executions e where ${which} order by e.organization_id, e.session_id
+    ) as next
+    where e.organization_id = next.organization_id and e.session_id = next.session_id and ${which}
+    returning e.organization_id, e.session_id, e.run_id, e.expires_at
+  ), seen as (
+    select q.organization_id, q.session_id, q.work, q.id, lapsed.expires_at from lapsed
+    join queue q on q.organization_id = lapsed.organization_id and q.session_id = lapsed.session_id
+      and q.work = case when lapsed.run_id is null then 'workspace' else 'run' end
+      and q.id = coalesce(lapsed.run_id, lapsed.session_id)
+    for update of q skip locked
+  ), said as (
+    update queue q set due_at = seen.expires_at from seen
+    where q.organization_id = seen.organization_id and q.session_id = seen.session_id and q.work = seen.work
+      and q.id = seen.id
+  )
+  select count(*)::integer as lapsed from lapsed`
+
 /** Lapses one claim that could not be worked on; its next worker counts one more handover. */
 export async function lapseClaim(db: Queryable, claim: Claim): Promise<void> {
   await db.query({
     name: 'lapse-claim',
-    text: `
-      update executions set expires_at = clock_timestamp()
-      where organization_id = $1 and session_id = $2 and token = $3 and task is not null`,
+    text: lapse('e.organization_id = $1 and e.session_id = $2 and e.token = $3 and e.task is not null'),
     values: [claim.organizationId, claim.sessionId, claim.token],
   })
 }
@@ -85,11 +110,10 @@ export async function lapseClaim(db: Queryable, claim: Claim): Promise<void> {
 export async function lapseUnheld(db: Queryable, holder: string, held: readonly Claim[]): Promise<void> {
   await db.query({
     name: 'lapse-unheld',
-    text: `
-      update executions e set expires_at = clock_timestamp()
-      where e.holder = $5 and e.task is not null and e.expires_at = 'infinity' and not exists (
+    text: lapse(`
+      e.holder = $5 and e.task is not null and e.expires_at = 'infinity' and not exists (
         select 1 from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::text[]) as c (organization_id, session_id, token, holder)
-        where c.organization_id = e.organization_id and c.session_id = e.session_id and c.token = e.token)`,
+        where c.organization_id = e.organization_id and c.session_id = e.session_id and c.token = e.token)`),
     values: [...columnsOf(held), holder],
   })
 }
@@ -99,17 +123,16 @@ export async function lapseUnheld(db: Queryable, holder: string, held: readonly 
  * claims, so a row is missing only after a restored backup or an operator's hand.
  */
 export async function lapseOrphans(db: Queryable): Promise<number> {
-  const { rowCount } = await db.query(`
-    update executions e set expires_at = clock_timestamp()
-    where e.task is not null and e.expires_at = 'infinity' and not exists (
-      select 1 from processes p where p.id = e.holder)`)
-  return rowCount
+  const { rows } = await db.query<{ lapsed: number }>(
+    lapse(`
+      e.task is not null and e.expires_at = 'infinity' and not exists (select 1 from processes p where p.id = e.holder)`),
+  )
+  return rows[0]?.lapsed ?? 0
 }
 
 /**
  * Proves under the row's lock that the claim still stands. The calling transaction may then write; a takeover waits for
- * it. Whether the claim has lapsed is not asked: until somebody takes it, with a higher token, nobody else writes. Call it after the Session's lock, if both are needed, and before the lease is written. The Run may only be
- * written afterwards under the Session's lock: transactions without that lock take the Run first.
+ * it. Whether the claim has lapsed is not asked: until somebody takes it, with a higher token, nobody else writes. Call it after the Session's lock, if both are needed, and before the lease and the Run are written.
  *
  * @returns the claim's task; null if the claim does not stand
  */

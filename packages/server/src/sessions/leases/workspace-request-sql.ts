@@ -1,14 +1,18 @@
 import type { SessionKey } from '../../kit/session-key.ts'
+import { alignQueue } from '../../queue/queue-sql.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 
 /** Asks for the Session's workspace; a second request changes nothing while the first is open. */
 export async function requestWorkspace(tx: Queryable, key: SessionKey, now: Date): Promise<void> {
-  await tx.query({
-    text: `
-      insert into workspace_requests (organization_id, session_id, requested_at) values ($1, $2, $3)
-      on conflict do nothing`,
-    values: [key.organizationId, key.sessionId, now],
-  })
+  await Promise.all([
+    tx.query({
+      text: `
+        insert into workspace_requests (organization_id, session_id, requested_at) values ($1, $2, $3)
+        on conflict do nothing`,
+      values: [key.organizationId, key.sessionId, now],
+    }),
+    alignQueue(tx, key),
+  ])
 }
 
 export type WorkspaceRequest = 'none' | 'open' | 'failed'
@@ -24,18 +28,24 @@ export async function readWorkspaceRequest(tx: Queryable, key: SessionKey): Prom
 }
 
 export async function deleteWorkspaceRequest(tx: Queryable, key: SessionKey): Promise<void> {
-  await tx.query({
-    text: 'delete from workspace_requests where organization_id = $1 and session_id = $2',
-    values: [key.organizationId, key.sessionId],
-  })
+  await Promise.all([
+    tx.query({
+      text: 'delete from workspace_requests where organization_id = $1 and session_id = $2',
+      values: [key.organizationId, key.sessionId],
+    }),
+    alignQueue(tx, key),
+  ])
 }
 
 /** Marks the request as failed, for the callers who wait for it. */
 export async function failWorkspaceRequest(tx: Queryable, key: SessionKey, now: Date): Promise<void> {
-  await tx.query({
-    text: 'update workspace_requests set failed_at = $3 where organization_id = $1 and session_id = $2',
-    values: [key.organizationId, key.sessionId, now],
-  })
+  await Promise.all([
+    tx.query({
+      text: 'update workspace_requests set failed_at = $3 where organization_id = $1 and session_id = $2',
+      values: [key.organizationId, key.sessionId, now],
+    }),
+    alignQueue(tx, key),
+  ])
 }
 
 /** Returns true if a worker is making the workspace. */

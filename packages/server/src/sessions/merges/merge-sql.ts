@@ -1,6 +1,7 @@
 import type { MergeError } from '@berth/contract'
 import { ClaimedRows } from '../../delivery/claimed-rows.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
+import { writingQueued } from '../../queue/queue-sql.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import type { MergeRow } from './merge.ts'
 
@@ -51,10 +52,13 @@ export type NewMerge = Pick<
 
 export async function insertMerge(tx: Queryable, key: MergeKey, row: NewMerge, now: Date): Promise<MergeRow> {
   const { rows } = await tx.query<MergeRow>({
-    text: `
-      insert into merges (organization_id, session_id, publication_id, id, request_hash, strategy, mode, commit_title,
+    text: writingQueued(
+      'merge',
+      `
+      insert into merges as r (organization_id, session_id, publication_id, id, request_hash, strategy, mode, commit_title,
         commit_message, pull_number, head_sha, status, due_at, created_at, updated_at)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'admitted', $12, $12, $12) returning *`,
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'admitted', $12, $12, $12)`,
+    ),
     values: [
       key.organizationId,
       key.sessionId,
@@ -75,12 +79,11 @@ export async function insertMerge(tx: Queryable, key: MergeKey, row: NewMerge, n
   return inserted
 }
 
-/** The Merges that workers share; the index of those that are due is `merges_due`. */
+/** The Merges that workers share. */
 export const claimedMerges = new ClaimedRows<MergeRow>({
   table: 'merges',
-  key: ['organization_id', 'session_id', 'publication_id', 'id'],
+  queue: 'merge',
   due: 'r.completed_at is null and r.due_at <= $1',
-  order: ['due_at'],
 })
 
 /** A Merge that this process has claimed. */
@@ -141,11 +144,15 @@ export async function makeWaitingDue(
   now: Date,
 ): Promise<number> {
   const { rowCount } = await db.query({
-    text: `
-      update merges m set due_at = $3 from sessions s
-      where m.completed_at is null and m.due_at > $3 and m.status = 'waiting'
-        and (s.organization_id, s.id) = (m.organization_id, m.session_id)
+    text: writingQueued(
+      'merge',
+      `
+      update merges r set due_at = $3 from sessions s
+      where r.completed_at is null and r.due_at > $3 and r.status = 'waiting'
+        and (s.organization_id, s.id) = (r.organization_id, r.session_id)
         and s.source ->> 'kind' = $1 and s.source ->> 'repositoryId' = $2`,
+      'r.id',
+    ),
     values: [at.provider, at.repositoryId, now],
   })
   return rowCount
@@ -173,10 +180,13 @@ export async function failUnattempted(
   now: Date,
 ): Promise<MergeRow[]> {
   const { rows } = await tx.query<MergeRow>({
-    text: `
-      update merges
+    text: writingQueued(
+      'merge',
+      `
+      update merges r
       set status = 'failed', error_code = $3, completed_at = $4, updated_at = $4, claim = null, claimed_until = null
-      where organization_id = $1 and session_id = $2 and status in ('admitted', 'waiting') returning *`,
+      where organization_id = $1 and session_id = $2 and status in ('admitted', 'waiting')`,
+    ),
     values: [key.organizationId, key.sessionId, errorCode, now],
   })
   return rows

@@ -2,6 +2,7 @@ import type { PublicationError, PublicationResult } from '@berth/contract'
 import { ClaimedRows } from '../../delivery/claimed-rows.ts'
 import type { LeasePlace } from '../../hosts/hosts.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
+import { writingQueued } from '../../queue/queue-sql.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import type { PublicationRow } from './publication.ts'
 
@@ -49,15 +50,17 @@ export async function insertPublication(
   now: Date,
 ): Promise<PublicationRow> {
   const { rows } = await tx.query<PublicationRow>({
-    text: `
-      insert into publications (organization_id, session_id, id, request_hash, revision, title, body, delivery, branch,
+    text: writingQueued(
+      'publication',
+      `
+      insert into publications as r (organization_id, session_id, id, request_hash, revision, title, body, delivery, branch,
         draft, status, due_at, created_at, updated_at)
       select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'admitted', $11, admitted.at, admitted.at
       from (
         select greatest($11, max(created_at) + interval '1 millisecond') as at
         from publications where organization_id = $1 and session_id = $2
-      ) admitted
-      returning *`,
+      ) admitted`,
+    ),
     values: [
       key.organizationId,
       key.sessionId,
@@ -110,13 +113,13 @@ export async function hasPublishedPull(
 }
 
 /**
- * The Publications that workers share; the index of those that are due is `publications_due`. Of each Session one at a
+ * The Publications that workers share. Of each Session one at a
  * time is claimed, in the order of their admission. One that is not prepared yet is claimed only by a process that holds the host of the
  * Session's sandbox, or by any process if there is none. `$4` are the hosts of the process.
  */
 export const claimedPublications = new ClaimedRows<PublicationRow>({
   table: 'publications',
-  key: ['organization_id', 'session_id', 'id'],
+  queue: 'publication',
   due: `
     r.completed_at is null and r.due_at <= $1
     and (r.status <> 'admitted' or l.id is null or l.host = any ($4))
@@ -124,7 +127,6 @@ export const claimedPublications = new ClaimedRows<PublicationRow>({
       select 1 from publications earlier
       where earlier.organization_id = r.organization_id and earlier.session_id = r.session_id
         and earlier.completed_at is null and (earlier.created_at, earlier.id) < (r.created_at, r.id))`,
-  order: ['due_at'],
   join: {
     clause: `
       left join leases l on l.organization_id = r.organization_id and l.session_id = r.session_id
@@ -208,10 +210,13 @@ export async function failUnattempted(
   now: Date,
 ): Promise<PublicationRow[]> {
   const { rows } = await tx.query<PublicationRow>({
-    text: `
-      update publications
+    text: writingQueued(
+      'publication',
+      `
+      update publications r
       set status = 'failed', error_code = $3, completed_at = $4, updated_at = $4, claim = null, claimed_until = null
-      where organization_id = $1 and session_id = $2 and status in ('admitted', 'prepared') returning *`,
+      where organization_id = $1 and session_id = $2 and status in ('admitted', 'prepared')`,
+    ),
     values: [key.organizationId, key.sessionId, errorCode, now],
   })
   return rows
