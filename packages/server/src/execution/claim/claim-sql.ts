@@ -25,6 +25,13 @@ import {
 const silentProcesses = `select lapsed.id, lapsed.heard_at from ${lapsedProcesses('$1')}`
 
 /**
+ * SQL condition: some claim has lapsed, by the first entry of `queue_lapsed`. All that waits is in the past and nothing that
+ * is held, so the planner takes a search for what is both for one of many hits, and would read the whole queue.
+ */
+const hasLapsed = `(
+  select q.due_at from queue q where q.holder is not null order by q.due_at limit 1) < statement_timestamp()`
+
+/**
  * Takes over Runs whose claims lapsed without a word from their workers: those with a past time, by the index
  * `queue_lapsed`, and those of processes that have fallen silent, by `queue_of_holder`.
  *
@@ -38,7 +45,7 @@ export async function adoptLapsed(db: Queryable, by: Claimant, limit: number): P
       with silent as materialized (${silentProcesses}
       ), lapsed as materialized (
         select organization_id, session_id, id, null as silent, due_at as since from queue
-        where work = 'run' and holder is not null and due_at < statement_timestamp()
+        where work = 'run' and holder is not null and due_at < statement_timestamp() and ${hasLapsed}
         union all
         select q.organization_id, q.session_id, q.id, silent.id, silent.heard_at
         from silent join queue q on q.holder = silent.id and q.work = 'run' and q.due_at = 'infinity'
@@ -77,7 +84,7 @@ export async function isDue(db: Queryable, holder: string, withinMs: number): Pr
     text: `
       with silent as materialized (${silentProcesses}
       )
-      select exists (select 1 from queue where holder is not null and due_at < statement_timestamp())
+      select coalesce(${hasLapsed}, false)
         or exists (
           select 1 from queue
           where work = 'run' and holder is null and due_at <= statement_timestamp()
@@ -102,7 +109,7 @@ export async function claimWorkspaces(db: Queryable, by: Claimant, limit: number
         select organization_id, session_id from queue where work = 'workspace' and holder is null
         union all
         select organization_id, session_id from queue
-        where work = 'workspace' and holder is not null and due_at < statement_timestamp()
+        where work = 'workspace' and holder is not null and due_at < statement_timestamp() and ${hasLapsed}
         union all
         select q.organization_id, q.session_id from silent join queue q on q.holder = silent.id and q.work = 'workspace'
       ), picked as (
