@@ -42,6 +42,32 @@ mkdir "$place/source"
 tar -xzf "$place"/packages/kubernetes_*.orig.tar.gz -C "$place/source" --strip-components 1
 
 cd "$place/source"
+# This tree is older than Go 1.19, whose iterator of maps takes a third argument. Without it the API server dies of the first
+# object of a custom resource.
+maps=vendor/github.com/modern-go/reflect2
+sed -i -e 's/^func mapiterinit(.*$/func mapiterinit(rtype unsafe.Pointer, m unsafe.Pointer, it *hiter)/' $maps/unsafe_link.go
+sed -i -e 's/mapiterinit(\(.*\)),$/iterated(\1),/' $maps/unsafe_map.go
+cat >$maps/hiter.go <<'END'
+package reflect2
+
+import "unsafe"
+
+// Has the layout of the runtime's own.
+type hiter struct {
+	key, value                                  unsafe.Pointer
+	t, h, buckets, bptr, overflow, oldoverflow unsafe.Pointer
+	startBucket                                 uintptr
+	offset, wrapped, b, i                       uint8
+	bucket, checkBucket                         uintptr
+}
+
+func iterated(rtype unsafe.Pointer, m unsafe.Pointer) *hiter {
+	it := new(hiter)
+	mapiterinit(rtype, m, it)
+	return it
+}
+END
+perl -0pi -e 's/type hiter struct \{.*?\n\}\n//s' $maps/unsafe_link.go
 mkdir -p .go/src/k8s.io
 ln -s ../../.. .go/src/k8s.io/kubernetes
 export GOROOT=$place/root/usr/lib/go-1.19 GOPATH=$place/source/.go GOCACHE=$place/cache
