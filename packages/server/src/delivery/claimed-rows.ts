@@ -148,11 +148,14 @@ function claimStatement({ table, key, due, order, most = '$3', also, join }: Apa
     returning ${['r.*', ...joined.map(([as]) => `next.${as}`)].join(', ')}`
 }
 
+/** So many rows beyond its limit a claim looks at, since others may have locked the first ones. */
+const OTHERS = 64
+
 /** Sessions of rows that a claim locked in the queue and could not take. */
 type Passed = readonly (readonly [organizationId: string, sessionId: string])[]
 
 /**
- * The claim locks rows of `queue` alone. Then it takes the work by its key, if it still waits: whoever writes that work
+ * The claim locks rows of `queue` alone, by their keys (execution/claim/claim-parts.ts says why). Then it takes the work by its key, if it still waits: whoever writes that work
  * passes over the locked row of the queue, so nobody waits for a claim that waits for it.
  */
 function claimFromQueue({ table, queue: work, due, most = '$3', also, join }: QueuedTable): string {
@@ -160,13 +163,18 @@ function claimFromQueue({ table, queue: work, due, most = '$3', also, join }: Qu
   const joined = Object.entries(join?.columns ?? {})
   const isUnclaimed = '(r.claimed_until is null or r.claimed_until < $1)'
   return `
-    with picked as (
-      select ${['q.organization_id', 'q.session_id', 'q.id', ...joined.map(([as, from]) => `${from} as ${name(as)}`)].join(', ')}
+    with found as materialized (
+      select ${['q.organization_id', 'q.session_id', 'q.id', 'q.due_at', ...joined.map(([as, from]) => `${from} as ${name(as)}`)].join(', ')}
       from queue q
       join ${table} r on r.organization_id = q.organization_id and r.session_id = q.session_id and ${id('r')} = q.id
       ${join?.clause ?? ''}
       where q.work = '${work}' and q.holder is null and q.due_at <= $1 and ${due} and ${isUnclaimed}
-      order by q.due_at limit ${most} for update of q skip locked
+      order by q.due_at limit ${most} + ${OTHERS}
+    ), picked as (
+      select found.* from found
+      join queue q on q.organization_id = found.organization_id and q.session_id = found.session_id
+        and q.work = '${work}' and q.id = found.id
+      order by found.due_at limit ${most} for update of q skip locked
     ), taken as (
       update ${table} r set claim = gen_random_uuid(), claimed_until = $2${also === undefined ? '' : `, ${also}`}
       from picked next

@@ -7,7 +7,8 @@ import { fencedTruth, queueColumns, queuedTables, type TimedWork, timedTruth } f
 //
 // Who claims locks rows of `queue` first, skips those that are locked, and then waits for rows of the work. So nobody who
 // has locked anything of a Session ever waits for a row of `queue`: it is written through `skip locked`. A row that is
-// skipped belongs to a claim that is under way. That one finds the work changed, takes nothing, and aligns the row.
+// skipped belongs to a claim that is under way. That one finds the work changed, takes nothing, and aligns the row. Who has
+// locked nothing else may wait, for several rows in the order of their keys.
 
 /** SQL: `q` and `other` are the same row of `queue`. */
 const sameRow = (q: string, other: string): string =>
@@ -37,10 +38,7 @@ const works = { fenced: "'run', 'workspace'", timed: "'publication', 'merge', 'r
 const one = 'select $1::uuid as organization_id, $2::uuid as session_id'
 const many = 'select * from unnest($1::uuid[], $2::uuid[]) as k (organization_id, session_id)'
 
-/**
- * SQL: the queue of some Sessions as it is, and as it should be; `wrong` are its rows that are not, and that nobody has
- * locked.
- */
+/** SQL: the queue of some Sessions as it is, and as it should be. */
 const comparing = (kind: keyof typeof works, truthOf: typeof fencedTruth, keys: string): string => `
   with k as (${keys}
   ), truth as materialized (
@@ -48,29 +46,41 @@ const comparing = (kind: keyof typeof works, truthOf: typeof fencedTruth, keys: 
   ), seen as materialized (
     select q.* from k join queue q on q.organization_id = k.organization_id and q.session_id = k.session_id
       and q.work in (${works[kind]})
-  ), wrong as materialized (
-    select q.organization_id, q.session_id, q.work, q.id from seen s join queue q on ${sameRow('q', 's')}
+  )`
+
+/** SQL: locks the rows of the queue that are wrong, but for those that somebody has locked or changed meanwhile. */
+const wrongUnlocked = `, mine as materialized (
+    select q.* from seen s join queue q on ${sameRow('q', 's')}
     where ${sameWords('q', 's')}
       and not exists (select from truth t where ${sameRow('t', 's')} and ${sameWords('t', 's')})
     for update of q skip locked
   )`
 
-/** SQL: writes the rows of `wrong` as a CTE says, and those that the queue lacks. */
+/**
+ * SQL: locks all rows of the queue, and waits for them. Those that seem right as well: a transaction that has passed over one
+ * may not have ended yet.
+ */
+const allOfThem = `, mine as materialized (
+    select q.* from seen s join queue q on ${sameRow('q', 's')}
+    order by q.organization_id, q.session_id, q.work, q.id for update of q
+  )`
+
+/** SQL: writes the rows of `mine` as a CTE says, and those that the queue lacks. */
 const righting = (truth: string): string => `
   removed as (
-    delete from queue q using wrong w
-    where ${sameRow('q', 'w')} and not exists (select from ${truth} t where ${sameRow('t', 'w')})
+    delete from queue q using mine
+    where ${sameRow('q', 'mine')} and not exists (select from ${truth} t where ${sameRow('t', 'mine')})
   ), righted as (
     update queue q set due_at = t.due_at, holder = t.holder, at_work = t.at_work, runtime = t.runtime
-    from wrong w join ${truth} t on ${sameRow('t', 'w')} where ${sameRow('q', 'w')}
+    from mine join ${truth} t on ${sameRow('t', 'mine')} where ${sameRow('q', 'mine')} and not (${sameWords('mine', 't')})
   )
   insert into queue (${queueColumns})
   select ${queueColumns} from truth t where not exists (select from seen s where ${sameRow('s', 't')})
   on conflict do nothing`
 
-/** SQL: a CTE that locks the rows of a table that rows of `wrong` are about, and gives them as they are then. */
+/** SQL: a CTE that locks the rows of a table that rows of `mine` are about, and gives them as they are then. */
 const locked = (table: string, same: string, before?: string): string => `, now_${table} as materialized (
-    select r.* from (select * from wrong order by organization_id, session_id, work, id) w
+    select r.* from (select * from mine order by organization_id, session_id, work, id) w
     join ${table} r on r.organization_id = w.organization_id and r.session_id = w.session_id and ${same}
     ${before === undefined ? '' : `where (select count(*) from now_${before}) >= 0`}
     for no key update of r
@@ -80,16 +90,16 @@ const now = (table: string) => `now_${table}`
 
 const texts = {
   fenced: {
-    own: `${comparing('fenced', fencedTruth, one)}, ${righting('truth')}`,
-    others: `${comparing('fenced', fencedTruth, many)}
+    own: `${comparing('fenced', fencedTruth, one)}${wrongUnlocked}, ${righting('truth')}`,
+    others: `${comparing('fenced', fencedTruth, many)}${allOfThem}
       ${locked('executions', "w.work in ('run', 'workspace')")}
       ${locked('runs', "w.work = 'run' and r.id = w.id", 'executions')}
       ${locked('workspace_requests', "w.work = 'workspace'", 'runs')},
       true_now as (${fencedTruth(() => '', now)}), ${righting('true_now')}`,
   },
   timed: {
-    own: `${comparing('timed', timedTruth, one)}, ${righting('truth')}`,
-    others: `${comparing('timed', timedTruth, many)}
+    own: `${comparing('timed', timedTruth, one)}${wrongUnlocked}, ${righting('truth')}`,
+    others: `${comparing('timed', timedTruth, many)}${allOfThem}
       ${Object.entries(queuedTables)
         .map(([work, { table, id }]) => locked(table, `w.work = '${work}' and w.id = ${id('r')}`))
         .join('')},

@@ -14,7 +14,8 @@ export interface ClaimRow extends RunRow {
 }
 
 // Every claim goes by the same steps, in one statement. It locks rows of `queue`, skipping those that are locked: that keeps
-// two workers off the same work. Then it takes the work by its keys, if that can still be taken, and waits for whoever has
+// two workers off the same work. It finds them by their keys alone. With a condition on their content PostgreSQL would keep
+// the lock of a row that has changed, and not say so: a writer would pass over that row, and nobody would put it right. Then it takes the work by its keys, if that can still be taken, and waits for whoever has
 // it locked: the Session's execution before the Run, as everybody does. Last it says so in the rows of `queue`. Those whose work had gone are aligned by a statement of their own
 // (queue/queue-sql.ts).
 

@@ -195,7 +195,7 @@ export async function claimShare(db: Queryable, by: Claimant, limit: number, sha
           select mine.*, row_number() over (partition by mine.settled order by mine.turn) as n from mine
         ) mine
         join queue r on (r.organization_id, r.session_id, r.id) = (mine.organization_id, mine.session_id, mine.id)
-        where r.work = 'run' and r.holder is null and (mine.settled or mine.n <= (
+        where r.work = 'run' and (mine.settled or mine.n <= (
           select coalesce(sum(room), 0) from open join kind k on ${takes('open', 'k.owner')} and ${hasRuntime('open', 'k')}
         ))
         order by mine.turn, r.due_at limit $4 for update of r skip locked

@@ -35,8 +35,8 @@ const hasLapsed = `(
  * Takes over Runs whose claims lapsed without a word from their workers: those with a past time, by the index
  * `queue_lapsed`, and those of processes that have fallen silent, by `queue_of_holder`.
  *
- * Of two workers that find the same row of the queue, one locks it. The other skips it, or finds it changed and reads the
- * condition on it again, with the new holder. The execution is taken as it stands once its holder's transaction is over.
+ * Of two workers that find the same row of the queue, one locks it. The other skips it, or takes nothing, because the
+ * execution has a new holder. The execution is taken as it stands once its holder's transaction is over.
  */
 export async function adoptLapsed(db: Queryable, by: Claimant, limit: number): Promise<Taken<RunClaim>[]> {
   const { rows } = await db.query<Partial<ClaimRow> & { passed: Passed }>({
@@ -52,7 +52,7 @@ export async function adoptLapsed(db: Queryable, by: Claimant, limit: number): P
       ), picked as (
         select r.organization_id, r.session_id, r.id, l.silent from lapsed l
         join queue r on r.organization_id = l.organization_id and r.session_id = l.session_id and r.work = 'run'
-          and r.id = l.id and r.holder is not null and (r.due_at < statement_timestamp() or r.holder = l.silent)
+          and r.id = l.id
         where ${onHeldHost} and ${placeableHere}
         order by l.since limit $4 for update of r skip locked
       ), fence as (
@@ -117,7 +117,6 @@ export async function claimWorkspaces(db: Queryable, by: Claimant, limit: number
         join queue r on r.organization_id = open.organization_id and r.session_id = open.session_id
           and r.work = 'workspace' and r.id = r.session_id
         where ${onHeldHost} and ${placeableHere}
-          and (r.holder is null or r.due_at < statement_timestamp() or r.holder in (select id from silent))
           and not exists (
             select 1 from queue h
             where h.organization_id = r.organization_id and h.session_id = r.session_id and h.work = 'run'

@@ -1,5 +1,6 @@
 import type { SessionKey } from '../../kit/session-key.ts'
-import type { Queryable } from '../../storage/postgres/database.ts'
+import { rightQueue } from '../../queue/queue-sql.ts'
+import type { Queryable, Statement } from '../../storage/postgres/database.ts'
 import type { Claim, Task } from './claim.ts'
 
 /** Returns the current task of a claim; null if the claim no longer stands. */
@@ -66,35 +67,51 @@ const columnsOf = (claims: readonly Claim[]) => [
 ]
 
 /**
- * SQL: lapses claims, and says so in the queue; gives how many. Rows are written in the order of takeovers, which wait for
- * them. A row of the queue that is locked is left: whoever takes the claim over has it.
+ * SQL: lapses claims, says so in the queue, and gives whose still stood. It locks the queue's rows first and in order, as nothing else
+ * of a Session is locked here, so it can wait for them.
  *
  * @param which the condition on `e`
  */
 const lapse = (which: string): string => `
-  with lapsed as (
+  with next as materialized (
+    select e.organization_id, e.session_id, case when e.run_id is null then 'workspace' else 'run' end as work,
+      coalesce(e.run_id, e.session_id) as id
+    from executions e where ${which}
+  ), mine as materialized (
+    select q.organization_id, q.session_id, q.work, q.id from next
+    join queue q on q.organization_id = next.organization_id and q.session_id = next.session_id and q.work = next.work
+      and q.id = next.id
+    order by q.organization_id, q.session_id, q.work, q.id for update of q
+  ), lapsed as (
     update executions e set expires_at = clock_timestamp()
-    from (
-      select e.organization_id, e.session_id from executions e where ${which} order by e.organization_id, e.session_id
-    ) as next
+    from (select * from next order by organization_id, session_id) as next
     where e.organization_id = next.organization_id and e.session_id = next.session_id and ${which}
-    returning e.organization_id, e.session_id, e.run_id, e.expires_at
-  ), seen as (
-    select q.organization_id, q.session_id, q.work, q.id, lapsed.expires_at from lapsed
-    join queue q on q.organization_id = lapsed.organization_id and q.session_id = lapsed.session_id
-      and q.work = case when lapsed.run_id is null then 'workspace' else 'run' end
-      and q.id = coalesce(lapsed.run_id, lapsed.session_id)
-    for update of q skip locked
+      and (select count(*) from mine) >= 0
+    returning e.organization_id, e.session_id, next.work, next.id, e.expires_at
   ), said as (
-    update queue q set due_at = seen.expires_at from seen
-    where q.organization_id = seen.organization_id and q.session_id = seen.session_id and q.work = seen.work
-      and q.id = seen.id
+    update queue q set due_at = lapsed.expires_at from lapsed
+    where q.organization_id = lapsed.organization_id and q.session_id = lapsed.session_id and q.work = lapsed.work
+      and q.id = lapsed.id
   )
-  select count(*)::integer as lapsed from lapsed`
+  select next.organization_id, next.session_id, lapsed.id is not null as lapsed
+  from next left join lapsed on lapsed.organization_id = next.organization_id and lapsed.session_id = next.session_id`
+
+/** Lapses claims. @returns how many */
+async function lapseThose(db: Queryable, statement: Statement): Promise<number> {
+  const { rows } = await db.query<{ organization_id: string; session_id: string; lapsed: boolean }>(statement)
+  const passed = rows.filter(({ lapsed }) => !lapsed)
+  // Whoever released the claim just then has passed over the locked row of the queue.
+  const keys = passed.map(({ organization_id: organizationId, session_id: sessionId }) => ({
+    organizationId,
+    sessionId,
+  }))
+  await rightQueue(db, 'fenced', keys)
+  return rows.length - passed.length
+}
 
 /** Lapses one claim that could not be worked on; its next worker counts one more handover. */
 export async function lapseClaim(db: Queryable, claim: Claim): Promise<void> {
-  await db.query({
+  await lapseThose(db, {
     name: 'lapse-claim',
     text: lapse('e.organization_id = $1 and e.session_id = $2 and e.token = $3 and e.task is not null'),
     values: [claim.organizationId, claim.sessionId, claim.token],
@@ -108,7 +125,7 @@ export async function lapseClaim(db: Queryable, claim: Claim): Promise<void> {
  * @param held the claims that it works on; none may be under way beside this
  */
 export async function lapseUnheld(db: Queryable, holder: string, held: readonly Claim[]): Promise<void> {
-  await db.query({
+  await lapseThose(db, {
     name: 'lapse-unheld',
     text: lapse(`
       e.holder = $5 and e.task is not null and e.expires_at = 'infinity' and not exists (
@@ -123,11 +140,11 @@ export async function lapseUnheld(db: Queryable, holder: string, held: readonly 
  * claims, so a row is missing only after a restored backup or an operator's hand.
  */
 export async function lapseOrphans(db: Queryable): Promise<number> {
-  const { rows } = await db.query<{ lapsed: number }>(
-    lapse(`
+  return lapseThose(db, {
+    name: 'lapse-orphans',
+    text: lapse(`
       e.task is not null and e.expires_at = 'infinity' and not exists (select 1 from processes p where p.id = e.holder)`),
-  )
-  return rows[0]?.lapsed ?? 0
+  })
 }
 
 /**
