@@ -240,6 +240,32 @@ describe('a claim that is under way', () => {
     })
   })
 
+  it('is lapsed after whoever has its row in the queue, and not passed over', async () => {
+    const session = await queued()
+    const held = await claimed(session)
+    let lapsing: Promise<void> | undefined
+    await context.db.transaction(async tx => {
+      await lockEntry(tx, session)
+      lapsing ??= lapseClaim(context.db, held)
+      await Promise.race([waits(), lapsing])
+    })
+    await lapsing
+    expect(await entries(session)).toEqual(['run worker due at work'])
+  })
+
+  it('leaves nothing in the queue if its holder ends the Run while it is lapsed', async () => {
+    const session = await queued()
+    const held = await claimed(session)
+    let lapsing: Promise<void> | undefined
+    await underFence(context, held, async tx => {
+      lapsing ??= lapseClaim(context.db, held)
+      await waits()
+      await endRun(tx, held, held.runId, { status: 'completed' }, new Date())
+    })
+    await lapsing
+    expect(await entries(session)).toEqual([])
+  })
+
   it('takes no workspace whose request its holder carries out meanwhile', async () => {
     const session = await test.api.createSession({ runtime: 'shell' })
     const key = keyOf(session)
@@ -366,6 +392,11 @@ it.each([7, 1020, 2033, 3046])(
     }
     const stop = async () => {
       for (const session of sessions.slice(0, 10)) {
+        // Before its first claim a Session has no execution that could be locked before the Run.
+        await until('a first claim', async () => {
+          const { rowCount } = await context.db.query('select 1 from executions where session_id = $1', [session.id])
+          return rowCount > 0
+        })
         await (one(2) === 0 ? cancel(session) : archive(session))
         ended.add(session.id)
       }
