@@ -1,4 +1,4 @@
-// Measures what a Run costs the database from its admission to the release of its seal, beside Runs that wait and Runs that
+// Measures the database's costs of a Run from its admission to the release of its seal, beside Runs that wait and Runs that
 // are held: the time of each step, and bytes of write-ahead log. Run as: node bench/queue.ts [runs] [waiting] [held]
 import { randomUUID } from 'node:crypto'
 import type { RunClaim } from '../packages/server/src/execution/claim/claim.ts'

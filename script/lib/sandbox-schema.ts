@@ -8,7 +8,7 @@ interface Schema {
   readonly [keyword: string]: unknown
 }
 
-/** The published schema of Sandboxes; `script/lib/agent-sandbox/README.md` says of what it is. */
+/** The published schema of Sandboxes; `script/lib/agent-sandbox/README.md` names its source. */
 const published = JSON.parse(
   readFileSync(join(import.meta.dirname, 'agent-sandbox/sandbox.v1beta1.json'), 'utf8'),
 ) as Schema

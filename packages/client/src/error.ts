@@ -68,7 +68,7 @@ export function readRetryAfter(header: string | null, now: number): number | nul
 
 /**
  * Converts an error response. The body may be anything, because proxies answer with HTML or nothing.
- * @param now counts if the response does not say what the service's own clock shows
+ * @param now counts if the response does not tell the time of the service's own clock
  */
 export async function readRefusal(response: Response, now: number): Promise<BerthError> {
   const sent = Date.parse(response.headers.get('date') ?? '')

@@ -43,7 +43,7 @@ class AttachedSession implements AsyncDisposable {
   #open: Open | null = null
   /** Interactions whose opening has been shown. */
   readonly #opened = new Set<string>()
-  /** The newest Event that is shown, and the one that must be before anybody is asked: an agent's words come before its question. */
+  /** The newest Event that is shown, and the one that must be shown before anybody is asked: words come before their question. */
   #shown = 0
   #asksFrom = 0
   /** Interactions that were answered here: their end is no news. */

@@ -20,7 +20,7 @@ import { readDeploymentId } from '../storage/postgres/deployment-id.ts'
 /** Time from the end of a host's room to the end of its pod. */
 const GRACE_MS = 30_000
 const BURST = 10
-/** What a service may be away for before the cluster clears its Sandboxes away. */
+/** The cluster clears away the Sandboxes of a service that is away for so long. */
 const LEAST_LIFE_MS = 24 * 60 * 60_000
 
 /** What a worker has of a cluster. */
@@ -31,7 +31,7 @@ export interface Cluster {
 
 /**
  * Opens the cluster whose pods hold sandboxes; null if the settings name none.
- * @throws StartError if this process has no token for it, or the cluster cannot do what is forced
+ * @throws StartError if this process has no token for it, or the cluster cannot fulfil a forced setting
  */
 export async function openCluster(
   context: Context,

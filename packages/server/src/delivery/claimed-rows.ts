@@ -155,8 +155,9 @@ const OTHERS = 64
 type Passed = readonly (readonly [organizationId: string, sessionId: string])[]
 
 /**
- * The claim locks rows of `queue` alone, by their keys (execution/claim/claim-parts.ts says why). Then it takes the work by its key, if it still waits: whoever writes that work
- * passes over the locked row of the queue, so nobody waits for a claim that waits for it.
+ * The claim locks rows of `queue` alone, by their keys (execution/claim/claim-parts.ts says why). Then it takes the work by
+ * its key, if it still waits: whoever writes that work passes over the locked row of the queue, so nobody waits for a claim
+ * that waits for it.
  */
 function claimFromQueue({ table, queue: work, due, most = '$3', also, join }: QueuedTable): string {
   const { id, open, due: dueAt } = queuedTables[work]

@@ -25,7 +25,7 @@ export interface PassedRequest extends FormattedRequest {
   readonly headers: Readonly<Record<string, string>>
   /** Aborted if the client leaves or the time is up; in the latter case the reason is an UpstreamError. */
   readonly signal: AbortSignal
-  /** For dates of a provider that does not say what its own clock shows. */
+  /** For dates of a provider that does not tell the time of its own clock. */
   readonly clock: Clock
   /** Runs before the client gets the last piece of a stream. */
   readonly beforeEnd: (relay: StreamRelay) => Promise<void>

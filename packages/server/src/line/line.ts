@@ -85,7 +85,7 @@ export class Line implements AsyncDisposable {
     return !this.#session.closed && !this.#session.destroyed
   }
 
-  /** What ended the line, or is about to; null if that is not known. */
+  /** The fault that ended the line, or is about to; null if none is known. */
   get fault(): Error | null {
     return this.#fault
   }

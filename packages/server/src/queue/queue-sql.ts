@@ -108,7 +108,7 @@ const texts = {
 } as const
 
 /**
- * Makes the queue say what stands in the tables of a Session's Run and workspace. A transaction calls it after its own
+ * Makes the queue agree with the tables of a Session's Run and workspace. A transaction calls it after its own
  * changes, under the Session's lock and in the same flight.
  *
  * A row is written only if it is as this statement first saw it. Whoever changed it since has seen more.
@@ -118,8 +118,8 @@ export async function alignQueue(tx: Queryable, key: SessionKey): Promise<void> 
 }
 
 /**
- * Makes the queue say of Sessions what stands in the tables of their work, for somebody who holds none of them: a claim,
- * after it could not take what the queue had said, or a chore. It waits for whoever is changing the work, and sees the
+ * Makes the queue agree with the tables of the work of Sessions, for somebody who holds none of them: a claim that could not
+ * take a row's work, or a chore. It waits for whoever is changing the work, and sees the
  * change: that one has passed over the row of the queue that is locked here.
  */
 export async function rightQueue(db: Queryable, kind: keyof typeof texts, keys: readonly SessionKey[]): Promise<void> {
@@ -139,7 +139,7 @@ const columnsOf = (keys: readonly SessionKey[]) => [
 ]
 
 /**
- * SQL: a statement that writes rows of work that is claimed for a time, and what the queue says of them.
+ * SQL: a statement that writes rows of work that is claimed for a time, and their rows of the queue.
  * @param writing the statement; it ends before `returning`, and `r` is its table
  * @param columns of `r` that the whole gives
  */

@@ -10,7 +10,7 @@ export const queueColumns = 'organization_id, session_id, work, id, runtime, due
 /** The join that picks rows by the columns of an alias; `''` picks all of them. */
 type Picking = (alias: string) => string
 
-/** What stands for a table: the table, or a CTE with rows of it. */
+/** Stands for a table: the table itself, or a CTE with rows of it. */
 type Standing = (table: string) => string
 const itself: Standing = table => table
 

@@ -15,8 +15,9 @@ export const NEVER_HEARD = "'epoch'::timestamptz"
 
 /**
  * SQL condition: a host is gone for good. Its silence only counts if a host of the asking process was heard of all the
- * while. Otherwise the database was away or its clock was set, and no host was heard of. That a pod is gone is known from its
- * cluster (`losePodHost`), and that a machine is from an operator (`loseHost`), so nothing has to be waited for; where all hosts are pods, none may be as old as the wait.
+ * while. Otherwise the database was away or its clock was set, and no host was heard of. That a pod is gone is known from
+ * its cluster (`losePodHost`), and that a machine is from an operator (`loseHost`), so nothing has to be waited for; where
+ * all hosts are pods, none may be as old as the wait.
  *
  * @param lost expression of a row of `hosts`
  * @param asking expression of the ids of the asking process' hosts

@@ -140,7 +140,7 @@ describe('an administrator', () => {
       "update leases set state = 'ended', ended_at = now(), end_reason = 'expired' where ended_at is null",
     )
     await page.keyboard.press('Enter')
-    // What was refused before is not said again.
+    // The refusal of before is not shown again.
     expect(await dialog.getByRole('alert').count()).toBe(0)
     await dialog.getByRole('button', { name: 'Remove' }).press('Enter')
     await page.getByText('No machine of your own').waitFor()

@@ -55,7 +55,7 @@ beforeAll(async () => {
 afterAll(() => stack.disposeAsync())
 
 const nameOf = (service: GatewayService) => instanceOf(service === one ? 4101 : 4103)
-/** What a service has in the cluster. */
+/** The objects of a service in the cluster. */
 const of = async (service: GatewayService) => {
   const selector = `${INSTANCE_LABEL}=${nameOf(service)}`
   const scope = { namespace: NAMESPACE, selector }

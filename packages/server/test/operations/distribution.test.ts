@@ -100,7 +100,7 @@ it('statements take rows of many Sessions from the queue alone', async () => {
       )
     }),
   )
-  // That the reading finds what is there.
+  // The reading does find locks.
   expect(locked).toEqual(expect.arrayContaining(['audit_log', 'queue', 'trigger_reports', 'webhook_deliveries']))
   const ofSessions = await namesIn(`select name from (${distributed}) d`)
   expect(new Set(locked.filter(table => ofSessions.includes(table)))).toEqual(new Set(['queue']))

@@ -28,7 +28,7 @@ export function stateOf({ state, restsUntil, restsBecause }: Standing): string {
 
 type Order = readonly [label: string, mark: 'open' | 'cordoned' | 'drained']
 
-/** Returns what can be asked of a machine in its state. */
+/** Returns the orders that a machine takes in its state. */
 export function ordersOf({ state }: Pick<OwnHost, 'state'>): readonly Order[] {
   const [cordon, drain]: readonly [Order, Order] = [
     ['Cordon', 'cordoned'],

@@ -15,12 +15,13 @@ export interface ClaimRow extends RunRow {
 
 // Every claim goes by the same steps, in one statement. It locks rows of `queue`, skipping those that are locked: that keeps
 // two workers off the same work. It finds them by their keys alone. With a condition on their content PostgreSQL would keep
-// the lock of a row that has changed, and not say so: a writer would pass over that row, and nobody would put it right. Then it takes the work by its keys, if that can still be taken, and waits for whoever has
-// it locked: the Session's execution before the Run, as everybody does. Last it says so in the rows of `queue`. Those whose work had gone are aligned by a statement of their own
-// (queue/queue-sql.ts).
+// the lock of a row that has changed, and not say so: a writer would pass over that row, and nobody would put it right. Then
+// it takes the work by its keys, if that can still be taken, and waits for whoever has it locked: the Session's execution
+// before the Run, as everybody does. Last it says so in the rows of `queue`. Those whose work had gone are aligned by a
+// statement of their own (queue/queue-sql.ts).
 
 /**
- * Gives what was taken its next fence token. The claim stands as long as the holder's row in `processes`.
+ * Gives the taken work its next fence token. The claim stands as long as the holder's row in `processes`.
  * @param when a condition on the execution as it stands; without one it is taken whatever stands there
  */
 export const takeFence = (when?: string): string => `
@@ -33,7 +34,7 @@ export const takeFence = (when?: string): string => `
     holder = excluded.holder, acquired_at = excluded.acquired_at, heartbeat_at = excluded.heartbeat_at, expires_at = excluded.expires_at${when === undefined ? '' : `\n  where ${when}`}
   returning organization_id, session_id, token`
 
-/** Says in the queue that this process holds what it has a fence for. */
+/** Says in the queue that this process holds the work for which it has a fence. */
 export const holdInQueue = (work: FencedWork): string => `
   update queue q set holder = $1, due_at = 'infinity'${work === 'run' ? ", at_work = taken.status in ('dispatching', 'running')" : ''}
   from fence join taken using (organization_id, session_id)

@@ -19,14 +19,14 @@ import {
 } from './claim-parts.ts'
 
 /**
- * SQL: the processes that have fallen silent. Few have at any time, and the queue of what each holds is read by its id, so
+ * SQL: the processes that have fallen silent. Few have at any time, and the queue's rows of each are read by its id, so
  * it is not for the planner to join these tables as it likes.
  */
 const silentProcesses = `select lapsed.id, lapsed.heard_at from ${lapsedProcesses('$1')}`
 
 /**
- * SQL condition: some claim has lapsed, by the first entry of `queue_lapsed`. All that waits is in the past and nothing that
- * is held, so the planner takes a search for what is both for one of many hits, and would read the whole queue.
+ * SQL condition: some claim has lapsed, by the first entry of `queue_lapsed`. Waiting rows are all due in the past and held
+ * ones never are. The planner takes the two for independent, expects many lapsed rows, and would read the whole queue.
  */
 const hasLapsed = `(
   select q.due_at from queue q where q.holder is not null order by q.due_at limit 1) < statement_timestamp()`

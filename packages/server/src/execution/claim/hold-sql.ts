@@ -67,8 +67,8 @@ const columnsOf = (claims: readonly Claim[]) => [
 ]
 
 /**
- * SQL: lapses claims, says so in the queue, and gives whose still stood. It locks the queue's rows first and in order, as nothing else
- * of a Session is locked here, so it can wait for them.
+ * SQL: lapses claims, says so in the queue, and gives whose still stood. It locks the queue's rows first and in order, as
+ * nothing else of a Session is locked here, so it can wait for them.
  *
  * @param which the condition on `e`
  */
@@ -148,8 +148,9 @@ export async function lapseOrphans(db: Queryable): Promise<number> {
 }
 
 /**
- * Proves under the row's lock that the claim still stands. The calling transaction may then write; a takeover waits for
- * it. Whether the claim has lapsed is not asked: until somebody takes it, with a higher token, nobody else writes. Call it after the Session's lock, if both are needed, and before the lease and the Run are written.
+ * Proves under the row's lock that the claim still stands. The calling transaction may then write; a takeover waits for it.
+ * Whether the claim has lapsed is not asked: until somebody takes it, with a higher token, nobody else writes. Call it after
+ * the Session's lock, if both are needed, and before the lease and the Run are written.
  *
  * @returns the claim's task; null if the claim does not stand
  */

@@ -5,10 +5,11 @@ import { type Pending, pendingColumns, roomOf } from './room-sql.ts'
 
 /**
  * Returns the host among those of this process at which a Session without a sandbox gets one: first those that have its
- * runtime, if only some machines have it, then those of its own organization, then the one of its last sandbox, which has its
- * repository, its image and its packages, and then the one with the largest part of its capacity free. Of those, one that is
- * away, full, cordoned or at rest after failures comes last, since a Run that has begun has to go on somewhere; a pod never has a
- * second sandbox, so it comes not at all. A host of another organization never gets one: the work and its secrets would lie on that one's machine.
+ * runtime, if only some machines have it, then those of its own organization, then the one of its last sandbox, which has
+ * its repository, its image and its packages, and then the one with the largest part of its capacity free. Of those, one
+ * that is away, full, cordoned or at rest after failures comes last, since a Run that has begun has to go on somewhere; a
+ * pod never has a second sandbox, so it comes not at all. A host of another organization never gets one: the work and its
+ * secrets would lie on that one's machine.
  *
  * @param parts.pending sandboxes that are about to be made
  * @param parts.away hosts whose line is cut

@@ -35,7 +35,7 @@ export class ProvisionFailed extends Error {
   override readonly name = 'ProvisionFailed'
 }
 
-/** Returns whether a sandbox could not be made because its host went away, which says nothing of what was to begin in it. */
+/** Returns whether a sandbox could not be made because its host went away, which is no fault of the Run or the restore. */
 export const isLostWithHost = ({ driver }: Pick<ExecutionContext, 'driver'>, failed: ProvisionFailed): boolean =>
   isHostAway(failed) || (driver.kind === 'remote' && isSandboxLost(failed.cause))
 

@@ -4,7 +4,7 @@ import { ClusterError } from './cluster-error.ts'
 import { SANDBOX_GROUP, SANDBOX_VERSION } from './observe-sandbox.ts'
 import { SANDBOX_ROOT, SANDBOXES } from './sandboxes.ts'
 
-/** What a provisioner does with Sandboxes. */
+/** The verbs that a provisioner needs for Sandboxes. */
 const VERBS = ['create', 'list', 'watch', 'patch', 'delete'] as const
 
 /** Whether Sandboxes can be made in a namespace, and if not, why. */
@@ -16,8 +16,8 @@ export type SandboxResource =
   | { readonly kind: 'forbidden'; readonly verbs: readonly string[] }
 
 /**
- * Asks an API server whether it serves Sandboxes of the version that is known, and whether this service account may do with
- * them what a provisioner does.
+ * Asks an API server whether it serves Sandboxes of the version that is known, and whether this service account has all
+ * verbs that a provisioner needs.
  * @throws ClusterError if it does not say
  */
 export async function findSandboxResource(

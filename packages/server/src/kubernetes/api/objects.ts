@@ -9,7 +9,7 @@ const PAGE = 500
 const MAX_PAGES = 100
 /** Time that a watch lasts. It goes on from where it was, so a short one costs a request a minute and finds dead connections. */
 const WATCH_SECONDS = 60
-/** What a watch may be late by. */
+/** A watch may end so much later. */
 const WATCH_GRACE_MS = 10_000
 
 /** The objects of a namespace that a label selector finds. */
@@ -18,7 +18,7 @@ export interface Scope {
   readonly selector: string
 }
 
-/** What every observed object has. The uid is never used again, the name may be. */
+/** The identity of an observed object. The uid is never used again, the name may be. */
 export interface Named {
   readonly name: string
   readonly uid: string

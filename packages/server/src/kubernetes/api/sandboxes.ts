@@ -24,7 +24,7 @@ export class Sandboxes extends Objects<ObservedSandbox> {
     return this.read(await this.api.ask({ method: 'PATCH', path: this.path(name), body }, signal))
   }
 
-  /** A Sandbox is there for as long as its pod: what counts Sandboxes then counts pods. */
+  /** A Sandbox is there for as long as its pod, so a count of Sandboxes is one of pods. */
   protected override deletion(): object {
     return { propagationPolicy: 'Foreground' }
   }

@@ -42,7 +42,7 @@ export interface ProvisionerOptions {
 
 const LOOK_MS = 5_000
 
-/** What the process that provisions knows of the cluster. */
+/** The state of the cluster, as the process that provisions knows it. */
 interface Known {
   readonly cache: ObjectCache<ObservedPod>
   readonly keeper: SandboxKeeper

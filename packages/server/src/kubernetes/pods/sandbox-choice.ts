@@ -45,7 +45,7 @@ export class SandboxChoice {
 
   /**
    * Asks the API server, if the last answer is old.
-   * @throws ClusterError if it does not say; what was known before still counts
+   * @throws ClusterError if it does not say; the answer before still counts
    */
   async refresh(signal: AbortSignal): Promise<void> {
     const { wish, clock, api, namespace, askMs = ASK_MS } = this.#options

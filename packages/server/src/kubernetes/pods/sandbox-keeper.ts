@@ -16,7 +16,7 @@ export interface SandboxOptions {
   readonly lifeMs: number
 }
 
-/** What a provisioner lends the keeper of its Sandboxes. */
+/** Means that a provisioner lends the keeper of its Sandboxes. */
 export interface KeeperMeans {
   readonly clock: Clock
   /** For everything that asks the API server. */
@@ -45,7 +45,7 @@ export class SandboxKeeper implements AsyncDisposable {
     return this.#watched !== null
   }
 
-  /** Returns the Sandboxes, none if they are not in use; null while that, or what there is, is not known. */
+  /** Returns the Sandboxes, none if they are not in use; null before the first answers of the API server. */
   all(): readonly ObservedSandbox[] | null {
     if (this.#options.choice.current === null) return null
     return this.#watched === null ? [] : this.#watched.cache.all()

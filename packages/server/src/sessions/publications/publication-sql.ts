@@ -113,9 +113,9 @@ export async function hasPublishedPull(
 }
 
 /**
- * The Publications that workers share. Of each Session one at a
- * time is claimed, in the order of their admission. One that is not prepared yet is claimed only by a process that holds the host of the
- * Session's sandbox, or by any process if there is none. `$4` are the hosts of the process.
+ * The Publications that workers share. Of each Session one at a time is claimed, in the order of their admission. One that
+ * is not prepared yet is claimed only by a process that holds the host of the Session's sandbox, or by any process if there
+ * is none. `$4` are the hosts of the process.
  */
 export const claimedPublications = new ClaimedRows<PublicationRow>({
   table: 'publications',

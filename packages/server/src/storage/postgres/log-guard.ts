@@ -39,7 +39,7 @@ export async function waysToChangeLog(db: Queryable): Promise<'owner' | 'grants'
   return rows[0]?.granted === true ? 'grants' : null
 }
 
-/** Takes from a role what it does not need of the log: it reads and appends Events, and the owner's functions do the rest. */
+/** Takes all other rights to the log from a role: it reads and appends Events, and the owner's functions do the rest. */
 export async function revokeChanges(tx: Queryable, grantee: string): Promise<void> {
   await tx.query(`revoke update, delete, truncate, trigger on events from ${grantee}`)
   await tx.query(`revoke insert, update, delete, truncate, trigger on event_pages from ${grantee}`)
@@ -72,7 +72,7 @@ export async function guardByTriggers(db: Database): Promise<void> {
 
 /**
  * Drops the triggers where grants hold the log append-only for the service's role. If a transaction keeps them from being
- * dropped, they refuse what nobody may do, until a later start drops them.
+ * dropped, they stay until a later start, and refuse only changes that nobody may make.
  */
 export async function guardByGrants(owner: Database): Promise<void> {
   for (const table of guarded) {

@@ -17,7 +17,7 @@ interface Migration {
 }
 
 interface OwnMigration extends Migration {
-  /** What it does outside a transaction; null if it runs in one. */
+  /** The indexes that it builds outside a transaction; null if it runs in one. */
   readonly indexes: readonly ConcurrentIndex[] | null
   /** True if processes of an older release must not run any more. */
   readonly contracts: boolean
@@ -38,7 +38,7 @@ const ownMigrations = join(import.meta.dirname, '../migrations')
  * Brings the schema to this release. Each missing migration runs in its own transaction under an advisory lock, so any
  * number of services may start at once. A migration may hold any statement that PostgreSQL allows in a transaction. One
  * that builds indexes without holding up writes runs outside of transactions, and goes on where it was killed. If one of
- * them takes away what an older release needs, none is applied before its processes have ended.
+ * them takes away a part of the schema that an older release needs, none is applied before its processes have ended.
  * @returns the numbers of the migrations that it applied
  * @throws StartError if the schema is newer than this release, an applied file has changed since, or processes of an older
  *   release run that the schema would not fit any more
@@ -89,7 +89,7 @@ async function readApplied(database: Queryable): Promise<readonly Migration[]> {
   return readNumbers(database)
 }
 
-/** What one try did: applied the migration with this number, has to wait for other processes, or found nothing left to do. */
+/** The outcome of one try: the number of the migration that it applied, a wait for other processes, or nothing left to do. */
 type Step = number | 'busy' | 'done'
 
 /** Applies the next migration; null if it has to run outside a transaction. */

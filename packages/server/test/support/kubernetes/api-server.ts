@@ -35,7 +35,7 @@ export type Trouble =
 
 type Plural = 'pods' | 'sandboxes'
 
-/** What is in the path of a request for objects. */
+/** The parts of the path of a request for objects. */
 interface Place {
   readonly plural: Plural
   readonly namespace: string
@@ -57,7 +57,7 @@ export class ApiServer implements AsyncDisposable {
   readonly sandboxes = new Map<string, StoredObject>()
   /** Versions of agent-sandbox's group that it serves; none: it has no such group. */
   sandboxVersions: readonly string[] = []
-  /** What the service account may not do with Sandboxes. */
+  /** Verbs for Sandboxes that the service account does not have. */
   forbidden: readonly string[] = []
   /** Every request, as `GET /path`. */
   readonly seen: string[] = []
@@ -150,7 +150,7 @@ export class ApiServer implements AsyncDisposable {
     this[plural].set(name, stored)
     this.#tell('ADDED', plural, stored)
     const lives = ({ uid }: { uid: string }) => [...this.sandboxes.values()].some(one => one.metadata.uid === uid)
-    // The garbage collector takes what has lost its owner.
+    // The garbage collector takes objects that have lost their owner.
     if (ownerReferences?.some(lives) === false) queueMicrotask(() => this.#remove(plural, stored))
     return stored
   }
@@ -177,7 +177,7 @@ export class ApiServer implements AsyncDisposable {
     this.#remove('pods', this.named(name))
   }
 
-  /** Removes an object, and as the garbage collector does what it owns. */
+  /** Removes an object, and the objects that it owns, as the garbage collector does. */
   #remove(plural: Plural, object: StoredObject): void {
     const { name, uid } = object.metadata
     for (const pod of [...this.pods.values()]) {

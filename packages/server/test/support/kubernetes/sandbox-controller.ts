@@ -34,7 +34,7 @@ const observe = (object: unknown): Seen | null => {
 }
 
 /**
- * Plays the controller of agent-sandbox, by what its documentation and its types say: one pod of the Sandbox's name for each,
+ * Plays the controller of agent-sandbox, after its documentation and its types: one pod of the Sandbox's name for each,
  * with the labels and the spec of `podTemplate`; another when that is gone, none while it is suspended, and the end of both at
  * `shutdownTime`. The garbage collector deletes the pods of a Sandbox that is deleted.
  */
