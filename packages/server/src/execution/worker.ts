@@ -13,7 +13,7 @@ import { claimShare } from './claim/claim-queued-sql.ts'
 import { adoptLapsed, claimWorkspaces, isDue } from './claim/claim-sql.ts'
 import { atHost, type ExecutionContext, type WorkerContext } from './claim/execution-context.ts'
 import { giveBackUnmade, giveBackUnplaced } from './claim/finish.ts'
-import { countAwaiting, lapseClaim, lapseUnheld, standingClaims } from './claim/hold-sql.ts'
+import { countAwaiting, hasUnheld, lapseClaim, lapseUnheld, standingClaims } from './claim/hold-sql.ts'
 import { chooseHost } from './claim/placement-sql.ts'
 import type { Pending } from './claim/room-sql.ts'
 import { executeRun } from './run-execution.ts'
@@ -29,7 +29,7 @@ interface Held {
 
 /** Time between two looks at the queue while wake-ups arrive, as a multiple of the time while they do not. */
 const CALM = 10
-/** Of so many heartbeats, one reads which claims still stand. */
+/** Of so many heartbeats, one compares the claims that rows name with those that are held. */
 const BEATS_PER_LOOK = 4
 /** Time until the next look while Runs are left to other workers; it doubles. */
 const LOOK_FIRST_MS = 50
@@ -237,20 +237,34 @@ export class Worker implements Service {
     return [...this.#held.values()].map(({ claim }) => claim)
   }
 
-  /**
-   * Gives up the claims that no longer stand. After a late heartbeat others may have taken them; otherwise they are lost
-   * only by the end of a Session or its Run, of which the worker hears sooner elsewhere.
-   */
   async #heard(late: boolean): Promise<void> {
     this.#beats += 1
     // No wake-up tells of a process that fell silent, nor of the moment at which a Run may start again.
     const due = this.#beats === 1 || (await isDue(this.#context.db, this.holder, this.#context.limits.fenceMs))
     if (due) this.#claiming.wake()
-    if (this.#held.size === 0 || !(late || this.#beats % BEATS_PER_LOOK === 0)) return
+    if (late || this.#beats % BEATS_PER_LOOK === 0) await Promise.all([this.#giveUpLost(), this.#doubtUnheld()])
+  }
+
+  /**
+   * Gives up the claims that no longer stand. After a late heartbeat others may have taken them; otherwise they are lost
+   * only by the end of a Session or its Run, of which the worker hears sooner elsewhere.
+   */
+  async #giveUpLost(): Promise<void> {
+    if (this.#held.size === 0) return
     const before = [...this.#held]
     const kept = await standingClaims(this.#context.db, this.#claims())
     for (const [key, held] of before) {
       if (!kept.has(key) && this.#held.get(key) === held) held.abort.abort(new ClaimLost())
     }
+  }
+
+  /**
+   * Finds claims of which this worker does not know. A look right after a lost answer may miss one: the server goes on
+   * with a statement whose sender is gone, and may commit it after the look.
+   */
+  async #doubtUnheld(): Promise<void> {
+    if (!(await hasUnheld(this.#context.db, this.holder, this.#claims()))) return
+    this.#doubts += 1
+    this.#claiming.wake()
   }
 }

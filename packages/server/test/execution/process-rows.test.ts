@@ -150,6 +150,29 @@ describe('claims of a process', () => {
     expect(lost).toBe(true)
   })
 
+  it('are worked on even if they were committed after the worker had looked for them', async () => {
+    const session = await test.api.createSession({ runtime: 'shell' }, 'echo went')
+    const context = await workerContext(test, stack, { limits: { fenceMs: 1000 } })
+    const { db } = context
+    const looked = Promise.withResolvers<void>()
+    let late: Promise<unknown> | undefined
+    const query: typeof db.query = async (statement, values) => {
+      const name = typeof statement === 'object' ? statement.name : undefined
+      if (name === 'claim-share' && late === undefined) {
+        late = looked.promise.then(() => db.query(statement, values))
+        throw new DatabaseUnavailable(new Error('the connection was cut'))
+      }
+      const result = await db.query<never>(statement, values)
+      if (name === 'lapse-unheld') looked.resolve()
+      // The worker's next claim would take the Run before the late one does.
+      if (name === 'lapse-unheld') await late
+      return result
+    }
+    const cut = { query, transaction: db.transaction.bind(db), masterKey: db.masterKey }
+    await stack.use(new Worker({ ...context, db: cut })).start()
+    expect(outcomeOf(await endedRun(test.api, session, session.activeRunId ?? ''))).toBe('completed completed - 1')
+  })
+
   it.each([
     ['it had no other', false],
     ['it looked for more work', true],

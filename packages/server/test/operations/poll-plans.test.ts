@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { claimedLooks } from '../../src/console/files/look-sql.ts'
 import { claimQueued } from '../../src/execution/claim/claim-queued-sql.ts'
 import { adoptLapsed, claimWorkspaces, isDue } from '../../src/execution/claim/claim-sql.ts'
-import { countAwaiting, standingClaims } from '../../src/execution/claim/hold-sql.ts'
+import { countAwaiting, hasUnheld, standingClaims } from '../../src/execution/claim/hold-sql.ts'
 import { findOverdue } from '../../src/sessions/interactions/interaction-sql.ts'
 import {
   findDueLeases,
@@ -79,6 +79,7 @@ const polls: Readonly<Record<string, (db: Queryable) => Promise<unknown>>> = {
   'reviews that are asked for': db => claimReviews(db, { hosts: ['a'], now, until: now }, 10),
   'looks at files': db => claimedLooks.claim(db, { now, until: now }, 10, [['a']]),
   'work that no wake-up tells of': db => isDue(db, 'a', 1000),
+  'claims that a worker does not know of': db => hasUnheld(db, 'a', [claim]),
   'claims that stand': db => standingClaims(db, [claim]),
   'Runs that wait for people': db => countAwaiting(db, [claim]),
   'leases that are due': db => findDueLeases(db, now, 10),

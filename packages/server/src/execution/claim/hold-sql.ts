@@ -118,21 +118,29 @@ export async function lapseClaim(db: Queryable, claim: Claim): Promise<void> {
   })
 }
 
+/** SQL condition: a claim `e` of the process `$5` stands, and is none of those in `$1` to `$4`. */
+const isUnheld = `e.holder = $5 and e.task is not null and e.expires_at = 'infinity' and not exists (
+  select 1 from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::text[]) as c (organization_id, session_id, token, holder)
+  where c.organization_id = e.organization_id and c.session_id = e.session_id and c.token = e.token)`
+
+/** Returns true if rows name a process for a claim that it does not work on, or that is under way. */
+export async function hasUnheld(db: Queryable, holder: string, held: readonly Claim[]): Promise<boolean> {
+  const { rows } = await db.query<{ has: boolean }>({
+    name: 'has-unheld',
+    text: `select exists (select 1 from executions e where ${isUnheld}) as has`,
+    values: [...columnsOf(held), holder],
+  })
+  return rows[0]?.has === true
+}
+
 /**
  * Lapses the claims of a living process that it does not work on, because the answer to their statement was lost. Nobody
  * else would: they stand as long as the row of the process.
  *
- * @param held the claims that it works on; none may be under way beside this
+ * @param held the claims that it works on; none that it waits for may be under way beside this
  */
 export async function lapseUnheld(db: Queryable, holder: string, held: readonly Claim[]): Promise<void> {
-  await lapseThose(db, {
-    name: 'lapse-unheld',
-    text: lapse(`
-      e.holder = $5 and e.task is not null and e.expires_at = 'infinity' and not exists (
-        select 1 from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::text[]) as c (organization_id, session_id, token, holder)
-        where c.organization_id = e.organization_id and c.session_id = e.session_id and c.token = e.token)`),
-    values: [...columnsOf(held), holder],
-  })
+  await lapseThose(db, { name: 'lapse-unheld', text: lapse(isUnheld), values: [...columnsOf(held), holder] })
 }
 
 /**
