@@ -129,8 +129,22 @@ describe('with one role', () => {
 })
 
 describe('with two roles', () => {
+  /** Starts a process with one role and stops it. */
+  async function serveAsOwner(): Promise<void> {
+    const service = openDatabase(as(owner))
+    await prepareDatabase(service, null)
+    await service.close()
+    await until('the end of its connections', async () => {
+      const { rowCount } = await db.database.query(
+        "select from pg_stat_activity where datname = current_database() and usename = $1 and application_name = 'berth'",
+        [owner],
+      )
+      return rowCount === 0
+    })
+  }
+
   test('grants do it: no trigger is left, whether a deployment begins so or had one role before', async () => {
-    await prepareDatabase(open(owner), null)
+    await serveAsOwner()
     expect(await standing()).toEqual(guards)
     const service = open(worker)
     await db.database.query(`grant all on all tables in schema public to ${worker}`)
@@ -146,7 +160,7 @@ describe('with two roles', () => {
   })
 
   test('a role that others let change the log is refused, and the triggers stay', async () => {
-    await prepareDatabase(open(owner), null)
+    await serveAsOwner()
     await db.database.query(`grant ${group} to ${worker}`)
     for (const right of ['update (type)', 'delete', 'truncate', 'trigger']) {
       await db.database.query(`grant ${right} on events to ${group}`)
@@ -168,8 +182,21 @@ describe('with two roles', () => {
     await db.database.query(`revoke ${group} from ${worker}`)
   })
 
+  test('triggers stay while a process with one role serves beside, and its mistakes are refused', async () => {
+    const service = open(owner)
+    await prepareDatabase(service, null)
+    const warnings: string[] = []
+    const warn = (message: unknown) => void warnings.push(String(message))
+    await prepareDatabase(open(worker), { ...as(owner), log: { ...log, warn } })
+    expect(await standing()).toEqual(guards)
+    expect(warnings.join()).toContain('processes work as the owner of the table events')
+    await fill()
+    await refuses(service)
+    await refuses(open(worker), 'permission denied')
+  })
+
   test('a transaction on the log keeps them from being dropped, and the start from nothing', async () => {
-    await prepareDatabase(open(owner), null)
+    await serveAsOwner()
     await db.database.transaction(async tx => {
       await tx.query('lock table events in access share mode')
       await prepareDatabase(open(worker), as(owner))

@@ -25,7 +25,7 @@ export async function prepareDatabase(db: Migrating, owner: DatabaseOptions | nu
   }
   const { rows } = await db.query<{ role: string }>('select current_user::text as role')
   const role = rows[0]?.role ?? ''
-  await using administration = openDatabase({ ...owner, connections: 1 })
+  await using administration = openDatabase({ ...owner, connections: 1, applicationName: 'berth-migration' })
   await requireSameDatabase(db, administration)
   await migrateAs(administration, 'it must own the schema')
   try {
@@ -34,7 +34,7 @@ export async function prepareDatabase(db: Migrating, owner: DatabaseOptions | nu
     throw isDenied(error) ? await refusalOfGrant(administration, error) : error
   }
   await requirePlainRole(db, role)
-  await guardByGrants(administration)
+  await guardByGrants(administration, owner.log)
 }
 
 /** Returns true if this connection's role could change the event log whatever guards it. */

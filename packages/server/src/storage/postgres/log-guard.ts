@@ -1,7 +1,9 @@
 import pg from 'pg'
+import type { Log } from '../../kit/log.ts'
 import { StartError } from '../../kit/start-error.ts'
 import type { Database, Queryable } from './database.ts'
 import { DatabaseUnavailable } from './database-errors.ts'
+import { applicationName } from './pool.ts'
 
 /** The tables of the log, with the function that refuses to change their rows. */
 const guarded = [
@@ -71,16 +73,33 @@ export async function guardByTriggers(db: Database): Promise<void> {
 }
 
 /**
- * Drops the triggers where grants hold the log append-only for the service's role. If a transaction keeps them from being
- * dropped, they stay until a later start, and refuse only changes that nobody may make.
+ * Drops the triggers where grants hold the log append-only for the service's role. They stay until a later start while
+ * processes work as the owner, whom grants do not bind, or while a transaction keeps them from being dropped. Then they
+ * refuse only changes that nobody may make.
  */
-export async function guardByGrants(owner: Database): Promise<void> {
+export async function guardByGrants(owner: Database, log: Log): Promise<void> {
   for (const table of guarded) {
     if ((await standing(owner, table)).length === 0) continue
     await patiently(owner, most.drops, async tx => {
+      if (await isServedByOwner(tx, table)) {
+        log.warn(
+          `processes work as the owner of the table ${table.table}, whom grants do not bind: its triggers stay until they are stopped and a process starts (docs/operations.md#separate-the-roles-of-the-database)`,
+        )
+        return
+      }
       for (const { name } of triggersOf(table)) await tx.query(`drop trigger if exists ${name} on ${table.table}`)
     })
   }
+}
+
+/** Returns true if a process of Berth is connected as the owner of a table, other than to migrate. */
+async function isServedByOwner(tx: Queryable, { table }: Guarded): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `select from pg_stat_activity a join pg_class c on c.relowner = a.usesysid and c.oid = $1::regclass
+     where a.datname = current_database() and a.application_name = $2 limit 1`,
+    [table, applicationName],
+  )
+  return rowCount > 0
 }
 
 /** Returns those triggers of a table that are there and enabled. */

@@ -37,6 +37,9 @@ export interface PooledDatabase extends Database, AsyncDisposable {
   close(): Promise<void>
 }
 
+/** What `pg_stat_activity` shows of a serving process unless its options say otherwise. */
+export const applicationName = 'berth'
+
 const maxAttempts = 5
 /** Longest delay of a timer; the driver takes 0 for its default. */
 const longestTimerMs = 2 ** 31 - 1
@@ -46,7 +49,7 @@ export function clientConfig(options: DatabaseOptions): pg.ClientConfig {
   const statementTimeoutMs = options.statementTimeoutMs ?? 10_000
   return {
     ...options.connection,
-    application_name: options.applicationName ?? 'berth',
+    application_name: options.applicationName ?? applicationName,
     connectionTimeoutMillis: options.connectTimeoutMs ?? 5_000,
     statement_timeout: statementTimeoutMs,
     // The client's own timer, for a frozen server that cannot cancel the statement itself.

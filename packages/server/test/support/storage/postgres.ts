@@ -27,7 +27,7 @@ export async function createTestDatabase(options: { empty?: boolean } = {}): Pro
   await administer(`create database ${name} template ${options.empty === true ? 'template0' : template}`)
   const administration = { ...server, database: name }
   const connection = options.empty === true ? administration : { ...administration, user: serviceUser }
-  const database = openDatabase({ connection: administration, log: silentLog })
+  const database = openDatabase({ connection: administration, log: silentLog, applicationName: 'test' })
   return {
     connection,
     database,
