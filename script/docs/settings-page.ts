@@ -21,7 +21,7 @@ const sections: readonly (readonly [title: string, names: RegExp])[] = [
   ['URLs', /^BERTH_(?:BASE|AUTH|CONSOLE|GATEWAY)_URL$/],
   ['Database, blobs and keys', /^(?:DATABASE_|AWS_|BERTH_(?:MIGRATION|DATABASE|BLOB|MASTER_KEY))/],
   ['Rates and request bodies', /^BERTH_(?:AUTH_|ISSUANCE_)?RATE_|^BERTH_BOD(?:Y|IES)_/],
-  ['Retention', /^BERTH_ARCHIVED_/],
+  ['Retention', /^BERTH_(?:ARCHIVED|SEALS)_/],
   ['Streams', /^BERTH_STREAM/],
   ['The account service', /^BERTH_(?:AUDIT|IDENTITY|REFRESH)_/],
   ['The console', /^BERTH_(?:CONSOLE|PREVIEW)_/],

@@ -62,7 +62,7 @@ const byCode: Readonly<Record<string, (refusal: BerthError) => string>> = {
   cloud_run_in_progress: () =>
     'the session has an active run: follow it with `berth attach`, or end it with `berth cancel`',
   cloud_fork_unavailable: () =>
-    'this run has no checkpoint to fork from; only the two newest sealed runs of a session have one: leave --run out to fork at the newest',
+    'this run has no checkpoint to fork from; only the newest sealed runs of a session have one, two unless the operator keeps more: leave --run out to fork at the newest',
   cloud_steering_unsupported: () =>
     'this agent takes no message while it works: send it without --steer once the run has ended, or end the run with `berth cancel`',
   cloud_resume_unavailable: () =>

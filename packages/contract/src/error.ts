@@ -148,7 +148,7 @@ export const errors = {
   cloud_fork_unavailable: {
     status: 409,
     cause:
-      'The Run has no checkpoint to fork from. Only the two newest sealed Runs of a Session have one: leave `runId` out to fork at the newest.',
+      'The Run has no checkpoint to fork from. Only the newest sealed Runs of a Session have one, two unless the operator keeps more: leave `runId` out to fork at the newest.',
   },
   cloud_interaction_conflict: { status: 409, cause: 'The Interaction is closed, or another answer came first.' },
   cloud_turn_limit_reached: { status: 409, cause: 'The Session has reached its limit of Turns.' },

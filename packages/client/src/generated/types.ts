@@ -2849,7 +2849,7 @@ export interface ErrorCodes {
   cloud_resume_unavailable: Record<never, never>
   /** The Session still has work to continue from, or lost it in a way that a reset does not repair. */
   cloud_reset_unavailable: Record<never, never>
-  /** The Run has no checkpoint to fork from. Only the two newest sealed Runs of a Session have one: leave `runId` out to fork at the newest. */
+  /** The Run has no checkpoint to fork from. Only the newest sealed Runs of a Session have one, two unless the operator keeps more: leave `runId` out to fork at the newest. */
   cloud_fork_unavailable: Record<never, never>
   /** The Interaction is closed, or another answer came first. */
   cloud_interaction_conflict: { outcome?: Record<string, unknown> }

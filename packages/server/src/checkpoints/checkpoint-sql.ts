@@ -84,14 +84,17 @@ export interface NewCheckpoint extends Omit<CheckpointRow, 'damaged_at'> {
   readonly blobs: readonly string[]
 }
 
-/** Number of older checkpoints kept beside the newest: a running restore may still read the previous one. */
-const KEPT_OLDER = 1
-
 /**
  * Records a checkpoint that is whole in the blob store. It replaces an earlier one of the same Run, from when the Run
  * was parked, and removes older ones.
+ * @param kept how many stay with it; at least 2, since a running restore may still read the newest but one
  */
-export async function insertCheckpoint(tx: Queryable, key: SessionKey, checkpoint: NewCheckpoint): Promise<void> {
+export async function insertCheckpoint(
+  tx: Queryable,
+  key: SessionKey,
+  checkpoint: NewCheckpoint,
+  kept: number,
+): Promise<void> {
   const { organizationId, sessionId } = key
   await changeCheckpoints(tx, key, [
     dropping(key, checkpoint.run_id),
@@ -124,7 +127,7 @@ export async function insertCheckpoint(tx: Queryable, key: SessionKey, checkpoin
         delete from checkpoints where organization_id = $1 and session_id = $2 and run_id in (
           select run_id from checkpoints where organization_id = $1 and session_id = $2 and run_id <> $3
           order by sealed_at desc offset $4)`,
-      values: [organizationId, sessionId, checkpoint.run_id, KEPT_OLDER],
+      values: [organizationId, sessionId, checkpoint.run_id, kept - 1],
     },
   ])
 }

@@ -10,6 +10,8 @@ export interface WorkerLimits {
   readonly fenceMs: number
   readonly maxAttempts: number
   readonly maxHandovers: number
+  /** Newest sealed Runs of a Session whose checkpoints are kept. */
+  readonly sealsKept: number
   readonly provisionMs: number
   /** Longest duration of an environment's setup script. */
   readonly setupMs: number
@@ -62,6 +64,13 @@ export function readWorker(env: Environment, readFile: (path: string) => string 
       'BERTH_MAX_HANDOVERS',
       5,
       'Times that a Run may lose its worker without progress, or its host before its agent begins, before that counts as an attempt or it crashes.',
+    ),
+    // A running restore may still read the newest but one.
+    sealsKept: env.integer(
+      'BERTH_SEALS_KEPT',
+      2,
+      'Newest sealed Runs of a Session that can be forked; each further one costs what its Run changed, once more.',
+      { least: 2, most: 1000 },
     ),
   }
   const times = readTimes(env)

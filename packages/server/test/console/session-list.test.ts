@@ -110,17 +110,22 @@ describe('the list of a person', () => {
     const key = { organizationId, sessionId: id }
     const write = (work: (tx: Queryable) => Promise<unknown>) => accounts.test.db.database.transaction(work)
     const insert = (tx: Queryable, of: string) =>
-      insertCheckpoint(tx, key, {
-        run_id: of,
-        runtime: 'shell',
-        conversation: 'exact',
-        agent_session_id: null,
-        workspace_manifest: '',
-        home_manifest: null,
-        stored_bytes: 0,
-        sealed_at: new Date(),
-        blobs: [],
-      })
+      insertCheckpoint(
+        tx,
+        key,
+        {
+          run_id: of,
+          runtime: 'shell',
+          conversation: 'exact',
+          agent_session_id: null,
+          workspace_manifest: '',
+          home_manifest: null,
+          stored_bytes: 0,
+          sealed_at: new Date(),
+          blobs: [],
+        },
+        2,
+      )
     const seal = (of: string) => write(tx => insert(tx, of))
     await change(`update executions set task = null where session_id = $1`, id)
     expect(await standing()).toEqual({ lost: true, marked: false })

@@ -77,6 +77,17 @@ it('a fork goes on where a run ended, with files, turns and a log of its own, an
   expect(outputs(await bench.next(await forked(atFirst), 'cat file'))).toContain('forked\n')
 })
 
+it('as many sealed runs can be forked as the operator keeps, and no more', async () => {
+  await bench.work(stack, { limits: { sealsKept: 3 } })
+  const { session, run: first } = await bench.sealed('shell', 'echo 1 > file')
+  const second = await bench.next(session, 'echo 2 > file')
+  await bench.next(session, 'echo 3 > file')
+  expect(outputs(await bench.next(await forked(session, { runId: first.id }), 'cat file'))).toContain('1\n')
+  await bench.next(session, 'echo 4 > file')
+  expect(outcome(await fork(session, { runId: first.id }))).toBe('409 cloud_fork_unavailable')
+  expect(outputs(await bench.next(await forked(session, { runId: second.run.id }), 'cat file'))).toContain('2\n')
+})
+
 it('an agent that loads conversations goes on with its own, and one that cannot is told what was said', async () => {
   await bench.work(stack)
   for (const [runtime, fidelity, message] of [

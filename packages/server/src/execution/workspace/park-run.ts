@@ -41,7 +41,7 @@ export async function parkRun(
   claim: RunClaim,
   signal: AbortSignal,
 ): Promise<'parked' | 'unsealed' | 'awake'> {
-  const { clock, db, log } = context
+  const { clock, db, limits, log } = context
   const lease = await findLiveLease(db, claim)
   if (lease === null) return 'awake'
   await using presented = await collectPresented(context, claim, lease.id)
@@ -52,7 +52,7 @@ export async function parkRun(
     if (run?.status !== 'awaiting') return 'awake'
     if (sealed?.checkpoint === undefined) return 'unsealed'
     await keepPresented(tx, claim, presented, now)
-    await insertCheckpoint(tx, claim, { ...sealed.checkpoint, sealed_at: now })
+    await insertCheckpoint(tx, claim, { ...sealed.checkpoint, sealed_at: now }, limits.sealsKept)
     if (sealed.omissions.length > 0) await appendEvents(tx, claim, sealed.omissions, now)
     await releaseFence(tx, claim)
     await endLease(tx, claim, 'expired', now, { keepQuestions: true })

@@ -36,12 +36,13 @@ const PAUSES_MS = [250, 1000, 4000] as const
  * @throws ClaimLost, DatabaseUnavailable, or the signal's reason: another worker then seals
  */
 export async function sealRun(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
-  const { clock, log } = context
+  const { clock, limits, log } = context
   const sealed = await observed(claim, 'seal', () => sealLease(context, claim, signal))
   await underFence(context, claim, async tx => {
     const now = clock.now()
-    if (sealed?.checkpoint) await insertCheckpoint(tx, claim, { ...sealed.checkpoint, sealed_at: now })
-    else await dropParkedCheckpoint(tx, claim, claim.runId)
+    if (sealed?.checkpoint) {
+      await insertCheckpoint(tx, claim, { ...sealed.checkpoint, sealed_at: now }, limits.sealsKept)
+    } else await dropParkedCheckpoint(tx, claim, claim.runId)
     if (sealed !== null && sealed.omissions.length > 0) await appendEvents(tx, claim, sealed.omissions, now)
     await releaseFence(tx, claim)
   })

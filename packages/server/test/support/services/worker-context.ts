@@ -54,6 +54,7 @@ const limits: ExecutionLimits = {
   concurrency: 8,
   maxAttempts: 3,
   maxHandovers: 3,
+  sealsKept: 2,
   provisionMs: 60_000,
   setupMs: 600_000,
   agentStartMs: 60_000,
