@@ -14,7 +14,7 @@ it('random kills of the api, its workers, their machines, database and sandboxes
     atOnce: 8,
     durationMs: 90_000,
     everyMs: 1500,
-    faults: ['api', 'worker', 'worker', 'machine', 'line', 'database', 'sandbox', 'sandbox', 'sandbox'],
+    faults: ['api', 'worker', 'worker', 'machine', 'line', 'database', 'connections', 'sandbox', 'sandbox', 'sandbox'],
   })
   expect(failures).toEqual([])
   for (const work of ['shell', 'native', 'asking', 'committing'])

@@ -18,6 +18,7 @@ import { freePorts } from '../services/free-ports.ts'
 import { silentLog } from '../services/log.ts'
 import { databaseUrl } from '../services/service.ts'
 import { type S3Server, startS3Server } from '../storage/s3-server.ts'
+import { type SeverableDatabase, severable } from '../storage/severable-database.ts'
 import { until } from '../until.ts'
 import { signalSandbox } from '../workspaces/sandbox-processes.ts'
 import { startObedientModel } from './chaos-model.ts'
@@ -54,6 +55,7 @@ export const faults = [
   'machine',
   'line',
   'database',
+  'connections',
   'sandbox',
   'frozen',
   'store',
@@ -89,8 +91,8 @@ interface Machine {
 
 /**
  * Runs APIs, workers with a host each, machines that dial other workers, their database, their bucket and the sandboxes. It
- * kills and freezes them at random, cuts the machines' lines, takes the bucket away or lets it be full, fills the disks of
- * those that hold sandboxes, and sets clocks of processes wrong by up to an hour while they run.
+ * kills and freezes them at random, cuts the machines' lines and connections to the database, takes the bucket away or lets it
+ * be full, fills the disks of those that hold sandboxes, and sets clocks of processes wrong by up to an hour while they run.
  */
 export class Fleet implements AsyncDisposable {
   readonly struck: Partial<Record<Fault, number>> = {}
@@ -104,6 +106,8 @@ export class Fleet implements AsyncDisposable {
   readonly #hosts: readonly Restartable[]
   readonly #takers: readonly Restartable[]
   readonly #machines: readonly Machine[]
+  /** What leads each process of the service to the database. */
+  readonly #ways: readonly SeverableDatabase[]
   readonly #disks: readonly SmallDisk[]
   readonly #apiKey: string
   readonly #opened: AsyncDisposableStack
@@ -129,7 +133,6 @@ export class Fleet implements AsyncDisposable {
     const source = await makeSource(db, tenant, repositories)
     const shared = {
       ...settings,
-      DATABASE_URL: databaseUrl(postgres),
       BERTH_MIGRATION_URL: databaseUrl({ connection: postgres.administration }),
       BERTH_BLOBS: `s3://${place.bucket}/${place.prefix}`,
       AWS_ENDPOINT_URL: endpoint,
@@ -139,17 +142,24 @@ export class Fleet implements AsyncDisposable {
       BERTH_MASTER_KEY: randomBytes(32).toString('hex'),
       BERTH_CONFIG: config,
     }
-    const placed = (name: string, role: string, more: Readonly<Record<string, string>> = {}) =>
-      new Restartable(join(directory, name), { ...shared, BERTH_ROLES: role, ...more }, PATIENCE_MS)
+    const ways: SeverableDatabase[] = []
+    const placed = async (name: string, role: string, more: Readonly<Record<string, string>> = {}) => {
+      const way = stack.use(await severable(postgres))
+      ways.push(way)
+      const variables = { ...shared, DATABASE_URL: databaseUrl(way), BERTH_ROLES: role, ...more }
+      return new Restartable(join(directory, name), variables, PATIENCE_MS)
+    }
     const named = (name: string, count: number, role: string) =>
-      Array.from({ length: count }, (_, n) => placed(`${name}-${n + 1}`, role))
-    const fronts = named('api', apis, 'api')
-    const hosts = named('host', workers, 'worker,gateway')
+      Promise.all(Array.from({ length: count }, (_, n) => placed(`${name}-${n + 1}`, role)))
+    const fronts = await named('api', apis, 'api')
+    const hosts = await named('host', workers, 'worker,gateway')
     const ports = await freePorts(takers)
-    const taking = ports.map((port, n) =>
-      placed(`taker-${n + 1}`, 'worker,gateway', {
-        ...{ BERTH_COMPUTE: 'remote', BERTH_HOSTS_PORT: String(port), BERTH_HOST_UPLOADS: 'direct' },
-      }),
+    const taking = await Promise.all(
+      ports.map((port, n) =>
+        placed(`taker-${n + 1}`, 'worker,gateway', {
+          ...{ BERTH_COMPUTE: 'remote', BERTH_HOSTS_PORT: String(port), BERTH_HOST_UPLOADS: 'direct' },
+        }),
+      ),
     )
     const disks: SmallDisk[] = []
     const diskAt = async (path: string) => {
@@ -182,7 +192,7 @@ export class Fleet implements AsyncDisposable {
     const held = 'select from hosts where connected_to is not null and token_sha256 is not null'
     await until('the machines', async () => (await db.query(held)).rowCount === machines, PATIENCE_MS)
     return new Fleet({
-      ...{ db, postgres, bucket, blobs, fronts, hosts, disks, source, apiKey: tenant.apiKey },
+      ...{ db, postgres, bucket, blobs, fronts, hosts, ways, disks, source, apiKey: tenant.apiKey },
       ...{ takers: taking, machines: dialled, opened: stack.move() },
     })
   }
@@ -196,6 +206,7 @@ export class Fleet implements AsyncDisposable {
     hosts: readonly Restartable[]
     takers: readonly Restartable[]
     machines: readonly Machine[]
+    ways: readonly SeverableDatabase[]
     disks: readonly SmallDisk[]
     source: RepositorySource
     apiKey: string
@@ -209,6 +220,7 @@ export class Fleet implements AsyncDisposable {
     this.#hosts = parts.hosts
     this.#takers = parts.takers
     this.#machines = parts.machines
+    this.#ways = parts.ways
     this.#disks = parts.disks
     this.source = parts.source
     this.#apiKey = parts.apiKey
@@ -354,6 +366,14 @@ export class Fleet implements AsyncDisposable {
         await program.stop('SIGKILL')
         program.start()
       }
+      return true
+    }
+    if (kind === 'connections') {
+      const way = oneOf(this.#ways)
+      await way.cut()
+      // A third lasts no time: statements of before may be committed after those that follow.
+      await sleep(Math.max(0, randomInt(-1_000, 2_000)))
+      await way.mend()
       return true
     }
     if (kind === 'full') {
