@@ -55,7 +55,8 @@ const take = (from: StreamBudget, principal: Principal, count: number) =>
   Promise.all(Array.from({ length: count }, () => from.take(principal)))
 
 const rows = async ({ id }: Principal) =>
-  (await made.database.query('select held from open_streams where authority like $1', [`%/${id}`])).rows
+  (await made.database.query<{ held: number }>('select held from open_streams where authority like $1', [`%/${id}`]))
+    .rows
 
 const spent = [429, 'cloud_rate_limit_exceeded', { 'retry-after': '2' }, { retryAfterSeconds: 2 }]
 const full = [503, 'event_stream_unavailable', { 'retry-after': '2' }, {}]
@@ -182,6 +183,28 @@ describe('the budget of an authority in several processes', () => {
     await here.take(other)
     await here.ledger.start()
     await until('that nothing is held', async () => (await rows(one)).length === 0)
+  })
+
+  test('is right again after an open whose connection was cut was committed after those that followed it', async () => {
+    let late: (() => Promise<unknown>) | undefined
+    const db: Queryable = {
+      query: async (statement, values) => {
+        if (late === undefined && typeof statement !== 'string' && statement.name === 'hold-streams') {
+          late = () => made.database.query(statement, values)
+          throw new DatabaseUnavailable(new Error('struck'))
+        }
+        return (await made.database.query(statement, values)) as never
+      },
+    }
+    const here = budget({ db, renewalMs: 20 })
+    const one = installation()
+    await expect(here.take(one)).rejects.toThrow(DatabaseUnavailable)
+    await take(here, one, 2)
+    await late?.()
+    expect([here.open, await rows(one)]).toEqual([2, [{ held: 1 }]])
+    await here.ledger.start()
+    const counted = async () => (await rows(one)).map(({ held }) => held)
+    await until('both streams in the row', async () => (await counted()).join() === '2')
   })
 })
 

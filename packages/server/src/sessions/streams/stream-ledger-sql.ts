@@ -20,18 +20,18 @@ export async function holdStreams(
 
 /**
  * Renews the rows of a process, on `open_streams_of_holder`, and deletes the lapsed rows of dead ones.
- * @returns the authorities that the process has rows of
+ * @returns how many streams its rows say that it holds, by authority
  */
-export async function renewStreams(db: Queryable, holder: string, lifeMs: number): Promise<Set<string>> {
-  const { rows } = await db.query<{ authority: string }>({
+export async function renewStreams(db: Queryable, holder: string, lifeMs: number): Promise<Map<string, number>> {
+  const { rows } = await db.query<{ authority: string; held: number }>({
     name: 'renew-streams',
     text: `
       with lapsed as (delete from open_streams where holder <> $1 and expires_at < clock_timestamp())
       update open_streams set expires_at = clock_timestamp() + $2 * interval '1 millisecond' where holder = $1
-      returning authority`,
+      returning authority, held`,
     values: [holder, lifeMs],
   })
-  return new Set(rows.map(({ authority }) => authority))
+  return new Map(rows.map(({ authority, held }) => [authority, held]))
 }
 
 /** Gives back every stream that a process holds, on `open_streams_of_holder`. */

@@ -23,8 +23,8 @@ const RENEWAL_MS = 5_000
 /**
  * Counts the streams of each authority over all processes. An open costs one statement, a close another, which nobody
  * waits for; frames cost none. Each authority has one statement in flight, and opens that arrive together share one. The
- * statement writes how many streams this process holds then, so no order of statements can make the row wrong. A
- * process that dies stops renewing its rows, and they lapse.
+ * statement writes how many streams this process holds then, so the last one makes the row right; the renewal finds a row
+ * that one of before wrote last. A process that dies stops renewing its rows, and they lapse.
  */
 export class StreamLedger extends LoopingService {
   override readonly name = 'stream-ledger'
@@ -108,16 +108,18 @@ export class StreamLedger extends LoopingService {
   }
 
   /**
-   * Mends the rows: a crash of the database may lose one, and a statement whose answer was lost may have written one.
+   * Mends the rows: a crash of the database may lose one, and a statement whose answer was lost may have written one, even
+   * after those that followed it.
    */
   protected async round(): Promise<void> {
     if (this.#accounts.size === 0) return
     const renewed = await renewStreams(this.#db, this.#holder, this.#lifeMs)
-    for (const authority of renewed.difference(this.#accounts)) {
-      this.#accounts.set(authority, { held: 0, written: null, waiting: [], settling: null })
+    for (const [authority, written] of renewed) {
+      if (!this.#accounts.has(authority))
+        this.#accounts.set(authority, { held: 0, written, waiting: [], settling: null })
     }
     for (const [authority, account] of this.#accounts) {
-      if (!renewed.has(authority) && account.settling === null) account.written = null
+      if (account.settling === null) account.written = renewed.get(authority) ?? 0
       this.#settle(authority, account)
     }
   }
