@@ -273,8 +273,10 @@ if (process.getuid?.() !== 0) {
       await ask(one, 'setsid sleep 1000 >/dev/null 2>&1 </dev/null & echo kept > /workspace/file')
       await pod.kill('host')
       await startHost()
-      expect(await ask(one, 'cat /workspace/file; pgrep -c -x sleep')).toBe('kept\n1')
-      await expect.poll(() => ask(one, through(url)), { timeout: 20_000 }).toBe('from the network of the worker')
+      // The worker may not have noticed yet that the line of before is broken.
+      const left = () => ask(one, 'cat /workspace/file; pgrep -c -x sleep')
+      await expect.poll(left, { timeout: 60_000 }).toBe('kept\n1')
+      await expect.poll(() => ask(one, through(url)), { timeout: 60_000 }).toBe('from the network of the worker')
       await driver.writeInputs(one, 0, [{ name: 'a', content: Buffer.from('input') }])
       expect(await ask(one, 'cat /workspace/.berth/inputs/0/a')).toBe('input')
       await driver.freeze(one)
