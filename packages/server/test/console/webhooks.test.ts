@@ -208,7 +208,9 @@ describe('somebody who may manage apps', () => {
     await at.press('Save')
     await at.dialog('Change the trigger').waitFor({ state: 'detached' })
     await page.getByRole('link', { name: 'Triggers' }).last().click()
-    await at.row('Comments').getByText('On').waitFor()
+    // The list shows the name of before until it is read again.
+    await page.getByText('Comments on the web shop').waitFor({ state: 'detached' })
+    await at.row('Comments').getByText('On', { exact: true }).waitFor()
     await shoot(page, 'triggers')
     expect(await pageFaults(page)).toEqual([])
     await page.getByRole('link', { name: /^Comments/ }).click()
