@@ -163,9 +163,11 @@ describe('claims of a process', () => {
         throw new DatabaseUnavailable(new Error('the connection was cut'))
       }
       const result = await db.query<never>(statement, values)
-      if (name === 'lapse-unheld') looked.resolve()
-      // The worker's next claim would take the Run before the late one does.
-      if (name === 'lapse-unheld') await late
+      if (name === 'lapse-unheld') {
+        looked.resolve()
+        // The worker's next claim would take the Run before the late one does.
+        await late
+      }
       return result
     }
     const cut = { query, transaction: db.transaction.bind(db), masterKey: db.masterKey }

@@ -121,6 +121,12 @@ it.each(['claims that stand', 'Runs that wait for people'])(
   },
 )
 
+it('claims that a worker does not know of are found by a hash of those that it holds', async () => {
+  const plan = await planOf(polls['claims that a worker does not know of'] ?? (() => Promise.resolve()))
+  expect(plan).toMatch(/executions_of_holder/)
+  expect(plan).toMatch(/hashed SubPlan/)
+})
+
 it('what is held of an endpoint is counted without reading what has ended', async () => {
   const plan = await planOf(polls['webhooks that are due'] ?? (() => Promise.resolve()))
   expect(plan).toMatch(/webhook_deliveries_held/)
