@@ -78,26 +78,29 @@ export async function guardByTriggers(db: Database): Promise<void> {
  * refuse only changes that nobody may make.
  */
 export async function guardByGrants(owner: Database, log: Log): Promise<void> {
-  for (const table of guarded) {
-    if ((await standing(owner, table)).length === 0) continue
+  const left: Guarded[] = []
+  for (const table of guarded) if ((await standing(owner, table)).length > 0) left.push(table)
+  if (left.length === 0) return
+  if (await isServedByOwner(owner)) {
+    log.warn(
+      'processes work as the owner of the log, whom grants do not bind: its triggers stay until they are stopped and a process starts (docs/operations.md#separate-the-roles-of-the-database)',
+    )
+    return
+  }
+  for (const table of left) {
     await patiently(owner, most.drops, async tx => {
-      if (await isServedByOwner(tx, table)) {
-        log.warn(
-          `processes work as the owner of the table ${table.table}, whom grants do not bind: its triggers stay until they are stopped and a process starts (docs/operations.md#separate-the-roles-of-the-database)`,
-        )
-        return
-      }
       for (const { name } of triggersOf(table)) await tx.query(`drop trigger if exists ${name} on ${table.table}`)
     })
   }
 }
 
-/** Returns true if a process of Berth is connected as the owner of a table, other than to migrate. */
-async function isServedByOwner(tx: Queryable, { table }: Guarded): Promise<boolean> {
-  const { rowCount } = await tx.query(
-    `select from pg_stat_activity a join pg_class c on c.relowner = a.usesysid and c.oid = $1::regclass
-     where a.datname = current_database() and a.application_name = $2 limit 1`,
-    [table, applicationName],
+/** Returns true if a process of Berth is connected as the owner of the log, other than to migrate. */
+async function isServedByOwner(db: Queryable): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `select from pg_stat_activity a join pg_class c on c.relowner = a.usesysid
+     where a.datname = current_database() and a.application_name = $1
+       and c.oid in ('events'::regclass, 'event_pages'::regclass) limit 1`,
+    [applicationName],
   )
   return rowCount > 0
 }
