@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { chaos } from '../packages/server/test/support/faults/chaos.ts'
-import { type Fault, faults } from '../packages/server/test/support/faults/chaos-fleet.ts'
+import { type Fault, faults } from '../packages/server/test/support/faults/chaos-faults.ts'
 import { type WorkName, works } from '../packages/server/test/support/faults/chaos-work.ts'
 
 // Kills, freezes, cuts off, fills and misleads APIs, workers, machines that dial them, their database, their bucket and their

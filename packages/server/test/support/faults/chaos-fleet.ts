@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Run, Session } from '@berth/contract'
 import { S3Blobs } from '../../../src/storage/blobs/s3-blobs.ts'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/storage/embedded/embedded-postgres.ts'
+import { startEmbeddedPostgres } from '../../../src/storage/embedded/embedded-postgres.ts'
 import { isRunning } from '../../../src/storage/embedded/process-stat.ts'
 import { migrate } from '../../../src/storage/postgres/migrate.ts'
 import { openDatabase, type PooledDatabase } from '../../../src/storage/postgres/pool.ts'
@@ -17,10 +17,19 @@ import { type EndedRun, endedRun } from '../runs/ended-run.ts'
 import { freePorts } from '../services/free-ports.ts'
 import { silentLog } from '../services/log.ts'
 import { databaseUrl } from '../services/service.ts'
-import { type S3Server, startS3Server } from '../storage/s3-server.ts'
+import { startS3Server } from '../storage/s3-server.ts'
 import { type SeverableDatabase, severable } from '../storage/severable-database.ts'
 import { until } from '../until.ts'
-import { signalSandbox } from '../workspaces/sandbox-processes.ts'
+import {
+  type Fault,
+  FENCE_SECONDS,
+  type FleetParts,
+  type Machine,
+  oneOf,
+  placesOf,
+  processesOf,
+  strike,
+} from './chaos-faults.ts'
 import { startObedientModel } from './chaos-model.ts'
 import { makeSource, type RepositorySource } from './chaos-source.ts'
 import { standingOf } from './chaos-standing.ts'
@@ -29,8 +38,6 @@ import { destroySandboxes } from './destroy-sandboxes.ts'
 import { JumpingClock } from './jumping-clock.ts'
 import { Restartable } from './restartable.ts'
 import { SmallDisk } from './small-disk.ts'
-
-const FENCE_SECONDS = 1
 
 const settings = {
   BERTH_FENCE_SECONDS: String(FENCE_SECONDS),
@@ -48,27 +55,9 @@ const settings = {
  */
 export const PATIENCE_MS = 420_000
 
-/** What is done at random. */
-export const faults = [
-  'api',
-  'worker',
-  'machine',
-  'line',
-  'database',
-  'connections',
-  'sandbox',
-  'frozen',
-  'store',
-  'full',
-  'disk',
-  'clock',
-] as const
-export type Fault = (typeof faults)[number]
-
 /** Looks for the ends of many Runs would take a core at the usual interval. */
 export const POLL_MS = 200
 
-const HOUR_MS = 60 * 60_000
 const HOST_DISK_BYTES = 1536 * 1024 ** 2
 
 /** The processes of a chaos run, besides its database and its bucket. */
@@ -82,13 +71,6 @@ export interface FleetSize {
   readonly machines: number
 }
 
-/** A machine that dials in. */
-interface Machine {
-  readonly program: HostProgram
-  readonly line: CuttableLine
-  readonly clock: JumpingClock
-}
-
 /**
  * Runs APIs, workers with a host each, machines that dial other workers, their database, their bucket and the sandboxes. It
  * kills and freezes them at random, cuts the machines' lines and connections to the database, takes the bucket away or lets it
@@ -99,16 +81,8 @@ export class Fleet implements AsyncDisposable {
   readonly db: PooledDatabase
   /** A repository that Sessions may work on. */
   readonly source: RepositorySource
-  readonly #postgres: EmbeddedPostgres
-  readonly #bucket: S3Server
+  readonly #parts: FleetParts
   readonly #blobs: S3Blobs
-  readonly #fronts: readonly Restartable[]
-  readonly #hosts: readonly Restartable[]
-  readonly #takers: readonly Restartable[]
-  readonly #machines: readonly Machine[]
-  /** What leads each process of the service to the database. */
-  readonly #ways: readonly SeverableDatabase[]
-  readonly #disks: readonly SmallDisk[]
   readonly #apiKey: string
   readonly #opened: AsyncDisposableStack
 
@@ -191,49 +165,40 @@ export class Fleet implements AsyncDisposable {
     }
     const held = 'select from hosts where connected_to is not null and token_sha256 is not null'
     await until('the machines', async () => (await db.query(held)).rowCount === machines, PATIENCE_MS)
-    return new Fleet({
-      ...{ db, postgres, bucket, blobs, fronts, hosts, ways, disks, source, apiKey: tenant.apiKey },
-      ...{ takers: taking, machines: dialled, opened: stack.move() },
-    })
+    const parts = { postgres, bucket, fronts, hosts, takers: taking, machines: dialled, ways, disks }
+    return new Fleet({ db, source, parts, blobs, apiKey: tenant.apiKey, opened: stack.move() })
   }
 
-  private constructor(parts: {
+  private constructor({
+    db,
+    source,
+    parts,
+    blobs,
+    apiKey,
+    opened,
+  }: {
     db: PooledDatabase
-    postgres: EmbeddedPostgres
-    bucket: S3Server
-    blobs: S3Blobs
-    fronts: readonly Restartable[]
-    hosts: readonly Restartable[]
-    takers: readonly Restartable[]
-    machines: readonly Machine[]
-    ways: readonly SeverableDatabase[]
-    disks: readonly SmallDisk[]
     source: RepositorySource
+    parts: FleetParts
+    blobs: S3Blobs
     apiKey: string
     opened: AsyncDisposableStack
   }) {
-    this.db = parts.db
-    this.#postgres = parts.postgres
-    this.#bucket = parts.bucket
-    this.#blobs = parts.blobs
-    this.#fronts = parts.fronts
-    this.#hosts = parts.hosts
-    this.#takers = parts.takers
-    this.#machines = parts.machines
-    this.#ways = parts.ways
-    this.#disks = parts.disks
-    this.source = parts.source
-    this.#apiKey = parts.apiKey
-    this.#opened = parts.opened
+    this.db = db
+    this.source = source
+    this.#parts = parts
+    this.#blobs = blobs
+    this.#apiKey = apiKey
+    this.#opened = opened
   }
 
   get api(): Api {
-    return new Api(oneOf(this.#fronts).url, this.#apiKey)
+    return new Api(oneOf(this.#parts.fronts).url, this.#apiKey)
   }
 
   /** Returns a client with another credential. */
   as(credential: string): Api {
-    return new Api(oneOf(this.#fronts).url, credential)
+    return new Api(oneOf(this.#parts.fronts).url, credential)
   }
 
   /** Repeats a request until the service answers something other than that a part is away. */
@@ -268,13 +233,13 @@ export class Fleet implements AsyncDisposable {
   /** @throws Error how the Session stands and what the workers said, besides the error */
   async explain(session: Session, cause: unknown, refusal?: unknown): Promise<never> {
     const standing = await standingOf(this.db, session.id)
-    const said = [...this.#hosts, ...this.#takers].map(each => each.saidOf(session.id))
+    const said = [...this.#parts.hosts, ...this.#parts.takers].map(each => each.saidOf(session.id))
     throw new Error([String(cause), `last error ${refusal}`, standing, ...said].join('\n'), { cause })
   }
 
   /** Returns whether the disk of some host had no room at that time of `performance.now()`, or later. */
   wasFullSince(at: number): boolean {
-    return this.#disks.some(({ fullAt }) => fullAt > at)
+    return this.#parts.disks.some(({ fullAt }) => fullAt > at)
   }
 
   async strike(
@@ -288,17 +253,17 @@ export class Fleet implements AsyncDisposable {
       if (storm.aborted) return
       const kind = oneOf(chosen)
       told.said(kind)
-      for (const each of [...this.#fronts, ...this.#hosts, ...this.#takers]) {
+      for (const each of processesOf(this.#parts)) {
         if (each.endedByItself === undefined) continue
         told.failed(each.endedByItself)
         await each.restart()
       }
-      for (const { program } of this.#machines) {
+      for (const { program } of this.#parts.machines) {
         if (isRunning(program.pid)) continue
         told.failed(`a machine has ended by itself: ${program.said.slice(-1000)}`)
         program.start()
       }
-      if (await this.#strike(kind)) this.struck[kind] = (this.struck[kind] ?? 0) + 1
+      if (await strike(this.#parts, kind)) this.struck[kind] = (this.struck[kind] ?? 0) + 1
     }
   }
 
@@ -306,7 +271,7 @@ export class Fleet implements AsyncDisposable {
     await until('a lease for every sandbox', async () => {
       const { rows } = await this.db.query<{ id: string }>('select id from leases where ended_at is null')
       const leased = new Set(rows.map(({ id }) => id))
-      const sandboxes = await Promise.all(this.#places.map(dataDir => readdir(join(dataDir, 'leases'))))
+      const sandboxes = await Promise.all(placesOf(this.#parts).map(dataDir => readdir(join(dataDir, 'leases'))))
       return sandboxes.flat().every(id => leased.has(id))
     })
   }
@@ -322,95 +287,9 @@ export class Fleet implements AsyncDisposable {
     return rows.length
   }
 
-  /** The data directories that hold sandboxes. */
-  get #places(): readonly string[] {
-    return [...this.#hosts.map(({ dataDir }) => dataDir), ...this.#machines.map(({ program }) => program.dataDir)]
-  }
-
-  /** Returns true if there was something to kill. */
-  async #strike(kind: Fault): Promise<boolean> {
-    const processes = [...this.#fronts, ...this.#hosts, ...this.#takers]
-    if (kind === 'api' || kind === 'worker') {
-      await oneOf(kind === 'api' ? this.#fronts : [...this.#hosts, ...this.#takers]).restart()
-      return true
-    }
-    if (kind === 'clock') {
-      const { program, clock } = this.#machines[randomInt(processes.length + this.#machines.length)] ?? {}
-      const offsetMs = randomInt(-HOUR_MS, HOUR_MS)
-      if (clock === undefined) oneOf(processes).jump(offsetMs)
-      else clock.jump(offsetMs, program?.pid)
-      return true
-    }
-    if (kind === 'disk') {
-      await oneOf(this.#disks).fill(randomInt(3_000))
-      return true
-    }
-    if (kind === 'frozen') {
-      // Both shorter and longer than others wait before they take over.
-      const ms = randomInt(4 * FENCE_SECONDS * 1000)
-      const frozen = randomInt(processes.length + this.#machines.length)
-      const machine = this.#machines[frozen - processes.length]
-      if (machine === undefined) await processes[frozen]?.freeze(ms)
-      else {
-        machine.program.signal('SIGSTOP')
-        await sleep(ms)
-        machine.program.signal('SIGCONT')
-      }
-      return true
-    }
-    if (kind === 'machine' || kind === 'line') {
-      if (this.#machines.length === 0) return false
-      const { program, line } = oneOf(this.#machines)
-      if (kind === 'line') await line.cut(randomInt(3_000))
-      else {
-        await program.stop('SIGKILL')
-        program.start()
-      }
-      return true
-    }
-    if (kind === 'connections') {
-      const way = oneOf(this.#ways)
-      await way.cut()
-      // A third lasts no time: statements of before may be committed after those that follow.
-      await sleep(Math.max(0, randomInt(-1_000, 2_000)))
-      await way.mend()
-      return true
-    }
-    if (kind === 'full') {
-      this.#bucket.fault = ({ method }) =>
-        method === 'PUT' || method === 'POST' ? { kind: 'answer', status: 507, code: 'InsufficientStorage' } : undefined
-      await sleep(randomInt(2_000))
-      this.#bucket.fault = () => undefined
-      return true
-    }
-    if (kind === 'store') {
-      await this.#bucket.stop()
-      await sleep(randomInt(2_000))
-      await this.#bucket.resume()
-      return true
-    }
-    try {
-      if (kind === 'database') process.kill(this.#postgres.pid, 'SIGKILL')
-      else {
-        const dataDir = oneOf(this.#places)
-        const leases = await readdir(join(dataDir, 'leases'))
-        await signalSandbox(dataDir, leases[randomInt(Math.max(1, leases.length))] ?? '', 'SIGKILL')
-      }
-      return true
-    } catch {
-      return false
-    }
-  }
-
   [Symbol.asyncDispose](): Promise<void> {
     return this.#opened.disposeAsync()
   }
-}
-
-function oneOf<Each>(all: readonly Each[]): Each {
-  const one = all[randomInt(all.length)]
-  if (one === undefined) throw new Error('there is nothing to choose from')
-  return one
 }
 
 /** Only an invalid log is an error here; a service that was killed while it was read is not. */

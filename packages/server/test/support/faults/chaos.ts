@@ -1,5 +1,6 @@
 import { Course } from './chaos-course.ts'
-import { type Fault, Fleet, type FleetSize } from './chaos-fleet.ts'
+import type { Fault } from './chaos-faults.ts'
+import { Fleet, type FleetSize } from './chaos-fleet.ts'
 import { type WorkName, works } from './chaos-work.ts'
 import { Turnstile } from './turnstile.ts'
 
