@@ -86,6 +86,41 @@ describe('an entry', () => {
     await expect(put(cache, 'two').then(() => cache.provide('three', 1, write, AbortSignal.abort()))).rejects.toThrow()
   })
 
+  it('that was finished after a call looked for it is not written again', async () => {
+    const looked = Promise.withResolvers<void>()
+    const goOn = Promise.withResolvers<void>()
+    class Slow extends HostCache {
+      #looks = 0
+      override async find(name: string) {
+        const found = await super.find(name)
+        this.#looks += 1
+        if (this.#looks > 1) return found
+        looked.resolve()
+        await goOn.promise
+        return found
+      }
+    }
+    const cache = new Slow(dir, { bytes: 100, inUse: async () => inUse })
+    let waits = 0
+    const late = cache.provide(
+      'one',
+      10,
+      () => Promise.reject(new Error('written again')),
+      never,
+      () => {
+        waits += 1
+      },
+    )
+    await looked.promise
+    await put(cache, 'one')
+    goOn.resolve()
+    expect([await late, waits]).toEqual([join(dir, 'one'), 1])
+    await cache.provide('one', 10, writing(1), never, () => {
+      waits += 1
+    })
+    expect(waits).toBe(1)
+  })
+
   it('of a process that was faster is taken', async () => {
     const path = await open(100).provide(
       'one',

@@ -69,20 +69,24 @@ async function install(
   const { db, packages: layers } = context
   const output = new OutputTeller(context, claim, lease, await sessionRedactor(db, claim))
   output.begin()
-  output.push(`berth: installing ${names.join(', ')}\n`)
-  await output.tell()
   const untold = new AbortController()
   let told = Promise.resolve()
-  const telling = setInterval(() => {
+  const tellAgain = () => {
     told = told.then(() => output.tell()).catch(error => untold.abort(error))
-  }, TELL_MS)
+  }
+  const telling = setInterval(tellAgain, TELL_MS)
+  // Told only once the installation goes on for this Run, whatever becomes of the Run that began it.
+  const onWait = () => {
+    output.push(`berth: installing ${names.join(', ')}\n`)
+    tellAgain()
+  }
   let written = ''
   const tell = (text: string) => {
     written += text
     output.push(text)
   }
   const made = await layers
-    .provide(names, tell, AbortSignal.any([signal, untold.signal]))
+    .provide(names, tell, AbortSignal.any([signal, untold.signal]), onWait)
     .catch(error => {
       if (isOutcome(error)) return error
       throw error

@@ -91,9 +91,15 @@ export class PackageLayers {
   /**
    * Returns the layer of some packages, made now if it is missing.
    * @param tell takes what the installation writes; nothing if another caller makes the layer
+   * @param onWait is called before that, once the installation goes on for this caller as well
    * @throws PackagesFailed with all that it wrote, HostFull, or the signal's reason
    */
-  async provide(names: readonly string[], tell: (text: string) => void, signal: AbortSignal): Promise<Layer> {
+  async provide(
+    names: readonly string[],
+    tell: (text: string) => void,
+    signal: AbortSignal,
+    onWait: () => void,
+  ): Promise<Layer> {
     const { cache, support, bwrap = 'bwrap' } = this.#options
     if ('fault' in support) throw new Error(`this host makes no layers: ${support.fault}`)
     const digest = await this.digestOf(names)
@@ -118,6 +124,7 @@ export class PackageLayers {
         return await usedBytes(fresh)
       },
       signal,
+      onWait,
     )
     return { digest, directory, isNew }
   }
