@@ -82,25 +82,17 @@ export class HostCache {
   }
 
   /**
-   * Returns the path of an entry, written now if it is missing. The writing ends when nobody waits for it any more.
+   * Returns the path of an entry, written now if it is missing. The call itself keeps the writing going, which ends when
+   * nobody waits for it any more.
    * @param bytes that the entry takes at most
-   * @param onWait is called once this call keeps the writing going; never if the entry is there
    * @throws HostFull, whatever `write` throws, or the signal's reason
    */
-  async provide(
-    name: string,
-    bytes: number,
-    write: WriteEntry,
-    signal: AbortSignal,
-    onWait: () => void = () => undefined,
-  ): Promise<string> {
+  async provide(name: string, bytes: number, write: WriteEntry, signal: AbortSignal): Promise<string> {
     signal.throwIfAborted()
-    const found = await this.find(name)
-    if (found !== null) return found
+    // Without a pause before it: an entry could be finished in that, or be given up, and be written again.
     const writing = this.#writing.get(name) ?? this.#begin(name, bytes, write)
     writing.waiting += 1
     try {
-      onWait()
       await orAborted(writing.done, signal)
     } finally {
       writing.waiting -= 1
@@ -154,7 +146,6 @@ export class HostCache {
   }
 
   async #write(name: string, bytes: number, write: WriteEntry, signal: AbortSignal): Promise<void> {
-    // Between the look of whoever asked and this moment another call may have ended its writing.
     if ((await this.find(name)) !== null) return
     const fresh = join(this.#dir, `${FRESH}${randomUUID()}`)
     await mkdir(fresh, { recursive: true, mode: 0o700 })

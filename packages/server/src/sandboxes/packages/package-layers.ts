@@ -91,7 +91,7 @@ export class PackageLayers {
   /**
    * Returns the layer of some packages, made now if it is missing.
    * @param tell takes what the installation writes; nothing if another caller makes the layer
-   * @param onWait is called before that, once the installation goes on for this caller as well
+   * @param onWait is called before that, when the installation goes on for this caller as well
    * @throws PackagesFailed with all that it wrote, HostFull, or the signal's reason
    */
   async provide(
@@ -105,7 +105,7 @@ export class PackageLayers {
     const digest = await this.digestOf(names)
     const sources = await this.#readSources()
     let isNew = false
-    const directory = await cache.provide(
+    const made = cache.provide(
       digest,
       LAYER_BYTES,
       async (fresh, abort) => {
@@ -124,8 +124,9 @@ export class PackageLayers {
         return await usedBytes(fresh)
       },
       signal,
-      onWait,
     )
+    onWait()
+    const directory = await made
     return { digest, directory, isNew }
   }
 
