@@ -13,6 +13,9 @@ const guarded = [
 
 type Guarded = (typeof guarded)[number]
 
+/** SQL condition: a row `c` of pg_class is a table of the log. */
+const isOfLog = `c.oid in (${guarded.map(({ table }) => `'${table}'::regclass`).join(', ')})`
+
 const triggersOf = ({ table, refuse }: Guarded) => [
   {
     name: `${table}_are_immutable`,
@@ -36,7 +39,7 @@ export async function waysToChangeLog(db: Queryable): Promise<'owner' | 'grants'
     select bool_or(pg_has_role(c.relowner, 'member')) as owns,
       bool_or(has_table_privilege(c.oid, 'delete, truncate, trigger') or has_any_column_privilege(c.oid, 'update')
         or c.relname = 'event_pages' and has_any_column_privilege(c.oid, 'insert')) as granted
-    from pg_class c where c.oid in ('events'::regclass, 'event_pages'::regclass)`)
+    from pg_class c where ${isOfLog}`)
   if (rows[0]?.owns === true) return 'owner'
   return rows[0]?.granted === true ? 'grants' : null
 }
@@ -67,7 +70,7 @@ export async function guardByTriggers(db: Database): Promise<void> {
     })
     if (made) continue
     throw new StartError(
-      `the table ${table} has no triggers that guard the log, and a transaction on it keeps them from being made: end it (select * from pg_stat_activity), then start again`,
+      `the table ${table.table} has no triggers that guard the log, and a transaction on it keeps them from being made: end it (select * from pg_stat_activity), then start again`,
     )
   }
 }
@@ -98,8 +101,7 @@ export async function guardByGrants(owner: Database, log: Log): Promise<void> {
 async function isServedByOwner(db: Queryable): Promise<boolean> {
   const { rowCount } = await db.query(
     `select from pg_stat_activity a join pg_class c on c.relowner = a.usesysid
-     where a.datname = current_database() and a.application_name = $1
-       and c.oid in ('events'::regclass, 'event_pages'::regclass) limit 1`,
+     where a.datname = current_database() and a.application_name = $1 and ${isOfLog} limit 1`,
     [applicationName],
   )
   return rowCount > 0
