@@ -4,6 +4,8 @@ import { fileURLToPath } from 'node:url'
 
 /** Runs the sources, because a bundle may be older than they are. */
 const program = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+/** A test has four minutes; what it waited for is named before they are over. */
+const SHOWS_MS = 120_000
 export const launcher = fileURLToPath(new URL('../bin/berth.js', import.meta.url))
 
 export interface BerthOptions {
@@ -40,16 +42,24 @@ export class BerthProcess {
     if (options.stdin !== null) this.#child.stdin?.end(options.stdin ?? '')
   }
 
-  /** Resolves once the stream contains this. */
-  shows(stream: 'stdout' | 'stderr', text: string | RegExp): Promise<void> {
-    return new Promise(resolve => {
-      const look = () => {
-        if (typeof text === 'string' ? !this[stream].includes(text) : !text.test(this[stream])) return
-        this.#waiting.delete(look)
-        resolve()
-      }
-      this.#waiting.add(look)
-      look()
+  /**
+   * Resolves once the stream contains this.
+   * @throws if the process ends without it, or two minutes pass; the error holds what the stream shows
+   */
+  async shows(stream: 'stdout' | 'stderr', text: string | RegExp): Promise<void> {
+    const isShown = () => (typeof text === 'string' ? this[stream].includes(text) : text.test(this[stream]))
+    const shown = Promise.withResolvers<void>()
+    const missing = (why: string) => shown.reject(new Error(`${why}, ${stream} lacks ${text}: ${this[stream]}`))
+    const look = () => {
+      if (isShown()) shown.resolve()
+    }
+    const late = setTimeout(() => missing(`after ${SHOWS_MS} ms`), SHOWS_MS)
+    this.#closed.then(([code, signal]) => missing(`ended with ${code ?? signal}`)).catch(missing)
+    this.#waiting.add(look)
+    look()
+    await shown.promise.finally(() => {
+      clearTimeout(late)
+      this.#waiting.delete(look)
     })
   }
 
