@@ -151,10 +151,35 @@ describe('in a pipe', () => {
     await it.shows('stdout', 'one')
     line.cut()
     await it.shows('stderr', 'connection lost')
-    expect(await home.run('shell', sessionId, '--', 'touch', 'go')).toMatchObject({ code: 0 })
-    expect(await it.ended()).toBe(0)
-    expect(it.stdout).toBe('one\r\ntwo\r\n')
+    expect(await home.run('shell', sessionId, '--', 'touch', 'go')).toEqual({ code: 0, stdout: '', stderr: '' })
+    const code = await it.ended()
+    expect({ code, stdout: it.stdout, stderr: it.stderr }).toEqual({
+      code: 0,
+      stdout: 'one\r\ntwo\r\n',
+      stderr: 'berth: connection lost; reconnecting\n',
+    })
   })
+})
+
+test('a command that ends while the connection is broken still tells its output and its exit code', async () => {
+  const script = 'echo on""e; until [ -e come ]; do sleep 0.05; done; echo tw""o; touch over; exit 3'
+  const it = home.berth('shell', sessionId, '--', script)
+  await it.shows('stdout', 'one')
+  const { port } = line
+  line.port = 1
+  line.cut()
+  await it.shows('stderr', 'connection lost')
+  const made = await home.run(
+    'run',
+    '--session',
+    sessionId,
+    '--follow',
+    'touch come; until [ -e over ]; do sleep 0.05; done',
+  )
+  expect(made).toMatchObject({ code: 0 })
+  line.port = port
+  const code = await it.ended()
+  expect({ code, stdout: it.stdout }).toEqual({ code: 3, stdout: 'one\r\ntwo\r\n' })
 })
 
 test.each([

@@ -3,7 +3,7 @@ import { type ExitCode, exitCode } from '../exit-code.ts'
 /** How a terminal has ended for this window, as the service says it. */
 export interface TerminalEnd {
   readonly reason: 'exited' | 'closed' | 'failed' | 'workspace_lost' | 'access_ended' | 'moved' | 'protocol' | 'left'
-  /** The exit code of the shell; null if it has none. */
+  /** The exit code of the shell; null if nobody knows it. */
   readonly code: number | null
 }
 
@@ -14,12 +14,12 @@ export const goneBy: Readonly<Record<string, TerminalEnd['reason']>> = {
   cloud_session_not_found: 'access_ended',
 }
 
-/** Returns why a terminal ended, in words; null if the shell's own end needs none. */
-export function endText({ reason }: TerminalEnd, { sessionId, terminalId }: TerminalName): string | null {
+/** Returns why a terminal ended, in words; null if its exit code tells. */
+export function endText({ reason, code }: TerminalEnd, { sessionId, terminalId }: TerminalName): string | null {
   const again = `berth shell ${sessionId} --terminal ${terminalId}`
   switch (reason) {
     case 'exited':
-      return null
+      return code === null ? 'the shell has ended, and its exit code is not known' : null
     case 'closed':
       return 'the terminal was ended'
     case 'failed':

@@ -111,6 +111,28 @@ describe('a terminal', () => {
     expect(outcome(await ask({ terminalId: randomUUID() }))).toBe('404 cloud_terminal_not_found')
   })
 
+  it('tells its exit to a page whose connection broke at that moment', async () => {
+    const first = await ticket()
+    const client = await open(first)
+    client.type('echo pid-$$-\r')
+    await client.until(/pid-\d+-/)
+    const pid = /pid-(\d+)-/.exec(client.output)?.[1]
+    const witness = await open(await ticket())
+    // It reads no more, so it is not told.
+    client.socket.pause()
+    client.type('echo last-"words"; exit 9\r')
+    witness.type(`while kill -0 ${pid} 2> /dev/null; do sleep 0.05; done; echo it-is-"gone"\r`)
+    await witness.until(/it-is-gone/)
+    client.socket.terminate()
+    const again = await open(await ticket({ terminalId: first.terminalId }))
+    expect(await again.end()).toBe('exited')
+    expect(again.ended?.code).toBe(9)
+    expect(again.output).toMatch(/last-words/)
+    await until('its end', async () => (await ask({ terminalId: first.terminalId })).status === 404)
+    witness.type('exit\r')
+    await witness.end()
+  })
+
   it('goes to the window that opened it last', async () => {
     const first = await ticket()
     const client = await open(first)

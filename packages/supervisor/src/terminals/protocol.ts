@@ -5,7 +5,8 @@
  * the answer.
  *
  * A terminal lives until its shell ends, until it is ended or until the sandbox goes. It has at most one connection: a
- * later one takes the place of the earlier. Without a connection its output goes to its scrollback alone.
+ * later one takes the place of the earlier. Without a connection its output goes to its scrollback alone. Of a shell that
+ * has ended by itself, a later connection is still told the scrollback and the exit, as long as few have ended since.
  */
 export type TerminalOrder = {
   /** 1-64 letters, digits, `-` or `_`. */
@@ -31,7 +32,7 @@ export interface TerminalSize {
 
 /**
  * `too_many`: the sandbox has `MAX_TERMINALS`. `no_program`: it lacks `script`, which makes the terminal. `unknown`: no
- * such terminal, its shell has ended, or one that was ended is to be started.
+ * such terminal, its shell has ended long ago, or one that was ended is to be started.
  */
 export type TerminalAnswer =
   | { readonly terminal: 'started' | 'ended' | 'unknown' | 'too_many' | 'no_program' }

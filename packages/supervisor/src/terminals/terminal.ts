@@ -30,6 +30,7 @@ export class Terminal {
   readonly #scrollback = new Scrollback(SCROLLBACK_BYTES)
   readonly #named: Promise<string | null>
   #socket: Socket | undefined
+  #exit: TerminalExit | null = null
 
   /** @param ended called once, when the shell has ended or could not be started */
   constructor({ env, cwd, ...size }: TerminalStart, ended: (failed: boolean) => void) {
@@ -61,7 +62,8 @@ export class Terminal {
 
   /**
    * Gives the terminal to a connection, which the answer has been sent to. An earlier one is closed. Full-screen programs
-   * draw only what has changed, so they are told of another size first, and draw everything.
+   * draw only what has changed, so they are told of another size first, and draw everything. If the shell has ended, the
+   * connection is told its last output and its exit.
    */
   attach(socket: Socket, size: TerminalSize, scrollback: Buffer): void {
     this.#socket?.destroy()
@@ -73,6 +75,8 @@ export class Terminal {
       this.#child.stdout.resume()
     })
     if (scrollback.length > 0) this.#write(terminalFrames.output, scrollback)
+    if (this.#exit !== null) this.#tellExit(this.#exit)
+    // What is still typed to a shell that has ended is read and dropped: unread, it would cut off what the page is told.
     this.#listen(socket, size).catch(() => socket.destroy())
   }
 
@@ -119,21 +123,26 @@ export class Terminal {
   async #type(bytes: Buffer, socket: Socket): Promise<void> {
     const { stdin } = this.#child
     if (!stdin.writable || stdin.write(bytes)) return
-    await Promise.race([once(stdin, 'drain'), once(stdin, 'close'), once(socket, 'close')])
+    // The shell may have ended; the connection is still to be told its exit.
+    await Promise.race([once(stdin, 'drain'), once(stdin, 'close'), once(socket, 'close')]).catch(() => undefined)
   }
 
   /** Sets the size, of which the kernel tells the program in front. */
   async #resize({ columns, rows }: TerminalSize): Promise<void> {
     const name = await this.#named
-    if (name === null) return
+    if (name === null || this.#exit !== null) return
     const args = ['-F', name, 'rows', String(rows), 'cols', String(columns)]
     const sizing = spawn('stty', args, { env: this.#env, stdio: 'ignore' })
     await once(sizing, 'close').catch(() => undefined)
   }
 
   #finish(exit: TerminalExit): void {
-    const payload = Buffer.from(JSON.stringify(exit))
-    this.#write(terminalFrames.exit, payload)
+    this.#exit = exit
+    this.#tellExit(exit)
+  }
+
+  #tellExit(exit: TerminalExit): void {
+    this.#write(terminalFrames.exit, Buffer.from(JSON.stringify(exit)))
     this.#socket?.end()
   }
 }

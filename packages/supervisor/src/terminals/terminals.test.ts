@@ -1,7 +1,10 @@
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import type { Socket } from 'node:net'
-import { expect, test } from 'vitest'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
 import { type RunningSupervisor, runSupervisor } from '../../test/support/run-supervisor.ts'
 import { frameHeader } from '../tree/frames.ts'
 import { MAX_TERMINALS, SCROLLBACK_BYTES, type TerminalOrder, terminalFrames } from './protocol.ts'
@@ -102,7 +105,6 @@ test('a terminal is one, runs what is typed, and takes its size from who looks a
   viewer.type('exit 3\r')
   await once(viewer.socket, 'close')
   expect(viewer.exit).toEqual({ code: 3, signal: null })
-  expect((await order(supervisor, { id: 'a', attach: size })).answer).toEqual({ terminal: 'unknown' })
 })
 
 test('a terminal goes on without its connection, and the next one sees its last output', async () => {
@@ -127,6 +129,47 @@ test('a terminal goes on without its connection, and the next one sees its last 
   await viewer.until(/all-done/)
   expect(viewer.output).toMatch(/line-59999\r\nline-60000\r\n/)
   expect(viewer.output.slice(0, 20)).toMatch(/^.\[0mline-\d+\r\n/)
+})
+
+test('a shell that ended while nobody was connected still tells its last output and its exit', async () => {
+  await using supervisor = await runSupervisor()
+  await order(supervisor, { id: 'a', start })
+  const first = await attach(supervisor, 'a')
+  const directory = await mkdtemp(join(tmpdir(), 'berth-terminal-'))
+  onTestFinished(() => rm(directory, { recursive: true }))
+  const go = join(directory, 'go')
+  execFileSync('mkfifo', [go])
+  first.type(`echo pid-$$-; cat ${go}; exit 5\r`)
+  await first.until(/pid-\d+-/)
+  const pid = Number(/pid-(\d+)-/.exec(first.output)?.[1])
+  first.socket.destroy()
+  await writeFile(go, 'last-words\n')
+  while (isAlive(pid)) await new Promise(setImmediate)
+  for (let n = 0; n < 2; n += 1) {
+    const later = await attach(supervisor, 'a')
+    await once(later.socket, 'close')
+    expect(later.output).toMatch(/last-words/)
+    expect(later.exit).toEqual({ code: 5, signal: null })
+  }
+  expect((await order(supervisor, { id: 'a', start })).answer).toEqual({ terminal: 'started' })
+  expect((await order(supervisor, { id: 'a', end: true })).answer).toEqual({ terminal: 'unknown' })
+  expect((await order(supervisor, { id: 'a', attach: size })).answer).toEqual({ terminal: 'unknown' })
+})
+
+test('the exit is told to somebody who still types', async () => {
+  await using supervisor = await runSupervisor()
+  await Promise.all(
+    Array.from({ length: 8 }, async (_, n) => {
+      await order(supervisor, { id: `t${n}`, start })
+      const viewer = await attach(supervisor, `t${n}`)
+      viewer.type('exit 6\r')
+      while (!viewer.socket.closed) {
+        if (viewer.socket.writable) viewer.type('\x04')
+        await new Promise(setImmediate)
+      }
+      expect(viewer.exit).toEqual({ code: 6, signal: null })
+    }),
+  )
 })
 
 test('a reader that is slow holds the program back and costs no memory', async () => {

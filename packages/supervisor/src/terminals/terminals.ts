@@ -6,19 +6,23 @@ import { Terminal } from './terminal.ts'
 
 /** Ends that are remembered, so that an order to start that comes late starts nothing. */
 const MAX_ENDED = 256
+/** Terminals kept after their shells have ended, for a page whose connection was broken then. */
+const MAX_EXITED = 16
 
 /** The terminals of this sandbox. They are no part of the journal: what people type is nobody's record. */
 export class Terminals {
   readonly #terminals = new Map<string, Terminal>()
+  readonly #exited = new Map<string, Terminal>()
   readonly #ended = new Set<string>()
 
   /** Carries out an order and answers it. @param socket nothing reads it; it is closed, or the terminal's from here on */
   take(order: TerminalOrder, socket: Socket): void {
-    const terminal = this.#terminals.get(order.id)
+    const live = this.#terminals.get(order.id)
+    const terminal = live ?? this.#exited.get(order.id)
     if ('end' in order) this.#noteEnd(order.id)
     if ('start' in order) {
       answer(socket, { terminal: terminal === undefined ? this.#start(order.id, order.start) : 'started' })
-    } else if (terminal === undefined) {
+    } else if (terminal === undefined || (live === undefined && 'end' in order)) {
       answer(socket, { terminal: 'unknown' })
     } else if ('attach' in order) {
       const { scrollback } = terminal
@@ -33,9 +37,18 @@ export class Terminals {
   }
 
   #noteEnd(id: string): void {
+    this.#exited.delete(id)
     this.#ended.add(id)
     const [oldest] = this.#ended
     if (this.#ended.size > MAX_ENDED && oldest !== undefined) this.#ended.delete(oldest)
+  }
+
+  #noteExit(id: string, terminal: Terminal): void {
+    this.#terminals.delete(id)
+    if (this.#ended.has(id)) return
+    this.#exited.set(id, terminal)
+    const [oldest] = this.#exited.keys()
+    if (this.#exited.size > MAX_EXITED && oldest !== undefined) this.#exited.delete(oldest)
   }
 
   #start(id: string, start: TerminalStart): 'started' | 'unknown' | 'too_many' | 'no_program' {
@@ -43,7 +56,10 @@ export class Terminals {
     if (this.#terminals.size >= MAX_TERMINALS) return 'too_many'
     const { PATH = '' } = start.env
     if (!PATH.split(':').some(directory => existsSync(join(directory, 'script')))) return 'no_program'
-    const terminal = new Terminal(start, () => this.#terminals.delete(id))
+    const terminal: Terminal = new Terminal(start, failed => {
+      if (failed) this.#terminals.delete(id)
+      else this.#noteExit(id, terminal)
+    })
     this.#terminals.set(id, terminal)
     return 'started'
   }

@@ -33,6 +33,9 @@ const ASKED_MOST = 5
 /** Output goes to the page in pieces of this size. */
 const PIECE_BYTES = 32 * 1024
 
+/** Says in both directions that a connection has come to its end. */
+const CLOSED = 1000
+
 /** A terminal has stopped for this page; the reason is told to it. */
 class Stopped extends Error {
   readonly reason: TerminalStop
@@ -58,6 +61,8 @@ export class TerminalSession {
   readonly #terminal: TerminalRow
   readonly #end = new AbortController()
   readonly #opened = Promise.withResolvers<TerminalSize>()
+  /** Whether the page has answered the close. */
+  readonly #answered = Promise.withResolvers<boolean>()
   #line: Duplex | undefined
   #credit = 0
   #credited: () => void = () => {}
@@ -74,27 +79,42 @@ export class TerminalSession {
       else this.#told(parseClientMessage(data.toString()))
     })
     socket.on('error', () => {})
-    socket.once('close', () => this.#stop(new PageLeft('the page left')))
+    socket.once('close', code => {
+      this.#answered.resolve(code === CLOSED)
+      this.#stop(new PageLeft('the page left'))
+    })
   }
 
   /** Serves the page until it leaves or the terminal ends for it. */
   async run(): Promise<void> {
     const { wakeups, log } = this.#place.context
     const { signal } = this.#end
+    let hasExited = false
     const unsubscribe = wakeups.subscribe(topics.terminal(this.#terminal.id), () => this.#check())
     const beat = setInterval(() => this.#check(), Math.min(BEAT_MS, this.#place.authorityMs))
     try {
       await this.#serve(signal)
     } catch (error) {
       const reason: unknown = signal.aborted ? signal.reason : error
+      hasExited = reason instanceof Stopped && reason.reason === 'exited'
       if (reason instanceof Stopped) this.#tell({ ended: { reason: reason.reason, code: reason.code } })
       else if (!(reason instanceof PageLeft)) log.warn({ err: reason }, 'a terminal broke off')
-      this.#socket.close(reason instanceof Stopped ? 1000 : 1011)
+      this.#socket.close(reason instanceof Stopped ? CLOSED : 1011)
     } finally {
       clearInterval(beat)
       unsubscribe()
       this.#line?.destroy()
     }
+    if (hasExited) await this.#endExited()
+  }
+
+  /**
+   * Ends the terminal of a shell that has exited, once the page has answered the close, and so was told the exit. A page
+   * whose connection broke before comes back for it.
+   */
+  async #endExited(): Promise<void> {
+    const { db, clock } = this.#place.context
+    if (await this.#answered.promise) await endTerminal(db, this.#terminal.id, 'exited', clock.now())
   }
 
   async #serve(signal: AbortSignal): Promise<void> {
@@ -149,8 +169,7 @@ export class TerminalSession {
 
   /** @throws Stopped that the shell has exited, or what ended the terminal, and its shell with it */
   async #exited(code: number | null = null): Promise<never> {
-    const { db, clock } = this.#place.context
-    if (!(await endTerminal(db, this.#terminal.id, 'exited', clock.now()))) await this.#standing()
+    await this.#standing()
     throw new Stopped('exited', code)
   }
 
