@@ -49,10 +49,15 @@ export class Terminal {
     this.#named = nameFrom(name)
     if (child.pid !== undefined) preferForOomKill(child.pid)
     stdout.on('data', (chunk: Buffer) => this.#told(chunk))
-    child.once('error', () => ended(true))
-    child.once('close', (code, signal) => {
+    const closed = (code: number | null, signal: NodeJS.Signals | null) => {
       this.#finish({ code, signal })
       ended(false)
+    }
+    child.once('close', closed)
+    child.once('error', () => {
+      // Node tells the close of a program that was never started, too; its code is no exit of a shell.
+      child.off('close', closed)
+      ended(true)
     })
   }
 

@@ -228,6 +228,13 @@ test('a sandbox has so many terminals and no more, and says if it cannot make on
   expect((await order(supervisor, { id: 'bare', start: bare })).answer).toEqual({ terminal: 'no_program' })
 })
 
+test('a shell that could not be started has no exit', async () => {
+  await using supervisor = await runSupervisor()
+  const lost = { ...start, cwd: '/nowhere' }
+  expect((await order(supervisor, { id: 'a', start: lost })).answer).toEqual({ terminal: 'started' })
+  expect((await order(supervisor, { id: 'a', attach: size })).answer).toEqual({ terminal: 'unknown' })
+})
+
 test.each([
   ['a name that is none', { id: 'a b', end: true }],
   ['a size of nothing', { id: 'a', attach: { columns: 0, rows: 1 } }],
