@@ -133,6 +133,24 @@ describe('a terminal', () => {
     await witness.end()
   })
 
+  it('tells its exit to a page that types more than its shell takes', async () => {
+    const first = await ticket()
+    const client = await open(first)
+    client.type('echo pid-$$-; stty raw -echo; echo re"ady"; exec sleep 1000\r')
+    await client.until(/ready/)
+    const pid = /pid-(\d+)-/.exec(client.output)?.[1]
+    const witness = await open(await ticket())
+    // More than all buffers on the way hold: the service stops reading.
+    for (let n = 0; n < 500; n += 1) client.type('x'.repeat(32 * 1024))
+    witness.type(`kill -9 ${pid}; echo it-is-"killed"\r`)
+    await witness.until(/it-is-killed/)
+    expect(await client.end()).toBe('exited')
+    expect(client.ended?.code).toBe(137)
+    await until('its end', async () => (await ask({ terminalId: first.terminalId })).status === 404)
+    witness.type('exit\r')
+    await witness.end()
+  })
+
   it('goes to the window that opened it last', async () => {
     const first = await ticket()
     const client = await open(first)

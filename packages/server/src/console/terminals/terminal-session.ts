@@ -100,6 +100,8 @@ export class TerminalSession {
       if (reason instanceof Stopped) this.#tell({ ended: { reason: reason.reason, code: reason.code } })
       else if (!(reason instanceof PageLeft)) log.warn({ err: reason }, 'a terminal broke off')
       this.#socket.close(reason instanceof Stopped ? CLOSED : 1011)
+      // What is typed may have waited for the shell. Unread, it would hold back the page's answer to the close.
+      this.#socket.resume()
     } finally {
       clearInterval(beat)
       unsubscribe()
