@@ -44,7 +44,7 @@ export class ConsolePage {
   /**
    * Goes through the account service's pages, if they ask for anything.
    * @returns the page that is shown then
-   * @throws if the address of this browser has signed in too often
+   * @throws if the address of this browser has signed in too often, or the account service did not answer in time
    */
   async signIn(
     person: Pick<SignedIn, 'email'>,
@@ -56,6 +56,7 @@ export class ConsolePage {
       page = await this.browser.submit(page, { email: person.email, password, ...changed })
       if (page.status === 429) throw new Error('too many sign-ins from one address: set BERTH_TRUSTED_PROXIES')
     }
+    if (page.url.endsWith('/sign-in?error=unavailable')) throw new Error('the account service did not answer in time')
     return page
   }
 

@@ -51,6 +51,8 @@ export const testVariables = {
   BERTH_ISSUANCE_RATE_BURST: '100000',
   BERTH_FENCE_SECONDS: '1',
   BERTH_EGRESS: 'none',
+  // The console's requests to its account service have this bound, too. Both are this process, which may stand still for seconds.
+  BERTH_IDENTITY_PROVIDER_SECONDS: '60',
   // Sandboxes that stand ready cost every start of a service a second of both cores.
   BERTH_POOL_MOST: '0',
   // A test that stops a service in order to start another asks for what an upgrade of a running machine needs.
