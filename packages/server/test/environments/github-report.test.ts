@@ -60,8 +60,9 @@ it.each([
     'the host does not answer',
     async () => github.server.fail({ when: /installations\/450\/access_tokens/, answer: 'never' }),
   ],
-] as const)('says %s if %s, and the apply succeeds', async (reason, _, change) => {
-  await using _worker = await github.work({ mintMs: 500 })
+] as const)('says %s if %s, and the apply succeeds', async (reason, fact, change) => {
+  // A host that answers gets the time for it, however busy the machine is.
+  await using _worker = await github.work(fact === 'the host does not answer' ? { mintMs: 500 } : {})
   const { tenant, api } = await github.test.newTenant()
   await github.grant(`why-${randomUUID().slice(0, 8)}/one`, '450', tenant)
   await change(tenant)
