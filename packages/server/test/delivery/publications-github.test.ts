@@ -13,7 +13,7 @@ let server: GitHubServer
 beforeAll(async () => {
   server = await GitHubServer.start()
   const gitHosts = [{ kind: 'github', baseUrl: server.url, appId: server.appId, privateKey: server.privateKey }]
-  const variables = { BERTH_PUBLICATION_SECONDS: '3', BERTH_MERGE_CHECK_SECONDS: '1' }
+  const variables = { BERTH_MERGE_CHECK_SECONDS: '1' }
   test = await startTestService({ config: { gitHosts }, variables })
 })
 afterAll(async () => {
@@ -38,6 +38,16 @@ async function begin(): Promise<Delivering & { gitDir: string; served: ServedRep
   const at = await Delivering.begin(test, { ...granted, grantId: await grant(test, granted) })
   await writeFile(join(at.project, 'new'), 'new\n')
   return Object.assign(at, { gitDir, served })
+}
+
+/** Lets the time of a Publication run out once its host has failed. */
+async function spendTime(branch: string): Promise<void> {
+  const { database } = test.db
+  await until('a publication that is left for later', async () => {
+    const { rows } = await database.query('select 1 from publications where branch = $1 and failures > 0', [branch])
+    return rows.length > 0
+  })
+  await database.query("update publications set created_at = created_at - interval '1 day' where branch = $1", [branch])
 }
 
 describe('a delivery to a host over the network', () => {
@@ -68,7 +78,6 @@ describe('a delivery to a host over the network', () => {
       [path, 403, 'repository_permission_denied'],
       [git, 403, 'repository_permission_denied'],
       [branches, 401, 'git_host_unauthorized'],
-      [branches, 500, 'git_host_unavailable'],
     ]
     for (const [when, status, code] of cases) {
       const branch = `b-${randomUUID()}`
@@ -77,6 +86,11 @@ describe('a delivery to a host over the network', () => {
       server.mend()
       expect([status, publication.status, publication.lastError?.code]).toEqual([status, 'failed', code])
     }
+    server.fail({ when: branches, answer: { status: 500 } })
+    const away = at.publish({ revision, branch: 'away' })
+    await spendTime('away')
+    expect(await away).toMatchObject({ status: 'failed', lastError: { code: 'git_host_unavailable' } })
+    server.mend()
     server.fail({ when: branches, answer: { status: 503, headers: { 'retry-after': '1' } }, times: 1 })
     expect((await at.publish({ revision, branch: 'late' })).status).toBe('succeeded')
     at.served.protected.add('main')
