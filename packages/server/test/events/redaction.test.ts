@@ -161,7 +161,9 @@ describe('the log of the service', () => {
   test('holds none of them, wherever it cuts its lines', async () => {
     const { written } = await run('missing', 'anything')
     expectNothingOf(written)
-    const told = service.lines.filter(line => line.includes('a runtime did not start')).join('\n')
+    const told = await until('the line of the runtime', () =>
+      service.lines.find(line => line.includes('a runtime did not start')),
+    )
     expect(told).toContain('spawn /[secret]/[secret]')
     expectNothingOf(service.lines.join('\n'))
     expect(told).not.toContain('canary')
