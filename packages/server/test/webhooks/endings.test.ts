@@ -71,11 +71,13 @@ describe('a receiver that never answers', () => {
     await sending.endpoint(['run'], 'https://dead.example.com/')
     const live = await sending.endpoint(['run'])
     const key = await sending.session()
-    await using _first = await sending.start()
+    // An attempt that is given up makes room for another.
+    const patient = { timeoutMs: 600_000 }
+    await using _first = await sending.start(patient)
     const runs = Array.from({ length: 100 }, () => 'svc.run.started')
     for (let n = 0; n < 10; n += 1) await sending.append(key, ...runs)
     await until('every request', () => sending.receiver.received.length === 1_000)
-    await using _second = await sending.start()
+    await using _second = await sending.start(patient)
     await sending.append(key, 'svc.run.completed')
     await until('one more', async () => (await sending.deliveries(live)).every(({ status }) => status === 'succeeded'))
     expect(new Set(sending.receiver.ids).size).toBe(1_001)
