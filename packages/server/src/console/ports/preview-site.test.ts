@@ -8,6 +8,7 @@ import { clientAddressBehind } from '../../http/request/client-address.ts'
 import { firstOf } from '../../http/routing/other-hosts.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import { ViewSite } from '../artifact-views/view-site.ts'
+import { GuessMeter } from './guess-meter.ts'
 import type { PreviewPlace } from './preview-place.ts'
 import { PreviewSite } from './preview-site.ts'
 
@@ -32,7 +33,9 @@ const place: PreviewPlace = {
   domain: () => ({ scheme: 'http', host: 'localhost' }),
   clientAddress: clientAddressBehind(['127.0.0.1']),
 }
-const site = firstOf([new ViewSite(place), new PreviewSite(place)])
+/** No time passes, so no address gets a guess back. */
+const guesses = () => new GuessMeter(() => 0)
+const site = firstOf([new ViewSite(place, guesses()), new PreviewSite(place, guesses())])
 const server = createServer((incoming, response) => site.answer(incoming, response))
 beforeAll(() => once(server.listen(0, '127.0.0.1'), 'listening'))
 afterAll(() => {
