@@ -45,6 +45,7 @@ export class TerminalConnection {
   #timer: ReturnType<typeof setTimeout> | undefined
   #failures = 0
   #isLeft = false
+  #isAsking = false
   /** Bytes of old output that are still to be shown: what the emulator answers to them was answered then. */
   #replaying = 0
   #shown = 0
@@ -65,9 +66,9 @@ export class TerminalConnection {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Sends what was typed; what the emulator says while old output comes again is dropped. */
+  /** Sends what was typed. What comes before the terminal is open is dropped. */
   type(bytes: Uint8Array<ArrayBuffer>): void {
-    if (this.#state.kind === 'open' && this.#replaying <= 0 && this.#socket !== null) sendInput(this.#socket, bytes)
+    if (this.#state.kind === 'open' && this.#socket !== null) sendInput(this.#socket, bytes)
   }
 
   resize(columns: number, rows: number): void {
@@ -89,7 +90,9 @@ export class TerminalConnection {
   }
 
   async #connect(): Promise<void> {
-    if (this.#socket !== null) return
+    // A second ticket would take the terminal from the first, in this very page.
+    if (this.#isAsking || this.#socket !== null) return
+    this.#isAsking = true
     const terminalId = rememberedTerminal(this.#sessionId)
     const { columns, rows } = this.#screen
     try {
@@ -103,6 +106,8 @@ export class TerminalConnection {
       if (terminalId !== null && code !== null && code in goneBy) this.#end(goneBy[code] ?? 'exited', null)
       else if (error instanceof BerthError && error.status < 500) this.#tell({ kind: 'refused', error })
       else this.#later()
+    } finally {
+      this.#isAsking = false
     }
   }
 
@@ -131,6 +136,11 @@ export class TerminalConnection {
     this.#shown = 0
     this.#replaying = said.ready.scrollback
     this.#screen.reset()
+    if (this.#replaying <= 0) this.#open()
+  }
+
+  /** Tells that the terminal takes what is typed, so not before its old output is shown. */
+  #open(): void {
     this.#tell({ kind: 'open' })
     // The window may have changed while the terminal was on its way.
     this.resize(this.#screen.columns, this.#screen.rows)
@@ -138,8 +148,12 @@ export class TerminalConnection {
 
   #show(socket: WebSocket, output: Uint8Array): void {
     this.#screen.write(output, () => {
+      // What an earlier connection brought counts for that one.
+      if (this.#socket !== socket) return
+      const wasReplaying = this.#replaying > 0
       this.#replaying -= output.length
       this.#shown += output.length
+      if (wasReplaying && this.#replaying <= 0 && this.#state.kind !== 'ended') this.#open()
       if (this.#shown < CREDIT_BYTES / 8 || socket.readyState !== WebSocket.OPEN) return
       socket.send(JSON.stringify({ credit: this.#shown }))
       this.#shown = 0

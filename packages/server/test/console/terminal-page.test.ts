@@ -33,11 +33,25 @@ beforeAll(async () => {
   page = visitor.page
   await page.addInitScript(() => {
     const sockets: WebSocket[] = []
-    Object.assign(globalThis, { sockets })
+    const scope = Object.assign(globalThis as unknown as { name: string }, {
+      sockets,
+      greeted: false,
+      held: null as MessageEvent[] | null,
+    })
+    // The name of a window outlives a reload.
+    if (scope.name === 'holds') scope.held = []
     globalThis.WebSocket = class extends WebSocket {
       constructor(...parts: ConstructorParameters<typeof WebSocket>) {
         super(...parts)
         sockets.push(this)
+        this.addEventListener('message', event => {
+          // The page hears it after this, and has drawn what it says by the next turn.
+          if (typeof event.data === 'string') setTimeout(() => (scope.greeted = true))
+          else if (scope.held !== null) {
+            event.stopImmediatePropagation()
+            scope.held.push(event)
+          }
+        })
       }
     }
   })
@@ -48,6 +62,16 @@ beforeAll(async () => {
   await page.getByRole('button', { name: 'Open a terminal' }).waitFor()
 })
 afterAll(() => stack.disposeAsync())
+
+/** What the page's scripts have and this project's types do not. */
+interface Scope {
+  name: string
+  readonly sockets: WebSocket[]
+  /** True once the service has said that the terminal is there. */
+  readonly greeted: boolean
+  /** Output that is kept from the page. */
+  held: MessageEvent[] | null
+}
 
 const terminals = async () =>
   (
@@ -111,15 +135,43 @@ describe('a person at a terminal in a browser', () => {
     expect(await page.getByRole('dialog').count()).toBe(0)
   })
 
+  it('says that it is connected once it takes what is typed, so after the old output', async () => {
+    await page.evaluate(() => Object.assign(globalThis, { name: 'holds' }))
+    await page.reload()
+    await until('the greeting', () => page.evaluate(() => (globalThis as unknown as Scope).greeted))
+    expect(await page.getByRole('status').getByText('Connected').count()).toBe(0)
+    await page.evaluate(() => {
+      const scope = globalThis as unknown as Scope
+      scope.name = ''
+      const held = scope.held?.splice(0) ?? []
+      scope.held = null
+      for (const { data } of held) scope.sockets.at(-1)?.dispatchEvent(new MessageEvent('message', { data }))
+    })
+    await connected()
+    await run('echo in-"time"')
+    await shows(/in-time/)
+  })
+
   it('comes back when the connection breaks', async () => {
     await run('echo $RANDOM-kept > /tmp/kept; cat /tmp/kept')
     await shows(/\d+-kept/)
+    const held = Promise.withResolvers<void>()
+    await page.route('**/terminals', async route => {
+      await held.promise
+      await route.continue()
+    })
+    const asked = page.waitForRequest('**/terminals')
     // Whoever takes a terminal from a page without a word looks to it like a connection that breaks.
     await page.evaluate(() => {
-      for (const socket of (globalThis as unknown as { sockets: WebSocket[] }).sockets) socket.close()
+      for (const socket of (globalThis as unknown as Scope).sockets) socket.close()
     })
     await page.getByRole('status').getByText('Reconnecting').waitFor()
+    await asked
+    // It does not ask once more when the network is back: the second ticket would take the terminal from the first.
+    await page.evaluate("dispatchEvent(new Event('online'))")
+    held.resolve()
     await connected()
+    await page.unroute('**/terminals')
     await run('clear; echo ba"ck" $(cat /tmp/kept)')
     await shows(/back \d+-kept/)
     expect((await terminals()).length).toBe(1)
