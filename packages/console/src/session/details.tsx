@@ -96,7 +96,7 @@ function GoOn({ session }: { session: Session }) {
 
 function Commands(props: { id: string; title: string; commands: readonly HandOver[]; children?: ReactNode }) {
   const { id, title, commands } = props
-  const [copied, setCopied] = useState(false)
+  const [copied, setCopied] = useState<string | null>(null)
   return (
     <section aria-labelledby={id} className="flex flex-col gap-2">
       <h2 id={id} className="text-sm font-semibold">
@@ -110,7 +110,7 @@ function Commands(props: { id: string; title: string; commands: readonly HandOve
             label={`Copy the command ${name}`}
             onClick={async () => {
               await navigator.clipboard.writeText(command)
-              setCopied(true)
+              setCopied(name)
             }}
           >
             <Copy className="size-4" aria-hidden />
@@ -118,8 +118,8 @@ function Commands(props: { id: string; title: string; commands: readonly HandOve
         </div>
       ))}
       {commands.length > 0 && (
-        <p role="status" className={copied ? 'text-xs text-ink-3' : 'sr-only'}>
-          {copied ? 'Copied.' : ''}
+        <p role="status" className={copied === null ? 'sr-only' : 'text-xs text-ink-3'}>
+          {copied === null ? '' : `Copied the command ${copied}.`}
         </p>
       )}
     </section>

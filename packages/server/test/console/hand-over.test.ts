@@ -52,7 +52,7 @@ afterAll(() => stack.disposeAsync())
 /** Copies a command from the page. @returns what the clipboard has then */
 async function copied(name: string): Promise<string> {
   await page.getByRole('button', { name: `Copy the command ${name}` }).click()
-  await page.getByRole('status').getByText('Copied.').waitFor()
+  await page.getByRole('status').getByText(`Copied the command ${name}.`).waitFor()
   const box = page.getByLabel('Message to the agent')
   await box.fill('')
   await box.press('Control+v')

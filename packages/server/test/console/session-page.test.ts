@@ -174,7 +174,7 @@ describe('the page of a Session', () => {
     await page.goto(`${accounts.test.url}/sessions/${session.id}?panel=details`)
     const pasted = async (name: string) => {
       await page.getByRole('button', { name: `Copy the command ${name}` }).click()
-      await page.getByRole('status').getByText('Copied.').waitFor()
+      await page.getByRole('status').getByText(`Copied the command ${name}.`).waitFor()
       await box().fill('')
       await box().press('Control+v')
       return await box().inputValue()
