@@ -42,6 +42,17 @@ export const nextTurnQuery = (id: string) =>
     queryFn: async () => (await call<{ nextTurn: NextTurn | null }>('GET', `sessions/${id}/next-turn`)).nextTurn,
   })
 
+/**
+ * Shows what has become of the message that waits, as the answer to a change says, and reads it again: an answer that
+ * was asked for before the change may come after it, and the message may have been sent meanwhile.
+ */
+export function tellNextTurn(sessionId: string, nextTurn: NextTurn | null): void {
+  const { queryKey } = nextTurnQuery(sessionId)
+  queryClient.setQueryData(queryKey, nextTurn)
+  // It also drops what is on its way.
+  void queryClient.invalidateQueries({ queryKey, exact: true })
+}
+
 export const runtimesQuery = queryOptions({
   queryKey: ['runtimes'],
   staleTime: 60_000,

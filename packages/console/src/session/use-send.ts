@@ -3,7 +3,7 @@ import type { NextTurn } from '@berth/contract'
 import { useMutation } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
 import { berth, call } from '../api/client.ts'
-import { nextTurnQuery, queryClient, sessionQuery } from '../api/queries.ts'
+import { nextTurnQuery, queryClient, sessionQuery, tellNextTurn } from '../api/queries.ts'
 import type { Attachment } from '../message/attachments.ts'
 import { drafts } from './drafts.ts'
 
@@ -118,7 +118,7 @@ async function leave(
       next === null ? { turnId, message } : { turnId, message: `${next.message}\n\n${message}`, replaces: next.turnId }
     try {
       const { nextTurn } = await call<{ nextTurn: NextTurn | null }>('PUT', `sessions/${sessionId}/next-turn`, body)
-      queryClient.setQueryData(query.queryKey, nextTurn)
+      tellNextTurn(sessionId, nextTurn)
       return
     } catch (error) {
       const code = error instanceof BerthError ? error.code : null

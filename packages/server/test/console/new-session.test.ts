@@ -132,7 +132,7 @@ describe('a new Session', () => {
   it('has the model that was chosen', async () => {
     await open()
     await message().fill('Greet')
-    await page.getByLabel('Model').selectOption('local/m2', { timeout: 20_000 })
+    await page.getByLabel('Model').selectOption('local/m2')
     await shoot(page, 'new-session-model')
     await page.getByRole('button', { name: 'Start' }).click()
     expect((await started()).session.model).toBe('local/m2')
@@ -190,7 +190,7 @@ describe('a new Session', () => {
     await page.waitForTimeout(1_500)
     await page.getByRole('button', { name: 'Stop and write it down' }).click()
     await page.getByRole('button', { name: 'Speak' }).waitFor()
-    expect(await message().inputValue()).toBe('Please mend the greeting')
+    await expect.poll(() => message().inputValue()).toBe('Please mend the greeting')
   })
 
   it('says at the field what was refused, and keeps what was entered', async () => {
@@ -259,7 +259,7 @@ describe('the message box of a Session', () => {
     await page.getByRole('button', { name: 'Remove later.txt' }).click()
     await box().press('Enter')
     await page.getByRole('article', { name: 'The next message' }).getByText('Then this').waitFor()
-    expect(await box().inputValue()).toBe('')
+    await expect.poll(() => box().inputValue()).toBe('')
   })
 })
 

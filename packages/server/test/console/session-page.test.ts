@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Interaction, Session, TurnPage } from '@berth/contract'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, Page, Request } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { appendEvents } from '../../src/sessions/log/append.ts'
 import { type Accounts, startAccounts } from '../support/accounts/accounts.ts'
@@ -89,15 +89,17 @@ describe('the page of a Session', () => {
     await page.keyboard.press('Enter')
     const card = page.getByRole('article', { name: 'The next message' })
     await card.getByText('is sent when the agent has finished').waitFor()
-    expect(await box().inputValue()).toBe('')
+    // The page may have read of the message before the answer to its own request.
+    await expect.poll(() => box().inputValue()).toBe('')
     await box().fill('say Third.')
     await page.keyboard.press('Enter')
     await card.getByText('say Third.').waitFor()
+    await expect.poll(() => box().inputValue()).toBe('')
     await shoot(page, 'session-queued')
     expect(await pageFaults(page)).toEqual([])
     await card.getByRole('button', { name: 'Edit' }).click()
     await card.waitFor({ state: 'detached' })
-    expect(await box().inputValue()).toBe('say Second.\n\nsay Third.')
+    await expect.poll(() => box().inputValue()).toBe('say Second.\n\nsay Third.')
     await box().fill('say Second.')
     await page.getByRole('button', { name: 'Send when the agent has finished' }).click()
     await card.waitFor()
@@ -340,9 +342,47 @@ describe('the page of a Session', () => {
     await said('Only one can wait at a time.')
     await page.getByRole('button', { name: 'Take it back' }).click()
     await page.getByRole('article', { name: 'The next message' }).waitFor({ state: 'detached' })
-    expect(await box().inputValue()).toBe('say Theirs.')
+    await expect.poll(() => box().inputValue()).toBe('say Theirs.')
     await box().fill('')
     await release(session, 'one')
+  })
+
+  it('shows the message that waits, although an answer of before it comes late', async () => {
+    const session = await open('say First.', 'wait one')
+    await log().getByText('First.', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Send when the agent has finished' }).waitFor()
+    const [asked, held] = [Promise.withResolvers<Request>(), Promise.withResolvers<void>()]
+    let isFirst = true
+    await page.route('**/next-turn', async route => {
+      if (route.request().method() !== 'GET' || !isFirst) return route.continue()
+      isFirst = false
+      // Whoever calls for a browser has to say that the page itself asks.
+      const headers = { ...(await route.request().allHeaders()), 'sec-fetch-site': 'same-origin' }
+      const response = await route.fetch({ headers })
+      asked.resolve(route.request())
+      await held.promise
+      await route.fulfill({ response })
+    })
+    // The page asks for the message whenever the log says that the Session has changed.
+    const key = { organizationId: session.organizationId, sessionId: session.id }
+    const { database: db } = accounts.test.db
+    await db.transaction(tx =>
+      appendEvents(tx, key, [{ type: 'svc.conversation.cleared', data: { reason: 'requested' } }], new Date()),
+    )
+    const before = await asked.promise
+    await box().fill('say Second.')
+    await page.keyboard.press('Enter')
+    const card = page.getByRole('article', { name: 'The next message' })
+    await card.getByText('say Second.').waitFor()
+    const late = page.waitForEvent('requestfinished', request => request === before)
+    held.resolve()
+    await late
+    await page.evaluate(() => new Promise(resolve => setTimeout(resolve)))
+    expect(await card.count()).toBe(1)
+    await page.unroute('**/next-turn')
+    await release(session, 'one')
+    await log().getByText('Second.', { exact: true }).waitFor()
+    await card.waitFor({ state: 'detached' })
   })
 
   it('gives a message back that can no longer be sent', async () => {
