@@ -234,7 +234,7 @@ describe('the changes of a Session', () => {
       })
     }
     await page.goto(`${accounts.test.url}/sessions/${at.session.id}/review`)
-    await page.getByText('The changes as they were last read').waitFor({ timeout: 30_000 })
+    await page.getByText('The changes as they were last read').waitFor()
     await page.getByRole('button', { name: 'Bring the sandbox back' }).waitFor()
     await lines().getByRole('checkbox').first().waitFor({ state: 'attached' })
     await shoot(page, 'review-stored')

@@ -119,8 +119,8 @@ describe('the list of Sessions', () => {
     await until('one row', async () => (await all()).length === 1)
     await page.getByRole('link', { name: 'Pull request' }).click()
     await page.getByLabel('Repository', { exact: true }).selectOption('acme/web')
+    await page.waitForURL(({ search }) => search === '?repository=github%3A77')
     await until('one row', async () => (await all()).length === 1)
-    expect(new URL(page.url()).search).toBe('?repository=github%3A77')
     await page.reload()
     await shows('Done', 'Mend the login')
     await page.getByLabel('Repository', { exact: true }).selectOption('All repositories')
@@ -159,10 +159,12 @@ describe('the list of Sessions', () => {
     await page.locator('[data-list-item]', { hasText: 'Tidy the tests' }).focus()
     await page.keyboard.press('m')
     await row('Tidy the tests').getByText('Unread').waitFor({ state: 'detached' })
-    await happen(made['Tidy the tests'] as Session)
+    const newest = await happen(made['Tidy the tests'] as Session)
     await row('Tidy the tests').getByText('Unread').waitFor()
     // Its name shows before what has happened does; who leaves by then has not looked.
-    const noted = page.waitForResponse(answer => answer.url().endsWith('/read') && answer.ok())
+    const noted = page.waitForResponse(
+      answer => answer.url().endsWith('/read') && answer.ok() && answer.request().postDataJSON().sequence >= newest,
+    )
     await page.locator('[data-list-item]', { hasText: 'Tidy the tests' }).click()
     await page.getByRole('heading', { level: 1, name: 'Tidy the tests' }).waitFor()
     await noted

@@ -100,6 +100,8 @@ describe('somebody who may manage apps', () => {
     // What six attempts would come to.
     await db().query(`update webhook_deliveries set status = 'failed', ended_at = now() where status = 'pending'`)
     await page.getByLabel('State of deliveries').selectOption('failed')
+    // Until the list has gone, a click would close the entry that is open in it.
+    await page.locator('details[open]').waitFor({ state: 'detached' })
     await delivery('svc.run.completed').locator('summary').click()
     await shoot(page, 'webhook-failed')
     expect(await pageFaults(page)).toEqual([])

@@ -7,5 +7,5 @@ export async function openSignedIn(page: Page, url: string, { email }: { readonl
   await page.getByLabel('Email').and(page.locator('input')).fill(email)
   await page.getByLabel('Password').and(page.locator('input')).fill(password)
   await page.keyboard.press('Enter')
-  await page.locator('main h1').first().waitFor({ timeout: 30_000 })
+  await page.locator('main h1').first().waitFor()
 }
