@@ -35,8 +35,17 @@ export function pushVerdict(permission: NotificationPermission | null): Verdict 
 
 const membershipId = async () => (await queryClient.fetchQuery(viewerQuery)).membership.id
 
+/**
+ * Does one change of this browser's subscription after the other, in all its tabs: a page repeats what was wished when it
+ * was loaded, and must not undo what somebody has wished since.
+ */
+const inTurn = (work: () => Promise<void>): Promise<void> =>
+  navigator.locks === undefined ? work() : navigator.locks.request('berth.push', work)
+
 /** Has this browser pushed to, or told of other things than before. Notifications are permitted by then. */
-export async function turnOnPush(wishes: Wishes): Promise<void> {
+export const turnOnPush = (wishes: Wishes): Promise<void> => inTurn(() => turnOn(wishes))
+
+async function turnOn(wishes: Wishes): Promise<void> {
   const { publicKey } = await queryClient.fetchQuery({ ...devicesQuery, staleTime: 0 })
   const membership = await membershipId()
   const id = pushed.of(membership)?.id ?? crypto.randomUUID()
@@ -47,7 +56,9 @@ export async function turnOnPush(wishes: Wishes): Promise<void> {
 }
 
 /** Has a browser pushed to no longer, this one or another. */
-export async function turnOffPush(id: string): Promise<void> {
+export const turnOffPush = (id: string): Promise<void> => inTurn(() => turnOff(id))
+
+async function turnOff(id: string): Promise<void> {
   const membership = await membershipId()
   const isOwn = pushed.of(membership)?.id === id
   // What was forgotten already is off as well.
@@ -69,8 +80,11 @@ export const testPush = (id: string): Promise<null> => call('POST', `push-subscr
  */
 export async function repeatPush(): Promise<void> {
   if (!pushVerdict(Notification.permission).allowed || Notification.permission !== 'granted') return
-  const wishes = pushed.of(await membershipId())
-  if (wishes !== null) await turnOnPush(wishes)
+  const membership = await membershipId()
+  await inTurn(async () => {
+    const wishes = pushed.of(membership)
+    if (wishes !== null) await turnOn(wishes)
+  })
 }
 
 async function tell(
