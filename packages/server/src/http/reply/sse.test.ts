@@ -63,6 +63,23 @@ describe('a stream', () => {
     expect(retryMs).toBeLessThan(30_000)
   })
 
+  test('that begins only once the server has begun to stop gets one as well, and does not hold the stop', async () => {
+    const service = await startTestApp()
+    const [asked, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    service.answer('streamEvents', async ({ signal }) => {
+      asked.resolve()
+      await gate.promise
+      return { events: silence(signal) }
+    })
+    const response = service.call('GET', path)
+    await asked.promise
+    const closed = service.app.close()
+    await expect.poll(() => service.app.server.listening).toBe(false)
+    gate.resolve()
+    expect(await (await response).text()).toMatch(/^: open\n\nretry: \d+\n\n$/)
+    await closed
+  })
+
   test('breaks off, instead of ending, when its source fails', async () => {
     await using service = await startTestApp()
     service.answer('streamEvents', async () => ({
