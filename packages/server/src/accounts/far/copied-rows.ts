@@ -36,6 +36,7 @@ export class CopiedRows {
   async provide(standing: Standing, signInId: string | null = null): Promise<void> {
     const key = `${keyOf(standing)},${signInId}`
     if (this.#known.has(key)) return
+    const cursor = this.#cursor
     if (!(await hasCopies(this.#db, standing, signInId))) {
       await this.#db.transaction(async tx => {
         // The copies show what was so at the horizon. Later changes may have been applied already, to nothing or to what
@@ -45,6 +46,8 @@ export class CopiedRows {
         if (signInId !== null) await putSignInCopy(tx, signInId, standing, this.#clock.now())
       })
     }
+    // A change that was applied meanwhile may be one of these rows.
+    if (cursor !== this.#cursor) return
     if (this.#known.size >= REMEMBERED) this.#known.clear()
     this.#known.add(key)
   }
