@@ -31,14 +31,14 @@ async function startWithGrace(seconds: number) {
   }
 }
 
-it('with a grace of ten seconds a used refresh token works again, until they have passed since its first use', async () => {
-  await using client = await startWithGrace(10)
+it('with a grace of a minute a used refresh token works again, until it has passed since its first use', async () => {
+  await using client = await startWithGrace(60)
   const answers = await Promise.all([1, 2, 3].map(() => client.refresh()))
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
-  await client.wait(9)
+  await client.wait(30)
   const last = await client.refresh()
   expect([last.status, await last.lives()]).toEqual([200, true])
-  await client.wait(2)
+  await client.wait(30)
   expect((await client.refresh()).status).toBe(400)
   expect(await last.lives()).toBe(false)
 })
