@@ -134,12 +134,14 @@ it('meters answers and forms by their address', async () => {
 
 /** Signs in as the owner of an email while somebody changes that account; commits once the sign-in waits. */
 async function signInWhile(email: string, sub: string, first: (tx: Queryable) => Promise<unknown>) {
-  const { page } = await accounts.test.db.database.transaction(async tx => {
+  const { database } = accounts.test.db
+  const { page } = await database.transaction(async tx => {
     await first(tx)
     const page = signIn({ claims: { sub, email } })
     const waits = async () => {
       const text = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-      return (await tx.query(text)).rows.length > 0
+      // On another connection: a transaction never sees a connection that was opened after its first look.
+      return (await database.query(text)).rows.length > 0
     }
     await Promise.race([page, until('the sign-in waits', waits)])
     return { page }
