@@ -172,9 +172,13 @@ beforeAll(async () => {
 }, 240_000)
 afterAll(() => stack.disposeAsync())
 
+/** Six digits are in longer numbers and digests by chance: a code counts where nothing is joined to it. */
+const isIn = (text: string, secret: string): boolean =>
+  /^\d{6}$/.test(secret) ? new RegExp(`(?<![0-9A-Za-z])${secret}(?![0-9A-Za-z])`).test(text) : text.includes(secret)
+
 /** The names of the secrets that are in a text. */
 const found = (text: string, except: readonly string[] = []): string[] =>
-  [...secrets].filter(([name, secret]) => !except.includes(name) && text.includes(secret)).map(([name]) => name)
+  [...secrets].filter(([name, secret]) => !except.includes(name) && isIn(text, secret)).map(([name]) => name)
 
 describe('a whole way through the account service', () => {
   it('leaves no secret and no query in the log', async () => {
