@@ -1,5 +1,3 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { framesOf } from '../support/models/openai-wire.ts'
@@ -7,40 +5,39 @@ import { type Behaviour, refuses, says, sends, streamsUntil } from '../support/m
 import { type GatewayService, providerKey, startGatewayService } from '../support/services/gateway-service.ts'
 import { until } from '../support/until.ts'
 
-/** Returns a port without a listener. */
-async function closedPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise(resolve => server.once('listening', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise(resolve => server.close(resolve))
-  return port
-}
-
 let gateway: GatewayService
+/** For what ends by its bounds alone: they are shorter than a busy machine may need for an answer. */
+let impatient: GatewayService
 beforeAll(async () => {
-  const models = [{ id: 'm1' }]
+  const variables = { BERTH_GATEWAY_RETRIES: '1', BERTH_GATEWAY_RETRY_WAIT_SECONDS: '1' }
   gateway = await startGatewayService({
-    variables: {
-      BERTH_GATEWAY_FIRST_BYTE_SECONDS: '1',
-      BERTH_GATEWAY_IDLE_SECONDS: '1',
-      BERTH_GATEWAY_TOTAL_SECONDS: '3',
-      BERTH_GATEWAY_CLIENT_PATIENCE_SECONDS: '1',
-      BERTH_GATEWAY_RETRIES: '1',
-      BERTH_GATEWAY_RETRY_WAIT_SECONDS: '1',
-    },
-    providers: [{ id: 'gone', kind: 'openai', baseUrl: `http://127.0.0.1:${await closedPort()}/v1`, models }],
+    variables,
+    // Nobody listens there.
+    providers: [{ id: 'gone', kind: 'openai', baseUrl: 'http://127.0.0.1:9/v1', models: [{ id: 'm1' }] }],
     models: { aliases: { safe: 'main/plain' }, fallbacks: { safe: ['gone/m1', 'spare/m1'] } },
   })
+  impatient = await startGatewayService({
+    variables: {
+      ...variables,
+      BERTH_GATEWAY_FIRST_BYTE_SECONDS: '3',
+      BERTH_GATEWAY_IDLE_SECONDS: '3',
+      BERTH_GATEWAY_TOTAL_SECONDS: '6',
+      BERTH_GATEWAY_CLIENT_PATIENCE_SECONDS: '1',
+    },
+  })
 })
-afterAll(() => gateway[Symbol.asyncDispose]())
+afterAll(async () => {
+  await gateway[Symbol.asyncDispose]()
+  await impatient[Symbol.asyncDispose]()
+})
 
 const body = (wire: 'chat' | 'responses', stream: boolean, model = 'main/m1') =>
   wire === 'chat' ? { model, stream, messages: [{ role: 'user', content: 'a' }] } : { model, stream, input: 'a' }
 const pathOf = { chat: '/v1/chat/completions', responses: '/v1/responses' } as const
 
-async function ask(behaviour: Behaviour, wire: 'chat' | 'responses' = 'chat', stream = false) {
-  gateway.upstream.next(behaviour)
-  const answer = await gateway.call(pathOf[wire], body(wire, stream))
+async function ask(behaviour: Behaviour, wire: 'chat' | 'responses' = 'chat', stream = false, at = gateway) {
+  at.upstream.next(behaviour)
+  const answer = await at.call(pathOf[wire], body(wire, stream))
   const text = await answer.text()
   expect(text).not.toContain(providerKey)
   return { status: answer.status, text, headers: answer.headers }
@@ -100,7 +97,7 @@ describe('an unusable answer', () => {
     ['a connection that closes', drop, 502, 'upstream_cut'],
     ['half a document', sends(['{"choices":['], 'cut'), 502, 'upstream_cut'],
   ] as const)('%s is told before the first byte', async (_, behaviour, status, code) => {
-    const answer = await ask(behaviour)
+    const answer = await ask(behaviour, 'chat', false, behaviour === silence ? impatient : gateway)
     expect([answer.status, codeIn(answer.text)]).toEqual([status, code])
   })
 
@@ -112,9 +109,10 @@ describe('an unusable answer', () => {
 
 describe('a stream that breaks', () => {
   const reply = { text: 'hello there' }
+  const heard = (then: 'cut' | 'silence' | 'end') => (then === 'silence' ? impatient : gateway)
 
   it.each(['cut', 'silence', 'end'] as const)('by %s is never a normal end in Chat Completions', async then => {
-    const answer = await ask(streamsUntil(reply, 2, then), 'chat', true)
+    const answer = await ask(streamsUntil(reply, 2, then), 'chat', true, heard(then))
     const frames = answer.text.trimEnd().split('\n\n')
     expect(frames).toHaveLength(3)
     const code = then === 'silence' ? 'upstream_timeout' : 'upstream_cut'
@@ -123,7 +121,8 @@ describe('a stream that breaks', () => {
   })
 
   it.each(['cut', 'silence', 'end'] as const)('by %s ends with response.failed in Responses', async then => {
-    const answer = await ask(streamsUntil({ ...reply, calls: [{ name: 'a', args: {} }] }, 11, then), 'responses', true)
+    const scripted = streamsUntil({ ...reply, calls: [{ name: 'a', args: {} }] }, 11, then)
+    const answer = await ask(scripted, 'responses', true, heard(then))
     const frames = answer.text
       .trimEnd()
       .split('\n\n')
@@ -172,7 +171,7 @@ describe('a stream that breaks', () => {
       const timer = setInterval(() => response.write('data: {"choices":[]}\n\n'), 100)
       response.once('close', () => clearInterval(timer))
     }
-    const answer = await ask(endless, 'chat', true)
+    const answer = await ask(endless, 'chat', true, impatient)
     expect(answer.text).toContain('upstream_timeout')
   })
 })
@@ -211,8 +210,13 @@ describe('a fallback', () => {
         true,
       ])
     }
-    const row = (await gateway.requests()).at(-1)
-    expect(row).toMatchObject({ provider: 'spare', model: 'spare/m1', outcome: 'completed' })
+    // A key's request is answered before its row is written.
+    const served = await until('both rows', async () => {
+      const rows = (await gateway.requests()).filter(row => row['provider'] === 'spare')
+      return rows.length === 2 && rows
+    })
+    const row = { model: 'spare/m1', outcome: 'completed' }
+    expect(served).toMatchObject([row, row])
   })
 
   it('replaces a provider that refuses the key, which is asked once', async () => {
@@ -243,17 +247,17 @@ describe('a client that stops reading', () => {
       response.on('drain', pump)
       pump()
     }
-    gateway.upstream.next(flood)
-    const before = gateway.upstream.abandoned
-    const { hostname, port } = new URL(gateway.test.url)
+    impatient.upstream.next(flood)
+    const before = impatient.upstream.abandoned
+    const { hostname, port } = new URL(impatient.test.url)
     const text = JSON.stringify(body('chat', true))
     const socket = connect(Number(port), hostname)
     socket.write(
-      `POST ${pathOf.chat} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${gateway.aiKey}\r\n` +
+      `POST ${pathOf.chat} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${impatient.aiKey}\r\n` +
         `content-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`,
     )
     socket.on('error', () => {})
-    await until('the provider is let go of', () => gateway.upstream.abandoned > before)
+    await until('the provider is let go of', () => impatient.upstream.abandoned > before)
     expect(written).toBeLessThan(64 * 1024 ** 2)
     socket.destroy()
   })
