@@ -89,15 +89,19 @@ describe('the purge of archived Sessions', () => {
     expect(await purge()).toBe(0)
     await archivedDaysAgo(29, old)
     expect(await purge()).toBe(0)
-    await test.db.database.query({
-      text: "update leases set ended_at = null, state = 'attached', end_reason = null where session_id = $1",
-      values: [old.session.id],
-    })
     await archivedDaysAgo(31, old)
-    expect(await purge()).toBe(0)
-    await test.db.database.query({
-      text: "update leases set ended_at = now(), state = 'ended', end_reason = 'archived' where session_id = $1",
-      values: [old.session.id],
+    await test.db.database.transaction(async tx => {
+      // The service's sweeper, which ends the sandboxes of archived Sessions, waits for this row.
+      await tx.query('select 1 from sessions where id = $1 for update', [old.session.id])
+      await test.db.database.query({
+        text: "update leases set ended_at = null, state = 'attached', end_reason = null where session_id = $1",
+        values: [old.session.id],
+      })
+      expect(await purge()).toBe(0)
+      await test.db.database.query({
+        text: "update leases set ended_at = now(), state = 'ended', end_reason = 'archived' where session_id = $1",
+        values: [old.session.id],
+      })
     })
   })
 
