@@ -192,9 +192,10 @@ test('a stopping server completes open requests and refuses later ones on the sa
   const ended = new Promise(resolve => socket.once('close', resolve))
   await expect.poll(() => service.requests.length).toBe(1)
   const closed = service.app.close()
-  await sleep(50)
+  await expect.poll(() => service.app.server.listening).toBe(false)
+  const later = once(service.app.server, 'request')
   socket.write(line)
-  await sleep(50)
+  await later
   slow.resolve()
   await ended
   await closed

@@ -68,7 +68,7 @@ async function kill(child: ChildProcess): Promise<void> {
 
 function open(dataDir = directory): PooledDatabase {
   const connection = { ...embeddedConnection(dataDir), user: superuser }
-  return openDatabase({ connection, log: silentLog, connectTimeoutMs: 2_000 })
+  return openDatabase({ connection, log: silentLog, connectTimeoutMs: 60_000 })
 }
 
 function start(dataDir = directory) {
