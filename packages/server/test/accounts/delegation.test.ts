@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { hashPassword } from '../../src/accounts/people/password.ts'
 import type { Mint } from '../../src/accounts/signing/mint.ts'
 import { tokenTypes } from '../../src/identity/tokens/token-types.ts'
-import { systemClock } from '../../src/kit/clock.ts'
+import { DatabaseClock } from '../../src/storage/postgres/database-clock.ts'
 import { type Accounts, startAccounts } from '../support/accounts/accounts.ts'
 import { CloudClient } from '../support/accounts/client.ts'
 import { ConfidentialClient } from '../support/accounts/confidential-client.ts'
@@ -80,7 +80,7 @@ describe('a delegation', () => {
   it('ends no later than the token it came from, although a second begins meanwhile', async () => {
     const tokens = await portal.signIn(await newPerson())
     let looks = 0
-    const now = vi.spyOn(systemClock, 'now').mockImplementation(() => new Date(Date.now() + 1000 * looks++))
+    const now = vi.spyOn(DatabaseClock.prototype, 'now').mockImplementation(() => new Date(Date.now() + 1000 * looks++))
     const { body } = await portal.delegate(tokens.access_token).finally(() => now.mockRestore())
     const { exp } = decodeJwt(tokens.access_token)
     expect(decodeJwt(String(body['access_token'])).exp).toBe(exp)
