@@ -314,7 +314,8 @@ describe('loading a conversation', () => {
 
   test('reports a command that was running when the process ended as interrupted', async () => {
     engine = await openEngine()
-    engine.gateway.next(call('bash', { command: 'touch here; sleep 5' }), done)
+    // It goes on until the test takes its workspace away: the engine is killed while it runs, however late.
+    engine.gateway.next(call('bash', { command: 'touch here; while [ -e here ]; do sleep 0.1; done' }), done)
     const lost = engine.prompt('go')
     lost.catch(() => undefined)
     await until(() => existsSync(join(engine.workspace, 'here')))
