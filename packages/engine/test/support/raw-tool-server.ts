@@ -40,8 +40,10 @@ if (fault === 'exits') {
   console.error(`cannot read ${process.env['TOOL_TOKEN']}`)
   process.exit(3)
 }
-if (fault === 'floods') setInterval(() => process.stdout.write(`${'noise '.repeat(10_000)}\n`), 1)
-if (fault === 'endless') setInterval(() => process.stdout.write('x'.repeat(1024 * 1024)), 1)
+/** Writes without end, each time once the last was taken: what nobody reads yet would pile up, and Node ends with ENOBUFS. */
+const pour = (text: string) => process.stdout.write(text, () => setImmediate(pour, text))
+if (fault === 'floods') pour(`${'noise '.repeat(10_000)}\n`)
+if (fault === 'endless') pour('x'.repeat(1024 * 1024))
 if (fault === 'stays') process.on('SIGTERM', () => undefined)
 
 createInterface({ input: process.stdin }).on('line', line => {
