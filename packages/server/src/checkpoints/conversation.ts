@@ -52,6 +52,8 @@ export class Conversation implements AsyncDisposable {
     signal?.addEventListener('abort', this.#kill)
     // The next call of `next` handles the error.
     program.ended.catch(() => undefined)
+    // Node drops the output of a child that has exited and that nobody reads yet, and with it the report of a failure.
+    program.output.on('readable', () => undefined)
   }
 
   /** Starts the program, which then waits for its job. The caller must dispose of the conversation however it ends. */
@@ -84,11 +86,21 @@ export class Conversation implements AsyncDisposable {
     this.#write(frameTypes.job, [Buffer.from(JSON.stringify(job))])
   }
 
-  /** Sends a frame; resolves when there is room for the next one. */
+  /** Sends a frame; resolves when there is room for the next one, or none is taken any more: then `next` tells why. */
   async send(type: number, ...parts: readonly Uint8Array[]): Promise<void> {
-    if (this.#write(type, parts)) return
     const { input, ended } = this.#program
-    await Promise.race([once(input, 'drain', this.#signal ? { signal: this.#signal } : {}), ended])
+    if (input.destroyed || this.#write(type, parts)) return
+    const over = new AbortController()
+    const until = { signal: this.#signal ? AbortSignal.any([over.signal, this.#signal]) : over.signal }
+    try {
+      // The end of a child comes only after all of its output was read; its input closes before that.
+      await Promise.race([...['drain', 'close'].map(event => once(input, event, until)), ended])
+    } catch {
+      // A broken pipe: the program has given up.
+      this.#signal?.throwIfAborted()
+    } finally {
+      over.abort()
+    }
   }
 
   /** Ends the program's input. */

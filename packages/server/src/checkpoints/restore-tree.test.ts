@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,6 +10,7 @@ import type { Blobs } from '../storage/blobs/blobs.ts'
 import { blobsOf, verifyCheckpoint } from './check.ts'
 import { RestoreRefused } from './errors.ts'
 import { encodeManifest, encodePackTable } from './manifest.ts'
+import type { RestoreOptions } from './restore-tree.ts'
 
 beforeAll(() => TreeLab.build())
 
@@ -301,12 +302,56 @@ describe('a target', () => {
   test.runIf(process.getuid?.() === 0)('is empty again if it is too small for the tree', async () => {
     const { lab, sealed } = await example()
     using _ = lab
-    const { execFileSync } = await import('node:child_process')
     mkdirSync(lab.path('small'))
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'berth-test', lab.path('small')])
     try {
       await expect(lab.restore(sealed.manifest, 'small')).rejects.toMatchObject({ code: 'target_full' })
       isEmpty(lab, 'small')
+    } finally {
+      execFileSync('umount', [lab.path('small')])
+    }
+  })
+})
+
+describe('a program that gives up while the worker fetches what it is to have next', () => {
+  /** A tree, and its lab's blobs, of which the later ones come only once the tree's program is gone. */
+  function late(lab: TreeLab, name: string, early: number): Pick<RestoreOptions, 'tree' | 'blobs'> {
+    const [tree, real] = [lab.tree(name), lab.blobs]
+    let gone: Promise<unknown> | undefined
+    let fetched = 0
+    const run: typeof tree.run = async (...asked) => {
+      const program = await tree.run(...asked)
+      // Not `once`, which throws the error of a broken pipe.
+      gone ??= new Promise(resolve => program.input.once('close', resolve))
+      return program
+    }
+    const get: Blobs['get'] = async sha256 => {
+      if (gone !== undefined && fetched++ >= early) await gone
+      return real.get(sha256)
+    }
+    const blobs = new Proxy(real, { get: (from, key: keyof Blobs) => (key === 'get' ? get : from[key].bind(from)) })
+    return { tree: { ...tree, run }, blobs }
+  }
+
+  test('is heard, though nobody has read its output yet', async () => {
+    const { lab, sealed } = await example()
+    using _ = lab
+    lab.make('taken', { mine: 'work' })
+    const restored = lab.restore(sealed.manifest, 'taken', late(lab, 'taken', 0))
+    await expect(restored).rejects.toMatchObject({ code: 'target_not_empty' })
+    expect(readFileSync(lab.path('taken/mine'), 'utf8')).toBe('work')
+  })
+
+  test.runIf(process.getuid?.() === 0)('is sent nothing more', async () => {
+    using lab = await TreeLab.open()
+    lab.make('tree', { large: randomBytes(60 * 1024 * 1024) })
+    const sealed = await lab.sealed('tree')
+    const { index } = JSON.parse(sealed.manifest.toString()) as { index: readonly unknown[] }
+    mkdirSync(lab.path('small'))
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'berth-test', lab.path('small')])
+    try {
+      const restored = lab.restore(sealed.manifest, 'small', late(lab, 'small', index.length + 5))
+      await expect(restored).rejects.toMatchObject({ code: 'target_full' })
     } finally {
       execFileSync('umount', [lab.path('small')])
     }
