@@ -69,7 +69,11 @@ try {
 
 /** Returns the milliseconds from the order to its result; making the sandbox is no part of them. */
 async function cloneInside(leaseId: string): Promise<number> {
-  await using connection = await SupervisorConnection.open(await driver.attach(leaseId), { fence: 1, from: 0 })
+  await using connection = await SupervisorConnection.open(await driver.attach(leaseId), {
+    fence: 1,
+    from: 0,
+    helloDeadlineMs: 10_000,
+  })
   const from = performance.now()
   const program = [insidePaths.node, `${insidePaths.bundles}/apply.cjs`]
   const env = agentEnvironment([server.url])

@@ -78,7 +78,11 @@ export async function prepareBareAgents(options: {
       const exit = once(child, 'exit')
       server.close()
       try {
-        await using connection = await SupervisorConnection.open(connect(socketPath), { fence: 1, from: 0 })
+        await using connection = await SupervisorConnection.open(connect(socketPath), {
+          fence: 1,
+          from: 0,
+          helloDeadlineMs: 10_000,
+        })
         return (await reaction(connection)) - begunAt
       } finally {
         child.kill('SIGKILL')

@@ -11,9 +11,11 @@ import type { JournalRecord } from './stream.ts'
 
 const AGENT = fileURLToPath(new URL('../../../test/support/agents/scripted-agent.ts', import.meta.url))
 const environment = { PATH: process.env.PATH ?? '' }
+/** Its socket takes connections before the supervisor's process has begun, which takes seconds on a busy machine. */
+const helloDeadlineMs = 120_000
 
 async function attach(supervisor: RunningSupervisor, fence = 1, from = 0): Promise<SupervisorConnection> {
-  return SupervisorConnection.open(await supervisor.connect(), { fence, from })
+  return SupervisorConnection.open(await supervisor.connect(), { fence, from, helloDeadlineMs })
 }
 
 function bash(key: string, script: string): Parameters<SupervisorConnection['start']>[0] {
@@ -461,7 +463,7 @@ describe('a silent supervisor', () => {
   test('counts as frozen before its greeting', async () => {
     const clock = timers()
     const { near } = silentWire()
-    const opening = SupervisorConnection.open(near, { fence: 1, from: 0, setTimer: clock.setTimer })
+    const opening = SupervisorConnection.open(near, { fence: 1, from: 0, helloDeadlineMs, setTimer: clock.setTimer })
     clock.fire()
     await expect(opening).rejects.toBeInstanceOf(SandboxFrozenError)
     expect(near.destroyed).toBe(true)
@@ -482,7 +484,12 @@ describe('a silent supervisor', () => {
     const clock = timers()
     const { near, far } = silentWire()
     far.write('{"welcome":{"fence":1,"size":0}}\n')
-    await using worker = await SupervisorConnection.open(near, { fence: 1, from: 0, setTimer: clock.setTimer })
+    await using worker = await SupervisorConnection.open(near, {
+      fence: 1,
+      from: 0,
+      helloDeadlineMs,
+      setTimer: clock.setTimer,
+    })
     const pinged = worker.ping(1000)
     far.write(`o 1 ${'x'.repeat(1_200_000)}\n`)
     while (!near.isPaused()) await new Promise(resolve => near.once('data', resolve))
@@ -497,7 +504,7 @@ describe('a silent supervisor', () => {
   test('is no longer awaited after an abort', async () => {
     const { near } = silentWire()
     const abort = new AbortController()
-    const opening = SupervisorConnection.open(near, { fence: 1, from: 0, signal: abort.signal })
+    const opening = SupervisorConnection.open(near, { fence: 1, from: 0, helloDeadlineMs, signal: abort.signal })
     abort.abort(new Error('shutting down'))
     await expect(opening).rejects.toThrow('shutting down')
   })
@@ -512,7 +519,9 @@ describe('a silent supervisor', () => {
   ])('%s ends the connection', async (_, lines) => {
     const { near, far } = silentWire()
     for (const line of lines) far.write(line)
-    const reading = SupervisorConnection.open(near, { fence: 1, from: 0 }).then(worker => recordsOf(worker).next())
+    const reading = SupervisorConnection.open(near, { fence: 1, from: 0, helloDeadlineMs }).then(worker =>
+      recordsOf(worker).next(),
+    )
     await expect(reading).rejects.toBeInstanceOf(SupervisorProtocolError)
   })
 })

@@ -7,7 +7,6 @@ import { type JournalRecord, SupervisorStream } from './stream.ts'
 const MAX_WAITING_BYTES = 1024 * 1024
 /** Memory that a record costs besides its bytes: a million empty lines must not count as nothing. */
 const RECORD_OVERHEAD_BYTES = 256
-const HELLO_DEADLINE_MS = 2000
 
 /** Runs `callback` after `delayMs`; the returned function cancels that. */
 export type SetTimer = (callback: () => void, delayMs: number) => () => void
@@ -18,7 +17,7 @@ export interface SupervisorConnectionOptions {
   /** Offset of the journal up to which everything is committed. */
   readonly from: number
   /** Milliseconds without an answer after which the supervisor counts as frozen. */
-  readonly helloDeadlineMs?: number
+  readonly helloDeadlineMs: number
   /** Closes the connection. */
   readonly signal?: AbortSignal
   readonly setTimer?: SetTimer
@@ -89,10 +88,10 @@ export class SupervisorConnection implements AsyncDisposable {
    */
   static async open(stream: Duplex, options: SupervisorConnectionOptions): Promise<SupervisorConnection> {
     const connection = new SupervisorConnection(stream, options)
-    const deadlineMs = options.helloDeadlineMs ?? HELLO_DEADLINE_MS
+    const { helloDeadlineMs } = options
     const cancel = connection.#setTimer(() => {
-      connection.#fail(new SandboxFrozenError(`the supervisor said nothing for ${deadlineMs} ms`))
-    }, deadlineMs)
+      connection.#fail(new SandboxFrozenError(`the supervisor said nothing for ${helloDeadlineMs} ms`))
+    }, helloDeadlineMs)
     try {
       options.signal?.throwIfAborted()
       connection.#write({ hello: { fence: options.fence, from: options.from } }).catch(() => {})
