@@ -126,10 +126,11 @@ if (process.getuid?.() !== 0) {
 
   describe('a pod that waits for its lease', () => {
     const env = { PATH: '/usr/bin:/bin' }
-    /** Notes that it has begun, and says how many of its kind live. */
+    /** Notes that it has begun, and says how many of its kind live: its own is one once it bears the name. */
     const agent = [
       ...['bash', '-c'],
-      'echo $$ >> /workspace/begun; sleep 1000 & while read -r line; do echo "$line $$ $(pgrep -c -x sleep)"; done',
+      `echo $$ >> /workspace/begun; sleep 1000 & until [ "$(cat /proc/$!/comm)" = sleep ]; do :; done
+      while read -r line; do echo "$line $$ $(pgrep -c -x sleep)"; done`,
     ]
     const begun = async () => (await readFile(join(pod.volume('workspace'), 'begun'), 'utf8')).trim().split('\n')
     const command = [insidePaths.closedNode, `${insidePaths.bundles}/supervisor.js`]
