@@ -89,7 +89,8 @@ describe('transactions', () => {
   ])(
     'statements that are sent together tell the failure that came first, though %s is heard later',
     async (_, both) => {
-      await using impatient = openDatabase({ connection: made.connection, log: silentLog, statementTimeoutMs: 100 })
+      // Long enough for every statement but the sleeping one, however busy the machine is.
+      await using impatient = openDatabase({ connection: made.connection, log: silentLog, statementTimeoutMs: 1_000 })
       const work = impatient.transaction(tx => both(tx.query('select pg_sleep(5)'), tx.query('select 1')))
       await expect(work).rejects.toBeInstanceOf(DatabaseUnavailable)
       await expect(
@@ -99,7 +100,7 @@ describe('transactions', () => {
   )
 
   test('an ignored statement timeout still fails the transaction', async () => {
-    await using impatient = openDatabase({ connection: made.connection, log: silentLog, statementTimeoutMs: 100 })
+    await using impatient = openDatabase({ connection: made.connection, log: silentLog, statementTimeoutMs: 1_000 })
     const work = impatient.transaction(tx => tx.query('select pg_sleep(5)').catch(() => 'ignored'))
     await expect(work).rejects.toBeInstanceOf(DatabaseUnavailable)
   })
@@ -192,9 +193,9 @@ describe('a database that is away', () => {
       await expect(away.query('select 1')).rejects.toBeInstanceOf(DatabaseUnavailable)
     }
     silent.close()
-    await using slow = openDatabase({ connection, log: silentLog, statementTimeoutMs: 50 })
+    await using slow = openDatabase({ connection, log: silentLog, statementTimeoutMs: 1_000 })
     await expect(slow.query('select pg_sleep(10)')).rejects.toBeInstanceOf(DatabaseUnavailable)
-    await slow.transaction(sql => sql.query('select pg_sleep(0.1)'), { unbounded: true })
+    await slow.transaction(sql => sql.query('select pg_sleep(1.5)'), { unbounded: true })
     await expect(slow.query('select 1')).resolves.toHaveProperty('rowCount', 1)
   })
 
@@ -220,7 +221,8 @@ describe('a database that is away', () => {
       connection: made.connection,
       log: silentLog,
       connections: 1,
-      connectTimeoutMs: 50,
+      // It bounds the connecting as well, which takes the server a new process.
+      connectTimeoutMs: 2_000,
     })
     await small.transaction(async () => {
       await expect(small.query('select 1')).rejects.toBeInstanceOf(DatabaseUnavailable)

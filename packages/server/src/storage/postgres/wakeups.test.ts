@@ -5,6 +5,7 @@ import pg from 'pg'
 import { type Logger, pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/support/storage/postgres.ts'
+import { severable } from '../../../test/support/storage/severable-database.ts'
 import { until } from '../../../test/support/until.ts'
 import { clientConfig } from './pool.ts'
 import { channelOf } from './wakeup-channels.ts'
@@ -193,12 +194,14 @@ describe('a published topic', () => {
 
 describe('a lost connection', () => {
   test('tells every listener at once, so that it polls, and again when it is back', async () => {
-    const a = await process({ name: 'lost', retryMs: 300 })
+    await using way = await severable(db)
+    const a = await process({ connection: way.connection, retryMs: 10 })
     const [one, two] = [await listen(a, session), await listen(a, topics.queue)]
     expect(a.live).toBe(true)
-    await terminate('lost')
+    await way.cut()
     await until('everyone to be told', () => one.length > 0 && two.length > 0)
     expect([a.live, one, two]).toEqual([false, [null], [null]])
+    await way.mend()
     await until('everyone to be woken', () => one.length > 1 && two.length > 1)
     expect([a.live, one, two]).toEqual([true, [null, null], [null, null]])
     const b = await process()
@@ -221,14 +224,13 @@ describe('a lost connection', () => {
   })
 
   test('wakes every listener instead if too many topics were published meanwhile', async () => {
-    const [a, b] = [await process({ name: 'crowded', retryMs: 300 }), await process()]
+    await using way = await severable(db)
+    const [a, b] = [await process({ connection: way.connection, retryMs: 10 }), await process()]
     const heard = await listen(b, topics.queue)
-    await terminate('crowded')
-    await until('the loss', async () => {
-      const { rows } = await db.database.query("select 1 from pg_stat_activity where application_name = 'crowded'")
-      return rows.length === 0
-    })
+    await way.cut()
+    await until('the loss', () => !a.live)
     for (let n = 0; n <= 10_000; n += 1) a.publish(topics.session('org', String(n)))
+    await way.mend()
     await until('a to be back', () => a.live)
     await until('b to hear', () => heard.length > 0)
     expect(heard).toEqual([null])
