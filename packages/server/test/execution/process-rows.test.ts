@@ -15,6 +15,8 @@ import { until } from '../support/until.ts'
 import { touch } from '../support/workspaces/workspace.ts'
 
 const HOUR_MS = 3_600_000
+/** For rows of the test: long enough that none that was heard of just now lapses before the next statement. */
+const PATIENCE_MS = 60_000
 
 let test: TestService
 let stack: AsyncDisposableStack
@@ -65,7 +67,13 @@ async function beats(id: string, count: number): Promise<void> {
 
 /** Makes a row of a process that was last heard of some time ago, and without a gap since another time. */
 async function writeProcess(id: string, heardAgoMs: number, sinceAgoMs = heardAgoMs): Promise<void> {
-  await hearProcess(test.db.database, { id, host: 'nowhere', roles: ['worker'], release: null, patienceMs: 1000 })
+  await hearProcess(test.db.database, {
+    id,
+    host: 'nowhere',
+    roles: ['worker'],
+    release: null,
+    patienceMs: PATIENCE_MS,
+  })
   await test.db.database.query(
     `update processes set heard_at = clock_timestamp() - $2 * interval '1 millisecond',
        heard_since = clock_timestamp() - $3 * interval '1 millisecond' where id = $1`,
@@ -230,8 +238,8 @@ describe('claims of a process', () => {
 describe('a process that falls silent', () => {
   it('loses its claims once, and its late writes are refused', async () => {
     const session = await heldBy('silent')
-    await writeProcess('silent', 1500, 60_000)
-    for (const id of ['one', 'two']) await writeProcess(id, 0, 60_000)
+    await writeProcess('silent', 90_000, HOUR_MS)
+    for (const id of ['one', 'two']) await writeProcess(id, 0, HOUR_MS)
     const taken = (await Promise.all([adopt('one'), adopt('two')])).flat()
     expect(taken).toMatchObject([{ sessionId: session.id, token: 2 }])
     expect(await adopt('one')).toEqual([])
@@ -250,14 +258,14 @@ describe('a process that falls silent', () => {
 
   it('keeps its claims from one that was silent as well, as after a failover of the database', async () => {
     const session = await heldBy('silent')
-    await writeProcess('silent', 60_000)
+    await writeProcess('silent', HOUR_MS)
     // Its own row has lapsed: it may be as long ago that it spoke.
-    await writeProcess('other', 5_000, 90_000)
+    await writeProcess('other', 90_000, 2 * HOUR_MS)
     expect(await adopt('other')).toEqual([])
     // It was heard of again, but only just.
     await hearProcess(test.db.database, identity('other'))
     expect(await adopt('other')).toEqual([])
-    await writeProcess('other', 0, 2_000)
+    await writeProcess('other', 0, 120_000)
     expect(await adopt('other')).toMatchObject([{ sessionId: session.id, token: 2 }])
     await test.api.call('DELETE', `/v1/sessions/${session.id}`)
   })
@@ -273,7 +281,7 @@ describe('a process that falls silent', () => {
 
   it('offers its claims even if its row is gone', async () => {
     const session = await heldBy('unknown')
-    await writeProcess('next', 0, 60_000)
+    await writeProcess('next', 0, HOUR_MS)
     expect(await adopt('next')).toEqual([])
     // Seals of the workers before may be among them.
     expect(await lapseOrphans(test.db.database)).toBeGreaterThan(0)
@@ -283,5 +291,5 @@ describe('a process that falls silent', () => {
 })
 
 function identity(id: string) {
-  return { id, host: 'nowhere', roles: ['worker'], release: null, patienceMs: 1000 }
+  return { id, host: 'nowhere', roles: ['worker'], release: null, patienceMs: PATIENCE_MS }
 }

@@ -156,11 +156,20 @@ describe("an organization's budget", () => {
 
   it('of time stops a run and keeps its work', async () => {
     const { tenant, api } = await test.newTenant()
-    await setRunBudgets(test.db.database, tenant.organizationId, { seconds: 1 })
-    const { run } = await runScript(api, 'echo kept > file; sleep 60')
+    await setRunBudgets(test.db.database, tenant.organizationId, { seconds: 300 })
+    const session = await api.createSession({ runtime: 'shell' }, 'echo kept > new; mv new file; sleep 600')
+    await until('the work', async () =>
+      existsSync(await workspacePath(test.db.database, test.dataDir, session, 'file').catch(() => '')),
+    )
+    await test.db.database.query(
+      "update runs set started_at = started_at - interval '5 minutes' where session_id = $1",
+      [session.id],
+    )
+    const { run } = await endOf(api, session.id, session.activeRunId ?? '')
     expect(run).toMatchObject({ status: 'completed', stopReason: 'time_budget' })
     await setRunBudgets(test.db.database, tenant.organizationId, {})
     const { run: next } = await api.submitTurn(run.sessionId, 'cat file')
-    expect(JSON.stringify(await api.runEnded(run.sessionId, next.id))).toContain('kept')
+    const events = await api.runEnded(run.sessionId, next.id)
+    expect(events.findLast(({ type }) => type === 'svc.activity.completed')?.data).toMatchObject({ output: 'kept\n' })
   })
 })

@@ -30,7 +30,8 @@ afterEach(async () => {
 
 const db = () => bench.test.db.database
 const { signal } = new AbortController()
-const soon = { roundMs: 20, answerMs: 200, delays: { firstMs: 10, mostMs: 40 } }
+/** A supervisor that lives has to answer within `answerMs`, also on a busy machine. */
+const soon = { roundMs: 20, answerMs: 2_000, delays: { firstMs: 10, mostMs: 40 } }
 
 /** Starts a worker and a keeper whose way to supervisors is replaced. */
 async function keep(attach: (real: SandboxDriver, leaseId: string) => Promise<Duplex>): Promise<ExecutionContext> {
