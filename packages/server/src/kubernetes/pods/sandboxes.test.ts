@@ -92,7 +92,7 @@ describe('a provisioner where the cluster serves Sandboxes', () => {
   })
 
   it('counts a Sandbox whose pod nobody makes as one that will come, and then gives it up', async () => {
-    const { metric } = await start({ plan: { startMs: 1500 } })
+    const { metric } = await start()
     await until('two Sandboxes', () => api.sandboxes.size === 2)
     const first = [...api.sandboxes.keys()]
     for (const name of first) {
@@ -104,6 +104,7 @@ describe('a provisioner where the cluster serves Sandboxes', () => {
       async () => (await metric('berth_kubernetes_pod_faults_total{fault="refused"}')) === '2',
     )
     expect(made()).toBe(2)
+    for (const name of first) api.setSandbox(name, { createdAt: new Date(Date.now() - 120_000) })
     await until('both are given up', () => first.every(name => !api.sandboxes.has(name)))
     await until('a pause', async () => Number(await metric('berth_kubernetes_pause_seconds')) >= 0)
   })
@@ -135,12 +136,14 @@ describe('a provisioner where the cluster serves Sandboxes', () => {
 
   it('postpones their end while it lives', async () => {
     control()
-    await start({ lifeMs: 3000 })
+    await start({ lifeMs: 3_600_000 })
     const [first] = await allOf(2)
     const { name = '', uid } = first?.metadata ?? {}
     const ends = () => Date.parse(String(api.sandboxes.get(name)?.spec['shutdownTime']))
     const begin = ends()
-    await until('it ends later', () => ends() >= begin + 3000)
+    // Less than half of its life is left.
+    api.setSandbox(name, { spec: { shutdownTime: new Date(Date.now() + 1_500_000).toISOString() } })
+    await until('it ends later', () => ends() >= begin)
     expect(api.named(name).metadata.uid).toBe(uid)
   })
 

@@ -16,7 +16,7 @@ export interface StoredObject {
     readonly namespace: string
     readonly uid: string
     readonly labels: Record<string, string>
-    readonly creationTimestamp: string
+    creationTimestamp: string
     readonly ownerReferences?: readonly { readonly uid: string }[]
     deletionTimestamp?: string
     resourceVersion: string
@@ -163,11 +163,15 @@ export class ApiServer implements AsyncDisposable {
   }
 
   /** Sets parts of a Sandbox as its controller or an operator does. */
-  setSandbox(name: string, parts: { readonly spec?: Json; readonly status?: Json }): StoredObject {
+  setSandbox(
+    name: string,
+    parts: { readonly spec?: Json; readonly status?: Json; readonly createdAt?: Date },
+  ): StoredObject {
     const sandbox = this.sandboxes.get(name)
     if (sandbox === undefined) throw new Error(`no Sandbox ${name}`)
     Object.assign(sandbox.spec, parts.spec)
     Object.assign(sandbox.status, parts.status)
+    if (parts.createdAt !== undefined) sandbox.metadata.creationTimestamp = parts.createdAt.toISOString()
     sandbox.metadata.resourceVersion = String(++this.#version)
     this.#tell('MODIFIED', 'sandboxes', sandbox)
     return sandbox
