@@ -38,7 +38,6 @@ beforeAll(async () => {
       BERTH_ROLES: 'api,gateway,worker',
       BERTH_COMPUTE: 'remote',
       BERTH_HOSTS_PORT: '0',
-      BERTH_LEASE_IDLE_SECONDS: '4',
       BERTH_RELAY_PORT: '0',
     },
     models: { default: 'main/m1' },

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import type { Session } from '@berth/contract'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { adoptLapsed } from '../../src/execution/claim/claim-sql.ts'
@@ -8,7 +9,7 @@ import { workerContext } from '../support/services/worker-context.ts'
 import { alignedQueue } from '../support/storage/aligned-queue.ts'
 import { until } from '../support/until.ts'
 import { Resuming } from '../support/workspaces/resuming.ts'
-import { leaseOf } from '../support/workspaces/workspace.ts'
+import { leaseOf, workspacePath } from '../support/workspaces/workspace.ts'
 
 let bench: Resuming
 let stack: AsyncDisposableStack
@@ -22,6 +23,10 @@ beforeEach(() => {
 afterEach(() => stack.disposeAsync())
 
 const leaseId = (session: Session) => leaseOf(bench.test.db.database, session)
+const hasFile = async (session: Session, name: string) =>
+  existsSync(await workspacePath(bench.test.db.database, bench.test.dataDir, session, name).catch(() => ''))
+const hasProgress = async (session: Session) =>
+  (await bench.api.events(session.id)).some(({ type }) => type === 'svc.run.progress')
 const outputOf = (run: Parameters<typeof activitiesOf>[0]) => activitiesOf(run).map(activity => activity['output'])
 
 /** Makes the Session's lease an hour old, with this much time left. */
@@ -80,16 +85,27 @@ describe('a turn on a lease', () => {
 
 describe('a run that reaches the bound of its lease', () => {
   it.each([
-    ['shell', 'echo kept > note; sleep 600', 'exact', 'cat note', 'kept\n'],
+    ['shell', 'echo kept > new; mv new note; touch begun; sleep 600', 'exact', 'cat note', 'kept\n'],
     ['remembering', 'remember harbour\ntool a\nhang', 'exact', 'recall', 'loaded: harbour'],
-    ['remembering', 'remember quay\nopen a\nignore-cancel\nhang', 'result_only', null, ''],
+    ['remembering', 'remember quay\nignore-cancel\nopen a\nhang', 'result_only', null, ''],
   ])('crashes, and its work is kept: %s, %j', async (runtime, message, fidelity, look, found) => {
-    await bench.work(stack, { limits: { leaseMaxMs: 5000, cancelGraceMs: 300 } })
-    const ended = await bench.sealed(runtime, message)
-    const { session, run } = ended
+    const before = stack.use(new AsyncDisposableStack())
+    await bench.work(before)
+    const session = await bench.api.createSession({ runtime }, message)
+    await until('its work', () => (runtime === 'shell' ? hasFile(session, 'begun') : hasProgress(session)))
+    // Its work has to end five minutes ahead of the bound, of which the next worker learns.
+    await before.disposeAsync()
+    await bench.test.db.database.query(
+      `update leases set created_at = now() - interval '10 hours', bound_at = now() + interval '4 minutes'
+       where session_id = $1`,
+      [session.id],
+    )
+    await bench.work(stack, { limits: { cancelGraceMs: 300 } })
+    const ended = await bench.settled(session)
+    const { run } = ended
     expect(activitiesOf(ended)).toMatchObject([{ status: message.includes('tool a') ? 'succeeded' : 'failed' }])
     expect(outcomeOf(ended)).toBe('crashed execution_deadline turn_execution_lost 1')
-    expect((await bench.expired(session)).continuation).toEqual({
+    expect((await bench.expire(session)).continuation).toEqual({
       canContinue: true,
       state: 'restorable',
       conversation: { fidelity },
@@ -114,7 +130,7 @@ describe('a run that awaits an answer', () => {
       { runtime: 'shell' },
       'echo asked > note; berth-present note; sleep 600',
     )
-    await until('work', async () => (await bench.api.session(session.id)).phase === 'running' && hasNote(session))
+    await until('work', async () => (await bench.api.session(session.id)).phase === 'running' && hasProgress(session))
     await worker.disposeAsync()
     const first = await leaseId(session)
 
@@ -156,7 +172,4 @@ describe('a run that awaits an answer', () => {
     await bench.expire(session)
     expect(outputOf(await bench.next(session, 'cat note'))).toEqual(['answered\n'])
   })
-
-  const hasNote = async (session: Session) =>
-    (await bench.api.events(session.id)).some(({ type }) => type === 'svc.run.progress')
 })

@@ -134,7 +134,9 @@ describe('files that an agent presents', () => {
         'cd ~; mkdir .berth-outbox; cd .berth-outbox',
         'mkdir 1-1 2-1 3-1 4-1 5-1 6-1 7-1 not-one; ln -s /etc/passwd 1-1/link; mkfifo 2-1/fifo; mkdir -p 3-1/dir/deep',
         'ln -s /usr 8-1; echo closed > 4-1/closed; chmod 0 4-1/closed; echo shut > 5-1/shut; chmod 0 5-1; echo x > 9-1',
-        'for i in $(seq 50000); do echo more; done >> 6-1/growing & echo kept > 7-1/kept; echo x > not-one/x; sleep 0.2',
+        'for i in $(seq 50000); do echo more; done >> 6-1/growing & echo kept > 7-1/kept; echo x > not-one/x',
+        // A process that is to write in the background may not have begun yet.
+        'until [ -s 6-1/growing ]; do sleep 0.01; done',
       ].join('\n'),
     )
     expect(ended.run.status).toBe('completed')
