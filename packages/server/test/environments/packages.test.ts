@@ -24,7 +24,7 @@ beforeAll(async () => {
       postinst: 'echo configured > /etc/berth-hello.conf; chmod u+s /usr/bin/berth-hello; useradd --system berth-user',
     },
     { name: 'berth-words', files: { '/usr/share/berth-words/hello': 'hello from a package\n' } },
-    { name: 'berth-slow' },
+    { name: 'berth-slow', postinst: 'touch /etc/berth-began; until [ -e /etc/berth-go ]; do sleep 0.05; done' },
     {
       name: 'berth-hostile',
       files: {
@@ -160,19 +160,21 @@ describe('system packages of an environment', () => {
   test('are installed once for two sandboxes at a time, and not at all for a Run that is cancelled', async () => {
     await using stack = new AsyncDisposableStack()
     await work(stack)
-    const gate = Promise.withResolvers<void>()
-    repository.gate = gate.promise
     const { id } = await bench.environments.make({ packages: ['berth-slow'] })
     const make = () => bench.api.createSession({ runtime: 'shell', environment: { id } }, 'true')
     const cancelled = await make()
-    await until('the package is asked for', () => repository.fetched('berth-slow') > 0)
+    // It waits in its script: apt would give up a server that keeps it waiting.
+    const etc = await until('the script of the package', async () => {
+      const layers = join(bench.dataDir, 'package-layers')
+      const places = (await readdir(layers).catch(() => [])).map(name => join(layers, name, 'etc'))
+      return places.find(place => existsSync(join(place, 'berth-began')))
+    })
     const others = [await make(), await make()]
     // Without anybody who waits for it, the installation would end with the Run that began it.
     for (const session of others) await bench.wrote(session, 'berth: installing berth-slow')
     await bench.api.call('POST', `/v1/sessions/${cancelled.id}/runs/${cancelled.activeRunId}/cancel`)
     expect((await ended(cancelled)).at(-1)?.data).toMatchObject({ status: 'cancelled' })
-    gate.resolve()
-    repository.gate = undefined
+    await writeFile(join(etc, 'berth-go'), '')
     for (const session of others)
       expect(appliesIn(await ended(session)).at(-1)).toMatchObject({
         status: 'succeeded',

@@ -27,8 +27,6 @@ export class AptRepository implements AsyncDisposable {
   readonly #packages: Map<string, Buffer>
   /** Paths that were asked for. */
   readonly asked: string[] = []
-  /** While set, files of packages are sent only once it resolves. */
-  gate: Promise<void> | undefined
 
   static async open(packages: readonly TestPackage[]): Promise<AptRepository> {
     const dir = await mkdtemp(join(tmpdir(), 'berth-apt-'))
@@ -53,10 +51,9 @@ export class AptRepository implements AsyncDisposable {
   private constructor(dir: string, packages: Map<string, Buffer>) {
     this.#dir = dir
     this.#packages = packages
-    this.#server = createServer(async ({ url = '' }, answer) => {
+    this.#server = createServer(({ url = '' }, answer) => {
       const name = url.replace(/^[/.]*/, '')
       this.asked.push(name)
-      if (name.endsWith('.deb')) await this.gate
       const content = this.#packages.get(name)
       if (content === undefined) answer.writeHead(404).end()
       else answer.writeHead(200, { 'content-length': content.length }).end(content)
