@@ -283,6 +283,8 @@ describe('the budget', () => {
     release()
     const unknown = { ...key, sessionId: '5d1f0a2b-7c3e-4b68-8d9f-1a2b3c4d5e6f' }
     expect((await fetch(app.url + streamPath(unknown), { headers: { authorization } })).status).toBe(404)
+    // A place is taken in the step after this answer.
+    await until('every session to be found', () => app.statements.answered('find-session') === 9)
     await until('the places to be given back', () => app.budget.open === 0)
     const readers = await Promise.all(Array.from({ length: 8 }, () => read(key, 0, app.url)))
     expect(app.budget.open).toBe(8)

@@ -126,6 +126,7 @@ export async function startStreamingApp(test: TestDatabase, options: StreamingAp
 export class StatementLog implements Database {
   readonly #db: Database
   readonly #counts = new Map<string, number>()
+  readonly #answers = new Map<string, number>()
   readonly #held = { statement: new Map<string, Promise<void>>(), answer: new Map<string, Promise<void>>() }
 
   constructor(db: Database) {
@@ -134,6 +135,11 @@ export class StatementLog implements Database {
 
   count(name: string): number {
     return this.#counts.get(name) ?? 0
+  }
+
+  /** Returns how many statements of that name have been answered. */
+  answered(name: string): number {
+    return this.#answers.get(name) ?? 0
   }
 
   /** Delays statements of that name, or their answers, until the test calls the returned function. */
@@ -152,6 +158,7 @@ export class StatementLog implements Database {
     await this.#held.statement.get(name)
     const answer = await this.#db.query<Row>(statement, values)
     await this.#held.answer.get(name)
+    this.#answers.set(name, this.answered(name) + 1)
     return answer
   }
 
