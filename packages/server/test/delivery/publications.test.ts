@@ -340,7 +340,7 @@ describe('a merge', () => {
       const merge = await at.readMerge(id, waiting)
       return merge.status === 'waiting' && merge
     })
-    expect(parked).toMatchObject({ lastError: { code: 'merge_not_ready' }, attempts: 1 })
+    expect(parked).toMatchObject({ lastError: { code: 'merge_not_ready' } })
     // Nothing would check the Merge again by itself.
     await test.db.database.query("update merges set due_at = 'infinity' where id = $1", [waiting])
     await alignedQueue(test.db.database)
@@ -351,7 +351,7 @@ describe('a merge', () => {
       return merge.status === 'succeeded' && merge
     })
     expect(merged.lastError).toBeUndefined()
-    expect(merged.attempts).toBeGreaterThan(1)
+    expect(merged.attempts).toBeGreaterThan(parked.attempts)
     expect(await at.merge(id)).toMatchObject({ status: 'succeeded', mergedCommitSha: merged.mergedCommitSha })
     const { body } = await at.api.get<{ merges: unknown[]; hasMore: boolean }>(at.path(`/publications/${id}/merges`))
     expect([body.merges.length, body.hasMore]).toEqual([3, false])
