@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Duplex } from 'node:stream'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Context } from '../../context.ts'
 import { SandboxDoors } from '../../hosts/sandbox-doors.ts'
@@ -67,6 +68,39 @@ it('asks the database nothing for what cannot be a secret', async () => {
     expect((await ask('192.0.2.1', `/.berth/open?ticket=${ticket}`)).status).toBe(403)
   }
   expect(statements).toBe(before)
+})
+
+it('ends a WebSocket whose port answers only after the close', async () => {
+  const dialled = Promise.withResolvers<void>()
+  const answer = Promise.withResolvers<void>()
+  const attach = async () => {
+    const stream: Duplex = new Duplex({ read() {}, write: (_, __, done) => done() })
+    dialled.resolve()
+    void answer.promise.then(() => stream.push(`${JSON.stringify({ dial: 'open' })}\n`))
+    return stream
+  }
+  const known = { query: async () => ({ rows: [{ host: 'here', lease_id: 'lease' }], rowCount: 1 }) }
+  const previews = new PreviewSite({
+    ...place,
+    context: { ...context, db: known as unknown as Queryable } as Context,
+    doors: new SandboxDoors({ host: 'here', door: { attach, isStopped: () => false } }, null, { mint: () => '' }),
+  })
+  const upgrading = createServer().on('upgrade', (...given) => previews.upgrade(...given))
+  await once(upgrading.listen(0, '127.0.0.1'), 'listening')
+  const { port } = upgrading.address() as AddressInfo
+  const headers = {
+    host: `3000-${label}.localhost`,
+    cookie: `svc_preview=${secret(1)}`,
+    connection: 'Upgrade',
+    upgrade: 'websocket',
+  }
+  const asked = request({ host: '127.0.0.1', port, headers, agent: false }).end()
+  const cut = once(asked, 'error')
+  await dialled.promise
+  previews.close()
+  answer.resolve()
+  expect(await cut).toMatchObject([{ code: 'ECONNRESET' }])
+  upgrading.close()
 })
 
 it('asks it nothing for an address that guesses, whatever it guesses, and goes on to answer others', async () => {

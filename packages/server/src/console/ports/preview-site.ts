@@ -45,6 +45,7 @@ export class PreviewSite implements OtherHosts {
   /** Of each label. */
   readonly #places = new Places(MAX_CONNECTIONS)
   readonly #checks: NodeJS.Timeout
+  #isClosed = false
 
   constructor(place: PreviewPlace, guesses = new GuessMeter()) {
     this.#place = place
@@ -76,6 +77,7 @@ export class PreviewSite implements OtherHosts {
   }
 
   close(): void {
+    this.#isClosed = true
     clearInterval(this.#checks)
     for (const stream of this.#open.keys()) stream.destroy()
   }
@@ -207,5 +209,7 @@ export class PreviewSite implements OtherHosts {
       this.#open.delete(stream)
       release()
     })
+    // The port may answer only after the close.
+    if (this.#isClosed) stream.destroy()
   }
 }

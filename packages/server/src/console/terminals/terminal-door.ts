@@ -44,8 +44,10 @@ export function registerTerminalDoor(
       socket.ping()
     }
   }, PING_MS)
+  let isClosed = false
   // The page comes back at once, to this process's successor or to another one.
   app.addHook('preClose', async () => {
+    isClosed = true
     clearInterval(pinging)
     for (const socket of server.clients) socket.close(1012)
   })
@@ -59,6 +61,8 @@ export function registerTerminalDoor(
       const terminal = await admit(request, request.params.terminalId)
       reply.hijack()
       server.handleUpgrade(request.raw, upgrade.take(), upgrade.head, socket => {
+        // Its ticket may have been taken only after the close.
+        if (isClosed) return socket.close(1012)
         alive.add(socket)
         socket.on('pong', () => alive.add(socket))
         new TerminalSession(place, socket, terminal)
