@@ -75,6 +75,13 @@ async function open(by: Ticket, options?: ConstructorParameters<typeof TerminalC
   return client.ready()
 }
 
+/** Returns the id of a terminal's shell inside the sandbox. */
+async function shellOf(client: TerminalClient): Promise<string> {
+  client.type('echo pid-$$-\r')
+  await client.until(/pid-\d+-/)
+  return /pid-(\d+)-/.exec(client.output)?.[1] ?? ''
+}
+
 const isFrozen = async ({ id }: Session) => {
   const { rows } = await db().query<{ id: string }>(
     'select id from leases where session_id = $1 and ended_at is null',
@@ -114,9 +121,7 @@ describe('a terminal', () => {
   it('tells its exit to a page whose connection broke at that moment', async () => {
     const first = await ticket()
     const client = await open(first)
-    client.type('echo pid-$$-\r')
-    await client.until(/pid-\d+-/)
-    const pid = /pid-(\d+)-/.exec(client.output)?.[1]
+    const pid = await shellOf(client)
     const witness = await open(await ticket())
     // It reads no more, so it is not told.
     client.socket.pause()
@@ -136,9 +141,9 @@ describe('a terminal', () => {
   it('tells its exit to a page that types more than its shell takes', async () => {
     const first = await ticket()
     const client = await open(first)
-    client.type('echo pid-$$-; stty raw -echo; echo re"ady"; exec sleep 1000\r')
+    const pid = await shellOf(client)
+    client.type('stty raw -echo; echo re"ady"; exec sleep 1000\r')
     await client.until(/ready/)
-    const pid = /pid-(\d+)-/.exec(client.output)?.[1]
     const witness = await open(await ticket())
     // More than all buffers on the way hold: the service stops reading.
     for (let n = 0; n < 500; n += 1) client.type('x'.repeat(32 * 1024))

@@ -6,7 +6,7 @@
  *
  * A terminal lives until its shell ends, until it is ended or until the sandbox goes. It has at most one connection: a
  * later one takes the place of the earlier. Without a connection its output goes to its scrollback alone. Of a shell that
- * has ended by itself, a later connection is still told the scrollback and the exit, as long as few have ended since.
+ * has ended by itself, a later connection is still told the scrollback and the exit, until 16 others have ended since.
  */
 export type TerminalOrder = {
   /** 1-64 letters, digits, `-` or `_`. */

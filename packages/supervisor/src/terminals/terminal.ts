@@ -81,7 +81,7 @@ export class Terminal {
     })
     if (scrollback.length > 0) this.#write(terminalFrames.output, scrollback)
     if (this.#exit !== null) this.#tellExit(this.#exit)
-    // What is still typed to a shell that has ended is read and dropped: unread, it would cut off what the page is told.
+    // Also after the exit: keys that nobody reads would cut off the answer to the page.
     this.#listen(socket, size).catch(() => socket.destroy())
   }
 
