@@ -63,7 +63,8 @@ test('what is given while an agent ends follows its end, and reaches the next pr
 
 test('an older token ends nothing, and neither does one of an agent with processes of its own', async () => {
   await using supervisor = await runSupervisor()
-  const worker = await startAgent(supervisor, 'setsid sleep 600 & true')
+  // It speaks once it has left the agent's group, in which it begins.
+  const worker = await startAgent(supervisor, "read -r _ < <(setsid bash -c 'echo moved; exec sleep 600 >&-')")
   expect(await retire(supervisor, 1)).toBe('{"retired":"refused"}\n')
   expect(await retire(supervisor, 2)).toBe('{"retired":"kept"}\n')
   worker.write(line({ in: { key: 'prompt', line: 'work' } }))
