@@ -14,7 +14,9 @@ import { endRun } from '../../src/sessions/runs/end-run.ts'
 import { releaseFence } from '../../src/sessions/runs/fence-sql.ts'
 import { lockRun, markAwaiting, markResumed, markRunning } from '../../src/sessions/runs/run-sql.ts'
 import type { Database, Queryable } from '../../src/storage/postgres/database.ts'
+import { openDatabase } from '../../src/storage/postgres/pool.ts'
 import { keyOf, WorkerStandIn } from '../support/runs/states.ts'
+import { silentLog } from '../support/services/log.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
 import { workerContext } from '../support/services/worker-context.ts'
 import { alignedQueue } from '../support/storage/aligned-queue.ts'
@@ -410,3 +412,23 @@ it.each([7, 1020, 2033, 3046])(
     expect(await findMisaligned(context.db, 10)).toEqual([])
   },
 )
+
+it('is righted for very many Sessions as for few, on a connection that has righted few before', async () => {
+  await using db = openDatabase({ connection: test.db.connection, log: silentLog, connections: 1 })
+  for (let few = 0; few < 6; few += 1) {
+    await queued()
+    await test.db.database.query('delete from queue')
+    await alignedQueue(db)
+  }
+  await test.db.database.query(
+    `with s as (
+       insert into sessions (organization_id, id, owner_kind, owner_id, request_hash, title, created_at, updated_at)
+       select $1, gen_random_uuid(), 'app_installation', $1, '', 't', now(), now() from generate_series(1, 20000)
+       returning organization_id, id)
+     insert into runs (organization_id, session_id, id, turn_id, status, queued_at, claimable_at)
+     select organization_id, id, id, id, 'queued', now(), now() from s`,
+    [test.tenant.organizationId],
+  )
+  await alignedQueue(db)
+  expect(await findMisaligned(db, 10)).toEqual([])
+})
