@@ -156,10 +156,18 @@ test('a kill in the middle of a migration outside of transactions leaves an inde
       await tx.query('lock table interactions in row exclusive mode')
       await tx.query(`select pg_advisory_xact_lock(${gateLock})`)
       await until('an index that is built', async () => (await indexes(db)).get('interactions_of_lease') === false)
+      const { rows } = await tx.query<{ own: number; builder: number }>(
+        `select pg_backend_pid() as own, pid as builder from pg_stat_activity
+         where pid <> pg_backend_pid() and query ~ 'concurrently interactions_of_lease'`,
+      )
+      const [{ own, builder } = expect.fail('nobody builds')] = rows
+      // The database ends with the service, and both of these with it. A holder that stands still keeps the lock meanwhile.
+      process.kill(own, 'SIGSTOP')
       await kill()
       killed = true
+      await until('the end of the build', () => !existsSync(`/proc/${builder}`))
+      process.kill(own, 'SIGCONT')
     })
-    // The database has ended with the service.
     await held.catch(error => {
       if (!killed) throw error
     })
