@@ -161,10 +161,14 @@ describe("an organization's budget", () => {
     await until('the work', async () =>
       existsSync(await workspacePath(test.db.database, test.dataDir, session, 'file').catch(() => '')),
     )
-    await test.db.database.query(
-      "update runs set started_at = started_at - interval '5 minutes' where session_id = $1",
-      [session.id],
-    )
+    // Its worker takes the time at which it first sees the Run begun as its beginning.
+    await until('the end', async () => {
+      await test.db.database.query(
+        "update runs set started_at = started_at - interval '5 minutes' where session_id = $1 and ended_at is null",
+        [session.id],
+      )
+      return (await api.run(session.id, session.activeRunId ?? '')).endedAt !== undefined
+    })
     const { run } = await endOf(api, session.id, session.activeRunId ?? '')
     expect(run).toMatchObject({ status: 'completed', stopReason: 'time_budget' })
     await setRunBudgets(test.db.database, tenant.organizationId, {})

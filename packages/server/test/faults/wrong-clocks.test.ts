@@ -5,6 +5,7 @@ import type { Fence, Interaction, Session } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Worker } from '../../src/execution/worker.ts'
 import { credentialDigest } from '../../src/storage/master-key.ts'
+import type { Database } from '../../src/storage/postgres/database.ts'
 import { ClockKeeper } from '../../src/storage/postgres/database-clock.ts'
 import { CloudClient } from '../support/accounts/client.ts'
 import { scriptedRuntimes } from '../support/agents/scripted-runtimes.ts'
@@ -273,10 +274,18 @@ describe('workers whose clocks are wrong', () => {
     const ask = async () => Date.now() + offMs
     const keeper = own.use(new ClockKeeper({ db: context.db, log: silentLog }, 20, { ask }))
     await keeper.start()
-    await own.use(new Worker({ ...context, clock: keeper.clock })).start()
+    // The worker's first look at the Run that it carries out comes after that.
+    const set = Promise.withResolvers<void>()
+    const query: Database['query'] = async (statement, values) => {
+      if (typeof statement === 'object' && statement.name === 'find-run') await set.promise
+      return context.db.query(statement, values)
+    }
+    const db: Database = { query, transaction: (work, options) => context.db.transaction(work, options) }
+    await own.use(new Worker({ ...context, db, clock: keeper.clock })).start()
     const session = await waits()
     offMs = setMs
     await until('the other time', () => Math.abs(keeper.clock.now().getTime() - Date.now() - setMs) < MINUTES_MS)
+    set.resolve()
     const run = await goes(session)
     expect([outcomeOf(run), startsOf(run).length]).toEqual(['completed completed - 1', 1])
     const { run: next } = await test.api.submitTurn(session.id, 'test -e go')

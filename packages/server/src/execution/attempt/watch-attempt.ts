@@ -72,12 +72,20 @@ export function watchAttempt(
     await attempt.expire(outcome)
   }
   const bounds = { endsAt: workEndsAt(lease).getTime(), runMs: limits.runMs, budgets }
-  let deadline: { readonly at: number; readonly timer: NodeJS.Timeout | undefined } | null = null
+  let deadline: { readonly at: number; readonly begun: boolean; readonly timer: NodeJS.Timeout | undefined } | null =
+    null
   const holdTo = (run: RunRow) => {
-    const { at } = deadlineOf(run, bounds, clock.now())
-    if (deadline?.at === at) return
+    const now = clock.now()
+    const { at } = deadlineOf(run, bounds, now)
+    const begun = run.started_at !== null
+    // The timer runs before the Run has begun. Its beginning moves it by nothing, and the clock may have been set meanwhile.
+    const stays = deadline?.begun === false && run.awaiting_since === null
+    if (deadline !== null && (stays || deadline.at === at)) {
+      deadline = { ...deadline, at, begun }
+      return
+    }
     clearTimeout(deadline?.timer)
-    deadline = { at, timer: later(strike, at - clock.now().getTime()) }
+    deadline = { at, begun, timer: later(strike, at - now.getTime()) }
   }
   /** Reads the Run again: it may have begun to wait for people, which moves the deadline. */
   const strike = async () => {
