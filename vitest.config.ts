@@ -1,6 +1,5 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
-import { renewedForks } from './script/lib/renewed-forks.ts'
 import { aloneFiles, LongestFirst } from './script/lib/test-order.ts'
 
 const shared = {
@@ -28,9 +27,6 @@ export default defineConfig({
           exclude: [...aloneFiles, '**/node_modules/**'],
           // Each worker loads the service once for all its files, instead of once for each.
           isolate: false,
-          pool: renewedForks,
-          // Of a larger young generation most stays in memory, which every spawn pays for.
-          execArgv: ['--max-semi-space-size=8'],
         },
       },
     ],
