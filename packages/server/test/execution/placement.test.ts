@@ -14,6 +14,7 @@ import { bindToOwnHosts } from '../../src/runtimes/own-hosts.ts'
 import { installedRuntimes } from '../../src/runtimes/runtime-hosts.ts'
 import type { SandboxDriver } from '../../src/sandboxes/driver.ts'
 import { insertLease } from '../../src/sessions/leases/lease-sql.ts'
+import { insertQueuedRuns } from '../support/runs/queued-rows.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
 import { workerContext } from '../support/services/worker-context.ts'
 import { alignedQueue } from '../support/storage/aligned-queue.ts'
@@ -172,15 +173,13 @@ it('lets organizations take turns, so that the burst of one holds up no other', 
 
 it('lets no organization wait behind very many others', async () => {
   await host('a')
-  await db().query(`
-    with o as (insert into organizations
-      select md5(n::text)::uuid, n::text, now() from generate_series(1, 100) n returning id),
-    s as (
-      insert into sessions (organization_id, id, owner_kind, owner_id, request_hash, title, created_at, updated_at)
-      select o.id, gen_random_uuid(), 'app_installation', o.id, '', 't', now(), now() from o, generate_series(1, 200)
-      returning organization_id, id)
-    insert into runs (organization_id, session_id, id, turn_id, status, queued_at, claimable_at)
-    select organization_id, id, id, id, 'queued', now(), now() from s`)
+  const { rows: organizations } = await db().query<{ id: string }>(`
+    insert into organizations select md5(n::text)::uuid, n::text, now() from generate_series(1, 100) n returning id`)
+  await insertQueuedRuns(
+    db(),
+    organizations.map(({ id }) => id),
+    200,
+  )
   await alignedQueue(db())
   let claims = 0
   await until('a Run of every organization', async () => {

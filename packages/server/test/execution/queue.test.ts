@@ -15,6 +15,7 @@ import { releaseFence } from '../../src/sessions/runs/fence-sql.ts'
 import { lockRun, markAwaiting, markResumed, markRunning } from '../../src/sessions/runs/run-sql.ts'
 import type { Database, Queryable } from '../../src/storage/postgres/database.ts'
 import { openDatabase } from '../../src/storage/postgres/pool.ts'
+import { insertQueuedRuns } from '../support/runs/queued-rows.ts'
 import { keyOf, WorkerStandIn } from '../support/runs/states.ts'
 import { silentLog } from '../support/services/log.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
@@ -420,15 +421,7 @@ it('is righted for very many Sessions as for few, on a connection that has right
     await test.db.database.query('delete from queue')
     await alignedQueue(db)
   }
-  await test.db.database.query(
-    `with s as (
-       insert into sessions (organization_id, id, owner_kind, owner_id, request_hash, title, created_at, updated_at)
-       select $1, gen_random_uuid(), 'app_installation', $1, '', 't', now(), now() from generate_series(1, 20000)
-       returning organization_id, id)
-     insert into runs (organization_id, session_id, id, turn_id, status, queued_at, claimable_at)
-     select organization_id, id, id, id, 'queued', now(), now() from s`,
-    [test.tenant.organizationId],
-  )
+  await insertQueuedRuns(test.db.database, [test.tenant.organizationId], 20_000)
   await alignedQueue(db)
   expect(await findMisaligned(db, 10)).toEqual([])
 })

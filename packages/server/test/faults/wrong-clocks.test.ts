@@ -274,7 +274,7 @@ describe('workers whose clocks are wrong', () => {
     const ask = async () => Date.now() + offMs
     const keeper = own.use(new ClockKeeper({ db: context.db, log: silentLog }, 20, { ask }))
     await keeper.start()
-    // The worker's first look at the Run that it carries out comes after that.
+    // The worker's first look at the Run comes once the clock was set: a connection for it may take long on a busy machine.
     const set = Promise.withResolvers<void>()
     const query: Database['query'] = async (statement, values) => {
       if (typeof statement === 'object' && statement.name === 'find-run') await set.promise

@@ -150,7 +150,7 @@ test('a kill in the middle of a migration takes back all of it', async () => {
 test('a kill in the middle of a migration outside of transactions leaves an index that is not whole', async () => {
   await gate('CREATE INDEX', 'concurrently interactions_of_lease')
   await atGate(async (db, kill) => {
-    let killed = false
+    let ended = false
     const held = db.transaction(async tx => {
       // The index is in the catalog by then, and its build waits for those who write to the table.
       await tx.query('lock table interactions in row exclusive mode')
@@ -163,13 +163,16 @@ test('a kill in the middle of a migration outside of transactions leaves an inde
       const [{ own, builder } = expect.fail('nobody builds')] = rows
       // The database ends with the service, and both of these with it. A holder that stands still keeps the lock meanwhile.
       process.kill(own, 'SIGSTOP')
-      await kill()
-      killed = true
-      await until('the end of the build', () => !existsSync(`/proc/${builder}`))
-      process.kill(own, 'SIGCONT')
+      try {
+        await kill()
+        await until('the end of the build', () => !existsSync(`/proc/${builder}`))
+        ended = true
+      } finally {
+        process.kill(own, 'SIGCONT')
+      }
     })
     await held.catch(error => {
-      if (!killed) throw error
+      if (!ended) throw error
     })
   })
   await withDatabase(async db => {

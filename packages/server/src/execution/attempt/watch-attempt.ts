@@ -78,7 +78,8 @@ export function watchAttempt(
     const now = clock.now()
     const { at } = deadlineOf(run, bounds, now)
     const begun = run.started_at !== null
-    // The timer runs before the Run has begun. Its beginning moves it by nothing, and the clock may have been set meanwhile.
+    // The timer runs before the Run has begun, so it may strike early, and reads the Run again. The first look at the begun Run
+    // leaves it alone: the clock may have been set in between.
     const stays = deadline?.begun === false && run.awaiting_since === null
     if (deadline !== null && (stays || deadline.at === at)) {
       deadline = { ...deadline, at, begun }
