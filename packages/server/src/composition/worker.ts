@@ -38,6 +38,7 @@ import { listExtensionsShownBy, listShownExtensions } from '../sessions/leases/l
 import { listShownImages } from '../sessions/leases/lease-image-sql.ts'
 import { listShownLayers } from '../sessions/leases/lease-layer-sql.ts'
 import { mergeQueue } from '../sessions/merges/merge-queue.ts'
+import { OutputJudge } from '../sessions/outputs/output-judge.ts'
 import { publicationQueue } from '../sessions/publications/publication-queue.ts'
 import { reviewQueue } from '../sessions/reviews/review-queue.ts'
 import type { Settings } from '../settings/settings.ts'
@@ -98,6 +99,7 @@ export async function openWorker(
   const calls = { createMs: settings.worker.limits.provisionMs * HOST_SHARE, ...hostCalls }
   const far = farHosts(working, mirrors, settings, { identity, holder: worker.holder, calls, rests })
   stack.use(execution.gateway)
+  stack.use(execution.outputs)
   const delivery = await deliveryContext(execution, mirrors, settings)
   const queues = [reviewQueue(delivery), publicationQueue(delivery), mergeQueue(delivery), lookQueue(delivery)]
   const { fenceMs } = settings.worker.limits
@@ -190,6 +192,7 @@ async function workerContext(
   const execution: WorkerContext = {
     ...context,
     hosts,
+    outputs: new OutputJudge(),
     extensions: {
       catalog: extensionCatalog(context, { dataDir, config }),
       unpacked: new UnpackedExtensions(extensions, dataDir),

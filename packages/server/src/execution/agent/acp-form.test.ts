@@ -32,6 +32,12 @@ describe('a property of a form', () => {
       { options: [], valueType: 'string' },
     ],
     [
+      'text with a pattern that no text can be held against here',
+      { type: 'string', pattern: '^(?=a)' },
+      { options: [], valueType: 'string' },
+    ],
+    ['text with an invalid pattern', { type: 'string', pattern: '(' }, { options: [], valueType: 'string' }],
+    [
       'an enum',
       { type: 'string', enum: ['a', 'b'], default: 'b' },
       { options: ['a', 'b'], optionValues: ['a', 'b'], valueType: 'string', recommendedIndex: 1, defaultValue: 'b' },

@@ -1,4 +1,5 @@
 import { interactionLimits as bounds, type Question } from '@berth/contract'
+import { isMatchable } from '../../sessions/interactions/text-rules.ts'
 import { asObject, asText, berthMeta } from './acp-message.ts'
 import { clip } from './clip.ts'
 
@@ -133,9 +134,11 @@ function formatOf(property: Json): Pick<Question, 'format'> {
   return format === undefined ? {} : { format }
 }
 
+/** Drops a pattern that no text could be held against here; the agent has it still, and judges the answer itself. */
 function patternOf(property: Json): Pick<Question, 'pattern'> {
   const pattern = asText(property['pattern'])
-  return pattern === undefined || [...pattern].length > bounds.patternCharacters ? {} : { pattern }
+  if (pattern === undefined || [...pattern].length > bounds.patternCharacters) return {}
+  return isMatchable(pattern) ? { pattern } : {}
 }
 
 /** Drops a bound beyond Berth's own: no answer here could meet or miss it. */

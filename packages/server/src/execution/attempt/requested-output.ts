@@ -1,13 +1,14 @@
 import type { RuntimeEntry } from '../../runtimes/catalog.ts'
 import type { EventDraft } from '../../sessions/log/envelope.ts'
-import { judgeOutput, type OutputIssue, type Verdict } from '../../sessions/outputs/judge-output.ts'
+import { type OutputIssue, rejected, type Verdict } from '../../sessions/outputs/judge-output.ts'
+import type { OutputJudge } from '../../sessions/outputs/output-judge.ts'
 import type { Outcome } from '../../sessions/runs/run.ts'
 import type { TurnRow } from '../../sessions/turns/turn.ts'
-import type { Queryable } from '../../storage/postgres/database.ts'
 import { asksForOutput, type PromptOf } from '../agent/acp-orders.ts'
 import { outputCorrection } from '../agent/output-words.ts'
 import type { LastAnswer } from '../agent/transcript.ts'
 import type { RunClaim } from '../claim/claim.ts'
+import type { ExecutionContext } from '../claim/execution-context.ts'
 import { hasRejectedOutput } from '../claim/progress-sql.ts'
 import type { JournalRecord } from '../supervisor/stream.ts'
 import type { Decided } from './attempt-end.ts'
@@ -24,7 +25,7 @@ export const OUTPUT_INVALID = 'output_invalid'
  * the same order, which the supervisor takes once.
  */
 export class RequestedOutput {
-  readonly #db: Queryable
+  readonly #context: Pick<ExecutionContext, 'db' | 'outputs'>
   readonly #claim: RunClaim
   readonly #of: PromptOf
   readonly #schema: string
@@ -37,17 +38,23 @@ export class RequestedOutput {
 
   /** @returns null if the Turn asks for no output */
   static of(
-    db: Queryable,
+    context: Pick<ExecutionContext, 'db' | 'outputs'>,
     claim: RunClaim,
     of: PromptOf,
     { turn, runtime }: { readonly turn: TurnRow; readonly runtime: RuntimeEntry },
   ): RequestedOutput | null {
     const { output_schema: schema } = turn
-    return schema === null ? null : new RequestedOutput(db, claim, of, schema, runtime.isScript !== true)
+    return schema === null ? null : new RequestedOutput(context, claim, of, schema, runtime.isScript !== true)
   }
 
-  private constructor(db: Queryable, claim: RunClaim, of: PromptOf, schema: string, asksAgain: boolean) {
-    this.#db = db
+  private constructor(
+    context: Pick<ExecutionContext, 'db' | 'outputs'>,
+    claim: RunClaim,
+    of: PromptOf,
+    schema: string,
+    asksAgain: boolean,
+  ) {
+    this.#context = context
     this.#claim = claim
     this.#of = of
     this.#schema = schema
@@ -58,7 +65,7 @@ export class RequestedOutput {
   async askAgain(outcome: Outcome, answer: () => Promise<LastAnswer | null>): Promise<string | null> {
     const isWhole = outcome.status === 'completed' && outcome.stopReason === 'completed'
     if (!isWhole || !this.#asksAgain || (await this.#isSecond())) return null
-    const verdict = this.#judge(outcome.summary ?? (await answer()))
+    const verdict = await this.#judge(outcome.summary ?? (await answer()))
     if (verdict.kind === 'accepted') return null
     this.#rejection = this.#rejected(1, verdict.issues, true)
     return outputCorrection(this.#schema, verdict.issues)
@@ -80,7 +87,7 @@ export class RequestedOutput {
   ): Promise<{ readonly decided: Decided; readonly drafts: readonly EventDraft[] }> {
     const { outcome } = decided
     if (outcome.status !== 'completed') return { decided, drafts: [] }
-    const verdict = this.#judge(outcome.summary ?? (await answer()))
+    const verdict = await this.#judge(outcome.summary ?? (await answer()))
     if (verdict.kind === 'accepted') {
       return { decided: { ...decided, outcome: { ...outcome, output: verdict.json } }, drafts: [] }
     }
@@ -91,12 +98,12 @@ export class RequestedOutput {
   }
 
   async #isSecond(): Promise<boolean> {
-    return this.#asked || (await hasRejectedOutput(this.#db, this.#claim, this.#claim.runId))
+    return this.#asked || (await hasRejectedOutput(this.#context.db, this.#claim, this.#claim.runId))
   }
 
-  #judge(answer: LastAnswer | null): Verdict {
+  async #judge(answer: LastAnswer | null): Promise<Verdict> {
     if (this.#judged === null || this.#judged.answer !== answer) {
-      this.#judged = { answer, verdict: verdictOf(this.#schema, answer) }
+      this.#judged = { answer, verdict: await verdictOf(this.#context.outputs, this.#schema, answer) }
     }
     return this.#judged.verdict
   }
@@ -111,10 +118,9 @@ export class RequestedOutput {
   }
 }
 
-function verdictOf(schema: string, answer: LastAnswer | null): Verdict {
+async function verdictOf(outputs: OutputJudge, schema: string, answer: LastAnswer | null): Promise<Verdict> {
   if (answer !== null && typeof answer !== 'string') {
-    const message = `is not there: the last message has ${answer.sizeBytes} bytes, more than is read`
-    return { kind: 'rejected', issues: [{ path: [], message }] }
+    return rejected(`is not there: the last message has ${answer.sizeBytes} bytes, more than is read`)
   }
-  return judgeOutput(JSON.parse(schema), answer ?? '')
+  return outputs.judge(schema, answer ?? '')
 }

@@ -92,7 +92,7 @@ export class RunAttempt {
     this.#claim = claim
     this.#spans = new AttemptSpans(claim, parts.runtime.id)
     this.#lease = lease
-    this.#output = RequestedOutput.of(context.db, claim, of, parts)
+    this.#output = RequestedOutput.of(context, claim, of, parts)
     this.#replayFrom = lease.replay_from
     this.#connection = connection
     this.#budgets = parts.budgets

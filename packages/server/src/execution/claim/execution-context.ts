@@ -4,6 +4,7 @@ import type { ExtensionSources } from '../../environments/extensions/find-extens
 import type { Host, Hosts } from '../../hosts/hosts.ts'
 import type { ProcessIdentity } from '../../processes/process-sql.ts'
 import type { PublicHosts, SandboxBounds } from '../../sandboxes/driver.ts'
+import type { OutputJudge } from '../../sessions/outputs/output-judge.ts'
 import type { ApprovalRule } from '../../settings/approval-rules.ts'
 import type { RunBudgets } from '../../settings/run-budgets.ts'
 import type { WorkerLimits } from '../../settings/worker.ts'
@@ -29,6 +30,8 @@ export interface WorkerContext extends Context {
   /** The hosts that this process works for. */
   readonly hosts: Hosts
   readonly extensions: ExtensionSources
+  /** Judges the results that Turns ask for. */
+  readonly outputs: OutputJudge
   readonly gateway: GatewayAccess
   /** Access of this worker's sandboxes to Git hosts. */
   readonly git: GitAccess

@@ -115,7 +115,10 @@ function readRuledText({ minLength = 0, maxLength, pattern, format }: Question, 
   if (length < minLength) throw refuse(key, `is shorter than ${minLength} characters`)
   if (maxLength !== undefined && length > maxLength) throw refuse(key, `is longer than ${maxLength} characters`)
   if (format !== undefined && !hasFormat(text, format)) throw refuse(key, `is not a valid ${format}`)
-  if (pattern !== undefined && !matches(text, pattern)) throw refuse(key, `does not match ${pattern}`)
+  if (pattern === undefined) return text
+  const matched = matches(text, pattern)
+  if (matched === undefined) throw refuse(key, `cannot be checked against ${pattern}; give a shorter text`)
+  if (!matched) throw refuse(key, `does not match ${pattern}`)
   return text
 }
 

@@ -1,15 +1,27 @@
-import { createContext, runInContext } from 'node:vm'
+import { LinearPattern } from '../../kit/linear-pattern.ts'
+import { PatternRefused } from '../../kit/pattern-syntax.ts'
 
-/** Bound of a match: patterns come from agents, and some never end. Text that is not judged in time is accepted. */
-const PATTERN_MS = 25
+/** Most steps of one match: some ten milliseconds of processor time at worst. */
+const MOST_STEPS = 100_000
 
-/** Returns true if text matches an agent's pattern anywhere, as in JSON Schema; an invalid pattern matches all text. */
-export function matches(text: string, pattern: string): boolean {
-  const context = createContext({ text, pattern })
+/**
+ * Returns whether text matches an agent's pattern anywhere, as in JSON Schema; undefined if that cannot be decided, as
+ * the pattern is none that takes linear time, or the two together are too long.
+ */
+export function matches(text: string, pattern: string): boolean | undefined {
+  const matcher = linear(pattern)
+  return matcher === null || matcher.steps * text.length > MOST_STEPS ? undefined : matcher.test(text)
+}
+
+/** Returns whether an agent's pattern can decide on some text. */
+export const isMatchable = (pattern: string): boolean => linear(pattern) !== null
+
+function linear(pattern: string): LinearPattern | null {
   try {
-    return runInContext('new RegExp(pattern, "u").test(text)', context, { timeout: PATTERN_MS }) === true
-  } catch {
-    return true
+    return new LinearPattern(pattern)
+  } catch (error) {
+    if (error instanceof PatternRefused) return null
+    throw error
   }
 }
 

@@ -1,7 +1,7 @@
-import { createContext, Script } from 'node:vm'
 import { outputLimits as bounds } from '@berth/contract'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { issueOf } from '../../http/request/validator.ts'
+import { LinearPattern } from '../../kit/linear-pattern.ts'
 import { depthOf } from './depth.ts'
 import { bareSchema, outputFormats } from './output-schema.ts'
 
@@ -17,14 +17,8 @@ export type Verdict =
   | { readonly kind: 'rejected'; readonly issues: readonly OutputIssue[] }
 
 /**
- * Time for one judgement. A schema is refused if it could take exponential time; this bounds what is left, such as
- * patterns of a high power on a long text. It also interrupts regular expressions.
- */
-const JUDGE_MS = 1_000
-
-/**
  * Finds the JSON value in an agent's answer and holds it against a schema: the whole answer, the content of its last
- * fenced block, or its last line.
+ * fenced block, or its last line. It may take seconds: `OutputJudge` calls it on a thread of its own.
  */
 export function judgeOutput(schema: Readonly<Record<string, unknown>>, answer: string): Verdict {
   const found = findJson(answer)
@@ -36,33 +30,20 @@ export function judgeOutput(schema: Readonly<Record<string, unknown>>, answer: s
   const json = JSON.stringify(found.value)
   if (Buffer.byteLength(json) > bounds.valueBytes) return rejected(`is longer than ${bounds.valueBytes} bytes of JSON`)
   if (/\\u(0000|d[89a-f][0-9a-f]{2})/.test(json)) return rejected('holds U+0000 or half of a surrogate pair')
-  try {
-    // What the text says, and not what JavaScript made of it: 1e999 becomes null, -0 becomes 0.
-    const issues = faultsOf(schema, JSON.parse(json))
-    return issues.length === 0 ? { kind: 'accepted', json } : { kind: 'rejected', issues }
-  } catch (error) {
-    if (isTimeout(error)) return rejected('takes too long to be checked; give shorter texts and lists')
-    throw error
-  }
+  // JSON has no such numbers: 1e999 becomes null, -0 becomes 0. The value that is stored is the one that is judged.
+  const issues = faultsOf(schema, JSON.parse(json))
+  return issues.length === 0 ? { kind: 'accepted', json } : { kind: 'rejected', issues }
 }
 
-const rejected = (message: string): Verdict => ({ kind: 'rejected', issues: [{ path: [], message }] })
+/** Returns the verdict on a whole value. */
+export const rejected = (message: string): Verdict => ({ kind: 'rejected', issues: [{ path: [], message }] })
 
-/** Returns the first faults of a value, or only one if finding the others takes too long. */
+/** Returns the first faults of a value. Only one that has any is searched for all of them. */
 function faultsOf(schema: Readonly<Record<string, unknown>>, value: unknown): readonly OutputIssue[] {
-  const first = timed(() => {
-    const holds = compile(schema, false)
-    return holds(value) ? [] : (holds.errors ?? [])
-  })
-  if (first.length === 0) return []
-  const all = () => {
-    const every = compile(schema, true)
-    every(value)
-    return every.errors ?? first
-  }
-  return unlessTimedOut(all, first)
-    .slice(0, bounds.issues)
-    .map(fault => issueOf(fault, value))
+  if (compile(schema, false)(value)) return []
+  const every = compile(schema, true)
+  every(value)
+  return (every.errors ?? []).slice(0, bounds.issues).map(fault => issueOf(fault, value))
 }
 
 const compile = (schema: Readonly<Record<string, unknown>>, allErrors: boolean) =>
@@ -75,7 +56,19 @@ const compile = (schema: Readonly<Record<string, unknown>>, allErrors: boolean) 
     validateSchema: false,
     unicodeRegExp: true,
     formats: outputFormats,
+    code: { regExp: matcherOf },
   }).compile(bareSchema(schema))
+
+/** Gives the validator a pattern that takes linear time. */
+const matcherOf = Object.assign(
+  (pattern: string) => {
+    const matcher = new LinearPattern(pattern)
+    // The validator keeps one matcher for each name.
+    return { test: (text: string) => matcher.test(text), toString: () => pattern }
+  },
+  // Names the function in code that is written to a file, which this is not.
+  { code: 'matcherOf' },
+)
 
 function findJson(answer: string): { readonly value: unknown } | undefined {
   const text = answer.trim()
@@ -95,9 +88,9 @@ function lastBlock(text: string): string | null {
   let block: string | null = null
   let open: { readonly isJson: boolean; readonly lines: string[] } | null = null
   for (const line of text.split('\n')) {
-    const fence = /^\s*```\s*(\S*)\s*$/.exec(line)
-    if (fence === null) open?.lines.push(line)
-    else if (open === null) open = { isJson: /^(json)?$/i.test(fence[1] ?? ''), lines: [] }
+    const language = fenceOf(line)
+    if (language === null) open?.lines.push(line)
+    else if (open === null) open = { isJson: /^(json)?$/i.test(language), lines: [] }
     else {
       if (open.isJson) block = open.lines.join('\n')
       open = null
@@ -106,24 +99,10 @@ function lastBlock(text: string): string | null {
   return block
 }
 
-let work: () => unknown = () => undefined
-const context = createContext({ work: () => work() })
-const script = new Script('work()')
-
-/** Runs a function that may take long, and stops it after `JUDGE_MS`. */
-function timed<T>(given: () => T): T {
-  work = given
-  return script.runInContext(context, { timeout: JUDGE_MS })
+/** Returns the language that a fence names, which may be none; null for any other line. */
+function fenceOf(line: string): string | null {
+  const text = line.trim()
+  if (!text.startsWith('```')) return null
+  const language = text.slice(3).trimStart()
+  return /\s/.test(language) ? null : language
 }
-
-function unlessTimedOut<T>(given: () => T, otherwise: T): T {
-  try {
-    return timed(given)
-  } catch (error) {
-    if (isTimeout(error)) return otherwise
-    throw error
-  }
-}
-
-const isTimeout = (error: unknown): boolean =>
-  typeof error === 'object' && error !== null && Reflect.get(error, 'code') === 'ERR_SCRIPT_EXECUTION_TIMEOUT'

@@ -2,9 +2,9 @@ import { outputLimits as bounds } from '@berth/contract'
 import type { AnySchema } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { formats, issueOf } from '../../http/request/validator.ts'
+import { PatternRefused, toLinearSyntax } from '../../kit/pattern-syntax.ts'
 import { invalidField } from '../../kit/refusal.ts'
 import { depthOf } from './depth.ts'
-import { unsafePattern } from './pattern.ts'
 
 type Path = readonly (string | number)[]
 type Json = Readonly<Record<string, unknown>>
@@ -146,9 +146,17 @@ class Walk {
   }
 }
 
+/** Refuses a pattern that cannot be matched in linear time. It is only translated here, which is linear in the pattern. */
 function refusePattern(pattern: string, path: Path): void {
-  const why = unsafePattern(pattern)
-  if (why !== null) throw invalidField(path, why)
+  if (Array.from(pattern).length > bounds.patternCharacters) {
+    throw invalidField(path, `is longer than ${bounds.patternCharacters} characters; shorten it`)
+  }
+  try {
+    toLinearSyntax(pattern)
+  } catch (error) {
+    if (!(error instanceof PatternRefused)) throw error
+    throw invalidField(path, `the pattern ${JSON.stringify(pattern)} ${error.message}`)
+  }
 }
 
 function decode(name: string): string {

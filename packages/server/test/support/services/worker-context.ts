@@ -28,6 +28,7 @@ import { insidePaths } from '../../../src/sandboxes/inside-paths.ts'
 import { createOciDriver } from '../../../src/sandboxes/oci/create-driver.ts'
 import { PackageLayers } from '../../../src/sandboxes/packages/package-layers.ts'
 import { listExtensionsShownBy } from '../../../src/sessions/leases/lease-extension-sql.ts'
+import { OutputJudge } from '../../../src/sessions/outputs/output-judge.ts'
 import type { GitHostConfig } from '../../../src/settings/config-file.ts'
 import type { RunBudgets } from '../../../src/settings/run-budgets.ts'
 import type { Blobs } from '../../../src/storage/blobs/blobs.ts'
@@ -177,6 +178,7 @@ export async function workerContext(
     reviewWaitMs: 30_000,
     consoleUrl: 'http://localhost',
     hosts,
+    outputs: stack.use(new OutputJudge()),
     extensions: {
       catalog: extensionCatalog({ clock: systemClock, log }, { dataDir, config: noExtensions }),
       unpacked: new UnpackedExtensions(unpacked, dataDir),
