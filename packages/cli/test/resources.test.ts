@@ -28,6 +28,15 @@ beforeAll(async () => {
     }
     if (method === 'PUT' && pathname.startsWith('/v1/triggers/'))
       return sendJson(response, 201, { trigger: { id: pathname.slice(13), name: 'Nightly' } }) ?? 'answered'
+    if (pathname === '/v1/repositories') {
+      const account = { provider: 'github', accountLogin: 'acme', reason: 'late' }
+      const late = { nextCursor: 'again', hasMore: true, missing: [{ ...account, retried: true }] }
+      const still = { nextCursor: null, hasMore: false, missing: [{ ...account, retried: false }] }
+      const there = { grantId: 'g-1', repositoryId: '1', fullName: 'acme/till', defaultBranch: 'main', private: true }
+      const page =
+        searchParams.get('cursor') === null ? { repositories: [there], ...late } : { repositories: [], ...still }
+      return sendJson(response, 200, page) ?? 'answered'
+    }
     if (pathname.endsWith('/secret')) return sendJson(response, 201, { secret: 'whsec_1', url: 'u' }) ?? 'answered'
     if (pathname.endsWith('/keys'))
       return sendJson(response, 201, { success: true, key: { id: 'k' }, secret: 's3' }) ?? 'answered'
@@ -60,6 +69,16 @@ test('a list goes over its pages up to its limit, with tabs in a pipe and nothin
   expect(code).toBe(0)
   expect(lines).toEqual(['1\trun-1\tnow\tevil␛[2J\\ntext', '2\trun-2\tnow\tb\\tc', '3\trun-3\tnow\tlast'])
   expect((await berth('turns', 'list', session.id, '-n', '1')).lines).toHaveLength(1)
+})
+
+test('a list names the Git host that was still late when it was asked again, and so does a session that needs it', async () => {
+  const late = 'the Git host github (account acme) did not answer in time'
+  const listed = await berth('repositories', 'list')
+  expect([listed.code, listed.lines]).toEqual([0, ['acme/till\tmain\ttrue\tg-1']])
+  expect(listed.stderr).toBe(`${late}; its repositories may be missing here\n`)
+  const begun = await berth('run', 'mend it', '--repository', 'acme/other')
+  expect(begun.code).toBe(1)
+  expect(begun.stderr).toContain(`acme/other is not listed now: ${late}; try again`)
 })
 
 test('a list stands below a header in a terminal', async () => {

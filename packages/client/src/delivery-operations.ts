@@ -24,7 +24,7 @@ export type PublicationOrder = Written<CreatePublication, 'delivery' | 'draft'>
 export type MergeOrder = Written<CreateMerge, 'mode'>
 
 export interface RepositoryOperations {
-  /** Lists the repositories that Sessions can start from; omits those of hosts that do not answer. */
+  /** Lists the repositories that Sessions can start from; `missing` names hosts that did not answer. */
   list(query?: CursorQuery, options?: CallOptions): Promise<RepositoryPage>
 }
 

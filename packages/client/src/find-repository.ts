@@ -1,6 +1,6 @@
 import type { CallOptions } from './call-options.ts'
 import type { RepositoryOperations } from './delivery-operations.ts'
-import type { CreateSession } from './generated/types.ts'
+import type { CreateSession, MissingAccount } from './generated/types.ts'
 
 /** Where a Session starts from. */
 export type SessionSource = NonNullable<CreateSession['source']>
@@ -11,9 +11,30 @@ export interface FindRepositoryOptions extends CallOptions {
   readonly baseBranch?: string | undefined
 }
 
+/** Thrown if a repository was not found while hosts did not answer that may have it. */
+export class RepositoryNotListed extends Error {
+  override readonly name = 'RepositoryNotListed'
+  readonly missing: readonly MissingAccount[]
+
+  constructor(fullName: string, missing: readonly MissingAccount[]) {
+    super(`${fullName} is not listed now: ${missing.map(missingAccountText).join('; ')}; try again`)
+    this.missing = missing
+  }
+}
+
+/** Returns in words why an answer lacks the repositories of an account. */
+export function missingAccountText({ provider, accountLogin, reason }: MissingAccount): string {
+  const host = provider === accountLogin ? provider : `${provider} (account ${accountLogin})`
+  if (reason === 'late') return `the Git host ${host} did not answer in time`
+  if (reason === 'refused') return `the Git host ${host} no longer lets the service in`
+  return `the Git host ${host} does not answer now (${reason})`
+}
+
 /**
  * Finds a granted repository by its current name, whatever the case, and returns it as the source of a Session; null if
  * no grant names it. People look among `client.cloud.repositories`, installations among `client.repositories`.
+ *
+ * @throws RepositoryNotListed if it was not found and hosts did not answer
  */
 export async function findRepository(
   repositories: Pick<RepositoryOperations, 'list'>,
@@ -21,6 +42,7 @@ export async function findRepository(
   { baseBranch, ...call }: FindRepositoryOptions = {},
 ): Promise<SessionSource | null> {
   const wanted = fullName.toLowerCase()
+  const missing: MissingAccount[] = []
   for (let cursor: string | null = null; ; ) {
     const page = await repositories.list({ limit: 100, ...(cursor !== null && { cursor }) }, call)
     const found = page.repositories.find(repository => repository.fullName.toLowerCase() === wanted)
@@ -28,7 +50,12 @@ export async function findRepository(
       const { grantId, repositoryId } = found
       return { grantId, repositoryId, ...(baseBranch !== undefined && { baseBranch }) }
     }
-    if (!page.hasMore || page.nextCursor === null) return null
-    cursor = page.nextCursor
+    missing.push(...(page.missing ?? []).filter(({ retried }) => !retried))
+    if (page.hasMore && page.nextCursor !== null) {
+      cursor = page.nextCursor
+    } else {
+      if (missing.length > 0) throw new RepositoryNotListed(fullName, missing)
+      return null
+    }
   }
 }

@@ -14,7 +14,13 @@ export type {
 export type { EnvironmentOperations, EnvironmentQuery, EnvironmentRevisionQuery } from './environment-operations.ts'
 export { BerthConnectionError, BerthError, type ErrorCode, hasCode } from './error.ts'
 export { type EventOfType, isEvent } from './event-type.ts'
-export { type FindRepositoryOptions, findRepository, type SessionSource } from './find-repository.ts'
+export {
+  type FindRepositoryOptions,
+  findRepository,
+  missingAccountText,
+  RepositoryNotListed,
+  type SessionSource,
+} from './find-repository.ts'
 export { followSession, isPassing } from './follow.ts'
 export { type FollowChangesOptions, followChanges, type SessionChange } from './follow-changes.ts'
 export { type FollowLiveOptions, followLive } from './follow-live.ts'

@@ -48,6 +48,12 @@ export interface OperationCalls {
     id: Id,
     ...rest: CallArguments<OperationInput<Id>>
   ): AsyncGenerator<OperationItem<Id>, void, undefined>
+
+  /** Yields whole pages of a list, as `items` reads them, for members beside the items. */
+  pages<Id extends PagedOperationId>(
+    id: Id,
+    ...rest: CallArguments<OperationInput<Id>>
+  ): AsyncGenerator<OperationAnswer<Id>, void, undefined>
 }
 
 /** An input without the types of its operation. */
@@ -67,19 +73,25 @@ export function operationCalls(transport: Transport): OperationCalls {
     const { body } = await transport.json(request)
     return row.answer === 'none' ? undefined : body
   }
+  async function* readPages(id: PagedOperationId, input: unknown, options: CallOptions | undefined) {
+    const { page } = (await rows())[id]
+    if (page === undefined) throw new TypeError(`${id} answers no page`)
+    let next: AnyInput | null = (input ?? {}) as AnyInput
+    while (next !== null) {
+      const answer = (await call(id, next, options)) as Record<string, unknown>
+      const items = answer[page.items] as never[]
+      yield { answer, items }
+      const continuation = continuationOf(page, answer, items)
+      next = continuation === null ? null : { ...next, query: { ...next.query, [page.by]: continuation } }
+    }
+  }
   return {
     call: (id, ...[input, options]) => call(id, (input ?? {}) as AnyInput, options) as never,
     async *items(id, ...[input, options]) {
-      const { page } = (await rows())[id]
-      if (page === undefined) throw new TypeError(`${id} answers no page`)
-      let next: AnyInput | null = (input ?? {}) as AnyInput
-      while (next !== null) {
-        const answer = (await call(id, next, options)) as Record<string, unknown>
-        const items = answer[page.items] as never[]
-        yield* items
-        const continuation = continuationOf(page, answer, items)
-        next = continuation === null ? null : { ...next, query: { ...next.query, [page.by]: continuation } }
-      }
+      for await (const { items } of readPages(id, input, options)) yield* items
+    },
+    async *pages(id, ...[input, options]) {
+      for await (const { answer } of readPages(id, input, options)) yield answer as never
     },
   }
 }

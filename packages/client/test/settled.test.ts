@@ -37,6 +37,22 @@ test('a wait ends with the value as it stands when its time is over or enough wa
   await expect(left).rejects.toThrow('mine')
 })
 
+test('a repository is not said to be absent while a host that may have it is late', async () => {
+  const account = { provider: 'github', accountLogin: 'acme', reason: 'late' }
+  const pages = [
+    { hasMore: true, nextCursor: '2', missing: [{ ...account, retried: true }] },
+    { hasMore: false, nextCursor: null, missing: [{ ...account, retried: false }] },
+  ]
+  await using api = await ScriptedApi.start({
+    other: (request, response) =>
+      sendJson(response, 200, { repositories: [], ...pages[request.url?.includes('cursor=2') ? 1 : 0] }),
+  })
+  const { repositories } = createClient({ baseUrl: api.url, credential: 'key' })
+  await expect(findRepository(repositories, 'acme/till')).rejects.toThrow(
+    'acme/till is not listed now: the Git host github (account acme) did not answer in time; try again',
+  )
+})
+
 test('a repository is found by its name on any page, whatever the case, and its absence is no error', async () => {
   const page = (names: readonly string[], nextCursor: string | null) => ({
     repositories: names.map(fullName => ({ fullName, grantId: `grant of ${fullName}`, repositoryId: fullName })),

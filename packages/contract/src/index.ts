@@ -156,6 +156,8 @@ export type { PullCheck, PullChecks } from './pull-check.ts'
 export type { PushMessage, PushSubscription, PushSubscriptionList, PutPushSubscription } from './push-subscription.ts'
 export {
   type LocalPull,
+  type MissingAccount,
+  missingReasons,
   Repository,
   RepositoryGrant,
   RepositoryGrantPage,

@@ -21,9 +21,34 @@ export const Repository = Type.Object(
   { title: 'Repository', description: 'A repository that a Session can start from.', ...open },
 )
 
+/** Why a page lacks the repositories of an account. */
+export const missingReasons = ['late', 'rate_limited', 'unavailable', 'refused'] as const
+
+/** An account of a Git host whose repositories an answer lacks. */
+export const MissingAccount = Type.Object(
+  {
+    provider: openString(gitHostKinds),
+    accountLogin: Type.String(),
+    reason: openString(
+      missingReasons,
+      '`late`: the host did not answer in time. `rate_limited`, `unavailable`: it answers no requests now. `refused`: it no longer lets ' +
+        'the service in.',
+    ),
+    retried: Type.Boolean({ description: 'A later page of this list asks the host again.' }),
+  },
+  { title: 'MissingAccount', description: 'An account of a Git host whose repositories an answer lacks.', ...open },
+)
+
+const missing = Type.Optional(
+  Type.Array(MissingAccount, {
+    description:
+      'Accounts of which this answer lacks repositories, since their host did not give them; absent if there is none.',
+  }),
+)
+
 /** A page of repositories. */
 export const RepositoryPage = Type.Object(
-  { repositories: Type.Array(Repository), nextCursor: nullable(Type.String()), hasMore: Type.Boolean() },
+  { repositories: Type.Array(Repository), nextCursor: nullable(Type.String()), hasMore: Type.Boolean(), missing },
   { title: 'RepositoryPage', description: 'A page of repositories.', ...open },
 )
 
@@ -48,7 +73,7 @@ export const RepositoryGrant = Type.Object(
 )
 
 export const RepositoryGrantPage = Type.Object(
-  { grants: Type.Array(RepositoryGrant), nextCursor: nullable(Type.String()), hasMore: Type.Boolean() },
+  { grants: Type.Array(RepositoryGrant), nextCursor: nullable(Type.String()), hasMore: Type.Boolean(), missing },
   { title: 'RepositoryGrantPage', description: 'A page of grants, newest first.', ...open },
 )
 
@@ -81,6 +106,7 @@ export const LocalPullEnvelope = Type.Object({ pull: LocalPull }, { title: 'Loca
 
 export type LocalPull = Static<typeof LocalPull>
 export type Repository = Static<typeof Repository>
+export type MissingAccount = Static<typeof MissingAccount>
 export type RepositoryPage = Static<typeof RepositoryPage>
 export type RepositoryGrant = Static<typeof RepositoryGrant>
 export type RepositoryGrantPage = Static<typeof RepositoryGrantPage>

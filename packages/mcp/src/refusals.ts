@@ -1,4 +1,4 @@
-import { BerthConnectionError, BerthError } from '@berth/client'
+import { BerthConnectionError, BerthError, RepositoryNotListed } from '@berth/client'
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { printable } from './words.ts'
 
@@ -18,7 +18,7 @@ export function refusalResult(failure: unknown): CallToolResult {
 }
 
 function refusalText(failure: unknown): string | null {
-  if (failure instanceof ToolMisuse) return failure.message
+  if (failure instanceof ToolMisuse || failure instanceof RepositoryNotListed) return failure.message
   if (failure instanceof BerthConnectionError) return `The service cannot be reached: ${failure.message}`
   if (!(failure instanceof BerthError)) return null
   const { message, issues, requiredScope } = failure.fields

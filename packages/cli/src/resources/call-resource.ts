@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
-import type { BerthClient, OperationId } from '@berth/client'
+import { type BerthClient, type MissingAccount, missingAccountText, type OperationId } from '@berth/client'
 import { Option } from 'commander'
 import { printFacts } from '../commands/facts.ts'
 import { type ExitCode, exitCode } from '../exit-code.ts'
@@ -44,12 +44,15 @@ export async function callResource(
   if (organizationOperations.has(operation)) input['organizationId'] = await organizationOf(client)
   const { view } = resource
   if (view.kind === 'list') {
-    const items = await readItems(client, operation, input, view.items, options.limit ?? 50)
+    const { items, missing } = await readItems(client, operation, input, view.items, options.limit ?? 50)
     if (options.json) for (const item of items) await stdout.line(jsonLine(item))
     else {
       const paths = Object.values(view.columns)
       const rows = items.map(item => paths.map(path => cellOf(valueAt(item, path))))
       await printTable(Object.keys(view.columns), rows, stdout)
+    }
+    for (const account of missing) {
+      await io.stderr.line(printableLine(`${missingAccountText(account)}; its repositories may be missing here`))
     }
     return exitCode.completed
   }
@@ -74,15 +77,17 @@ async function readItems(client: BerthClient, id: OperationId, input: Input, mem
   if (!pagedOperations.has(id)) {
     const items = valueAt(await call(client, id, input), member)
     if (!Array.isArray(items)) throw new UsageError('this is a file, not a directory: berth files read')
-    return items.slice(0, limit)
+    return { items: items.slice(0, limit), missing: [] }
   }
   const found: unknown[] = []
+  const missing: MissingAccount[] = []
   const query = { ...Object(input['query']), limit: Math.min(limit, largestPage) }
-  for await (const item of client.items(id as 'listSessions', { ...input, query })) {
-    found.push(item)
-    if (found.length === limit) break
+  for await (const page of client.pages(id as 'listRepositories', { ...input, query })) {
+    found.push(...(valueAt(page, member) as unknown[]))
+    missing.push(...(page.missing ?? []).filter(({ retried }) => !retried))
+    if (found.length >= limit) break
   }
-  return found
+  return { items: found.slice(0, limit), missing }
 }
 
 /** Puts arguments and options where the operation has them. */

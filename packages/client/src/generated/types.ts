@@ -1397,6 +1397,16 @@ export interface MessageCreatedData {
   truncated?: boolean
 }
 
+/** An account of a Git host whose repositories an answer lacks. */
+export interface MissingAccount {
+  provider: string
+  accountLogin: string
+  /** `late`: the host did not answer in time. `rate_limited`, `unavailable`: it answers no requests now. `refused`: it no longer lets the service in. */
+  reason: string
+  /** A later page of this list asks the host again. */
+  retried: boolean
+}
+
 /** A model that the gateway serves. */
 export interface Model {
   /** `<provider>/<model>`, or an alias. */
@@ -1824,6 +1834,8 @@ export interface RepositoryGrantPage {
   grants: RepositoryGrant[]
   nextCursor: string | null
   hasMore: boolean
+  /** Accounts of which this answer lacks repositories, since their host did not give them; absent if there is none. */
+  missing?: MissingAccount[]
 }
 
 /** A page of repositories. */
@@ -1831,6 +1843,8 @@ export interface RepositoryPage {
   repositories: Repository[]
   nextCursor: string | null
   hasMore: boolean
+  /** Accounts of which this answer lacks repositories, since their host did not give them; absent if there is none. */
+  missing?: MissingAccount[]
 }
 
 export interface ResetMember {
@@ -3261,7 +3275,7 @@ export interface Operations {
     input: { model: string; body: CountContentTokens }
     answer: Record<string, unknown>
   }
-  /** List repositories. Lists the repositories that the installation's grants cover, as the Git hosts report them now. Time is limited, so a page may be short or empty while `hasMore` is true. A host that does not answer is left out. */
+  /** List repositories. Lists the repositories that the installation's grants cover, as the Git hosts report them now. Time is limited, so a page may be short or empty while `hasMore` is true. `missing` names the accounts whose hosts did not answer; a host that may answer later is asked once more, on the pages after those of the others. */
   listRepositories: {
     input: { query?: {
       /** Largest number of items in the page. */
@@ -3272,7 +3286,7 @@ export interface Operations {
     answer: RepositoryPage
     item: RepositoryPage['repositories'][number]
   }
-  /** List repository grants. Lists grants, newest first, including those that have ended. */
+  /** List repository grants. Lists grants, newest first, including those that have ended. The first page asks the hosts of accounts that are granted whole for new repositories; `missing` names those that did not answer. */
   listRepositoryGrants: {
     input: { query?: {
       /** Largest number of items in the page. */

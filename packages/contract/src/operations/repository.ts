@@ -35,7 +35,8 @@ export const repositoryOperations = {
     summary: 'List repositories',
     description:
       "Lists the repositories that the installation's grants cover, as the Git hosts report them now. Time is limited, so a page may be short or " +
-      'empty while `hasMore` is true. A host that does not answer is left out.',
+      'empty while `hasMore` is true. `missing` names the accounts whose hosts did not answer; a host that may answer later is asked ' +
+      'once more, on the pages after those of the others.',
     query: RepositoryPaging,
     inputError: 'invalid_input',
     responses: { 200: { description: 'A page of repositories.', schema: RepositoryPage } },
@@ -46,7 +47,9 @@ export const repositoryOperations = {
     method: 'GET',
     path: '/v1/repository-grants',
     summary: 'List repository grants',
-    description: 'Lists grants, newest first, including those that have ended.',
+    description:
+      'Lists grants, newest first, including those that have ended. The first page asks the hosts of accounts that are granted whole for ' +
+      'new repositories; `missing` names those that did not answer.',
     query: RepositoryPaging,
     inputError: 'invalid_input',
     responses: { 200: { description: 'A page of grants.', schema: RepositoryGrantPage } },

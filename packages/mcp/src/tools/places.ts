@@ -1,3 +1,4 @@
+import { missingAccountText } from '@berth/client'
 import { Type } from 'typebox'
 import { nextCursor, tool } from '../tool.ts'
 
@@ -16,8 +17,10 @@ export const listRepositories = tool({
     const { list } = isPerson ? client.cloud.repositories : client.repositories
     const found = await list({ limit: 100, ...(cursor !== undefined && { cursor }) }, { signal })
     const names = found.repositories.map(({ fullName }) => fullName)
+    const missing = (found.missing ?? []).filter(({ retried }) => !retried).map(missingAccountText)
+    const none = found.hasMore || missing.length > 0 ? [] : ['None is granted.']
     return {
-      text: names.join('\n') || 'None is granted.',
+      text: [...(names.length > 0 ? names : none), ...missing].join('\n') || 'None on this page.',
       data: { repositories: names, nextCursor: found.hasMore ? found.nextCursor : null },
     }
   },

@@ -1,8 +1,8 @@
 import { provideOwnInstallation } from '../accounts/installations/own-installation.ts'
 import type { Context } from '../context.ts'
 import type { Handlers } from '../http/routing/handler.ts'
-import { pageRepositories } from '../repositories/expand-grants.ts'
 import { listBranches } from '../repositories/list-branches.ts'
+import { pageRepositories } from '../repositories/page-repositories.ts'
 import { createSession } from '../sessions/create-session.ts'
 import { readLocalPull } from '../sessions/publications/local-pull.ts'
 

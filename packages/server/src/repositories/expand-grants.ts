@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import type { Repository, RepositoryPage } from '@berth/contract'
+import type { MissingAccount, missingReasons, Repository } from '@berth/contract'
 import type { Context } from '../context.ts'
 import { GitHostError, type HostRepository } from '../git-hosts/git-host.ts'
 import type { ConnectionRow } from './grant.ts'
 import { findGranted, type Grantee, listConnections, upsertGrants } from './grant-sql.ts'
-import { decodePlace, encodePlace, type RepositoryPlace } from './repository-cursor.ts'
 
 /** Repositories asked of a host at once; the same for every request, so that a cursor keeps its meaning. */
 const HOST_PAGE = 100
@@ -18,87 +17,53 @@ export interface ExpansionBounds {
 
 export const expansionBounds: ExpansionBounds = { totalMs: 10_000, callMs: 4_000, calls: 10 }
 
+type MissingReason = (typeof missingReasons)[number]
+
+/** A page of a connection's host, or why the host did not give it. */
+export type Expanded =
+  | { readonly entries: readonly Repository[]; readonly next: string | null }
+  | { readonly failure: MissingReason }
+
 /**
- * Returns a page of the repositories that an installation's connections reach now, live from the hosts; with `q` only
- * those whose `owner/name` has it. It passes over
- * a host that does not answer in time, so such a host hides no other's repositories. A request that has spent its time
- * or its calls returns the repositories that it has, and a cursor to continue from.
+ * Grants every repository of whole connections, so that a new installation's first list of grants is not empty.
+ * @returns the accounts of which repositories may be missing: a host did not answer, or has more than one request reads
  */
-export async function pageRepositories(
+export async function grantWhole(
   context: Context,
   grantee: Grantee,
-  { limit, cursor, q = '' }: { readonly limit: number; readonly cursor?: string; readonly q?: string },
-  bounds: ExpansionBounds = expansionBounds,
-): Promise<RepositoryPage> {
-  let place: RepositoryPlace | null = cursor === undefined ? null : decodePlace(cursor)
-  const connections = await listConnections(context.db, grantee, place?.connectionId ?? null)
-  const late = AbortSignal.timeout(bounds.totalMs)
-  const repositories: Repository[] = []
-  const page = (next: RepositoryPlace | null): RepositoryPage => ({
-    repositories,
-    nextCursor: next === null ? endCursor(repositories, connections) : encodePlace(next),
-    hasMore: next !== null,
-  })
-  const wanted = q.toLowerCase()
+  bounds = expansionBounds,
+): Promise<MissingAccount[]> {
+  const connections = await listConnections(context.db, grantee, null)
+  const total = AbortSignal.timeout(bounds.totalMs)
   let calls = 0
-  for (const connection of connections) {
-    let at: RepositoryPlace = { connectionId: connection.id, from: null, skip: 0 }
-    if (place?.connectionId === connection.id) at = place
-    place = null
-    for (;;) {
-      if (repositories.length >= limit || calls >= bounds.calls || late.aborted) return page(at)
+  const grantAll = async (connection: ConnectionRow): Promise<MissingAccount[]> => {
+    for (let from: string | null = null; ; ) {
+      if (calls >= bounds.calls || total.aborted) return [toMissing(connection, 'late')]
       calls += 1
-      const listed = await expand(
-        context,
-        connection,
-        at.from,
-        AbortSignal.any([late, AbortSignal.timeout(bounds.callMs)]),
-      )
-      if (listed === null) break
-      const entries = listed.entries.filter(({ fullName }) => fullName.toLowerCase().includes(wanted))
-      const taken = entries.slice(at.skip, at.skip + limit - repositories.length)
-      repositories.push(...taken)
-      const skip = at.skip + taken.length
-      if (skip < entries.length) return page({ ...at, skip })
-      if (listed.next === null) break
-      at = { connectionId: connection.id, from: listed.next, skip: 0 }
+      const call = AbortSignal.timeout(bounds.callMs)
+      const listed: Expanded = await expand(context, connection, from, AbortSignal.any([total, call]))
+      if ('failure' in listed) return [toMissing(connection, listed.failure)]
+      if (listed.next === null) return []
+      from = listed.next
     }
   }
-  return page(null)
+  return (await Promise.all(connections.filter(({ whole }) => whole).map(grantAll))).flat()
 }
 
-/** Returns the cursor of a last page. One that is not empty still has a cursor; an empty page follows it. */
-function endCursor(repositories: readonly Repository[], connections: readonly ConnectionRow[]): string | null {
-  const last = connections.at(-1)
-  if (repositories.length === 0 || last === undefined) return null
-  return encodePlace({ connectionId: AFTER_ALL, from: null, skip: 0 })
-}
+/** Returns the account of a connection as one that an answer lacks. */
+export const toMissing = (
+  { provider, account_login: accountLogin }: ConnectionRow,
+  reason: MissingReason,
+  retried = false,
+): MissingAccount => ({ provider, accountLogin, reason, retried })
 
-const AFTER_ALL = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
-
-/**
- * Grants the repositories that whole connections show first, so that a new installation's first list of grants is not
- * empty.
- */
-export async function grantWhole(context: Context, grantee: Grantee, bounds = expansionBounds): Promise<void> {
-  const connections = await listConnections(context.db, grantee, null)
-  const signal = AbortSignal.timeout(bounds.callMs)
-  const whole = connections.filter(connection => connection.whole).slice(0, bounds.calls)
-  await Promise.all(whole.map(connection => expand(context, connection, null, signal)))
-}
-
-interface Expanded {
-  readonly entries: readonly Repository[]
-  readonly next: string | null
-}
-
-/** Reads one page of a connection's host; returns null if the host does not give it. */
-async function expand(
+/** Reads one page of a connection's host. */
+export async function expand(
   context: Context,
   connection: ConnectionRow,
   from: string | null,
   signal: AbortSignal,
-): Promise<Expanded | null> {
+): Promise<Expanded> {
   const { db, clock, gitHosts, log } = context
   try {
     const host = gitHosts.find(connection.host)
@@ -119,8 +84,12 @@ async function expand(
   } catch (error) {
     if (!(error instanceof GitHostError) && !signal.aborted) throw error
     log.warn({ err: error, connectionId: connection.id }, 'could not list the repositories of a Git host')
-    return null
+    return { failure: signal.aborted ? 'late' : failureOf(error as GitHostError) }
   }
+}
+
+function failureOf({ kind }: GitHostError): MissingReason {
+  return kind === 'rate_limited' || kind === 'unavailable' ? kind : 'refused'
 }
 
 function toEntry(

@@ -1,33 +1,61 @@
+import { limits } from '@berth/contract'
 import { refusal } from '../kit/refusal.ts'
 
-/** The start of a page of repositories: a connection, a page of its host and the entries to skip on it. */
+/** A place in one connection's repositories: a page of its host and the entries to skip on it. */
 export interface RepositoryPlace {
   readonly connectionId: string
   readonly from: string | null
   readonly skip: number
 }
 
-export function encodePlace({ connectionId, from, skip }: RepositoryPlace): string {
-  return Buffer.from(JSON.stringify([connectionId, from, skip])).toString('base64url')
+/** The start of a page of repositories. */
+export interface RepositoryStart {
+  readonly at: RepositoryPlace
+  /** Where connections stopped whose hosts were late; they are read on after all others. */
+  readonly late: readonly RepositoryPlace[]
+  /** The others have been read, and `at` is such a connection: its host is not asked a third time. */
+  readonly again: boolean
+}
+
+const most = limits.repositoryCursorCharacters
+
+/** Encodes a cursor. It leaves out late connections that it has no room for. */
+export function encodeStart({ at, late, again }: RepositoryStart): string {
+  const [place, ...places] = [at, ...late].map(({ connectionId, from, skip }) => [connectionId, from, skip])
+  const parts = places.length === 0 && !again ? place : [...(place ?? []), places, again]
+  const text = Buffer.from(JSON.stringify(parts)).toString('base64url')
+  return text.length <= most || late.length === 0 ? text : encodeStart({ at, late: late.slice(0, -1), again })
 }
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /**
  * Decodes a cursor.
- * @throws ApiError 400 `invalid_input` if `encodePlace` did not make the text
+ * @throws ApiError 400 `invalid_input` if `encodeStart` did not make the text
  */
-export function decodePlace(text: string): RepositoryPlace {
+export function decodeStart(text: string): RepositoryStart {
   try {
-    const [connectionId, from, skip]: unknown[] = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
-    const place = { connectionId, from, skip }
-    if (isPlace(place) && encodePlace(place) === text) return place
+    const parts: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
+    if (Array.isArray(parts)) {
+      const [, , , late = [], again = false]: unknown[] = parts
+      if (Array.isArray(late) && typeof again === 'boolean') {
+        const start = { at: toPlace(parts), late: late.map(toPlace), again }
+        if (encodeStart(start) === text) return start
+      }
+    }
   } catch {
     // It is refused below.
   }
   throw refusal('invalid_input', {
     issues: [{ path: ['cursor'], message: 'is not a cursor that a page of this list gave' }],
   })
+}
+
+/** @throws TypeError if it is none */
+function toPlace([connectionId, from, skip]: readonly unknown[]): RepositoryPlace {
+  const place = { connectionId, from, skip }
+  if (isPlace(place)) return place
+  throw new TypeError('no place')
 }
 
 function isPlace(place: Readonly<Record<keyof RepositoryPlace, unknown>>): place is RepositoryPlace {

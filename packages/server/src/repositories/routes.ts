@@ -4,9 +4,10 @@ import type { Principal } from '../identity/guard/principal.ts'
 import { decodeCursor, pageOf } from '../kit/list-cursor.ts'
 import { refusal } from '../kit/refusal.ts'
 import { findActiveGrant } from './active-grant.ts'
-import { grantWhole, pageRepositories } from './expand-grants.ts'
+import { grantWhole } from './expand-grants.ts'
 import { toGrant } from './grant.ts'
 import { type Grantee, listGrants } from './grant-sql.ts'
+import { pageRepositories } from './page-repositories.ts'
 
 /** The name of the list of grants in its cursors. */
 const GRANTS = 'repository-grants'
@@ -22,10 +23,11 @@ export function repositoryHandlers(context: Context): Pick<Handlers, Operations>
     }),
     listRepositoryGrants: async ({ principal, query: { limit, cursor } }) => {
       const before = cursor === undefined ? null : readCursor(cursor)
-      if (before === null) await grantWhole(context, granteeOf(principal))
+      const missing = before === null ? await grantWhole(context, granteeOf(principal)) : []
       const rows = await listGrants(context.db, granteeOf(principal), before, limit + 1)
       const { page, ...more } = pageOf(GRANTS, rows, limit, row => row.created_at)
-      return { status: 200, body: { grants: page.map(toGrant), ...more } }
+      const body = { grants: page.map(toGrant), ...more, ...(missing.length > 0 && { missing }) }
+      return { status: 200, body }
     },
     getActiveRepositoryGrant: async ({ principal, params }) => {
       const grant = await findActiveGrant(context.db, granteeOf(principal), params.grantId)

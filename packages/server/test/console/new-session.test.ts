@@ -87,6 +87,18 @@ const drop = (name: string, size: number) =>
     )
 
 describe('a new Session', () => {
+  it('names the Git host whose repositories it cannot offer', async () => {
+    const account = { provider: 'github', accountLogin: 'acme', reason: 'late', retried: false }
+    await page.route('**/cloud/repositories?*', route =>
+      route.fulfill({ json: { repositories: [], nextCursor: null, hasMore: false, missing: [account] } }),
+    )
+    await page.getByRole('combobox', { name: 'Repository' }).fill('till')
+    await page.getByText('Repositories are missing: github (acme) did not answer in time.').waitFor()
+    await page.unroute('**/cloud/repositories?*')
+    await page.reload()
+    await message().waitFor()
+  })
+
   it('is started with the keyboard alone, on a branch of a repository, in an environment', async () => {
     await page.keyboard.type('Mend the greeting')
     await page.getByRole('combobox', { name: 'Repository' }).focus()

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Repository, RepositoryGrant, Session } from '@berth/contract'
+import type { MissingAccount, Repository, RepositoryGrant, Session } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/kit/clock.ts'
 import { connectAccount } from '../../src/repositories/connect-account.ts'
@@ -13,8 +14,9 @@ import { grantRepository } from '../support/git/grants.ts'
 import { commitTo, sampleRepository, tipOf } from '../support/git/repositories.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
 
-type RepositoryList = { repositories: Repository[]; nextCursor: string | null; hasMore: boolean }
-type GrantList = { grants: RepositoryGrant[]; nextCursor: string | null; hasMore: boolean }
+type Page = { nextCursor: string | null; hasMore: boolean; missing?: MissingAccount[] }
+type RepositoryList = Page & { repositories: Repository[] }
+type GrantList = Page & { grants: RepositoryGrant[] }
 
 let test: TestService
 let server: GitHubServer
@@ -118,6 +120,42 @@ describe('repositories', () => {
   )
 
   it.each([
+    [{ status: 500 }, 'unavailable'],
+    [{ status: 429 }, 'rate_limited'],
+    ['never' as const, 'late'],
+  ])('of a host that answers %j are asked for once more, and its account is named', async (answer, reason) => {
+    const { tenant, api, served } = await hubTenant()
+    await grantLocal(context(), tenant)
+    const named = { provider: 'github', accountLogin: `login-${served.id}`, reason }
+    server.fail({ when: /^GET \/installation\/repositories/, answer })
+    try {
+      const first = (await api.get<RepositoryList>('/v1/repositories')).body
+      expect(first).toMatchObject({ hasMore: true, missing: [{ ...named, retried: true }] })
+      const rest = `/v1/repositories?cursor=${first.nextCursor}`
+      const still = (await api.get<RepositoryList>(rest)).body
+      expect(still).toMatchObject({ repositories: [], hasMore: false, missing: [{ ...named, retried: false }] })
+      server.mend()
+      const { repositories, ...end } = (await api.get<RepositoryList>(rest)).body
+      expect(repositories.map(one => one.fullName)).toEqual([served.fullName])
+      expect(end).toEqual({ hasMore: false, nextCursor: expect.any(String) })
+    } finally {
+      server.mend()
+    }
+  })
+
+  it('of a host that lets the service in no more are said to be missing', async () => {
+    const { api } = await hubTenant()
+    server.fail({ when: /^GET \/installation\/repositories/, answer: { status: 403 } })
+    try {
+      const missing = [expect.objectContaining({ reason: 'refused', retried: false })]
+      const { body } = await api.get<RepositoryList>('/v1/repositories')
+      expect(body).toEqual({ repositories: [], nextCursor: null, hasMore: false, missing })
+    } finally {
+      server.mend()
+    }
+  })
+
+  it.each([
     'limit=0',
     'limit=101',
     'limit=x',
@@ -171,12 +209,59 @@ describe('grants', () => {
     expect(body.grants.map(grant => grant.fullName)).toContain('sample/greeter')
   })
 
+  it('of whole accounts are listed though the account has more than one page of the host', async () => {
+    const { tenant, api } = await test.newTenant()
+    const installation = String(++repositoryIds)
+    for (let at = 0; at < 130; at++) {
+      const id = ++repositoryIds
+      server.addRepository({ id, fullName: `hub/whole-${id}`, gitDir, installations: [installation] })
+    }
+    await connectAccount(context(), tenant, account(installation), true)
+    const { body } = await api.get<GrantList>('/v1/repository-grants?limit=100')
+    const rest = await api.get<GrantList>(`/v1/repository-grants?limit=100&cursor=${body.nextCursor}`)
+    expect(body.grants.length + rest.body.grants.length).toBe(130)
+    expect([body.missing, rest.body.hasMore]).toEqual([undefined, false])
+  })
+
+  it('that a late host would add are said to be missing', async () => {
+    const { tenant, api, served } = await hubTenant()
+    await connectAccount(context(), tenant, account(String(served.id)), true)
+    server.fail({ when: /^GET \/installation\/repositories/, answer: { status: 502 } })
+    try {
+      const { body } = await api.get<GrantList>('/v1/repository-grants')
+      expect(body.missing).toEqual([
+        { provider: 'github', accountLogin: `login-${served.id}`, reason: 'unavailable', retried: false },
+      ])
+    } finally {
+      server.mend()
+    }
+  })
+
   it('of others are not found, and an invalid id is refused', async () => {
     const { grant } = await hubTenant()
     const answer = await test.api.get(`/v1/repository-grants/${grant.id}/active`)
     expect([answer.status, answer.body.error]).toEqual([404, 'cloud_repository_grant_not_found'])
     const malformed = await test.api.get('/v1/repository-grants/x/active')
     expect([malformed.status, malformed.body.error]).toEqual([400, 'invalid_input'])
+  })
+})
+
+describe('a data directory with many repositories', () => {
+  it('is listed whole to many readers at once', async () => {
+    await using many = await startTestService({ variables: { BERTH_ROLES: 'api' } })
+    const directory = join(many.dataDir, 'repositories')
+    const first = await sampleRepository(directory, 'many/r100')
+    const names = ['many/r100']
+    for (let at = 101; at <= 250; at++) {
+      names.push(`many/r${at}`)
+      await cp(first, join(directory, `many/r${at}.git`), { recursive: true })
+    }
+    await grantLocal({ db: many.db.database, clock: systemClock }, many.tenant)
+    const read = await Promise.all(Array.from({ length: 12 }, () => everything(many.api, 100)))
+    for (const list of read) {
+      expect(list.map(one => one.fullName)).toEqual(names)
+      expect(new Set(list.map(one => one.defaultBranch))).toEqual(new Set(['main']))
+    }
   })
 })
 

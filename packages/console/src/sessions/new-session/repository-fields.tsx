@@ -1,4 +1,4 @@
-import type { Repository, RepositoryPage } from '@berth/contract'
+import type { MissingAccount, Repository, RepositoryPage } from '@berth/contract'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { BookMarked, GitBranch, Lock } from 'lucide-react'
 import { useState } from 'react'
@@ -16,15 +16,25 @@ const enough = 30
 
 async function readRepositories(q: string, signal: AbortSignal) {
   const found: Repository[] = []
+  const missing: MissingAccount[] = []
   let cursor: string | null = null
   for (let at = 0; at < mostPages && found.length < enough; at++) {
     const query: URLSearchParams = new URLSearchParams({ ...(q && { q }), ...(cursor && { cursor }) })
     const page = await call<RepositoryPage>('GET', `repositories?${query}`, undefined, signal)
     found.push(...page.repositories)
-    if (!page.hasMore) return { found, more: false }
+    missing.push(...(page.missing ?? []).filter(({ retried }) => !retried))
+    if (!page.hasMore) return { found, missing, more: false }
     cursor = page.nextCursor
   }
-  return { found, more: true }
+  return { found, missing, more: true }
+}
+
+function missingNote(missing: readonly MissingAccount[]): string {
+  const accounts = missing.map(({ provider, accountLogin, reason }) => {
+    const host = provider === accountLogin ? provider : `${provider} (${accountLogin})`
+    return reason === 'refused' ? `${host} no longer lets Berth in` : `${host} did not answer in time`
+  })
+  return `Repositories are missing: ${accounts.join(', ')}. Search again in a moment.`
 }
 
 interface Answer {
@@ -34,9 +44,16 @@ interface Answer {
 }
 
 /** Says below the items what the search is at; null if they say everything. */
-function noteOf({ isPending, isFetching, error }: Answer, count: number, more: boolean, none: string): string | null {
+function noteOf(
+  { isPending, isFetching, error }: Answer,
+  count: number,
+  more: boolean,
+  none: string,
+  missing: readonly MissingAccount[] = [],
+): string | null {
   if (error !== null) return `${problemOf(error).title}. ${problemOf(error).advice}`
   if (isPending || isFetching) return 'Searching…'
+  if (missing.length > 0) return missingNote(missing)
   if (count === 0) return none
   return more ? 'There are more. Type to find them.' : null
 }
@@ -79,7 +96,7 @@ export function RepositoryFields(props: { draft: Draft; change: (part: Partial<D
             labelOf={({ fullName }) => fullName}
             placeholder="None"
             clearLabel="Work without a repository"
-            note={noteOf(answer, found.length, answer.data?.more === true, none)}
+            note={noteOf(answer, found.length, answer.data?.more === true, none, answer.data?.missing)}
             icon={({ private: hidden }) =>
               hidden ? (
                 <Lock className="size-3.5 shrink-0 text-ink-3" aria-label="Private" />

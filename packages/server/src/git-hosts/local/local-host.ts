@@ -14,6 +14,7 @@ import {
   type RepositoryListing,
   type RepositoryRef,
 } from '../git-host.ts'
+import { type LocalHead, readHead } from './default-branch.ts'
 import { broughtIn, contains, git, inBounds, moveBase, ofMerge } from './local-git.ts'
 import * as sql from './local-sql.ts'
 import { findRepositories, type LocalPath, localPath } from './repositories.ts'
@@ -67,17 +68,14 @@ export class LocalHost implements GitHost {
     signal?: AbortSignal,
   ): Promise<RepositoryListing> {
     await this.readAccount(account)
-    const named = ({ owner, name }: LocalPath) => `${owner}/${name}`
-    const all = (await findRepositories(this.#root)).filter(path => from === null || named(path) > from)
-    const page = all.toSorted((one, other) => (named(one) < named(other) ? -1 : 1)).slice(0, limit)
-    const ids = await sql.identifyRepositories(this.#db, page)
-    const repositories: HostRepository[] = []
-    for (const path of page) {
-      const id = ids.find(row => row.owner === path.owner && row.name === path.name)?.id
-      if (id !== undefined) repositories.push(await this.#describe({ ...path, id }, signal))
-    }
-    const last = page.at(-1)
-    return { repositories, next: page.length < all.length && last !== undefined ? named(last) : null }
+    const { page, next } = await findRepositories(this.#root, { limit, from })
+    const rows = await sql.identifyRepositories(this.#db, page)
+    const ids = new Map(rows.map(({ owner, name, id }) => [`${owner}/${name}`, id]))
+    const located = page.flatMap(path => {
+      const id = ids.get(`${path.owner}/${path.name}`)
+      return id === undefined ? [] : [{ ...path, id }]
+    })
+    return { repositories: await Promise.all(located.map(each => this.#describe(each, signal))), next }
   }
 
   async readRepository(ref: RepositoryRef, signal?: AbortSignal): Promise<HostRepository> {
@@ -349,17 +347,22 @@ export class LocalHost implements GitHost {
   }
 
   async #describe(located: Located, signal?: AbortSignal): Promise<HostRepository> {
-    const head = await git(['symbolic-ref', '--quiet', 'HEAD'], { gitDir: located.gitDir, exits: [0, 1], signal })
-    const branch = head.startsWith('refs/heads/') ? head.slice('refs/heads/'.length) : null
+    const { branch, born } = (await readHead(located.gitDir)) ?? (await this.#askHead(located, signal))
     const url = this.#urlOf(located.id)
     return {
       repositoryId: located.id,
       fullName: `${located.owner}/${located.name}`,
       private: true,
-      defaultBranch: branch !== null && (await this.#tip(located, branch, signal)) !== null ? branch : null,
+      defaultBranch: born ? branch : null,
       htmlUrl: url,
       cloneUrl: null,
     }
+  }
+
+  async #askHead(located: Located, signal?: AbortSignal): Promise<LocalHead> {
+    const head = await git(['symbolic-ref', '--quiet', 'HEAD'], { gitDir: located.gitDir, exits: [0, 1], signal })
+    const branch = head.startsWith('refs/heads/') ? head.slice('refs/heads/'.length) : null
+    return { branch, born: branch !== null && (await this.#tip(located, branch, signal)) !== null }
   }
 
   /** Returns the commit of a branch by its exact name, without git's revision language. */

@@ -1,6 +1,7 @@
 import type { Dirent } from 'node:fs'
 import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { GitHostError } from '../git-host.ts'
 
 /** A bare repository of this machine, with its path. */
 export interface LocalPath {
@@ -13,19 +14,28 @@ export interface LocalPath {
 const segment = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$/
 
 /**
- * Lists the bare repositories `<root>/<owner>/<name>.git`, in order. They need no registration: anyone who may write to
- * the data directory puts them there. Links are not followed, so nothing outside becomes a repository.
+ * Returns a page of the bare repositories `<root>/<owner>/<name>.git`, in the order of `owner/name`. They need no
+ * registration: anyone who may write to the data directory puts them there. Links are not followed, so nothing outside
+ * becomes a repository.
+ * @param page.from `owner/name` after which the page begins
+ * @returns `next` is the `from` of the next page
  */
-export async function findRepositories(root: string): Promise<LocalPath[]> {
-  const found: LocalPath[] = []
-  for (const owner of await directories(root)) {
-    for (const entry of await directories(join(root, owner))) {
-      const path = await localPath(root, owner, entry.replace(/\.git$/, ''))
-      if (entry.endsWith('.git') && path !== null) found.push(path)
-    }
-  }
-  return found
+export async function findRepositories(
+  root: string,
+  { limit, from }: { readonly limit: number; readonly from: string | null },
+): Promise<{ readonly page: LocalPath[]; readonly next: string | null }> {
+  const owners = await directories(root)
+  const entries = await Promise.all(owners.map(owner => directories(join(root, owner))))
+  const names = owners
+    .flatMap((owner, at) => (entries[at] ?? []).filter(isBare).map(entry => `${owner}/${entry.slice(0, -4)}`))
+    .filter(name => from === null || name > from)
+    .toSorted()
+  const shown = names.slice(0, limit)
+  const page = await Promise.all(shown.map(name => localPath(root, ...(name.split('/') as [string, string]))))
+  return { page: page.filter(path => path !== null), next: names.length > limit ? (shown.at(-1) ?? null) : null }
 }
+
+const isBare = (entry: string) => entry.endsWith('.git')
 
 /** Returns the path of a repository; null if there is none. */
 export async function localPath(root: string, owner: string, name: string): Promise<LocalPath | null> {
@@ -39,9 +49,12 @@ export async function localPath(root: string, owner: string, name: string): Prom
 }
 
 async function directories(path: string): Promise<string[]> {
-  const entries: Dirent[] = await readdir(path, { withFileTypes: true }).catch(() => [])
-  return entries
-    .filter(entry => entry.isDirectory() && segment.test(entry.name))
-    .map(entry => entry.name)
-    .toSorted()
+  const entries: Dirent[] = await readdir(path, { withFileTypes: true }).catch(unlessNotOurs)
+  return entries.filter(entry => entry.isDirectory() && segment.test(entry.name)).map(entry => entry.name)
+}
+
+/** A directory that is gone or closed to the service holds nothing of its own. Any other fault must not look like that. */
+function unlessNotOurs(cause: NodeJS.ErrnoException): [] {
+  if (['ENOENT', 'ENOTDIR', 'EACCES'].includes(cause.code ?? '')) return []
+  throw new GitHostError('unavailable', 'the directory of the repositories cannot be read', { cause })
 }
