@@ -12,7 +12,7 @@ export interface BerthOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly cwd: string
   /** Whole standard input; null leaves it open for `type`. */
-  readonly stdin?: string | null
+  readonly stdin?: string | Buffer | null
   /** Node and entry file to run instead of the sources under this Node. */
   readonly command?: readonly [node: string, entry: string]
   /** Runs it in a pseudo-terminal, which carries both streams as `stdout`. */

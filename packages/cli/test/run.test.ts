@@ -36,6 +36,19 @@ test('run --session sends a turn with files, and its message from standard input
   expect(service.taken.at(-1)?.body).toEqual({ message: 'read it\n', files: [file, file] })
 })
 
+test('a message and a schema that are not UTF-8 are refused before anything is sent', async () => {
+  await using service = await ScriptedService.start()
+  const latin1 = Buffer.from('{"title":"caf\xe9"}', 'latin1')
+  writeFileSync(join(cwd, 'latin1.json'), latin1)
+  const message = berth(service, ['run', '-'], { stdin: latin1 })
+  expect(await message.ended()).toBe(2)
+  expect(message.stderr).toContain('cannot read the message: it is not UTF-8; convert it first')
+  const schema = berth(service, ['run', '--output-schema', 'latin1.json', 'x'])
+  expect(await schema.ended()).toBe(2)
+  expect(schema.stderr).toContain('cannot read latin1.json: it is not UTF-8')
+  expect(service.taken).toEqual([])
+})
+
 test('a new session with files gets its title from the message, and the files with its first turn', async () => {
   await using service = await ScriptedService.start()
   writeFileSync(join(cwd, 'note.txt'), 'x')

@@ -25,7 +25,9 @@ export const Review = Type.Object(
     files: Type.Array(ReviewFile),
     additions: Count,
     deletions: Count,
-    patch: Type.String({ description: 'A unified diff, cut at 1 MiB.' }),
+    patch: Type.String({
+      description: 'A unified diff, cut at 1 MiB. It is for reading: bytes that are not UTF-8 stand as U+FFFD.',
+    }),
     patchTruncated: Type.Boolean({ description: 'True if `patch` was cut.' }),
     createdAt: DateTime,
   },
@@ -39,7 +41,10 @@ export const ReviewFileDiff = Type.Object(
     number: Count,
     file: ReviewFile,
     patch: nullable(
-      Type.String({ description: 'The unified diff of the file; null if its lines go beyond what was stored.' }),
+      Type.String({
+        description:
+          'The unified diff of the file, as in `patch` of the review; null if its lines go beyond what was stored.',
+      }),
     ),
     truncated: Type.Boolean({ description: 'True if `patch` was cut.' }),
     expandable: Type.Boolean({

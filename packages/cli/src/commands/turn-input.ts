@@ -2,6 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { SubmitTurn } from '@berth/client'
 import { UsageError } from '../failure.ts'
+import { decodeUtf8, readUtf8 } from '../utf8.ts'
 
 /** The service accepts 1 MiB of JSON, and base64 takes four characters for three bytes. Larger files are not read. */
 const filesBytesMax = (1024 * 1024 * 3) / 4
@@ -26,7 +27,7 @@ export async function readTurn(
 /** Reads the schema of a result that a Turn asks for; the service judges it. */
 export async function readOutput(path: string | undefined): Promise<Pick<SubmitTurn, 'output'>> {
   if (path === undefined) return {}
-  const text = await orUsage(path, () => readFile(path, 'utf8'), 'read')
+  const text = await orUsage(path, () => readUtf8(path), 'read')
   let schema: unknown
   try {
     schema = JSON.parse(text)
@@ -48,7 +49,13 @@ async function readAll(stdin: NodeJS.ReadStream): Promise<string> {
       throw new UsageError(`the message is too large for one request (at most ${messageBytesMax} bytes)`)
     chunks.push(chunk)
   }
-  return Buffer.concat(chunks).toString('utf8')
+  try {
+    return decodeUtf8(Buffer.concat(chunks))
+  } catch (cause) {
+    throw new UsageError(`cannot read the message: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      cause,
+    })
+  }
 }
 
 async function sizeOf(path: string): Promise<number> {

@@ -1,7 +1,8 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import type { Environment, EnvironmentDraft } from '@berth/client'
 import { plain } from '@berth/client/documents'
 import { UsageError } from '../failure.ts'
+import { readUtf8 } from '../utf8.ts'
 
 /** An environment as a file: what to apply, and what it was read from. */
 export interface EnvironmentFile {
@@ -23,7 +24,7 @@ export const isUuid = (text: string): boolean => uuid.test(text)
 export async function findFile(path: string): Promise<EnvironmentFile | null> {
   let text: string
   try {
-    text = await readFile(path, 'utf8')
+    text = await readUtf8(path)
   } catch (cause) {
     if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return null
     throw new UsageError(`cannot read ${path}: ${cause instanceof Error ? cause.message : String(cause)}`)

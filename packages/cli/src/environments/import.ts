@@ -1,10 +1,10 @@
-import { readFile } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
 import stripJsonComments from 'strip-json-comments'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import { UsageError } from '../failure.ts'
 import type { LocalIo } from '../io.ts'
 import { jsonLine, printableLine } from '../terminal-text.ts'
+import { readUtf8 } from '../utf8.ts'
 import { findFile, writeEnvironmentFile } from './environment-file.ts'
 import { type ForeignFormat, importDocument } from './import-document.ts'
 import type { FileOption } from './pull.ts'
@@ -54,7 +54,7 @@ function folderName(source: string): string {
 
 async function read(source: string): Promise<string> {
   try {
-    return await readFile(source, 'utf8')
+    return await readUtf8(source)
   } catch (cause) {
     throw new UsageError(`cannot read ${source}: ${cause instanceof Error ? cause.message : String(cause)}`)
   }

@@ -3,6 +3,7 @@ import { Writable } from 'node:stream'
 import { UsageError } from '../failure.ts'
 import type { CommandIo } from '../io.ts'
 import { printableLine } from '../terminal-text.ts'
+import { decodeUtf8 } from '../utf8.ts'
 
 const bytesMax = 32_768
 
@@ -37,7 +38,7 @@ async function readPipe(stdin: NodeJS.ReadStream): Promise<string> {
     chunks.push(chunk)
   }
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.concat(chunks))
+    return decodeUtf8(Buffer.concat(chunks))
   } catch {
     throw new UsageError('the value is not UTF-8; encode it first, for example with `base64`')
   }

@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UsageError } from '../failure.ts'
+import { readUtf8 } from '../utf8.ts'
 
 /** Manifests of other layouts, best first. */
 const foreignManifests = [
@@ -106,7 +106,7 @@ function directories(found: Readonly<Record<string, unknown>>, member: 'skills' 
 async function readObject(directory: string, name: string): Promise<Readonly<Record<string, unknown>> | null> {
   let text: string
   try {
-    text = await readFile(join(directory, name), 'utf8')
+    text = await readUtf8(join(directory, name))
   } catch (cause) {
     if (cause instanceof Error && 'code' in cause && (cause.code === 'ENOENT' || cause.code === 'ENOTDIR')) return null
     throw new UsageError(`cannot read ${name}: ${cause instanceof Error ? cause.message : String(cause)}`)

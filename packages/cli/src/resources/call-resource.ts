@@ -1,7 +1,6 @@
 import { createWriteStream } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
-import { text } from 'node:stream/consumers'
+import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { type BerthClient, type MissingAccount, missingAccountText, type OperationId } from '@berth/client'
 import { Option } from 'commander'
@@ -11,6 +10,7 @@ import { UsageError } from '../failure.ts'
 import type { CommandIo } from '../io.ts'
 import { printTable } from '../table.ts'
 import { jsonLine, printableLine } from '../terminal-text.ts'
+import { decodeUtf8, readUtf8 } from '../utf8.ts'
 import { organizationOperations, pagedOperations } from './operation-facts.ts'
 import type { ResourceCommand } from './resource.ts'
 import { cellOf, factsOf, valueAt } from './show-value.ts'
@@ -115,7 +115,7 @@ async function inputOf(resource: ResourceCommand, values: readonly unknown[], op
 /** @throws UsageError for a file that cannot be read, or holds no JSON */
 async function readJson(flags: string, path: string): Promise<unknown> {
   try {
-    return JSON.parse(path === '-' ? await text(process.stdin) : await readFile(path, 'utf8'))
+    return JSON.parse(path === '-' ? decodeUtf8(await buffer(process.stdin)) : await readUtf8(path))
   } catch (cause) {
     throw new UsageError(`${flags}: ${cause instanceof Error ? cause.message : String(cause)}`)
   }

@@ -1862,7 +1862,7 @@ export interface Review {
   files: ReviewFile[]
   additions: number
   deletions: number
-  /** A unified diff, cut at 1 MiB. */
+  /** A unified diff, cut at 1 MiB. It is for reading: bytes that are not UTF-8 stand as U+FFFD. */
   patch: string
   /** True if `patch` was cut. */
   patchTruncated: boolean
@@ -1889,7 +1889,7 @@ export interface ReviewFileDiff {
   revision: string
   number: number
   file: ReviewFile
-  /** The unified diff of the file; null if its lines go beyond what was stored. */
+  /** The unified diff of the file, as in `patch` of the review; null if its lines go beyond what was stored. */
   patch: string | null
   /** True if `patch` was cut. */
   truncated: boolean

@@ -19,7 +19,7 @@ export function presentFile(cwd: string) {
     async execute(_toolCallId, { path, name }, signal) {
       const options = name === undefined ? [] : ['--name', name]
       const limits = { cwd, signal, timeoutMs: 60_000, maxBytes: 16_384 }
-      const { exitCode, output } = await runProgram(['berth-present', ...options, '--', path], limits).catch(
+      const { exitCode, output: bytes } = await runProgram(['berth-present', ...options, '--', path], limits).catch(
         (error: NodeJS.ErrnoException) => {
           if (error.code !== 'ENOENT') throw error
           throw new Error(
@@ -27,6 +27,7 @@ export function presentFile(cwd: string) {
           )
         },
       )
+      const output = bytes.toString('utf8')
       if (exitCode !== 0) throw new Error(output.trim() || `The file was not presented (exit code ${exitCode}).`)
       return textResult(output.trim() || `presented ${path}`)
     },

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 export interface ProgramResult {
   readonly exitCode: number
   /** stdout and stderr together, cut at `maxBytes`. */
-  readonly output: string
+  readonly output: Buffer
   readonly truncated: boolean
 }
 
@@ -14,12 +14,22 @@ export interface ProgramResult {
  */
 export async function runProgram(
   command: readonly [string, ...string[]],
-  options: { cwd: string; signal: AbortSignal | undefined; timeoutMs: number; maxBytes: number },
+  options: {
+    cwd: string
+    signal: AbortSignal | undefined
+    timeoutMs: number
+    maxBytes: number
+    environment?: NodeJS.ProcessEnv
+    input?: Buffer
+  },
 ): Promise<ProgramResult> {
-  const { cwd, signal, timeoutMs, maxBytes } = options
+  const { cwd, signal, timeoutMs, maxBytes, environment = process.env, input } = options
   signal?.throwIfAborted()
   const [program, ...args] = command
-  const child = spawn(program, args, { cwd, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(program, args, { cwd, env: environment, detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
+  // A program that ends before it reads its input says so by its exit code.
+  child.stdin.on('error', () => undefined)
+  child.stdin.end(input)
   const chunks: Buffer[] = []
   let bytes = 0
   let ended: 'timeout' | 'full' | null = null
@@ -51,7 +61,7 @@ export async function runProgram(
     })
     signal?.throwIfAborted()
     if (ended === 'timeout') throw new Error(`${program} did not end within ${timeoutMs / 1000} seconds`)
-    return { exitCode, output: Buffer.concat(chunks).toString('utf8'), truncated: ended === 'full' }
+    return { exitCode, output: Buffer.concat(chunks), truncated: ended === 'full' }
   } finally {
     clearTimeout(timer)
     signal?.removeEventListener('abort', kill)

@@ -1,13 +1,16 @@
 import { existsSync, statSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { Type } from '@earendil-works/pi-ai'
 import { defineTool } from '@earendil-works/pi-coding-agent'
+import { decodeFile, toWindows1252 } from './files/text-file.ts'
 import { runProgram } from './run-program.ts'
 import { textResult } from './text-result.ts'
 
 const MAX_LINES = 200
 const MAX_LINE = 400
 const MAX_BYTES = 256 * 1024
+const lineEnd = Buffer.from('\n')
 
 const Parameters = Type.Object({
   pattern: Type.String({ description: 'Extended regular expression, as grep -E takes it' }),
@@ -17,36 +20,102 @@ const Parameters = Type.Object({
   literal: Type.Optional(Type.Boolean({ description: 'The pattern is plain text' })),
 })
 
-/** Returns a tool that searches files with the sandbox's grep, without .git, node_modules and binary files. */
+/** Lines that grep found; `full` if it found more than it may give. */
+interface Found {
+  readonly lines: readonly { readonly path: string; readonly number: string; readonly text: Buffer }[]
+  readonly full: boolean
+}
+
+/**
+ * Returns a tool that searches files with the sandbox's grep, without .git, node_modules and binary files.
+ *
+ * In a UTF-8 locale grep takes a file with other bytes for binary. A second grep, of bytes, therefore looks for the
+ * pattern in 8-bit text, and only its lines from such files count.
+ */
 export function search(cwd: string) {
   return defineTool({
     name: 'search',
     label: 'search',
-    description: `Search the contents of files. Gives \`path:line:text\`, at most ${MAX_LINES} lines. Leaves out .git, node_modules and binary files.`,
+    description: `Search the contents of files. Gives \`path:line:text\`, at most ${MAX_LINES} lines. Leaves out .git, node_modules and binary files, which UTF-16 is to it.`,
     parameters: Parameters,
     async execute(_toolCallId, { pattern, path = '.', glob, ignoreCase, literal }, signal) {
       if (!existsSync(resolve(cwd, path))) throw new Error(`There is no ${path}.`)
-      const { exitCode, output, truncated } = await runProgram(
-        [
-          'grep',
-          ...['-n', '-I', '-H', literal === true ? '-F' : '-E', ...(ignoreCase === true ? ['-i'] : [])],
-          ...(statSync(resolve(cwd, path)).isDirectory()
-            ? ['-r', '--exclude-dir=.git', '--exclude-dir=node_modules']
-            : []),
-          ...(glob === undefined ? [] : [`--include=${glob}`]),
-          ...['-e', pattern, '--', path],
-        ],
-        { cwd, signal, timeoutMs: 30_000, maxBytes: MAX_BYTES },
-      )
-      if (exitCode > 1 && !truncated && output.trim() !== '') throw new Error(output.slice(0, 2000).trim())
-      const lines = output.split('\n').filter(line => line !== '')
+      const options = [
+        ...['-n', '-I', '-H', '--null', literal === true ? '-F' : '-E', ...(ignoreCase === true ? ['-i'] : [])],
+        ...(statSync(resolve(cwd, path)).isDirectory()
+          ? ['-r', '--exclude-dir=.git', '--exclude-dir=node_modules']
+          : []),
+        ...(glob === undefined ? [] : [`--include=${glob}`]),
+      ]
+      const look = (bytes: Buffer, locale: string) =>
+        grep([...options, '-f', '-', '--', path], { cwd, signal, input: Buffer.concat([bytes, lineEnd]), locale })
+      const found = await look(Buffer.from(pattern), 'C.UTF-8')
+      const lines = found.lines.map(({ path: file, number, text }) => `${file}:${number}:${text.toString('utf8')}`)
+      const bytes = found.full || lines.length > MAX_LINES ? null : eightBit(pattern)
+      const others = bytes === null ? null : await look(bytes, 'C')
+      const more = others === null ? [] : await linesOfOthers(cwd, found, others)
+      lines.push(...more)
       if (lines.length === 0) return textResult('No matches.')
       const shown = lines
         .slice(0, MAX_LINES)
         .map(line => (line.length > MAX_LINE ? `${line.slice(0, MAX_LINE)}…` : line))
-      const more =
-        truncated || lines.length > MAX_LINES ? `\n[more than ${shown.length} lines; search more narrowly]` : ''
-      return textResult(shown.join('\n').replaceAll(/^\.\//gm, '') + more)
+      const notes = [
+        ...(more.length > 0 ? ['[lines of files that are not UTF-8 stand last; read says how it shows them]'] : []),
+        ...(found.full || others?.full === true || lines.length > MAX_LINES
+          ? [`[more than ${shown.length} lines; search more narrowly]`]
+          : []),
+      ]
+      return textResult([shown.join('\n').replaceAll(/^\.\//gm, ''), ...notes].join('\n'))
     },
   })
+}
+
+async function grep(
+  args: readonly string[],
+  options: { cwd: string; signal: AbortSignal | undefined; input: Buffer; locale: string },
+): Promise<Found> {
+  const { cwd, signal, input, locale } = options
+  const { exitCode, output, truncated } = await runProgram(['grep', ...args], {
+    ...{ cwd, signal, input, timeoutMs: 30_000, maxBytes: MAX_BYTES },
+    environment: { ...process.env, LC_ALL: locale },
+  })
+  const lines: { path: string; number: string; text: Buffer }[] = []
+  for (let start = 0; start < output.length; ) {
+    const found = output.indexOf(0x0a, start)
+    const end = found === -1 ? output.length : found
+    const line = output.subarray(start, end)
+    const [nul, colon] = [line.indexOf(0), line.indexOf(':', line.indexOf(0) + 1)]
+    if (nul !== -1 && colon !== -1)
+      lines.push({
+        path: line.toString('utf8', 0, nul),
+        number: line.toString('latin1', nul + 1, colon),
+        text: line.subarray(colon + 1),
+      })
+    start = end + 1
+  }
+  const words = output.toString('utf8').trim()
+  if (exitCode > 1 && !truncated && lines.length === 0 && words !== '') throw new Error(words.slice(0, 2000))
+  return { lines, full: truncated }
+}
+
+/** Returns the pattern's bytes in 8-bit text; null if it has none. */
+function eightBit(pattern: string): Buffer | null {
+  try {
+    return toWindows1252(pattern)
+  } catch {
+    return null
+  }
+}
+
+async function linesOfOthers(cwd: string, found: Found, others: Found): Promise<string[]> {
+  const known = new Set(found.lines.map(({ path, number }) => `${path}:${number}`))
+  const lines: string[] = []
+  for (const [path, ofFile] of Map.groupBy(others.lines, line => line.path)) {
+    const file = await readFile(resolve(cwd, path)).then(decodeFile, () => null)
+    if (file === null || file.encoding === 'UTF-8') continue
+    const shown = new TextDecoder(file.encoding === 'Windows-1252' ? 'windows-1252' : 'utf-8', { ignoreBOM: true })
+    for (const { number, text } of ofFile)
+      if (!known.has(`${path}:${number}`)) lines.push(`${path}:${number}:${shown.decode(text)}`)
+  }
+  return lines
 }

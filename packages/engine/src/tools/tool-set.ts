@@ -1,14 +1,11 @@
-import {
-  createEditToolDefinition,
-  createReadToolDefinition,
-  defineTool,
-  type ToolDefinition,
-} from '@earendil-works/pi-coding-agent'
+import type { ToolDefinition } from '@earendil-works/pi-coding-agent'
 import { refuseInvalidArguments } from '../gateway/invalid-arguments.ts'
 import type { ServerTool } from '../mcp/server-tools.ts'
 import { bash } from './bash.ts'
+import { edit } from './edit.ts'
 import { list } from './list.ts'
 import { presentFile } from './present-file.ts'
+import { read } from './read.ts'
 import { search } from './search.ts'
 import { write } from './write.ts'
 
@@ -27,15 +24,7 @@ export const usable = (
 
 /** Returns the workspace's tools, for the agent and its sub-agents. */
 export function workspaceTools(cwd: string): ToolDefinition[] {
-  return [
-    defineTool(createReadToolDefinition(cwd, { autoResizeImages: false })),
-    defineTool(createEditToolDefinition(cwd)),
-    write(cwd),
-    bash(cwd),
-    search(cwd),
-    list(cwd),
-    presentFile(cwd),
-  ]
+  return [read(cwd), edit(cwd), write(cwd), bash(cwd), search(cwd), list(cwd), presentFile(cwd)]
 }
 
 /** Returns the same tools, refusing arguments that are not a JSON object. */

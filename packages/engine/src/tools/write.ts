@@ -1,6 +1,8 @@
-import { readFile, stat } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { createWriteToolDefinition, defineTool } from '@earendil-works/pi-coding-agent'
+import { changeFile } from './files/change-file.ts'
+import { decodeFile, type TextFile } from './files/text-file.ts'
 
 /** Largest side of a diff that is shown; the log keeps no more. */
 const MAX_SHOWN_BYTES = 64 * 1024
@@ -10,27 +12,57 @@ export interface WriteDetails {
   readonly oldText?: string | null
 }
 
-/** Returns the write tool, which also reports the file's previous text. */
+/**
+ * Returns the write tool, which also reports the file's previous text. An existing file keeps its encoding, its byte
+ * order mark and its CRLF line ends; if the content does not fit them, nothing is written.
+ */
 export function write(cwd: string) {
-  const { name, label, description, parameters, execute } = createWriteToolDefinition(cwd)
+  const { name, label, description, parameters } = createWriteToolDefinition(cwd)
   return defineTool({
     name,
     label,
     description,
     parameters,
-    async execute(toolCallId, input, signal, _onUpdate, context) {
-      const details = await before(resolve(cwd, input.path))
-      const { content } = await execute(toolCallId, input, signal, undefined, context)
-      return { content, details }
+    async execute(id, { path, content }, signal, _onUpdate, context) {
+      let details: WriteDetails = { oldText: null }
+      const result = await changeFile(cwd, { id, path, signal, context }, async absolutePath => {
+        const old = await readFile(absolutePath).catch((error: NodeJS.ErrnoException) => {
+          if (error.code !== 'ENOENT') throw error
+          return null
+        })
+        const file = old === null ? null : decodeFile(old)
+        if (old !== null) details = old.length > MAX_SHOWN_BYTES || file === null ? {} : { oldText: file.shown }
+        const { bytes, kept } = old === null ? { bytes: content, kept: [] } : replace(file, content, path)
+        await mkdir(dirname(absolutePath), { recursive: true })
+        signal?.throwIfAborted()
+        await writeFile(absolutePath, bytes)
+        return `Wrote ${path}.${kept.length === 0 ? '' : ` It has ${kept.join(' and ')} as before.`}`
+      })
+      return { ...result, details }
     },
   })
 }
 
-async function before(path: string): Promise<WriteDetails> {
+/** Returns the content in the form of the file that it replaces, and what of that form was kept. */
+function replace(file: TextFile | null, content: string, path: string): { bytes: Buffer; kept: string[] } {
+  const wayOn = 'Nothing was written. Use edit for a part of it, or remove it with rm first to replace all of it.'
+  if (file === null) throw new Error(`${path} is not text. ${wayOn}`)
+  if (file.encoding === 'UTF-8 with other bytes')
+    throw new Error(`${path} holds bytes that are not UTF-8 and would be lost. ${wayOn}`)
+  const kept: string[] = []
+  let text = content
+  if (file.text.startsWith('\ufeff') && !content.startsWith('\ufeff')) {
+    text = `\ufeff${text}`
+    kept.push('a byte order mark')
+  }
+  if (!content.includes('\r') && content.includes('\n') && /\r\n/.test(file.text) && !/(^|[^\r])\n/.test(file.text)) {
+    text = text.replaceAll('\n', '\r\n')
+    kept.push('CRLF line ends')
+  }
+  if (file.encoding !== 'UTF-8') kept.push(`the encoding ${file.encoding}`)
   try {
-    const { size } = await stat(path)
-    return size > MAX_SHOWN_BYTES ? {} : { oldText: await readFile(path, 'utf8') }
-  } catch {
-    return { oldText: null }
+    return { bytes: file.encode(text), kept }
+  } catch (error) {
+    throw new Error(`${path} is ${file.encoding}, and the content does not fit: ${(error as Error).message}. ${wayOn}`)
   }
 }
