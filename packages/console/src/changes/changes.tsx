@@ -54,7 +54,7 @@ function Reviewed({ session, review }: { session: Session; review: LiveReview })
           <Maximize2 className="size-4" aria-hidden />
         </Link>
       </ReviewBar>
-      <DiffView key={session.id} sessionId={session.id} review={data} />
+      <DiffView sessionId={session.id} review={data} />
       <RemarksBar session={session} review={data} />
     </>
   )
@@ -88,7 +88,7 @@ export function ReviewBar(props: { session: Session; review: LiveReview; data: R
         </span>
         <div className="ml-auto flex items-center gap-1.5">
           {props.children}
-          <Publish key={session.id} session={session} review={data} />
+          <Publish session={session} review={data} />
         </div>
       </div>
       {review.isError && review.error instanceof BerthError && (
@@ -113,7 +113,7 @@ export function WithoutSandbox({ session, reason }: { session: Session; reason: 
         </span>
         <WakeButton session={session} />
       </div>
-      <DiffView key={session.id} sessionId={session.id} review={last.data} />
+      <DiffView sessionId={session.id} review={last.data} />
       <RemarksBar session={session} review={last.data} />
     </>
   )

@@ -59,7 +59,7 @@ export function ReviewPage() {
             <aside className="flex min-h-0 flex-col border-r border-line bg-surface max-lg:hidden">
               <FileTree sessionId={sessionId} review={data} onGo={at => goTo.current?.(at)} />
             </aside>
-            <DiffView key={sessionId} sessionId={sessionId} review={data} goTo={goTo} />
+            <DiffView sessionId={sessionId} review={data} goTo={goTo} />
           </div>
           <RemarksBar session={session} review={data} />
         </>

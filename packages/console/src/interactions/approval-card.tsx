@@ -13,6 +13,7 @@ import { InlineProblem } from '../ui/states.tsx'
 import { countdown } from '../ui/words.ts'
 import { choicesOf } from './approval-choices.ts'
 import { Card } from './card.tsx'
+import { useOfOpenSession } from './of-open-session.ts'
 
 const confinements: Readonly<Record<string, string>> = {
   sandbox: 'In the sandbox.',
@@ -36,10 +37,11 @@ export function ApprovalCard(props: {
   const { interaction, session, overruledBy } = props
   const approval = interaction.request.approval
   const verdict = useSessionCan(session)('decide')
+  const { mustOwn } = useOfOpenSession()
   const key = useRef(crypto.randomUUID())
   const decide = useMutation({
-    mutationFn: (choice: DecisionChoice) =>
-      berth.interactions.decide(session.id, interaction.id, {
+    mutationFn: async (choice: DecisionChoice) =>
+      berth.interactions.decide(mustOwn(interaction), interaction.id, {
         requestId: approval?.requestId ?? interaction.id,
         choice,
         idempotencyKey: key.current,
@@ -48,7 +50,7 @@ export function ApprovalCard(props: {
       const outcome = earlierDecision(error)
       if (outcome !== null) props.onOverruled(outcome)
     },
-    onSettled: () => queryClient.invalidateQueries({ queryKey: interactionsQuery(session.id).queryKey }),
+    onSettled: () => queryClient.invalidateQueries({ queryKey: interactionsQuery(interaction.sessionId).queryKey }),
   })
   if (approval === undefined) return null
   return (

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense, useState } from 'react'
 import { interactionsQuery } from '../api/queries.ts'
 import { ApprovalCard } from './approval-card.tsx'
+import { useOfOpenSession } from './of-open-session.ts'
 
 /** Their Run waits without a deadline, unlike an approval's, so they come when there is one. */
 const PlanCard = lazy(async () => ({ default: (await import('./plan-card.tsx')).PlanCard }))
@@ -19,13 +20,15 @@ interface Overruled {
  * does a plan or a question in which somebody has begun to write: nobody's words go with another's answer.
  */
 export function Dock({ session }: { session: Session }) {
-  const open = useQuery({ ...interactionsQuery(session.id), enabled: session.archivedAt === undefined }).data ?? []
+  const { sessionId, only } = useOfOpenSession()
+  const listed = useQuery({ ...interactionsQuery(sessionId), enabled: session.archivedAt === undefined }).data
+  const open = only(listed ?? [])
   const [overruled, setOverruled] = useState<readonly Overruled[]>([])
   const [begun, setBegun] = useState<readonly Interaction[]>([])
   const ids = new Set(open.map(({ id }) => id))
-  const stays = [...overruled.map(({ interaction }) => interaction), ...begun]
+  const stays = only([...overruled.map(({ interaction }) => interaction), ...begun])
   const shown = [...stays.filter(({ id }) => !ids.has(id)), ...open]
-  if (shown.length === 0) return null
+  if (shown.length === 0 || session.id !== sessionId) return null
   // Of the latest list: an answer comes back to the card that asked, which may be gone.
   const keep = (id: string, ...added: Overruled[]) =>
     setOverruled(known => [...known.filter(({ interaction }) => interaction.id !== id), ...added])

@@ -3,6 +3,7 @@ import { useMutation } from '@tanstack/react-query'
 import { useRef } from 'react'
 import { berth } from '../api/client.ts'
 import { queryClient } from '../api/queries.ts'
+import { useOfOpenSession } from './of-open-session.ts'
 
 /** Properties of the cards of plans and questions. */
 export interface ToReply {
@@ -16,11 +17,13 @@ export interface ToReply {
 
 /** Answers a question or a plan with a Turn. Sending the same answer again admits it once. */
 export function useReply({ interaction, onBegun }: ToReply) {
+  const { mustOwn } = useOfOpenSession()
   const turn = useRef<{ message: string; id: string } | null>(null)
   return useMutation({
-    mutationFn: (message: string) => {
+    mutationFn: async (message: string) => {
+      const sessionId = mustOwn(interaction)
       if (turn.current?.message !== message) turn.current = { message, id: crypto.randomUUID() }
-      return berth.turns.put(interaction.sessionId, turn.current.id, {
+      return berth.turns.put(sessionId, turn.current.id, {
         message,
         replyTo: { interactionId: interaction.id },
       })

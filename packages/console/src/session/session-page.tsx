@@ -39,23 +39,23 @@ export function SessionPage() {
       <Header sessionId={sessionId} finding={finding} onFind={() => setFinding(!finding)} />
       {finding && (
         <Suspense>
-          <FindBar key={sessionId} sessionId={sessionId} search={search} onClose={() => setFinding(false)} />
+          <FindBar sessionId={sessionId} search={search} onClose={() => setFinding(false)} />
         </Suspense>
       )}
       <div className={`grid min-h-0 flex-1 ${panel === undefined ? '' : 'lg:grid-cols-[minmax(0,1fr)_minmax(0,1fr)]'}`}>
         <div className={`flex min-h-0 min-w-0 flex-col ${panel === undefined ? '' : 'max-lg:hidden'}`}>
           <CitedFiles value={session}>
             {failure === null ? (
-              <Transcript key={sessionId} sessionId={sessionId} event={search.event} />
+              <Transcript sessionId={sessionId} event={search.event} />
             ) : (
               <ErrorState error={failure} retry={() => logOf(sessionId).retry()} />
             )}
             <div className="mx-auto flex w-full max-w-3xl flex-col gap-2 px-4 pb-3 lg:px-6">
-              <Dock key={sessionId} session={session} />
+              <Dock session={session} />
               <Suspense>
                 <Banner session={session} />
               </Suspense>
-              <Composer key={sessionId} session={session} />
+              <Composer session={session} />
             </div>
           </CitedFiles>
         </div>

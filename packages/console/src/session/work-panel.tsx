@@ -59,7 +59,7 @@ export function WorkPanel({ session, panel }: { session: Session; panel: Panel }
           {panel === 'files' && <Files session={session} />}
           {panel === 'artifacts' && <Artifacts session={session} />}
           {panel === 'preview' && <Ports session={session} />}
-          {panel === 'terminal' && <TerminalPanel key={session.id} session={session} />}
+          {panel === 'terminal' && <TerminalPanel session={session} />}
           {panel === 'details' && <Details session={session} />}
         </Suspense>
       </div>

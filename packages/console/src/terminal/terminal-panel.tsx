@@ -20,7 +20,7 @@ export function TerminalPanel({ session }: { session: Session }) {
   if (!wanted) return <Offer session={session} onOpen={() => setWanted(true)} />
   return (
     <Suspense fallback={<LoadingLines label="the terminal" />}>
-      <TerminalView key={session.id} sessionId={session.id} onClose={() => setWanted(false)} />
+      <TerminalView sessionId={session.id} onClose={() => setWanted(false)} />
     </Suspense>
   )
 }

@@ -9,6 +9,7 @@ import type { Api } from '../support/api/api.ts'
 import { launchChromium } from '../support/browser/chromium.ts'
 import { newVisitor, type Visitor } from '../support/browser/visitor.ts'
 import { personWithPassword } from '../support/console/console-page.ts'
+import { buildDevelopmentPage } from '../support/console/development-page.ts'
 import { dialogFaults, keyboardFaults } from '../support/console/keyboard.ts'
 import { shoot, themeFaults } from '../support/console/page-checks.ts'
 import { shootPhone, widthFaults } from '../support/console/phone.ts'
@@ -31,7 +32,8 @@ beforeAll(async () => {
   const network = new ScriptedNetwork()
   network.names.set('hooks.example.com', ['93.184.216.34'])
   const variables = { BERTH_ROLES: 'api,account,gateway,worker' }
-  accounts = stack.use(await startAccounts({ variables, config: { runtimes }, network }))
+  const { directory: consoleDirectory } = stack.use(await buildDevelopmentPage())
+  accounts = stack.use(await startAccounts({ variables, config: { runtimes }, network, consoleDirectory }))
   const { test } = accounts
   at = await sessionOnRepository(test, 'sample/a-repository-with-a-long-name', { 'greet.ts': 'export const a = 1\n' })
   await at.shell("printf 'export const a = 2\\n' > greet.ts; printf '# Report\\n' > report.md; berth-present report.md")
@@ -192,7 +194,8 @@ describe('every page', () => {
     expect(faulty((await walkOnce()).themes)).toEqual({})
   })
 
-  it('never met the policy of the page', () => {
+  it('gives neither React nor the policy of the page a reason to complain', async () => {
+    await walkOnce()
     expect(visitor.complaints).toEqual([])
   })
 })
