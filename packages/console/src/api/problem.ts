@@ -6,8 +6,6 @@ export interface Problem {
   readonly advice: string
   /** The service's code, for people who ask for help. */
   readonly code: string | null
-  /** True if the same request may succeed later. */
-  readonly passing: boolean
   /** Present if a connection to a Git host is missing: one's own account, or that of the organization. */
   readonly missesGit?: 'account' | 'connection'
 }
@@ -18,7 +16,8 @@ const gitCodes: Readonly<Record<string, 'account' | 'connection'>> = {
   cloud_repository_grant_required: 'connection',
 }
 
-const byCode: Readonly<Record<string, readonly [title: string, advice: string]>> = {
+/** Words by code. Without advice, the service's own reason says more than this page knows. */
+const byCode: Readonly<Record<string, readonly [title: string, advice?: string]>> = {
   sign_in_required: ['You are signed out', 'Sign in again; what you typed stays in this tab.'],
   recent_sign_in_required: ['Confirm that it is you', 'This needs a sign-in of the last ten minutes.'],
   cross_site_request_refused: ['The request was refused', 'Reload the page and try again.'],
@@ -27,6 +26,14 @@ const byCode: Readonly<Record<string, readonly [title: string, advice: string]>>
   cloud_run_in_progress: ['The agent is working', 'Wait until it has finished, or stop it first.'],
   cloud_fork_unavailable: ['Nothing to fork', 'No Run of this Session is stored.'],
   cloud_interaction_conflict: ['Somebody was quicker', 'The request is already decided.'],
+  cloud_steering_unsupported: ['The agent takes no messages while it works', 'Send it once the agent has finished.'],
+  cloud_reset_unavailable: [
+    'A reset does not help here',
+    'The Session continues without one, or cannot continue at all.',
+  ],
+  cloud_review_refused: ['The changes cannot be read'],
+  cloud_publication_in_progress: ['The changes are being delivered', 'Wait until that has ended.'],
+  cloud_publication_not_mergeable: ['There is nothing to merge', 'It has no pull request, or was not delivered.'],
   cloud_turn_limit_reached: ['This Session is full', 'It has as many Turns as a Session may have. Start a new one.'],
   cloud_workspace_expired: ['The sandbox is gone', 'Bring it back, then try again.'],
   cloud_terminal_limit_reached: ['There are eight terminals', 'End one of them in its window, then try again.'],
@@ -60,8 +67,16 @@ const byCode: Readonly<Record<string, readonly [title: string, advice: string]>>
   host_not_found: ['No such machine', 'Somebody has removed it meanwhile.'],
   connection_not_found: ['No such connection', 'Somebody has ended it meanwhile.'],
   environment_not_found: ['No such environment', 'It is in another organization, or the link is wrong.'],
+  environment_conflict: ['The environment was not changed'],
+  quota_exceeded: [
+    'There is no more room',
+    'An organization has at most 200 environments, 1 GiB of archives and five trials at once.',
+  ],
   environment_invalid: ['The environment is not valid', 'Mend the marked fields and save again.'],
   last_administrator: ['This is the last administrator', 'Make somebody else one first.'],
+  member_reset_refused: ['The password was not reset'],
+  trigger_limit_reached: ['The installation has 100 triggers', 'Delete one of them first.'],
+  trigger_disabled: ['The trigger is off', 'Turn it on first.'],
   membership_not_found: ['No such member', 'Somebody has removed them meanwhile.'],
   integration_not_found: ['No such integration', 'It is deleted, in another organization, or the link is wrong.'],
   installation_not_found: ['No such installation', 'It is in another organization, or the link is wrong.'],
@@ -81,8 +96,8 @@ const byCode: Readonly<Record<string, readonly [title: string, advice: string]>>
 
 /** Returns the words for a code of the service. */
 export function wordsFor(code: string): string {
-  const [title, advice] = byCode[code] ?? ['The request was refused', 'Try it again.']
-  return `${title}. ${advice}`
+  const [title, advice = ''] = byCode[code] ?? ['The request was refused', 'Try it again.']
+  return advice === '' ? `${title}.` : `${title}. ${advice}`
 }
 
 /** Returns the first field that the service refuses, with its reason; null if it refused no field. */
@@ -91,20 +106,26 @@ export function issueOf(error: unknown): { readonly path: readonly unknown[]; re
   return Array.isArray(issues) ? (issues[0] ?? null) : null
 }
 
-/** Returns an error in words. Unknown codes are told by their status. */
+/** Returns a reason of the service as a sentence. */
+function sentence(reason: string): string {
+  const text = reason.trim()
+  return text.slice(0, 1).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.')
+}
+
+/** Returns an error in words. An unknown code is told by the service's own reason, or else by its status. */
 export function problemOf(error: unknown): Problem {
   if (error instanceof BerthError) {
     const known = byCode[error.code ?? '']
     const missesGit = gitCodes[error.code ?? '']
     const issue = issueOf(error)
-    const told = typeof error.fields['message'] === 'string' ? error.fields['message'] : null
-    const message = issue === null ? told : `${issue.path.at(-1) ?? 'It'} ${issue.message}.`
-    const [title, advice] = known ?? byStatus(error.status)
+    const { message } = error.fields
+    const told = typeof message === 'string' && message.trim() !== '' ? sentence(message) : null
+    const reason = issue === null ? told : `${issue.path.at(-1) ?? 'It'} ${issue.message}.`
+    const [title, advice] = known ?? [byStatus(error.status)[0]]
     return {
       title,
-      advice: known === undefined && message !== null ? message : advice,
+      advice: advice ?? reason ?? byStatus(error.status)[1],
       code: error.code,
-      passing: error.status >= 500 || error.status === 429,
       ...(missesGit !== undefined && { missesGit }),
     }
   }
@@ -113,14 +134,12 @@ export function problemOf(error: unknown): Problem {
       title: 'Berth cannot be reached',
       advice: 'Check your connection, then try again.',
       code: null,
-      passing: true,
     }
   }
   return {
     title: 'This page has a fault',
     advice: 'Reload it. If it happens again, tell your administrator.',
     code: null,
-    passing: false,
   }
 }
 
@@ -128,7 +147,8 @@ function byStatus(status: number): readonly [string, string] {
   if (status === 401) return ['You are signed out', 'Sign in again.']
   if (status === 403) return ['You may not do this', 'Ask an administrator of your organization.']
   if (status === 404) return ['Not found', 'It is gone, in another organization, or the link is wrong.']
-  if (status === 409) return ['It has changed meanwhile', 'Reload and try again.']
+  // The code stands beside it. Whether a second try helps depends on the reason, which nobody knows here.
+  if (status === 409) return ['This cannot be done now', 'It does not fit how things stand.']
   if (status === 429) return ['Too many requests', 'Wait a moment, then try again.']
   if (status >= 500) return ['Berth is in trouble', 'Try again in a moment.']
   return ['The request was refused', 'Check what you entered.']

@@ -1,0 +1,34 @@
+import { BerthError } from '@berth/client'
+import { errors } from '@berth/contract'
+import { describe, expect, it } from 'vitest'
+import { problemOf } from './problem.ts'
+
+const conflicts = Object.entries(errors).flatMap(([code, { status }]) => (status === 409 ? [code] : []))
+const refused = (code: string, fields: Record<string, unknown> = {}) =>
+  problemOf(new BerthError({ status: 409, code, fields }))
+
+describe('a refusal with the status 409', () => {
+  it('says why changes cannot be reviewed in the words of the service', () => {
+    const message = 'the changes cannot be taken: Acme, is not a valid attribute name: .gitattributes:1'
+    expect(refused('cloud_review_refused', { message })).toEqual({
+      title: 'The changes cannot be read',
+      advice: 'The changes cannot be taken: Acme, is not a valid attribute name: .gitattributes:1.',
+      code: 'cloud_review_refused',
+    })
+  })
+
+  it('says the reason of the service if its code is unknown', () => {
+    const { title, advice } = refused('cloud_of_tomorrow', { message: 'the moon is full' })
+    expect(title).toBe('This cannot be done now')
+    expect(advice).toBe('The moon is full.')
+  })
+
+  it.each([...conflicts, 'cloud_of_tomorrow'])(
+    'claims of %s neither that something changed nor that a reload helps',
+    code => {
+      const { title, advice } = refused(code)
+      expect(title).not.toBe('')
+      expect(`${title} ${advice}`).not.toMatch(/changed meanwhile|reload/i)
+    },
+  )
+})
