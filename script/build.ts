@@ -111,6 +111,7 @@ function isCurrent(bundle: Bundle): boolean {
 }
 
 async function make(bundle: Bundle): Promise<void> {
+  console.error(`building ${bundle.output}`)
   const { build } = await import('esbuild')
   const begunMs = Date.now()
   const result = await build({
@@ -134,7 +135,6 @@ async function make(bundle: Bundle): Promise<void> {
   // An input was saved during the build. Without a record, the next run builds again.
   if (inputs.some(input => statSync(join(root, input)).mtimeMs >= begunMs)) rmSync(recordOf(bundle), { force: true })
   else replaceFile(recordOf(bundle), JSON.stringify(fingerprint([...common, ...inputs])))
-  console.error(`built ${bundle.output}`)
 }
 
 function isSplit(bundle: Bundle): boolean {
@@ -180,12 +180,12 @@ async function makeConsole(): Promise<void> {
   const inputs = [...common, ...own, ...globSync(sources, { cwd: root })].sort()
   const state = JSON.stringify(fingerprint(inputs))
   if (existsSync(record) && readFileSync(record, 'utf8') === state) return
+  console.error('building packages/console/dist')
   // Vite takes the mode of React from here, and a test that builds has another one.
   process.env.NODE_ENV = 'production'
   const { build } = await import('vite')
   await build({ configFile: join(folder, 'vite.config.ts'), logLevel: 'warn' })
   replaceFile(record, state)
-  console.error('built packages/console/dist')
 }
 
 /** The documentation's site: like the console, one build of many files. */
@@ -202,10 +202,10 @@ function makeSite(): void {
     console.error('left out packages/site/dist: its generator is missing, `npm ci` installs it')
     return
   }
+  console.error('building packages/site/dist')
   // The generator resolves paths against its working directory, and this process keeps its caller's.
   execFileSync(process.execPath, [join(root, 'packages/site/src/build.ts')], { cwd: root, stdio: 'inherit' })
   replaceFile(record, state)
-  console.error('built packages/site/dist')
 }
 
 /** The engine's compiled code, made again with its bundle and for another Node. */
@@ -215,13 +215,13 @@ async function makeCode(): Promise<void> {
   if (!existsSync(join(root, sessionBundle))) return
   const state = JSON.stringify([process.version, process.arch, fingerprint([sessionBundle, 'script/engine-bundle.ts'])])
   if (existsSync(record) && readFileSync(record, 'utf8') === state) return
+  console.error(`building the compiled engine in ${folder}`)
   const { name, content } = await compiledSession()
   replaceFile(join(root, folder, name), content)
   for (const old of globSync('engine-*.code', { cwd: join(root, folder) })) {
     if (old !== name) rmSync(join(root, folder, old), { force: true })
   }
   replaceFile(record, state)
-  console.error(`built ${folder}/${name}`)
 }
 
 for (const { from, to } of scripts) {

@@ -4,12 +4,13 @@
  *   node script/pack.ts [folder]     by default dist/packages
  */
 import { rmSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
+import { targetFolder } from './lib/target-folder.ts'
 import { makeCliPackage } from './pack/cli-package.ts'
 import { makeClientPackage } from './pack/client-package.ts'
 import { root } from './pack/package-folder.ts'
 
-const folder = resolve(process.argv[2] ?? join(root, 'dist/packages'))
+const folder = targetFolder('script/pack.ts', join(root, 'dist/packages'))
 rmSync(folder, { recursive: true, force: true })
 await makeClientPackage(join(folder, 'client'))
 await makeCliPackage(join(folder, 'cli'))

@@ -6,8 +6,9 @@
 import { execFileSync } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { noHelm, packageChart } from './lib/helm.ts'
+import { targetFolder } from './lib/target-folder.ts'
 import { makeCliPackage } from './pack/cli-package.ts'
 import { makeClientPackage } from './pack/client-package.ts'
 import { root } from './pack/package-folder.ts'
@@ -16,7 +17,7 @@ import { notesOf, requireFit, Unfit } from './release/fitness.ts'
 
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const { version }: { version: string } = JSON.parse(read('package.json'))
-const folder = resolve(process.argv[2] ?? join(root, 'dist/release'))
+const folder = targetFolder('script/release.ts', join(root, 'dist/release'))
 const at = (name: string) => join(folder, name)
 
 /** Packs a package as npm publishes it, and returns the file's name. */

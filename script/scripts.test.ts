@@ -1,4 +1,5 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import {
   chmodSync,
   copyFileSync,
@@ -6,6 +7,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -13,7 +15,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
 const root = join(import.meta.dirname, '..')
 let directory: string
@@ -112,6 +114,72 @@ describe('arguments of the scripts', () => {
     expect(helped.stdout).toMatch(/^usage: script\/.*\n.*BERTH_PORT=4200/)
     expect(helped.status).toBe(0)
     expect(existsSync(installed)).toBe(false)
+  })
+})
+
+describe.each(['pack', 'release'])('script/%s.ts', name => {
+  const run = (...args: string[]) =>
+    spawnSync(process.execPath, [join(root, 'script', `${name}.ts`), ...args], { cwd: directory, encoding: 'utf8' })
+
+  test.each(['--help', '-h'])('answers %s and makes nothing', flag => {
+    mkdirSync(join(directory, flag))
+    writeFileSync(join(directory, flag, 'kept'), '')
+    const { status, stdout } = run(flag)
+    expect(stdout).toMatch(/^usage: node script\//)
+    expect(status).toBe(0)
+    expect(existsSync(join(directory, flag, 'kept'))).toBe(true)
+  })
+
+  test.each([[['--force']], [['one', 'two']], [['']]])('refuses the arguments %j', args => {
+    const { status, stderr } = run(...args)
+    expect(stderr).toContain('usage: node script/')
+    expect(status).toBe(2)
+    expect(readdirSync(directory)).toEqual([])
+  })
+
+  test('deletes nothing of a folder that somebody has named', () => {
+    mkdirSync(join(directory, 'home'))
+    writeFileSync(join(directory, 'home', 'kept'), '')
+    const { status, stderr } = run('home')
+    expect(stderr).toContain('home is not empty')
+    expect(status).toBe(2)
+    expect(existsSync(join(directory, 'home', 'kept'))).toBe(true)
+  })
+})
+
+describe('two first starts of one checkout', () => {
+  test('build one after the other', async () => {
+    const log = join(directory, 'log')
+    const go = join(directory, 'go')
+    // Of the programs that the script calls node for, only the build takes time.
+    const node = `case "$*" in
+      -p*) echo 24 ;;
+      *build.ts) echo begun >>${log}; while [ ! -e ${go} ]; do sleep 0.02; done; echo built >>${log} ;;
+    esac`
+    machine([...basics, ...system, 'sed', 'sleep'], { node })
+    for (const file of ['package.json', 'package-lock.json']) copyFileSync(join(root, file), join(directory, file))
+    mkdirSync(join(directory, 'node_modules'))
+    writeFileSync(join(directory, 'node_modules/.package-lock.json'), '')
+    const start = () =>
+      spawn(join(directory, 'script/run'), ['serve'], {
+        cwd: directory,
+        env: { PATH: join(directory, 'bin') },
+        stdio: ['ignore', 'ignore', 'pipe'],
+      })
+    const begun = () => (existsSync(log) ? readFileSync(log, 'utf8') : '')
+    const first = start()
+    await vi.waitUntil(() => begun() !== '', { timeout: 60_000 })
+    const second = start()
+    let said = ''
+    second.stderr.setEncoding('utf8').on('data', (text: string) => (said += text))
+    await vi.waitUntil(() => said.includes('waiting for it') || begun() === 'begun\nbegun\n', { timeout: 60_000 })
+    const ended = Promise.all([first, second].map(each => once(each, 'close')))
+    writeFileSync(go, '')
+    expect(await ended).toEqual([
+      [0, null],
+      [0, null],
+    ])
+    expect(begun()).toBe('begun\nbuilt\nbegun\nbuilt\n')
   })
 })
 

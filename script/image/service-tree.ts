@@ -12,8 +12,8 @@ import { layOut } from './lay-out.ts'
 import { serviceFiles } from './service-files.ts'
 
 const root = join(import.meta.dirname, '../..')
-const [folder, packages] = process.argv.slice(2)
-if (folder === undefined || packages === undefined) {
+const [folder = '-', packages, ...more] = process.argv.slice(2)
+if (folder.startsWith('-') || packages === undefined || more.length > 0) {
   throw new Error('usage: node script/image/service-tree.ts <folder> <list of packages>')
 }
 const berth = resolve(folder, 'opt/berth')

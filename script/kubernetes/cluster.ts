@@ -10,6 +10,10 @@ import { ControlPlane } from './control-plane.ts'
 import { makeImages, SANDBOX_IMAGE, SERVICE_IMAGE } from './images.ts'
 
 const [programs = '', name = '', ...given] = process.argv.slice(2)
+// The name becomes that of a directory which is filled and removed.
+if (programs === '' || !/^[a-z0-9][a-z0-9-]*$/.test(name)) {
+  throw new Error('usage: node script/kubernetes/cluster.ts <programs> <name of the run> [command]')
+}
 const places: Places = { programs, directory: join('/var/tmp', name), group: name }
 const repository = join(import.meta.dirname, '../..')
 const begun = Date.now()
