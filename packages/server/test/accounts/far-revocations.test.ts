@@ -3,6 +3,7 @@ import type { Session } from '@berth/contract'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { CopiedRows } from '../../src/accounts/far/copied-rows.ts'
 import { readStanding } from '../../src/accounts/far/standing-sql.ts'
+import { disablePerson } from '../../src/accounts/people/change-person.ts'
 import { Sweeper } from '../../src/execution/host/sweeper.ts'
 import { Worker } from '../../src/execution/worker.ts'
 import { systemClock } from '../../src/kit/clock.ts'
@@ -145,6 +146,13 @@ describe('a revocation at the account service stops over here', () => {
     await stream.end
     expect(await endOf(theirs)).toBe('failed authority_revoked_dispatch')
     expect(await rowsOf('select 1 from runs where session_id = $1 and ended_at is null', others.id)).toHaveLength(1)
+  })
+
+  it('a disabled person’s queued Run', async () => {
+    const person = await signInPerson(accountDb(), tenant.organizationId)
+    const session = await there(await tokenOf(person)).createSession({}, 'say never')
+    await disablePerson(accountDb(), person.email, new Date())
+    expect(await endOf(session)).toBe('failed authority_revoked_dispatch')
   })
 
   it.each([

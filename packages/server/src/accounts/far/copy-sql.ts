@@ -4,7 +4,7 @@ import type { Change, Standing } from './wire.ts'
 /** Returns whether all rows of a standing are copied, and the copies stop nothing that the standing lets in. */
 export async function hasCopies(
   db: Queryable,
-  { organization, installation, membership, api_key_id }: Standing,
+  { organization, installation, membership, person, api_key_id }: Standing,
   signInId: string | null,
 ): Promise<boolean> {
   const { rows } = await db.query<{ all: boolean }>({
@@ -12,7 +12,9 @@ export async function hasCopies(
     text: `
       select exists (select 1 from organizations where id = $1 and suspended_at is null and cloud_access = $5)
         and ($2::uuid is null or exists (select 1 from installations where id = $2 and capabilities = $6))
-        and ($3::uuid is null or exists (select 1 from memberships where id = $3))
+        and ($3::uuid is null or exists (
+          select 1 from memberships m join people p on p.id = m.person_id
+          where m.id = $3 and (p.disabled_at is null) = $8))
         and ($4::uuid is null or exists (select 1 from api_keys where id = $4))
         and ($7::uuid is null or exists (select 1 from sign_ins where id = $7)) as all`,
     values: [
@@ -23,6 +25,7 @@ export async function hasCopies(
       organization.cloud_access,
       installation?.capabilities ?? null,
       signInId,
+      person?.disabled_at == null,
     ],
   })
   return rows[0]?.all === true
@@ -47,7 +50,7 @@ export async function returnFeedTo(tx: Queryable, horizon: string): Promise<void
  * memberships in an organization the newest is taken for the live one.
  */
 export async function putCopies(tx: Queryable, standing: Standing, now: Date): Promise<void> {
-  const { organization, installation, membership, api_key_id } = standing
+  const { organization, installation, membership, person, api_key_id } = standing
   await tx.query({
     name: 'copy-organization',
     text: `
@@ -76,7 +79,10 @@ export async function putCopies(tx: Queryable, standing: Standing, now: Date): P
     })
     if (api_key_id !== null) await insertKeyCopy(tx, api_key_id, installation.id, now)
   }
-  if (membership !== null) await insertMembershipCopy(tx, membership, organization.id, now)
+  if (membership !== null) {
+    await putPersonCopy(tx, membership, person?.disabled_at ?? null, now)
+    await insertMembershipCopy(tx, membership, organization.id, now)
+  }
 }
 
 /** A copied key opens nothing here: its digest is its id, and no secret has a digest of 16 bytes. */
@@ -90,19 +96,28 @@ async function insertKeyCopy(tx: Queryable, id: string, installationId: string, 
   })
 }
 
+async function putPersonCopy(
+  tx: Queryable,
+  { person_id, person_name }: NonNullable<Standing['membership']>,
+  disabledAt: string | null,
+  now: Date,
+): Promise<void> {
+  await tx.query({
+    name: 'copy-person',
+    text: `
+      insert into people (id, email, name, created_at, disabled_at)
+      values ($1::uuid, $1::text || '@far.invalid', $2, $3, $4)
+      on conflict (id) do update set disabled_at = excluded.disabled_at`,
+    values: [person_id, person_name, now, disabledAt],
+  })
+}
+
 async function insertMembershipCopy(
   tx: Queryable,
   membership: NonNullable<Standing['membership']>,
   organizationId: string,
   now: Date,
 ): Promise<void> {
-  await tx.query({
-    name: 'copy-person',
-    text: `
-      insert into people (id, email, name, created_at) values ($1::uuid, $1::text || '@far.invalid', $2, $3)
-      on conflict (id) do nothing`,
-    values: [membership.person_id, membership.person_name, now],
-  })
   const { id, person_id, created_at } = membership
   await tx.query({
     name: 'end-older-copies',
@@ -122,23 +137,21 @@ async function insertMembershipCopy(
   })
 }
 
-/**
- * Inserts the copy of a sign-in, which browsers, terminals and previews of this database name. Its end over there is not
- * told; a browser's session that rests on it is judged over there at each request, and ends the copy.
- */
+/** Puts the copy of a sign-in, which browsers, terminals, previews, views and push of this database name. */
 export async function putSignInCopy(
   tx: Queryable,
   id: string,
-  { organization, membership }: Standing,
+  { organization, membership, sign_in: signIn }: Standing,
   now: Date,
 ): Promise<void> {
   if (membership === null) return
   await tx.query({
     name: 'copy-sign-in',
     text: `
-      insert into sign_ins (id, person_id, membership_id, organization_id, client_id, created_at, last_used_at)
-      values ($1, $2, $3, $4, 'far', $5, $5) on conflict (id) do nothing`,
-    values: [id, membership.person_id, membership.id, organization.id, now],
+      insert into sign_ins (id, person_id, membership_id, organization_id, client_id, created_at, last_used_at, ended_at)
+      values ($1, $2, $3, $4, 'far', $5, $5, $6)
+      on conflict (id) do update set ended_at = coalesce(sign_ins.ended_at, excluded.ended_at)`,
+    values: [id, membership.person_id, membership.id, organization.id, now, signIn?.ended_at ?? null],
   })
 }
 
@@ -163,7 +176,7 @@ export async function writeFeedCursor(tx: Queryable, cursor: string): Promise<vo
 
 /**
  * Brings copies up to date. Subjects that are not copied are passed over. An end is final: nothing brings an
- * installation or a membership back.
+ * installation, a membership or a sign-in back.
  * @returns the installations that this has ended
  */
 export async function applyChanges(tx: Queryable, changes: readonly Change[]): Promise<readonly string[]> {
@@ -186,6 +199,22 @@ export async function applyChanges(tx: Queryable, changes: readonly Change[]): P
       from jsonb_to_recordset($1) as c(id uuid, revoked_at timestamptz)
       where m.id = c.id and m.revoked_at is null and c.revoked_at is not null`,
     values: [of('membership')],
+  })
+  await tx.query({
+    name: 'apply-person-changes',
+    text: `
+      update people p set disabled_at = c.disabled_at
+      from jsonb_to_recordset($1) as c(id uuid, disabled_at timestamptz)
+      where p.id = c.id`,
+    values: [of('person')],
+  })
+  await tx.query({
+    name: 'apply-sign-in-changes',
+    text: `
+      update sign_ins s set ended_at = c.ended_at
+      from jsonb_to_recordset($1) as c(id uuid, ended_at timestamptz)
+      where s.id = c.id and s.ended_at is null and c.ended_at is not null`,
+    values: [of('sign_in')],
   })
   const { rows } = await tx.query<{ id: string; revoked_at: Date | null }>({
     name: 'apply-installation-changes',

@@ -8,6 +8,8 @@ import { invalidField, refusal } from '../../kit/refusal.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import { readStanding, readStandingChanges } from './standing-sql.ts'
 import {
+  changeKinds,
+  firstChangeKinds,
   internalPaths,
   isCursor,
   isJudgeGatewayRequest,
@@ -53,7 +55,7 @@ export function mountInternal(app: FastifyInstance, db: Queryable, guards: Guard
         const standing = await readStanding(db, {
           organizationId,
           ...(principal.kind === 'person'
-            ? { membershipId: principal.membershipId }
+            ? { membershipId: principal.membershipId, signInId: principal.signInId }
             : { installationId: principal.id }),
         })
         if (standing === null) throw refusal('service_unavailable')
@@ -79,9 +81,12 @@ export function mountInternal(app: FastifyInstance, db: Queryable, guards: Guard
   })
 
   app.get<{ Querystring: Record<string, unknown> }>(internalPaths.revocations, { onRequest }, async request => {
-    const after = new URL(request.url, 'http://internal').searchParams.get('after') ?? beginning
+    const asked = new URL(request.url, 'http://internal').searchParams
+    const after = asked.get('after') ?? beginning
     if (!isCursor.Check(after)) throw invalidField(['after'], 'is not a cursor of this service')
-    return await readStandingChanges(db, after)
+    const kinds = asked.get('kinds')?.split(',')
+    const told = kinds === undefined ? firstChangeKinds : changeKinds.filter(kind => kinds.includes(kind))
+    return await readStandingChanges(db, after, told)
   })
 }
 

@@ -1,3 +1,4 @@
+import type { Context } from '../../context.ts'
 import { ApiError } from '../../kit/api-error.ts'
 import type { Clock } from '../../kit/clock.ts'
 import type { Log } from '../../kit/log.ts'
@@ -5,17 +6,18 @@ import { LoopingService } from '../../kit/looping-service.ts'
 import { endConnectionsOf } from '../../repositories/grant-sql.ts'
 import type { Database } from '../../storage/postgres/database.ts'
 import { logFailure } from '../../storage/postgres/log-failure.ts'
+import { topics, type Wakeups } from '../../storage/postgres/wakeups.ts'
 import type { AccountClient } from './account-client.ts'
 import type { CopiedRows } from './copied-rows.ts'
 import { applyChanges, readFeedCursor, writeFeedCursor } from './copy-sql.ts'
-import { internalPaths, isRevocations, type Revocations } from './wire.ts'
+import { changeKinds, internalPaths, isRevocations, type Revocations } from './wire.ts'
 
 const POLL_MS = 1_000
 
 /**
  * Brings the copies of the account service's rows up to date: it reads what has changed since the last look, and keeps
  * its place in the database. What a change stops is then stopped as if the rows were here: `AuthoritySweeper` ends Runs,
- * and streams ask the guard again. Every process follows, so the changes arrive whichever of them lives.
+ * `TerminalKeeper` terminals, and streams ask the guard again. Every process follows, so the changes arrive whichever of them lives.
  */
 export class RevocationFollower extends LoopingService {
   override readonly name = 'revocation-follower'
@@ -24,10 +26,11 @@ export class RevocationFollower extends LoopingService {
   readonly #db: Database
   readonly #clock: Clock
   readonly #log: Log
+  readonly #wakeups: Wakeups
 
   constructor(
     { account, copies }: { readonly account: AccountClient; readonly copies: CopiedRows },
-    { db, clock, log }: { readonly db: Database; readonly clock: Clock; readonly log: Log },
+    { db, clock, log, wakeups }: Pick<Context, 'db' | 'clock' | 'log' | 'wakeups'>,
     pollMs: number = POLL_MS,
   ) {
     super(pollMs)
@@ -36,6 +39,7 @@ export class RevocationFollower extends LoopingService {
     this.#db = db
     this.#clock = clock
     this.#log = log
+    this.#wakeups = wakeups
   }
 
   /** Reads all pages that there are now. */
@@ -43,7 +47,10 @@ export class RevocationFollower extends LoopingService {
     for (let more = true; more; ) {
       const after = await readFeedCursor(this.#db, false)
       this.#copies.atCursor(after)
-      const page = await this.#account.ask(`${internalPaths.revocations}?after=${after}`, isRevocations)
+      const page = await this.#account.ask(
+        `${internalPaths.revocations}?after=${after}&kinds=${changeKinds.join()}`,
+        isRevocations,
+      )
       more = (await this.#apply(after, page)) && page.more
     }
   }
@@ -67,7 +74,10 @@ export class RevocationFollower extends LoopingService {
       await writeFeedCursor(tx, cursor)
       return true
     })
-    if (applied) this.#copies.atCursor(cursor)
-    return applied
+    if (!applied) return false
+    this.#copies.atCursor(cursor)
+    // The keepers of terminals look twice as seldom as this does.
+    this.#wakeups.publish(topics.terminals)
+    return true
   }
 }

@@ -67,12 +67,20 @@ const MembershipRow = Type.Object({
   revoked_at: Nullable(Time),
 })
 
-/** The rows that an API copies, all of one snapshot, whose horizon is `as_of`. */
+const PersonRow = Type.Object({ id: Uuid, disabled_at: Nullable(Time) })
+const SignInRow = Type.Object({ id: Uuid, ended_at: Nullable(Time) })
+
+/**
+ * The rows that an API copies, all of one snapshot, whose horizon is `as_of`. An account service of an earlier release
+ * tells neither person nor sign-in.
+ */
 const Standing = Type.Object({
   as_of: Position,
   organization: OrganizationRow,
   installation: Nullable(InstallationRow),
   membership: Nullable(MembershipRow),
+  person: Type.Optional(Nullable(PersonRow)),
+  sign_in: Type.Optional(Nullable(SignInRow)),
   api_key_id: Nullable(Uuid),
 })
 export type Standing = Static<typeof Standing>
@@ -131,8 +139,21 @@ const Change = Type.Union([
     row: Type.Pick(InstallationRow, ['id', 'capabilities', 'revoked_at']),
   }),
   Type.Object({ kind: Type.Literal('membership'), row: Type.Pick(MembershipRow, ['id', 'revoked_at']) }),
+  Type.Object({ kind: Type.Literal('person'), row: PersonRow }),
+  Type.Object({ kind: Type.Literal('sign_in'), row: SignInRow }),
 ])
 export type Change = Static<typeof Change>
+
+/** The kinds of changes that an API follows. It names them, since one of an earlier release knows the first three alone. */
+export const changeKinds = [
+  'organization',
+  'installation',
+  'membership',
+  'person',
+  'sign_in',
+] as const satisfies Change['kind'][]
+/** The kinds that are told to an API that names none. */
+export const firstChangeKinds = changeKinds.slice(0, 3)
 
 /** A place among the changes: after the last one of a page, as `<position>.<id>`. */
 const cursor = Type.String({ pattern: `^\\d{1,20}\\.${uuid}$` })
