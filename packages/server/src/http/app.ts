@@ -23,6 +23,7 @@ import type { Admission, GatewayAdmission } from './guard/guard.ts'
 import { observeRequests } from './observe-requests.ts'
 import { registerGuardedRoutes } from './operation-route.ts'
 import { registerPublicRoutes } from './public-routes.ts'
+import { lazySerializer } from './reply/lazy-serializer.ts'
 import { sendError } from './reply/send-error.ts'
 import { routableTarget } from './request/request-path.ts'
 import { RequestLog } from './request-log.ts'
@@ -134,6 +135,7 @@ export function createApp(options: AppOptions): FastifyInstance {
       sendError(error, request, reply, formOf(request, served))
     },
   })
+  app.setSerializerCompiler(lazySerializer)
   bodies.register(app)
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, formOf(request, served)))
   app.setNotFoundHandler(() => {

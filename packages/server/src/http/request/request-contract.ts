@@ -4,7 +4,7 @@ import { refusal } from '../../kit/refusal.ts'
 import { lowerCaseIds } from './canonical-ids.ts'
 import { maxIssues, type RequestIssue } from './issue.ts'
 import { parseHeaders, parseQuery } from './text-parameters.ts'
-import { compileValidator, type Validator } from './validator.ts'
+import { lazyValidator, type Validator } from './validator.ts'
 import { textIssues } from './well-formed.ts'
 
 /** The parts of a request that schemas validate after the guard. */
@@ -38,13 +38,10 @@ export class RequestContract {
 
   constructor(row: Operation) {
     this.#row = row
-    this.#params = Object.entries(row.params?.properties ?? {}).map(([name, schema]) => [
-      name,
-      compileValidator(schema),
-    ])
-    this.#query = compileValidator(row.query ?? empty)
-    this.#headers = compileValidator(row.headers ?? Type.Object({}))
-    this.#body = compileValidator(row.body ?? empty)
+    this.#params = Object.entries(row.params?.properties ?? {}).map(([name, schema]) => [name, lazyValidator(schema)])
+    this.#query = lazyValidator(row.query ?? empty)
+    this.#headers = lazyValidator(row.headers ?? Type.Object({}))
+    this.#body = lazyValidator(row.body ?? empty)
   }
 
   /**

@@ -43,13 +43,28 @@ const stopping = new Ajv2020(options)
 const thorough = new Ajv2020({ ...options, allErrors: true })
 
 /**
- * Compiles a validator for a schema. It first stops at the first fault, because each fault costs memory and time: ten
+ * Returns a validator for a schema. It first stops at the first fault, because each fault costs memory and time: ten
  * million took 11 s and gigabytes. It looks for the other faults only if there is one and the caller wants all.
+ *
+ * The schema is compiled at the first value: a process meets few of the contract's schemas, and compiling all of them took
+ * half a second of its start.
  */
-export function compileValidator(schema: TSchema): Validator {
-  const holds: ValidateFunction = stopping.compile(schema)
+export function lazyValidator(schema: TSchema): Validator {
+  const known = validators.get(schema)
+  if (known !== undefined) return known
+  const validator = makeValidator(schema)
+  validators.set(schema, validator)
+  return validator
+}
+
+/** One for each schema of the process, however many services it starts. */
+const validators = new WeakMap<TSchema, Validator>()
+
+function makeValidator(schema: TSchema): Validator {
+  let holds: ValidateFunction | undefined
   let judgeAll: ValidateFunction | undefined
   return (value, every) => {
+    holds ??= stopping.compile(schema)
     if (holds(value)) return []
     let { errors } = holds
     if (every) {

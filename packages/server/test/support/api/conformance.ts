@@ -9,7 +9,7 @@ import {
   operationOf,
 } from '@berth/contract'
 import type { TSchema } from 'typebox'
-import { compileValidator, type Validator } from '../../../src/http/request/validator.ts'
+import { lazyValidator, type Validator } from '../../../src/http/request/validator.ts'
 import { operationsAt } from '../../../src/http/routing/route-match.ts'
 
 interface Seen {
@@ -22,7 +22,7 @@ interface Seen {
 const validators = new Map<TSchema, Validator>()
 
 function issuesOf(schema: TSchema, value: unknown): string | null {
-  const validator = validators.get(schema) ?? compileValidator(schema)
+  const validator = validators.get(schema) ?? lazyValidator(schema)
   validators.set(schema, validator)
   const issues = validator(value, true)
   return issues.length === 0 ? null : JSON.stringify(issues)
