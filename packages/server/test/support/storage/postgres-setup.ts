@@ -1,7 +1,8 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
+import { ignoring } from '../../../src/kit/system-errors.ts'
 import { startEmbeddedPostgres } from '../../../src/storage/embedded/embedded-postgres.ts'
 import { isRunning } from '../../../src/storage/embedded/process-stat.ts'
 import { prepareDatabase } from '../../../src/storage/postgres/database-roles.ts'
@@ -28,6 +29,7 @@ declare module 'vitest' {
 
 const prefix = 'berth-test-postgres-'
 const template = 'berth_template'
+const memory = '/dev/shm'
 
 /**
  * Starts one PostgreSQL for the whole run, with a migrated template that accepts no connections any more. The run fails if its
@@ -37,7 +39,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await removeLeftovers()
   await takeDownKilledRuns()
   process.env[RUN_VARIABLE] = String(process.pid)
-  const dataDir = await mkdtemp(join(tmpdir(), `${prefix}${process.pid}-`))
+  const dataDir = await mkdtemp(join(await roomiest(), `${prefix}${process.pid}-`))
   const server = await startEmbeddedPostgres({
     dataDir,
     log: silentLog,
@@ -63,8 +65,16 @@ export default async function setup(project: TestProject): Promise<() => Promise
 
 /** A killed run ends its server but leaves its directory behind. */
 async function removeLeftovers(): Promise<void> {
-  for (const name of await readdir(tmpdir())) {
-    const pid = Number(name.startsWith(prefix) ? name.slice(prefix.length).split('-')[0] : Number.NaN)
-    if (Number.isSafeInteger(pid) && !isRunning(pid)) await rm(join(tmpdir(), name), { recursive: true, force: true })
+  for (const parent of [tmpdir(), memory]) {
+    for (const name of (await ignoring(['ENOENT'], readdir(parent))) ?? []) {
+      const pid = Number(name.startsWith(prefix) ? name.slice(prefix.length).split('-')[0] : Number.NaN)
+      if (Number.isSafeInteger(pid) && !isRunning(pid)) await rm(join(parent, name), { recursive: true, force: true })
+    }
   }
+}
+
+/** Files in memory, where they have room for all databases of a run. */
+async function roomiest(): Promise<string> {
+  const found = await ignoring(['ENOENT'], statfs(memory))
+  return found !== undefined && found.bavail * found.bsize >= 8 * 1024 ** 3 ? memory : tmpdir()
 }
