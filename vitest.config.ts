@@ -1,15 +1,23 @@
+import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import { testPatterns } from './script/gate/test-files.ts'
 import { aloneFiles, LongestFirst } from './script/lib/test-order.ts'
 
 const shared = {
-  setupFiles: ['script/lib/property-seed.ts'],
+  setupFiles: ['script/lib/property-seed.ts', 'script/gate/file-cost.ts'],
   testTimeout: 240_000,
   hookTimeout: 240_000,
   // A second, as it is by default, is not enough on a busy machine.
   expect: { poll: { timeout: 60_000, interval: 20 } },
   pool: 'forks' as const,
 }
+
+/** The files that `script/test` has chosen; without it, all. */
+const list = process.env['BERTH_TEST_FILES']
+const chosen: readonly string[] | undefined = list === undefined ? undefined : JSON.parse(readFileSync(list, 'utf8'))
+const alone = aloneFiles.filter(file => chosen?.includes(file) ?? true)
+const together = chosen?.filter(file => !alone.some(each => each === file)) ?? testPatterns
 
 export default defineConfig({
   test: {
@@ -18,17 +26,21 @@ export default defineConfig({
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: LongestFirst },
     projects: [
-      { test: { ...shared, name: 'alone', include: [...aloneFiles] } },
-      {
-        test: {
-          ...shared,
-          name: 'together',
-          include: ['packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'script/**/*.test.ts'],
-          exclude: [...aloneFiles, '**/node_modules/**'],
-          // Each worker loads the service once for all its files, instead of once for each.
-          isolate: false,
-        },
-      },
+      ...(alone.length === 0 ? [] : [{ test: { ...shared, name: 'alone', include: alone } }]),
+      ...(together.length === 0
+        ? []
+        : [
+            {
+              test: {
+                ...shared,
+                name: 'together',
+                include: [...together],
+                exclude: [...aloneFiles, '**/node_modules/**'],
+                // Each worker loads the service once for all its files, instead of once for each.
+                isolate: false,
+              },
+            },
+          ]),
     ],
   },
 })

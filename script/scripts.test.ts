@@ -188,31 +188,3 @@ test('script/build.ts builds only changed bundles', () => {
   expect(build().status).toBe(0)
   expect(build()).toMatchObject({ status: 0, stderr: '' })
 })
-
-test('the summary counts passed tests, failed tests, files that do not load, and errors outside tests', () => {
-  const files = {
-    'mixed.test.js': `
-      import { test } from 'vitest'
-      test('passes', () => {})
-      test('passes too', () => {})
-      test('fails', () => { throw new Error('on purpose') })
-      test.skip('is skipped', () => {})
-      test('leaves a rejection', () => { void Promise.reject(new Error('on purpose')) })`,
-    'broken.test.js': "import './absent.js'",
-    'hook.test.js': `
-      import { beforeAll, describe, test } from 'vitest'
-      describe('a suite', () => {
-        beforeAll(() => { throw new Error('on purpose') })
-        test('is not reached', () => {})
-      })`,
-  }
-  for (const [name, source] of Object.entries(files)) writeFileSync(join(directory, name), source)
-  symlinkSync(join(root, 'node_modules'), join(directory, 'node_modules'))
-  const summary = join(directory, 'summary')
-  const reporter = `--reporter=${join(root, 'script', 'summary-reporter.ts')}`
-  const args = [join(root, 'node_modules', 'vitest', 'vitest.mjs'), 'run', '--root', directory, reporter]
-  const { status } = spawnSync(process.execPath, args, { env: { ...process.env, TEST_SUMMARY_FILE: summary } })
-  expect(status).toBe(1)
-  // Four failures: the test, the rejection, the file and the suite. The test that the suite did not reach is skipped.
-  expect(readFileSync(summary, 'utf8')).toBe('3 4\n')
-})

@@ -1,14 +1,11 @@
-import { mkdtemp, readdir, rm, statfs } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import type { TestProject } from 'vitest/node'
-import { ignoring } from '../../../src/kit/system-errors.ts'
 import { startEmbeddedPostgres } from '../../../src/storage/embedded/embedded-postgres.ts'
-import { isRunning } from '../../../src/storage/embedded/process-stat.ts'
 import { prepareDatabase } from '../../../src/storage/postgres/database-roles.ts'
 import { openDatabase } from '../../../src/storage/postgres/pool.ts'
 import { RUN_VARIABLE, takeDownKilledRuns, takeDownRun } from '../leaks/run-directory.ts'
 import { silentLog } from '../services/log.ts'
+import { makePostgresDirectory, removePostgresDirectories } from './postgres-directory.ts'
 
 /** Address and users of the run's server, which setup provides to the test files. */
 export interface TestServer {
@@ -27,19 +24,17 @@ declare module 'vitest' {
   }
 }
 
-const prefix = 'berth-test-postgres-'
 const template = 'berth_template'
-const memory = '/dev/shm'
 
 /**
  * Starts one PostgreSQL for the whole run, with a migrated template that accepts no connections any more. The run fails if its
  * sandboxes have left a process, mount, loop device, cgroup or uid behind in the end.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  await removeLeftovers()
+  await removePostgresDirectories()
   await takeDownKilledRuns()
   process.env[RUN_VARIABLE] = String(process.pid)
-  const dataDir = await mkdtemp(join(await roomiest(), `${prefix}${process.pid}-`))
+  const dataDir = await makePostgresDirectory()
   const server = await startEmbeddedPostgres({
     dataDir,
     log: silentLog,
@@ -61,20 +56,4 @@ export default async function setup(project: TestProject): Promise<() => Promise
     const leaks = await takeDownRun(process.pid)
     if (leaks.length > 0) throw new Error(`the tests leak on this machine:\n${leaks.join('\n')}`)
   }
-}
-
-/** A killed run ends its server but leaves its directory behind. */
-async function removeLeftovers(): Promise<void> {
-  for (const parent of [tmpdir(), memory]) {
-    for (const name of (await ignoring(['ENOENT'], readdir(parent))) ?? []) {
-      const pid = Number(name.startsWith(prefix) ? name.slice(prefix.length).split('-')[0] : Number.NaN)
-      if (Number.isSafeInteger(pid) && !isRunning(pid)) await rm(join(parent, name), { recursive: true, force: true })
-    }
-  }
-}
-
-/** Files in memory, where they have room for all databases of a run. */
-async function roomiest(): Promise<string> {
-  const found = await ignoring(['ENOENT'], statfs(memory))
-  return found !== undefined && found.bavail * found.bsize >= 8 * 1024 ** 3 ? memory : tmpdir()
 }

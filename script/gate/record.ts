@@ -1,0 +1,41 @@
+import { readFileSync } from 'node:fs'
+
+/** The result of one test file. */
+export interface FileResult {
+  readonly file: string
+  readonly passed: number
+  /** Failed tests, each with its errors as people read them; suites and files that could not run count as one each. */
+  readonly failures: readonly { readonly test: string; readonly text: string }[]
+  /** Wall time. */
+  readonly ms: number
+  /** Processor time of the worker and of the children that it waited for, in seconds; 0 if it is not known. */
+  readonly cpuSeconds: number
+}
+
+/** Everything that a run of the tests wrote down. */
+export interface RunRecord {
+  readonly files: readonly FileResult[]
+  /** Errors outside any test, such as an unhandled rejection. */
+  readonly errors: readonly string[]
+  /** False if the run broke off. */
+  readonly ended: boolean
+}
+
+/** One line of the file that the reporter appends to. */
+export type RecordLine =
+  | ({ readonly kind: 'file' } & FileResult)
+  | { readonly kind: 'end'; readonly errors: readonly string[] }
+
+/** Reads the lines that a reporter wrote to `path`; a run that broke off has no end. */
+export function readRecord(path: string): RunRecord {
+  const lines = readFileSync(path, 'utf8')
+    .split('\n')
+    .filter(line => line.endsWith('}'))
+    .map(line => JSON.parse(line) as RecordLine)
+  const end = lines.find(line => line.kind === 'end')
+  return {
+    files: lines.flatMap(line => (line.kind === 'file' ? [line] : [])),
+    errors: end?.errors ?? [],
+    ended: end !== undefined,
+  }
+}

@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'vitest'
+import { type Ground, isInEighth, selectAll, selectGate } from './select.ts'
+import { everyGate, isLong, isPure } from './tiers.ts'
+
+const [walk] = Object.keys(everyGate) as [string]
+const short = 'packages/server/src/kit/cursor.test.ts'
+const long = 'packages/server/test/delivery/long.test.ts'
+const page = 'packages/server/test/console/some-page.test.ts'
+const fault = 'packages/server/test/faults/some.test.ts'
+
+function ground(change: Partial<Ground['change']> = {}, commits = eighthWithout(long, page, fault)): Ground {
+  return {
+    sources: new Map([
+      [short, "import { test } from 'vitest'"],
+      [long, "import { thing } from '../../src/delivery/thing.ts'"],
+      [page, "import { launchChromium } from '../support/browser/chromium.ts'"],
+      [fault, ''],
+      [walk, "import { launchChromium } from '../support/browser/chromium.ts'"],
+    ]),
+    costs: { [short]: 0.3, [long]: 40, [page]: 4, [fault]: 2, [walk]: 30 },
+    change: { paths: new Set(), messages: '', ...change },
+    commits,
+  }
+}
+
+/** Returns a count of commits whose eighth has none of the files. */
+function eighthWithout(...files: readonly string[]): number {
+  const count = [0, 1, 2, 3, 4, 5, 6, 7].find(commits => !files.some(file => isInEighth(file, commits)))
+  return count ?? expect.fail('every eighth has one of the files')
+}
+
+const filesOf = (selected: ReturnType<typeof selectGate>) => selected.map(({ file }) => file)
+
+describe('the gate', () => {
+  test('has every short test and the walks, and no other long test', () => {
+    expect(filesOf(selectGate(ground()))).toEqual([short, walk])
+  })
+
+  test('has a long test that the change holds, names, or changes an import of', () => {
+    const reasons = (change: Partial<Ground['change']>) =>
+      Object.fromEntries(selectGate(ground(change)).map(({ file, why }) => [file, why]))
+    expect(reasons({ paths: new Set([fault]) })[fault]).toBe('changed')
+    expect(reasons({ messages: 'Mend the wait of long.test.ts' })[long]).toBe('named by a commit')
+    expect(reasons({ paths: new Set(['packages/server/src/delivery/thing.ts']) })[long]).toContain('thing.ts')
+  })
+
+  test('runs every long test once in eight commits', () => {
+    const runs = [0, 1, 2, 3, 4, 5, 6, 7].flatMap(commits => filesOf(selectGate(ground({}, commits))))
+    for (const file of [long, page, fault]) expect(runs.filter(each => each === file)).toEqual([file])
+  })
+
+  test('is only added to by a change', () => {
+    const without = filesOf(selectGate(ground()))
+    const changed = filesOf(selectGate(ground({ paths: new Set([short, long, page, fault, walk]) })))
+    expect(changed).toEqual(expect.arrayContaining([...without]))
+    expect(changed).toHaveLength(5)
+  })
+})
+
+test('all files are the short and the long ones, and words choose among the long ones', () => {
+  expect(selectAll(ground()).map(({ why }) => why)).toEqual(['gate', 'long', 'long', 'long', 'long'])
+  expect(filesOf(selectAll(ground(), ['delivery', 'kit']))).toEqual([long])
+})
+
+test('a test is long by its cost, by its faults, or by its browser', () => {
+  expect(isLong(short, 9.9, '')).toBe(false)
+  expect(isLong(short, 10, '')).toBe(true)
+  expect(isLong(fault, 0, '')).toBe(true)
+  expect(isLong(page, 0, "import { visitor } from '../support/browser/visitor.ts'")).toBe(true)
+})
+
+test('only a test without a process, a clock and a network can blame nobody for its failure', () => {
+  expect(isPure(short, "import { test } from 'vitest'")).toBe(true)
+  expect(isPure(short, "import { spawn } from 'node:child_process'")).toBe(false)
+  expect(isPure(short, "import { createTestDatabase } from '../../test/support/storage/postgres.ts'")).toBe(false)
+  expect(isPure(long, '')).toBe(false)
+})

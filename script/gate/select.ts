@@ -1,0 +1,84 @@
+import { hash } from 'node:crypto'
+import { basename, dirname } from 'node:path'
+import { type Costs, everyGate, isLong } from './tiers.ts'
+
+/** A change under test, as git tells it. */
+export interface Change {
+  /** Paths of changed files. */
+  readonly paths: ReadonlySet<string>
+  /** The messages of its commits, which may name test files. */
+  readonly messages: string
+}
+
+/** What a selection follows from. */
+export interface Ground {
+  /** Source of each test file, by path from the root. */
+  readonly sources: ReadonlyMap<string, string>
+  readonly costs: Costs
+  readonly change: Change
+  /** Count of commits on the branch; which eighth of the long files runs follows from it. */
+  readonly commits: number
+}
+
+/** A test file that runs, and why. */
+export interface Selected {
+  readonly file: string
+  readonly why: string
+  readonly seconds: number
+}
+
+/** Returns the files of a gate. A change only ever adds files. */
+export function selectGate(ground: Ground): readonly Selected[] {
+  return select(ground, (file, source, seconds) => {
+    if (!isLong(file, seconds, source)) return 'gate'
+    if (everyGate[file] !== undefined) return everyGate[file]
+    return whyTouched(file, source, ground.change) ?? (isInEighth(file, ground.commits) ? 'this commit’s eighth' : null)
+  })
+}
+
+/** Returns every file, or the long ones whose path has one of the words. */
+export function selectAll(ground: Ground, words: readonly string[] = []): readonly Selected[] {
+  return select(ground, (file, source, seconds) => {
+    const long = isLong(file, seconds, source)
+    if (words.length > 0) return long && words.some(word => file.includes(word)) ? 'named' : null
+    return long ? 'long' : 'gate'
+  })
+}
+
+function select(
+  { sources, costs }: Ground,
+  whyOf: (file: string, source: string, seconds: number) => string | null,
+): readonly Selected[] {
+  return [...sources].flatMap(([file, source]) => {
+    const seconds = costs[file] ?? 0
+    const why = whyOf(file, source, seconds)
+    return why === null ? [] : [{ file, why, seconds }]
+  })
+}
+
+/** Says how a change touches or names a long file: itself, what it imports, or the folder that its folder is named for. */
+function whyTouched(file: string, source: string, { paths, messages }: Change): string | null {
+  if (paths.has(file)) return 'changed'
+  if (messages.includes(basename(file))) return 'named by a commit'
+  for (const path of importsOf(file, source)) if (paths.has(path)) return `imports ${path}`
+  return null
+}
+
+/** Returns the paths, from the root, of what a file imports by a relative path. */
+function importsOf(file: string, source: string): readonly string[] {
+  return [...source.matchAll(/from '(\.[^']+)'/g)].map(([, to]) => resolveFrom(dirname(file), to ?? ''))
+}
+
+function resolveFrom(folder: string, to: string): string {
+  const parts = folder.split('/')
+  for (const part of to.split('/')) {
+    if (part === '..') parts.pop()
+    else if (part !== '.') parts.push(part)
+  }
+  return parts.join('/')
+}
+
+/** Eight commits in a row run every long file once. */
+export function isInEighth(file: string, commits: number): boolean {
+  return Number.parseInt(hash('sha256', file).slice(0, 8), 16) % 8 === commits % 8
+}
