@@ -12,6 +12,7 @@ const meanings: Readonly<Record<string, string>> = {
   branch_protected: 'the branch is protected; omit --direct, or name another with --branch',
   target_missing: 'the branch that the session started from no longer exists',
   target_moved: 'the branch has new commits since the session started; omit --direct',
+  base_rewritten: 'the base was rewritten since the session started; start a session on it and bring the work onto it',
   pull_request_refused: 'the host refused the pull request',
   merge_not_ready:
     'the pull request is a draft, has conflicts, or lacks a check or a review; --when-ready waits for checks and reviews',
@@ -28,8 +29,16 @@ const meanings: Readonly<Record<string, string>> = {
   internal_error: 'the service failed; see its log for the cause',
 }
 
+type DeliveryError = { readonly code: string; readonly branch?: string; readonly suggestedBranch?: string }
+
+function obstacleMeaning(error: DeliveryError | undefined): string | undefined {
+  if (error?.code !== 'branch_exists' || error.branch === undefined) return undefined
+  const other = error.suggestedBranch === undefined ? '' : `, such as --branch ${error.suggestedBranch}`
+  return `the branch ${error.branch} exists and is in the way; name another one${other}`
+}
+
 /** Explains why a delivery failed. The set of codes is open, so an unknown code is printed as it is. */
-export function deliveryError(error: { readonly code: string } | undefined): string {
-  const meaning = meanings[error?.code ?? '']
+export function deliveryError(error: DeliveryError | undefined): string {
+  const meaning = obstacleMeaning(error) ?? meanings[error?.code ?? '']
   return meaning === undefined ? (error?.code ?? 'unknown') : `${meaning} (${error?.code})`
 }

@@ -19,6 +19,7 @@ export const publicationErrors = [
   'branch_protected',
   'target_missing',
   'target_moved',
+  'base_rewritten',
   'pull_request_refused',
   'repository_unavailable',
   'repository_permission_denied',
@@ -60,7 +61,21 @@ export const Publication = Type.Object(
     title: Type.String(),
     delivery: Type.Enum(deliveries, { type: 'string' }),
     result: Type.Optional(PublicationResult),
-    lastError: Type.Optional(Type.Object({ code: openString(publicationErrors) }, open)),
+    lastError: Type.Optional(
+      Type.Object(
+        {
+          code: openString(publicationErrors),
+          branch: Type.Optional(
+            Type.String({
+              description:
+                'With `branch_exists`: the branch that is in the way; it may lie above or below the wanted one.',
+            }),
+          ),
+          suggestedBranch: Type.Optional(Type.String({ description: 'Another name for the wanted branch.' })),
+        },
+        open,
+      ),
+    ),
     createdAt: DateTime,
     updatedAt: DateTime,
     completedAt: Type.Optional(DateTime),

@@ -1618,6 +1618,10 @@ export interface Publication {
   result?: PublicationResult
   lastError?: {
     code: string
+    /** With `branch_exists`: the branch that is in the way; it may lie above or below the wanted one. */
+    branch?: string
+    /** Another name for the wanted branch. */
+    suggestedBranch?: string
   }
   createdAt: string
   updatedAt: string

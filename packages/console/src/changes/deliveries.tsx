@@ -52,7 +52,7 @@ function PublicationLine({ session, publication }: { session: Session; publicati
       {pull?.draft === true && <span className="rounded border border-line px-1.5 text-2xs text-ink-3">draft</span>}
       <span role="status" className={`text-xs ${status === 'failed' ? 'text-bad' : 'text-ink-3'}`}>
         {status === 'failed'
-          ? `Not published: ${deliveryReason(lastError?.code)}.`
+          ? `Not published: ${deliveryReason(lastError)}.`
           : status === 'succeeded'
             ? ''
             : 'Publishing…'}
@@ -134,9 +134,9 @@ function MergeLine({ session, publication }: { session: Session; publication: Pu
       {latest !== undefined && (
         <p role="status" className={`text-xs ${latest.status === 'failed' ? 'text-bad' : 'text-ink-2'}`}>
           {latest.status === 'failed'
-            ? `Not merged: ${deliveryReason(latest.lastError?.code)}.`
+            ? `Not merged: ${deliveryReason(latest.lastError)}.`
             : latest.status === 'waiting'
-              ? `Merges when it is ready. ${waits.length > 0 ? waits.join(' ') : `Waits: ${deliveryReason(latest.lastError?.code)}.`}`
+              ? `Merges when it is ready. ${waits.length > 0 ? waits.join(' ') : `Waits: ${deliveryReason(latest.lastError)}.`}`
               : 'Merging…'}
         </p>
       )}

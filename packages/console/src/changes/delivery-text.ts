@@ -1,3 +1,9 @@
+interface DeliveryError {
+  readonly code: string
+  readonly branch?: string
+  readonly suggestedBranch?: string
+}
+
 const reasons: Readonly<Record<string, string>> = {
   review_changed: 'the changes have moved on since they were read; read them again and publish that',
   no_changes: 'there is nothing to deliver',
@@ -10,6 +16,7 @@ const reasons: Readonly<Record<string, string>> = {
   branch_protected: 'the branch is protected; publish a pull request instead',
   target_missing: 'the target branch is gone',
   target_moved: 'the target branch has moved on; publish a pull request, or ask the agent to take the new commits in',
+  base_rewritten: 'the base was rewritten; start a Session on it and bring the work onto it',
   pull_request_refused: 'the Git host refused the pull request',
   repository_unavailable: 'the repository cannot be reached',
   repository_permission_denied: 'Berth may not write to the repository',
@@ -26,7 +33,12 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 /** Says why a delivery failed or waits. */
-export function deliveryReason(code: string | undefined): string {
+export function deliveryReason(error: DeliveryError | undefined): string {
+  const code = error?.code
+  if (code === 'branch_exists' && error?.branch !== undefined) {
+    const other = error.suggestedBranch === undefined ? '' : `, for example ${error.suggestedBranch}`
+    return `the branch ${error.branch} exists and is in the way; choose another name${other}`
+  }
   return code === undefined ? '' : (reasons[code] ?? code.replaceAll('_', ' '))
 }
 

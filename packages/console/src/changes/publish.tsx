@@ -180,7 +180,8 @@ function PublishForm(props: {
       <InlineProblem error={publish.error} />
       {failure !== null && (
         <p role="alert" className="rounded-md border border-bad-line bg-bad-soft px-3 py-2 text-[0.8125rem]">
-          <strong className="font-semibold text-bad">Not published:</strong> {deliveryReason(failure)}.
+          <strong className="font-semibold text-bad">Not published:</strong>{' '}
+          {deliveryReason(made?.lastError ?? { code: failure })}.
         </p>
       )}
       <div className="flex items-center justify-end gap-2">

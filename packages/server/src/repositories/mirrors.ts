@@ -5,6 +5,7 @@ import { basename, join } from 'node:path'
 import { transferOptions } from '../git/git-environment.ts'
 import { GitError, runGit } from '../git/run-git.ts'
 import { type GitHost, GitHostError, type RepositoryRef } from '../git-hosts/git-host.ts'
+import { kindOfWords } from '../git-hosts/git-words.ts'
 import { DiskBoundError, withinDisk } from '../sandboxes/linux/disk-bound.ts'
 import { waitToLockFile } from '../storage/embedded/file-lock.ts'
 
@@ -197,7 +198,9 @@ async function fill(
     if (!(cause instanceof GitError)) throw cause
     const gone = /not our ref|unadvertised object|no such remote ref/i.test(cause.stderr)
     if (!gone && cause.reason === 'exit' && !ofTheOther.test(cause.stderr)) await putAside(gitDir)
-    throw new GitHostError(gone ? 'not_found' : 'unavailable', `could not fetch the commit ${oid}`, { cause })
+    throw new GitHostError(gone ? 'not_found' : kindOfWords(cause.stderr), `could not fetch the commit ${oid}`, {
+      cause,
+    })
   }
 }
 

@@ -195,6 +195,34 @@ describe('a publication that is impossible', () => {
     expect(await at.publish({ branch: 'own' })).toMatchObject({ status: 'succeeded', result: { branch: 'own' } })
   })
 
+  it.each([
+    ['above', 'in', 'in/the/way'],
+    ['below', 'deep/down/here', 'deep'],
+  ])('names a branch %s its own that is in the way at once, and offers another name', async (_, there, branch) => {
+    await commitTo(at.gitDir, there, at.baseOid, { x: 'x' })
+    const refused = await at.publish({ branch })
+    const suggestedBranch = `svc-${at.session.id}`
+    expect(refused.lastError).toEqual({ code: 'branch_exists', branch: there, suggestedBranch })
+    expect((await at.told()).at(-1)?.data).toMatchObject({ errorCode: 'branch_exists', branch: there })
+    const other = await at.publish({ branch: `${suggestedBranch}-${there.slice(0, 2)}` })
+    expect(other.status).toBe('succeeded')
+  })
+
+  it('says that the base was rewritten, and leaves no branch of a refused pull request behind', async () => {
+    const rewritten = await begin()
+    await writeFile(join(rewritten.project, 'a'), 'a')
+    const tree = await gitText(['rev-parse', 'main^{tree}'], { gitDir: rewritten.gitDir })
+    const env = { GIT_AUTHOR_NAME: 'a', GIT_AUTHOR_EMAIL: 'a@b', GIT_COMMITTER_NAME: 'a', GIT_COMMITTER_EMAIL: 'a@b' }
+    const root = await gitText(['commit-tree', '-m', 'anew', tree], { gitDir: rewritten.gitDir, env })
+    await runGit(['update-ref', 'refs/heads/main', root], { gitDir: rewritten.gitDir })
+    const refused = await rewritten.publish()
+    expect(refused.lastError).toEqual({ code: 'base_rewritten' })
+    const branches = await gitText(['for-each-ref', '--format=%(refname)', 'refs/heads/svc'], {
+      gitDir: rewritten.gitDir,
+    })
+    expect(branches).toBe('')
+  })
+
   it('respects a protected branch, and fails if the branch is gone', async () => {
     await host.setRule(at.ref, 'main', { requiredChecks: [] })
     expect(failure(await at.publish({ delivery: 'direct_branch' }))).toEqual(['failed', 'branch_protected'])

@@ -2,12 +2,16 @@ import type { PublicationResult } from '@berth/contract'
 import type { DeliveryContext } from '../../delivery/delivery-context.ts'
 import { openScratch } from '../../delivery/scratch.ts'
 import type { DeliverySource } from '../../delivery/sources.ts'
+import { openOwnRepository } from '../../git/own-repository.ts'
 import { GitHostError, type HostPull } from '../../git-hosts/git-host.ts'
+import { nobody } from '../../sandboxes/confined/confined.ts'
+import { isBaseRewritten } from './base-history.ts'
+import { findObstacle } from './branch-in-the-way.ts'
 import { buildCommit, commitText } from './commit.ts'
 import { findBranch, PublicationFailed, reviewOf } from './prepare.ts'
 import type { PublicationRow } from './publication.ts'
 import { markOpening, type PublicationClaim } from './publication-sql.ts'
-import { push } from './push.ts'
+import { push, removeBranch } from './push.ts'
 
 /** A row that has been prepared. */
 type PreparedRow = PublicationRow & { readonly commit_sha: string; readonly parent_oid: string }
@@ -70,11 +74,18 @@ async function deliverCommit(
       const stands = (await findBranch(source, row.branch, signal))?.oid ?? null
       // Our own push may have moved it, if its answer was lost.
       if (stands === row.commit_sha) return
-      // Another push holds the branch, or held it and was given up.
-      if (stands === row.moves_from) throw new GitHostError('unavailable', 'the branch is locked')
+      if (stands === row.moves_from) {
+        await requireRoom(claim, source, signal)
+        // Another push holds the branch, or held it and was given up.
+        throw new GitHostError('unavailable', 'the branch is locked')
+      }
       if (row.delivery === 'direct_branch') throw new PublicationFailed('target_moved')
-      throw new PublicationFailed(row.moves_from === null ? 'branch_exists' : 'branch_moved')
+      await requireRoom(claim, source, signal)
+      throw new PublicationFailed('branch_moved')
     }
+    case 'obstructed':
+      await requireRoom(claim, source, signal)
+      throw new PublicationFailed('branch_exists')
     case 'protected':
       throw new PublicationFailed('branch_protected')
     case 'forbidden':
@@ -85,15 +96,26 @@ async function deliverCommit(
 }
 
 /**
+ * Requires that no other branch takes the place of one that is still to be made.
+ * @throws PublicationFailed `branch_exists`, with the branch that is in the way
+ */
+async function requireRoom({ row }: PublicationClaim, source: DeliverySource, signal: AbortSignal): Promise<void> {
+  if (row.moves_from !== null) return
+  const obstacle = await findObstacle(source, { sessionId: row.session_id, branch: row.branch }, signal)
+  if (obstacle !== null) throw new PublicationFailed('branch_exists', { obstacle })
+}
+
+/**
  * Returns the branch's open pull request, or opens one. It first records that none was open, so that an attempt after a
  * crash does not report its own as reused.
  */
 async function providePull(
   context: DeliveryContext,
   { claim, row }: PublicationClaim,
-  { host, repository, baseBranch }: DeliverySource,
+  source: DeliverySource,
   signal: AbortSignal,
 ): Promise<{ pull: HostPull; reused: boolean }> {
+  const { host, repository, baseBranch } = source
   const find = () => host.findOpenPull(repository, { head: row.branch, base: baseBranch }, signal)
   const open = await find()
   if (open !== null) return { pull: open, reused: !row.opening }
@@ -108,10 +130,25 @@ async function providePull(
       const theirs = await find()
       if (theirs !== null) return { pull: theirs, reused: true }
     }
-    if (error.kind === 'conflict' || error.kind === 'invalid')
-      throw new PublicationFailed('pull_request_refused', error)
-    throw error
+    if (error.kind !== 'conflict' && error.kind !== 'invalid') throw error
+    const rewritten = await isBaseRewritten(context, source, signal)
+    await takeBack(context, row, source, signal)
+    throw new PublicationFailed(rewritten ? 'base_rewritten' : 'pull_request_refused', { cause: error })
   }
+}
+
+/** Removes the branch of a pull request that was refused, if this Publication made it and nobody has moved it since. */
+async function takeBack(
+  context: DeliveryContext,
+  { branch, moves_from, commit_sha }: PublicationRow,
+  { host, repository }: DeliverySource,
+  signal: AbortSignal,
+): Promise<void> {
+  if (moves_from !== null || commit_sha === null) return
+  await using scratch = await openScratch(context.scratchDir)
+  const { gitDir } = await openOwnRepository(scratch.path, [], nobody)
+  const remote = await host.access(repository, 'write', signal)
+  await removeBranch(gitDir, remote, { branch, oid: commit_sha }, signal)
 }
 
 /** Thrown if another worker has claimed the row, or it has ended: this worker's results no longer count. */

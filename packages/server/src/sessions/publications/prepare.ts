@@ -8,12 +8,21 @@ import { currentTree } from '../reviews/current-tree.ts'
 import { findRevision, type ReviewRow } from '../reviews/find-review.ts'
 import { openPlace } from '../reviews/open-place.ts'
 import { ReviewRefused } from '../reviews/review-place.ts'
+import { freeBranch } from './branch-name.ts'
 import { commitName, commitText } from './commit.ts'
 import { hasSecret } from './has-secret.ts'
-import type { PublicationRow } from './publication.ts'
+import type { Obstacle, PublicationRow } from './publication.ts'
 import { listPushed, type PublicationClaim } from './publication-sql.ts'
 
-export class PublicationFailed extends DeliveryFailed<PublicationError> {}
+/** Thrown to end a Publication. */
+export class PublicationFailed extends DeliveryFailed<PublicationError> {
+  readonly obstacle: Obstacle | null
+
+  constructor(code: PublicationError, { obstacle, cause }: { obstacle?: Obstacle; cause?: unknown } = {}) {
+    super(code, cause)
+    this.obstacle = obstacle ?? null
+  }
+}
 
 /** The commit of a Publication, its parent, and the tip that the branch moves from. */
 export interface Prepared {
@@ -61,8 +70,8 @@ async function requireUnchanged(
     const tree = await currentTree(place, review.base_tree, signal)
     if (tree !== review.head_tree) throw new PublicationFailed('review_changed')
   } catch (error) {
-    if (error instanceof SandboxGoneError) throw new PublicationFailed('workspace_expired', error)
-    if (error instanceof ReviewRefused) throw new PublicationFailed('review_changed', error)
+    if (error instanceof SandboxGoneError) throw new PublicationFailed('workspace_expired', { cause: error })
+    if (error instanceof ReviewRefused) throw new PublicationFailed('review_changed', { cause: error })
     throw error
   }
 }
@@ -111,7 +120,7 @@ export async function findBranch(
  * @throws PublicationFailed
  */
 export function parentOf(
-  row: Pick<PublicationRow, 'delivery'>,
+  row: Pick<PublicationRow, 'delivery' | 'branch' | 'session_id'>,
   tip: string | null,
   known: { readonly base: string; readonly before: string | undefined; readonly madeHere: boolean },
 ): string {
@@ -121,5 +130,9 @@ export function parentOf(
     throw new PublicationFailed('target_moved')
   }
   if (tip === null) return known.base
-  throw new PublicationFailed(known.madeHere ? 'branch_moved' : 'branch_exists')
+  if (known.madeHere) throw new PublicationFailed('branch_moved')
+  const { branch } = row
+  throw new PublicationFailed('branch_exists', {
+    obstacle: { branch, suggestedBranch: freeBranch(row.session_id, branch) },
+  })
 }

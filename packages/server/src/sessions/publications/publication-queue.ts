@@ -11,7 +11,7 @@ import { appendEvents } from '../log/append.ts'
 import { holdSession } from '../session/session-sql.ts'
 import { attempt, ClaimTaken } from './attempt.ts'
 import { PublicationFailed, prepare } from './prepare.ts'
-import type { PublicationRow } from './publication.ts'
+import type { Obstacle, PublicationRow } from './publication.ts'
 import {
   claimedPublications,
   claimPublications,
@@ -64,14 +64,16 @@ function ignoreTaken(error: unknown): void {
   if (!(error instanceof ClaimTaken)) throw error
 }
 
-type Outcome = { readonly result: PublicationResult } | { readonly errorCode: PublicationError }
+type Outcome =
+  | { readonly result: PublicationResult }
+  | { readonly errorCode: PublicationError; readonly obstacle?: Obstacle | null }
 
 async function outcomeOf(context: DeliveryContext, claim: PublicationClaim, signal: AbortSignal): Promise<Outcome> {
   try {
     return { result: await takeSteps(context, claim, signal) }
   } catch (error) {
     signal.throwIfAborted()
-    if (error instanceof PublicationFailed) return { errorCode: error.code }
+    if (error instanceof PublicationFailed) return { errorCode: error.code, obstacle: error.obstacle }
     if (error instanceof GitHostError && !error.passing) return { errorCode: hostFailure(error) }
     throw error
   }

@@ -4,7 +4,7 @@ import type { LeasePlace } from '../../hosts/hosts.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import { writingQueued } from '../../queue/queue-sql.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import type { PublicationRow } from './publication.ts'
+import type { Obstacle, PublicationRow } from './publication.ts'
 
 export async function findPublication(db: Queryable, key: SessionKey, id: string): Promise<PublicationRow | null> {
   const { rows } = await db.query<PublicationRow>({
@@ -192,13 +192,15 @@ export function markOpening(db: Queryable, claim: string, now: Date): Promise<Pu
 export function finishPublication(
   tx: Queryable,
   claim: string,
-  outcome: { readonly result: PublicationResult } | { readonly errorCode: PublicationError },
+  outcome:
+    | { readonly result: PublicationResult }
+    | { readonly errorCode: PublicationError; readonly obstacle?: Obstacle | null },
   now: Date,
 ): Promise<PublicationRow | null> {
   const end =
     'result' in outcome
       ? ({ status: 'succeeded', result: outcome.result, error_code: null } as const)
-      : ({ status: 'failed', result: null, error_code: outcome.errorCode } as const)
+      : ({ status: 'failed', result: null, error_code: outcome.errorCode, obstacle: outcome.obstacle ?? null } as const)
   return claimedPublications.release(tx, claim, { ...end, completed_at: now, updated_at: now })
 }
 

@@ -30,10 +30,17 @@ export interface PublicationRow {
   readonly opening: boolean
   readonly result: PublicationResult | null
   readonly error_code: PublicationError | null
+  readonly obstacle: Obstacle | null
   readonly failures: number
   readonly created_at: Date
   readonly updated_at: Date
   readonly completed_at: Date | null
+}
+
+/** The branch that keeps a Publication's own from being made, and another name for that one. */
+export interface Obstacle {
+  readonly branch: string
+  readonly suggestedBranch: string
 }
 
 /** Returns the Publication resource. */
@@ -46,7 +53,7 @@ export function toPublication(row: PublicationRow): Publication {
     title: row.title,
     delivery: row.delivery,
     ...(row.result !== null && { result: row.result }),
-    ...(row.error_code !== null && { lastError: { code: row.error_code } }),
+    ...(row.error_code !== null && { lastError: { code: row.error_code, ...row.obstacle } }),
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),
     ...(row.completed_at !== null && { completedAt: row.completed_at.toISOString() }),

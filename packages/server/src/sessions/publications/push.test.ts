@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { commitTo, sampleRepository, tipOf } from '../../../test/support/git/repositories.ts'
 import { runGit } from '../../git/run-git.ts'
-import { push } from './push.ts'
+import { push, refusalOf } from './push.ts'
 
 const signal = AbortSignal.timeout(60_000)
 let dir = ''
@@ -29,6 +29,38 @@ it('makes a branch that is missing, and moves one from its known tip', async () 
   await runGit(['update-ref', 'refs/heads/standing', base], { gitDir: url })
   expect([await pushed('fresh', null), await pushed('standing', base)]).toEqual(['pushed', 'pushed'])
   expect([await tipOf(url, 'fresh'), await tipOf(url, 'standing')]).toEqual([ours, ours])
+})
+
+it.each(['way/of', 'way'])('says that another branch keeps %s from being made', async branch => {
+  await runGit(['update-ref', '-d', 'refs/heads/way'], { gitDir: url, exits: [0, 1] })
+  await runGit(['update-ref', '-d', 'refs/heads/way/of'], { gitDir: url, exits: [0, 1] })
+  await runGit(['update-ref', `refs/heads/${branch === 'way' ? 'way/of' : 'way'}`, base], { gitDir: url })
+  expect(await pushed(branch, null)).toBe('obstructed')
+})
+
+it.each([
+  ["! x [remote rejected] (cannot lock ref 'refs/heads/a': Unable to create '/r/a.lock': File exists.)", 'moved'],
+  ["! x [remote rejected] (cannot lock ref 'refs/heads/a': is at 1 but expected 2)", 'moved'],
+  ["! x [remote rejected] (cannot lock ref 'refs/heads/a/b': 'refs/heads/a' exists; cannot create it)", 'obstructed'],
+  ['! x [remote rejected] (directory file conflict)', 'obstructed'],
+  [
+    "! x [remote rejected] (failed to update ref)\nremote: error: there are still refs under 'refs/heads/a'",
+    'obstructed',
+  ],
+  ["! x [remote rejected] (cannot lock ref 'refs/heads/a': '/r/a.lock': File name too long)", 'refused'],
+  [
+    "! x [remote rejected] (cannot lock ref 'refs/heads/a': Unable to create '/r/a.lock': Permission denied)",
+    'forbidden',
+  ],
+  ['! x [remote rejected] (pre-receive hook declined)\nremote: error: GH001: Large files detected.', 'refused'],
+  ['! x [remote rejected] (push declined due to email privacy restrictions)\nremote: error: GH007: private', 'refused'],
+  [
+    '! x [remote rejected] (push declined due to repository rule violations)\nremote: - GITHUB PUSH PROTECTION',
+    'refused',
+  ],
+  ['! x [remote rejected] (protected branch hook declined)\nremote: error: GH006: Protected branch', 'protected'],
+])('takes a refusal that time does not end for what it is: %s', (said, meaning) => {
+  expect(refusalOf(said)).toBe(meaning)
 })
 
 it('leaves a branch alone that somebody has made or moved since it was read', async () => {

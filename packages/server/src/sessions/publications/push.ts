@@ -1,10 +1,11 @@
 import { transferOptions } from '../../git/git-environment.ts'
 import type { RemoteAccess } from '../../git/remote-access.ts'
 import { GitError, runGit } from '../../git/run-git.ts'
-import { GitHostError, type GitHostErrorKind } from '../../git-hosts/git-host.ts'
+import { GitHostError } from '../../git-hosts/git-host.ts'
+import { kindOfWords } from '../../git-hosts/git-words.ts'
 
-/** The outcome of a push. */
-export type Pushed = 'pushed' | 'moved' | 'protected' | 'forbidden' | 'refused'
+/** The outcome of a push. `obstructed`: another branch takes the place that this one needs. */
+export type Pushed = 'pushed' | 'moved' | 'obstructed' | 'protected' | 'forbidden' | 'refused'
 
 /**
  * Moves a branch of the host from exactly its known tip, or makes a branch that is known to be missing.
@@ -41,25 +42,44 @@ export async function push(
   }
 }
 
-/** Git's words for each way in which a host keeps it from the branch. */
-const words: readonly (readonly [RegExp, GitHostErrorKind])[] = [
-  [/authentication failed|could not read Username|error: 401/i, 'unauthorized'],
-  [/access denied|error: 403/i, 'forbidden'],
-  [/repository .* not found|error: 404/i, 'not_found'],
-  [/error: 429/, 'rate_limited'],
-]
+/**
+ * Removes a branch of the host if it stands at a commit. A refusal is no error: the branch then stays.
+ * @throws GitHostError if the host did not let git get there
+ */
+export async function removeBranch(
+  gitDir: string,
+  remote: RemoteAccess,
+  { branch, oid }: { readonly branch: string; readonly oid: string },
+  signal: AbortSignal,
+): Promise<void> {
+  const ref = `refs/heads/${branch}`
+  const options = [...transferOptions('push', remote), '--porcelain', '--no-verify', `--force-with-lease=${ref}:${oid}`]
+  try {
+    await runGit(['push', ...options, remote.url, `:${ref}`], { gitDir, remote, signal, exits: [0, 1] })
+  } catch (error) {
+    if (!(error instanceof GitError)) throw error
+    return unreached(error.stderr, error)
+  }
+}
 
 /**
  * Throws the error that git's words mean.
  * @throws GitHostError `unavailable` if nothing better is known
  */
 function unreached(said: string, cause?: unknown): never {
-  const kind = words.find(([pattern]) => pattern.test(said))?.[1] ?? 'unavailable'
-  throw new GitHostError(kind, `git did not reach the branch: ${said.trim().slice(0, 200)}`, { cause })
+  throw new GitHostError(kindOfWords(said), `git did not reach the branch: ${said.trim().slice(0, 200)}`, { cause })
 }
 
-/** Returns the meaning of a refused push, by git's words and those that hosts add. */
+/**
+ * Returns the meaning of a refused push, by git's words and those that hosts add. Refusals that time does not end come
+ * first: they come in the same words as those of another push that holds the branch.
+ */
 export function refusalOf(said: string): Exclude<Pushed, 'pushed'> {
+  if (/exists; cannot create|directory\/?[ -]?file conflict|there (is|are) still refs under/i.test(said))
+    return 'obstructed'
+  if (/file name too long|read-only file system|GH001|GH007|push protection|contains? secrets/i.test(said))
+    return 'refused'
+  if (/\.lock': permission denied/i.test(said)) return 'forbidden'
   const line = said.split('\n').find(candidate => candidate.startsWith('!')) ?? ''
   if (
     /stale info|fetch first|non-fast-forward|reference already exists|cannot lock ref|failed to update ref/i.test(line)

@@ -30,7 +30,7 @@ export function publicationEvent(row: PublicationRow): EventDraft {
       delivery: row.delivery,
       status: row.status,
       ...(row.result !== null && { result: row.result }),
-      ...(row.error_code !== null && { errorCode: row.error_code }),
+      ...(row.error_code !== null && { errorCode: row.error_code, ...row.obstacle }),
     },
   }
 }
