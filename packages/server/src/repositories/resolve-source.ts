@@ -13,7 +13,8 @@ const ADMISSION_MS = 20_000
 
 /**
  * Pins the source of a Session: looks the branch up at the host now.
- * @param personId who asks for it; null for an installation, which its grant alone lets in
+ * @param personId who asks for it; null for an installation, which its grant alone lets in. No installation uses a
+ *   connection that asks people for access of their own: whoever causes its work might have none.
  * @throws ApiError 403 if the grant or the repository is not available
  * @throws ApiError 400 `cloud_repository_branch_not_found`
  * @throws ApiError 503, with the delay that the host asks for, if the host does not answer
@@ -29,7 +30,7 @@ export async function resolveSource(
   const meant = grant?.repository_id === wanted.repositoryId && (wanted.kind ?? grant.provider) === grant.provider
   if (!stands || !meant) throw refusal('cloud_repository_grant_required')
   const { host, repository } = reach(context, grant)
-  if (personId !== null) await requireOwnAccess(context, personId, grant, 'read')
+  await requireOwnAccess(context, personId, grant, 'read')
   const signal = AbortSignal.timeout(ADMISSION_MS)
   try {
     const found = await host.readRepository(repository, signal)

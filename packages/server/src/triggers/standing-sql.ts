@@ -1,22 +1,25 @@
+import { isAddressable } from '../accounts/installations/own-installation.ts'
 import { grantedCapabilities } from '../identity/guard/granted-capabilities.ts'
 import type { InstallationPrincipal } from '../identity/guard/principal.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
 
-/** Returns whether an organization has an installation that is not revoked. */
+/** Returns whether an organization has an installation that may have triggers: a live one, and not the service's own. */
 export async function hasInstallation(
   db: Queryable,
   { organizationId, installationId }: { readonly organizationId: string; readonly installationId: string },
 ): Promise<boolean> {
   const { rows } = await db.query({
-    text: 'select from installations where organization_id = $1 and id = $2 and revoked_at is null',
+    text: `
+      select from installations i
+      where i.organization_id = $1 and i.id = $2 and i.revoked_at is null and ${isAddressable('i')}`,
     values: [organizationId, installationId],
   })
   return rows.length > 0
 }
 
 /**
- * Returns an installation as its own bearer would stand now; null if it was revoked, or may make no Sessions, or its
- * organization is suspended.
+ * Returns an installation as its own bearer would stand now; null if it was revoked, is the service's own, or may
+ * make no Sessions, or its organization is suspended.
  */
 export async function standingOf(
   db: Queryable,
@@ -27,7 +30,8 @@ export async function standingOf(
     text: `
       select i.capabilities, o.cloud_access
       from installations i join organizations o on o.id = i.organization_id
-      where i.organization_id = $1 and i.id = $2 and i.revoked_at is null and o.suspended_at is null`,
+      where i.organization_id = $1 and i.id = $2 and i.revoked_at is null and ${isAddressable('i')}
+        and o.suspended_at is null`,
     values: [organizationId, installationId],
   })
   const [row] = rows

@@ -1,4 +1,5 @@
 import type { PutTrigger, TriggerHook } from '@berth/contract'
+import { isAddressable } from '../accounts/installations/own-installation.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
 
 export interface TriggerKey {
@@ -71,7 +72,7 @@ export async function listOrganizationTriggers(db: Queryable, organizationId: st
   const { rows } = await db.query<TriggerRow>({
     text: `
       select t.* from triggers t join installations i on i.id = t.installation_id
-      where t.organization_id = $1 and i.revoked_at is null order by t.name, t.id`,
+      where t.organization_id = $1 and i.revoked_at is null and ${isAddressable('i')} order by t.name, t.id`,
     values: [organizationId],
   })
   return rows
@@ -150,7 +151,7 @@ export async function deleteTrigger(db: Queryable, key: OwnedTriggerKey): Promis
 
 /** A trigger whose time has come. */
 export interface DueTrigger extends TriggerRow {
-  /** Nobody can use or delete the triggers of a revoked installation. */
+  /** Nobody can use or delete the triggers of a revoked installation, or of the service's own. */
   readonly is_revoked: boolean
 }
 
@@ -159,7 +160,7 @@ export async function takeDueTriggers(tx: Queryable, now: Date, limit: number): 
   const { rows } = await tx.query<DueTrigger>({
     name: 'take-due-triggers',
     text: `
-      select t.*, i.revoked_at is not null as is_revoked
+      select t.*, i.revoked_at is not null or not ${isAddressable('i')} as is_revoked
       from triggers t join installations i on i.id = t.installation_id
       where t.next_at <= $1 order by t.next_at limit $2 for update of t skip locked`,
     values: [now, limit],

@@ -1,4 +1,5 @@
 import type { WebhookError } from '@berth/contract'
+import { isAddressable } from '../accounts/installations/own-installation.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
 
 export interface EndpointRow {
@@ -36,7 +37,7 @@ export async function findAppInstallation(
     text: `
       select i.organization_id from installations i join apps a on a.slug = i.app_slug
       where i.id = $3 and a.slug = $2 and a.organization_id = $1 and a.deleted_at is null and not a.reserved
-        and i.revoked_at is null
+        and i.revoked_at is null and ${isAddressable('i')}
       ${lock ? 'for no key update of i' : ''}`,
     values: [publisherId, appSlug, installationId],
   })

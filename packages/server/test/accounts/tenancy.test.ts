@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { type OperationId, operationIds, operationOf } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { provideOwnInstallation } from '../../src/accounts/installations/own-installation.ts'
+import { systemClock } from '../../src/kit/clock.ts'
 import { type Accounts, makeAppKey, startAccounts } from '../support/accounts/accounts.ts'
 import type { Answer, Api } from '../support/api/api.ts'
 import { grantRepository } from '../support/git/grants.ts'
@@ -131,6 +133,23 @@ describe("another organization's resource", () => {
   it.each(targeted)('is not found: %s', async id => {
     expect(outcome(await call(own.api, id, theirs.parameters))).toMatch(/^404 \w+_not_found$/)
   })
+
+  it.each(targeted.filter(id => namesOf(id).some(name => name === 'installationId' || name === 'integrationId')))(
+    'is not found, as the own installation of the service is not: %s',
+    async id => {
+      const { organizationId = '' } = own.parameters
+      const installation = await provideOwnInstallation(
+        { db: accounts.test.db.database, clock: systemClock },
+        organizationId,
+      )
+      const answer = await call(own.api, id, {
+        ...own.parameters,
+        installationId: installation.id,
+        integrationId: installation.id,
+      })
+      expect(outcome(answer)).toMatch(/^404 \w+_not_found$/)
+    },
+  )
 
   it.each(nested)('is not found by way of the own organization or app: %s', async id => {
     const [outer = ''] = namesOf(id)

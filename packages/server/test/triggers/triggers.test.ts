@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Session, Trigger, TriggerDelivery, Turn } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { provideOwnInstallation } from '../../src/accounts/installations/own-installation.ts'
+import { systemClock } from '../../src/kit/clock.ts'
 import { TriggerWorker } from '../../src/triggers/trigger-worker.ts'
 import type { Api } from '../support/api/api.ts'
+import { grantRepository } from '../support/git/grants.ts'
 import { outcome } from '../support/runs/outcome.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
 import { workerContext } from '../support/services/worker-context.ts'
@@ -204,6 +207,41 @@ describe('a delivery', () => {
     deletion.resolve()
     await deleting
     expect(outcome(await answer)).toBe('404 trigger_not_found')
+  })
+
+  it('reaches no repository of a connection that asks people for access of their own', async () => {
+    const { database } = test.db
+    const account = { host: 'local', provider: 'local', account: 'local', accountLogin: 'local' } as const
+    const named = { repositoryId: '8001', fullName: 'local/guarded' }
+    const { id: grantId } = await grantRepository(database, test.tenant, account, named)
+    await database.query(
+      `update host_connections set personal = true
+       where id = (select connection_id from repository_grants where id = $1)`,
+      [grantId],
+    )
+    const trigger = await make({ session: { source: { grantId, repositoryId: '8001' } } })
+    await deliver(trigger, 'k')
+    expect(await ended(trigger, 'k')).toMatchObject({
+      status: 'refused',
+      errorCode: 'cloud_github_connection_required',
+    })
+  })
+
+  it('of the service’s own installation makes no Session, although its trigger was written before', async () => {
+    const { database } = test.db
+    const trigger = await make({ schedule: { cron: '0 7 * * *' } })
+    const own = await provideOwnInstallation({ db: database, clock: systemClock }, test.tenant.organizationId)
+    await database.query(`update triggers set installation_id = $2, next_at = now() where id = $1`, [
+      trigger.id,
+      own.id,
+    ])
+    const refused = await until('the refusal', async () => {
+      const text = `select error_code from trigger_deliveries where trigger_id = $1 and status = 'refused'`
+      return (await database.query<{ error_code: string }>(text, [trigger.id])).rows[0] ?? false
+    })
+    expect(refused.error_code).toBe('authority_revoked')
+    const { rows } = await database.query('select next_at from triggers where id = $1', [trigger.id])
+    expect(rows).toEqual([{ next_at: null }])
   })
 
   it('is given up after a day, however it fails', async () => {

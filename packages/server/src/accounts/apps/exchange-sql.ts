@@ -1,4 +1,5 @@
 import type { Queryable } from '../../storage/postgres/database.ts'
+import { isAddressable } from '../installations/own-installation.ts'
 
 interface StandingRow {
   readonly organization_id: string
@@ -28,7 +29,7 @@ export async function findStanding(
           join memberships m on m.id = s.membership_id join people p on p.id = m.person_id
           where s.id = $3 and s.installation_id = i.id and m.revoked_at is null and p.disabled_at is null) as setup
       from installations i join organizations o on o.id = i.organization_id
-      where i.id = $2 and i.app_slug = $1 and i.kind <> 'own' and i.revoked_at is null and o.suspended_at is null`,
+      where i.id = $2 and i.app_slug = $1 and ${isAddressable('i')} and i.revoked_at is null and o.suspended_at is null`,
     values: [appSlug, installationId, setupAuthorityId],
   })
   return rows[0] ?? null

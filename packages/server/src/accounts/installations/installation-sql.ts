@@ -1,4 +1,5 @@
 import type { Queryable } from '../../storage/postgres/database.ts'
+import { isAddressable } from './own-installation.ts'
 
 export interface InstallationRow {
   readonly id: string
@@ -17,7 +18,7 @@ export async function listInstallations(db: Queryable, organizationId: string): 
   const { rows } = await db.query<InstallationRow>({
     name: 'list-installations',
     text: `
-      select ${columns} from installations where organization_id = $1 and kind <> 'own'
+      select ${columns} from installations where organization_id = $1 and ${isAddressable('installations')}
       order by created_at desc, id desc`,
     values: [organizationId],
   })
@@ -35,7 +36,7 @@ export async function changeGrant(
     name: 'change-grant',
     text: `
       update installations set capabilities = $3
-      where id = $2 and organization_id = $1 and kind <> 'own' and revoked_at is null returning ${columns}`,
+      where id = $2 and organization_id = $1 and ${isAddressable('installations')} and revoked_at is null returning ${columns}`,
     values: [organizationId, id, capabilities],
   })
   return rows[0] ?? null
@@ -56,7 +57,7 @@ export async function lockInstallation(
     name: 'lock-installation',
     text: `
       select ${columns} from installations
-      where id = $2 and organization_id = $1 and kind <> 'own' and ($3::text is null or kind = $3) for update`,
+      where id = $2 and organization_id = $1 and ${isAddressable('installations')} and ($3::text is null or kind = $3) for update`,
     values: [organizationId, id, kind],
   })
   return rows[0] ?? null

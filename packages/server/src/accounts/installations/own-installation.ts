@@ -4,6 +4,13 @@ import { cloudClient } from '../../identity/tokens/token-types.ts'
 import type { Clock } from '../../kit/clock.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 
+/**
+ * Returns SQL that is true of installations that a caller may name, list or act as: all but the service's own. Every
+ * statement that takes an installation's id from a request has it.
+ * @param installation alias of a row of `installations`
+ */
+export const isAddressable = (installation: string): string => `${installation}.kind <> 'own'`
+
 /** Returns the id of the service's own installation in an organization; null before its first use. */
 export async function findOwnInstallation(db: Queryable, organizationId: string): Promise<string | null> {
   const { rows } = await db.query<{ id: string }>({
