@@ -2,7 +2,8 @@ import type { Context } from '../context.ts'
 import type { Chore } from '../housekeeping/chore.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
 
-const HOUR_MS = 60 * 60_000
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
 const AT_ONCE = 10_000
 
 /** Returns the chores that keep the account service's tables from growing for ever. */
@@ -22,7 +23,8 @@ export function accountChores(
     },
     {
       name: 'forget-sign-in-records',
-      intervalMs: HOUR_MS,
+      // Strangers may begin sign-ins, whose records live for minutes.
+      intervalMs: 5 * MINUTE_MS,
       work: async signal => {
         // A consumed refresh token stays until it expires, so that its reuse is noticed.
         const records = await deleteOld(db, 'oidc_records', 'expires_at', clock.now(), signal)

@@ -31,6 +31,18 @@ describe('GET /v1/openapi.json', () => {
     expect(ids.sort()).toEqual([...described].sort())
   })
 
+  test('is answered without a body to whoever has it already', async () => {
+    await using service = await startTestApp({ release: 'abc' })
+    for (const path of ['/v1/openapi.json', '/v1/docs']) {
+      const first = await fetch(`${service.origin}${path}`, { headers: { accept: '*/*' } })
+      const etag = first.headers.get('etag') ?? ''
+      expect(etag).toMatch(/^"[\w-]{22}"$/)
+      await first.arrayBuffer()
+      const again = await fetch(`${service.origin}${path}`, { headers: { 'if-none-match': `"other", W/${etag}` } })
+      expect([again.status, await again.text(), again.headers.get('etag')]).toEqual([304, '', etag])
+    }
+  })
+
   test('names no release if none is set', () => {
     expect(openApiDocument().info).not.toHaveProperty('x-svc-release')
   })

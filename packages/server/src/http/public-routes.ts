@@ -1,13 +1,16 @@
+import { hash } from 'node:crypto'
 import { type OpenApiDocument, operationOf, type PublicOperationId } from '@berth/contract'
 import type { FastifyInstance } from 'fastify'
 import { refusal } from '../kit/refusal.ts'
 import { docsPage } from './docs/docs-page.ts'
 import { accepts } from './request/accept.ts'
+import { namesTag } from './request/entity-tag.ts'
 
 interface Page {
   readonly mediaType: string
   readonly contentType: string
-  readonly body: string
+  readonly body: Buffer
+  readonly etag: string
   readonly headers: Readonly<Record<string, string>>
 }
 
@@ -15,8 +18,8 @@ type Pages = Readonly<Record<PublicOperationId, Page>>
 
 /**
  * Registers the two public endpoints: the contract of this build, for programs (`getOpenApi`) and for people
- * (`getDocs`). Both pages are built once, at the first request, since `document` names the port on which the service
- * listens. They need no credential and are not metered; their first check is `Accept`.
+ * (`getDocs`). Both pages are built and encoded once, at the first request, since `document` names the port on which
+ * the service listens. They need no credential and are not metered; their first check is `Accept`.
  */
 export function registerPublicRoutes(app: FastifyInstance, document: () => OpenApiDocument): void {
   let built: Pages | undefined
@@ -31,10 +34,9 @@ export function registerPublicRoutes(app: FastifyInstance, document: () => OpenA
         built ??= buildPages(document())
         const page = built[id]
         if (!accepts(request.headers.accept, page.mediaType)) throw refusal('representation_not_acceptable')
-        return reply
-          .headers({ ...page.headers, 'cache-control': 'public, max-age=300', vary: 'Accept' })
-          .type(page.contentType)
-          .send(page.body)
+        reply.headers({ ...page.headers, 'cache-control': 'public, max-age=300', vary: 'Accept', etag: page.etag })
+        if (namesTag(request.headers['if-none-match'], page.etag)) return reply.code(304).send()
+        return reply.type(page.contentType).send(page.body)
       },
     })
   }
@@ -46,14 +48,20 @@ function buildPages(document: OpenApiDocument): Pages {
     getOpenApi: {
       mediaType: 'application/json',
       contentType: 'application/json; charset=utf-8',
-      body: JSON.stringify(document),
+      ...encoded(JSON.stringify(document)),
       headers: {},
     },
     getDocs: {
       mediaType: 'text/html',
       contentType: 'text/html; charset=utf-8',
-      body: docs.html,
+      ...encoded(docs.html),
       headers: { 'content-security-policy': docs.contentSecurityPolicy },
     },
   }
+}
+
+/** Encodes a page once, not for each answer. */
+function encoded(text: string): Pick<Page, 'body' | 'etag'> {
+  const body = Buffer.from(text)
+  return { body, etag: `"${hash('sha256', body, 'base64url').slice(0, 22)}"` }
 }

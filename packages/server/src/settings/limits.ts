@@ -32,7 +32,7 @@ export function readLimits(env: Environment, gatewayBytes: number): LimitSetting
       env,
       'BERTH_ISSUANCE_RATE',
       { burst: 60, perMinute: 60 },
-      { limited: 'Requests for tokens that each address may send' },
+      { limited: 'Requests for tokens, and sign-ins begun, that each address may send' },
     ),
     bodies: readBodies(env, gatewayBytes),
   }

@@ -23,9 +23,14 @@ export interface RecordStore {
   readonly alreadyUsed: () => Error
   /** Makes the error for a client's assertion that another request has presented at the same moment. */
   readonly replayed: () => Error
+  /** Makes the error for a request whose parameters are too long to be kept. */
+  readonly tooLong: () => Error
   /** How long a refresh token that was consumed may be used again. */
   readonly refreshGraceMs: number
 }
+
+/** Longest parameters of a request that a stranger may leave here, as JSON: `state`, `nonce` and all others together. */
+const PARAMETER_CHARACTERS = 4_096
 
 /** When the request that is being served arrived. */
 export const arrivals = new AsyncLocalStorage<Date>()
@@ -48,10 +53,13 @@ export class RecordAdapter implements Adapter {
   /**
    * The provider looks for an assertion's record before it writes one, so two requests with one assertion may both find
    * none. The second write fails.
-   * @throws the error that `replayed` makes
+   * @throws the errors that `replayed` and `tooLong` make
    */
   async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
-    const { db, clock, masterKey, replayed } = this.#store
+    const { db, clock, masterKey, replayed, tooLong } = this.#store
+    // Those of an authorization or of a device, and those of a sign-out, which its session holds until it is confirmed.
+    const sent = JSON.stringify([payload.params, payload.state])
+    if (sent.length > PARAMETER_CHARACTERS) throw tooLong()
     const now = clock.now()
     const record = {
       kind: this.#kind,

@@ -31,6 +31,8 @@ import { readEnabledPerson, readStanding, touchSignIn } from './sign-in-sql.ts'
 const MINUTE = 60
 const DAY = 86_400
 export const ACCESS_TOKEN_SECONDS = 600
+/** How long a person may take over the pages of a sign-in. */
+const INTERACTION_SECONDS = 30 * MINUTE
 const REFRESH_IDLE_SECONDS = 14 * DAY
 const SIGN_IN_SECONDS = 90 * DAY
 
@@ -135,8 +137,10 @@ export function providerConfiguration(
       AuthorizationCode: MINUTE,
       DeviceCode: 10 * MINUTE,
       IdToken: ACCESS_TOKEN_SECONDS,
-      Interaction: (_ctx: unknown, _interaction: Interaction) => 30 * MINUTE,
-      Session: (_ctx: unknown, _session: Session) => REFRESH_IDLE_SECONDS,
+      Interaction: (_ctx: unknown, _interaction: Interaction) => INTERACTION_SECONDS,
+      // A page begins one before anybody has signed in, to bind its form to the browser.
+      Session: (_ctx: unknown, { accountId }: Session) =>
+        accountId === undefined ? INTERACTION_SECONDS : REFRESH_IDLE_SECONDS,
       Grant: SIGN_IN_SECONDS,
       // Past the bound the grant has expired as well, so one second is as good as none.
       RefreshToken: (_ctx: unknown, token: RefreshToken) =>

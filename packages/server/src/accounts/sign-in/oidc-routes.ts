@@ -4,13 +4,20 @@ import { refuseEmptyBucket } from '../../http/guard/guard.ts'
 import { pathOf } from '../../http/request/request-path.ts'
 import type { AddressMeter } from '../../identity/guard/address-meter.ts'
 import type { Clock } from '../../kit/clock.ts'
+import { sendFailure } from '../pages/failure.ts'
 import { isSameOrigin } from '../pages/same-origin.ts'
 import { arrivals } from './adapter.ts'
 import type { OpenIdProvider } from './provider.ts'
 
 const MOUNT = '/oidc'
-/** Paths that issue tokens and codes to programs. */
+/** Paths that issue tokens and codes to programs, and answer them in JSON. */
 const issuing: ReadonlySet<string> = new Set(['/oidc/token', '/oidc/device/auth'])
+/**
+ * Paths that write nothing for a stranger, and so are not metered: published keys and metadata, the revocation of a token
+ * in hand, and the steps of a flow that has begun, which its own cookie names.
+ */
+const unmetered =
+  /^\/oidc\/(?:jwks|\.well-known\/[\w-]+|token\/revocation|(?:auth|device)\/(?!auth$)[\w-]+|session\/end\/(?:confirm|success))$/
 /** Paths to which the provider's own pages post. */
 const posted: ReadonlySet<string> = new Set(['/oidc/device', '/oidc/session/end/confirm'])
 
@@ -24,22 +31,24 @@ export interface OidcRoutes {
 
 /**
  * Mounts the OpenID provider: everything under `/oidc/`, and discovery also at the root. The provider reads bodies and
- * writes answers itself, so Fastify hands over before it parses anything.
+ * writes answers itself, so Fastify hands over before it parses anything. Whatever a stranger may begin is metered by
+ * their address.
  */
 export function registerOidcRoutes(app: FastifyInstance, routes: OidcRoutes): void {
   const hand = (innerOf: (url: string) => string) => async (request: FastifyRequest, reply: FastifyReply) => {
     const arrivedAt = routes.clock.now()
     const path = pathOf(request.url)
-    if (request.method === 'POST') {
-      if (issuing.has(path)) {
-        const verdict = await routes.meter.take(request.ip)
-        if (verdict.kind === 'limited') return refuseLimited(reply, verdict)
+    if (path.startsWith(`${MOUNT}/`) && !unmetered.test(path)) {
+      const verdict = await routes.meter.take(request.ip)
+      if (verdict.kind === 'limited') {
+        if (issuing.has(path)) return refuseLimited(reply, verdict)
+        return sendFailure(refuseEmptyBucket(verdict.metering, verdict.retryAfterSeconds), request, reply)
       }
-      if (posted.has(path) && !isSameOrigin(request.headers, routes.authUrl())) {
-        return reply
-          .code(403)
-          .send({ error: 'access_denied', error_description: 'this form was sent from another site' })
-      }
+    }
+    if (request.method === 'POST' && posted.has(path) && !isSameOrigin(request.headers, routes.authUrl())) {
+      return reply
+        .code(403)
+        .send({ error: 'access_denied', error_description: 'this form was sent from another site' })
     }
     const provider = await routes.provider.get()
     reply.hijack()

@@ -39,6 +39,7 @@ export class OpenIdProvider {
       ...this.#context,
       alreadyUsed: () => new errors.InvalidGrant('used by another request at the same moment'),
       replayed: () => new errors.InvalidClientAuth('used by another request at the same moment'),
+      tooLong: () => new errors.InvalidRequest('the parameters are too long'),
     }
     const policy = interactionPolicy.base()
     policy

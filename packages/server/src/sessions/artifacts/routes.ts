@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type { Context } from '../../context.ts'
 import type { Handlers, Reply } from '../../http/routing/handler.ts'
+import { namesTag } from '../../http/request/entity-tag.ts'
 import type { ApiError } from '../../kit/api-error.ts'
 import { refusal } from '../../kit/refusal.ts'
 import { type ArtifactRow, attachment, toArtifact } from './artifact.ts'
@@ -35,7 +36,7 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>
 async function content(context: Context, row: ArtifactRow, headers: Headers): Promise<Reply> {
   const etag = `"${row.sha256}"`
   const shared = { etag, 'cache-control': 'private, no-cache', 'accept-ranges': 'bytes' }
-  if (names(headers['if-none-match'], etag)) return { status: 304, headers: shared }
+  if (namesTag(headers['if-none-match'], etag)) return { status: 304, headers: shared }
   const fresh = headers['if-range'] === undefined || headers['if-range'] === etag
   const range = fresh ? readRange(single(headers['range']), row.size_bytes) : null
   if (range === 'unsatisfiable') throw outside(row.size_bytes)
@@ -55,12 +56,6 @@ async function content(context: Context, row: ArtifactRow, headers: Headers): Pr
 }
 
 const single = (header: string | string[] | undefined) => (typeof header === 'string' ? header : undefined)
-
-/** Returns true if `If-None-Match` names the tag, by weak comparison (RFC 9110, 13.1.2). */
-function names(header: string | string[] | undefined, etag: string): boolean {
-  const tags = (single(header) ?? '').split(',').map(tag => tag.trim().replace(/^W\//, ''))
-  return tags.includes(etag) || tags.includes('*')
-}
 
 function outside(sizeBytes: number): ApiError {
   return refusal('range_not_satisfiable', {}, undefined, { 'content-range': `bytes */${sizeBytes}` })
