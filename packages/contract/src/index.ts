@@ -58,9 +58,9 @@ export {
 } from './event.ts'
 export { applyErrorCodes } from './event-data.ts'
 export { CreateChatCompletion } from './gateway/chat-request.ts'
-export { type Dialect, keyHeaders } from './gateway/dialect.ts'
+export { type Dialect, dialectOfSender, gatewayDialect, keyHeaders } from './gateway/dialect.ts'
 export { gatewayErrorBody } from './gateway/gateway-error.ts'
-export { Model, ModelList } from './gateway/model.ts'
+export { type AnthropicModel, type GoogleModel, Model, ModelList } from './gateway/model.ts'
 export { CreateResponse } from './gateway/responses-request.ts'
 export { gatewayLimits } from './gateway/shared-fields.ts'
 export type {

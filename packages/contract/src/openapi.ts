@@ -6,7 +6,7 @@ import type { OpenApiDocument, OpenApiOperation, OpenApiParameter } from './open
 import { defaultResponse, errorResponses, sharedHeaders, successResponse } from './openapi-responses.ts'
 import { SchemaComponents } from './openapi-schemas.ts'
 import { SharedResponses } from './openapi-shared-responses.ts'
-import type { GuardedOperation, Operation } from './operation.ts'
+import type { GatewayOperation, GuardedOperation, Operation } from './operation.ts'
 import { operationIds, operationOf } from './routes.ts'
 
 const title = 'Cloud Agent Sessions'
@@ -114,9 +114,9 @@ const keySchemes = Object.fromEntries(
   Object.values(keyHeaders).flatMap(name => (name === null ? [] : [[name, { type: 'apiKey', in: 'header', name }]])),
 )
 
-function keySecurity(dialect: Dialect) {
-  const name = keyHeaders[dialect]
-  return name === null ? [] : [{ [name]: [] }]
+function keySecurity({ dialect, shared }: GatewayOperation) {
+  const dialects: readonly Dialect[] = shared === true ? ['anthropic', 'google'] : [dialect]
+  return dialects.map(name => keyHeaders[name]).flatMap(name => (name === null ? [] : [{ [name]: [] }]))
 }
 
 function accessOf(row: Operation) {
@@ -125,7 +125,7 @@ function accessOf(row: Operation) {
   if (row.access === 'person')
     return { security: [{ bearer: [] }], 'x-svc-principal': 'person', 'x-svc-needs': row.needs }
   return {
-    security: [{ bearer: [] }, ...(row.access === 'gateway' ? keySecurity(row.dialect) : [])],
+    security: [{ bearer: [] }, ...(row.access === 'gateway' ? keySecurity(row) : [])],
     'x-svc-capability': row.capability,
     ...(row.access === 'gateway' ? {} : installationRules(row)),
   }

@@ -94,6 +94,8 @@ export interface GatewayOperation extends OperationBase {
   readonly capability: Capability
   /** The provider whose clients the operation serves; it decides the key header and the error format. */
   readonly dialect: Dialect
+  /** True if clients of other providers use the same path. They are told apart by their headers. */
+  readonly shared?: true
 }
 
 /** What a person needs for an operation beside a live membership. */

@@ -50,6 +50,31 @@ export interface AdmittedHost {
   token: string
 }
 
+/** A model in Anthropic's format. */
+export interface AnthropicModel {
+  type: 'model'
+  /** `<provider>/<model>`, or an alias. */
+  id: string
+  display_name: string
+  /** The start of 1970: the gateway does not know when models appeared. */
+  created_at: string
+  /** Tokens of the context. */
+  max_input_tokens: number | null
+  /** Tokens of an answer. */
+  max_tokens: number | null
+  capabilities: null
+}
+
+/** The models that the caller may use over Anthropic's Messages. */
+export interface AnthropicModelList {
+  data: AnthropicModel[]
+  has_more: boolean
+  /** Id of a model of the page; null if the page is empty. */
+  first_id: string | null
+  /** Id of a model of the page; null if the page is empty. */
+  last_id: string | null
+}
+
 export interface ApiKey {
   id: string
   kind: 'cloud' | 'ai'
@@ -356,6 +381,7 @@ export interface CreateChatCompletion {
   prompt_cache_retention?: string | null
   safety_identifier?: string | null
   service_tier?: string | null
+  /** True needs a provider that speaks the format. The gateway itself keeps nothing. */
   store?: boolean | null
   stream?: boolean | null
   stream_options?: {
@@ -372,6 +398,7 @@ export interface CreateChatCompletion {
   user?: string | null
   /** Id or alias of a model; `listModels` lists them. */
   model: string
+  /** Members and types that the gateway does not know pass to a provider that speaks the format. Where the gateway translates, it leaves out members that ask nothing of a model (`annotations`, `cache_control`, `created_at`, `extra_content`, `id`, `index`, `logprobs`, `metadata`, `name`, `parsed`, `parsed_arguments`, `phase`, `prompt_cache_breakpoint`, `provider_specific_fields`, `reasoning`, `reasoning_content`, `reasoning_details`, `reasoning_opaque`, `reasoning_text`, `role`, `signature`, `status`, `thinking_blocks`, `type`, and any that is null or empty), and refuses others with a 400 that names the path. */
   messages: Array<{
     role: 'developer' | 'system' | 'user' | 'assistant' | 'tool' | 'function'
   }>
@@ -460,6 +487,7 @@ export interface CreateResponse {
   prompt_cache_retention?: string | null
   safety_identifier?: string | null
   service_tier?: string | null
+  /** True needs a provider that speaks the format. The gateway itself keeps nothing. */
   store?: boolean | null
   stream?: boolean | null
   stream_options?: {
@@ -476,7 +504,7 @@ export interface CreateResponse {
   user?: string | null
   /** Id or alias of a model; `listModels` lists them. */
   model: string
-  /** Text, or a list of items: messages, calls, call outputs and reasoning. */
+  /** Text, or a list of items: messages, calls, call outputs and reasoning. Members and types that the gateway does not know pass to a provider that speaks the format. Where the gateway translates, it leaves out members that ask nothing of a model (`annotations`, `cache_control`, `created_at`, `extra_content`, `id`, `index`, `logprobs`, `metadata`, `name`, `parsed`, `parsed_arguments`, `phase`, `prompt_cache_breakpoint`, `provider_specific_fields`, `reasoning`, `reasoning_content`, `reasoning_details`, `reasoning_opaque`, `reasoning_text`, `role`, `signature`, `status`, `thinking_blocks`, `type`, and any that is null or empty), and refuses others with a 400 that names the path. */
   input: string | Array<Record<string, unknown>>
   instructions?: string | null
   max_output_tokens?: number | null
@@ -486,6 +514,7 @@ export interface CreateResponse {
     format?: Record<string, unknown> | null
     verbosity?: string | null
   } | null
+  /** Needs a provider that speaks the format, except for `reasoning.encrypted_content`, which an answer has anyway. */
   include?: string[] | null
   truncation?: string | null
   context_management?: Array<Record<string, unknown>> | null
@@ -1010,6 +1039,23 @@ export interface GitConnectionMade {
 
 export interface GoTo {
   url: string
+}
+
+/** A model in Google's format. */
+export interface GoogleModel {
+  /** `models/` and the id: `<provider>/<model>`, or an alias. */
+  name: string
+  displayName: string
+  inputTokenLimit?: number
+  outputTokenLimit?: number
+  supportedGenerationMethods: string[]
+}
+
+/** The models that the caller may use over Google's generateContent. */
+export interface GoogleModelList {
+  models: GoogleModel[]
+  /** Absent on the last page. */
+  nextPageToken?: string
 }
 
 export interface Health {
@@ -3220,10 +3266,43 @@ export interface Operations {
     input: { sessionId: string; publicationId: string; mergeId: string }
     answer: MergeEnvelope
   }
-  /** List models. Lists the models that the caller may use: those of the configured providers, and aliases. */
+  /** List models. Lists the models that the caller may use: those of the configured providers, and aliases. With `anthropic-version`, the list has Anthropic's format and holds the models that can be used in it; with `x-goog-api-key`, the same holds for Google's, as at `/v1beta/models`. */
   listModels: {
-    input: Record<never, never>
-    answer: ModelList
+    input: { query?: {
+      /** Largest number of models in the page; in Anthropic's format. */
+      limit?: number
+      /** `last_id` of the previous page; in Anthropic's format. */
+      after_id?: string
+      /** `first_id` of the next page; in Anthropic's format. */
+      before_id?: string
+    }; headers?: {
+      /** Anthropic's clients send it: the answer then has their provider's format. */
+      'anthropic-version'?: string
+    } }
+    answer: ModelList | AnthropicModelList
+  }
+  /** Get a model. Returns a model that the caller may use, in the format that `listModels` would use for the caller. Slashes in the model's id may be sent as they are or as `%2F`. */
+  getModel: {
+    input: { model: string; headers?: {
+      /** Anthropic's clients send it: the answer then has their provider's format. */
+      'anthropic-version'?: string
+    } }
+    answer: Model | AnthropicModel
+  }
+  /** List models in Google's format. Lists the models that the caller may use over Google's generateContent. */
+  listContentModels: {
+    input: { query?: {
+      /** Largest number of models in the page. */
+      pageSize?: number
+      /** `nextPageToken` of the previous page. */
+      pageToken?: string
+    } }
+    answer: GoogleModelList
+  }
+  /** Get a model in Google's format. Returns a model that the caller may use over Google's generateContent. Slashes in the model's id may be sent as they are or as `%2F`. */
+  getContentModel: {
+    input: { model: string }
+    answer: GoogleModel
   }
   /** Create a response. OpenAI's Responses API. The gateway keeps nothing, so each turn must send the earlier input and output items again. */
   createResponse: {
@@ -3261,12 +3340,12 @@ export interface Operations {
     }; body: CountMessageTokens }
     answer: Record<string, unknown>
   }
-  /** Generate content. Google's generateContent. The gateway passes requests through to providers that speak it, and does not translate them. Slashes in the model's id may be sent as they are or as `%2F`. */
+  /** Generate content. Google's generateContent. The gateway passes requests through to providers that speak it, and does not translate them. Slashes in the model's id may be sent as they are or as `%2F`. The path may also begin with `/v1`, and `models/` may be left out. */
   generateContent: {
     input: { model: string; body: GenerateContent }
     answer: Record<string, unknown>
   }
-  /** Stream generated content. Google's streamGenerateContent: the same as generateContent, but as server-sent events. Slashes in the model's id may be sent as they are or as `%2F`. */
+  /** Stream generated content. Google's streamGenerateContent: the same as generateContent, but as server-sent events. Slashes in the model's id may be sent as they are or as `%2F`. The path may also begin with `/v1`, and `models/` may be left out. */
   streamGenerateContent: {
     input: { model: string; query: {
       /** Server-sent events, the only supported stream format. */
@@ -3274,7 +3353,7 @@ export interface Operations {
     }; body: GenerateContent }
     answer: Response
   }
-  /** Count the tokens of content. Google's token count. It is free, so the gateway does not record it. Slashes in the model's id may be sent as they are or as `%2F`. */
+  /** Count the tokens of content. Google's token count. It is free, so the gateway does not record it. Slashes in the model's id may be sent as they are or as `%2F`. The path may also begin with `/v1`, and `models/` may be left out. */
   countContentTokens: {
     input: { model: string; body: CountContentTokens }
     answer: Record<string, unknown>

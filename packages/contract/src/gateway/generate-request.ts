@@ -1,8 +1,5 @@
 import { type Static, Type } from 'typebox'
 import { closed, OpenObject, open } from '../scalar.ts'
-import { model } from './shared-fields.ts'
-
-export const GeneratePath = Type.Object({ model })
 
 export const GenerateStreamQuery = Type.Object(
   {

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
-import { nullable, open, openString } from '../scalar.ts'
+import { closed, nullable, open, openString } from '../scalar.ts'
+import { gatewayLimits, model } from './shared-fields.ts'
 
 const tokens = nullable(Type.Integer({ minimum: 1 }))
 
@@ -37,5 +38,95 @@ export const ModelList = Type.Object(
   { title: 'ModelList', description: 'The models that the caller may use.', ...open },
 )
 
+const limit = (description: string) => nullable(Type.Integer({ minimum: 1, description }))
+
+const AnthropicModel = Type.Object(
+  {
+    type: Type.Literal('model'),
+    id: Type.String({ description: '`<provider>/<model>`, or an alias.' }),
+    display_name: Type.String(),
+    created_at: Type.String({ description: 'The start of 1970: the gateway does not know when models appeared.' }),
+    max_input_tokens: limit('Tokens of the context.'),
+    max_tokens: limit('Tokens of an answer.'),
+    capabilities: Type.Null(),
+  },
+  { title: 'AnthropicModel', description: "A model in Anthropic's format.", ...open },
+)
+
+const cursor = nullable(Type.String({ description: 'Id of a model of the page; null if the page is empty.' }))
+
+const AnthropicModelList = Type.Object(
+  { data: Type.Array(AnthropicModel), has_more: Type.Boolean(), first_id: cursor, last_id: cursor },
+  {
+    title: 'AnthropicModelList',
+    description: "The models that the caller may use over Anthropic's Messages.",
+    ...open,
+  },
+)
+
+/** A model in Google's format. */
+export const GoogleModel = Type.Object(
+  {
+    name: Type.String({ description: '`models/` and the id: `<provider>/<model>`, or an alias.' }),
+    displayName: Type.String(),
+    inputTokenLimit: Type.Optional(Type.Integer()),
+    outputTokenLimit: Type.Optional(Type.Integer()),
+    supportedGenerationMethods: Type.Array(Type.String()),
+  },
+  { title: 'GoogleModel', description: "A model in Google's format.", ...open },
+)
+
+/** A page of models in Google's format. */
+export const GoogleModelList = Type.Object(
+  {
+    models: Type.Array(GoogleModel),
+    nextPageToken: Type.Optional(Type.String({ description: 'Absent on the last page.' })),
+  },
+  {
+    title: 'GoogleModelList',
+    description: "The models that the caller may use over Google's generateContent.",
+    ...open,
+  },
+)
+
+/** A model in OpenAI's format or Anthropic's. */
+export const AnyModel = Type.Union([Model, AnthropicModel])
+
+/** A list of models in OpenAI's format, or a page of it in Anthropic's. */
+export const AnyModelList = Type.Union([ModelList, AnthropicModelList])
+
+export const ModelPath = Type.Object({ model })
+
+/** With it, the answer has Anthropic's format. */
+export const ModelHeaders = Type.Object({
+  'anthropic-version': Type.Optional(
+    Type.String({ description: "Anthropic's clients send it: the answer then has their provider's format." }),
+  ),
+})
+
+const pageSize = Type.Integer({ minimum: 1, maximum: 1000, description: 'Largest number of models in the page.' })
+const modelId = Type.String({ minLength: 1, maxLength: gatewayLimits.modelCharacters })
+
+/** The pages of Anthropic's format. */
+export const ModelListQuery = Type.Object(
+  {
+    limit: Type.Optional({ ...pageSize, description: "Largest number of models in the page; in Anthropic's format." }),
+    after_id: Type.Optional({ ...modelId, description: "`last_id` of the previous page; in Anthropic's format." }),
+    before_id: Type.Optional({ ...modelId, description: "`first_id` of the next page; in Anthropic's format." }),
+  },
+  closed,
+)
+
+/** The pages of Google's format. */
+export const GoogleModelListQuery = Type.Object(
+  {
+    pageSize: Type.Optional(pageSize),
+    pageToken: Type.Optional({ ...modelId, description: '`nextPageToken` of the previous page.' }),
+  },
+  closed,
+)
+
+export type AnthropicModel = Static<typeof AnthropicModel>
+export type GoogleModel = Static<typeof GoogleModel>
 export type Model = Static<typeof Model>
 export type ModelList = Static<typeof ModelList>

@@ -1,9 +1,18 @@
 import type { TSchema } from 'typebox'
 import type { ErrorCode } from '../error.ts'
 import { CreateChatCompletion } from '../gateway/chat-request.ts'
-import { CountContentTokens, GenerateContent, GeneratePath, GenerateStreamQuery } from '../gateway/generate-request.ts'
+import { CountContentTokens, GenerateContent, GenerateStreamQuery } from '../gateway/generate-request.ts'
 import { CountMessageTokens, CreateMessage, MessagesHeaders, MessagesQuery } from '../gateway/messages-request.ts'
-import { ModelList } from '../gateway/model.ts'
+import {
+  AnyModel,
+  AnyModelList,
+  GoogleModel,
+  GoogleModelList,
+  GoogleModelListQuery,
+  ModelHeaders,
+  ModelListQuery,
+  ModelPath,
+} from '../gateway/model.ts'
 import { CreateResponse } from '../gateway/responses-request.ts'
 import { operation } from '../operation.ts'
 import { OpenObject } from '../scalar.ts'
@@ -25,11 +34,15 @@ const ofCalls: readonly ErrorCode[] = ['insufficient_quota', 'cost_budget_exceed
 
 const slashes = "Slashes in the model's id may be sent as they are or as `%2F`."
 
-const answer = (description: string, schema: TSchema) => ({
-  200: { description, schema, mediaTypes: ['application/json', 'text/event-stream'] },
+const googlePaths = `${slashes} The path may also begin with \`/v1\`, and \`models/\` may be left out.`
+
+const requestId = { 'request-id': 'Id of the request, as in `x-request-id`.' }
+
+const answer = (description: string, schema: TSchema, headers: Readonly<Record<string, string>> = {}) => ({
+  200: { description, schema, mediaTypes: ['application/json', 'text/event-stream'], headers },
 })
 
-const counted = { 200: { description: 'The count, as the provider returns it.', schema: OpenObject } }
+const counted = { description: 'The count, as the provider returns it.', schema: OpenObject }
 
 /** The AI gateway. */
 export const gatewayOperations = {
@@ -37,13 +50,58 @@ export const gatewayOperations = {
     method: 'GET',
     path: '/v1/models',
     summary: 'List models',
-    description: 'Lists the models that the caller may use: those of the configured providers, and aliases.',
+    description:
+      "Lists the models that the caller may use: those of the configured providers, and aliases. With `anthropic-version`, the list has Anthropic's format and holds the models that can be used in it; with `x-goog-api-key`, the same holds for Google's, as at `/v1beta/models`.",
     tag: 'AI gateway',
     access: 'gateway',
     dialect: 'openai',
+    shared: true,
     capability: 'svc.ai.invoke',
-    responses: { 200: { description: 'The models.', schema: ModelList } },
+    query: ModelListQuery,
+    headers: ModelHeaders,
+    responses: { 200: { description: 'The models.', schema: AnyModelList } },
     errors: [],
+  }),
+  getModel: operation({
+    method: 'GET',
+    path: '/v1/models/{model}',
+    summary: 'Get a model',
+    description: `Returns a model that the caller may use, in the format that \`listModels\` would use for the caller. ${slashes}`,
+    tag: 'AI gateway',
+    access: 'gateway',
+    dialect: 'openai',
+    shared: true,
+    capability: 'svc.ai.invoke',
+    params: ModelPath,
+    headers: ModelHeaders,
+    responses: { 200: { description: 'The model.', schema: AnyModel } },
+    errors: ['model_not_found'],
+  }),
+  listContentModels: operation({
+    method: 'GET',
+    path: '/v1beta/models',
+    summary: "List models in Google's format",
+    description: "Lists the models that the caller may use over Google's generateContent.",
+    tag: 'AI gateway',
+    access: 'gateway',
+    dialect: 'google',
+    capability: 'svc.ai.invoke',
+    query: GoogleModelListQuery,
+    responses: { 200: { description: 'The models.', schema: GoogleModelList } },
+    errors: [],
+  }),
+  getContentModel: operation({
+    method: 'GET',
+    path: '/v1beta/models/{model}',
+    summary: "Get a model in Google's format",
+    description: `Returns a model that the caller may use over Google's generateContent. ${slashes}`,
+    tag: 'AI gateway',
+    access: 'gateway',
+    dialect: 'google',
+    capability: 'svc.ai.invoke',
+    params: ModelPath,
+    responses: { 200: { description: 'The model.', schema: GoogleModel } },
+    errors: ['model_not_found'],
   }),
   createResponse: operation({
     method: 'POST',
@@ -85,7 +143,7 @@ export const gatewayOperations = {
     query: MessagesQuery,
     headers: MessagesHeaders,
     body: CreateMessage,
-    responses: answer('The message; with `stream`, its events.', OpenObject),
+    responses: answer('The message; with `stream`, its events.', OpenObject, requestId),
     errors: ofCalls,
   }),
   countMessageTokens: operation({
@@ -100,19 +158,19 @@ export const gatewayOperations = {
     query: MessagesQuery,
     headers: MessagesHeaders,
     body: CountMessageTokens,
-    responses: counted,
+    responses: { 200: { ...counted, headers: requestId } },
     errors: ofCounts,
   }),
   generateContent: operation({
     method: 'POST',
     path: '/v1beta/models/{model}:generateContent',
     summary: 'Generate content',
-    description: `Google's generateContent. The gateway passes requests through to providers that speak it, and does not translate them. ${slashes}`,
+    description: `Google's generateContent. The gateway passes requests through to providers that speak it, and does not translate them. ${googlePaths}`,
     tag: 'AI gateway',
     access: 'gateway',
     dialect: 'google',
     capability: 'svc.ai.invoke',
-    params: GeneratePath,
+    params: ModelPath,
     body: GenerateContent,
     responses: { 200: { description: 'The content.', schema: OpenObject } },
     errors: ofCalls,
@@ -121,12 +179,12 @@ export const gatewayOperations = {
     method: 'POST',
     path: '/v1beta/models/{model}:streamGenerateContent',
     summary: 'Stream generated content',
-    description: `Google's streamGenerateContent: the same as generateContent, but as server-sent events. ${slashes}`,
+    description: `Google's streamGenerateContent: the same as generateContent, but as server-sent events. ${googlePaths}`,
     tag: 'AI gateway',
     access: 'gateway',
     dialect: 'google',
     capability: 'svc.ai.invoke',
-    params: GeneratePath,
+    params: ModelPath,
     query: GenerateStreamQuery,
     body: GenerateContent,
     responses: {
@@ -138,14 +196,14 @@ export const gatewayOperations = {
     method: 'POST',
     path: '/v1beta/models/{model}:countTokens',
     summary: 'Count the tokens of content',
-    description: `Google's token count. It is free, so the gateway does not record it. ${slashes}`,
+    description: `Google's token count. It is free, so the gateway does not record it. ${googlePaths}`,
     tag: 'AI gateway',
     access: 'gateway',
     dialect: 'google',
     capability: 'svc.ai.invoke',
-    params: GeneratePath,
+    params: ModelPath,
     body: CountContentTokens,
-    responses: counted,
+    responses: { 200: counted },
     errors: ofCounts,
   }),
 } as const

@@ -1,9 +1,10 @@
-import type { Model } from '@berth/contract'
 import type { GatewayHandlers, GatewayReply, GatewayRequest } from '../http/routing/handler.ts'
 import { countTokens } from './count-tokens.ts'
+import { modelListView, modelView, wireOf } from './model-lists.ts'
 import type { ModelRequest } from './providers/model-request.ts'
-import type { CountedWire, ResolvedModel, Wire } from './providers/upstream.ts'
-import { type Gateway, serveRequest } from './serve-request.ts'
+import type { CountedWire, Wire } from './providers/upstream.ts'
+import { serves } from './request-rules.ts'
+import { candidatesOf, type Gateway, isOpen, serveRequest } from './serve-request.ts'
 
 const json = 'application/json; charset=utf-8'
 
@@ -35,13 +36,20 @@ export function gatewayHandlers(gateway: Gateway): GatewayHandlers {
       const body = await countTokens(gateway, { ...request, ...asked(request), wire, headers, streams: false })
       return { contentType: json, body }
     }
+  const list = async ({ caller, dialect, query }: GatewayRequest): Promise<GatewayReply> => {
+    const wire = wireOf[dialect]
+    const models = (await gateway.catalog.list()).filter(model => isOpen(model, caller) && serves(model, wire))
+    return { contentType: json, body: JSON.stringify(modelListView(models, dialect, query)) }
+  }
+  const get = async ({ caller, dialect, params }: GatewayRequest): Promise<GatewayReply> => {
+    const [model] = await candidatesOf(gateway, { modelId: String(params['model']), wire: wireOf[dialect], caller })
+    return { contentType: json, body: JSON.stringify(modelView(model, dialect)) }
+  }
   return {
-    async listModels({ caller }) {
-      const { allowedModels } = caller
-      const models = await gateway.catalog.list()
-      const open = allowedModels === null ? models : models.filter(({ catalogId }) => allowedModels.has(catalogId))
-      return { contentType: json, body: JSON.stringify({ object: 'list', data: open.map(toModel) }) }
-    },
+    listModels: list,
+    listContentModels: list,
+    getModel: get,
+    getContentModel: get,
     createResponse: handle('responses'),
     createChatCompletion: handle('chat'),
     createMessage: handle('messages'),
@@ -54,20 +62,3 @@ export function gatewayHandlers(gateway: Gateway): GatewayHandlers {
 
 const texts = (headers: GatewayRequest['headers']): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
-
-function toModel(model: ResolvedModel): Model {
-  const { price } = model
-  return {
-    id: model.id,
-    object: 'model',
-    created: 0,
-    owned_by: model.provider,
-    context_length: model.contextTokens ?? null,
-    max_output_tokens: model.outputTokens ?? null,
-    supports_tools: model.tools,
-    supports_reasoning: model.reasoning,
-    native_wires: model.kind === 'openai' ? ['chat', 'responses'] : [...model.wire],
-    input_modalities: [...model.modalities],
-    pricing: price === undefined ? null : { input: price.input, cached_input: price.cachedInput, output: price.output },
-  }
-}

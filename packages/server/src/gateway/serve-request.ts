@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import type { GatewayCaller } from '../identity/guard/gateway-caller.ts'
 import { ClientLeft } from '../kit/client-left.ts'
 import type { Clock } from '../kit/clock.ts'
 import { refusal } from '../kit/refusal.ts'
@@ -64,6 +65,12 @@ export async function serveRequest(gateway: Gateway, asked: ModelRequest): Promi
   }
 }
 
+/** Returns whether a caller may use a model. */
+export const isOpen = (
+  { catalogId }: ResolvedModel,
+  { allowedModels }: Pick<GatewayCaller, 'allowedModels'>,
+): boolean => allowedModels === null || allowedModels.has(catalogId)
+
 /**
  * Returns the model that a request names, followed by its fallbacks.
  * @throws ApiError 404 if there is no such model, 400 if it does not speak the format
@@ -72,8 +79,7 @@ export async function candidatesOf(
   { catalog }: Pick<Gateway, 'catalog'>,
   { modelId, wire, caller }: Pick<ModelRequest, 'modelId' | 'wire' | 'caller'>,
 ): Promise<readonly [ResolvedModel, ...ResolvedModel[]]> {
-  const { allowedModels } = caller
-  const isAllowed = ({ catalogId }: ResolvedModel) => allowedModels === null || allowedModels.has(catalogId)
+  const isAllowed = (model: ResolvedModel) => isOpen(model, caller)
   const [first, ...others] = await catalog.candidates(modelId)
   // A fallback is open only to callers that may use the requested model.
   if (first === undefined || !isAllowed(first)) throw modelNotFound(modelId, catalog.isEmpty)

@@ -127,7 +127,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     requestTimeout: 300_000,
     exposeHeadRoutes: false,
     return503OnClosing: false,
-    rewriteUrl: request => routableTarget(request.url ?? '/'),
+    rewriteUrl: routableTarget,
     routerOptions: { maxParamLength: 65_536, querystringParser: () => ({}) },
     http: { requireHostHeader: false, shouldUpgradeCallback: asksForWebSocket },
     clientErrorHandler: (error, socket) => answerClientError(error, socket, owed.owesAnother(socket)),

@@ -89,7 +89,7 @@ describe('a credential', () => {
     const { credential } = await newRun()
     const { apiKey } = gateway.test.tenant
     const asked = [gateway.aiKey, credential, apiKey, 'svc_ai_live_none', 'svc_run_none'].map(async key => {
-      const answer = await gateway.call('/v1/models/main', undefined, { key })
+      const answer = await gateway.call('/v1/nope', undefined, { key })
       return [answer.status, await answer.json()]
     })
     const [unknown, invalid] = [{ error: 'unknown_endpoint' }, { error: 'invalid_or_expired_credential' }]

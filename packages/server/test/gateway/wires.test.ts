@@ -398,8 +398,12 @@ describe("Google's generateContent alone", () => {
     const status = async (path: string) => (await send(path, body)).status
     upstream.next(says(form, { text: 'hello' }))
     expect(await status('/v1beta/models/g/m1:generateContent')).toBe(200)
-    for (const path of ['/v1beta', '/v1beta/models/g/m1', '/v1beta/models/g/m1:nope', '/v1beta/nope:generateContent']) {
+    for (const path of ['/v1beta', '/v1beta/nope', '/v1beta/nope:generateContent']) {
       expect([path, await status(path)]).toEqual([path, 404])
+    }
+    // A model's own path can only be read.
+    for (const path of ['/v1beta/models', '/v1beta/models/g/m1', '/v1beta/models/g/m1:nope']) {
+      expect([path, await status(path)]).toEqual([path, 405])
     }
     expect(await status('/v1beta/models/..%2f..%2fv1:generateContent')).toBe(404)
     expect(await status('/v1beta/models/gemini:streamGenerateContent')).toBe(400)

@@ -35,6 +35,9 @@ function openGateway(seen: GatewayRequest[] = []): GatewaySurface {
   }
   const handlers: GatewayHandlers = {
     listModels: handle,
+    getModel: handle,
+    listContentModels: handle,
+    getContentModel: handle,
     createResponse: handle,
     createChatCompletion: handle,
     createMessage: handle,

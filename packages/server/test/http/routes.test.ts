@@ -32,8 +32,10 @@ test('the service recognises a model in a path, whatever its id holds', async ()
   for (const id of ['m', 'a/b/c', 'a%2Fb', 'a:b', 'a%3Ab', '%zz']) {
     const path = `/v1beta/models/${id}:generateContent`
     expect([id, (await fetch(service.origin + path, { headers: bearer })).status]).toEqual([id, 401])
-    expect([id, (await fetch(`${service.origin}${path}x`, { headers: bearer })).status]).toEqual([id, 404])
+    const own = `/v1beta/models/${id}`
+    expect([id, (await fetch(service.origin + own, { headers: bearer })).status]).toEqual([id, 401])
   }
+  expect((await fetch(`${service.origin}/v1beta/nope`, { headers: bearer })).status).toBe(404)
 })
 
 test('the probes need no bearer', async () => {

@@ -163,7 +163,7 @@ describe.each([
       asked++
       response.end()
     })
-    const paths = ['/', '/v1/sessions', '/v1/models/', '/v1/models/m', '//v1/models', '/V1/models', '/v1/x/../models']
+    const paths = ['/', '/v1/sessions', '/v1/models/', '/v1/files', '//v1/models', '/V1/models', '/v1/x/../models']
     for (const path of [...paths, '/v1%2fmodels', '/metrics', '/v1/models#x']) {
       const { status, body } = await ask(path)
       expect([status, errorOf(body)], path).toMatchObject([404, { code: 'unknown_endpoint', param: null }])
@@ -173,16 +173,27 @@ describe.each([
 
   test("may use Anthropic's and Google's paths, and is refused there in their form", async () => {
     await serveGateway((incoming, response) => response.end(incoming.url))
-    const models = '/v1beta/models/provider/a-model.1'
+    const models = '/v1beta/models/provider%2Fa-model.1'
     const paths = [
-      '/v1/messages?beta=true',
-      '/v1/messages/count_tokens',
-      `${models}:streamGenerateContent?alt=sse`,
-      '/v1beta/models/provider%2Fa-model:countTokens',
-    ]
-    for (const path of paths) expect((await ask(path, { method: 'POST', body: '{}' })).body).toBe(path)
-    const others = ['/v1/messages/batches', models, `${models}:x`, '/v1beta/models/../../v1/sessions:countTokens']
+      ['/v1/messages?beta=true', '/v1/messages?beta=true'],
+      ['/v1/messages/count_tokens', '/v1/messages/count_tokens'],
+      ['/v1beta/models/provider/a-model.1:streamGenerateContent?alt=sse', `${models}:streamGenerateContent?alt=sse`],
+      [`${models}:countTokens`, `${models}:countTokens`],
+      ['/v1/models/provider/a-model.1:generateContent', `${models}:generateContent`],
+      ['/v1/provider/a-model.1:generateContent', `${models}:generateContent`],
+    ] as const
+    for (const [path, sent] of paths) expect((await ask(path, { method: 'POST', body: '{}' })).body).toBe(sent)
+    const lists = [
+      ['/v1/models/provider/a-model.1', '/v1/models/provider%2Fa-model.1', {}],
+      ['/v1/models/provider/a-model.1', models, { 'x-goog-api-key': 'x' }],
+      ['/v1/models?pageSize=5', '/v1beta/models?pageSize=5', { 'x-goog-api-key': 'x' }],
+    ] as const
+    for (const [path, sent, headers] of lists) expect((await ask(path, { headers })).body).toBe(sent)
+    const others = ['/v1/messages/batches', `${models}:x`, '/v1beta/models/../../v1/sessions:countTokens']
     for (const path of others) expect((await ask(path)).status, path).toBe(404)
+    for (const path of ['/v1/models/../sessions', '/v1beta/models/..', '/v1beta/files']) {
+      expect((await ask(path)).status, path).toBe(404)
+    }
     bearer = null
     const [anthropic, google] = [await ask('/v1/messages'), await ask(`${models}:generateContent`)]
     expect(JSON.parse(anthropic.body)).toMatchObject({ type: 'error', error: { type: 'authentication_error' } })

@@ -1,6 +1,8 @@
 import { Agent as HttpAgent, type IncomingMessage, type RequestListener, request, type ServerResponse } from 'node:http'
 import { Agent as HttpsAgent, request as secureRequest } from 'node:https'
-import { type Dialect, type ErrorCode, errors, gatewayErrorBody } from '@berth/contract'
+import { type Dialect, dialectOfSender, type ErrorCode, errors, gatewayErrorBody } from '@berth/contract'
+import { gatewayTarget } from '../../http/request/gateway-target.ts'
+import { isGooglePath } from '../../http/request/request-path.ts'
 import { relay, sentOn } from '../../sandboxes/egress/proxy-forward.ts'
 import { pickedHeaders } from '../../sandboxes/egress/proxy-headers.ts'
 
@@ -24,13 +26,19 @@ export interface GatewayRoute {
   arrival?(): Promise<string | null | 'late'>
 }
 
-/** The gateway's paths that a sandbox may call, with the dialect in which each is refused. */
-const paths: readonly (readonly [path: RegExp, dialect: Dialect])[] = [
-  [/^\/v1\/(?:models|responses|chat\/completions)$/, 'openai'],
-  [/^\/v1\/messages(?:\/count_tokens)?$/, 'anthropic'],
-  // A model's id may contain slashes, but no step up to another path.
-  [/^\/v1beta\/models\/(?!.*\.\.)[^#]+:(?:generateContent|streamGenerateContent|countTokens)$/, 'google'],
+/** The gateway's paths that a sandbox may call. A model's id may contain slashes, but no step up to another path. */
+const paths: readonly RegExp[] = [
+  /^\/v1\/(?:responses|chat\/completions|messages(?:\/count_tokens)?)$/,
+  /^\/v1\/models(?:\/(?!.*\.\.)[^/#]+)?$/,
+  /^\/v1beta\/models(?:\/(?!.*\.\.)[^/#:]+)?$/,
+  /^\/v1beta\/models\/(?!.*\.\.)[^/#]+:(?:generateContent|streamGenerateContent|countTokens)$/,
 ]
+
+/** Returns the dialect in which a request is refused. */
+function dialectOf(path: string, { headers }: IncomingMessage): Dialect {
+  if (isGooglePath(path)) return 'google'
+  return path.startsWith('/v1/messages') ? 'anthropic' : (dialectOfSender(headers) ?? 'openai')
+}
 
 /**
  * The agent's headers that are forwarded. Headers that name a caller (a credential, a cookie, an organization, a
@@ -76,11 +84,12 @@ export function openGatewayLink(log: GatewayLog): GatewayLink {
   /** Requests of each sandbox that has any. */
   const atOnce = new Map<string, number>()
   return {
-    async forward(incoming, outgoing, target, route) {
+    async forward(incoming, outgoing, asked, route) {
+      const target = gatewayTarget(asked, incoming)
       const [path = '', query] = target.split(/(?=\?)/, 2)
-      const [, dialect] = paths.find(([known]) => known.test(path)) ?? []
-      const refuse = refuser(incoming, outgoing, dialect)
-      if (dialect === undefined) return refuse('unknown_endpoint', `${path} is not one of the gateway's paths.`)
+      const refuse = refuser(incoming, outgoing, dialectOf(path, incoming))
+      if (!paths.some(known => known.test(path)))
+        return refuse('unknown_endpoint', `${path} is not one of the gateway's paths.`)
       const { leaseId } = route
       const open = atOnce.get(leaseId) ?? 0
       if (open >= route.mostRequests) {
@@ -165,7 +174,7 @@ function handOver(
 
 /** Returns a function that refuses a request in the form of its path's clients. */
 const refuser =
-  (incoming: IncomingMessage, outgoing: ServerResponse, dialect: Dialect = 'openai') =>
+  (incoming: IncomingMessage, outgoing: ServerResponse, dialect: Dialect) =>
   (code: ErrorCode, message: string): void => {
     const { status, ...rest } = errors[code]
     // Reads and drops the rest of the body: closing while the client still writes would lose the answer.

@@ -1,4 +1,4 @@
-import { type GatewayOperation, gatewayOperationIds, gatewayOperationOf } from '@berth/contract'
+import { type GatewayOperation, gatewayDialect, gatewayOperationIds, gatewayOperationOf } from '@berth/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { GatewayAuthority } from '../../identity/guard/gateway-caller.ts'
 import { ClientLeft } from '../../kit/client-left.ts'
@@ -84,7 +84,9 @@ function registerRow(
         const { caller } = admissionOf(request)
         const { params } = request
         const handedOver = gateway.handedOver.has(request.raw)
-        const answer = await gateway.handlers[id]({ id: request.id, caller, params, ...asked, handedOver, signal })
+        const dialect = gatewayDialect(row, request.headers)
+        const sent = { id: request.id, caller, dialect, params, ...asked, handedOver, signal }
+        const answer = await gateway.handlers[id](sent)
         if (typeof answer.body === 'string' || Buffer.isBuffer(answer.body)) {
           return await reply.type(answer.contentType).send(answer.body)
         }

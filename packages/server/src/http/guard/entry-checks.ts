@@ -1,4 +1,13 @@
-import { type Dialect, keyHeaders, mirroredPath, type Operation, type OperationId, operationOf } from '@berth/contract'
+import {
+  type Dialect,
+  dialectOfSender,
+  gatewayDialect,
+  keyHeaders,
+  mirroredPath,
+  type Operation,
+  type OperationId,
+  operationOf,
+} from '@berth/contract'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { GatewayAuthority } from '../../identity/guard/gateway-caller.ts'
 import { opensGatewayAlone } from '../../identity/guard/presented.ts'
@@ -6,9 +15,9 @@ import type { Authority } from '../../identity/guard/principal.ts'
 import { ApiError } from '../../kit/api-error.ts'
 import { refusal } from '../../kit/refusal.ts'
 import { rawHeaderValues } from '../request/raw-header.ts'
-import { isApiPath, pathOf } from '../request/request-path.ts'
+import { isApiPath, isGooglePath, pathOf } from '../request/request-path.ts'
 import { probePaths } from '../routing/probes.ts'
-import { pathsWithin } from '../routing/route-match.ts'
+import { isWithin } from '../routing/route-match.ts'
 import { readCredential } from './bearer.ts'
 import { admitBrowser, type BrowserDoor, isBrowsers } from './browser-door.ts'
 import { admit, admitToGateway } from './guard.ts'
@@ -40,13 +49,17 @@ export function registerEntryChecks(app: FastifyInstance, served: ServedOperatio
     if (hosts > 1 || (hosts === 0 && request.raw.httpVersion === '1.1')) throw refusal('malformed_request')
     const asked = { rawHeaders: request.raw.rawHeaders, clientAddress: request.ip }
     const row = rowOf(request, served)
+    const dialect = dialectOf(request, row)
+    const keyHeader = dialect === null ? null : keyHeaders[dialect]
+    // Anthropic's clients read the id of a request there.
+    if (dialect === 'anthropic') reply.header('request-id', request.id)
     const { browsers } = authorities
     if (browsers !== undefined && !isPage(request) && isBrowsers(decodedPath(request), asked.rawHeaders)) {
       request.browser = await admitBrowser(asked, decodedPath(request), browsers)
       request.admission = request.browser.member
       reply.headers(rateLimitHeaders(request.browser.metering))
     } else if (row?.access === 'gateway' && authorities.gateway !== undefined) {
-      const judging = admitToGateway(asked, authorities.gateway, keyHeaders[row.dialect])
+      const judging = admitToGateway(asked, authorities.gateway, keyHeader)
       request.bodyAhead = request.routeOptions.config.readAhead?.(request) ?? null
       request.gatewayAdmission = await judging
       reply.headers(rateLimitHeaders(request.gatewayAdmission.metering))
@@ -54,9 +67,9 @@ export function registerEntryChecks(app: FastifyInstance, served: ServedOperatio
       row === null &&
       isApiPath(decodedPath(request)) &&
       !isPage(request) &&
-      opensGateway(asked.rawHeaders, authorities)
+      opensGateway(asked.rawHeaders, keyHeader, authorities)
     ) {
-      reply.headers(rateLimitHeaders((await admitToGateway(asked, authorities.gateway, null)).metering))
+      reply.headers(rateLimitHeaders((await admitToGateway(asked, authorities.gateway, keyHeader)).metering))
     } else if (isPage(request)) {
       return
     } else if (row === null ? isApiPath(decodedPath(request)) : !bearerless.has(row.access)) {
@@ -75,9 +88,18 @@ const isPage = ({ routeOptions: { config } }: FastifyRequest): boolean => config
 
 type WithGateway = Authorities & { readonly gateway: GatewayAuthority }
 
-/** Returns whether a credential opens only the gateway. On an unknown path such a credential gets 404, not 401. */
-function opensGateway(rawHeaders: readonly string[], authorities: Authorities): authorities is WithGateway {
-  return authorities.gateway !== undefined && opensGatewayAlone(readCredential(rawHeaders))
+/**
+ * Returns whether the gateway judges a credential on an unknown path: one that opens nothing else, or one in the header
+ * of a dialect. If it is valid, the answer is 404, not 401.
+ */
+function opensGateway(
+  rawHeaders: readonly string[],
+  keyHeader: string | null,
+  authorities: Authorities,
+): authorities is WithGateway {
+  if (authorities.gateway === undefined) return false
+  const credential = readCredential(rawHeaders, keyHeader)
+  return opensGatewayAlone(credential) || (keyHeader !== null && rawHeaderValues(rawHeaders, keyHeader).length > 0)
 }
 
 /**
@@ -91,19 +113,28 @@ function rowOf(request: FastifyRequest, served: ServedOperations): Operation | n
   return first === undefined ? null : operationOf(first)
 }
 
-/** Returns whether the router took the literal path of another operation for an id. */
+/** Returns whether the router took the path of a more specific operation for an id. */
 function isAnotherPath(request: FastifyRequest): boolean {
   const { operationId } = request.routeOptions.config
-  const within = operationId === undefined ? undefined : pathsWithin.get(operationId)
-  if (within === undefined) return false
+  if (operationId === undefined) return false
   const path = decodedPath(request)
-  return within.has(mirroredPath(path) ?? path)
+  return isWithin(operationId, mirroredPath(path) ?? path)
+}
+
+/**
+ * Returns the dialect of the client, null if its path is not the gateway's. On an unknown path the client's own headers
+ * tell it, so that a client of the gateway can read the refusal.
+ */
+function dialectOf(request: FastifyRequest, row: Operation | null): Dialect | null {
+  if (row?.access === 'gateway') return gatewayDialect(row, request.headers)
+  const path = decodedPath(request)
+  if (row !== null || !isApiPath(path)) return null
+  return isGooglePath(path) ? 'google' : dialectOfSender(request.headers)
 }
 
 /** Returns the error format of a request: the API's, or that of a gateway dialect. */
 export function formOf(request: FastifyRequest, served: ServedOperations): 'api' | Dialect {
-  const row = rowOf(request, served)
-  return row?.access === 'gateway' ? row.dialect : 'api'
+  return dialectOf(request, rowOf(request, served)) ?? 'api'
 }
 
 const decodedPath = (request: FastifyRequest): string => decodeURI(pathOf(request.url))

@@ -1,3 +1,6 @@
+import type { IncomingMessage } from 'node:http'
+import { gatewayTarget } from './gateway-target.ts'
+
 /** Returns the path of a request target, without its query. */
 export function pathOf(url: string): string {
   const end = url.search(/[?#]/)
@@ -19,18 +22,13 @@ function decodes(text: string): boolean {
   }
 }
 
-/** Google's paths hold a model id in one segment, but its clients leave the slashes of the id unescaped. */
-const modelPath = /^(\/v1beta\/models\/)([^?#]+)(?=:\w+(?:[?#]|$))/
-
 /**
- * Rewrites a request target for the router. It drops an origin that a proxy left, escapes the slashes of a model id,
- * and escapes path segments that do not decode. The router would refuse the whole target for such a segment; escaped,
+ * Rewrites a request target for the router. It drops an origin that a proxy left, rewrites the gateway's paths, and
+ * escapes path segments that do not decode. The router would refuse the whole target for such a segment; escaped,
  * it meets the same checks as any other invalid id.
  */
-export function routableTarget(target: string): string {
-  const url = target
-    .replace(/^https?:\/\/[^/?#]*/i, '')
-    .replace(modelPath, (_, models: string, id: string) => models + id.replaceAll('/', '%2F'))
+export function routableTarget(request: Pick<IncomingMessage, 'url' | 'method' | 'headers'>): string {
+  const url = gatewayTarget((request.url ?? '/').replace(/^https?:\/\/[^/?#]*/i, ''), request)
   const path = pathOf(url)
   if (!path.includes('%') || decodes(path)) return url
   const segments = path.split('/').map(segment => (decodes(segment) ? segment : segment.replaceAll('%', '%25')))
@@ -39,3 +37,6 @@ export function routableTarget(target: string): string {
 
 /** Returns whether a path belongs to the API, where even an unknown path requires a bearer first. */
 export const isApiPath = (path: string): boolean => /^\/(?:v1(?:beta)?|cloud)(?:\/|$)/.test(path)
+
+/** Returns whether a path lies below Google's version. Only clients of Google's formats use such paths. */
+export const isGooglePath = (path: string): boolean => path === '/v1beta' || path.startsWith('/v1beta/')

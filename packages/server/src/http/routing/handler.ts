@@ -3,6 +3,7 @@ import type {
   AccountOperationId,
   AssertionOperationId,
   BrowserOperationId,
+  Dialect,
   GatewayOperationId,
   GuardedOperationId,
   PersonOperationId,
@@ -143,6 +144,8 @@ export interface GatewayRequest {
   /** The request id, also in the response's `x-request-id`. */
   readonly id: string
   readonly caller: GatewayCaller
+  /** The provider whose client sent the request. */
+  readonly dialect: Dialect
   readonly params: Readonly<Record<string, unknown>>
   readonly query: Readonly<Record<string, unknown>>
   /** The headers that the contract defines. */

@@ -14,32 +14,32 @@ const patterns: readonly Pattern[] = operationIds.map(id => {
   return { id, method, path: new RegExp(`^${source.join('[^/]*')}$`) }
 })
 
+/** For each operation, the patterns of others whose paths its own pattern also matches. */
+const within: ReadonlyMap<OperationId, readonly RegExp[]> = new Map(
+  patterns.flatMap(({ id, path }) => {
+    const others = patterns.filter(other => other.path.source !== path.source && path.test(operationOf(other.id).path))
+    return others.length === 0 ? [] : [[id, others.map(other => other.path)] as const]
+  }),
+)
+
+/**
+ * Returns whether a path that an operation's pattern matches is that of a more specific operation. The router confuses
+ * the two for methods that the more specific one lacks.
+ */
+export const isWithin = (id: OperationId, path: string): boolean =>
+  within.get(id)?.some(pattern => pattern.test(path)) === true
+
 /**
  * Returns the operations at a path or at its mirror, whatever their method. A 405 lists their methods; without any, the
- * answer is 404. A path that equals a literal path in the table matches only that one, never an id of another.
+ * answer is 404. A path matches only the most specific operations in the table, never an id of another.
  */
 export function operationsAt(path: string): readonly OperationId[] {
   const mirrored = mirroredPath(path)
   return mirrored === null ? tableAt(path) : tableAt(mirrored).filter(id => mirrorOf(operationOf(id)) !== null)
 }
 
-function tableAt(path: string): readonly OperationId[] {
-  const matching = patterns.filter(pattern => pattern.path.test(path))
-  const literal = matching.filter(({ id }) => operationOf(id).path === path)
-  return (literal.length > 0 ? literal : matching).map(({ id }) => id)
-}
-
-/**
- * Literal paths of other operations that an operation's own pattern also matches. The router confuses the two for
- * methods that the literal path lacks.
- */
-export const pathsWithin: ReadonlyMap<OperationId, ReadonlySet<string>> = new Map(
-  patterns.flatMap(({ id, path }) => {
-    const others = operationIds.map(other => operationOf(other).path).filter(other => !other.includes('{'))
-    const within = others.filter(other => other !== operationOf(id).path && path.test(other))
-    return within.length === 0 ? [] : [[id, new Set(within)] as const]
-  }),
-)
+const tableAt = (path: string): readonly OperationId[] =>
+  patterns.filter(({ id, path: pattern }) => pattern.test(path) && !isWithin(id, path)).map(({ id }) => id)
 
 /** Converts a path template to the router's notation, in which a colon begins a parameter and two colons mean one. */
 export const routerPath = (template: string): string =>

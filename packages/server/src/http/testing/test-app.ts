@@ -82,6 +82,9 @@ const lettingIn = () => Promise.reject(new Error('this gateway admits no one'))
 const closedGateway: GatewaySurface = {
   handlers: {
     listModels: lettingIn,
+    getModel: lettingIn,
+    listContentModels: lettingIn,
+    getContentModel: lettingIn,
     createResponse: lettingIn,
     createChatCompletion: lettingIn,
     createMessage: lettingIn,
