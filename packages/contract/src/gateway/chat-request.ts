@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { closed, nullable, OpenObject } from '../scalar.ts'
+import { membersInside } from './ignored-members.ts'
 import { anyObject, commonFields, flag, listOf, model, positive, share, word } from './shared-fields.ts'
 
 const Message = Type.Unsafe<Readonly<Record<string, unknown>> & { readonly role: string }>({
@@ -14,7 +15,7 @@ export const CreateChatCompletion = Type.Object(
   {
     ...commonFields,
     model,
-    messages: Type.Array(Message, { minItems: 1 }),
+    messages: Type.Array(Message, { minItems: 1, description: membersInside }),
     max_completion_tokens: Type.Optional(positive),
     max_tokens: Type.Optional(positive),
     n: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: 128 }))),

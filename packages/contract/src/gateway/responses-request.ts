@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { closed, nullable, OpenObject } from '../scalar.ts'
+import { membersInside } from './ignored-members.ts'
 import { anyObject, anyText, commonFields, listOf, model, positive, word } from './shared-fields.ts'
 
 const anything = Type.Unsafe<unknown>({})
@@ -15,7 +16,7 @@ export const CreateResponse = Type.Object(
     input: Type.Unsafe<string | readonly Readonly<Record<string, unknown>>[]>({
       type: ['string', 'array'],
       items: OpenObject,
-      description: 'Text, or a list of items: messages, calls, call outputs and reasoning.',
+      description: `Text, or a list of items: messages, calls, call outputs and reasoning. ${membersInside}`,
     }),
     instructions: Type.Optional(anyText),
     max_output_tokens: Type.Optional(positive),
@@ -29,7 +30,14 @@ export const CreateResponse = Type.Object(
         ),
       ),
     ),
-    include: Type.Optional(listOf(Type.String({ minLength: 1, maxLength: 64 }))),
+    include: Type.Optional(
+      nullable(
+        Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
+          description:
+            'Needs a provider that speaks the format, except for `reasoning.encrypted_content`, which an answer has anyway.',
+        }),
+      ),
+    ),
     truncation: Type.Optional(word),
     context_management: Type.Optional(listOf(OpenObject)),
     prompt: Type.Optional(anyObject),

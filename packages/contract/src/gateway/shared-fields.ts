@@ -54,7 +54,11 @@ export const commonFields = {
   prompt_cache_retention: Type.Optional(word),
   safety_identifier: Type.Optional(anyText),
   service_tier: Type.Optional(word),
-  store: Type.Optional(flag),
+  store: Type.Optional(
+    nullable(
+      Type.Boolean({ description: 'True needs a provider that speaks the format. The gateway itself keeps nothing.' }),
+    ),
+  ),
   stream: Type.Optional(flag),
   stream_options: Type.Optional(
     nullable(

@@ -187,7 +187,7 @@ it('does not replay a signature to a provider that cannot use it', async () => {
   const own = { google: { thought_signature: 'of-google' } }
   const sealed = { google: { thought_signature: 'berth.1.AAAA' } }
   const messages = [
-    { role: 'assistant', tool_calls: [called(sealed), called(own)] },
+    { role: 'assistant', tool_calls: [called(sealed), called(own)], extra_content: sealed },
     { role: 'tool', tool_call_id: 'a', content: 'b' },
   ]
   await gateway.call(pathOf.chat, { ...body('chat', false), messages })
@@ -195,6 +195,7 @@ it('does not replay a signature to a provider that cannot use it', async () => {
   const [first, second] = sent.messages[0]?.tool_calls ?? []
   expect(first).not.toHaveProperty('extra_content')
   expect(second).toEqual(called(own))
+  expect(sent.messages[0]).not.toHaveProperty('extra_content')
 })
 
 describe('a fallback', () => {

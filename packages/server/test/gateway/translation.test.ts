@@ -99,6 +99,10 @@ describe.each(providers)("OpenAI's library, over %s", model => {
     })
     checkResource(response as unknown as Record<string, unknown>)
     expect(response).toMatchObject({ status: 'completed', model, output_text: 'Hello there', metadata: { a: 'b' } })
+    // The scripted provider of Google's format sends the text in two parts.
+    expect(response.output.filter(({ type }) => type === 'message')).toMatchObject([
+      { content: [{ type: 'output_text', text: 'Hello there' }] },
+    ])
     expect(response.usage).toMatchObject({ input_tokens: 100, output_tokens: 10, total_tokens: 110 })
   })
 

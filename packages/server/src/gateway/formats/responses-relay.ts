@@ -3,6 +3,7 @@ import type { UpstreamError } from '../../kit/upstream-error.ts'
 import type { GatewayUsage } from '../providers/upstream.ts'
 import { upstreamWords } from '../providers/upstream-words.ts'
 import { frameData } from './frame-splitter.ts'
+import { requestedFields } from './requested-fields.ts'
 import { readUsage, type StreamRelay } from './stream-relay.ts'
 
 /** Limit of the items kept for the terminal event of a failed stream; later items are left out of it. */
@@ -126,28 +127,13 @@ function cleanError(error: unknown): Json {
   return { ...fields, message: upstreamWords(message) }
 }
 
-/** Returns a complete response resource, nulls included, for a stream that broke before any response arrived. */
-function blankResponse(body: Json): Json {
-  return {
-    id: 'resp_none',
-    object: 'response',
-    created_at: 0,
-    background: false,
-    incomplete_details: null,
-    instructions: body['instructions'] ?? null,
-    max_output_tokens: body['max_output_tokens'] ?? null,
-    metadata: body['metadata'] ?? {},
-    parallel_tool_calls: body['parallel_tool_calls'] ?? true,
-    previous_response_id: null,
-    reasoning: body['reasoning'] ?? { effort: null, summary: null },
-    store: body['store'] ?? false,
-    temperature: body['temperature'] ?? null,
-    text: body['text'] ?? { format: { type: 'text' } },
-    tool_choice: body['tool_choice'] ?? 'auto',
-    tools: body['tools'] ?? [],
-    top_p: body['top_p'] ?? null,
-    truncation: body['truncation'] ?? 'disabled',
-    usage: null,
-    user: body['user'] ?? null,
-  }
-}
+/** Returns a complete response resource for a stream that broke before any response arrived. */
+const blankResponse = (body: Json): Json => ({
+  id: 'resp_none',
+  object: 'response',
+  created_at: 0,
+  completed_at: null,
+  incomplete_details: null,
+  ...requestedFields(body),
+  usage: null,
+})

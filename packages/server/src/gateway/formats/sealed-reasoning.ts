@@ -77,20 +77,21 @@ export function withoutSealed(input: unknown): unknown {
 export function withoutSealedSignatures(messages: unknown): unknown {
   if (!Array.isArray(messages)) return messages
   return messages.map(message => {
-    if (!isObject(message) || !Array.isArray(message['tool_calls'])) return message
-    return { ...message, tool_calls: message['tool_calls'].map(withoutSignature) }
+    const bare = withoutSignature(message)
+    if (!isObject(bare) || !Array.isArray(bare['tool_calls'])) return bare
+    return { ...bare, tool_calls: bare['tool_calls'].map(withoutSignature) }
   })
 }
 
-function withoutSignature(call: unknown): unknown {
-  if (!isObject(call) || !isSealedReasoning(signatureIn(call))) return call
-  const { extra_content: _, ...bare } = call
+function withoutSignature(object: unknown): unknown {
+  if (!isObject(object) || !isSealedReasoning(signatureIn(object))) return object
+  const { extra_content: _, ...bare } = object
   return bare
 }
 
-/** Reads the signature of a call from the field that clients of Gemini's Chat Completions use. */
-export function signatureIn(call: Json): unknown {
-  const extra = call['extra_content']
+/** Reads the signature of a call, or of a message, from the field that clients of Gemini's Chat Completions use. */
+export function signatureIn(object: Json): unknown {
+  const extra = object['extra_content']
   const google = isObject(extra) ? extra['google'] : undefined
   return isObject(google) ? google['thought_signature'] : undefined
 }

@@ -95,7 +95,9 @@ export class ProviderClient {
       return wire.includes('responses') ? responses : chat
     }
     const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
-    return createOpenAICompatible({ ...options, name, includeUsage: true }).chatModel
+    // Without this the package drops the schema of an answer. As over Chat Completions, the endpoint judges it.
+    const settings = { name, includeUsage: true, supportsStructuredOutputs: true }
+    return createOpenAICompatible({ ...options, ...settings }).chatModel
   }
 
   async close(): Promise<void> {

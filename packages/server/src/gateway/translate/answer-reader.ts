@@ -81,17 +81,23 @@ export class AnswerReader {
     if (!this.over) this.#failure = toFailure(error)
   }
 
-  /** Reads a whole answer as if it were a stream. */
+  /**
+   * Reads a whole answer as if it were a stream. Texts that follow each other become one: Google may send the text of an
+   * answer in parts, and some clients read only the last of several messages.
+   */
   content(content: readonly LanguageModelV4Content[]): void {
     for (const [at, part] of content.entries()) {
-      const id = String(at)
       const metadata =
         'providerMetadata' in part && part.providerMetadata ? { providerMetadata: part.providerMetadata } : {}
-      if (part.type === 'text' || part.type === 'reasoning') {
-        this.part({ type: `${part.type}-start`, id, ...metadata })
-        this.part({ type: `${part.type}-delta`, id, delta: part.text })
-        this.part({ type: `${part.type}-end`, id })
-      } else this.part(part)
+      if (part.type !== 'text' && part.type !== 'reasoning') {
+        this.part(part)
+        continue
+      }
+      const goesOn = part.type === 'text' && content[at - 1]?.type === 'text'
+      const id = goesOn ? (this.#text?.id ?? String(at)) : String(at)
+      if (!goesOn) this.part({ type: `${part.type}-start`, id, ...metadata })
+      this.part({ type: `${part.type}-delta`, id, delta: part.text, ...metadata })
+      if (part.type === 'reasoning' || content[at + 1]?.type !== 'text') this.part({ type: `${part.type}-end`, id })
     }
   }
 

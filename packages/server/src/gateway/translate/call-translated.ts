@@ -32,7 +32,6 @@ async function targetOf({ model, languageModel }: TranslatedCall): Promise<Targe
     model,
     native,
     urls: await languageModel.supportedUrls,
-    structuredOutputs: native || Reflect.get(languageModel, 'supportsStructuredOutputs') === true,
     optionsName: native ? 'openai' : camelCase(languageModel.provider.split('.')[0] ?? ''),
   }
 }

@@ -68,6 +68,7 @@ function readAssistant(message: Json, param: string, prompt: PromptBuilder, seal
     for (const text of readTexts(message['content'], `${param}.content`)) prompt.text(text)
   }
   prompt.text(optionalString(message['refusal'], `${param}.refusal`) ?? '')
+  readSignature(message, param, prompt, sealing)
   for (const [at, value] of arrayAt(message['tool_calls'] ?? [], `${param}.tool_calls`).entries()) {
     const path = `${param}.tool_calls[${at}]`
     const call = objectAt(value, path)
@@ -76,8 +77,7 @@ function readAssistant(message: Json, param: string, prompt: PromptBuilder, seal
     refuseUnknown(call, path, chatCall)
     refuseUnknown(called, `${path}.function`, chatCalled)
     const id = stringAt(call['id'], `${path}.id`)
-    const kept = openReasoning(signatureIn(call), `${path}.extra_content.google.thought_signature`, sealing)
-    if (kept?.on === 'call') prompt.callMetadata(id, kept.metadata)
+    readSignature(call, path, prompt, sealing, id)
     prompt.call(
       id,
       stringAt(called['name'], `${path}.function.name`),
@@ -85,6 +85,15 @@ function readAssistant(message: Json, param: string, prompt: PromptBuilder, seal
       path,
     )
   }
+}
+
+/**
+ * Reads the signature of a call. Some libraries move it from the call to the message.
+ * @param callId id of the call that the object is; absent: the signature tells it
+ */
+function readSignature(object: Json, param: string, prompt: PromptBuilder, sealing: Sealing, callId?: string): void {
+  const kept = openReasoning(signatureIn(object), `${param}.extra_content.google.thought_signature`, sealing)
+  if (kept?.on === 'call') prompt.callMetadata(callId ?? kept.callId, kept.metadata)
 }
 
 function readTexts(content: unknown, param: string): string[] {

@@ -1,14 +1,13 @@
-import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { isObject } from '../../kit/json.ts'
 import { refuse } from '../formats/refuse.ts'
 import type { TranslatedCall } from '../providers/upstream.ts'
+import { readFormat } from './answer-format.ts'
 import type { Call } from './call.ts'
 import { readMessages } from './chat-messages.ts'
 import { readControls } from './controls.ts'
-import { objectAt, optionalString } from './field-readers.ts'
 import { refuseObfuscation } from './responses-request.ts'
 import { readLimit, readSampling } from './sampling.ts'
-import { speaksChat, type Target } from './target.ts'
+import type { Target } from './target.ts'
 import { readTools } from './tools.ts'
 
 /** Fields that only OpenAI's own service supports, each with a test for values that request nothing. */
@@ -42,7 +41,7 @@ export function readChatRequest(call: TranslatedCall, target: Target): Call {
   }
   refuseObfuscation(body)
   const tools = readTools(body, 'chat')
-  const { strict, ...format } = readFormat(body['response_format'], target)
+  const { strict, ...format } = readFormat(body['response_format'], 'chat', target)
   const { oneCall, ...controls } = readControls(
     body,
     { wire: 'chat', effort: body['reasoning_effort'], verbosity: body['verbosity'], strictAnswer: strict, tools },
@@ -62,40 +61,5 @@ export function readChatRequest(call: TranslatedCall, target: Target): Call {
       ...(typeof stop === 'string' && { stopSequences: [stop] }),
       ...(Array.isArray(stop) && stop.length > 0 && { stopSequences: stop as string[] }),
     },
-  }
-}
-
-type Format = Pick<LanguageModelV4CallOptions, 'responseFormat'> & { readonly strict?: boolean }
-
-/**
- * Reads `response_format`. It refuses a format that the provider cannot guarantee: output that only resembles it is
- * worse than none.
- */
-function readFormat(given: unknown, target: Target): Format {
-  if (!isObject(given) || given['type'] === 'text') return {}
-  const { model } = target
-  if (given['type'] === 'json_object') {
-    if (model.kind !== 'anthropic') return { responseFormat: { type: 'json' } }
-    throw refuse('response_format', `${model.id} returns JSON only by a schema: use json_schema.`)
-  }
-  if (given['type'] !== 'json_schema') {
-    throw refuse('response_format.type', `response_format ${JSON.stringify(given['type'])} is not known.`)
-  }
-  if (speaksChat(model) && !target.structuredOutputs) {
-    throw refuse('response_format', `The endpoint of ${model.id} is not known to keep to a schema.`)
-  }
-  const param = 'response_format.json_schema'
-  const asked = objectAt(given['json_schema'], param)
-  const name = optionalString(asked['name'], `${param}.name`)
-  const description = optionalString(asked['description'], `${param}.description`)
-  const strict = asked['strict']
-  return {
-    responseFormat: {
-      type: 'json',
-      schema: objectAt(asked['schema'] ?? {}, `${param}.schema`),
-      ...(name !== undefined && { name }),
-      ...(description !== undefined && { description }),
-    },
-    ...(typeof strict === 'boolean' && { strict }),
   }
 }

@@ -1,3 +1,4 @@
+import { ignoredMembers } from '@berth/contract'
 import type { Json } from '../../kit/json.ts'
 import { refuse } from '../formats/refuse.ts'
 import type { TranslatedWire } from '../providers/upstream.ts'
@@ -8,35 +9,32 @@ const set = (...names: string[]): Members => new Set(names)
 const byName = (members: Readonly<Record<string, Members>>): ReadonlyMap<unknown, Members> =>
   new Map(Object.entries(members))
 
-const cached = 'prompt_cache_breakpoint'
 const audio = set('data', 'format')
 
 /**
- * Members of a Chat Completions message by role. As in all sets below, they are the members that OpenAI documents, that
- * the gateway's answers carry, and that OpenAI's library adds. Clients send an answer back with all of these.
+ * Members of a Chat Completions message by role. As in all sets below, they are the members that OpenAI documents, which
+ * the readers take or refuse by themselves. Members that ask nothing of a model may stand anywhere.
  */
 export const chatMessages = byName({
-  system: set('role', 'content', 'name'),
-  developer: set('role', 'content', 'name'),
-  user: set('role', 'content', 'name'),
-  assistant: set(
-    ...['role', 'content', 'name', 'audio', 'function_call', 'refusal', 'tool_calls'],
-    ...['annotations', 'reasoning_content', 'parsed'],
-  ),
-  tool: set('role', 'content', 'tool_call_id'),
+  system: set('content'),
+  developer: set('content'),
+  user: set('content'),
+  assistant: set('content', 'audio', 'function_call', 'refusal', 'tool_calls'),
+  tool: set('content', 'tool_call_id'),
 })
 
-/** Members of a call in `tool_calls`; `index` occurs in streams. */
-export const chatCall = set('id', 'type', 'function', 'extra_content', 'index')
-export const chatCalled = set('name', 'arguments', 'parsed_arguments')
+/** Members of a call in `tool_calls`. */
+export const chatCall = set('id', 'type', 'function')
+export const chatCalled = set('name', 'arguments')
 
 /** Members of a Chat Completions content part by type, and (`chatHeld`) of the object inside it. */
 export const chatParts = byName({
-  text: set('type', 'text', cached),
-  refusal: set('type', 'refusal'),
-  image_url: set('type', 'image_url', cached),
-  input_audio: set('type', 'input_audio', cached),
-  file: set('type', 'file', cached),
+  // The Agents SDK repeats the calls of a message in its text.
+  text: set('text', 'tool_calls'),
+  refusal: set('refusal'),
+  image_url: set('image_url'),
+  input_audio: set('input_audio'),
+  file: set('file'),
 })
 export const chatHeld = byName({
   image_url: set('url', 'detail'),
@@ -46,27 +44,21 @@ export const chatHeld = byName({
 
 /** Members of a Responses input item by type. */
 export const responsesItems = byName({
-  message: set('type', 'role', 'content', 'id', 'status', 'phase'),
-  function_call: set(
-    ...['type', 'id', 'call_id', 'name', 'arguments', 'status'],
-    ...['async', 'caller', 'namespace', 'created_by', 'parsed_arguments'],
-  ),
-  function_call_output: set(
-    ...['type', 'id', 'call_id', 'output', 'status'],
-    ...['caller', 'name', 'namespace', 'created_by'],
-  ),
-  reasoning: set('type', 'id', 'summary', 'content', 'encrypted_content', 'status'),
+  message: set('content'),
+  function_call: set('call_id', 'name', 'arguments', 'async', 'caller', 'namespace', 'created_by'),
+  function_call_output: set('call_id', 'output', 'caller', 'namespace', 'created_by'),
+  reasoning: set('summary', 'content', 'encrypted_content'),
 })
 
 /** Members of a Responses content part by type, and (`responsesHeld`) of the object inside it. */
 export const responsesParts = byName({
-  input_text: set('type', 'text', cached),
-  output_text: set('type', 'text', 'annotations', 'logprobs', 'parsed'),
-  text: set('type', 'text'),
-  refusal: set('type', 'refusal'),
-  input_image: set('type', 'image_url', 'file_id', 'detail', cached),
-  input_file: set('type', 'file_data', 'file_id', 'file_url', 'filename', 'detail', cached),
-  input_audio: set('type', 'input_audio', cached),
+  input_text: set('text'),
+  output_text: set('text'),
+  text: set('text'),
+  refusal: set('refusal'),
+  input_image: set('image_url', 'file_id', 'detail'),
+  input_file: set('file_data', 'file_id', 'file_url', 'filename', 'detail'),
+  input_audio: set('input_audio'),
 })
 export const responsesHeld = byName({ input_audio: audio })
 
@@ -74,22 +66,28 @@ const functionMembers = ['name', 'description', 'parameters', 'strict']
 
 /** Members of a function tool. Chat Completions nests the rest under `function`. */
 export const tools: Readonly<Record<TranslatedWire, Members>> = {
-  chat: set('type', 'function'),
-  responses: set('type', ...functionMembers, 'allowed_callers', 'async', 'defer_loading', 'output_schema'),
+  chat: set('function'),
+  responses: set(...functionMembers, 'allowed_callers', 'async', 'defer_loading', 'output_schema'),
 }
 export const chatFunction = set(...functionMembers)
+
+const asksNothing: Members = set(...ignoredMembers)
+
+/** Returns whether a value asks nothing, whatever the name of its member. */
+const isEmpty = (value: unknown): boolean =>
+  value === null || (typeof value === 'object' && Object.keys(value).length === 0)
 
 const maxNameCharacters = 100
 
 /**
- * Refuses an undocumented member, which would not reach the provider. If the object's role or type is unknown (`known`
- * is undefined), the reader of the object refuses it.
+ * Refuses an unknown member, which would not reach the provider, unless it asks nothing of a model. If the object's role
+ * or type is unknown (`known` is undefined), the reader of the object refuses it.
  * @param param path of the object in the request
  * @throws UpstreamError 400 that names the member
  */
 export function refuseUnknown(value: Json, param: string, known: Members | undefined): void {
   if (known === undefined) return
-  const unknown = Object.keys(value).find(name => !known.has(name))
+  const unknown = Object.keys(value).find(name => !(known.has(name) || asksNothing.has(name) || isEmpty(value[name])))
   if (unknown === undefined) return
   const path = `${param}.${unknown.slice(0, maxNameCharacters)}`
   throw refuse(path, `${path} is not documented and would not reach this model: leave it out.`)

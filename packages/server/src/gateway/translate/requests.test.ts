@@ -120,7 +120,7 @@ describe('the input items of a Responses request', () => {
     [[output('a')], 'input[0]', /No call/],
     [[call('a'), call('a'), output('a')], 'input[1]', /Two calls/],
     [[call('a'), output('a'), output('a')], 'input[2]', /two outputs/],
-    [[{ type: 'item_reference', id: 'msg_1' }], 'input[0].type', /item_reference/],
+    [[{ type: 'item_reference', id: 'msg_1' }], 'input[0].type', /Set `store: false` in the client/],
     [[{ type: 'web_search_call', id: 'ws_1' }], 'input[0].type', /web_search_call/],
     [[user([{ type: 'input_image', file_id: 'file_1' }])], 'input[0].content[0].file_id', /keeps no files/],
     [[user([{ type: 'input_image', image_url: 'file:///etc/passwd' }])], 'input[0].content[0].image_url', /URL/],
@@ -302,13 +302,14 @@ describe('settings', () => {
         metadata: { a: 'b' },
         prompt_cache_key: 'k',
         store: false,
-        include: [],
+        include: ['reasoning.encrypted_content'],
         truncation: 'disabled',
-        text: { format: { type: 'text' } },
+        text: { format: { type: 'json_schema', name: 'a', description: 'b', schema, strict: true } },
       },
       google,
     )
     expect(options).toMatchObject({
+      responseFormat: { type: 'json', name: 'a', description: 'b', schema },
       maxOutputTokens: 100,
       temperature: 0.5,
       reasoning: 'high',
@@ -343,6 +344,16 @@ describe('settings', () => {
     expect(options).not.toHaveProperty('presencePenalty')
   })
 
+  it.each([google, compatible])('ask for an answer by a schema or without one: %j', async model => {
+    const format = { type: 'json_schema', name: 'a', schema, strict: false }
+    const bySchema = await ask('responses', { text: { format } }, model)
+    expect(bySchema.responseFormat).toEqual({ type: 'json', name: 'a', schema })
+    const { responseFormat } = await ask('responses', { text: { format: { type: 'json_object' } } }, model)
+    expect(responseFormat).toEqual({ type: 'json' })
+    if (model === google) return
+    expect(bySchema.providerOptions).toEqual({ openaiCompatible: { strictJsonSchema: false } })
+  })
+
   it('carry the end user, and an output limit if the provider requires one', async () => {
     const options = await ask('responses', { safety_identifier: 'person', user: 'u' })
     expect(options.providerOptions).toEqual({ anthropic: { metadata: { userId: 'person' } } })
@@ -352,12 +363,13 @@ describe('settings', () => {
   const anthropic = {}
   it.each([
     ['responses', { store: true }, 'store', anthropic],
-    ['responses', { include: ['reasoning.encrypted_content'] }, 'include', anthropic],
+    ['responses', { include: ['reasoning.encrypted_content', 'message.output_text.logprobs'] }, 'include', anthropic],
     ['responses', { truncation: 'auto' }, 'truncation', anthropic],
     ['responses', { max_tool_calls: 3 }, 'max_tool_calls', anthropic],
     ['responses', { top_logprobs: 2 }, 'top_logprobs', anthropic],
-    ['responses', { text: { format: { type: 'json_schema', name: 'a', schema } } }, 'text.format', google],
-    ['responses', { text: { format: { type: 'json_object' } } }, 'text.format', compatible],
+    ['responses', { text: { format: { type: 'json_schema', name: 'a', schema: 1 } } }, 'text.format.schema', google],
+    ['responses', { text: { format: { type: 'json_object' } } }, 'text.format', anthropic],
+    ['responses', { text: { format: { type: 'grammar' } } }, 'text.format.type', google],
     ['responses', { text: { verbosity: 'low' } }, 'text.verbosity', anthropic],
     ['responses', { reasoning: { effort: 'huge' } }, 'reasoning.effort', anthropic],
     ['responses', { reasoning: { mode: 'pro' } }, 'reasoning.mode', anthropic],
@@ -378,12 +390,6 @@ describe('settings', () => {
     ['chat', { frequency_penalty: 1 }, 'frequency_penalty', anthropic],
     ['chat', { presence_penalty: 1 }, 'presence_penalty', anthropic],
     ['chat', { response_format: { type: 'json_object' } }, 'response_format', anthropic],
-    [
-      'chat',
-      { response_format: { type: 'json_schema', json_schema: { name: 'a', schema } } },
-      'response_format',
-      compatible,
-    ],
     ['chat', { response_format: { type: 'grammar' } }, 'response_format.type', google],
     ['chat', { verbosity: 'low' }, 'verbosity', google],
   ] as const)('of %s refuse %j by name', async (wire, body, param, model) => {
@@ -400,8 +406,8 @@ describe('members that OpenAI does not document', () => {
   it.each([
     ['chat', { messages: [{ ...user('x'), x: 1 }] }, 'messages[0].x'],
     ['chat', { messages: [user('x'), { ...said, tool_call_id: 'a' }] }, 'messages[1].tool_call_id'],
-    ['chat', { messages: [{ role: 'system', content: [{ ...text, x: null }] }] }, 'messages[0].content[0].x'],
-    ['chat', { messages: [user([text, { ...text, cache_control: {} }])] }, 'messages[0].content[1].cache_control'],
+    ['chat', { messages: [{ role: 'system', content: [{ ...text, x: 0 }] }] }, 'messages[0].content[0].x'],
+    ['chat', { messages: [user([text, { ...text, image_url: 'x' }])] }, 'messages[0].content[1].image_url'],
     [
       'chat',
       { messages: [user([{ ...image, image_url: { ...image.image_url, x: 1 } }])] },
@@ -419,8 +425,8 @@ describe('members that OpenAI does not document', () => {
     ['responses', { input: [user([{ type: 'input_text', text: 'x', x: 1 }])] }, 'input[0].content[0].x'],
     [
       'responses',
-      { input: [{ ...said, content: [{ type: 'output_text', text: 'x', cache_control: {} }] }] },
-      'input[0].content[0].cache_control',
+      { input: [{ ...said, content: [{ type: 'output_text', text: 'x', prefix: true }] }] },
+      'input[0].content[0].prefix',
     ],
     ['responses', { input: [user('x'), { ...call('a'), x: 1 }, output('a')] }, 'input[1].x'],
     ['responses', { input: [user('x'), call('a'), { ...output('a'), x: 1 }] }, 'input[2].x'],
@@ -434,6 +440,46 @@ describe('members that OpenAI does not document', () => {
     ['responses', { tools: [{ ...fn, constructor: 1 }] }, 'tools[0].constructor'],
   ] as const)('of %s are refused by their path: %j', async (wire, body, param) => {
     await expect(ask(wire, body)).rejects.toMatchObject({ status: 400, code: 'invalid_request', param })
+  })
+
+  const asking = { cache_control: { type: 'ephemeral' }, id: 'a', name: 'look', annotations: [{ type: 'x' }], index: 0 }
+  it.each([
+    ['chat', { messages: [{ ...user([{ ...text, ...asking, role: 'user' }]), ...asking, x: null, y: [], z: {} }] }],
+    ['chat', { messages: [{ role: 'system', content: 'x', ...asking }, user('x')] }],
+    ['chat', { messages: [user('x')], tools: [{ ...chatFn, cache_control: { type: 'ephemeral' } }] }],
+    [
+      'chat',
+      {
+        messages: [
+          user('x'),
+          {
+            ...said,
+            content: [{ ...text, role: 'assistant', annotations: [], logprobs: [] }],
+            extra_content: { other: 1 },
+            reasoning_details: [{ type: 'x' }],
+            thinking_blocks: [{ type: 'thinking' }],
+            provider_specific_fields: { a: 1 },
+            tool_calls: [{ ...chatCall, index: 0, provider_specific_fields: { a: 1 } }],
+          },
+          { role: 'tool', tool_call_id: 'a', content: [{ ...text, ...asking }], ...asking, status: 'success' },
+        ],
+      },
+    ],
+    ['responses', { input: [{ ...user([{ type: 'input_text', text: 'x', ...asking }]), ...asking }] }],
+    [
+      'responses',
+      {
+        input: [
+          user('x'),
+          { ...call('a'), ...asking, name: 'look', status: 'completed' },
+          { ...output('a'), ...asking, metadata: { a: 1 } },
+          { type: 'reasoning', summary: [], ...asking, signature: 'x' },
+        ],
+      },
+    ],
+  ] as const)('of %s are left out if they ask nothing of a model: %j', async (wire, body) => {
+    const { prompt } = await ask(wire, body)
+    expect(JSON.stringify(prompt)).not.toMatch(/cache_control|annotations|reasoning_details|other/)
   })
 
   it('do not include those of an answer that is sent back', async () => {

@@ -1,4 +1,5 @@
-import { isObject, type Json } from '../../kit/json.ts'
+import type { Json } from '../../kit/json.ts'
+import { requestedFields } from '../formats/requested-fields.ts'
 import type { GatewayUsage, TranslatedCall } from '../providers/upstream.ts'
 import { responsesUsage } from './usage.ts'
 
@@ -27,43 +28,8 @@ export class ResponseResource {
   constructor(call: TranslatedCall, createdAt: number) {
     const { body, model } = call
     this.id = call.ids('resp')
-    const reasoning = isObject(body['reasoning']) ? body['reasoning'] : {}
-    const text = isObject(body['text']) ? body['text'] : {}
-    const tools = Array.isArray(body['tools']) ? body['tools'] : []
-    this.#fixed = {
-      id: this.id,
-      object: 'response',
-      created_at: createdAt,
-      model: model.id,
-      access_programs: null,
-      background: false,
-      conversation: null,
-      instructions: body['instructions'] ?? null,
-      max_output_tokens: body['max_output_tokens'] ?? null,
-      max_tool_calls: null,
-      metadata: body['metadata'] ?? {},
-      moderation: null,
-      parallel_tool_calls: body['parallel_tool_calls'] ?? true,
-      previous_response_id: null,
-      prompt: null,
-      prompt_cache_key: body['prompt_cache_key'] ?? null,
-      prompt_cache_retention: body['prompt_cache_retention'] ?? null,
-      reasoning: {
-        effort: reasoning['effort'] ?? null,
-        summary: reasoning['summary'] ?? reasoning['generate_summary'] ?? null,
-      },
-      safety_identifier: body['safety_identifier'] ?? null,
-      service_tier: body['service_tier'] ?? 'auto',
-      store: false,
-      temperature: body['temperature'] ?? null,
-      text: { format: { type: 'text' }, verbosity: text['verbosity'] ?? 'medium' },
-      tool_choice: body['tool_choice'] ?? 'auto',
-      tools: tools.map(toolOf),
-      top_logprobs: 0,
-      top_p: body['top_p'] ?? null,
-      truncation: 'disabled',
-      user: body['user'] ?? null,
-    }
+    const head = { id: this.id, object: 'response', created_at: createdAt, model: model.id }
+    this.#fixed = { ...head, ...requestedFields(body) }
   }
 
   object(progress: ResponseProgress): Json {
@@ -86,8 +52,4 @@ function moving({ status, output, outputText, usage, completedAt, incompleteReas
     output_text: outputText,
     usage: usage === null ? null : responsesUsage(usage),
   }
-}
-
-function toolOf(tool: unknown): unknown {
-  return isObject(tool) ? { description: null, parameters: null, strict: null, ...tool } : tool
 }

@@ -49,6 +49,11 @@ function readItem(item: Json, param: string, prompt: PromptBuilder, target: Targ
     case 'reasoning':
       readReasoning(item, param, prompt, sealing)
       break
+    case 'item_reference':
+      throw refuse(
+        `${param}.type`,
+        `${param} refers to an item of an earlier response, and the gateway keeps none. Set \`store: false\` in the client, so that it sends the items themselves (in the AI SDK, \`providerOptions: { openai: { store: false } }\`).`,
+      )
     default:
       throw refuse(`${param}.type`, `An item of type ${JSON.stringify(item['type'])} is not supported by this model.`)
   }

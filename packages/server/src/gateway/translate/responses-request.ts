@@ -1,6 +1,7 @@
 import { isObject, type Json } from '../../kit/json.ts'
 import { refuse } from '../formats/refuse.ts'
 import type { TranslatedCall } from '../providers/upstream.ts'
+import { readFormat } from './answer-format.ts'
 import type { Call } from './call.ts'
 import { readControls } from './controls.ts'
 import { readInput } from './responses-input.ts'
@@ -8,12 +9,15 @@ import { readLimit, readSampling } from './sampling.ts'
 import type { Target } from './target.ts'
 import { readTools } from './tools.ts'
 
+/** Values of `include` that ask for parts which an answer has anyway. */
+const given: ReadonlySet<unknown> = new Set(['reasoning.encrypted_content'])
+
 /** Fields that only OpenAI's own service supports, each with a test for values that request nothing. */
 const needless: Readonly<Record<string, (value: unknown) => boolean>> = {
   access_programs: () => false,
   context_management: value => Array.isArray(value) && value.length === 0,
   image: () => false,
-  include: value => Array.isArray(value) && value.length === 0,
+  include: value => Array.isArray(value) && value.every(name => given.has(name)),
   max_tool_calls: () => false,
   moderation: () => false,
   prompt: () => false,
@@ -37,15 +41,21 @@ export function readResponsesRequest(call: TranslatedCall, target: Target): Call
   }
   refuseObfuscation(body)
   const { effort, summary } = readReasoningField(body['reasoning'])
-  const verbosity = readTextField(body['text'])
+  const text = isObject(body['text']) ? body['text'] : {}
   const tools = readTools(body, 'responses')
-  const { oneCall, ...controls } = readControls(body, { wire: 'responses', effort, summary, verbosity, tools }, target)
+  const { strict, ...format } = readFormat(text['format'], 'responses', target)
+  const { oneCall, ...controls } = readControls(
+    body,
+    { wire: 'responses', effort, summary, verbosity: text['verbosity'], strictAnswer: strict, tools },
+    target,
+  )
   return {
     oneCall,
     options: {
       prompt: readInput(body, target, call),
       ...tools,
       ...controls,
+      ...format,
       ...readSampling(body, controls.reasoning !== undefined && controls.reasoning !== 'none', target),
       ...readLimit(body['max_output_tokens'], target),
     },
@@ -61,19 +71,6 @@ function readReasoningField(reasoning: unknown): { readonly effort: unknown; rea
     throw refuse(`reasoning.${name}`, `reasoning.${name} is not supported by this model.`)
   }
   return { effort, summary: typeof (summary ?? generate_summary) === 'string' }
-}
-
-/** Refuses formats other than plain text. Returns the verbosity. */
-function readTextField(text: unknown): unknown {
-  if (!isObject(text)) return undefined
-  const format = text['format']
-  if (isObject(format) && format['type'] !== 'text') {
-    throw refuse(
-      'text.format',
-      `text.format ${JSON.stringify(format['type'])} needs a provider that speaks Responses; elsewhere use response_format of Chat Completions.`,
-    )
-  }
-  return text['verbosity']
 }
 
 /** Refuses obfuscation, the padding that hides token lengths. `false` is accepted, because the gateway never pads. */

@@ -7,8 +7,6 @@ export interface Target {
    * Patterns by media type for URLs that the provider fetches itself. The gateway never fetches a URL from a request.
    */
   readonly urls: Readonly<Record<string, readonly RegExp[]>>
-  /** Whether an OpenAI-compatible endpoint supports schemas for its answers. */
-  readonly structuredOutputs: boolean
   /** Whether the package is OpenAI's own, not the one for compatible endpoints. */
   readonly native: boolean
   /** The name under which the provider's package reads its options. */

@@ -2,12 +2,12 @@ import type { LanguageModelV4CallOptions, SharedV4Warning } from '@ai-sdk/provid
 import type { UpstreamError } from '../../kit/upstream-error.ts'
 import { refuse } from '../formats/refuse.ts'
 import type { TranslatedWire } from '../providers/upstream.ts'
+import { formatField } from './answer-format.ts'
 
 /** The formats' names of settings, by the packages' names. */
 const params: Readonly<Record<string, string>> = {
   frequencyPenalty: 'frequency_penalty',
   presencePenalty: 'presence_penalty',
-  responseFormat: 'response_format',
   seed: 'seed',
   serviceTier: 'service_tier',
   strict: 'tools',
@@ -44,6 +44,7 @@ const reasonIn = (details = '') =>
     .join(' ')
 
 function paramOf(feature: string, wire: TranslatedWire): string {
+  if (feature === 'responseFormat') return formatField[wire]
   if (feature === 'maxOutputTokens') return wire === 'chat' ? 'max_completion_tokens' : 'max_output_tokens'
   if (/reasoning|thinking|effort/i.test(feature)) return wire === 'chat' ? 'reasoning_effort' : 'reasoning'
   return params[feature] ?? feature

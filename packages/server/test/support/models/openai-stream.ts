@@ -179,11 +179,13 @@ function takePartEvent(type: string, body: Json, open: OpenItem): void {
   }
 }
 
-/** Fields that the official clients rely on. */
+/** Fields that the official clients rely on, or that the Open Responses schema requires. */
 const resourceFields = [
   'background',
+  'completed_at',
   'created_at',
   'error',
+  'frequency_penalty',
   'id',
   'incomplete_details',
   'instructions',
@@ -192,9 +194,13 @@ const resourceFields = [
   'model',
   'object',
   'output',
+  'max_tool_calls',
   'parallel_tool_calls',
+  'presence_penalty',
   'previous_response_id',
+  'prompt_cache_key',
   'reasoning',
+  'safety_identifier',
   'service_tier',
   'status',
   'store',
@@ -202,14 +208,20 @@ const resourceFields = [
   'text',
   'tool_choice',
   'tools',
+  'top_logprobs',
   'top_p',
   'truncation',
   'usage',
+  'user',
 ]
+
+/** Fields that the Open Responses schema does not let be null. */
+const numbers = ['frequency_penalty', 'presence_penalty', 'temperature', 'top_logprobs', 'top_p']
 
 /** Checks that a response resource is complete, whatever its state. */
 export function checkResource(response: Json): void {
   for (const field of resourceFields) assert.ok(field in response, `a response has ${field}`)
+  for (const field of numbers) assert.equal(typeof response[field], 'number', `${field} is a number`)
   assert.equal(response['object'], 'response')
   const texts = (response['output'] as Json[])
     .filter(item => item['type'] === 'message')
