@@ -20,8 +20,8 @@ export interface RuntimeEntry {
   readonly secrets?: readonly string[]
   /** Variables that tell its process which model of the gateway to use. Absent: it chooses its own. */
   readonly modelEnv?: (model: ModelFacts) => Readonly<Record<string, string>>
-  /** Its format, if the gateway serves only some models in it; the Run's model must be one of those. */
-  readonly speaks?: 'messages' | 'generate'
+  /** Its format, if only models of providers that speak it serve; the Run's model must be one of those. */
+  readonly speaks?: 'responses' | 'messages' | 'generate'
   /** Endpoints that its sandboxes reach besides public hosts by policy. */
   readonly reach: readonly string[]
   /** Paths below its home that hold its conversations; sealed with every Run. */

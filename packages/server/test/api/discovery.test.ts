@@ -91,7 +91,11 @@ describe('GET /v1/runtimes', () => {
         { id: 'shell', name: 'Shell', version, available: true },
         { id: 'foreign', name: 'Foreign Agent', version: null, available: true },
         { id: 'opencode', name: 'OpenCode', version, available: true },
-        missing('codex', 'Codex', 'not installed: berth runtimes install codex'),
+        missing(
+          'codex',
+          'Codex',
+          expect.stringMatching(/^needs a provider of kind openai, or one that names 'responses'/),
+        ),
         missing(
           'claude-code',
           'Claude Code',

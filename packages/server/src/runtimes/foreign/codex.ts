@@ -37,5 +37,7 @@ export const codex: ForeignRuntime = {
       check_for_update_on_startup: false,
     }),
   }),
+  // Its requests ask for tools that no translation knows.
+  speaks: 'responses',
   state: ['.codex/sessions'],
 }

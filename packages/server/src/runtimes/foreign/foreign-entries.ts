@@ -50,7 +50,7 @@ function entryOf({ base, command, ...config }: RuntimeConfig, deployment: Deploy
   }
 }
 
-const kindThatSpeaks = { messages: 'anthropic', generate: 'google' } as const
+const kindThatSpeaks = { responses: 'openai', messages: 'anthropic', generate: 'google' } as const
 
 /** Returns the reason to show people if no provider speaks the agent's format. */
 function lackOf({ id, ownProvider }: ForeignRuntime, format: keyof typeof kindThatSpeaks): string {

@@ -16,7 +16,7 @@ export interface ForeignRuntime {
   readonly env: Readonly<Record<string, string>>
   /** Variables with the gateway's address and its model. */
   modelEnv(model: ModelFacts): Readonly<Record<string, string>>
-  /** Its format, if the gateway serves only some models in it. */
+  /** Its format, if only models of providers that speak it serve. */
   readonly speaks?: NonNullable<RuntimeEntry['speaks']>
   /**
    * The key's variable, and the variables that replace the gateway's. If an operator sets that key, the agent asks its
