@@ -1,0 +1,99 @@
+import { ChatAnthropic } from '@langchain/anthropic'
+import type { BaseChatModel } from '@langchain/core/language_models/chat_models'
+import { type AIMessageChunk, type BaseMessage, HumanMessage, ToolMessage } from '@langchain/core/messages'
+import { tool } from '@langchain/core/tools'
+import { ChatGoogleGenerativeAI } from '@langchain/google-genai'
+import { ChatOpenAI } from '@langchain/openai'
+import {
+  add,
+  addition,
+  type ClientLibrary,
+  description,
+  type Endpoint,
+  everyModel,
+  type ModelId,
+  models,
+  place,
+  question,
+  task,
+} from './library.ts'
+
+const adder = tool(add, { name: 'add', description, schema: addition })
+
+function library(
+  name: string,
+  usable: readonly ModelId[],
+  keepsReasoning: readonly ModelId[],
+  open: (endpoint: Endpoint, model: ModelId, reasons: boolean) => BaseChatModel,
+): ClientLibrary {
+  return {
+    name: `LangChain, ${name}`,
+    models: usable,
+    keepsReasoning,
+    ask: async (endpoint, model) => (await open(endpoint, model, false).invoke(question)).text,
+    async stream(endpoint, model) {
+      let text = ''
+      for await (const chunk of await open(endpoint, model, false).stream(question)) text += chunk.text
+      return text
+    },
+    async loop(endpoint, model, streams) {
+      const bound = open(endpoint, model, true).bindTools?.([adder])
+      if (bound === undefined) throw new Error('the model takes no tools')
+      const messages: BaseMessage[] = [new HumanMessage(task)]
+      for (;;) {
+        const said = streams ? await whole(await bound.stream(messages)) : await bound.invoke(messages)
+        const calls = said.tool_calls ?? []
+        if (calls.length === 0) return said.text
+        messages.push(said)
+        for (const { id = '', name: called, args } of calls) {
+          messages.push(new ToolMessage({ tool_call_id: id, name: called, content: add(addition.parse(args)) }))
+        }
+      }
+    },
+    structured: (endpoint, model) => open(endpoint, model, false).withStructuredOutput(place).invoke(question),
+  }
+}
+
+async function whole(stream: AsyncIterable<AIMessageChunk>): Promise<AIMessageChunk> {
+  let said: AIMessageChunk | undefined
+  for await (const chunk of stream) said = said === undefined ? chunk : said.concat(chunk)
+  if (said === undefined) throw new Error('the stream was empty')
+  return said
+}
+
+const openai = (useResponsesApi: boolean) => (endpoint: Endpoint, model: ModelId, reasons: boolean) =>
+  new ChatOpenAI({
+    model,
+    apiKey: endpoint.key,
+    configuration: { baseURL: `${endpoint.origin}/v1` },
+    maxRetries: 0,
+    useResponsesApi,
+    ...(useResponsesApi && { zdrEnabled: true }),
+    // With a summary, the library would use Responses.
+    ...(reasons && { reasoning: { effort: 'high' as const, ...(useResponsesApi && { summary: 'auto' as const }) } }),
+  })
+
+export const langchainLibraries = [
+  library('@langchain/openai, Chat Completions', everyModel, [], openai(false)),
+  library('@langchain/openai, Responses', everyModel, [models.anthropic, models.google], openai(true)),
+  library(
+    '@langchain/anthropic',
+    [models.anthropic],
+    [models.anthropic],
+    ({ origin, key }, model, reasons) =>
+      new ChatAnthropic({
+        model,
+        apiKey: key,
+        anthropicApiUrl: origin,
+        maxRetries: 0,
+        maxTokens: 2000,
+        ...(reasons && { thinking: { type: 'enabled', budget_tokens: 1024 } }),
+      }),
+  ),
+  library(
+    '@langchain/google-genai',
+    [models.google],
+    [models.google],
+    ({ origin, key }, model) => new ChatGoogleGenerativeAI({ model, apiKey: key, baseUrl: origin, maxRetries: 0 }),
+  ),
+]
