@@ -16,6 +16,7 @@ export const aloneFiles = [
   'packages/server/test/events/event-budget.test.ts',
   'packages/server/test/events/stream-budget.test.ts',
   'packages/server/test/events/stream-soak.test.ts',
+  'packages/server/test/gateway/client-libraries.test.ts',
   'packages/server/test/people/transcription.test.ts',
 ] as const
 

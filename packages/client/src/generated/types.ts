@@ -50,31 +50,6 @@ export interface AdmittedHost {
   token: string
 }
 
-/** A model in Anthropic's format. */
-export interface AnthropicModel {
-  type: 'model'
-  /** `<provider>/<model>`, or an alias. */
-  id: string
-  display_name: string
-  /** The start of 1970: the gateway does not know when models appeared. */
-  created_at: string
-  /** Tokens of the context. */
-  max_input_tokens: number | null
-  /** Tokens of an answer. */
-  max_tokens: number | null
-  capabilities: null
-}
-
-/** The models that the caller may use over Anthropic's Messages. */
-export interface AnthropicModelList {
-  data: AnthropicModel[]
-  has_more: boolean
-  /** Id of a model of the page; null if the page is empty. */
-  first_id: string | null
-  /** Id of a model of the page; null if the page is empty. */
-  last_id: string | null
-}
-
 export interface ApiKey {
   id: string
   kind: 'cloud' | 'ai'
@@ -3266,7 +3241,7 @@ export interface Operations {
     input: { sessionId: string; publicationId: string; mergeId: string }
     answer: MergeEnvelope
   }
-  /** List models. Lists the models that the caller may use: those of the configured providers, and aliases. With `anthropic-version`, the list has Anthropic's format and holds the models that can be used in it; with `x-goog-api-key`, the same holds for Google's, as at `/v1beta/models`. */
+  /** List models. Lists the models that the caller may use: those of the configured providers, and aliases. With `anthropic-version`, the list has Anthropic's format (`data`, `has_more`, `first_id`, `last_id`; of each model `type`, `id`, `display_name`, `created_at`, `max_input_tokens`, `max_tokens`, `capabilities`) and holds the models that can be used in it. With `x-goog-api-key`, it is the list of `/v1beta/models`. */
   listModels: {
     input: { query?: {
       /** Largest number of models in the page; in Anthropic's format. */
@@ -3279,7 +3254,7 @@ export interface Operations {
       /** Anthropic's clients send it: the answer then has their provider's format. */
       'anthropic-version'?: string
     } }
-    answer: ModelList | AnthropicModelList
+    answer: ModelList
   }
   /** Get a model. Returns a model that the caller may use, in the format that `listModels` would use for the caller. Slashes in the model's id may be sent as they are or as `%2F`. */
   getModel: {
@@ -3287,7 +3262,7 @@ export interface Operations {
       /** Anthropic's clients send it: the answer then has their provider's format. */
       'anthropic-version'?: string
     } }
-    answer: Model | AnthropicModel
+    answer: Model
   }
   /** List models in Google's format. Lists the models that the caller may use over Google's generateContent. */
   listContentModels: {

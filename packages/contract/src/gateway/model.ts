@@ -38,31 +38,17 @@ export const ModelList = Type.Object(
   { title: 'ModelList', description: 'The models that the caller may use.', ...open },
 )
 
-const limit = (description: string) => nullable(Type.Integer({ minimum: 1, description }))
-
-const AnthropicModel = Type.Object(
-  {
-    type: Type.Literal('model'),
-    id: Type.String({ description: '`<provider>/<model>`, or an alias.' }),
-    display_name: Type.String(),
-    created_at: Type.String({ description: 'The start of 1970: the gateway does not know when models appeared.' }),
-    max_input_tokens: limit('Tokens of the context.'),
-    max_tokens: limit('Tokens of an answer.'),
-    capabilities: Type.Null(),
-  },
-  { title: 'AnthropicModel', description: "A model in Anthropic's format.", ...open },
-)
-
-const cursor = nullable(Type.String({ description: 'Id of a model of the page; null if the page is empty.' }))
-
-const AnthropicModelList = Type.Object(
-  { data: Type.Array(AnthropicModel), has_more: Type.Boolean(), first_id: cursor, last_id: cursor },
-  {
-    title: 'AnthropicModelList',
-    description: "The models that the caller may use over Anthropic's Messages.",
-    ...open,
-  },
-)
+/** A model in Anthropic's format. */
+export interface AnthropicModel {
+  readonly type: 'model'
+  readonly id: string
+  readonly display_name: string
+  /** The start of 1970: the gateway does not know when models appeared. */
+  readonly created_at: string
+  readonly max_input_tokens: number | null
+  readonly max_tokens: number | null
+  readonly capabilities: null
+}
 
 /** A model in Google's format. */
 export const GoogleModel = Type.Object(
@@ -88,12 +74,6 @@ export const GoogleModelList = Type.Object(
     ...open,
   },
 )
-
-/** A model in OpenAI's format or Anthropic's. */
-export const AnyModel = Type.Union([Model, AnthropicModel])
-
-/** A list of models in OpenAI's format, or a page of it in Anthropic's. */
-export const AnyModelList = Type.Union([ModelList, AnthropicModelList])
 
 export const ModelPath = Type.Object({ model })
 
@@ -126,7 +106,6 @@ export const GoogleModelListQuery = Type.Object(
   closed,
 )
 
-export type AnthropicModel = Static<typeof AnthropicModel>
 export type GoogleModel = Static<typeof GoogleModel>
 export type Model = Static<typeof Model>
 export type ModelList = Static<typeof ModelList>

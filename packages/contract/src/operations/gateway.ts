@@ -4,12 +4,12 @@ import { CreateChatCompletion } from '../gateway/chat-request.ts'
 import { CountContentTokens, GenerateContent, GenerateStreamQuery } from '../gateway/generate-request.ts'
 import { CountMessageTokens, CreateMessage, MessagesHeaders, MessagesQuery } from '../gateway/messages-request.ts'
 import {
-  AnyModel,
-  AnyModelList,
   GoogleModel,
   GoogleModelList,
   GoogleModelListQuery,
+  Model,
   ModelHeaders,
+  ModelList,
   ModelListQuery,
   ModelPath,
 } from '../gateway/model.ts'
@@ -51,7 +51,7 @@ export const gatewayOperations = {
     path: '/v1/models',
     summary: 'List models',
     description:
-      "Lists the models that the caller may use: those of the configured providers, and aliases. With `anthropic-version`, the list has Anthropic's format and holds the models that can be used in it; with `x-goog-api-key`, the same holds for Google's, as at `/v1beta/models`.",
+      "Lists the models that the caller may use: those of the configured providers, and aliases. With `anthropic-version`, the list has Anthropic's format (`data`, `has_more`, `first_id`, `last_id`; of each model `type`, `id`, `display_name`, `created_at`, `max_input_tokens`, `max_tokens`, `capabilities`) and holds the models that can be used in it. With `x-goog-api-key`, it is the list of `/v1beta/models`.",
     tag: 'AI gateway',
     access: 'gateway',
     dialect: 'openai',
@@ -59,7 +59,7 @@ export const gatewayOperations = {
     capability: 'svc.ai.invoke',
     query: ModelListQuery,
     headers: ModelHeaders,
-    responses: { 200: { description: 'The models.', schema: AnyModelList } },
+    responses: { 200: { description: 'The models.', schema: ModelList } },
     errors: [],
   }),
   getModel: operation({
@@ -74,7 +74,7 @@ export const gatewayOperations = {
     capability: 'svc.ai.invoke',
     params: ModelPath,
     headers: ModelHeaders,
-    responses: { 200: { description: 'The model.', schema: AnyModel } },
+    responses: { 200: { description: 'The model.', schema: Model } },
     errors: ['model_not_found'],
   }),
   listContentModels: operation({
