@@ -2798,7 +2798,7 @@ export interface ErrorCodes {
   insufficient_scope: { requiredScope: string }
   /** Only an installation may call this operation. */
   installation_principal_required: Record<never, never>
-  /** The request did not come from the console's own page. */
+  /** The request came from a page of another site, or to the console from none of its own. */
   cross_site_request_refused: Record<never, never>
   /** The person proved who they are more than ten minutes ago; call `stepUpInConsole` first. */
   recent_sign_in_required: Record<never, never>

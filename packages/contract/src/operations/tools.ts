@@ -28,6 +28,6 @@ export const toolOperations = {
       202: { description: 'A notification was taken.' },
       400: { description: 'A JSON-RPC error: the message is none of the protocol, or of no version that is spoken.' },
     },
-    errors: [],
+    errors: ['cross_site_request_refused'],
   }),
 } as const

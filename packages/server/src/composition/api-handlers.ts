@@ -26,7 +26,8 @@ import { environmentHandlers } from '../environments/routes.ts'
 import type { Handlers } from '../http/routing/handler.ts'
 import { mcpHandlers, type ToolsPlace } from '../mcp/routes.ts'
 import { openNetwork } from '../network/dial.ts'
-import { inRanges, isPublicAddress } from '../network/public-address.ts'
+import { dialRule } from '../network/dial-rule.ts'
+import { inRanges } from '../network/public-address.ts'
 import { releaseHandlers } from '../releases/routes.ts'
 import { repositoryHandlers } from '../repositories/routes.ts'
 import { artifactHandlers } from '../sessions/artifacts/routes.ts'
@@ -63,8 +64,7 @@ export function apiHandlers(
   { terminals, previews, tools, webhooks }: ApiPlaces & { readonly webhooks: WebhookParts },
 ): Handlers {
   const { transcription, egress } = config
-  const isRefused = inRanges(egress.refuse)
-  const mayDial = (address: string) => isPublicAddress(address) && !isRefused(address)
+  const mayDial = dialRule(inRanges(egress.refuse))
   return {
     ...discoveryHandlers(context, platform),
     ...sessionHandlers(context),

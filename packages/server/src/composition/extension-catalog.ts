@@ -4,7 +4,8 @@ import { Downloads } from '../environments/extensions/downloads.ts'
 import type { Clock } from '../kit/clock.ts'
 import type { Log } from '../kit/log.ts'
 import { openNetwork } from '../network/dial.ts'
-import { inRanges, isPublicAddress } from '../network/public-address.ts'
+import { dialRule } from '../network/dial-rule.ts'
+import { inRanges } from '../network/public-address.ts'
 import type { Config } from '../settings/config-file.ts'
 
 /** Returns the operator's catalog of extensions, as this host has it. */
@@ -13,7 +14,6 @@ export function extensionCatalog(
   { dataDir, config }: { readonly dataDir: string; readonly config: Pick<Config, 'egress' | 'extensions'> },
 ): ExtensionCatalog {
   const { catalog: sources } = config.extensions
-  const isRefused = inRanges(config.egress.refuse)
   return new ExtensionCatalog({
     directory: join(dataDir, 'extensions'),
     sources,
@@ -21,7 +21,7 @@ export function extensionCatalog(
       directory: join(dataDir, 'extension-downloads'),
       named: new Set(sources.flatMap(source => ('sha256' in source ? [source.sha256] : []))),
       network: openNetwork(),
-      mayDial: address => isPublicAddress(address) && !isRefused(address),
+      mayDial: dialRule(inRanges(config.egress.refuse)),
       clock,
       log,
     }),

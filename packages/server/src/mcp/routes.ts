@@ -3,6 +3,7 @@ import { createClient } from '@berth/client'
 import { answerOverHttp } from '@berth/mcp'
 import { readCredential } from '../http/guard/bearer.ts'
 import type { Handlers } from '../http/routing/handler.ts'
+import { refusal } from '../kit/refusal.ts'
 import { fetchFromSelf, type Served } from './own-api.ts'
 
 /** The service as the operation sees it. */
@@ -17,6 +18,7 @@ export interface ToolsPlace {
 export function mcpHandlers({ served, baseUrl, stopping }: ToolsPlace): Pick<Handlers, 'callTools'> {
   return {
     callTools: async ({ headers, body, principal, clientAddress, signal }) => {
+      requireOwnOrigin(headers['origin'], baseUrl())
       const client = createClient({
         baseUrl: baseUrl(),
         credential: readCredential(['authorization', String(headers['authorization'])]),
@@ -41,4 +43,12 @@ export function mcpHandlers({ served, baseUrl, stopping }: ToolsPlace): Pick<Han
       }
     },
   }
+}
+
+/**
+ * Refuses requests of pages of other sites, as the transport asks of servers. Programs send no origin.
+ * @throws ApiError 403 `cross_site_request_refused`
+ */
+function requireOwnOrigin(origin: unknown, baseUrl: string): void {
+  if (origin !== undefined && origin !== new URL(baseUrl).origin) throw refusal('cross_site_request_refused')
 }

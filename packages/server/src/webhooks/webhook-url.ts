@@ -1,4 +1,4 @@
-import { isPublicAddress } from '../network/public-address.ts'
+import { dialRule } from '../network/dial-rule.ts'
 import { type PublicHost, readPublicHost } from '../network/public-name.ts'
 
 const LONGEST_URL = 2048
@@ -23,12 +23,14 @@ export interface WebhookUrl {
 /**
  * Makes the rules from settings.
  * @param isRefused tells addresses that stay closed although they are public
+ * @param ownAddresses as in `dialRule`
  */
 export function webhookRules(
   { ports, allow }: Pick<WebhookRules, 'ports' | 'allow'>,
   isRefused: (address: string) => boolean,
+  ownAddresses?: () => ReadonlySet<string>,
 ): WebhookRules {
-  return { ports, allow, mayDial: address => isPublicAddress(address) && !isRefused(address) }
+  return { ports, allow, mayDial: dialRule(isRefused, ownAddresses) }
 }
 
 /**

@@ -44,6 +44,29 @@ async function overStdio(): Promise<Client> {
   return client
 }
 
+describe('tools over HTTP', () => {
+  it.each([
+    ['http://evil.example', 403],
+    ['null', 403],
+    [null, 200],
+    ['own', 200],
+  ])('are called by pages of the service alone, and by programs: %s', async (origin, status) => {
+    const answer = await fetch(`${test.url}/v1/mcp`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${test.tenant.apiKey}`,
+        'content-type': 'application/json',
+        ...(origin !== null && { origin: origin === 'own' ? new URL(test.url).origin : origin }),
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }),
+    })
+    expect([answer.status, (await answer.text()).includes('cross_site_request_refused')]).toEqual([
+      status,
+      status === 403,
+    ])
+  })
+})
+
 describe.each([
   ['over HTTP', overHttp],
   ['as `berth mcp`', overStdio],

@@ -1,5 +1,5 @@
-import { networkInterfaces } from 'node:os'
-import { inRanges, isPublicAddress } from '../../network/public-address.ts'
+import { dialRule } from '../../network/dial-rule.ts'
+import { inRanges } from '../../network/public-address.ts'
 import { readPublicHost } from '../../network/public-name.ts'
 import type { PublicHosts, SandboxEgress } from '../driver.ts'
 import { createReachPolicy, type ProxyPolicy } from './reach-policy.ts'
@@ -25,11 +25,10 @@ export function createEgressPolicy({ reach, publicHosts }: Pick<SandboxEgress, '
  */
 export function createPublicPolicy(
   { ports, only, refused }: PublicHosts,
-  ownAddresses: () => ReadonlySet<string> = addressesOfThisMachine,
+  ownAddresses?: () => ReadonlySet<string>,
 ): ProxyPolicy {
   const openPorts = new Set(ports)
-  const isRefused = inRanges(refused)
-  const mayDial = (address: string) => isPublicAddress(address) && !isRefused(address) && !ownAddresses().has(address)
+  const mayDial = dialRule(inRanges(refused), ownAddresses)
   return ({ host, port }) => {
     if (!openPorts.has(port)) return { kind: 'deny', reason: `port ${port} of public hosts is not open to sandboxes` }
     const asked = readPublicHost(host)
@@ -47,8 +46,4 @@ export function createPublicPolicy(
 /** Returns whether a name matches a pattern: the name itself, or with `*.` any name below it. */
 function matches(name: string, pattern: string): boolean {
   return pattern.startsWith('*.') ? name.endsWith(pattern.slice(1)) : name === pattern
-}
-
-function addressesOfThisMachine(): ReadonlySet<string> {
-  return new Set(Object.values(networkInterfaces()).flatMap(found => found?.map(({ address }) => address) ?? []))
 }
