@@ -76,8 +76,9 @@ async function baseLayer(tree: string): Promise<string> {
   await writeFile(join(tree, 'etc/passwd'), `root:x:0:0:root:/root:/bin/bash\n${user}`)
   await writeFile(join(tree, 'etc/group'), `root:x:0:\nagent:x:${podUids.agent}:\n`)
   await writeFile(join(tree, 'etc/nsswitch.conf'), 'hosts: files\n')
+  const author = '[user]\n\tname = agent\n\temail = agent@localhost\n'
   const helper = '[credential]\n\thelper = /opt/berth/berth-git-credential\n\tuseHttpPath = true\n'
-  await writeFile(join(tree, 'etc/gitconfig'), helper)
+  await writeFile(join(tree, 'etc/gitconfig'), author + helper)
   const found = programs.map(name => `/usr/bin/${name}`).filter(path => existsSync(path))
   const node = join(repository, 'node_modules/.bin/node')
   const listed = String(run('ldd', ...found, node, '/usr/lib/git-core/git-remote-http'))

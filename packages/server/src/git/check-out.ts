@@ -77,9 +77,7 @@ export async function checkOut(order: CheckOut, signal: AbortSignal): Promise<vo
   }
 }
 
-/**
- * Git writes several working files at once if there are many. The script sets a name under which an agent can commit.
- */
+/** Git writes several working files at once if there are many. */
 const script = `
 set -eu
 umask 022
@@ -89,8 +87,6 @@ cd /workspace/project
 mkdir -p .git/info
 printf '%s\\n' "$OBJECTS" > .git/objects/info/alternates
 cat > .git/packed-refs
-git config user.name agent
-git config user.email agent@localhost
 [ -z "$ORIGIN" ] || git config remote.origin.url "$ORIGIN"
 git config remote.origin.fetch '+refs/heads/*:refs/remotes/origin/*'
 git config "branch.$BRANCH.remote" origin

@@ -19,6 +19,13 @@ const programs: readonly Program[] = [
     prints: 'first',
   },
   {
+    name: 'git, which commits in a repository of its own for the agent, or for whom the home names',
+    script: `export HOME=$(mktemp -d); git init -q own; cd own; git commit -q --allow-empty -m x
+      git config --global user.name b; git config --global user.email b@c; git commit -q --allow-empty -m y
+      git log --reverse '--format=%an %ae'`,
+    prints: 'agent agent@localhost\nb b@c',
+  },
+  {
     name: 'worker threads of Node',
     script: `/opt/berth/node -e 'const { Worker } = require("node:worker_threads")
       new Worker("require(\\"node:worker_threads\\").parentPort.postMessage(6 * 7)", { eval: true })

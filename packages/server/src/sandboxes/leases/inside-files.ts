@@ -26,10 +26,12 @@ export function passwdFiles(uid: number): readonly (readonly [name: string, cont
 export const emptyFileName = 'empty'
 
 /**
- * Git's configuration for all users: it asks the platform for credentials, and names the repository when it asks. Being
- * the system's, it holds whatever the environment, the home and repositories configure beside it.
+ * Git's configuration for all users: it asks the platform for credentials, and names the repository when it asks. It
+ * gives commits an author in every repository, also in those that the agent makes. Being the system's, it holds beside
+ * whatever the environment, the home and repositories configure, and their authors outrank it.
  */
-const gitConfig = '[credential]\n\thelper = /opt/berth/berth-git-credential\n\tuseHttpPath = true\n'
+const gitConfig =
+  '[user]\n\tname = agent\n\temail = agent@localhost\n[credential]\n\thelper = /opt/berth/berth-git-credential\n\tuseHttpPath = true\n'
 
 /** Files that all sandboxes of a service share, most of them for /etc. Only loopback names resolve inside. */
 export const sharedEtcFiles: readonly (readonly [name: string, content: string])[] = [
