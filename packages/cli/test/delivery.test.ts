@@ -21,11 +21,22 @@ const result = {
 const review = {
   revision,
   targetBranch: 'main',
-  files: [{ path: 'evil\u001b[2J', status: 'added', additions: 2, deletions: 0, binary: false }],
+  files: [
+    { path: 'evil\u001b[2J', status: 'added', additions: 2, deletions: 0, binary: false },
+    {
+      ...{ path: 'tool', status: 'modified', additions: 0, deletions: 0, binary: false },
+      ...{ previousMode: '100644', mode: '100755' },
+    },
+    {
+      ...{ path: 'link', status: 'added', additions: 1, deletions: 0, binary: false },
+      ...{ mode: '120000', target: '/etc\u001b[2J' },
+    },
+  ],
   additions: 2,
   deletions: 0,
   patch: '+\u001b[2J\n',
   patchTruncated: false,
+  notes: ['api\u001b[2J is left out.'],
 }
 
 /** Starts a service whose one Publication and one Merge end like this. */
@@ -45,11 +56,18 @@ async function serve(end: { publication: object; merge: object }): Promise<Scrip
   })
 }
 
-test('review shows the revision and the files, or the patch, without control characters', async () => {
+test('review shows the revision, the files with modes and targets, and its notes, or the patch, without control characters', async () => {
   await using service = await serve({ publication: { result }, merge: {} })
   const files = berth(service, 'review', session.id)
   expect(await files.ended()).toBe(0)
-  expect(files.lines).toEqual([`revision ${revision}`, 'added     +2 -0  evil␛[2J', '1 file, +2 -0 on main'])
+  expect(files.lines).toEqual([
+    `revision ${revision}`,
+    'added     +2 -0  evil␛[2J',
+    'modified  +0 -0  tool  mode 100644 → 100755',
+    'added     +1 -0  link → /etc␛[2J  mode 120000',
+    '3 files, +2 -0 on main',
+  ])
+  expect(files.stderr).toBe('berth: api␛[2J is left out.\n')
   const patch = berth(service, 'review', session.id, '--patch')
   expect(await patch.ended()).toBe(0)
   expect(patch.lines).toEqual(['+␛[2J'])

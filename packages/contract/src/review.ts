@@ -11,6 +11,16 @@ export const ReviewFile = Type.Object(
     additions: Count,
     deletions: Count,
     binary: Type.Boolean(),
+    previousMode: Type.Optional(
+      Type.String({ description: "Git's mode before the change, if the change is of the mode, such as `100644`." }),
+    ),
+    mode: Type.Optional(
+      Type.String({
+        description:
+          "Git's mode, if it has changed or an added file is not a plain one: `100755` is executable, `120000` a symbolic link, `160000` a submodule.",
+      }),
+    ),
+    target: Type.Optional(Type.String({ description: 'The path that an added or changed symbolic link names.' })),
   },
   { title: 'ReviewFile', description: 'One changed path of a review.', ...open },
 )
@@ -29,6 +39,12 @@ export const Review = Type.Object(
       description: 'A unified diff, cut at 1 MiB. It is for reading: bytes that are not UTF-8 stand as U+FFFD.',
     }),
     patchTruncated: Type.Boolean({ description: 'True if `patch` was cut.' }),
+    notes: Type.Optional(
+      Type.Array(Type.String(), {
+        description:
+          'Sentences about the workspace: paths that are left out, files that are taken in a special way, and warnings of git.',
+      }),
+    ),
     createdAt: DateTime,
   },
   { title: 'Review', description: 'The changes of a Session, as an immutable revision.', ...open },

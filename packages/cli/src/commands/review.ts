@@ -23,6 +23,7 @@ export async function review(sessionId: string, options: ReviewOptions, io: Comm
   } else {
     await stdout.line(`revision ${made.revision}`)
     for (const file of made.files) await stdout.line(fileLine(file))
+    for (const note of made.notes ?? []) await stderr.line(`berth: ${printableLine(note)}`)
     await stdout.line(
       `${made.files.length === 1 ? '1 file' : `${made.files.length} files`}, +${made.additions} -${made.deletions} on ${printableLine(made.targetBranch)}`,
     )
@@ -30,7 +31,16 @@ export async function review(sessionId: string, options: ReviewOptions, io: Comm
   return exitCode.completed
 }
 
-function fileLine({ status, path, previousPath, additions, deletions, binary }: ReviewFile): string {
+function fileLine(file: ReviewFile): string {
+  const { status, path, previousPath, additions, deletions, binary, target } = file
   const name = previousPath === undefined ? path : `${previousPath} -> ${path}`
-  return `${status.padEnd(8)}  ${binary ? 'binary' : `+${additions} -${deletions}`}  ${printableLine(name)}`
+  const counts = binary ? 'binary' : `+${additions} -${deletions}`
+  const link = target === undefined ? '' : ` → ${printableLine(target)}`
+  return `${status.padEnd(8)}  ${counts}  ${printableLine(name)}${link}${modeText(file)}`
+}
+
+/** Says what no count of lines shows. */
+function modeText({ mode, previousMode }: ReviewFile): string {
+  if (mode === undefined) return ''
+  return previousMode === undefined ? `  mode ${mode}` : `  mode ${previousMode} → ${mode}`
 }

@@ -1891,6 +1891,8 @@ export interface Review {
   patch: string
   /** True if `patch` was cut. */
   patchTruncated: boolean
+  /** Sentences about the workspace: paths that are left out, files that are taken in a special way, and warnings of git. */
+  notes?: string[]
   createdAt: string
 }
 
@@ -1908,6 +1910,12 @@ export interface ReviewFile {
   additions: number
   deletions: number
   binary: boolean
+  /** Git's mode before the change, if the change is of the mode, such as `100644`. */
+  previousMode?: string
+  /** Git's mode, if it has changed or an added file is not a plain one: `100755` is executable, `120000` a symbolic link, `160000` a submodule. */
+  mode?: string
+  /** The path that an added or changed symbolic link names. */
+  target?: string
 }
 
 export interface ReviewFileDiff {

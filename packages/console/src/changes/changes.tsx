@@ -8,6 +8,7 @@ import { queryClient, sessionQuery } from '../api/queries.ts'
 import { to } from '../routing/to.ts'
 import { useSessionCan } from '../session/use-session-can.ts'
 import { Button } from '../ui/button.tsx'
+import { printableLine } from '../ui/printable.ts'
 import { EmptyState, ErrorState, InlineProblem, LoadingLines } from '../ui/states.tsx'
 import { counted } from '../ui/words.ts'
 import { Deliveries } from './deliveries.tsx'
@@ -41,7 +42,7 @@ function Reviewed({ session, review }: { session: Session; review: LiveReview })
     return <LoadingLines label="the changes" />
   }
   const { data } = review
-  if (data.files.length === 0) return <NothingChanged session={session} />
+  if (data.files.length === 0) return <NothingChanged session={session} review={data} />
   return (
     <>
       <ReviewBar session={session} review={review} data={data}>
@@ -61,11 +62,31 @@ function Reviewed({ session, review }: { session: Session; review: LiveReview })
 }
 
 /** Says that there is nothing to review yet. */
-export function NothingChanged({ session }: { session: Session }) {
+export function NothingChanged({ session, review }: { session: Session; review: Review }) {
   return (
-    <EmptyState icon={GitCompare} title="No changes yet">
-      What the agent changes in {session.source?.label} shows up here while it works.
-    </EmptyState>
+    <>
+      <ReviewNotes review={review} />
+      <EmptyState icon={GitCompare} title="No changes yet">
+        What the agent changes in {session.source?.label} shows up here while it works.
+      </EmptyState>
+    </>
+  )
+}
+
+/** Says what a review leaves out or takes in a special way. */
+function ReviewNotes({ review: { notes = [] } }: { review: Review }) {
+  if (notes.length === 0) return null
+  return (
+    <ul
+      aria-label="Notes about the changes"
+      className="max-h-40 shrink-0 overflow-y-auto border-b border-line bg-surface px-3 py-2 text-xs text-ink-2"
+    >
+      {notes.map(note => (
+        <li key={note} dir="auto" className="break-words">
+          {printableLine(note)}
+        </li>
+      ))}
+    </ul>
   )
 }
 
@@ -96,6 +117,7 @@ export function ReviewBar(props: { session: Session; review: LiveReview; data: R
           <InlineProblem error={review.error} />
         </div>
       )}
+      <ReviewNotes review={data} />
     </>
   )
 }
@@ -113,6 +135,7 @@ export function WithoutSandbox({ session, reason }: { session: Session; reason: 
         </span>
         <WakeButton session={session} />
       </div>
+      <ReviewNotes review={last.data} />
       <DiffView sessionId={session.id} review={last.data} />
       <RemarksBar session={session} review={last.data} />
     </>

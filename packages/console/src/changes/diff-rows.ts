@@ -104,15 +104,16 @@ const modeWords: Readonly<Record<string, string>> = {
 function notesOf(file: ReviewFile, { hunks, modes }: FilePatch): readonly string[] {
   const notes: string[] = []
   const [was = '', is = ''] = modes ?? []
-  if (was !== '' && is !== '' && was !== is) notes.push(`The mode changed from ${word(was)} to ${word(is)}.`)
-  else if (was === '' && is !== '' && is !== '100644') notes.push(`The new file is ${word(is)}.`)
+  if (was !== '' && is !== '' && was !== is) notes.push(`The mode changed from ${modeWord(was)} to ${modeWord(is)}.`)
+  else if (was === '' && is !== '' && is !== '100644') notes.push(`The new file is ${modeWord(is)}.`)
   if (file.binary) notes.push('A binary file.')
   else if (hunks.length === 0 && file.status === 'renamed') notes.push('Only its name changed.')
   else if (hunks.length === 0 && notes.length === 0) notes.push('The file is empty.')
   return notes
 }
 
-const word = (mode: string) => `${modeWords[mode] ?? 'another kind'} (${mode})`
+/** Returns words for a mode of git. */
+export const modeWord = (mode: string): string => `${modeWords[mode] ?? 'another kind'} (${mode})`
 
 type Part =
   | { readonly hunk: Hunk; readonly lines: readonly DiffLine[] }

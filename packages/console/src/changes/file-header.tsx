@@ -1,6 +1,7 @@
 import type { ReviewFile } from '@berth/client'
 import { Check, ChevronRight, TriangleAlert } from 'lucide-react'
 import { printableLine } from '../ui/printable.ts'
+import { modeWord } from './diff-rows.ts'
 import type { ReviewedFile } from './use-review-files.ts'
 
 export const statusLook: Readonly<Record<ReviewFile['status'], readonly [letter: string, tone: string]>> = {
@@ -44,6 +45,9 @@ export function FileHeader(props: {
           )}
           <span className="min-w-0 truncate text-ink-3">{path.slice(0, path.length - name.length)}</span>
           <span className="shrink-0 font-medium max-sm:shrink max-sm:truncate">{name}</span>
+          {file.target !== undefined && (
+            <span className="min-w-0 truncate text-ink-3">&nbsp;→ {printableLine(file.target)}</span>
+          )}
         </code>
       </button>
       {hidden && (
@@ -52,6 +56,12 @@ export function FileHeader(props: {
           title="Some lines have characters that nobody sees or that change the reading order. They are spelt out."
         >
           <TriangleAlert className="size-3" aria-hidden /> hidden characters
+        </span>
+      )}
+      {file.mode !== undefined && (
+        <span className="shrink-0 font-mono text-2xs text-ink-3 max-sm:hidden" title={modeWord(file.mode)}>
+          mode {file.previousMode !== undefined && `${file.previousMode} → `}
+          {file.mode}
         </span>
       )}
       <span className="shrink-0 text-xs tabular-nums">

@@ -51,7 +51,7 @@ export function ReviewPage() {
           <LoadingLines label="the changes" />
         )
       ) : data.files.length === 0 ? (
-        <NothingChanged session={session} />
+        <NothingChanged session={session} review={data} />
       ) : (
         <>
           <ReviewBar session={session} review={review} data={data} />

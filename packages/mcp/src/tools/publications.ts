@@ -1,4 +1,4 @@
-import { settled } from '@berth/client'
+import { type ReviewFile, settled } from '@berth/client'
 import { Type } from 'typebox'
 import { tool } from '../tool.ts'
 import { clip } from '../words.ts'
@@ -26,26 +26,37 @@ export const reviewChanges = tool({
         additions: Type.Integer(),
         deletions: Type.Integer(),
         binary: Type.Boolean(),
+        previousMode: Type.Optional(Type.String()),
+        mode: Type.Optional(Type.String()),
+        target: Type.Optional(Type.String()),
       }),
     ),
+    notes: Type.Array(Type.String(), { description: 'Paths that are left out, and warnings of git.' }),
     patchCut: Type.Boolean({ description: 'Whether the patch in the text is not all of it.' }),
   }),
   reads: true,
   async run({ sessionId }, { client, signal }) {
     const { review } = await client.publications.review(sessionId, { signal })
-    const { revision, files, additions, deletions, targetBranch, patch, patchTruncated } = review
+    const { revision, files, additions, deletions, targetBranch, patch, patchTruncated, notes = [] } = review
     const cut = patchTruncated || patch.length > PATCH_CHARACTERS_MOST
     return {
       text: [
         `Revision ${revision}: ${files.length} files, +${additions} -${deletions}, for ${targetBranch}.`,
-        files.map(({ status, path }) => `${status} ${path}`).join('\n'),
+        files.map(fileLine).join('\n'),
+        ...(notes.length > 0 ? [notes.join('\n')] : []),
         clip(patch, PATCH_CHARACTERS_MOST),
         ...(cut ? ['The patch is longer than what is shown.'] : []),
       ].join('\n\n'),
-      data: { sessionId, revision, additions, deletions, targetBranch, files, patchCut: cut },
+      data: { sessionId, revision, additions, deletions, targetBranch, files, notes, patchCut: cut },
     }
   },
 })
+
+function fileLine({ status, path, previousMode, mode, target }: ReviewFile): string {
+  const link = target === undefined ? '' : ` → ${target}`
+  if (mode === undefined) return `${status} ${path}${link}`
+  return `${status} ${path}${link}, mode ${previousMode === undefined ? mode : `${previousMode} → ${mode}`}`
+}
 
 export const publishChanges = tool({
   name: 'publish_changes',

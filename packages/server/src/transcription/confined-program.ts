@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { confine, nobody } from '../sandboxes/confined/confined.ts'
-import type { ProgramRun } from '../sandboxes/lease-program.ts'
+import { hasSucceeded, type ProgramRun } from '../sandboxes/lease-program.ts'
 
 const directories = '/usr/local/bin:/usr/bin:/bin'
 /** Path of a program's input: a read-only copy in memory. */
@@ -63,7 +63,7 @@ export async function runConfined(
   const output = await collect(program, bounds.outputBytes)
   const said = await program.ended
   signal.throwIfAborted()
-  return { ok: output !== null && !late.aborted && /^0(\s|$)/.test(said), output: output ?? Buffer.alloc(0), said }
+  return { ok: output !== null && !late.aborted && hasSucceeded(said), output: output ?? Buffer.alloc(0), said }
 }
 
 async function collect(program: ProgramRun, most: number): Promise<Buffer | null> {

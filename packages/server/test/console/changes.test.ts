@@ -1,4 +1,4 @@
-import { chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -68,6 +68,7 @@ async function change(): Promise<void> {
   await rename(join(at.project, 'old-name.py'), join(at.project, 'src/deep/down/new-name.py'))
   await rm(join(at.project, 'gone.txt'))
   await chmod(join(at.project, 'tool.sh'), 0o755)
+  await symlink('greet.ts', join(at.project, 'src/link'))
   await write('src/card.html', '<script>document.title = "owned"</script>\n<img src=x onerror=alert(1)>\n')
   await write('src/card.svg', '<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>\n')
   await write('src/bidi.js', 'if (admin\u202e /* ) */ true\u2066) {}\n')
@@ -100,24 +101,24 @@ describe('the changes of a Session', () => {
   it('are ticked off file by file, and stay so after a reload', async () => {
     await lines().getByText('Good morning').waitFor()
     await viewed('greet.ts').check({ force: true })
-    await page.getByText('1 of 8 viewed').waitFor()
+    await page.getByText('1 of 9 viewed').waitFor()
     await lines().getByText('Good morning').waitFor({ state: 'detached' })
     await page.reload()
-    await page.getByText('1 of 8 viewed').waitFor()
+    await page.getByText('1 of 9 viewed').waitFor()
     // On another device, too, where the mark comes off while it is looked at.
     await using phone = await newVisitor(browser, { scripts: true })
     await phone.page.goto(page.url())
     await signIn(phone.page)
-    await phone.page.getByText('1 of 8 viewed').waitFor()
+    await phone.page.getByText('1 of 9 viewed').waitFor()
     await viewed('greet.ts').uncheck({ force: true })
-    await phone.page.getByText('0 of 8 viewed').waitFor()
+    await phone.page.getByText('0 of 9 viewed').waitFor()
     await phone.page.getByRole('checkbox', { name: 'Viewed greet.ts' }).first().check({ force: true })
-    await page.getByText('1 of 8 viewed').waitFor()
+    await page.getByText('1 of 9 viewed').waitFor()
     expect(phone.complaints).toEqual([])
     // Another content asks to be looked at again.
     await writeFile(join(at.project, 'greet.ts'), after.replace('Good morning', 'Good evening'))
     await page.reload()
-    await page.getByText('0 of 8 viewed').waitFor()
+    await page.getByText('0 of 9 viewed').waitFor()
     await lines().getByText('Good evening').waitFor()
   })
 
@@ -157,13 +158,18 @@ describe('the changes of a Session', () => {
       .click()
     await lines().getByText('onload').waitFor()
     for (const key of ['n', 'p', 'p', 'v']) await page.keyboard.press(key)
-    await page.getByText('1 of 8 viewed').waitFor()
+    await page.getByText('1 of 9 viewed').waitFor()
     expect(await viewed('src/card.html').isChecked()).toBe(true)
     await page
       .getByRole('navigation', { name: 'Changed files' })
       .getByRole('button', { name: /greet.ts/ })
       .click()
     await shoot(page, 'review')
+    const tree = page.getByRole('navigation', { name: 'Changed files' })
+    await tree.getByRole('button', { name: /link/ }).click()
+    await lines().getByText('→ greet.ts').waitFor()
+    await tree.getByRole('button', { name: /tool.sh/ }).click()
+    await lines().getByText('mode 100644 → 100755').waitFor()
     expect(await pageFaults(page)).toEqual([])
   })
 

@@ -100,9 +100,9 @@ async function runApt(
     program.output.setEncoding('utf8').on('data', (text: string) => output.push(text))
     const ended = await program.ended
     signal.throwIfAborted()
+    if (hasSucceeded(ended)) return output.text
     if (ended.includes('bwrap: ')) throw new Error(`packages could not be fetched: ${ended}`)
-    if (!hasSucceeded(ended)) throw new PackagesFailed(`${withoutPasswords(ended.replace(/^\S+ ?/, ''))}\n`)
-    return output.text
+    throw new PackagesFailed(`${withoutPasswords(ended.replace(/^\S+ ?/, ''))}\n`)
   } finally {
     signal.removeEventListener('abort', stop)
   }

@@ -3,6 +3,7 @@ import type { ReviewFile } from '@berth/contract'
 import type { OwnRepository } from '../../git/own-repository.ts'
 import { runGit } from '../../git/run-git.ts'
 import { cutText, storable } from '../log/bounded-text.ts'
+import { type Link, setTargets } from './link-targets.ts'
 import { type ReviewBounds, ReviewRefused } from './review-place.ts'
 
 /** The differences between two trees. */
@@ -32,11 +33,8 @@ export interface TreeComparer {
  * git looks for objects once it reads their ids, some 20 ms after its start.
  * @param signal ends them, even before they compare
  */
-export function startComparing(
-  { gitDir, view }: OwnRepository,
-  bounds: ReviewBounds,
-  signal: AbortSignal,
-): TreeComparer {
+export function startComparing(repository: OwnRepository, bounds: ReviewBounds, signal: AbortSignal): TreeComparer {
+  const { gitDir, view } = repository
   const start = (maxBytes: number, ...format: readonly string[]) => {
     const names = new PassThrough().on('error', () => undefined)
     const result = runGit([...comparing(bounds), ...format, '--stdin'], {
@@ -60,7 +58,9 @@ export function startComparing(
         return behind(line, (await result).stdout)
       }
       const [listed, patched] = await Promise.all([difference(list), difference(patch)])
-      return { ...parseList(listed), ...parsePatch(patched, bounds.patchBytes) }
+      const { links, ...changes } = parseList(listed)
+      await setTargets(repository, bounds, links, signal)
+      return { ...changes, ...parsePatch(patched, bounds.patchBytes) }
     },
   }
 }
@@ -110,29 +110,45 @@ const STATUS: Readonly<Record<string, ReviewFile['status']>> = {
 }
 
 /** Reads `diff-tree -z --raw --numstat`: the changes, then the counts in the same order. */
-function parseList(output: Buffer): Pick<Changes, 'files' | 'additions' | 'deletions'> {
+function parseList(output: Buffer): Pick<Changes, 'files' | 'additions' | 'deletions'> & { links: readonly Link[] } {
   const fields = new Fields(output)
-  const changed: Pick<ReviewFile, 'path' | 'previousPath' | 'status'>[] = []
+  const changed: (Pick<ReviewFile, 'path' | 'previousPath' | 'status' | 'mode' | 'previousMode'> & { oid: string })[] =
+    []
   while (fields.peek() === ':') {
-    const letter = fields.text().split(' ').at(-1)?.[0] ?? ''
+    const [previousMode = '', mode = '', , oid = '', kind = ''] = fields.text().slice(1).split(' ')
+    const letter = kind[0] ?? ''
     const status = STATUS[letter]
     if (status === undefined) throw new Error(`git reported a change of the unknown kind ${letter}`)
     const first = readPath(fields.next())
-    changed.push(
-      status === 'renamed' ? { path: readPath(fields.next()), previousPath: first, status } : { path: first, status },
-    )
+    const named = status === 'renamed' ? { path: readPath(fields.next()), previousPath: first } : { path: first }
+    changed.push({ ...named, status, ...modesOf(status, previousMode, mode), oid: mode === '120000' ? oid : '' })
   }
-  const files = changed.map((file): ReviewFile => {
+  const links: Link[] = []
+  const files = changed.map(({ oid, ...file }): ReviewFile => {
     const [added = '', deleted = '', path = ''] = fields.text().split('\t')
     // The paths of a rename follow as fields of their own.
     if (path === '') fields.skip(2)
-    return { ...file, additions: Number(added) || 0, deletions: Number(deleted) || 0, binary: added === '-' }
+    const counted = { ...file, additions: Number(added) || 0, deletions: Number(deleted) || 0, binary: added === '-' }
+    if (oid !== '') links.push({ file: counted, oid })
+    return counted
   })
   return {
     files,
+    links,
     additions: files.reduce((sum, { additions }) => sum + additions, 0),
     deletions: files.reduce((sum, { deletions }) => sum + deletions, 0),
   }
+}
+
+/** Returns the modes that a change is about. */
+function modesOf(
+  status: ReviewFile['status'],
+  previousMode: string,
+  mode: string,
+): Pick<ReviewFile, 'mode' | 'previousMode'> {
+  if (status === 'deleted' || previousMode === mode) return {}
+  if (status === 'added') return mode === '100644' ? {} : { mode }
+  return { previousMode, mode }
 }
 
 /** Cuts the patch on a character boundary, since a part of a character is not text. */

@@ -144,10 +144,21 @@ describe('a review', () => {
       { path: '.gitignore', status: 'deleted', additions: 0, deletions: 2, binary: false },
       { path: 'README', status: 'modified', additions: 2, deletions: 1, binary: false },
       { path: 'image', status: 'added', additions: 0, deletions: 0, binary: true },
-      { path: 'link', status: 'added', additions: 1, deletions: 0, binary: false },
+      {
+        path: 'link',
+        status: 'added',
+        additions: 1,
+        deletions: 0,
+        binary: false,
+        mode: '120000',
+        target: '/etc/passwd',
+      },
       { path: 'pointer', status: 'added', additions: 3, deletions: 0, binary: false },
       { path: 'src/b.ts', previousPath: 'src/a.ts', status: 'renamed', additions: 0, deletions: 0, binary: false },
-      { path: 'src/tool', status: 'modified', additions: 0, deletions: 0, binary: false },
+      {
+        ...{ path: 'src/tool', status: 'modified', additions: 0, deletions: 0, binary: false },
+        ...{ previousMode: '100644', mode: '100755' },
+      },
     ])
     expect(made).toMatchObject({ additions: 6, deletions: 3, patchTruncated: false })
     expect(made.patch).toContain('-two\n+2\n three\n+four\n')
@@ -201,8 +212,9 @@ describe('a review', () => {
     await run('git', ['init', '-q', join(project, 'empty')], { env: gitEnv })
     await changed('nested/README', 'dirty')
     const made = await review()
-    expect(told(made)).toEqual(['added nested', 'modified libs/sub'])
+    expect(told(made)).toContain('modified libs/sub')
     expect(made.patch).toContain(`+Subproject commit ${base}`)
+    expect(told(made)).toContain('added nested/README')
     await rm(sub, { recursive: true })
     expect(told(await review())).toContain('deleted libs/sub')
   })
@@ -222,7 +234,8 @@ describe('a review', () => {
     await chmod(evil, 0o777)
     const nested = join(project, 'nested')
     await run('git', ['clone', '-q', join(dir, 'mirror.git'), nested], { env: gitEnv })
-    await changed('.gitattributes', '* filter=evil diff=evil merge=evil\n')
+    await changed('.gitattributes', '*.dat filter=evil\n* diff=evil merge=evil\n')
+    await changed('a.dat', 'x')
     const settings = `[core]\n\tfsmonitor = ${evil}\n\thooksPath = ${project}\n\tsshCommand = ${evil}\n\tpager = ${evil}\n\teditor = ${evil}
 [filter "evil"]\n\tclean = ${evil}\n\tsmudge = ${evil}\n\tprocess = ${evil}\n\trequired = true\n[diff "evil"]\n\ttextconv = ${evil}\n\tcommand = ${evil}
 [include]\n\tpath = ${project}/more\n`
@@ -236,11 +249,15 @@ describe('a review', () => {
       await changed(hook, `#!/bin/sh\ntouch ${mark}\n`)
       await chmod(join(project, hook), 0o777)
     }
-    const at = await place()
-    const looking = (script: LeaseScript) => {
-      return at.run({ ...script, script: `${script.script}\n[ ! -e /scratch/mark ] || { echo marked >&2; exit 9; }\n` })
+    const making = async () => {
+      const at = await place()
+      const looking = (script: LeaseScript) =>
+        at.run({ ...script, script: `${script.script}\n[ ! -e /scratch/mark ] || { echo marked >&2; exit 9; }\n` })
+      return makeReview({ ...at, run: looking }, key, { baseOid: base, targetBranch: 'main' }, parts(20_000))
     }
-    const made = await makeReview({ ...at, run: looking }, key, { baseOid: base, targetBranch: 'main' }, parts(20_000))
+    await expect(making()).rejects.toThrow('behind a filter is not delivered as it is: a.dat (evil)')
+    await rm(join(project, 'a.dat'))
+    const made = await making()
     expect(made.files_sha256).not.toBeNull()
     expect(await readdir(project)).not.toContain('mark')
   })
@@ -353,6 +370,14 @@ describe('a review', () => {
     expect(told(made)).toHaveLength(16)
     // As git itself would commit it.
     expect(made.patch).toContain('+x\n')
+  })
+
+  it('holds the warnings of git as notes', async () => {
+    await changed('.gitattributes', '// Copyright Acme, Inc.\n')
+    await changed('new', 'x')
+    const made = await review()
+    expect(told(made)).toEqual(['added .gitattributes', 'added new'])
+    expect(made.notes).toEqual(['Acme, is not a valid attribute name: .gitattributes:1'])
   })
 
   it('leaves the workspace unchanged, and can return the tree alone', async () => {

@@ -45,7 +45,7 @@ export async function makeReview(
   },
 ): Promise<ReviewRow> {
   const work = async ({ baseTree, written, taker, comparer, repository }: Programs, signal: AbortSignal) => {
-    const { headTree, packPath } = await taker.take(written, baseTree)
+    const { headTree, packPath, notes } = await taker.take(written, baseTree)
     const revision = revisionOf(key, { ...base, headTree })
     const known = await parts.known(revision)
     if (known !== null) {
@@ -54,7 +54,7 @@ export async function makeReview(
     }
     const putPack = async () => (packPath === null ? null : parts.blobs.put(await readPack(packPath)))
     const [changes, pack] = await Promise.all([comparer.compare(baseTree, headTree), putPack()])
-    const document: ReviewDocument = { revision, ...base, headTree, ...changes }
+    const document: ReviewDocument = { revision, ...base, headTree, ...changes, notes: [...notes] }
     const { sha256 } = await parts.blobs.put(Buffer.from(JSON.stringify(document)))
     const row: ReviewRow = {
       revision,

@@ -9,6 +9,7 @@ export interface TakenTree {
   readonly headTree: string
   /** The pack of the objects that the base lacks; null if there are none. */
   readonly packPath: string | null
+  readonly notes: readonly string[]
 }
 
 /** A git that waits for a tree to take. */
@@ -47,14 +48,12 @@ export function startTaking(repository: OwnRepository, bounds: ReviewBounds, sig
     async take({ tree, pack, ended, end }, baseTree) {
       if (tree === baseTree) {
         pack.resume()
-        await ended()
-        return { headTree: tree, packPath: null }
+        return { headTree: tree, packPath: null, notes: await ended() }
       }
       try {
         pack.on('error', error => input.destroy(error)).pipe(input)
         const packPath = await packed
-        await ended()
-        return { headTree: tree, packPath }
+        return { headTree: tree, packPath, notes: await ended() }
       } catch (error) {
         pack.destroy()
         // What was cut off is refused as well.

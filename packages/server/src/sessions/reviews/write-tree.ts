@@ -2,9 +2,11 @@ import { PassThrough, type Readable } from 'node:stream'
 import { confinedGitEnvironment } from '../../git/git-environment.ts'
 import { boundOf } from '../../sandboxes/helper-bounds.ts'
 import { insidePaths } from '../../sandboxes/inside-paths.ts'
-import { diskExceeded, scratchPath } from '../../sandboxes/lease-program.ts'
+import { diskExceeded, hasSucceeded, scratchPath } from '../../sandboxes/lease-program.ts'
+import { storable } from '../log/bounded-text.ts'
 import { overBound, type ReviewPlace, ReviewRefused } from './review-place.ts'
-import { treeScript } from './tree-script.ts'
+import { readerFiles } from './tree-script/agent-index.ts'
+import { treeScript } from './tree-script/tree-script.ts'
 
 /** The tree as the confined program reports it, while it runs. */
 export interface WrittenTree {
@@ -14,9 +16,10 @@ export interface WrittenTree {
   readonly pack: Readable
   /**
    * Waits for the program's end.
+   * @returns its notes about the workspace, a line each
    * @throws ReviewRefused if the program failed
    */
-  ended(): Promise<void>
+  ended(): Promise<readonly string[]>
   /** Ends the program. @returns whether it was ended before, for what it wrote to its directory */
   end(): Promise<boolean>
 }
@@ -44,12 +47,23 @@ const config = `[core]
 [pack]
 \tcompression = 1
 `
-/** The repository that it writes to. */
-const directories = ['git', ...['info', 'refs', 'objects', 'objects/info', 'objects/pack'].map(path => `git/${path}`)]
+/**
+ * The repository that it writes to, and others that only borrow: `known` from the mirror, `reader` also from the
+ * agent's repository, and `lender` from one submodule after another.
+ */
+const directories = ['git', 'known', 'reader', 'lender'].flatMap(name => [
+  name,
+  ...['info', 'refs', 'objects', 'objects/info', 'objects/pack'].map(path => `${name}/${path}`),
+])
+const head = 'ref: refs/heads/none\n'
 const files = {
-  'git/HEAD': 'ref: refs/heads/none\n',
+  'git/HEAD': head,
   'git/config': config,
   'git/objects/info/alternates': `${insidePaths.objects}\n`,
+  'known/HEAD': head,
+  'known/objects/info/alternates': `${insidePaths.objects}\n`,
+  'lender/HEAD': head,
+  ...readerFiles,
 } as const
 
 /**
@@ -94,7 +108,8 @@ export async function writeTree(
   const ended = async () => {
     const said = await program.ended.finally(() => signal.removeEventListener('abort', kill))
     signal.throwIfAborted()
-    if (said !== '0') throw refusalOf(said)
+    if (!hasSucceeded(said)) throw refusalOf(said)
+    return notesOf(said)
   }
   const line = await firstLine(output)
   if (line === null) {
@@ -110,6 +125,12 @@ export async function writeTree(
     return (await program.ended) === diskExceeded
   }
   return { tree: line.trim(), pack: output, ended, end }
+}
+
+/** Returns the lines that a successful program wrote to its error output. Several of its gits may say the same. */
+function notesOf(said: string): readonly string[] {
+  const lines = said.slice(1).split('\n')
+  return [...new Set(lines.map(line => storable(line).trim()))].filter(line => line !== '')
 }
 
 /** Returns the refusal for the program's end: a bound of the service, or git's words about a file, which it names. */
