@@ -1,3 +1,4 @@
+import { appendAudit, operator } from '../accounts/audit/append.ts'
 import { provideOwnInstallation } from '../accounts/installations/own-installation.ts'
 import { type GitHost, GitHostError } from '../git-hosts/git-host.ts'
 import type { GitHosts } from '../git-hosts/git-hosts.ts'
@@ -6,7 +7,7 @@ import { openGitHosts } from '../git-hosts/open-git-hosts.ts'
 import type { Clock } from '../kit/clock.ts'
 import { StartError } from '../kit/start-error.ts'
 import { isUuid } from '../kit/uuid.ts'
-import { endGrants, replaceGrants } from '../repositories/end-grants.ts'
+import { endGrants, findNamed, replaceGrants } from '../repositories/end-grants.ts'
 import { grantAccount } from '../repositories/grant-account.ts'
 import type { Grantee } from '../repositories/grant-sql.ts'
 import { type GrantedAccount, listAccounts } from '../repositories/granted-accounts.ts'
@@ -45,6 +46,7 @@ export function addGrant(variables: Variables, order: GrantOrder): Promise<Grant
       const id = await grantAccount({ db, clock }, grantee, host, { account, names: order.repositories })
       const [granted] = await listAccounts(db, { id })
       if (granted === undefined) throw new Error('an account was neither granted nor found')
+      await record(db, clock, granted, 'repository_grant.added', { repositories: order.repositories.slice(0, 100) })
       return granted
     } catch (error) {
       throw error instanceof GitHostError ? refused(error, host, account) : error
@@ -70,7 +72,11 @@ export function readGrants(variables: Variables, installationId?: string): Promi
  */
 export async function revokeGrants(variables: Variables, id: string): Promise<void> {
   requireIds(id)
-  return withDatabase(variables, (db, _, clock) => endGrants({ db, clock }, id))
+  return withDatabase(variables, async (db, _, clock) => {
+    const { account } = await findNamed(db, id)
+    await endGrants({ db, clock }, id)
+    await record(db, clock, account, 'repository_grant.revoked', { id })
+  })
 }
 
 /**
@@ -81,7 +87,23 @@ export async function revokeGrants(variables: Variables, id: string): Promise<vo
  */
 export async function replaceGrant(variables: Variables, id: string, byId: string): Promise<string[]> {
   requireIds(id, byId)
-  return withDatabase(variables, (db, _, clock) => replaceGrants({ db, clock }, id, byId))
+  return withDatabase(variables, async (db, _, clock) => {
+    const moved = await replaceGrants({ db, clock }, id, byId)
+    await record(db, clock, (await findNamed(db, byId)).account, 'repository_grant.replaced', { id, byId })
+    return moved
+  })
+}
+
+/** Records what an operator did to the grants of an account. The host may be asked in between, so it comes after. */
+function record(
+  db: Database,
+  clock: Clock,
+  { organizationId, installationId, host, account }: GrantedAccount,
+  action: string,
+  details: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const about = { target: `installation ${installationId}`, details: { host, account, ...details } }
+  return appendAudit(db, { organizationId, actor: operator, outcome: 'done', action, ...about }, clock.now())
 }
 
 function requireIds(...ids: string[]): void {

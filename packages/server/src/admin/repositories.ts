@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { appendAudit, operator } from '../accounts/audit/append.ts'
 import { GitHostError, type RepositoryRef } from '../git-hosts/git-host.ts'
 import { LocalHost } from '../git-hosts/local/local-host.ts'
 import type { BranchRule, Check, CheckState } from '../git-hosts/local/rules.ts'
@@ -29,6 +30,12 @@ export async function setBranchRule(
   if (names !== null && names.length > MAX_CHECKS) throw new StartError(`a rule has at most ${MAX_CHECKS} checks`)
   await withRepository(variables, fullName, async (host, repository, { db, clock }) => {
     await host.setRule(repository, branch, names === null ? null : { requiredChecks: names })
+    const about = {
+      action: 'branch_rule.changed',
+      target: `repository ${fullName}`,
+      details: { branch, requiredChecks: names },
+    }
+    await appendAudit(db, { organizationId: null, actor: operator, outcome: 'done', ...about }, clock.now())
     await wakeMerges(db, { provider: host.kind, ...repository }, clock.now())
   })
 }

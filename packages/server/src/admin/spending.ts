@@ -1,10 +1,11 @@
+import { appendAudit, operator } from '../accounts/audit/append.ts'
 import { type Quota, setQuotaOf } from '../gateway/accounting/set-quota.ts'
 import { reportUsage, type UsageGrouping, type UsageRow } from '../gateway/accounting/usage-report.ts'
 import { StartError } from '../kit/start-error.ts'
 import { isUuid } from '../kit/uuid.ts'
 import { setRunBudgets } from '../sessions/runs/run-budgets.ts'
 import type { RunBudgets } from '../settings/run-budgets.ts'
-import type { Database } from '../storage/postgres/database.ts'
+import type { Queryable } from '../storage/postgres/database.ts'
 import { type Variables, withDatabase } from './database.ts'
 
 /**
@@ -25,10 +26,14 @@ export async function readUsage(
  * @throws StartError in one line, for an operator to correct
  */
 export async function setBudgets(variables: Variables, organizationId: string, budgets: RunBudgets): Promise<void> {
-  await withDatabase(variables, async db => {
-    await requireOrganization(db, organizationId)
-    await setRunBudgets(db, organizationId, budgets)
-  })
+  await withDatabase(variables, (db, _, clock) =>
+    db.transaction(async tx => {
+      await requireOrganization(tx, organizationId)
+      await setRunBudgets(tx, organizationId, budgets)
+      const about = { action: 'budget.changed', target: `organization/${organizationId}`, details: { ...budgets } }
+      await appendAudit(tx, { organizationId, actor: operator, outcome: 'done', ...about }, clock.now())
+    }),
+  )
 }
 
 /**
@@ -37,16 +42,21 @@ export async function setBudgets(variables: Variables, organizationId: string, b
  * @throws StartError in one line, for an operator to correct
  */
 export async function setQuota(variables: Variables, budget: Quota): Promise<void> {
-  await withDatabase(variables, async (db, _, clock) => {
-    await requireOrganization(db, budget.organizationId)
-    const key = budget.apiKeyId
-    const known = (key === undefined || isUuid(key)) && (await setQuotaOf(db, budget, clock.now()))
-    if (!known)
-      throw new StartError(`the organization has no key ${key}; berth admin usage --by key shows those in use`)
-  })
+  await withDatabase(variables, (db, _, clock) =>
+    db.transaction(async tx => {
+      const { organizationId, apiKeyId: key, period, limitUsd } = budget
+      await requireOrganization(tx, organizationId)
+      const known = (key === undefined || isUuid(key)) && (await setQuotaOf(tx, budget, clock.now()))
+      if (!known)
+        throw new StartError(`the organization has no key ${key}; berth admin usage --by key shows those in use`)
+      const target = key === undefined ? `organization/${organizationId}` : `api-key/${key}`
+      const about = { action: 'quota.changed', target, details: { period, limitUsd } }
+      await appendAudit(tx, { organizationId, actor: operator, outcome: 'done', ...about }, clock.now())
+    }),
+  )
 }
 
-async function requireOrganization(db: Database, id: string): Promise<void> {
+async function requireOrganization(db: Queryable, id: string): Promise<void> {
   const text = 'select 1 from organizations where id = $1'
   const { rows } = isUuid(id) ? await db.query({ text, values: [id] }) : { rows: [] }
   if (rows.length === 0) throw new StartError(`there is no organization ${id}`)

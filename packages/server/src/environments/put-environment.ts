@@ -19,6 +19,7 @@ import {
   lockOrganization,
 } from './environment-sql.ts'
 import type { ExtensionCatalog } from './extensions/catalog.ts'
+import { recordChange } from './record-change.ts'
 import { authorOf, nameTaken, requireNewest, revise } from './revise.ts'
 
 /** What documents are held against and written to. */
@@ -94,6 +95,7 @@ async function create(
   await requireRoom(tx, key.organizationId)
   await insertEnvironment(tx, key, document.name, foldedName)
   await insertRevision(tx, key, { ...made, revision: 1, document: documentText(document) })
+  await recordChange(tx, key, made.author, 'environment.written', { revision: 1 }, made.now)
   const row = await findEnvironment(tx, key)
   if (row === null) throw new Error(`environment ${key.environmentId} is gone under its lock`)
   return row

@@ -15,6 +15,7 @@ import {
   lockOrganization,
   updateEnvironment,
 } from './environment-sql.ts'
+import { recordChange } from './record-change.ts'
 
 /** What a revision changes; the rest stays as in the revision before. */
 export interface Revision {
@@ -95,6 +96,14 @@ export async function revise(
     author,
     now,
   })
+  await recordChange(
+    tx,
+    key,
+    author,
+    'environment.written',
+    { revision, isDefault, archived: archivedAt !== null },
+    now,
+  )
   const written = await findEnvironment(tx, key)
   if (written === null) throw new Error(`environment ${key.environmentId} is gone under its lock`)
   return written

@@ -7,7 +7,8 @@ import type { Queryable } from '../storage/postgres/database.ts'
 import { readDocument } from './document.ts'
 import { nameFault } from './document-rules.ts'
 import type { EnvironmentKey, EnvironmentRow } from './environment-sql.ts'
-import { writeEnvironment } from './revise.ts'
+import { recordChange } from './record-change.ts'
+import { authorOf, writeEnvironment } from './revise.ts'
 import { endSecret, insertSecret, nextVersion } from './secret-sql.ts'
 
 type Dependencies = Pick<Context, 'db' | 'clock'>
@@ -34,6 +35,7 @@ export async function writeSecret(
       const version = await nextVersion(tx, key, name)
       const sealed = masterKeyOf(tx).seal(value, placeOf(key, name, version))
       await insertSecret(tx, key, { name, version, sizeBytes, masked: isMaskable(value), sealed }, now)
+      await recordChange(tx, key, authorOf(principal), 'environment.secret_written', { name, version }, now)
       return {}
     },
   })
@@ -52,6 +54,7 @@ export async function deleteSecret(
     isDone: ({ secrets }) => secrets.every(secret => secret.name !== name),
     decide: async (tx, _, now) => {
       await endSecret(tx, key, name, now)
+      await recordChange(tx, key, authorOf(principal), 'environment.secret_deleted', { name }, now)
       return {}
     },
   })

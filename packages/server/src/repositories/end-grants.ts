@@ -101,7 +101,11 @@ function pairsOf(old: Named, by: Named): Pair[] {
 
 const nameOf = ({ account, repository }: Named): string => repository?.grantId ?? account.id
 
-async function findNamed(db: Queryable, id: string): Promise<Named> {
+/**
+ * Finds what an id of `listAccounts` names.
+ * @throws StartError if it names nothing
+ */
+export async function findNamed(db: Queryable, id: string): Promise<Named> {
   const [account] = await listAccounts(db, { id })
   if (account === undefined) throw new StartError(`there is no grant ${id}; berth admin grant list shows them`)
   return { account, repository: account.repositories.find(({ grantId }) => grantId === id) }

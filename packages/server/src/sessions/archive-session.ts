@@ -1,3 +1,5 @@
+import { appendAudit } from '../accounts/audit/append.ts'
+import { principalEntry } from '../accounts/audit/principal-entry.ts'
 import type { Context } from '../context.ts'
 import type { Principal } from '../identity/guard/principal.ts'
 import type { SessionKey } from '../kit/session-key.ts'
@@ -9,10 +11,19 @@ import { lockVisibleSession } from './session/lock-session.ts'
  * Archives a Session, if it is not archived yet.
  * @throws ApiError 404 `cloud_session_not_found`
  */
-export async function archiveSession(context: Context, principal: Principal, key: SessionKey): Promise<void> {
+export async function archiveSession(
+  context: Context,
+  principal: Principal,
+  key: SessionKey,
+  clientAddress: string,
+): Promise<void> {
   await context.db.transaction(async tx => {
     const session = await lockVisibleSession(tx, principal, key)
-    if (session.archived_at === null) await closeSession(tx, key, session.active_run_id, context.clock.now())
+    if (session.archived_at !== null) return
+    const now = context.clock.now()
+    await closeSession(tx, key, session.active_run_id, now)
+    const about = { target: `session/${key.sessionId}` }
+    await appendAudit(tx, principalEntry(principal, clientAddress, 'session.archived', about), now)
   })
   context.wakeups.publish(
     topics.session(key.organizationId, key.sessionId),

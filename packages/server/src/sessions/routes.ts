@@ -54,11 +54,9 @@ export function sessionHandlers(context: Context): Pick<Handlers, Operations> {
       const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
       return { status: 200, body: { session: await updateSession(context, principal, key, body) } }
     },
-    archiveSession: async ({ principal, params }) => {
-      await archiveSession(context, principal, {
-        organizationId: principal.organizationId,
-        sessionId: params.sessionId,
-      })
+    archiveSession: async ({ principal, params, clientAddress }) => {
+      const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
+      await archiveSession(context, principal, key, clientAddress)
       return { status: 204 }
     },
     restoreWorkspace: async ({ principal, params, signal }) => {

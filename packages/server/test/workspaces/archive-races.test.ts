@@ -68,7 +68,12 @@ it('a workspace is not claimed while its session is being archived', async () =>
   const gate = new Gate()
   gate.shut()
   stack.defer(() => gate.open())
-  const archiving = archiveSession({ ...context, db: committingAt(gate, context.db) }, owner(), keyOf(session))
+  const archiving = archiveSession(
+    { ...context, db: committingAt(gate, context.db) },
+    owner(),
+    keyOf(session),
+    '127.0.0.1',
+  )
   await until('an archiving that has not committed', () => gate.waiting === 1)
   expect(await claim(context)).toBeUndefined()
   gate.open()
@@ -95,7 +100,7 @@ it('a worker that holds the fence of an archived session makes no sandbox for it
   const late: Database = {
     query: (statement, values) => context.db.query(statement, values),
     transaction: async (work, options) => {
-      await archiveSession(context, owner(), keyOf(session))
+      await archiveSession(context, owner(), keyOf(session), '127.0.0.1')
       await db().query("update executions set task = 'restore' where session_id = $1", [session.id])
       return context.db.transaction(work, options)
     },

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type ArtifactViewLink, artifactViewOf } from '@berth/contract'
+import { appendAudit } from '../../accounts/audit/append.ts'
+import { principalEntry } from '../../accounts/audit/principal-entry.ts'
 import type { Context } from '../../context.ts'
 import type { PersonPrincipal } from '../../identity/guard/principal.ts'
 import { refusal } from '../../kit/refusal.ts'
@@ -29,6 +31,7 @@ export async function openView(
   person: PersonPrincipal,
   key: SessionKey,
   artifactId: string,
+  clientAddress: string,
 ): Promise<ArtifactViewLink> {
   const { db, clock } = context
   const artifact = await readArtifact(context, person, key, artifactId)
@@ -37,8 +40,9 @@ export async function openView(
   if (domain === null) throw refusal('cloud_preview_unavailable')
   const label = randomLabel()
   const ticket = randomBytes(32).toString('base64url')
-  const endsAt = new Date(clock.now().getTime() + TICKET_MS)
-  await insertView(db, {
+  const now = clock.now()
+  const endsAt = new Date(now.getTime() + TICKET_MS)
+  const view = {
     ...key,
     label,
     artifactId: artifact.id,
@@ -47,6 +51,11 @@ export async function openView(
     signInId: person.signInId,
     ticketDigest: credentialDigest(ticket),
     endsAt,
+  }
+  await db.transaction(async tx => {
+    await insertView(tx, view)
+    const about = { target: `session/${key.sessionId}`, details: { artifactId: artifact.id } }
+    await appendAudit(tx, principalEntry(person, clientAddress, 'artifact_view.opened', about), now)
   })
   return {
     url: `${domain.scheme}://${viewHost(domain, label)}/.berth/open?ticket=${ticket}`,

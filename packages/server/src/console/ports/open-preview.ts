@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { PortList, PortPreview } from '@berth/contract'
+import { appendAudit } from '../../accounts/audit/append.ts'
+import { principalEntry } from '../../accounts/audit/principal-entry.ts'
 import type { PersonPrincipal } from '../../identity/guard/principal.ts'
 import { refusal } from '../../kit/refusal.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
@@ -53,6 +55,7 @@ export async function openPreview(
   person: PersonPrincipal,
   key: SessionKey,
   port: number,
+  clientAddress: string,
 ): Promise<PortPreview> {
   const { db, clock } = place.context
   const domain = place.domain()
@@ -62,7 +65,7 @@ export async function openPreview(
   const label = randomLabel()
   const ticket = randomBytes(32).toString('base64url')
   const ticketEndsAt = new Date(now.getTime() + TICKET_MS)
-  await insertPreview(db, {
+  const preview = {
     ...key,
     label,
     port,
@@ -73,6 +76,11 @@ export async function openPreview(
     ticketDigest: credentialDigest(ticket),
     ticketEndsAt,
     endsAt: new Date(now.getTime() + LIFE_MS),
+  }
+  await db.transaction(async tx => {
+    await insertPreview(tx, preview)
+    const about = { target: `session/${key.sessionId}`, details: { port } }
+    await appendAudit(tx, principalEntry(person, clientAddress, 'preview.opened', about), now)
   })
   return {
     url: `${domain.scheme}://${previewHost(domain, { port, label })}/.berth/open?ticket=${ticket}`,

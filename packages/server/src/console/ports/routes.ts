@@ -18,10 +18,10 @@ export function portHandlers(place: PreviewPlace): Pick<Handlers, Operations> {
       const key = { organizationId: person.organizationId, sessionId }
       return { status: 200, body: await listSandboxPorts(place, person, key, signal) }
     },
-    openPortPreview: async ({ principal, params: { sessionId, port } }) => {
+    openPortPreview: async ({ principal, params: { sessionId, port }, clientAddress }) => {
       const person = personOf(principal)
       const key = { organizationId: person.organizationId, sessionId }
-      return { status: 201, body: await openPreview(place, person, key, portOf(port)) }
+      return { status: 201, body: await openPreview(place, person, key, portOf(port), clientAddress) }
     },
     endPortPreviews: async ({ principal, params: { sessionId, port } }) => {
       const person = personOf(principal)
