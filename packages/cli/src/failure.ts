@@ -80,7 +80,8 @@ const byCode: Readonly<Record<string, (refusal: BerthError) => string>> = {
     typeof refusal.fields.message === 'string'
       ? `the changes cannot be reviewed: ${refusal.fields.message}`
       : 'the changes contain something that git refuses, or are too large for a review',
-  cloud_repository_branch_not_found: () => 'the repository has no such branch; name one with --base',
+  cloud_repository_branch_not_found: refusal =>
+    String(refusal.fields.message ?? 'the repository has no such branch; name one with --base'),
   cloud_workspace_expired: () =>
     "the session's workspace has lapsed; `berth workspace restore <session>` attaches it again, without a run",
   installation_not_found: () =>

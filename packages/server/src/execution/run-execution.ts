@@ -151,7 +151,8 @@ async function step(context: ExecutionContext, given: RunClaim, signal: AbortSig
     }
     if (error instanceof SourceUnavailable) {
       context.log.warn({ err: error, runId: run.id }, 'the repository of a session is not available')
-      await endClaimedRun(context, claim, { status: 'failed', stopReason: 'error', errorCode: 'source_unavailable' })
+      const outcome = { status: 'failed', stopReason: 'error', errorCode: 'source_unavailable' } as const
+      await endClaimedRun(context, claim, { ...outcome, summary: error.message })
       return true
     }
     if (error instanceof HostSpent && (await giveBackUnplaced(context, claim))) return true

@@ -4,15 +4,23 @@ import { hasSucceeded, type LeaseScript, type ProgramRun } from '../sandboxes/le
 import { confinedGitEnvironment } from './git-environment.ts'
 import { gitText } from './run-git.ts'
 
+/** One git and several that write at once word the same fault differently. */
+const unwritable = /invalid path|file name too long|unable to create (file|symlink).*exists/i
+const damaged =
+  /bad object|bad tree|corrupt|missing (blob|tree)|not a pack|could not (read|parse)|unable to (read|unpack|parse|map)|packfile|inflate/i
+
 /** Thrown if the repository could not be put into the workspace. */
 export class CheckOutFailed extends Error {
   override readonly name = 'CheckOutFailed'
-  /** The repository holds a path that git refuses to write into a working tree; a retry changes nothing. */
-  readonly refused: boolean
+  /** Git's line on a path that it cannot write into a working tree, however often it is tried; null if it was not that. */
+  readonly refused: string | null
+  /** The objects that it read are damaged or missing. */
+  readonly broken: boolean
 
   constructor(said: string) {
     super(`the checkout failed: ${said}`)
-    this.refused = /invalid path|unable to create (file|symlink).*(exists|too long)/i.test(said)
+    this.refused = said.split('\n').find(line => unwritable.test(line)) ?? null
+    this.broken = damaged.test(said)
   }
 }
 

@@ -1,7 +1,7 @@
 import type { CreateSession, Source } from '@berth/contract'
 import type { Context } from '../context.ts'
 import { type GitHost, GitHostError, type RepositoryRef } from '../git-hosts/git-host.ts'
-import { refusal } from '../kit/refusal.ts'
+import { invalidField, refusal } from '../kit/refusal.ts'
 import { findActiveGrant } from './active-grant.ts'
 import type { GrantRow } from './grant.ts'
 import { findGrant, type Grantee } from './grant-sql.ts'
@@ -35,7 +35,18 @@ export async function resolveSource(
   try {
     const found = await host.readRepository(repository, signal)
     const baseBranch = wanted.baseBranch ?? found.defaultBranch
-    if (baseBranch === null) throw refusal('cloud_repository_branch_not_found')
+    if (baseBranch === null) {
+      throw refusal('cloud_repository_branch_not_found', {
+        message:
+          'The repository has no default branch: it has no commit yet, or its HEAD is detached. Name a branch in source.baseBranch.',
+      })
+    }
+    if (baseBranch === 'HEAD') {
+      throw invalidField(
+        ['source', 'baseBranch'],
+        'is called HEAD, by which git means a commit and not a branch; rename it',
+      )
+    }
     const { oid } = await host.readBranch(repository, baseBranch, signal)
     return {
       kind: grant.provider,

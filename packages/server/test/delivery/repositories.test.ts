@@ -3,6 +3,7 @@ import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { MissingAccount, Repository, RepositoryGrant, Session } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { runGit } from '../../src/git/run-git.ts'
 import { systemClock } from '../../src/kit/clock.ts'
 import { connectAccount } from '../../src/repositories/connect-account.ts'
 import { replaceGrant, revokeGrant } from '../../src/repositories/end-grants.ts'
@@ -289,6 +290,22 @@ describe('a session on a repository', () => {
     expect(named.body.session.source).toMatchObject({ baseBranch: 'spanish', label: 'Mine' })
     const patched = await api.call('PATCH', `/v1/sessions/${body.session.id}`, { source: { grantId, repositoryId } })
     expect([patched.status, patched.body.error]).toEqual([400, 'invalid_request'])
+  })
+
+  it('does not begin at a branch called HEAD, or at a detached HEAD, and says why', async () => {
+    const { api } = await localTenant()
+    const odd = await sampleRepository(root, 'odd/head')
+    const tip = await tipOf(odd, 'main')
+    await runGit(['update-ref', 'refs/heads/HEAD', tip], { gitDir: odd })
+    await runGit(['update-ref', '--no-deref', 'HEAD', tip], { gitDir: odd })
+    const { grantId, repositoryId } = (await everything(api, 50)).find(one => one.fullName === 'odd/head') as Repository
+    const detached = await create(api, { grantId, repositoryId })
+    expect([detached.status, detached.body.error]).toEqual([400, 'cloud_repository_branch_not_found'])
+    expect(detached.text).toContain('its HEAD is detached')
+    const named = await create(api, { grantId, repositoryId, baseBranch: 'HEAD' })
+    expect([named.status, named.body.error]).toEqual([400, 'invalid_request'])
+    expect(named.text).toContain('by which git means a commit')
+    expect((await create(api, { grantId, repositoryId, baseBranch: 'main' })).status).toBe(201)
   })
 
   it('is created again by the same body while its host is away, and not by another', async () => {

@@ -217,6 +217,27 @@ describe('a hostile repository', () => {
     },
   )
 
+  it.each([
+    ['one file', 1],
+    ['many files, which several gits write', 300],
+  ])(
+    'with a name that no file system takes, and %s, ends the run with that path and keeps the mirror',
+    async (_, count) => {
+      const name = `long-${'n'.repeat(300)}`
+      const { source } = await repository(async gitDir => {
+        const files = Object.fromEntries(Array.from({ length: count }, (__, at) => [`file-${at}`, `${at}`]))
+        await commitTo(gitDir, 'main', await tipOf(gitDir, 'main'), { ...files, [name]: 'x' })
+      })
+      const before = new Set(await mirrors())
+      const ended = await run(await start(source, 'true'))
+      expect(outcomeOf(ended)).toMatch(/^failed error source_unavailable/)
+      expect(ended.run.result?.summary).toMatch(/^the repository cannot be checked out: .*long-nnn/)
+      expect((await mirrors()).filter(mirror => !before.has(mirror))).toEqual([
+        expect.stringMatching(/^[0-9a-f]{40}\.git$/),
+      ])
+    },
+  )
+
   it('cannot write through its own symbolic link', async () => {
     const { source } = await repository(async gitDir => {
       const link = await gitText(['hash-object', '-w', '--stdin'], { gitDir, input: '/home/agent' })

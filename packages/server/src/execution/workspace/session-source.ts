@@ -21,7 +21,7 @@ export interface ReadySource {
   readonly mirror: string
 }
 
-/** The Session's repository is not available. */
+/** The Session's repository is not available; the message is for whoever reads the Run. */
 export class SourceUnavailable extends Error {
   override readonly name = 'SourceUnavailable'
 }
@@ -85,10 +85,17 @@ export async function placeSource(
     await checkOut({ ...place, branch: source.baseBranch, oid: source.baseOid, originUrl: cloneUrl }, signal)
   } catch (error) {
     if (!(error instanceof CheckOutFailed)) throw error
-    if (error.refused) throw new SourceUnavailable('the repository cannot be checked out', { cause: error })
-    await context.mirrors.discard(commit, signal)
+    if (error.refused !== null) {
+      throw new SourceUnavailable(`the repository cannot be checked out: ${shortened(error.refused)}`, { cause: error })
+    }
+    if (error.broken) await context.mirrors.discard(commit, signal)
     throw error
   }
+}
+
+/** Keeps the beginning and the end of git's words: a path may be as long as it likes. */
+function shortened(said: string): string {
+  return said.length <= 400 ? said : `${said.slice(0, 200)}…${said.slice(-199)}`
 }
 
 async function giveUp(context: ExecutionContext, claim: Claim): Promise<void> {
