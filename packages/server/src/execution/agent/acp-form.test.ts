@@ -140,6 +140,24 @@ describe('a form', () => {
     }
   })
 
+  test('leaves out options whose values are more than a row may hold', () => {
+    const values = ['x'.repeat(700_000), 'y'.repeat(700_000), 'z']
+    const [question] = readForm('Which?', { properties: { a: { type: 'string', enum: values } } })
+    expect(question?.optionValues).toEqual([values[0], 'z'])
+  })
+
+  test('takes each of its options once as a default', () => {
+    const property = { type: 'array', items: { enum: ['a', 'b'] }, default: Array.from({ length: 1000 }, () => 'a') }
+    expect(readForm('Which?', { properties: { a: property } })).toMatchObject([{ defaultValue: ['a'] }])
+  })
+
+  test('answers no field whose name is too long to be shown', () => {
+    const _meta = { berth: { customFieldId: 'x'.repeat(129) } }
+    const [question] = readForm('Which?', { properties: { a: { type: 'string', enum: ['a'], _meta } } })
+    expect(question).toMatchObject({ allowCustom: true, fieldId: 'a' })
+    expect(question).not.toHaveProperty('customFieldId')
+  })
+
   test('can be shown whatever the agent sends', () => {
     const property = fc.dictionary(
       fc.constantFrom('type', 'enum', 'oneOf', 'items', 'default', 'title', 'minLength', 'maxItems', '_meta'),

@@ -5,6 +5,9 @@ import { clip } from './clip.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
+/** Bytes of all values of a form's options together. A value is sent back whole, so an option beyond is left out. */
+const MAX_VALUES_BYTES = 1024 * 1024
+
 /**
  * Returns the questions of an ACP elicitation form, as people see them. Any input becomes a form that can be shown.
  * Excess is cut or left out, and so are properties of unknown types. A form without properties is one question that
@@ -17,12 +20,13 @@ export function readForm(message: string, schema: Json): Question[] {
   const required = new Set(Array.isArray(schema['required']) ? schema['required'] : [])
   const properties = Object.entries(asObject(schema['properties']) ?? {})
   const questions: Question[] = []
+  const room = { bytes: MAX_VALUES_BYTES }
   for (const [name, given] of properties) {
     if (questions.length === bounds.questions) break
     const property = asObject(given)
     // A truncated name would identify another field, or none.
     if (property === null || [...name].length > bounds.fieldCharacters) continue
-    const field = readField(property)
+    const field = readField(property, room)
     if (field === null) continue
     const title = asText(property['title'])
     const text = asText(property['description']) ?? title ?? name
@@ -45,10 +49,10 @@ const joined = (message: string, text: string) => (message === '' ? text : `${me
 
 type Field = Omit<Question, 'question' | 'fieldId' | 'header' | 'required'>
 
-function readField(property: Json): Field | null {
+function readField(property: Json, room: Room): Field | null {
   switch (property['type']) {
     case 'string': {
-      const choices = readChoices(property)
+      const choices = readChoices(property, room)
       if (choices !== null) return choiceField(property, choices, 'string')
       return {
         options: [],
@@ -74,7 +78,7 @@ function readField(property: Json): Field | null {
         'boolean',
       )
     case 'array': {
-      const choices = readChoices(asObject(property['items']) ?? {})
+      const choices = readChoices(asObject(property['items']) ?? {}, room)
       if (choices === null) return null
       const field = choiceField(property, choices, 'string[]')
       return { ...field, multiSelect: true, ...counts(property, ['minItems', 'maxItems'], bounds.options) }
@@ -89,19 +93,45 @@ interface Choice {
   readonly label: string
 }
 
+/** The bytes of values that a form may still take. */
+interface Room {
+  bytes: number
+}
+
 /** Reads titled (`oneOf`, `anyOf`) or bare (`enum`) choices; null if any text is allowed. */
-function readChoices(schema: Json): Choice[] | null {
+function readChoices(schema: Json, room: Room): Choice[] | null {
   const titled = schema['oneOf'] ?? schema['anyOf']
   if (Array.isArray(titled)) {
     return titled.slice(0, bounds.options).flatMap(option => {
       const value = asText(asObject(option)?.['const'])
-      return value === undefined ? [] : [{ value, label: asText(asObject(option)?.['title']) ?? value }]
+      return takes(room, value) ? [{ value, label: asText(asObject(option)?.['title']) ?? value }] : []
     })
   }
   if (!Array.isArray(schema['enum'])) return null
   return schema['enum'].slice(0, bounds.options).flatMap(option => {
     const value = asText(option)
-    return value === undefined ? [] : [{ value, label: value }]
+    return takes(room, value) ? [{ value, label: value }] : []
+  })
+}
+
+function takes(room: Room, value: string | undefined): value is string {
+  if (value === undefined || Buffer.byteLength(value) > room.bytes) return false
+  room.bytes -= Buffer.byteLength(value)
+  return true
+}
+
+/** Returns the labels as people see them. Labels that are the same once they are cut are told apart by a number. */
+function labelsOf(choices: readonly Choice[]): string[] {
+  const shown = new Set<string>()
+  return choices.map(({ label }) => {
+    let text = clip(label, bounds.optionCharacters)
+    const isCut = text !== label
+    for (let number = 2; isCut && shown.has(text); number++) {
+      const mark = `… (${number})`
+      text = clip(label, bounds.optionCharacters - mark.length) + mark
+    }
+    shown.add(text)
+    return text
   })
 }
 
@@ -110,18 +140,23 @@ function choiceField(property: Json, choices: readonly Choice[], valueType: 'str
   const given = property['default']
   const preset = choices.findIndex(({ value }) => value === given)
   const recommended = meta['recommendedIndex'] ?? (preset === -1 ? undefined : preset)
-  const customFieldId = asText(meta['customFieldId'])
-  const custom = meta['allowCustom'] === true || customFieldId !== undefined
+  const customField = asText(meta['customFieldId'])
+  const custom = meta['allowCustom'] === true || customField !== undefined
+  // A truncated name would identify another field.
+  const customFieldId =
+    customField !== undefined && [...customField].length > bounds.fieldCharacters ? undefined : customField
   return {
-    options: choices.map(({ label }) => clip(label, bounds.optionCharacters)),
+    options: labelsOf(choices),
     optionValues: choices.map(({ value }) => value),
     valueType,
     ...(Number.isInteger(recommended) &&
       isWithin(recommended as number, choices) && { recommendedIndex: recommended as number }),
     ...(custom && { allowCustom: true }),
-    ...(customFieldId !== undefined && { customFieldId: clip(customFieldId, bounds.fieldCharacters) }),
+    ...(customFieldId !== undefined && { customFieldId }),
     ...(preset !== -1 && { defaultValue: given }),
-    ...(Array.isArray(given) && { defaultValue: given.filter(item => choices.some(({ value }) => value === item)) }),
+    ...(Array.isArray(given) && {
+      defaultValue: choices.map(({ value }) => value).filter(value => given.includes(value)),
+    }),
   }
 }
 

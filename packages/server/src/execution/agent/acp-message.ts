@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { ToolCallStatus, ToolKind } from '@agentclientprotocol/sdk'
 import { toolKinds } from '@berth/contract'
 import { ownCredentials, type Redactor } from '../../kit/redactor.ts'
@@ -7,7 +8,7 @@ import { clip } from './clip.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** Longest identifier taken from an agent, in bytes of UTF-8: of a session, a tool call, an option or a request. */
+/** Longest identifier kept as an agent gave it, in bytes of UTF-8: of a session, a tool call or a message. */
 export const MAX_IDENTIFIER_BYTES = 1024
 /** Longest `delegationId` that an Event may hold. */
 const MAX_DELEGATION_ID = 255
@@ -92,7 +93,7 @@ export function readUpdate(params: Json, redactor: Redactor = ownCredentials): U
       const text = contentText(update['content'])
       if (text === null) return { kind: 'other' }
       const role = update['sessionUpdate'] === 'agent_message_chunk' ? 'assistant' : 'reasoning'
-      const messageId = asIdentifier(update['messageId'])
+      const messageId = asKey(update['messageId'])
       return messageId === undefined ? { kind: 'text', role, text } : { kind: 'text', role, text, messageId }
     }
     case 'tool_call':
@@ -110,7 +111,7 @@ export function readPermissionCall(params: Json, redactor: Redactor = ownCredent
 }
 
 function readTool(update: Json, begins: boolean, redactor: Redactor): Update {
-  const id = asIdentifier(update['toolCallId'])
+  const id = asKey(update['toolCallId'])
   if (id === undefined || id === '') return { kind: 'other' }
   const said = readCallText(update)
   const isCut = berthMeta(update)['truncated'] === true
@@ -204,9 +205,17 @@ export function asIdentifier(value: unknown): string | undefined {
   return text === undefined || isOverlong(text) ? undefined : text
 }
 
-export function isOverlong(identifier: unknown): boolean {
+/** Returns an identifier that is only compared, never sent back: its digest stands for one that is too long. */
+export function asKey(value: unknown): string | undefined {
+  const text = asText(value)
+  if (text === undefined || !isOverlong(text)) return text
+  return `sha256:${createHash('sha256').update(text).digest('hex')}`
+}
+
+/** Returns whether an identifier has more than `maxBytes` bytes of UTF-8. */
+export function isOverlong(identifier: unknown, maxBytes: number = MAX_IDENTIFIER_BYTES): boolean {
   if (typeof identifier !== 'string') return false
-  return identifier.length > MAX_IDENTIFIER_BYTES || Buffer.byteLength(identifier) > MAX_IDENTIFIER_BYTES
+  return identifier.length > maxBytes || Buffer.byteLength(identifier) > maxBytes
 }
 
 function parseObject(line: string): Json | null {

@@ -1,7 +1,7 @@
 import { type Approval, type ApprovalOption, interactionLimits as bounds, confinements } from '@berth/contract'
 import type { Ask } from '../../sessions/interactions/interaction.ts'
 import { readForm } from './acp-form.ts'
-import { asObject, asText, berthMeta, type ToolUpdate } from './acp-message.ts'
+import { asObject, asText, berthMeta, isOverlong, type ToolUpdate } from './acp-message.ts'
 import { readPlan } from './acp-plan.ts'
 import { boundInput } from './bounded-activity.ts'
 import { clip } from './clip.ts'
@@ -28,6 +28,9 @@ export interface Question {
   readonly declined?: boolean
 }
 
+/** Longest id of a request or an option that is kept for the reply, in bytes of UTF-8; a row holds it until then. */
+export const MAX_REPLY_ID_BYTES = 64 * 1024
+
 /** An action is shown whole or not at all: nobody can approve an action they do not see. */
 const MAX_INPUT_BYTES = 256 * 1024
 
@@ -45,14 +48,14 @@ export function readPermission(
 ): Question {
   const given = asObject(params['toolCall']) ?? {}
   const options = optionsOf(params)
-  const allow = optionIdOf(options, 'allow_once')
-  const agentRequest: AgentRequest = { method: 'permission', id, allow, deny: denyOptionOf(params) }
+  const [allow, deny] = [optionIdOf(options, 'allow_once'), denyOptionOf(params)].map(kept)
+  const agentRequest: AgentRequest = { method: 'permission', id, allow: allow ?? null, deny: deny ?? null }
   const kind = update?.kind ?? call?.kind ?? 'other'
   const title = update?.title ?? call?.title ?? ''
   if (kind === 'switch_mode') {
     const prompt = clip(title, bounds.questionCharacters)
     const ask = { kind: 'exit_plan_mode', prompt, ...readPlan(given, call) } as const
-    return { ask, agentRequest, declined: allow === null }
+    return { ask, agentRequest, declined: agentRequest.allow === null }
   }
   const input = inputOf(given, call)
   const meta = { ...berthMeta(given), ...berthMeta(params) }
@@ -67,13 +70,16 @@ export function readPermission(
     ...(call !== null && { itemId: call.activityId }),
     confinement: confinement ?? (kind === 'fetch' ? 'network' : 'sandbox'),
   }
-  return { ask: { kind: 'approval', approval }, agentRequest, declined: allow === null || input === null }
+  return { ask: { kind: 'approval', approval }, agentRequest, declined: agentRequest.allow === null || input === null }
 }
 
 /**
  * Returns the option that denies a request once; null if the agent offers none. Options for always are never chosen.
  */
 export const denyOptionOf = (params: Json): string | null => optionIdOf(optionsOf(params), 'reject_once')
+
+/** An option that is too long to be kept counts as not offered: the start of its id would choose another. */
+const kept = (optionId: string | null) => (isOverlong(optionId, MAX_REPLY_ID_BYTES) ? null : optionId)
 
 const optionsOf = (params: Json): Json[] =>
   Array.isArray(params['options']) ? params['options'].map(asObject).filter(item => item !== null) : []

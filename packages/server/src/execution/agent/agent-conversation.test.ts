@@ -168,31 +168,60 @@ describe('an agent', () => {
     expect(conversation.facts.state).not.toBe('ready')
   })
 
+  test('is asked for people with ids that are long, which its reply repeats', () => {
+    const options = [{ optionId: 'x'.repeat(2000), kind: 'allow_once' }]
+    const permission = request('session/request_permission', { options })
+    const { asked } = read(working, asks('x'.repeat(2000)), permission).take()
+    expect(asked.map(({ agentRequest }) => agentRequest)).toMatchObject([
+      { id: 'x'.repeat(2000), allow: 'yes' },
+      { allow: 'x'.repeat(2000) },
+    ])
+    expect(asked.map(({ declined }) => declined)).toEqual([false, false])
+  })
+
   test.each([
-    ['id', asks('x'.repeat(1025))],
-    ['id', asks('x'.repeat(1025), 'elicitation/create')],
-    ['toolCallId', asks(7, 'session/request_permission', 'é'.repeat(513))],
-    [
-      'optionId',
-      request('session/request_permission', { options: [{ optionId: 'x'.repeat(1025), kind: 'allow_once' }] }),
-    ],
-    ['const', form({ type: 'string', oneOf: [{ const: 'x'.repeat(1025), title: 'short' }] })],
-    ['const', form({ type: 'array', items: { enum: ['a', 'x'.repeat(1025)] } })],
-  ])('hears that the %s of its request exceeds 1024 bytes, and nothing of the request is kept', (member, asked) => {
+    ['permission', asks('x'.repeat(65_537)), { outcome: { outcome: 'selected', optionId: 'no' } }],
+    ['an answer', asks('x'.repeat(65_537), 'elicitation/create'), { action: 'cancel' }],
+  ])('is refused %s, and hears no error, if the id of its request is too long to be kept', (_, asked, result) => {
     const conversation = read(working, asked)
     const [reply] = conversation.takeReplies()
-    const error = { code: -32602, message: `${member} takes at most 1024 bytes` }
-    expect(JSON.parse(reply?.line ?? '')).toMatchObject({ error })
-    expect(conversation.take()).toMatchObject({ asked: [], drafts: [], toolCalls: 0 })
+    expect(JSON.parse(reply?.line ?? '')).toEqual({ jsonrpc: '2.0', id: 'x'.repeat(65_537), result })
+    expect(conversation.take()).toMatchObject({ asked: [] })
     expect(conversation.waits).toBe(false)
   })
 
-  test('may ask people with identifiers of 1024 bytes', () => {
-    expect(read(working, asks('x'.repeat(1024))).take().asked).toHaveLength(1)
+  test('is declined if the option to allow its action is too long to be kept', () => {
+    const options = [
+      { optionId: 'x'.repeat(65_537), kind: 'allow_once' },
+      { optionId: 'no', kind: 'reject_once' },
+    ]
+    const { asked } = read(working, request('session/request_permission', { options })).take()
+    expect(asked).toMatchObject([{ declined: true, agentRequest: { allow: null, deny: 'no' } }])
   })
 
-  test('cannot begin a tool call under an id that is longer', () => {
-    expect(read(working, calls('x'.repeat(1025))).take()).toMatchObject({ drafts: [], toolCalls: 0 })
+  test('gets back a choice of any length whole, and people see its beginning', () => {
+    const long = 'x'.repeat(5000)
+    const { asked } = read(working, form({ type: 'string', oneOf: [{ const: long }, { const: `${long}y` }] })).take()
+    const [first = '', second = ''] = [long.slice(0, 500), `${long.slice(0, 495)}… (2)`]
+    expect(asked).toMatchObject([
+      { declined: false, ask: { questions: [{ options: [first, second], optionValues: [long, `${long}y`] }] } },
+    ])
+  })
+
+  test('keeps a tool call with a long id apart from another, also where it asks people', () => {
+    const [one, other] = [`${'x'.repeat(1025)}1`, `${'x'.repeat(1025)}2`]
+    const { drafts, asked, toolCalls } = read(
+      working,
+      calls(one),
+      calls(other),
+      asks(8, undefined, one),
+      ends(one),
+    ).take()
+    expect(toolCalls).toBe(2)
+    expect(asked).toMatchObject([{ ask: { approval: { kind: 'edit' } } }])
+    const ended = drafts.filter(({ data }) => data['status'] === 'succeeded').map(({ data }) => data['activityId'])
+    const begun = drafts.filter(({ data }) => data['status'] === 'started').map(({ data }) => data['activityId'])
+    expect(new Set(ended)).toEqual(new Set([begun[0]]))
   })
 
   test('changes nothing by an answer that nobody asked for', () => {

@@ -10,8 +10,10 @@ import { denial } from './acp-answers.ts'
 import {
   type AgentMessage,
   asIdentifier,
+  asKey,
   asObject,
   asText,
+  isOverlong,
   MAX_IDENTIFIER_BYTES,
   readAgentMessage,
   readPermissionCall,
@@ -19,11 +21,10 @@ import {
   type Update,
 } from './acp-message.ts'
 import { isFurther, type Order, type PromptOf, promptKeyOf, refuse, reply, steeredTurn, wireIds } from './acp-orders.ts'
-import { denyOptionOf, type Question, readElicitation, readPermission } from './acp-questions.ts'
+import { denyOptionOf, MAX_REPLY_ID_BYTES, type Question, readElicitation, readPermission } from './acp-questions.ts'
 import { AgentRequests, type RequestsReading } from './agent-requests.ts'
 import { BERTH_EVENT, readBerthEvent } from './berth-event.ts'
 import { leftOut, type McpTransport, speaks, transportsOf } from './mcp-servers.ts'
-import { findOverlong } from './overlong-identifier.ts'
 import { outcomeOfAnswer } from './prompt-outcome.ts'
 import { type LastAnswer, Transcript } from './transcript.ts'
 
@@ -310,7 +311,7 @@ export class AgentConversation {
       for (const { name, kind } of this.#servers) if (!speaks(mcp, kind)) this.#drafts.push(leftOut(name, kind))
     } else if (message.id === wireIds.newSession && this.#facts.state === 'initialized') {
       const sessionId = asIdentifier(message.result?.['sessionId'])
-      if (failed || sessionId === undefined) this.#refuses('session/new', message.error)
+      if (failed || sessionId === undefined) this.#refuses('session/new', message.error ?? unusable(message.result))
       else this.#know({ state: 'ready', sessionId })
     } else if (message.id === wireIds.loadSession && this.#facts.state === 'initialized') {
       if (message.error !== null && this.#recapsRefused) this.#know({ loadsSessions: false })
@@ -355,11 +356,7 @@ export class AgentConversation {
 
   #requested(message: Extract<AgentMessage, { kind: 'request' }>, offset: number, replayed: boolean): void {
     const { id, method, params } = message
-    const overlong = findOverlong(id, params)
-    if (overlong !== null) {
-      const told = `${overlong} takes at most ${MAX_IDENTIFIER_BYTES} bytes`
-      this.#requests.answerAtOnce(refuse(offset, id, -32602, told), offset)
-    } else if (method === CLIENT_METHODS.session_request_permission) {
+    if (method === CLIENT_METHODS.session_request_permission) {
       const update = readPermissionCall(params, this.#redactor)
       this.#told(update, offset, replayed)
       this.#told({ kind: 'pause' }, offset, replayed)
@@ -373,7 +370,7 @@ export class AgentConversation {
     } else if (method === CLIENT_METHODS.elicitation_create) {
       this.#told({ kind: 'pause' }, offset, replayed)
       const question = readElicitation(id, this.#masked(params))
-      this.#asks(asText(params['toolCallId']))
+      this.#asks(asKey(params['toolCallId']))
       this.#ask(question, offset, replayed, () => reply(offset, id, { action: 'cancel' }))
     } else {
       this.#requests.answerAtOnce(refuse(offset, id, -32601, `${method} is not offered here`), offset)
@@ -390,19 +387,25 @@ export class AgentConversation {
   }
 
   /**
-   * Puts a request to people. While people are not to be asked, it is refused and not kept. A replayed request was either
+   * Puts a request to people. While people are not to be asked, or if its id is too long to keep for the reply, it is
+   * refused in the words of its method, which no agent takes for an error, and not kept. A replayed request was either
    * recorded before or refused; it is then refused again, and the supervisor carries out an order only once.
    */
   #ask(question: Question, offset: number, replayed: boolean, refusal: () => Order): void {
     if (replayed && this.#requests.isWaiting(offset)) return
     const told = this.prompted && !this.cancelling && !replayed && this.#requests.canTell
-    if (told) this.#requests.ask(question, offset, this.#drafts.length)
+    if (told && !isOverlong(question.agentRequest.id, MAX_REPLY_ID_BYTES))
+      this.#requests.ask(question, offset, this.#drafts.length)
     else this.#requests.answerAtOnce(refusal(), offset)
   }
 }
 
 function parse(text: string): unknown {
   try {
+/** A session's id is sent back to the agent, so it can be neither cut nor replaced. */
+const unusable = (result: Readonly<Record<string, unknown>> | null) =>
+  isOverlong(result?.['sessionId']) ? { message: `its sessionId has more than ${MAX_IDENTIFIER_BYTES} bytes` } : null
+
     return JSON.parse(text)
   } catch {
     return null
