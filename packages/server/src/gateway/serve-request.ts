@@ -47,14 +47,13 @@ interface Attempt {
  */
 export async function serveRequest(gateway: Gateway, asked: ModelRequest): Promise<ModelAnswer> {
   const request = hideEndUser(asked)
-  refuseState(request.wire, request.body)
-  const [first, ...others] = await candidatesOf(gateway, request)
-  const candidates = [first, ...others]
-  refuseMeaningless(request.body, first)
-  refuseSpent(request.caller, first, gateway.clock.now())
   if (gateway.booking.isFull) throw refusal('service_unavailable')
+  const candidates = await admit(gateway, request).catch(async error => {
+    await bookRefusal(gateway, request, error)
+    throw error
+  })
 
-  const meter = new RequestMeter(gateway, request, first)
+  const meter = new RequestMeter(gateway, request, candidates[0])
   const { signal, release } = bounded(request.signal, gateway.limits.totalMs)
   try {
     return await tryEach(gateway, request, candidates, { meter, signal, release })
@@ -70,6 +69,27 @@ export const isOpen = (
   { catalogId }: ResolvedModel,
   { allowedModels }: Pick<GatewayCaller, 'allowedModels'>,
 ): boolean => allowedModels === null || allowedModels.has(catalogId)
+
+/** Returns the models that may answer, if the request may be sent to any. */
+async function admit(gateway: Gateway, request: ModelRequest): Promise<readonly [ResolvedModel, ...ResolvedModel[]]> {
+  refuseState(request.wire, request.body)
+  const candidates = await candidatesOf(gateway, request)
+  refuseMeaningless(request.body, candidates[0])
+  refuseSpent(request.caller, candidates[0], gateway.clock.now())
+  return candidates
+}
+
+/**
+ * Books a Run's request that reached no provider: the end of the Run is judged by its last request. A model that the Run
+ * may not use is not booked, since an agent may try models of its own choice beside the Run's.
+ */
+async function bookRefusal(gateway: Gateway, request: ModelRequest, error: unknown): Promise<void> {
+  if (request.caller.run === null) return
+  const [model] = await gateway.catalog.candidates(request.modelId)
+  if (model === undefined || !isOpen(model, request.caller)) return
+  const nothing = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 }
+  await new RequestMeter(gateway, request, model).failed(error, false, nothing)
+}
 
 /**
  * Returns the model that a request names, followed by its fallbacks.

@@ -18,6 +18,7 @@ import { taskOf } from '../claim/hold-sql.ts'
 import { underFence } from '../claim/under-fence.ts'
 import { collectPresented, keepPresented } from '../workspace/present-files.ts'
 import { recordPosition, spentOn } from './record-reading.ts'
+import { failIfRefused } from './refused-by-model.ts'
 import { keepResult, type Result } from './run-result.ts'
 import { tellTools } from './tell-tools.ts'
 
@@ -45,7 +46,8 @@ export async function decideEnd(
 ): Promise<Decided | null> {
   if (end?.kind === 'answered') {
     if (cancelling) return { outcome: cancelled }
-    return withSummary(await stoppedByCost(context, claim, end.outcome, budgets), await lastAnswer())
+    const outcome = await stoppedByCost(context, claim, end.outcome, budgets)
+    return withSummary(await failIfRefused(context, claim, outcome), await lastAnswer())
   }
   if (end?.kind === 'unstartable') {
     const redactor = await sessionRedactor(context.db, claim)

@@ -38,6 +38,7 @@ import { scriptOf } from './tasks.ts'
  *     wait PATH                 nothing until the file exists; cancellation ends the turn
  *     remember TEXT             keeps it below the agent's home, for `recall`
  *     recall                    says whether the conversation was loaded, and all that was kept
+ *     model JSON                sends the model gateway this request and says the status of its answer
  *     servers                   says the MCP servers that it was given, with their variables
  *     present NAME              presents a file of that name and content
  *     permission TITLE          asks for permission and says the outcome
@@ -149,6 +150,13 @@ const instructions: Readonly<Record<string, (turn: Turn, rest: string) => Promis
   recall: turn => message(turn, `${loaded ? 'loaded' : 'new'}: ${readFileSync(memory, 'utf8').trim()}`),
   again: (_, script) => {
     correction = script.replaceAll('\\n', '\n')
+  },
+  model: async (turn, body) => {
+    const path = 'input' in JSON.parse(body) ? 'responses' : 'chat/completions'
+    const headers = { 'content-type': 'application/json' }
+    const answer = await fetch(`http://127.0.0.1:3128/v1/${path}`, { method: 'POST', headers, body })
+    await answer.text()
+    await message(turn, `model: ${answer.status}`)
   },
   servers: turn => message(turn, JSON.stringify(servers)),
   present: (_, name) => {

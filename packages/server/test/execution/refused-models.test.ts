@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { scriptedRuntimes } from '../support/agents/scripted-runtimes.ts'
+import { refuses, says } from '../support/models/scripted-upstream.ts'
+import { endedRun, outcomeOf } from '../support/runs/ended-run.ts'
+import { type GatewayService, startGatewayService } from '../support/services/gateway-service.ts'
+
+const stack = new AsyncDisposableStack()
+let service: GatewayService
+beforeAll(async () => {
+  const { runtimes } = stack.use(await scriptedRuntimes())
+  service = stack.use(await startGatewayService({ variables: { BERTH_ROLES: 'api,gateway,worker' }, runtimes }))
+})
+afterAll(() => stack.disposeAsync())
+
+/** Has an agent carry out a script, and returns how its Run ended. */
+async function perform(script: string, runtime = 'scripted'): Promise<string> {
+  const { api } = service.test
+  const session = await api.createSession({ runtime }, script)
+  return outcomeOf(await endedRun(api, session, session.activeRunId ?? ''))
+}
+
+const asks = `model ${JSON.stringify({ model: 'fast', messages: [{ role: 'user', content: 'a' }] })}`
+/** A request that the gateway refuses by itself: it keeps no state. */
+const impossible = `model ${JSON.stringify({ model: 'fast', input: 'a', previous_response_id: 'resp_1' })}`
+
+describe('a run whose agent ends its prompt as usual', () => {
+  it.each([
+    ['the provider refused the request', 400, 'model_request_refused'],
+    ['the provider refused the key', 401, 'model_credential_refused'],
+    ['the provider had no more to give', 429, 'model_rate_limited'],
+    ['the provider failed', 500, 'model_unavailable'],
+  ])('has failed if %s and no answer followed', async (_, status, errorCode) => {
+    service.upstream.next(refuses(status))
+    expect(await perform(`${asks}\nsay I could not.`)).toBe(`failed error ${errorCode} 1`)
+  })
+
+  it('has failed if the gateway itself refused the request', async () => {
+    expect(await perform(`${impossible}\nsay I could not.`)).toBe('failed error model_request_refused 1')
+  })
+
+  it('has failed if it was answered only before the refusal', async () => {
+    service.upstream.next(says({ text: 'yes' }), refuses(400))
+    expect(await perform(`${asks}\n${asks}`)).toBe('failed error model_request_refused 1')
+  })
+
+  it('is completed if an answer followed the refusal', async () => {
+    service.upstream.next(refuses(500), says({ text: 'yes' }))
+    expect(await perform(`${asks}\n${asks}`)).toBe('completed completed - 1')
+  })
+
+  it('is completed if only a model was refused that is not open to it', async () => {
+    expect(await perform('model {"model":"no/such","messages":[]}')).toBe('completed completed - 1')
+  })
+})
