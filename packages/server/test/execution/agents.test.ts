@@ -255,7 +255,7 @@ describe('an output that a turn asks for', () => {
 
 describe('an agent that does not start', () => {
   it.each([
-    ['exits at once', 'crash', 'crashed engine_unreachable turn_execution_lost 3'],
+    ['exits at once', 'crash', 'failed error runtime_start_failed 3'],
     ['never answers', 'silent', 'failed error runtime_start_failed 1'],
     ['never reads', 'deaf', 'failed error runtime_start_failed 1'],
     ['is no program', 'missing', 'failed error runtime_start_failed 1'],

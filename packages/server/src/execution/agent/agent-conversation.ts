@@ -45,7 +45,8 @@ export interface AgentFacts {
 /** How the agent's part of an attempt ended. */
 export type AgentEnd =
   | { readonly kind: 'answered'; readonly outcome: Outcome }
-  | { readonly kind: 'exited'; readonly signal: string | null }
+  /** `started`: it had answered until it could take a prompt. */
+  | { readonly kind: 'exited'; readonly signal: string | null; readonly started: boolean }
   /** `resuming`: the agent refused to load the conversation that it was to continue. */
   | { readonly kind: 'unstartable'; readonly detail: string; readonly resuming: boolean }
 
@@ -261,10 +262,11 @@ export class AgentConversation {
   #exited(payload: string): void {
     const { signal } = asObject(parse(payload)) ?? {}
     // A ready agent without a prompt takes no work with it: the next process gets the prompt.
-    const idle = this.#facts.state === 'ready' && !this.prompted
+    const started = this.#facts.state === 'ready'
+    const idle = started && !this.prompted
     this.#requests.exited()
     this.#know({ state: 'exited', activePrompt: null })
-    if (!idle) this.#end ??= { kind: 'exited', signal: typeof signal === 'string' ? signal : null }
+    if (!idle) this.#end ??= { kind: 'exited', signal: typeof signal === 'string' ? signal : null, started }
   }
 
   #heard(message: AgentMessage, offset: number, replayed: boolean): void {
@@ -400,12 +402,12 @@ export class AgentConversation {
   }
 }
 
-function parse(text: string): unknown {
-  try {
 /** A session's id is sent back to the agent, so it can be neither cut nor replaced. */
 const unusable = (result: Readonly<Record<string, unknown>> | null) =>
   isOverlong(result?.['sessionId']) ? { message: `its sessionId has more than ${MAX_IDENTIFIER_BYTES} bytes` } : null
 
+function parse(text: string): unknown {
+  try {
     return JSON.parse(text)
   } catch {
     return null

@@ -13,7 +13,7 @@ import type { AgentEnd, Reading } from '../agent/agent-conversation.ts'
 import type { LastAnswer } from '../agent/transcript.ts'
 import type { RunClaim } from '../claim/claim.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
-import { announce, deadlineExceeded, executionLost, settleLoss } from '../claim/finish.ts'
+import { announce, deadlineExceeded, settleLoss } from '../claim/finish.ts'
 import { taskOf } from '../claim/hold-sql.ts'
 import { underFence } from '../claim/under-fence.ts'
 import { collectPresented, keepPresented } from '../workspace/present-files.ts'
@@ -24,6 +24,8 @@ import { tellTools } from './tell-tools.ts'
 
 /** The agent's Events exceeded the budget of one Run. */
 export const outOfEvents: Outcome = { status: 'failed', stopReason: 'max_response', errorCode: EVENT_BUDGET }
+/** The agent never came to take a prompt. */
+export const startFailed: Outcome = { status: 'failed', stopReason: 'error', errorCode: 'runtime_start_failed' }
 export const cancelled: Outcome = { status: 'cancelled', stopReason: 'aborted' }
 
 /** A Run's outcome, and the length of a last message that is too long to be its summary. */
@@ -53,8 +55,7 @@ export async function decideEnd(
     const redactor = await sessionRedactor(context.db, claim)
     const detail = knownSecrets.text(redactor.text(end.detail)).slice(0, 500)
     context.log.warn({ runId: claim.runId, detail }, 'a runtime did not start')
-    const errorCode = end.resuming ? 'resume_unavailable' : 'runtime_start_failed'
-    return { outcome: { status: 'failed', stopReason: 'error', errorCode } }
+    return { outcome: end.resuming ? { ...startFailed, errorCode: 'resume_unavailable' } : startFailed }
   }
   if (end?.kind === 'exited' && end.signal === 'JOURNAL_FULL') {
     return { outcome: { status: 'failed', stopReason: 'error', errorCode: 'agent_output_limit' } }
@@ -94,13 +95,15 @@ function withSummary(outcome: Outcome, lastAnswer: LastAnswer | null): Decided {
  * Records the end of an attempt and everything read before it, in one transaction. The Run's result and presented files
  * come first, then its end. If the Run has already ended, only its agent's state is kept.
  *
+ * @param end `lost`: the Run's outcome if nothing was decided and it may not begin again
  * @throws ClaimLost
  */
 export async function recordEnd(
   context: ExecutionContext,
   claim: RunClaim,
-  { leaseId, reading, decided, begun }: { leaseId: string; reading: Reading; decided: Decided | null; begun: boolean },
+  end: { leaseId: string; reading: Reading; decided: Decided | null; lost: Outcome; begun: boolean },
 ): Promise<void> {
+  const { leaseId, reading, decided, lost, begun } = end
   const now = context.clock.now()
   const settled = context.gateway.settled(claim.runId)
   const keeping = keepResult(context.blobs, decided?.outcome.summary, decided?.longBytes)
@@ -118,12 +121,12 @@ export async function recordEnd(
       recordPosition(tx, claim, leaseId, reading, spentOn(batch), now),
     ]
     const keep = () => keepPresented(tx, claim, presented, now)
-    const end = async () => {
+    const settle = async () => {
       if (decided !== null) return endWithResult(tx, claim, decided.outcome, { result, keep, begun, now })
       await closeInteractions(tx, claim, 'request_gone', now)
-      await settleLoss(tx, context, claim, { sandboxLost: false, outcome: executionLost, keep })
+      await settleLoss(tx, context, claim, { sandboxLost: false, outcome: lost, keep })
     }
-    await Promise.all([...read, open ? end() : null])
+    await Promise.all([...read, open ? settle() : null])
     if (open) tx.afterCommit?.(() => tellTools(claim, reading.drafts))
   })
   announce(context, claim)

@@ -17,7 +17,7 @@ import { underFence } from '../claim/under-fence.ts'
 import type { SupervisorConnection } from '../supervisor/connection.ts'
 import type { JournalRecord } from '../supervisor/stream.ts'
 import { AgentOrders, type OrderParts } from './agent-orders.ts'
-import { cancelled, decideEnd, outOfEvents, recordEnd } from './attempt-end.ts'
+import { cancelled, decideEnd, outOfEvents, recordEnd, startFailed } from './attempt-end.ts'
 import { AttemptSpans } from './attempt-spans.ts'
 import { beginRun } from './begin-run.ts'
 import { EventBudget } from './event-budget.ts'
@@ -387,7 +387,10 @@ export class RunAttempt {
       decided = settled.decided
     }
     const reading = this.#budget.admit(this.#conversation.take())
-    await recordEnd(this.#context, this.#claim, { leaseId: this.#lease.id, reading, decided, begun: this.#begun })
+    const end = this.#conversation.end
+    const lost = end?.kind === 'exited' && !end.started && !this.#begun ? startFailed : executionLost
+    const leaseId = this.#lease.id
+    await recordEnd(this.#context, this.#claim, { leaseId, reading, decided, lost, begun: this.#begun })
     this.#spans.ended(decided?.outcome.status ?? 'lost', this.#resumed)
     this.#settled = true
     // The loop may still be waiting for the journal of a Run that is over.

@@ -16,6 +16,7 @@ import { underFence } from '../claim/under-fence.ts'
 import type { SupervisorConnection } from '../supervisor/connection.ts'
 import { SandboxFrozenError } from '../supervisor/errors.ts'
 import { STOP_GRACE_MS } from './agent-orders.ts'
+import { startFailed } from './attempt-end.ts'
 import type { RunAttempt } from './run-attempt.ts'
 import { deadlineOf } from './run-deadline.ts'
 
@@ -133,7 +134,7 @@ export function watchAttempt(
   later(async () => {
     if (attempt.prompted) return
     context.log.warn({ runId: claim.run.id }, 'a runtime did not start in time')
-    await end({ status: 'failed', stopReason: 'error', errorCode: 'runtime_start_failed' }, 'start')
+    await end(startFailed, 'start')
   }, limits.agentStartMs)
   holdTo(claim.run)
 
