@@ -34,6 +34,10 @@ export function agentEnvironment(reach: readonly string[]): Readonly<Record<stri
     NO_PROXY: direct,
     no_proxy: direct,
     NODE_USE_ENV_PROXY: '1',
+    // Yarn from version 2 on reads no other variables for its proxy.
+    YARN_HTTP_PROXY: proxy,
+    YARN_HTTPS_PROXY: proxy,
+    JAVA_TOOL_OPTIONS: javaOptions(direct),
   }
 }
 
@@ -46,8 +50,26 @@ export function environmentWith(
   { variables, secrets, exported, path }: AddedVariables,
 ): Readonly<Record<string, string>> {
   const all = { ...agentEnvironment(reach), ...variables, ...secrets, ...exported }
-  return { ...all, PATH: [platformPath, ...path, all['PATH']].join(':') }
+  const java = withJavaOptions(agentEnvironment(reach)['JAVA_TOOL_OPTIONS'] ?? '', all['JAVA_TOOL_OPTIONS'] ?? '')
+  return { ...all, PATH: [platformPath, ...path, all['PATH']].join(':'), JAVA_TOOL_OPTIONS: java }
 }
+
+/**
+ * Returns the options that lead Java to the proxy: it reads no variable for that. The last two have Maven's transports
+ * of 3.9 and 4 read the others, as its older one does.
+ */
+function javaOptions(direct: string): string {
+  const names = direct.split(',').map(name => (name === '::1' ? '[::1]' : name))
+  return [
+    ...['http', 'https'].flatMap(scheme => [`-D${scheme}.proxyHost=127.0.0.1`, `-D${scheme}.proxyPort=${PROXY_PORT}`]),
+    `-Dhttp.nonProxyHosts=${names.join('|')}`,
+    '-Daether.connector.http.useSystemProperties=true',
+    '-Daether.transport.apache.useSystemProperties=true',
+  ].join(' ')
+}
+
+/** Puts the platform's options in front of those that an environment sets: the later of two wins. */
+const withJavaOptions = (platform: string, own: string) => (own.includes(platform) ? own : `${platform} ${own}`)
 
 /**
  * Returns the names that bypass the proxy. A loopback endpoint under `reach` belongs to the service, and only the proxy
