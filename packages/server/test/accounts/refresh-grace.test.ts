@@ -43,10 +43,12 @@ it('with a grace of a minute a used refresh token works again, until it has pass
   expect(await last.lives()).toBe(false)
 })
 
-it('without a grace a refresh token that was used a moment ago ends the sign-in', async () => {
+it('without a grace a used refresh token never works again, and ends the sign-in ten seconds after its first use', async () => {
   await using client = await startWithGrace(0)
   const first = await client.refresh()
   expect([first.status, await first.lives()]).toEqual([200, true])
+  expect([(await client.refresh()).status, await first.lives()]).toEqual([400, true])
+  await client.wait(10)
   expect((await client.refresh()).status).toBe(400)
   expect(await first.lives()).toBe(false)
 })

@@ -286,6 +286,10 @@ describe('a code', () => {
   })
 })
 
+/** Lets ten seconds go by for every refresh token that was used. */
+const tenSecondsLater = () =>
+  change("update oidc_records set consumed_at = consumed_at - interval '10 s' where kind = 'RefreshToken'")
+
 describe('a refresh token', () => {
   it('gives new tokens, and is another one each time', async () => {
     const { tokens } = await client.signIn(await newPerson(), lasting)
@@ -308,9 +312,18 @@ describe('a refresh token', () => {
     expect((await client.refresh(String(won?.body['refresh_token']))).status).toBe(200)
   })
 
+  it('presented again within ten seconds of its first use is refused, and ends nothing', async () => {
+    const { tokens } = await client.signIn(await newPerson(), lasting)
+    const { body } = await client.refresh(tokens.refresh_token)
+    expect((await client.refresh(tokens.refresh_token)).body['error']).toBe('invalid_grant')
+    expect((await me(String(body['access_token']))).status).toBe(200)
+    expect((await client.refresh(String(body['refresh_token']))).status).toBe(200)
+  })
+
   it('presented again later ends the sign-in', async () => {
     const { tokens } = await client.signIn(await newPerson(), lasting)
     const { body } = await client.refresh(tokens.refresh_token)
+    await tenSecondsLater()
     expect((await client.refresh(tokens.refresh_token)).body['error']).toBe('invalid_grant')
     expect(outcome(await me(String(body['access_token'])))).toBe(refused)
     expect((await client.refresh(String(body['refresh_token']))).body['error']).toBe('invalid_grant')
@@ -338,6 +351,14 @@ describe('a refresh token', () => {
     expect((await me(tokens.access_token)).status).toBe(200)
     expect((await revoke(tokens.refresh_token)).status).toBe(200)
     expect(outcome(await me(tokens.access_token))).toBe(refused)
+  })
+
+  it('that was used a moment ago still ends the sign-in where it is revoked', async () => {
+    const { tokens } = await client.signIn(await newPerson(), lasting)
+    const { body } = await client.refresh(tokens.refresh_token)
+    const form = new URLSearchParams({ client_id: 'svc-cloud', token: tokens.refresh_token })
+    expect((await fetch(`${test.url}/oidc/token/revocation`, { method: 'POST', body: form })).status).toBe(200)
+    expect(outcome(await me(String(body['access_token'])))).toBe(refused)
   })
 
   it('is no access token, nor is an ID token', async () => {

@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Adapter, AdapterPayload } from 'oidc-provider'
 import type { Clock } from '../../kit/clock.ts'
 import type { MasterKey } from '../../storage/master-key.ts'
@@ -21,6 +20,8 @@ export interface RecordStore {
   readonly masterKey: MasterKey
   /** Makes the error for a code or token that another request has used at the same moment. */
   readonly alreadyUsed: () => Error
+  /** Whether the request that is being served asks for tokens. */
+  readonly isIssuing: () => boolean
   /** Makes the error for a client's assertion that another request has presented at the same moment. */
   readonly replayed: () => Error
   /** Makes the error for a request whose parameters are too long to be kept. */
@@ -32,8 +33,11 @@ export interface RecordStore {
 /** Longest parameters of a request that a stranger may leave here, as JSON: `state`, `nonce` and all others together. */
 const PARAMETER_CHARACTERS = 4_096
 
-/** When the request that is being served arrived. */
-export const arrivals = new AsyncLocalStorage<Date>()
+/**
+ * How long a refresh token that was used and is presented again counts as one of several at the same moment. A busy process
+ * begins to serve a request well after it was sent, so the order in which they are served tells nothing.
+ */
+const SAME_MOMENT_MS = 10_000
 
 /**
  * Keeps one kind of the OpenID provider's records. Ids are stored as digests and payloads sealed, since a payload
@@ -81,23 +85,18 @@ export class RecordAdapter implements Adapter {
   }
 
   /**
-   * Of several requests that present one refresh token at the same moment, one succeeds and the others are refused. A
-   * token that was consumed before the request arrived is returned as consumed, and the provider ends the sign-in. Within
-   * the deployment's grace it is returned as if nobody had used it.
+   * Of several requests that present one refresh token at the same moment, one succeeds and the others are refused, which
+   * ends nothing. A token that comes back later is returned as consumed, and the provider ends the sign-in. Within the
+   * deployment's grace it is returned as if nobody had used it.
    * @throws the error that `alreadyUsed` makes
    */
   async find(id: string): Promise<AdapterPayload | undefined> {
     const record = await this.#read('digest', id)
-    if (record !== null && this.#isInGrace(record)) return this.#open({ ...record, consumed_at: null })
-    const arrived = arrivals.getStore()
-    if (
-      this.#kind === 'RefreshToken' &&
-      arrived !== undefined &&
-      record?.consumed_at &&
-      record.consumed_at >= arrived
-    ) {
-      throw this.#store.alreadyUsed()
+    if (record !== null && this.#wasUsedWithin(this.#store.refreshGraceMs, record)) {
+      return this.#open({ ...record, consumed_at: null })
     }
+    const { isIssuing, alreadyUsed } = this.#store
+    if (record !== null && isIssuing() && this.#wasUsedWithin(SAME_MOMENT_MS, record)) throw alreadyUsed()
     return this.#open(record)
   }
 
@@ -118,7 +117,7 @@ export class RecordAdapter implements Adapter {
     if (await consumeRecord(db, this.#kind, id, clock.now())) return
     // The first use stays on record, so the grace is not prolonged.
     const record = await this.#read('digest', id)
-    if (record === null || !this.#isInGrace(record)) throw alreadyUsed()
+    if (record === null || !this.#wasUsedWithin(this.#store.refreshGraceMs, record)) throw alreadyUsed()
   }
 
   async destroy(id: string): Promise<void> {
@@ -134,10 +133,10 @@ export class RecordAdapter implements Adapter {
     await deleteRecordsOfGrant(this.#store.db, this.#kind, grantId)
   }
 
-  #isInGrace({ consumed_at: consumedAt }: StoredRecord): boolean {
-    const { clock, refreshGraceMs } = this.#store
+  /** Whether this is a refresh token whose first use was so long ago at most. */
+  #wasUsedWithin(ms: number, { consumed_at: consumedAt }: StoredRecord): boolean {
     if (this.#kind !== 'RefreshToken' || consumedAt === null) return false
-    return clock.now().getTime() - consumedAt.getTime() < refreshGraceMs
+    return this.#store.clock.now().getTime() - consumedAt.getTime() < ms
   }
 
   #read(by: 'digest' | 'user_code_digest' | 'uid_digest', value: string): Promise<StoredRecord | null> {

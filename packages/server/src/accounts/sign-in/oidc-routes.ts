@@ -3,10 +3,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { refuseEmptyBucket } from '../../http/guard/guard.ts'
 import { pathOf } from '../../http/request/request-path.ts'
 import type { AddressMeter } from '../../identity/guard/address-meter.ts'
-import type { Clock } from '../../kit/clock.ts'
 import { sendFailure } from '../pages/failure.ts'
 import { isSameOrigin } from '../pages/same-origin.ts'
-import { arrivals } from './adapter.ts'
 import type { OpenIdProvider } from './provider.ts'
 
 const MOUNT = '/oidc'
@@ -25,7 +23,6 @@ const posted: ReadonlySet<string> = new Set(['/oidc/device', '/oidc/session/end/
 export interface OidcRoutes {
   readonly provider: OpenIdProvider
   readonly meter: Pick<AddressMeter, 'take'>
-  readonly clock: Clock
   readonly authUrl: () => string
 }
 
@@ -36,7 +33,6 @@ export interface OidcRoutes {
  */
 export function registerOidcRoutes(app: FastifyInstance, routes: OidcRoutes): void {
   const hand = (innerOf: (url: string) => string) => async (request: FastifyRequest, reply: FastifyReply) => {
-    const arrivedAt = routes.clock.now()
     const path = pathOf(request.url)
     if (path.startsWith(`${MOUNT}/`) && !unmetered.test(path)) {
       const verdict = await routes.meter.take(request.ip)
@@ -56,7 +52,7 @@ export function registerOidcRoutes(app: FastifyInstance, routes: OidcRoutes): vo
     const url = raw.url
     settle(raw, routes.authUrl(), innerOf(request.url), request.ip)
     try {
-      await arrivals.run(arrivedAt, () => provider.callback()(raw, reply.raw))
+      await provider.callback()(raw, reply.raw)
     } finally {
       // The log line names the path as it arrived.
       raw.url = url

@@ -38,6 +38,7 @@ export class OpenIdProvider {
     const store: RecordStore = {
       ...this.#context,
       alreadyUsed: () => new errors.InvalidGrant('used by another request at the same moment'),
+      isIssuing: () => Provider.ctx?.oidc.route === 'token',
       replayed: () => new errors.InvalidClientAuth('used by another request at the same moment'),
       tooLong: () => new errors.InvalidRequest('the parameters are too long'),
     }

@@ -23,7 +23,7 @@ export function mountSignIn(
   log: Log,
 ): SignIn {
   const provider = new OpenIdProvider(context, log)
-  registerOidcRoutes(app, { provider, meter, clock: context.clock, authUrl: context.authUrl })
+  registerOidcRoutes(app, { provider, meter, authUrl: context.authUrl })
   const external = new ExternalSignIn(context, meter, log)
   external.register(app)
   const form = new SignInForm(context, external)
