@@ -86,8 +86,14 @@ it('leaves a browser signed in at one deployment while it signs in to and out of
   expect((await browser.get(client.authorizeUrl(pkce().challenge))).text).toContain('Continue as')
 })
 
-it('names only its own address, whatever the client says about the host', async () => {
-  for (const path of ['/.well-known/openid-configuration', '/oidc/.well-known/openid-configuration']) {
+it('publishes its metadata for clients of OpenID and of OAuth alone, and names only its own address, whatever the client says about the host', async () => {
+  const paths = [
+    '/.well-known/openid-configuration',
+    '/oidc/.well-known/openid-configuration',
+    '/.well-known/oauth-authorization-server',
+    '/.well-known/oauth-authorization-server/oidc',
+  ]
+  for (const path of paths) {
     const headers = { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'https', origin: 'https://evil.example' }
     const answer = await fetch(`${test.url}${path}`, { headers })
     expect(answer.headers.get('access-control-allow-origin')).toBeNull()

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../kit/api-error.ts'
+import { isClientLeft } from '../../kit/client-left.ts'
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
 import { html } from './html.ts'
 import { type Page, sendPage } from './layout.ts'
@@ -26,6 +27,10 @@ export function sendFailure(error: unknown, request: FastifyRequest, reply: Fast
   if (error instanceof DatabaseUnavailable) {
     request.log.warn({ err: error }, 'a page was refused because the database is away')
     return sendPage(reply.header('retry-after', '2'), 503, busy)
+  }
+  if (isClientLeft(error)) {
+    request.log.info({ err: error }, 'the client left before the page')
+    return sendPage(reply, 400, refused)
   }
   if (!(error instanceof ApiError)) {
     request.log.error({ err: error }, 'a page failed with an unexpected error')

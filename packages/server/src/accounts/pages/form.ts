@@ -1,4 +1,7 @@
 import type { FastifyRequest } from 'fastify'
+import { defaultBodyBounds } from '../../http/body/body-budget.ts'
+import { readBody } from '../../http/body/body-reader.ts'
+import { wholeBody } from '../../http/body/json-body.ts'
 import { refusal } from '../../kit/refusal.ts'
 
 /** Room for a long password and a state, each percent-encoded. */
@@ -7,17 +10,18 @@ const MOST_BYTES = 16 * 1024
 /**
  * Reads the fields that a page's form sent.
  *
- * @throws ApiError 415 if it is no form, 413 if it is larger than any form of these pages
+ * @throws ApiError 415 if it is no form, 413 if it is larger than any form of these pages, 408 if it takes too long
+ * @throws ClientLeft if the client breaks off
  */
-export async function readForm(request: FastifyRequest): Promise<URLSearchParams> {
+export async function readForm(
+  request: Pick<FastifyRequest, 'headers' | 'raw'>,
+  { patienceMs }: { readonly patienceMs: number } = defaultBodyBounds,
+): Promise<URLSearchParams> {
   const [mediaType = ''] = (request.headers['content-type'] ?? '').split(';')
   if (mediaType.trim().toLowerCase() !== 'application/x-www-form-urlencoded') throw refusal('unsupported_media_type')
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of request.raw) {
-    bytes += chunk.length
-    if (bytes > MOST_BYTES) throw refusal('request_entity_too_large', {}, undefined, { connection: 'close' })
-    chunks.push(chunk)
-  }
-  return new URLSearchParams(Buffer.concat(chunks).toString('utf8'))
+  const announced = Number(request.headers['content-length'] ?? Number.NaN)
+  const limits = { bytes: MOST_BYTES, values: Number.POSITIVE_INFINITY, patienceMs }
+  const reading = await readBody(request.raw, announced, limits)
+  if (reading.kind === 'too_large') throw refusal('request_entity_too_large', {}, undefined, { connection: 'close' })
+  return new URLSearchParams(wholeBody(reading).toString('utf8'))
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { defaultBodyBounds } from '../../http/body/body-budget.ts'
 import { refuseEmptyBucket } from '../../http/guard/guard.ts'
 import { pathOf } from '../../http/request/request-path.ts'
 import type { AddressMeter } from '../../identity/guard/address-meter.ts'
@@ -24,6 +25,8 @@ export interface OidcRoutes {
   readonly provider: OpenIdProvider
   readonly meter: Pick<AddressMeter, 'take'>
   readonly authUrl: () => string
+  /** Time for a body to arrive; absent: as everywhere else. */
+  readonly patienceMs?: number
 }
 
 /**
@@ -51,9 +54,11 @@ export function registerOidcRoutes(app: FastifyInstance, routes: OidcRoutes): vo
     const { raw } = request
     const url = raw.url
     settle(raw, routes.authUrl(), innerOf(request.url), request.ip)
+    const patience = setTimeout(() => refuseSlow(request, reply), routes.patienceMs ?? defaultBodyBounds.patienceMs)
     try {
       await provider.callback()(raw, reply.raw)
     } finally {
+      clearTimeout(patience)
       // The log line names the path as it arrived.
       raw.url = url
     }
@@ -62,7 +67,13 @@ export function registerOidcRoutes(app: FastifyInstance, routes: OidcRoutes): vo
     throw new Error('the OpenID provider did not answer')
   }
   app.all(`${MOUNT}/*`, { onRequest: hand(url => url.slice(MOUNT.length)), handler })
-  app.get('/.well-known/openid-configuration', { onRequest: hand(url => url), handler })
+  const discovery = '/.well-known/openid-configuration'
+  app.get(discovery, { onRequest: hand(url => url), handler })
+  // Clients of OAuth alone look here (RFC 8414), where the issuer's path follows; what they read is the same metadata.
+  const authorizationServer = '/.well-known/oauth-authorization-server'
+  for (const path of [authorizationServer, `${authorizationServer}${MOUNT}`]) {
+    app.get(path, { onRequest: hand(() => discovery), handler })
+  }
 }
 
 /**
@@ -79,6 +90,18 @@ function settle(raw: IncomingMessage & { originalUrl?: string }, authUrl: string
   delete headers['forwarded']
   raw.url = inner
   raw.originalUrl = `${pathname.replace(/\/$/, '')}${MOUNT}${inner}`
+}
+
+/** Ends a request whose body takes too long. The provider reads it, and is told that the client has left. */
+function refuseSlow({ raw }: FastifyRequest, { raw: response }: FastifyReply): void {
+  if (raw.complete) return
+  if (response.headersSent) raw.destroy()
+  else {
+    response.writeHead(408, { 'content-type': 'application/json; charset=utf-8', connection: 'close' })
+    response.end(JSON.stringify({ error: 'request_timeout', error_description: 'the body took too long' }), () =>
+      raw.destroy(),
+    )
+  }
 }
 
 function refuseLimited(
