@@ -203,7 +203,7 @@ export const errors = {
   member_reset_refused: {
     status: 409,
     cause:
-      'The person is the caller, belongs to another organization as well, or is disabled; `message` says which. An operator can reset anybody.',
+      'The person is the caller, is disabled, or has an account whose email is proven; `message` says which. An operator can reset anybody.',
   },
   last_administrator: {
     status: 409,

@@ -2946,7 +2946,7 @@ export interface ErrorCodes {
   endpoint_limit_reached: Record<never, never>
   /** The app has ten active keys; revoke one first. */
   app_key_limit_reached: Record<never, never>
-  /** The person is the caller, belongs to another organization as well, or is disabled; `message` says which. An operator can reset anybody. */
+  /** The person is the caller, is disabled, or has an account whose email is proven; `message` says which. An operator can reset anybody. */
   member_reset_refused: Record<never, never>
   /** The organization would be left without an administrator; make another one first. */
   last_administrator: Record<never, never>
@@ -3564,7 +3564,7 @@ export interface Operations {
     input: { organizationId: string; membershipId: string }
     answer: undefined
   }
-  /** Let a member choose a new password. Returns a link to hand over; the service sends no mail. It works once, for 24 hours, and no longer once the person joins another organization. Earlier ones stop working. */
+  /** Let a member choose a new password. Returns a link to hand over; the service sends no mail. It works once, for 24 hours, and no longer once the person joins another organization. Earlier ones stop working. Whoever follows it ends every sign-in of the person, and unlinks their identities and accounts at Git hosts. */
   resetMember: {
     input: { organizationId: string; membershipId: string; body: ResetMember }
     answer: MemberReset

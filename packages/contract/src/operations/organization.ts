@@ -61,7 +61,7 @@ export const organizationOperations = {
     path: '/api/organizations/{organizationId}/members/{membershipId}/reset',
     summary: 'Let a member choose a new password',
     description:
-      'Returns a link to hand over; the service sends no mail. It works once, for 24 hours, and no longer once the person joins another organization. Earlier ones stop working.',
+      'Returns a link to hand over; the service sends no mail. It works once, for 24 hours, and no longer once the person joins another organization. Earlier ones stop working. Whoever follows it ends every sign-in of the person, and unlinks their identities and accounts at Git hosts.',
     params: MemberPath,
     body: ResetMember,
     responses: { 201: { description: 'The link.', schema: MemberReset } },

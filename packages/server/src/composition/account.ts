@@ -39,7 +39,7 @@ export async function openAccount(
     handlers: accountHandlers(context, settings, { keys, authUrl, webhooks }),
     meter,
     mount: app => {
-      mountLinks(app, context, meter)
+      mountLinks(app, { db, clock, masterKey, authUrl }, meter)
       const { firstPartyClients, identityProviders } = settings.config
       const consoleUrl = () => context.consoleUrl
       const own = { db, clock, masterKey, keys, authUrl, consoleUrl, firstPartyClients, identityProviders }

@@ -165,14 +165,14 @@ describe('every page is one that all people can use, in both colour schemes and 
     const faults = await walk(
       visitor,
       () => invite(email),
-      async () => page.goto(linkUrl(accounts.test.url, await issueReset(db, personId, new Date()))),
+      async () => page.goto(linkUrl(accounts.test.url, await issueReset(db, personId, null, new Date()))),
       () => invite('walking@example.test'),
       async () => {
-        await fill({ 'Your name': 'Ada', 'New password': 'walking@example.test' })
+        await fill({ 'Your name': 'Ada', Password: 'walking@example.test' })
         await press('Join')
       },
       async () => {
-        await fill({ 'New password': password })
+        await fill({ Password: password })
         await press('Join')
       },
       () => page.goto(`${accounts.test.url}/links/none`),

@@ -32,7 +32,7 @@ async function newPerson() {
 
 /** Follows a reset link, as its person does on another machine. */
 async function reset({ personId }: { readonly personId: string }) {
-  const link = await issueReset(accounts.test.db.database, personId, new Date())
+  const link = await issueReset(accounts.test.db.database, personId, null, new Date())
   const body = new URLSearchParams({ password: renewed })
   expect((await fetch(linkUrl(accounts.test.url, link), { method: 'POST', body })).status).toBe(200)
 }

@@ -5,7 +5,7 @@ import { SignJWT } from 'jose'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { insertIdentity } from '../../src/accounts/external/identity-sql.ts'
 import { hashPassword } from '../../src/accounts/people/password.ts'
-import { insertPerson, setPassword } from '../../src/accounts/people/person.ts'
+import { insertPerson, proveEmail, setPassword } from '../../src/accounts/people/person.ts'
 import type { Queryable } from '../../src/storage/postgres/database.ts'
 import { type Accounts, startAccounts } from '../support/accounts/accounts.ts'
 import { Browser } from '../support/accounts/browser.ts'
@@ -153,6 +153,7 @@ async function openAccount() {
   const id = randomUUID()
   const person = { id, email: `${id}@acme.test`, name: 'Ann Other', passwordHash: null }
   await insertPerson(accounts.test.db.database, person, new Date())
+  await proveEmail(accounts.test.db.database, id, new Date())
   return person
 }
 

@@ -66,7 +66,7 @@ async function signIn(as: Account, provider = idp, button = 'acme') {
 async function newPerson(email = `${randomUUID()}@acme.test`) {
   const person = await signInPerson(accounts.test.db.database, accounts.test.tenant.organizationId)
   const values = [person.personId, await hashPassword(password), email]
-  await change('update people set password_hash = $2, email = $3 where id = $1', values)
+  await change('update people set password_hash = $2, email = $3, email_proven_at = now() where id = $1', values)
   return { ...person, email, password }
 }
 const peopleOf = async (email: string) =>
@@ -122,7 +122,7 @@ describe('signing in with a provider', () => {
     expect(page.status).toBe(403)
   })
 
-  it('never links an email to an account that has a password or another identity', async () => {
+  it('never links a proven email to an account that has a password or another identity', async () => {
     const person = await newPerson()
     const taken = await signIn(account({ email: person.email.toUpperCase() }))
     expect([taken.page.status, taken.page.text.includes('Sign in with its password')]).toEqual([403, true])

@@ -17,6 +17,8 @@ import type { SignInForm, SignInPlace } from '../sign-in/sign-in-form.ts'
 /** One request of somebody who has signed in. */
 export interface AccountStep extends SignInPlace {
   readonly person: Person
+  /** When their session began, in seconds of the epoch. */
+  readonly began: number
 }
 
 /** What one page of the account does. */
@@ -97,11 +99,11 @@ export class AccountRoom {
     request: FastifyRequest,
     reply: FastifyReply,
     { key, person }: PageSession,
-  ): Promise<SignInPlace & { readonly person: Person | null }> {
+  ): Promise<SignInPlace & { readonly person: Person | null; readonly began: number }> {
     const bound = `account/${key}`
     const csrf = formToken(this.context.masterKey, bound)
     const found = person === null ? null : await findPersonById(this.context.db, person.id)
-    return { request, reply, bound, csrf, page: 'account', purpose, person: found }
+    return { request, reply, bound, csrf, page: 'account', purpose, person: found, began: person?.began ?? 0 }
   }
 }
 

@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import type { ExternalSignIn } from '../external/external-sign-in.ts'
 import { deleteIdentity, findLinkedPerson, insertIdentity, listIdentities } from '../external/identity-sql.ts'
+import { proveByProvider } from '../external/person-of.ts'
 import { sendPage } from '../pages/layout.ts'
 import type { AccountPage, AccountRoom, AccountStep } from './account-room.ts'
 import { identitiesPage } from './identities-page.ts'
@@ -23,12 +24,14 @@ export class Identities implements AccountPage {
     if (proved === null) return this.#ask(step, 200, null)
     const { db, clock } = this.#room.context
     const { identity, provider } = proved
-    const isNew = await insertIdentity(db, person.id, identity, clock.now())
-    if (!isNew && (await findLinkedPerson(db, identity)) !== person.id) {
+    const isNew = await insertIdentity(db, person.id, identity, clock.now(), step.began)
+    const linkedTo = isNew ? person.id : await findLinkedPerson(db, identity)
+    if (linkedTo !== null && linkedTo !== person.id) {
       await this.#room.record(step, 'person.identity_linked', 'refused')
       return this.#ask(step, 409, `This identity of ${provider.config.name} is linked to another account.`)
     }
     if (isNew) {
+      await proveByProvider(db, provider.config, person, identity, clock.now())
       await this.#room.record(step, 'person.identity_linked')
       await this.#room.sessions.renew(request, reply, person.id)
     }

@@ -3,6 +3,7 @@ import { passwordFault } from '../links/sent-fields.ts'
 import { sendPage } from '../pages/layout.ts'
 import { hashPassword } from '../people/password.ts'
 import { endEverySession } from '../people/person.ts'
+import { rememberBrowser } from '../sign-in/known-browser.ts'
 import { replacePasswordHash } from '../sign-in/sign-in-sql.ts'
 import type { AccountPage, AccountRoom, AccountStep } from './account-room.ts'
 import { passwordPage } from './password-page.ts'
@@ -38,6 +39,7 @@ export class PasswordChange implements AccountPage {
     if (began === null) return this.#ask(step, 409, 'Your password was changed in another window.')
     await this.#room.record(step, 'person.password_changed')
     await this.#room.sessions.renew(request, reply, person.id, began)
+    rememberBrowser(this.#room.context, request, reply, { personId: person.id, began })
     return this.#room.goTo(reply, '/account')
   }
 

@@ -1,5 +1,6 @@
 import { verifyPassword } from '../people/password.ts'
 import { takesCode } from '../second-factor/second-factor.ts'
+import { knownBrowserOf } from '../sign-in/known-browser.ts'
 import { PasswordThrottle } from '../sign-in/throttle.ts'
 import type { AccountRoom, AccountStep } from './account-room.ts'
 
@@ -20,8 +21,15 @@ export async function doubtOf(
 ): Promise<Doubt> {
   const { context } = room
   const { person, request, reply } = step
-  const wait = await new PasswordThrottle(context.db, context.clock).take(request.ip, person.email)
-  if (wait !== null) {
+  // Whoever is here has signed in as this person: a browser without its cookie is still no stranger.
+  const browser = knownBrowserOf(context, request, person) ?? `page/${step.bound}`
+  const taken = await new PasswordThrottle(context.db, context.clock).take({
+    address: request.ip,
+    email: person.email,
+    browser,
+  })
+  if (taken.kind === 'limited') {
+    const wait = taken.retryAfterSeconds
     reply.header('retry-after', String(wait))
     return { status: 429, message: `Too many attempts. Try again in ${wait} seconds.` }
   }
@@ -30,7 +38,10 @@ export async function doubtOf(
   const holds = byCode
     ? await takesCode(context, person, code, request.ip)
     : (await verifyPassword(person.passwordHash, form.get('password') ?? '')).holds
-  if (holds) return null
+  if (holds) {
+    await taken.wasRight()
+    return null
+  }
   await room.record(step, 'person.reauthentication_refused', 'refused')
   return { status: 401, message: byCode ? 'This code is wrong, or was used before.' : 'This is not your password.' }
 }

@@ -56,7 +56,9 @@ export class SecondFactorChange implements AccountPage {
     if (proposal === null) return this.#ask(step, 401, 'That took too long. Begin once more.')
     const confirmed = stepOfCode(proposal.secret, form.get('code') ?? '', clock.now())
     if (confirmed === null) return this.#propose(step, proposal, 'This code is wrong. Try the next one.')
-    const codes = await db.transaction(tx => enrolSecondFactor(tx, masterKey, person.id, proposal.secret, confirmed))
+    const codes = await db.transaction(tx =>
+      enrolSecondFactor(tx, masterKey, person.id, proposal.secret, confirmed, step.began),
+    )
     if (codes === null) return this.#ask(step, 409, 'Your second factor was set up in another window.')
     await this.#room.record(step, 'person.second_factor_enrolled')
     await this.#room.sessions.renew(request, reply, person.id)

@@ -22,6 +22,27 @@ export const refusedPage = (name: string, returnTo: string): Page => ({
 <p><a href="${returnTo}">Back to the sign-in</a></p>`,
 })
 
+/** The page that asks whether the person of a verified email takes over the account that an invitation made. */
+export const claimPage = (form: {
+  readonly csrf: string
+  readonly email: string
+  readonly name: string
+  /** The proved identity, sealed for this form. */
+  readonly claim: string
+}): Page => ({
+  title: 'An account waits for you',
+  content: html`<p>An invitation made an account for <strong>${form.email}</strong>, and ${form.name} says that this email is yours. If you go on, you sign in to it by ${form.name} alone.</p>
+<p>Whoever followed the invitation may be somebody else, so this ends: its password and second factor, all its sign-ins and sessions, other linked ways to sign in, and its accounts at Git hosts.</p>
+<form method="post">
+<input type="hidden" name="csrf" value="${form.csrf}">
+<input type="hidden" name="claim" value="${form.claim}">
+<div class="buttons">
+<button type="submit" name="decision" value="claim">Take over the account</button>
+<button class="second" type="submit" name="decision" value="cancel">Cancel</button>
+</div>
+</form>`,
+})
+
 /** Says why a provider's identity lets nobody in, and what to do. */
 export function refusalWords(reason: Refusal, name: string): string {
   switch (reason) {

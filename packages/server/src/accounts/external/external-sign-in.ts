@@ -16,6 +16,8 @@ import { type ExternalChallenge, type ExternalIdentity, ExternalProvider } from 
 const ASKED_MS = 10 * 60_000
 /** Time from the provider's answer to the page that asked. */
 const ANSWERED_MS = 60_000
+/** Time to read what taking an account over ends. */
+const CLAIM_MS = 5 * 60_000
 
 /** What the cookie holds, sealed, while a browser is away at a provider. */
 interface Asked extends ExternalChallenge {
@@ -103,6 +105,28 @@ export class ExternalSignIn {
     this.#setCookie(reply, null)
     const provider = this.#providers.get(kept.provider)
     return provider === undefined ? null : { provider, identity: kept.identity }
+  }
+
+  /** Seals an identity that was proved for the next step of the same form. */
+  hold({ provider, identity }: Proved, bound: string): string {
+    const { clock, masterKey } = this.#context
+    const held = { provider: provider.config.id, identity, until: clock.now().getTime() + CLAIM_MS }
+    return masterKey.seal(JSON.stringify(held), `claim/${bound}`).toString('base64url')
+  }
+
+  /** Returns the identity that `hold` sealed for this form; null if it is another's, or too long ago. */
+  release(sealed: string, bound: string): Proved | null {
+    const { clock, masterKey } = this.#context
+    try {
+      const opened = masterKey.open(Buffer.from(sealed, 'base64url'), `claim/${bound}`)
+      const held: Pick<Answered, 'provider' | 'identity' | 'until'> = JSON.parse(opened.toString())
+      const provider = this.#providers.get(held.provider)
+      if (provider === undefined || held.until <= clock.now().getTime()) return null
+      return { provider, identity: held.identity }
+    } catch (error) {
+      if (error instanceof UnsealError) return null
+      throw error
+    }
   }
 
   async #answer(request: FastifyRequest, reply: FastifyReply, id: string): Promise<FastifyReply> {

@@ -29,17 +29,26 @@ export async function listIdentities(db: Queryable, personId: string): Promise<r
   return rows.map(({ issuer, subject, created_at }) => ({ issuer, subject, linkedAt: created_at }))
 }
 
-/** Links an identity to a person. @returns false if it is linked already, to whomever */
+/**
+ * Links an identity to a person. Its lock on the person excludes `endEverySession`: a session that ends at this moment
+ * either links nothing, or what it links is seen by whatever ended it.
+ *
+ * @param began when the session that links it began; absent if no session does
+ * @returns false if it is linked already, to whomever, or if the session has ended
+ */
 export async function insertIdentity(
   tx: Queryable,
   personId: string,
   { issuer, subject }: Pick<ExternalIdentity, 'issuer' | 'subject'>,
   now: Date,
+  began: number | null = null,
 ): Promise<boolean> {
   const { rowCount } = await tx.query(
-    `insert into external_identities (issuer, subject, person_id, created_at) values ($1, $2, $3, $4)
+    `insert into external_identities (issuer, subject, person_id, created_at)
+     select $1, $2, p.id, $4 from people p
+     where p.id = $3 and ($5::bigint is null or p.sessions_since <= $5) for share of p
      on conflict do nothing`,
-    [issuer, subject, personId, now],
+    [issuer, subject, personId, now, began],
   )
   return rowCount === 1
 }

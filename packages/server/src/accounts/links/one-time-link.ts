@@ -20,9 +20,15 @@ export interface Invited {
 }
 
 /** What a link that still works is for. */
-export type OneTimeLink =
-  | ({ readonly kind: 'invitation'; readonly organization: string } & Invited)
-  | { readonly kind: 'reset'; readonly personId: string; readonly email: string; readonly isFirst: boolean }
+export type OneTimeLink = InvitationLink | ResetLink
+
+interface Issued {
+  readonly email: string
+  /** An operator gave it, and so vouches for the email; otherwise an administrator did. */
+  readonly byOperator: boolean
+}
+export type InvitationLink = Issued & Invited & { readonly kind: 'invitation'; readonly organization: string }
+export type ResetLink = Issued & { readonly kind: 'reset'; readonly personId: string; readonly isFirst: boolean }
 
 /** Returns the address that a person opens. */
 export const linkUrl = (authUrl: string, { secret }: IssuedLink): string => `${authUrl}/links/${secret}`
@@ -65,14 +71,24 @@ export async function withdrawInvitations(
   return rowCount
 }
 
-/** Issues a link that sets a person's password once, within 24 hours. Earlier ones stop working. */
-export async function issueReset(tx: Queryable, personId: string, now: Date): Promise<IssuedLink> {
+/**
+ * Issues a link that sets a person's password once, within 24 hours. Earlier ones stop working.
+ *
+ * @param createdBy membership of the administrator; null for an operator
+ */
+export async function issueReset(
+  tx: Queryable,
+  personId: string,
+  createdBy: string | null,
+  now: Date,
+): Promise<IssuedLink> {
   await endResets(tx, personId, now)
   const secret = newSecret()
   const expiresAt = new Date(now.getTime() + LIFE_MS)
   await tx.query(
-    `insert into one_time_links (digest, kind, person_id, created_at, expires_at) values ($1, 'reset', $2, $3, $4)`,
-    [credentialDigest(secret), personId, now, expiresAt],
+    `insert into one_time_links (digest, kind, person_id, created_by, created_at, expires_at)
+     values ($1, 'reset', $2, $3, $4, $5)`,
+    [credentialDigest(secret), personId, createdBy, now, expiresAt],
   )
   return { secret, expiresAt }
 }
@@ -94,13 +110,14 @@ interface LinkRow {
   readonly permissions: readonly Permission[]
   readonly person_id: string
   readonly is_first: boolean
+  readonly by_operator: boolean
 }
 
 /** Reads a link by its secret; null if it never was, was used, has expired, or what it is for has ended. */
 export async function findLink(db: Queryable, secret: string, now: Date): Promise<OneTimeLink | null> {
   const { rows } = await db.query<LinkRow>(
     `select l.kind, l.organization_id, o.name as organization, coalesce(p.email, l.email) as email, l.role,
-            l.permissions, l.person_id, p.password_hash is null as is_first
+            l.permissions, l.person_id, p.password_hash is null as is_first, l.created_by is null as by_operator
      from one_time_links l
        left join organizations o on o.id = l.organization_id
        left join people p on p.id = l.person_id
@@ -110,10 +127,10 @@ export async function findLink(db: Queryable, secret: string, now: Date): Promis
   )
   const [row] = rows
   if (row === undefined) return null
-  const { organization_id: organizationId, organization, email, role, permissions } = row
-  if (row.kind === 'reset') return { kind: 'reset', personId: row.person_id, email, isFirst: row.is_first }
+  const { organization_id: organizationId, organization, email, role, permissions, by_operator: byOperator } = row
+  if (row.kind === 'reset') return { kind: 'reset', personId: row.person_id, email, byOperator, isFirst: row.is_first }
   if (organizationId === null || organization === null) throw new Error('an invitation to no organization')
-  return { kind: 'invitation', organizationId, organization, email, role, permissions }
+  return { kind: 'invitation', organizationId, organization, email, role, permissions, byOperator }
 }
 
 /** Uses a link up. @returns false if somebody else was first; the caller then changes nothing */

@@ -36,6 +36,32 @@ export async function insertMembership(
   return id
 }
 
+/** The memberships that a person has or had, as seen from an organization that they may join. */
+export interface MembershipsBefore {
+  readonly isMember: boolean
+  /** Memberships of other organizations, ended ones included. */
+  readonly elsewhere: number
+  readonly liveElsewhere: number
+}
+
+/** Counts the memberships of a person besides those of one organization. */
+export async function membershipsBefore(
+  db: Queryable,
+  personId: string,
+  organizationId: string,
+): Promise<MembershipsBefore> {
+  const { rows } = await db.query<{ organization_id: string; live: boolean }>(
+    'select organization_id, revoked_at is null as live from memberships where person_id = $1',
+    [personId],
+  )
+  const elsewhere = rows.filter(row => row.organization_id !== organizationId)
+  return {
+    isMember: rows.some(row => row.organization_id === organizationId && row.live),
+    elsewhere: elsewhere.length,
+    liveElsewhere: elsewhere.filter(row => row.live).length,
+  }
+}
+
 /** Returns the organizations that a person is a live member of. */
 export async function liveOrganizationsOf(db: Queryable, personId: string): Promise<readonly string[]> {
   const { rows } = await db.query<{ organization_id: string }>(

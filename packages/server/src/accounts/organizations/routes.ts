@@ -57,7 +57,8 @@ export function organizationHandlers(
 
     resetMember: async asked => {
       const key = { organizationId: ownOrganization(asked), membershipId: asked.params.membershipId }
-      const link = await resetMember(db, key, asked.body.secondFactor ?? false, by(asked))
+      const { secondFactor = false } = asked.body
+      const link = await resetMember(db, key, secondFactor, asked.principal.membershipId, by(asked))
       return {
         status: 201,
         body: { success: true, url: linkUrl(authUrl(), link), expiresAt: link.expiresAt.toISOString() },

@@ -54,6 +54,6 @@ export function bootstrap(
       { organizationId, actor: operator, action: 'organization.bootstrapped', target, outcome: 'done' },
       now,
     )
-    return { organizationId, personId, membershipId, link: await issueReset(tx, personId, now) }
+    return { organizationId, personId, membershipId, link: await issueReset(tx, personId, null, now) }
   })
 }

@@ -1,7 +1,7 @@
 import { StartError } from '../../kit/start-error.ts'
 import type { Database, Queryable } from '../../storage/postgres/database.ts'
 import { operator } from '../audit/append.ts'
-import { type IssuedLink, issueReset } from '../links/one-time-link.ts'
+import { endResets, type IssuedLink, issueReset } from '../links/one-time-link.ts'
 import type { By } from '../organizations/change-member.ts'
 import { requireAnotherAdministrator } from '../organizations/memberships.ts'
 import { removeSecondFactor } from '../second-factor/second-factor.ts'
@@ -22,6 +22,8 @@ export function disablePerson(db: Database, email: string, now: Date): Promise<v
     }
     await tx.query('update people set disabled_at = $2 where id = $1', [person.id, now])
     await endEverySession(tx, person.id, now)
+    // Otherwise a link that was issued before would work again once the person is enabled.
+    await endResets(tx, person.id, now)
     await record(tx, person, 'person.disabled', now)
   })
 }
@@ -46,15 +48,21 @@ export function resetPerson(db: Database, email: string, forgetSecondFactor: boo
   return db.transaction(async tx => {
     const person = await requirePerson(tx, email)
     if (person.disabled) throw new StartError(`${email} is disabled; berth admin person enable ${email} comes first`)
-    return issueResetTo(tx, person.id, forgetSecondFactor, { actor: operator, now })
+    return issueResetTo(tx, person.id, forgetSecondFactor, null, { actor: operator, now })
   })
 }
 
-/** Issues a link by which a person chooses a new password, and records who did. @param forgetSecondFactor as above */
+/**
+ * Issues a link by which a person chooses a new password, and records who did.
+ *
+ * @param forgetSecondFactor as above
+ * @param createdBy membership of the administrator; null for an operator
+ */
 export async function issueResetTo(
   tx: Queryable,
   personId: string,
   forgetSecondFactor: boolean,
+  createdBy: string | null,
   { actor, address, now }: By,
 ): Promise<IssuedLink> {
   const entry = { actor, ...(address !== undefined && { address }), outcome: 'done' } as const
@@ -64,7 +72,7 @@ export async function issueResetTo(
     await recordPerson(tx, personId, { ...entry, action: 'person.second_factor_removed' }, now)
   }
   await recordPerson(tx, personId, { ...entry, action: 'person.reset_issued' }, now)
-  return issueReset(tx, personId, now)
+  return issueReset(tx, personId, createdBy, now)
 }
 
 async function requirePerson(tx: Queryable, email: string): Promise<Person> {

@@ -7,6 +7,8 @@ export interface Person {
   readonly name: string
   readonly passwordHash: string | null
   readonly disabled: boolean
+  /** An operator's link or a provider has proven that the email is theirs; otherwise an invitation alone says so. */
+  readonly emailProven: boolean
   /** Sealed; null without a second factor. */
   readonly totpSecret: Buffer | null
   /** Sessions that began before it have ended, in seconds of the epoch. */
@@ -19,13 +21,36 @@ interface PersonRow {
   readonly name: string
   readonly password_hash: string | null
   readonly disabled_at: Date | null
+  readonly email_proven_at: Date | null
   readonly totp_secret: Buffer | null
   readonly sessions_since: number
+}
+
+/**
+ * Folds an email as `findPersonByEmail` compares it. JavaScript folds some characters otherwise than the database, so
+ * whatever is kept by email asks here.
+ */
+export async function foldEmail(db: Queryable, email: string): Promise<string> {
+  const { rows } = await db.query<{ folded: string }>({
+    name: 'fold-email',
+    text: 'select lower($1) as folded',
+    values: [email],
+  })
+  return rows[0]?.folded ?? email
 }
 
 /** Finds a person by email, in whatever case it is written. */
 export function findPersonByEmail(db: Queryable, email: string): Promise<Person | null> {
   return findPerson(db, 'lower(email) = lower($1)', email)
+}
+
+/**
+ * Finds a person by email and locks them until the transaction ends: whoever gives the account a password, an identity or
+ * a membership at the same moment waits.
+ */
+export async function lockPersonByEmail(tx: Queryable, email: string): Promise<Person | null> {
+  await tx.query('select 1 from people where lower(email) = lower($1) for update', [email])
+  return findPersonByEmail(tx, email)
 }
 
 /** Finds a person by id. */
@@ -40,7 +65,9 @@ async function findPerson(
 ): Promise<Person | null> {
   const { rows } = await db.query<PersonRow>({
     name: by === 'id = $1' ? 'find-person-by-id' : 'find-person-by-email',
-    text: `select id, email, name, password_hash, disabled_at, totp_secret, sessions_since from people where ${by}`,
+    text: `
+      select id, email, name, password_hash, disabled_at, email_proven_at, totp_secret, sessions_since
+      from people where ${by}`,
     values: [value],
   })
   const [row] = rows
@@ -52,6 +79,7 @@ async function findPerson(
     name,
     passwordHash: row.password_hash,
     disabled: row.disabled_at !== null,
+    emailProven: row.email_proven_at !== null,
     totpSecret: row.totp_secret,
     sessionsSince: row.sessions_since,
   }
@@ -74,8 +102,13 @@ export async function insertPerson(
   return rowCount === 1
 }
 
-/** Sets a password. @returns the person's name */
-export async function setPassword(tx: Queryable, personId: string, passwordHash: string): Promise<string> {
+/** Notes that an email is its person's. */
+export async function proveEmail(tx: Queryable, personId: string, now: Date): Promise<void> {
+  await tx.query('update people set email_proven_at = $2 where id = $1 and email_proven_at is null', [personId, now])
+}
+
+/** Sets a password, or takes it away. @returns the person's name */
+export async function setPassword(tx: Queryable, personId: string, passwordHash: string | null): Promise<string> {
   const { rows } = await tx.query<{ name: string }>(
     'update people set password_hash = $2 where id = $1 returning name',
     [personId, passwordHash],

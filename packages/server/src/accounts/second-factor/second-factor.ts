@@ -43,7 +43,8 @@ export async function takesCode(
  * Gives a person their second factor.
  *
  * @param step the step of the code that confirmed it; that code counts no more
- * @returns the recovery codes, to be shown once; null if the person has a second factor already
+ * @param began when the session that sets it up began
+ * @returns the recovery codes, to be shown once; null if the person has a second factor already, or the session has ended
  */
 export async function enrolSecondFactor(
   tx: Queryable,
@@ -51,10 +52,12 @@ export async function enrolSecondFactor(
   personId: string,
   secret: Uint8Array,
   step: number,
+  began: number,
 ): Promise<readonly string[] | null> {
   const { rowCount } = await tx.query(
-    'update people set totp_secret = $2, totp_step = $3 where id = $1 and totp_secret is null',
-    [personId, masterKey.seal(secret, sealContext(personId)), step],
+    `update people set totp_secret = $2, totp_step = $3
+     where id = $1 and totp_secret is null and sessions_since <= $4`,
+    [personId, masterKey.seal(secret, sealContext(personId)), step, began],
   )
   return rowCount === 0 ? null : replaceRecoveryCodes(tx, masterKey, personId)
 }

@@ -170,7 +170,7 @@ function privateKeys(keys: SigningKeys): JWK[] {
 export const issuerMark = (authUrl: string): string => hash('sha256', issuerOf(authUrl), 'hex').slice(0, 12)
 
 /** Returns the cookie that all pages see, and nothing else on their host. A browser binds only cookies of `/` to a host. */
-export function commonCookie(authUrl: string, kind: 'session' | 'external') {
+export function commonCookie(authUrl: string, kind: 'session' | 'external' | 'known') {
   const { protocol, pathname: path } = new URL(authUrl)
   const secure = protocol === 'https:'
   const binding = path === '/' ? '__Host-' : '__Secure-'

@@ -13,7 +13,13 @@ const OWN_SECONDS = 15 * 60
 export interface PageSession {
   /** Names the session and its person: forms are bound to it. */
   readonly key: string
-  readonly person: { readonly id: string; readonly name: string; readonly email: string } | null
+  readonly person: {
+    readonly id: string
+    readonly name: string
+    readonly email: string
+    /** When the session began, in seconds of the epoch. */
+    readonly began: number
+  } | null
 }
 
 /** What the cookie of these pages holds, sealed. */
@@ -95,7 +101,7 @@ export class PageSessions {
 
   async #person({ personId, began }: NonNullable<Own['proven']>): Promise<PageSession['person']> {
     const found = await readEnabledPerson(this.#context.db, personId, began)
-    return found === null ? null : { id: personId, ...found }
+    return found === null ? null : { id: personId, began, ...found }
   }
 
   get #cookie(): { readonly name: string; readonly path: string; readonly secure: boolean } {

@@ -36,6 +36,13 @@ interface Factor {
   readonly until: number
 }
 
+/** Where an attempt comes from. */
+export interface AttemptFrom {
+  readonly address: string
+  /** Names the browser if this person has signed in there before; null otherwise. */
+  readonly browserOf: (person: Person | null) => string | null
+}
+
 /** Verifies passwords and second factors. It treats emails that nobody has as it treats all others. */
 export class PasswordStep {
   readonly #context: { readonly db: Database; readonly clock: Clock; readonly masterKey: MasterKey }
@@ -50,15 +57,21 @@ export class PasswordStep {
    * @param bound names the form: the factor that follows holds for no other
    * @throws ApiError 503 if too many passwords are being hashed
    */
-  async password(bound: string, address: string, email: string, password: string): Promise<Attempt> {
-    const retryAfterSeconds = await this.#throttle.take(address, email)
-    if (retryAfterSeconds !== null) return { kind: 'limited', retryAfterSeconds }
+  async password(
+    bound: string,
+    { address, browserOf }: AttemptFrom,
+    email: string,
+    password: string,
+  ): Promise<Attempt> {
     const person = await findPersonByEmail(this.#context.db, email)
+    const taken = await this.#throttle.take({ address, email, browser: browserOf(person) })
+    if (taken.kind === 'limited') return taken
     const stored = person?.passwordHash ?? null
     const { holds, rehash } = await verifyPassword(stored, password)
     if (!holds || person === null || stored === null || person.disabled) {
       return { kind: 'wrong', personId: person?.id ?? null }
     }
+    await taken.wasRight()
     if (rehash) await replacePasswordHash(this.#context.db, person.id, stored, await hashPassword(password))
     return this.afterFirst(bound, person, ['pwd'])
   }
@@ -79,17 +92,23 @@ export class PasswordStep {
   }
 
   /** @param sealed the `factor` of the first step's attempt */
-  async secondFactor(bound: string, address: string, sealed: string, code: string): Promise<Attempt> {
+  async secondFactor(
+    bound: string,
+    { address, browserOf }: AttemptFrom,
+    sealed: string,
+    code: string,
+  ): Promise<Attempt> {
     const factor = this.#openFactor(bound, sealed)
     if (factor === null || factor.until <= this.#context.clock.now().getTime()) return { kind: 'too-late' }
     const { proven } = factor
     const person = await findPersonById(this.#context.db, proven.personId)
     if (person === null || person.disabled || person.totpSecret === null) return { kind: 'too-late' }
     if (proven.began < person.sessionsSince) return { kind: 'too-late' }
-    const retryAfterSeconds = await this.#throttle.take(address, person.email)
-    if (retryAfterSeconds !== null) return { kind: 'limited', retryAfterSeconds }
+    const taken = await this.#throttle.take({ address, email: person.email, browser: browserOf(person) })
+    if (taken.kind === 'limited') return taken
     const form = createHash('sha256').update(sealed).digest()
     if (!(await takesCode(this.#context, person, code, address, form))) return { kind: 'wrong', personId: person.id }
+    await taken.wasRight()
     return { kind: 'signed-in', proven: { ...proven, methods: [...proven.methods, 'otp'] } }
   }
 

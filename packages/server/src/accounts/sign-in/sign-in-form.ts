@@ -1,12 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { appendAudit } from '../audit/append.ts'
-import { refusalWords } from '../external/external-pages.ts'
+import { claimPage, refusalWords } from '../external/external-pages.ts'
 import type { ExternalSignIn, Proved } from '../external/external-sign-in.ts'
 import { personOf } from '../external/person-of.ts'
 import type { Html } from '../pages/html.ts'
 import { sendPage } from '../pages/layout.ts'
+import type { Person } from '../people/person.ts'
 import { recordPerson } from '../people/record-person.ts'
 import type { SignInContext } from './configuration.ts'
+import { knownBrowserOf, rememberBrowser } from './known-browser.ts'
 import { secondFactorPage, signInPage } from './pages/sign-in-page.ts'
 import { type Attempt, PasswordStep, type Proven } from './password-step.ts'
 
@@ -64,12 +66,23 @@ export class SignInForm {
       await this.#external.begin(request, reply, chosen, bound)
       return null
     }
+    const claim = form.get('claim')
+    if (claim !== null) {
+      const held = this.#external.release(claim, bound)
+      if (held !== null) return this.#takeIdentity(place, held, true)
+      this.#send(place, 401, '', 'That took too long. Sign in once more.')
+      return null
+    }
     const factor = form.get('factor')
     const email = (form.get('email') ?? '').trim()
+    const from = {
+      address: request.ip,
+      browserOf: (person: Person | null) => knownBrowserOf(this.#context, request, person),
+    }
     const attempt =
       factor === null
-        ? await this.#passwords.password(bound, request.ip, email, form.get('password') ?? '')
-        : await this.#passwords.secondFactor(bound, request.ip, factor, form.get('code') ?? '')
+        ? await this.#passwords.password(bound, from, email, form.get('password') ?? '')
+        : await this.#passwords.secondFactor(bound, from, factor, form.get('code') ?? '')
     const again = (message: string, status: number) => {
       if (factor === null) this.#send(place, status, email, message)
       else sendPage(reply, status, secondFactorPage({ csrf, factor, message }))
@@ -91,12 +104,18 @@ export class SignInForm {
     }
   }
 
-  async #takeIdentity(place: SignInPlace, { provider, identity }: Proved): Promise<Proven | null> {
+  async #takeIdentity(place: SignInPlace, proved: Proved, claims = false): Promise<Proven | null> {
     const { db, clock } = this.#context
+    const { provider, identity } = proved
     const { id, name } = provider.config
-    const found = await personOf(db, clock, provider.config, identity, place.request.ip)
+    const found = await personOf(db, clock, provider.config, identity, { address: place.request.ip, claims })
     if (found.kind === 'person') {
       return this.#goOn(place, this.#passwords.afterFirst(place.bound, found.person, []), { provider: id })
+    }
+    if (found.kind === 'claimable') {
+      const claim = this.#external.hold(proved, place.bound)
+      sendPage(place.reply, 200, claimPage({ csrf: place.csrf, email: found.email, name, claim }))
+      return null
     }
     const { reason, personId } = found
     await this.#record(place, personId, 'sign_in.refused', { provider: id, reason })
@@ -115,6 +134,7 @@ export class SignInForm {
     }
     const { personId, methods } = attempt.proven
     await this.#record(place, personId, 'sign_in.verified', { methods, ...details })
+    rememberBrowser(this.#context, place.request, place.reply, attempt.proven)
     return attempt.proven
   }
 

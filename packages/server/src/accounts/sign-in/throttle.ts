@@ -1,15 +1,31 @@
 import { addressBucket } from '../../identity/guard/address-bucket.ts'
-import { type Bucket, retryAfterSeconds, takeToken } from '../../identity/guard/metering.ts'
+import { type Bucket, giveTokenBack, retryAfterSeconds, takeToken } from '../../identity/guard/metering.ts'
 import type { Clock } from '../../kit/clock.ts'
 import { credentialDigest } from '../../storage/master-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
+import { foldEmail } from '../people/person.ts'
 
 const perAddress: Bucket = { burst: 10, perMinute: 10 }
 const perEmail: Bucket = { burst: 5, perMinute: 1 }
 
+/** Who guesses at whose password or code. */
+export interface Guess {
+  readonly address: string
+  readonly email: string
+  /** The browser, if the person has signed in there before; null for all others. */
+  readonly browser: string | null
+}
+
+/** A guess that may be made. */
+export interface Taken {
+  readonly kind: 'taken'
+  /** Takes the guess off the count: it was right. */
+  readonly wasRight: () => Promise<void>
+}
+
 /**
- * Bounds the guesses at passwords by the client's address and by the email, whether anybody has that email or not. The
- * buckets refill, so nobody can lock somebody else out for good.
+ * Bounds wrong guesses by the client's address and by the email, whether anybody has that email or not. A browser in which
+ * the person has signed in before has a bucket of its own, so no stranger's guesses keep them out.
  */
 export class PasswordThrottle {
   readonly #db: Queryable
@@ -20,17 +36,32 @@ export class PasswordThrottle {
     this.#clock = clock
   }
 
-  /** @returns null if the attempt may be made; otherwise the seconds until the next one */
-  async take(clientAddress: string, email: string): Promise<number | null> {
-    const emailDigest = credentialDigest(email.toLowerCase()).toString('base64url')
-    return (
-      (await this.#take(`password/address/${addressBucket(clientAddress)}`, perAddress)) ??
-      (await this.#take(`password/email/${emailDigest}`, perEmail))
-    )
+  /**
+   * Counts a guess before it is judged: of many at the same moment only as many are judged as the buckets hold.
+   * `retryAfterSeconds` are those until the next guess.
+   */
+  async take(guess: Guess): Promise<Taken | { readonly kind: 'limited'; readonly retryAfterSeconds: number }> {
+    const taken: (readonly [string, Bucket])[] = []
+    const giveBack = async () => {
+      for (const [name, bucket] of taken) await giveTokenBack(this.#db, name, bucket)
+    }
+    for (const [name, bucket] of await this.#buckets(guess)) {
+      const { granted, remaining } = await takeToken(this.#db, name, bucket, this.#clock.now())
+      if (!granted) {
+        await giveBack()
+        return { kind: 'limited', retryAfterSeconds: retryAfterSeconds(bucket, remaining) }
+      }
+      taken.push([name, bucket])
+    }
+    return { kind: 'taken', wasRight: giveBack }
   }
 
-  async #take(name: string, bucket: Bucket): Promise<number | null> {
-    const { granted, remaining } = await takeToken(this.#db, name, bucket, this.#clock.now())
-    return granted ? null : retryAfterSeconds(bucket, remaining)
+  async #buckets({ address, email, browser }: Guess): Promise<readonly (readonly [string, Bucket])[]> {
+    const digest = credentialDigest(await foldEmail(this.#db, email)).toString('base64url')
+    if (browser !== null) return [[`password/browser/${browser}/${digest}`, perEmail]]
+    return [
+      [`password/address/${addressBucket(address)}`, perAddress],
+      [`password/email/${digest}`, perEmail],
+    ]
   }
 }

@@ -43,3 +43,16 @@ export async function takeBegun(
 export async function forgetBegun(db: Queryable, now: Date): Promise<void> {
   await db.query('delete from host_people_begun where ends_at <= $1', [now])
 }
+
+/**
+ * Returns whether a sign-in still lives, and keeps it so until the transaction ends: whatever ends the sign-ins of a person
+ * waits, and then sees what was connected.
+ */
+export async function holdsSignIn(tx: Queryable, signInId: string): Promise<boolean> {
+  const { rows } = await tx.query({
+    name: 'hold-sign-in',
+    text: 'select 1 from sign_ins where id = $1 and ended_at is null for share',
+    values: [signInId],
+  })
+  return rows.length > 0
+}

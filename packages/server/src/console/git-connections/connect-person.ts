@@ -12,7 +12,7 @@ import { type HostPersonRow, putHostPerson } from '../../repositories/people/hos
 import { masterKeyOf, openTokens, sealTokens } from '../../repositories/people/person-tokens.ts'
 import { credentialDigest } from '../../storage/master-key.ts'
 import { returnPath } from '../sign-in/return-path.ts'
-import { insertBegun, takeBegun } from './begun-sql.ts'
+import { holdsSignIn, insertBegun, takeBegun } from './begun-sql.ts'
 
 /** How long somebody has at the host. */
 const BEGUN_MS = 10 * 60_000
@@ -86,6 +86,7 @@ export async function finishConnection(
     created_at: clock.now(),
   }
   const replaced = await db.transaction(async tx => {
+    if (!(await holdsSignIn(tx, browser.signInId))) throw refusal('sign_in_required')
     const before = await putHostPerson(tx, row)
     const told = { target: `git account ${id}`, details: { host: row.host, login: row.login } }
     await appendAudit(tx, personEntry(person, clientAddress, 'git_account.connected', told), clock.now())

@@ -45,3 +45,12 @@ export async function takeToken(
   })
   return rows[0] ?? { granted: false, remaining: 0 }
 }
+
+/** Gives a token back to a bucket, never beyond its size. */
+export async function giveTokenBack(db: Queryable, name: string, { burst }: Bucket): Promise<void> {
+  await db.query({
+    name: 'give-token-back',
+    text: 'update rate_buckets set tokens = least($2::double precision, tokens + 1) where key = $1',
+    values: [name, burst],
+  })
+}

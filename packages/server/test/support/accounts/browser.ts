@@ -113,7 +113,8 @@ function formsOf({ text, url }: Shown): Form[] {
     const fields: Record<string, string> = {}
     for (const [, input = ''] of inside.matchAll(/<input([^>]*)>/g)) {
       const read = (name: string) => decoded(new RegExp(`\\b${name}="([^"]*)"`).exec(input)?.[1] ?? '')
-      if (read('type') !== 'radio' || / checked/.test(input)) fields[read('name')] = read('value')
+      const isChosen = !['radio', 'checkbox'].includes(read('type')) || / checked/.test(input)
+      if (isChosen) fields[read('name')] = read('value')
     }
     const action = decoded(/action="([^"]*)"/.exec(attributes)?.[1] ?? url)
     return { action, fields, buttons: buttonsIn(inside) }
