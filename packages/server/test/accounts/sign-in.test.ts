@@ -383,6 +383,23 @@ describe('signing out', () => {
     expect((await browser.get(client.authorizeUrl(pkce().challenge))).text).toContain('name="password"')
   })
 
+  it('ends all sign-ins of this browser that were to end with it, of which none ended another', async () => {
+    const person = await newPerson()
+    const first = await client.signIn(person)
+    const second = await client.signIn(person, {}, first.browser)
+    const outliving = await client.signIn(person, lasting, first.browser)
+    const third = await client.signIn(person, {}, first.browser)
+    const refreshed = await client.refresh(first.tokens.refresh_token)
+    expect(refreshed.status).toBe(200)
+    for (const { tokens } of [first, second, outliving, third]) expect((await me(tokens.access_token)).status).toBe(200)
+    await first.browser.submit(await first.browser.get('/oidc/session/end'))
+    for (const { tokens } of [first, second, third]) expect(outcome(await me(tokens.access_token))).toBe(refused)
+    for (const token of [refreshed.body['refresh_token'], second.tokens.refresh_token]) {
+      expect((await client.refresh(String(token))).body['error']).toBe('invalid_grant')
+    }
+    expect((await client.refresh(outliving.tokens.refresh_token)).status).toBe(200)
+  })
+
   it('needs the form of this browser', async () => {
     const { tokens, browser } = await client.signIn(await newPerson())
     const fields = { xsrf: 'guess', logout: 'yes' }

@@ -26,6 +26,7 @@ import {
   showUserCodeConfirmation,
   showUserCodeInput,
 } from './provider-pages.ts'
+import { bindToSession } from './session-binding.ts'
 import { readEnabledPerson, readStanding, touchSignIn } from './sign-in-sql.ts'
 
 const MINUTE = 60
@@ -100,7 +101,12 @@ export function providerConfiguration(
     pkce: { required: () => true },
     clientBasedCORS: () => false,
     issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
-    expiresWithSession: async (_ctx, { scopes }) => !scopes.has('offline_access'),
+    expiresWithSession: async (ctx, token) => {
+      const { scopes } = token
+      if (scopes.has('offline_access')) return false
+      await bindToSession(ctx, token)
+      return true
+    },
     rotateRefreshToken: true,
     renderError: showError,
     features: {

@@ -26,6 +26,8 @@ export interface Approval {
   readonly membership: MembershipToChoose
   readonly address: string
   readonly userAgent: string | null
+  /** It takes the place of the browser's last sign-in at this client, which nothing uses any more. */
+  readonly replaces: boolean
 }
 
 /**
@@ -36,7 +38,7 @@ export async function approve(
   { db, clock }: { readonly db: Database; readonly clock: Clock },
   provider: Provider,
   interaction: Interaction,
-  { person, began, membership, address, userAgent }: Approval,
+  { person, began, membership, address, userAgent, replaces }: Approval,
 ): Promise<string | null> {
   const { client_id: client, scope } = interaction.params
   const clientId = String(client)
@@ -63,14 +65,11 @@ export async function approve(
   })
   if (!isMade) return null
   await grant.save()
-  await endReplaced(provider, interaction, clientId)
+  if (replaces) await endReplaced(provider, interaction, clientId)
   return id
 }
 
-/**
- * Ends the sign-in that this one replaces. A browser's session remembers one grant of each client; a sign-in that ends
- * with the session would otherwise live on when nothing knows it any more.
- */
+/** Ends the sign-in of a console that this one replaces: its back end has one for each browser, and keeps the newest. */
 async function endReplaced(provider: Provider, { session }: Interaction, clientId: string): Promise<void> {
   if (session === undefined) return
   const found = await provider.Session.findByUid(session.uid)

@@ -128,7 +128,8 @@ export class InteractionRoutes {
   async #approve(step: Step, chosen: Pick<Approval, 'person' | 'began' | 'membership'>): Promise<FastifyReply> {
     const { request, provider, interaction } = step
     const userAgent = request.headers['user-agent']?.slice(0, 400) ?? null
-    const approval = { ...chosen, address: request.ip, userAgent }
+    const replaces = this.#isConsole(interaction.params['client_id'])
+    const approval = { ...chosen, address: request.ip, userAgent, replaces }
     const grantId = await approve(this.#context, provider, interaction, approval)
     return this.#finish(step, grantId === null ? noMembership : { consent: { grantId } })
   }

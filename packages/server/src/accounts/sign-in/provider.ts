@@ -7,6 +7,7 @@ import { clientsOf, consoleClient } from './clients.ts'
 import { providerConfiguration, type SignInContext } from './configuration.ts'
 import { registerDelegation } from './delegation.ts'
 import { replaceScriptedForm } from './provider-pages.ts'
+import { keepBoundSignIns } from './session-binding.ts'
 
 /**
  * The OpenID provider of this process. It is made at the first request, because loading it takes long and the issuer is
@@ -60,6 +61,7 @@ export class OpenIdProvider {
     const provider = new Provider(issuerOf(authUrl()), providerConfiguration(this.#context, adapter, policy, clients))
     const consoles = [consoleUrl(), ...firstPartyClients.flatMap(client => client.consoleUrl ?? [])]
     keepFromOrigins(provider, new Set(consoles.map(url => new URL(url).origin)))
+    keepBoundSignIns(provider)
     registerDelegation(provider, this.#context, errors)
     // The mount sets the headers that this trusts.
     provider.proxy = true
