@@ -35,7 +35,7 @@ export type Refusal = 'disabled' | 'email_not_verified' | 'domain_not_listed' | 
 class Overtaken extends Error {}
 
 /** From where somebody signs in, and whether they take over an account that waits for its person. */
-export interface Arrival {
+interface Arrival {
   readonly address: string
   readonly claims: boolean
 }

@@ -47,7 +47,7 @@ export interface Asked {
 }
 
 /** What a form brought. */
-export interface Sent extends Pick<Guess, 'address'> {
+interface Sent extends Pick<Guess, 'address'> {
   readonly secret: string
   readonly name: string
   readonly password: string

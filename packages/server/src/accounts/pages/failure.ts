@@ -28,7 +28,8 @@ export function sendFailure(error: unknown, request: FastifyRequest, reply: Fast
     request.log.warn({ err: error }, 'a page was refused because the database is away')
     return sendPage(reply.header('retry-after', '2'), 503, busy)
   }
-  if (isClientLeft(error)) {
+  // The stream of a body that breaks off fails with an error of the connection.
+  if (isClientLeft(error) || (request.raw.destroyed && !request.raw.complete)) {
     request.log.info({ err: error }, 'the client left before the page')
     return sendPage(reply, 400, refused)
   }

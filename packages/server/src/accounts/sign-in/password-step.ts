@@ -37,7 +37,7 @@ interface Factor {
 }
 
 /** Where an attempt comes from. */
-export interface AttemptFrom {
+interface AttemptFrom {
   readonly address: string
   /** Names the browser if this person has signed in there before; null otherwise. */
   readonly browserOf: (person: Person | null) => string | null

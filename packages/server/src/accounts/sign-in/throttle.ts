@@ -17,7 +17,7 @@ export interface Guess {
 }
 
 /** A guess that may be made. */
-export interface Taken {
+interface Taken {
   readonly kind: 'taken'
   /** Takes the guess off the count: it was right. */
   readonly wasRight: () => Promise<void>
