@@ -22,8 +22,7 @@ beforeEach(async () => {
   await accounts.test.db.database.query('delete from oidc_records')
 })
 
-const ask = (url: string) =>
-  fetch(url, { redirect: 'manual', headers: { 'x-forwarded-for': `192.0.2.${addresses}` } })
+const ask = (url: string) => fetch(url, { redirect: 'manual', headers: { 'x-forwarded-for': `192.0.2.${addresses}` } })
 const authorize = (more: Readonly<Record<string, string>> = {}) => {
   const url = new URL(new CloudClient(accounts.test.url).authorizeUrl(pkce().challenge))
   for (const [name, value] of Object.entries(more)) url.searchParams.set(name, value)

@@ -45,9 +45,7 @@ export function registerOidcRoutes(app: FastifyInstance, routes: OidcRoutes): vo
       }
     }
     if (request.method === 'POST' && posted.has(path) && !isSameOrigin(request.headers, routes.authUrl())) {
-      return reply
-        .code(403)
-        .send({ error: 'access_denied', error_description: 'this form was sent from another site' })
+      return reply.code(403).send({ error: 'access_denied', error_description: 'this form was sent from another site' })
     }
     const provider = await routes.provider.get()
     reply.hijack()
