@@ -12,6 +12,7 @@ import { findTurn } from '../sessions/turns/turn-sql.ts'
 import { type DueDelivery, sessionOf, setHead } from './delivery-sql.ts'
 import { derivedId } from './derived-id.ts'
 import { settleEvent } from './github/settle-event.ts'
+import { runsScripts } from './runs-scripts.ts'
 import { standingOf } from './standing-sql.ts'
 
 /** How a try to make the Turn of a delivery ended. */
@@ -39,9 +40,12 @@ export async function admitDelivery(context: Context, due: DueDelivery): Promise
     const settled = due.event === null ? null : await settleEvent(context, grantee, due.event, due.hook)
     if (settled?.kind === 'refused') return settled
     if (settled !== null && settled.headOid !== null) await setHead(context.db, due, settled.headOid)
-    const goesOn = due.session_id !== null && (await findSession(context.db, key)) !== null
-    const message = withSaid(due.message, settled?.said ?? '')
-    if (goesOn) await continueSession(context, principal, key, { ...due, message })
+    const session = due.session_id === null ? null : await findSession(context.db, key)
+    const isScript = runsScripts(context.runtimes, due.session)
+    // The message was made for the runtime of the trigger: text must not become a script, nor a script text.
+    if (session !== null && runsScripts(context.runtimes, session) !== isScript) throw refusal('invalid_input')
+    const message = isScript ? due.message : withSaid(due.message, settled?.said ?? '')
+    if (session !== null) await continueSession(context, principal, key, { ...due, message })
     else await beginSession(context, principal, key, { due: { ...due, message }, source: settled?.source })
   } catch (error) {
     if (!(error instanceof ApiError)) throw error

@@ -15,6 +15,29 @@ export type Filled =
  * @param most code points
  */
 export function fillTemplate(template: string, payload: unknown, most: number): Filled {
+  return fill(template, payload, most, text => text)
+}
+
+/**
+ * Returns a shell script with the fields of a payload as variables, which it assigns in its first lines: a placeholder
+ * becomes the name of one. The shell never takes the value of a variable for code, whatever is written around its name.
+ * @param most code points
+ */
+export function fillScript(template: string, payload: unknown, most: number): Filled {
+  const names = new Map<string, string>()
+  const assignments: string[] = []
+  const filled = fill(template, payload, most, (text, path) => {
+    const name = names.get(path) ?? `field_${names.size + 1}`
+    if (!names.has(path)) assignments.push(`${name}='${text.replaceAll("'", "'\\''")}'\n`)
+    names.set(path, name)
+    return `\${${name}}`
+  })
+  if (filled.kind === 'too_long') return filled
+  const message = assignments.join('') + filled.message
+  return isTooLong(message, most) ? { kind: 'too_long' } : { ...filled, message }
+}
+
+function fill(template: string, payload: unknown, most: number, place: (text: string, path: string) => string): Filled {
   const parts: string[] = []
   const missing = new Set<string>()
   let units = 0
@@ -28,16 +51,18 @@ export function fillTemplate(template: string, payload: unknown, most: number): 
     add(template.slice(end, found.index))
     const value = fieldAt(payload, path)
     if (value === undefined && optional === '') missing.add(path)
-    add(textOf(value))
+    add(place(textOf(value), path))
     end = found.index + whole.length
     // A code point is two units at most.
     if (units > 2 * most) return { kind: 'too_long' }
   }
   add(template.slice(end))
   const message = parts.join('')
-  if (message.length > most && [...message].length > most) return { kind: 'too_long' }
+  if (isTooLong(message, most)) return { kind: 'too_long' }
   return { kind: 'message', message, missing: [...missing] }
 }
+
+const isTooLong = (message: string, most: number): boolean => message.length > most && [...message].length > most
 
 function textOf(value: unknown): string {
   if (value === undefined || value === null) return ''

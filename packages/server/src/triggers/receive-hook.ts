@@ -30,7 +30,7 @@ const keyPattern = new RegExp(`^[!-~]{1,${triggerLimits.keyCharacters}}$`)
  * @throws ApiError 401 `invalid_signature`; 400 for a body that is no object of JSON, or lacks its key; and as `takeFor`
  */
 export async function receiveHook(
-  context: Pick<Context, 'db' | 'clock' | 'wakeups' | 'gitHosts'>,
+  context: Pick<Context, 'db' | 'clock' | 'wakeups' | 'runtimes' | 'gitHosts'>,
   hookId: string,
   posted: Posted,
 ): Promise<{ readonly status: 200 | 202; readonly body: HookAnswer }> {

@@ -7,11 +7,12 @@ import { derivedId } from './derived-id.ts'
 import type { GitHubEvent } from './github/github-event.ts'
 import { findPublishedSession } from './github/published-session-sql.ts'
 import { threadOfEvent } from './github/settle-event.ts'
-import { fillTemplate } from './message-template.ts'
+import { fillScript, fillTemplate } from './message-template.ts'
 import { threadOf } from './payload-field.ts'
+import { runsScripts } from './runs-scripts.ts'
 import { findTrigger, type OwnedTriggerKey, type TriggerRow } from './trigger-sql.ts'
 
-type Parts = Pick<Context, 'db' | 'clock' | 'wakeups'>
+type Parts = Pick<Context, 'db' | 'clock' | 'wakeups' | 'runtimes'>
 
 /** A delivery as its sender describes it. */
 export interface SentDelivery {
@@ -58,7 +59,7 @@ export async function takeFor(parts: Parts, trigger: TriggerRow, sent: SentDeliv
   const known = await find()
   if (known !== null) return known
   if (!trigger.enabled) throw refusal('trigger_disabled')
-  const message = messageOf(trigger, payload)
+  const message = messageOf(trigger, payload, runsScripts(parts.runtimes, trigger.session))
   const thread = event === null ? threadOf(payload, trigger.thread) : threadOfEvent(event)
   if (thread !== null && thread.length > triggerLimits.threadCharacters) {
     throw invalidField(['payload'], `names a conversation of more than ${triggerLimits.threadCharacters} characters`)
@@ -83,8 +84,8 @@ async function publishedSession(
   return isPull && number !== null ? findPublishedSession(db, owned, { host, repositoryId, number }) : null
 }
 
-function messageOf(trigger: TriggerRow, payload: unknown): string {
-  const filled = fillTemplate(trigger.message, payload, limits.messageCharacters)
+function messageOf(trigger: TriggerRow, payload: unknown, isScript: boolean): string {
+  const filled = (isScript ? fillScript : fillTemplate)(trigger.message, payload, limits.messageCharacters)
   if (filled.kind === 'too_long') {
     throw invalidField(['payload'], `makes a message of more than ${limits.messageCharacters} characters`)
   }

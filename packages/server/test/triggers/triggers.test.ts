@@ -51,6 +51,16 @@ async function whole(worker: TriggerWorker): Promise<void> {
 }
 
 describe('a trigger', () => {
+  it('gives fields to a script as variables', async () => {
+    const message = 'echo "{{issue.title}}"'
+    const trigger = await make({ message, thread: ['issue.key'], session: { runtime: 'shell' } })
+    const payload = { issue: { key: 'A-7', title: "it's $(rm -rf ~)" } }
+    const { sessionId } = (await deliver(trigger, 'k', payload)).body.delivery
+    expect(await ended(trigger, 'k')).toMatchObject({ status: 'admitted' })
+    const { turns } = (await test.api.get<{ turns: Turn[] }>(`/v1/sessions/${sessionId}/turns`)).body
+    expect(turns[0]?.message).toBe(`field_1='it'\\''s $(rm -rf ~)'\necho "\${field_1}"`)
+  })
+
   it('is written, read, replaced, listed and deleted by its installation alone', async () => {
     const schedule = { cron: '0 7 * * 1-5', timeZone: 'Europe/Berlin' }
     const trigger = await make({ schedule, session: { runtime: 'shell' } })
@@ -112,7 +122,9 @@ describe('a delivery', () => {
     const sessions = await made(trigger)
     expect(sessions).toMatchObject([{ id: sessionId, title: 'An issue', runtime: 'shell' }])
     const { body } = await test.api.get<{ turns: Turn[] }>(`/v1/sessions/${sessionId}/turns`)
-    expect(body.turns.map(({ message }) => message)).toEqual(['Look at {{user}} is broken by ann: ["bug",2]'])
+    expect(body.turns.map(({ message }) => message)).toEqual([
+      `field_1='{{user}} is broken'\nfield_2='ann'\nfield_3='["bug",2]'\nfield_4=''\nLook at \${field_1} by \${field_2}: \${field_3}\${field_4}`,
+    ])
     await deliver(trigger, 'issue-8')
     await ended(trigger, 'issue-8')
     expect(await made(trigger)).toHaveLength(2)
