@@ -25,6 +25,17 @@ test('run creates a session with its first turn, and prints its URL', async () =
   expect(Object.keys(service.taken[0]?.body ?? {}).sort()).toEqual(['initialTurn', 'runtime', 'title'])
 })
 
+test('run takes --branch for --base, and not two different ones', async () => {
+  await using service = await ScriptedService.start()
+  const two = berth(service, ['run', '--repository', 'a/b', '--base', 'one', '--branch', 'two', 'x'])
+  expect(await two.ended()).toBe(2)
+  expect(two.stderr).toContain('--branch is the same as --base; give one of them')
+  const alone = berth(service, ['run', '--branch', 'two', 'x'])
+  expect(await alone.ended()).toBe(2)
+  expect(alone.stderr).toContain('--base needs --repository')
+  expect(service.taken).toEqual([])
+})
+
 test('run --session sends a turn with files, and its message from standard input', async () => {
   await using service = await ScriptedService.start()
   writeFileSync(join(cwd, 'note.txt'), 'héllo')

@@ -11,6 +11,8 @@ export interface PublishOptions {
   readonly title: string
   readonly body?: string
   readonly branch?: string
+  /** The branch that the person expects it to go to. */
+  readonly base?: string
   readonly revision?: string
   readonly draft?: boolean
   readonly direct?: boolean
@@ -24,9 +26,13 @@ export async function publish(sessionId: string, options: PublishOptions, io: Co
   const { title, body, branch, draft, direct } = options
   if (direct && (draft || branch !== undefined))
     throw new UsageError('--direct cannot be combined with --draft or --branch')
+  if (options.base !== undefined) await requireTarget(sessionId, options.base, client)
   const id = randomUUID()
+  const say = progress(io, options.json === true)
   await withWorkspace(sessionId, options.restore, io, async () => {
+    if (options.revision === undefined) await say('reading the changes')
     const revision = options.revision ?? (await client.publications.review(sessionId)).review.revision
+    await say('publishing them')
     await client.publications.put(sessionId, id, {
       revision,
       title,
@@ -36,12 +42,29 @@ export async function publish(sessionId: string, options: PublishOptions, io: Co
       ...(draft && { draft }),
     })
   })
+  await say('waiting for the Git host')
   const publication = await settled(
     async () => (await client.publications.get(sessionId, id)).publication,
     ({ completedAt }) => completedAt !== undefined,
   )
   await stdout.line(options.json ? jsonLine(publication) : printableLine(resultOf(publication)))
   return publication.status === 'succeeded' ? exitCode.completed : exitCode.failed
+}
+
+/** A Session delivers to the branch that it started from, so another one cannot be chosen any more. */
+async function requireTarget(sessionId: string, base: string, client: CommandIo['client']): Promise<void> {
+  const { baseBranch } = (await client.sessions.get(sessionId)).session.source ?? {}
+  if (baseBranch === undefined || baseBranch === base) return
+  throw new UsageError(
+    `the session started from ${baseBranch}, and its changes go there; \`berth run --base ${base}\` starts one from ${base}`,
+  )
+}
+
+/** Returns a way to tell a person what is waited for. Programs read only the outcome. */
+function progress({ stderr }: CommandIo, json: boolean): (step: string) => Promise<void> {
+  return async step => {
+    if (stderr.isTerminal && !json) await stderr.line(stderr.paint('dim', `berth: ${step}\u2026`))
+  }
 }
 
 function resultOf({ id, result, lastError }: Publication): string {

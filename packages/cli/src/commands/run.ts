@@ -18,6 +18,8 @@ export interface RunOptions {
   readonly model?: string
   readonly repository?: string
   readonly base?: string
+  /** The same as `base`. */
+  readonly branch?: string
   readonly environment?: string
   readonly file: readonly string[]
   /** File with a JSON Schema. */
@@ -30,7 +32,8 @@ export interface RunOptions {
 
 /** Sends a message to a new or an existing Session and, with `--follow`, waits until its Run has ended. */
 export async function run(message: string, options: RunOptions, io: CommandIo): Promise<ExitCode> {
-  const { session, title, runtime, model, repository, base, environment } = options
+  const { session, title, runtime, model, repository, environment } = options
+  const base = baseOf(options)
   if (session !== undefined && (title ?? runtime ?? model ?? repository ?? environment) !== undefined) {
     throw new UsageError(
       '--title, --runtime, --model, --environment and --repository are for a new session and cannot be combined with --session',
@@ -60,6 +63,12 @@ export async function run(message: string, options: RunOptions, io: CommandIo): 
   if (options.follow) return follow(admit, options.json === true, io)
   await announce(await admit(new AbortController().signal), options.json === true, io)
   return exitCode.completed
+}
+
+function baseOf({ base, branch }: RunOptions): string | undefined {
+  if (base !== undefined && branch !== undefined && base !== branch)
+    throw new UsageError('--branch is the same as --base; give one of them')
+  return base ?? branch
 }
 
 /** Returns the environment of a new Session; null: none. */

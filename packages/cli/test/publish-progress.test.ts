@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import { publish } from '../src/commands/publish.ts'
+import type { CommandIo } from '../src/io.ts'
+
+/** Publishes as in a terminal or in a pipe; returns what was said beside the outcome, and the outcome. */
+async function published(isTerminal: boolean, more: object = {}) {
+  const said: string[] = []
+  const lines: string[] = []
+  const into = (all: string[]) => ({
+    isTerminal,
+    paint: (_: string, text: string) => text,
+    line: async (text: string) => void all.push(text),
+  })
+  const result = { branch: 'b', commitSha: 'c'.repeat(40) }
+  const client = {
+    sessions: { get: async () => ({ session: { source: { baseBranch: 'main' } } }) },
+    publications: {
+      review: async () => ({ review: { revision: 'r' } }),
+      put: async () => {},
+      get: async () => ({ publication: { id: 'p', status: 'succeeded', completedAt: 'now', result } }),
+    },
+  }
+  const io = { client, stdout: into(lines), stderr: into(said) } as unknown as CommandIo
+  const code = await publish('s', { title: 't', ...more }, io)
+  return { code, said, lines }
+}
+
+test('publishing says in a terminal what it waits for, and nothing in a pipe or beside JSON', async () => {
+  const steps = ['berth: reading the changes…', 'berth: publishing them…', 'berth: waiting for the Git host…']
+  const done = 'publication p cccccccccccc pushed to b'
+  expect(await published(true)).toEqual({ code: 0, said: steps, lines: [done] })
+  expect(await published(true, { revision: 'r' })).toMatchObject({ said: steps.slice(1) })
+  expect(await published(false)).toEqual({ code: 0, said: [], lines: [done] })
+  expect(await published(true, { json: true })).toMatchObject({ said: [] })
+})
+
+test('publishing with --base goes to the branch that the session started from, or says why not', async () => {
+  expect((await published(false, { base: 'main' })).code).toBe(0)
+  await expect(published(false, { base: 'next' })).rejects.toThrow(
+    'the session started from main, and its changes go there; `berth run --base next` starts one from next',
+  )
+})
