@@ -19,6 +19,11 @@ import { Environments } from '../support/environments/environments.ts'
 import { commitTo, sampleRepository, tipOf } from '../support/git/repositories.ts'
 import { databaseUrl } from '../support/services/service.ts'
 
+/** The part of a browser's `navigator` that a script in the page wraps. */
+interface Devices {
+  readonly mediaDevices: { getUserMedia(asked: unknown): Promise<{ getTracks(): unknown[] }> }
+}
+
 const stack = new AsyncDisposableStack()
 let accounts: Accounts
 let visitor: Visitor
@@ -272,6 +277,27 @@ describe('the message box of a Session', () => {
     await box().press('Enter')
     await page.getByRole('article', { name: 'The next message' }).getByText('Then this').waitFor()
     await expect.poll(() => box().inputValue()).toBe('')
+  })
+
+  it('hears nobody any more once the page is left', async () => {
+    const { id: other } = await api.createSession({ title: 'Listen' })
+    await page.addInitScript(() => {
+      const devices = (globalThis as unknown as { navigator: Devices }).navigator.mediaDevices
+      const listen = devices.getUserMedia.bind(devices)
+      devices.getUserMedia = async asked => {
+        const stream = await listen(asked)
+        Object.assign(globalThis, { heard: stream.getTracks() })
+        return stream
+      }
+    })
+    await page.goto(`${accounts.test.url}/sessions/${other}`)
+    await page.getByRole('button', { name: 'Speak' }).click()
+    await page.getByRole('button', { name: 'Stop and write it down' }).waitFor()
+    const heard = () => page.evaluate<string[]>('heard.map(({ readyState }) => readyState)')
+    expect(await heard()).toEqual(['live'])
+    await page.locator(`aside a[href="/sessions/${id}"]`).click()
+    await page.getByRole('heading', { level: 1, name: 'Greet' }).waitFor()
+    await expect.poll(heard).toEqual(['ended'])
   })
 })
 
