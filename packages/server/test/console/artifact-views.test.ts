@@ -246,6 +246,20 @@ describe('a view', () => {
     expect((await ask(new URL('/.berth/content', one))).status).toBe(403)
   })
 
+  it('is told in the audit log, and is loaded so often alone', async () => {
+    const url = await link('report.html')
+    const { rows } = await accounts.test.db.database.query<{ target: string }>(
+      `select target from audit_log where action = 'artifact_view.opened' and details ->> 'artifactId' = $1`,
+      [ids.get('report.html')],
+    )
+    expect(rows).toContainEqual({ target: `session/${session.id}` })
+    const [, source = ''] = / src="([^"]+)"/.exec((await ask(url)).text) ?? []
+    const loads = await Promise.all(Array.from({ length: 90 }, () => ask(new URL(source, url))))
+    const statuses = loads.map(({ status }) => status)
+    expect(statuses.filter(status => status === 200).length).toBeGreaterThanOrEqual(60)
+    expect(statuses).toContain(429)
+  })
+
   it('ends with its minute, and with the membership', async () => {
     const late = await link('report.html')
     const { database } = accounts.test.db

@@ -20,6 +20,8 @@ import { findView, takeViewTicket } from './view-sql.ts'
 
 const OPEN_PATH = '/.berth/open'
 const CONTENT_PATH = '/.berth/content'
+/** Contents of which it is remembered whether they name frames. */
+const MOST_REMEMBERED = 10_000
 /** How long the content may be loaded again, as by reloading the frame or by saving a PDF. */
 const LIFE_MS = 60 * 60_000
 
@@ -36,6 +38,10 @@ const closed: Refusal = {
 export class ViewSite implements OtherHosts {
   readonly #place: ViewPlace & Pick<PreviewPlace, 'clientAddress'>
   readonly #guesses: GuessMeter
+  /** Meters each view by its label: its content is read from the blobs each time. */
+  readonly #reads = new GuessMeter()
+  /** By digest, so it never changes. */
+  readonly #framed = new Map<string, boolean>()
 
   constructor(place: ViewPlace & Pick<PreviewPlace, 'clientAddress'>, guesses = new GuessMeter()) {
     this.#place = place
@@ -112,6 +118,8 @@ export class ViewSite implements OtherHosts {
     const found = await this.#metered(place, request, secret, () => this.#find(label, secret))
     if (found === null) return sendRefusal(response, closed)
     if ('words' in found) return sendRefusal(response, found)
+    const waitSeconds = this.#reads.take(label, '')
+    if (waitSeconds !== null) return sendRefusal(response, refusals.tooMany(waitSeconds))
     // Outside the frame nothing would keep it from navigating elsewhere. A PDF's viewer asks again to save it.
     const to = request.headers['sec-fetch-dest']
     if (found.kind === 'html' && to !== undefined && to !== 'iframe') return sendRefusal(response, refusals.spent)
@@ -128,12 +136,22 @@ export class ViewSite implements OtherHosts {
   }
 
   async #find(label: string, secret: string) {
-    const { db, clock, blobs } = this.#place.context
+    const { db, clock } = this.#place.context
     const row = await findView(db, { label, content: credentialDigest(secret) }, clock.now())
     const kind = row === null ? null : artifactViewOf(row.name)
     if (row === null || kind === null) return null
-    const isScripted = kind === 'pdf' || !(await namesFrames(await blobs.get(row.sha256)))
+    const isScripted = kind === 'pdf' || !(await this.#namesFrames(row.sha256))
     return { name: row.name, kind, sha256: row.sha256, sizeBytes: row.size_bytes, isScripted }
+  }
+
+  /** Reads a content for it once, when its view opens. */
+  async #namesFrames(sha256: string): Promise<boolean> {
+    const known = this.#framed.get(sha256)
+    if (known !== undefined) return known
+    const found = await namesFrames(await this.#place.context.blobs.get(sha256))
+    if (this.#framed.size >= MOST_REMEMBERED) this.#framed.clear()
+    this.#framed.set(sha256, found)
+    return found
   }
 
   #at(request: IncomingMessage): Place | null {
