@@ -105,7 +105,7 @@ const byCode: Readonly<Record<string, (refusal: BerthError) => string>> = {
 
 function refusal(error: BerthError): string {
   if (error.code === null) return `a proxy in front of the service answered ${error.status}`
-  const known = byCode[error.code]
+  const known = Object.hasOwn(byCode, error.code) ? byCode[error.code] : undefined
   if (known !== undefined) return `${known(error)} (${error.code})`
   const issues = Array.isArray(error.fields.issues) ? error.fields.issues.map(issueText).join('; ') : ''
   const later = error.retryAfterSeconds === null ? '' : `; try again in ${error.retryAfterSeconds} s`

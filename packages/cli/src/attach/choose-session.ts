@@ -50,17 +50,19 @@ async function readChoices({ client }: CommandIo): Promise<readonly Choice[]> {
 
 function lineOf({ session, waiting: [asked] }: Choice, number: number, { stdout, clock }: CommandIo): string {
   const left = asked?.deadline === undefined ? '' : `, ${countdown(Date.parse(asked.deadline) - clock.now())} left`
-  const state = asked === undefined ? session.phase : `${kinds[asked.kind] ?? 'waits for you'}${left}`
+  const state = asked === undefined ? session.phase : `${kinds.get(asked.kind) ?? 'waits for you'}${left}`
   const room = Math.max(20, stdout.columns - state.length - 7)
   const title = clip(printableLine(session.title), room)
   return `${String(number).padStart(3)}  ${title}  ${stdout.paint(asked === undefined ? 'dim' : 'yellow', state)}`
 }
 
-const kinds: Readonly<Record<string, string>> = {
-  approval: 'asks to be allowed',
-  exit_plan_mode: 'proposes a plan',
-  ask_user: 'asks you',
-}
+const kinds: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    approval: 'asks to be allowed',
+    exit_plan_mode: 'proposes a plan',
+    ask_user: 'asks you',
+  }),
+)
 
 async function ask(prompt: string, { stdin }: CommandIo): Promise<string | null> {
   using input = createInterface({ input: stdin, output: process.stdout, terminal: true, historySize: 0 })

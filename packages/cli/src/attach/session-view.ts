@@ -60,24 +60,26 @@ export class SessionView {
   }
 }
 
-const resolutions: Readonly<Record<string, string>> = {
-  approved: 'allowed once',
-  denied: 'denied',
-  always_allowed: 'allowed for this session',
-  project_allowed: "allowed by an operator's rule",
-  turn_allowed: 'allowed for this turn',
-  timed_out: 'nobody answered in time',
-  cancelled: 'withdrawn',
-  workspace_lost: 'the sandbox was lost',
-  session_archived: 'the session was archived',
-  run_cancelled: 'the run was stopped',
-  run_ended: 'the run has ended',
-  request_gone: 'the agent no longer waits for it',
-  authority_revoked: 'whoever asked may no longer use Berth',
-}
+const resolutions: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    approved: 'allowed once',
+    denied: 'denied',
+    always_allowed: 'allowed for this session',
+    project_allowed: "allowed by an operator's rule",
+    turn_allowed: 'allowed for this turn',
+    timed_out: 'nobody answered in time',
+    cancelled: 'withdrawn',
+    workspace_lost: 'the sandbox was lost',
+    session_archived: 'the session was archived',
+    run_cancelled: 'the run was stopped',
+    run_ended: 'the run has ended',
+    request_gone: 'the agent no longer waits for it',
+    authority_revoked: 'whoever asked may no longer use Berth',
+  }),
+)
 
 /** Returns how an Interaction was closed, in words. */
 export function resolutionText(event: Event): string {
   const resolution = textOf(event, 'resolution')
-  return resolutions[resolution] ?? (resolution === '' ? 'answered' : printableLine(resolution))
+  return resolutions.get(resolution) ?? (resolution === '' ? 'answered' : printableLine(resolution))
 }

@@ -105,9 +105,11 @@ function hostLine(host: Host): string {
 
 /** Hosts elsewhere have other time zones than whoever reads this, so the time is that of UTC. */
 const restLine = (until: Date, because: string | null): string =>
-  `until ${until.toISOString().slice(0, 19)}Z: ${restCauses[because ?? ''] ?? because}`
+  `until ${until.toISOString().slice(0, 19)}Z: ${restCauses.get(because ?? '') ?? because}`
 
-const restCauses: Readonly<Record<string, string>> = {
-  no_answer: 'it did not answer',
-  line_cut: 'its connection broke while it made a sandbox',
-}
+const restCauses: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    no_answer: 'it did not answer',
+    line_cut: 'its connection broke while it made a sandbox',
+  }),
+)

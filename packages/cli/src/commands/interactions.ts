@@ -15,11 +15,13 @@ export interface ApproveOptions {
   readonly json?: boolean
 }
 
-const scopes: Readonly<Record<string, DecisionChoice>> = {
-  once: 'allow_once',
-  turn: 'allow_turn',
-  chat: 'allow_chat',
-}
+const scopes: ReadonlyMap<string, DecisionChoice> = new Map(
+  Object.entries({
+    once: 'allow_once',
+    turn: 'allow_turn',
+    chat: 'allow_chat',
+  }),
+)
 
 /** Lists a Session's open interactions. */
 export async function interactions(
@@ -53,8 +55,8 @@ export async function decide(
   options: ApproveOptions,
   { client, stdout }: CommandIo,
 ): Promise<ExitCode> {
-  const choice = verb === 'deny' ? 'deny' : scopes[options.for ?? 'once']
-  if (choice === undefined) throw new UsageError(`--for must be one of ${Object.keys(scopes).join(', ')}`)
+  const choice = verb === 'deny' ? 'deny' : scopes.get(options.for ?? 'once')
+  if (choice === undefined) throw new UsageError(`--for must be one of ${[...scopes.keys()].join(', ')}`)
   const wanted = await theOne(
     client,
     sessionId,

@@ -10,15 +10,17 @@ export const isOfApply = (event: Event): boolean =>
 /** Returns output as a terminal may show it: colours go, and a progress bar becomes lines. */
 export const shownText = (text: string): string => printable(stripVTControlCharacters(text).replace(/\r+\n?/g, '\n'))
 
-const advice: Readonly<Record<string, string>> = {
-  setup_timeout: 'the setup script ran longer than the service allows (BERTH_SETUP_SECONDS)',
-  repository_clone_failed: 'a repository could not be cloned',
-  secret_unavailable: 'the service cannot open a secret: write it again with `berth env secrets set`',
-  apply_failed: 'the service could not apply it; its log says why',
-  workspace_lost: 'the sandbox was lost',
-  cancelled: 'the run was cancelled',
-  session_archived: 'the session was archived',
-}
+const advice: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    setup_timeout: 'the setup script ran longer than the service allows (BERTH_SETUP_SECONDS)',
+    repository_clone_failed: 'a repository could not be cloned',
+    secret_unavailable: 'the service cannot open a secret: write it again with `berth env secrets set`',
+    apply_failed: 'the service could not apply it; its log says why',
+    workspace_lost: 'the sandbox was lost',
+    cancelled: 'the run was cancelled',
+    session_archived: 'the session was archived',
+  }),
+)
 
 /** Returns one line that says how an apply ended. */
 export function applyOutcome(event: Event): string {
@@ -27,7 +29,7 @@ export function applyOutcome(event: Event): string {
   if (textOf(event, 'status') === 'succeeded') return `succeeded${time}`
   const code = textOf(event, 'errorCode')
   const exit = numberOf(event, 'setupExitCode')
-  const why = code === 'setup_exit_nonzero' ? `the setup script ended with exit code ${exit ?? '?'}` : advice[code]
+  const why = code === 'setup_exit_nonzero' ? `the setup script ended with exit code ${exit ?? '?'}` : advice.get(code)
   return printableLine(`failed${time}: ${why === undefined ? code : `${why} (${code})`}`)
 }
 

@@ -20,23 +20,25 @@ export type ForeignFormat = 'devcontainer' | 'cursor'
 const notApplied = 'sandboxes do not use it'
 const noImage = 'no image is built; name what the sandbox lacks in `packages`'
 /** Why a known member is left out; others have no counterpart. */
-const reasons: Readonly<Record<string, string>> = {
-  image: 'every sandbox has the system of its host; name what it lacks in `packages`',
-  build: noImage,
-  dockerFile: noImage,
-  dockerComposeFile: noImage,
-  snapshot: 'it belongs to the service that made it',
-  forwardPorts: notApplied,
-  portsAttributes: notApplied,
-  ports: notApplied,
-  customizations: 'it is for an editor',
-  terminals: 'nothing is kept running beside the agent',
-  start: 'nothing is kept running beside the agent',
-  initializeCommand: 'it is for the machine of a developer',
-  postStartCommand: 'a setup script runs once in each sandbox',
-  postAttachCommand: 'it is for an editor',
-  secrets: 'write each with `berth env secrets set`',
-}
+const reasons: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    image: 'every sandbox has the system of its host; name what it lacks in `packages`',
+    build: noImage,
+    dockerFile: noImage,
+    dockerComposeFile: noImage,
+    snapshot: 'it belongs to the service that made it',
+    forwardPorts: notApplied,
+    portsAttributes: notApplied,
+    ports: notApplied,
+    customizations: 'it is for an editor',
+    terminals: 'nothing is kept running beside the agent',
+    start: 'nothing is kept running beside the agent',
+    initializeCommand: 'it is for the machine of a developer',
+    postStartCommand: 'a setup script runs once in each sandbox',
+    postAttachCommand: 'it is for an editor',
+    secrets: 'write each with `berth env secrets set`',
+  }),
+)
 
 const setupMembers = {
   devcontainer: ['onCreateCommand', 'updateContentCommand', 'postCreateCommand'],
@@ -51,7 +53,8 @@ const silent = new Set(['$schema', 'name', 'features'])
 /** Turns a `devcontainer.json` or Cursor's `environment.json` into a document; `fallbackName` is used if it has no name. */
 export function importDocument(format: ForeignFormat, members: Members, fallbackName: string): Imported {
   const leftOut: LeftOut[] = []
-  const variables: Record<string, string> = {}
+  // Names come from a file; on a plain object, `__proto__` would be lost.
+  const variables: Record<string, string> = Object.create(null)
   const commands: string[] = []
   for (const member of setupMembers[format]) {
     if (members[member] === undefined) continue
@@ -74,7 +77,7 @@ export function importDocument(format: ForeignFormat, members: Members, fallback
   }
   const taken = new Set<string>([...silent, ...setupMembers[format], ...variableMembers[format]])
   for (const member of Object.keys(members)) {
-    if (!taken.has(member)) leftOut.push({ member, reason: reasons[member] ?? 'an environment has no counterpart' })
+    if (!taken.has(member)) leftOut.push({ member, reason: reasons.get(member) ?? 'an environment has no counterpart' })
   }
   const { name } = members
   const setup = commands.length === 0 ? '' : `set -e\n${commands.join('\n')}\n`

@@ -23,10 +23,12 @@ export interface TestOptions extends JsonOption {
 }
 
 /** Why a trial ended before its environment was applied. */
-const noApply: Readonly<Record<string, string>> = {
-  asked: 'somebody else stopped the trial',
-  overdue: 'the trial took longer than the service allows (BERTH_TRIAL_SECONDS)',
-}
+const noApply: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    asked: 'somebody else stopped the trial',
+    overdue: 'the trial took longer than the service allows (BERTH_TRIAL_SECONDS)',
+  }),
+)
 
 /**
  * Applies an environment in a sandbox of its own, shows the log while it happens, and gives the sandbox back. The first
@@ -61,7 +63,7 @@ export async function testEnvironment(
   const notice = (text: string) => io.stderr.line(`berth: ${printableLine(text)}`)
   end = await followApply({ client: io.client, trials, trial, signal: stop.signal, show, notice })
   if (end === null) return exitCode.cancelled
-  if (end.result === null) await notice(noApply[end.stopReason ?? ''] ?? 'the service could not make a sandbox')
+  if (end.result === null) await notice(noApply.get(end.stopReason ?? '') ?? 'the service could not make a sandbox')
   return end.state === 'succeeded' ? exitCode.completed : exitCode.failed
 
   async function chosen(): Promise<Environment | null> {

@@ -8,11 +8,11 @@ export interface TerminalEnd {
 }
 
 /** What the service answers if it has no such terminal any more. */
-export const goneBy: Readonly<Record<string, TerminalEnd['reason']>> = {
-  cloud_terminal_not_found: 'exited',
-  cloud_workspace_expired: 'workspace_lost',
-  cloud_session_not_found: 'access_ended',
-}
+export const goneBy: ReadonlyMap<string, TerminalEnd['reason']> = new Map([
+  ['cloud_terminal_not_found', 'exited'],
+  ['cloud_workspace_expired', 'workspace_lost'],
+  ['cloud_session_not_found', 'access_ended'],
+])
 
 /** Returns why a terminal ended, in words; null if its exit code tells. */
 export function endText({ reason, code }: TerminalEnd, { sessionId, terminalId }: TerminalName): string | null {

@@ -116,7 +116,7 @@ export class TerminalLink {
       ticket = await terminals.open(sessionId, order, { signal: this.#left.signal })
     } catch (failure) {
       if (this.#left.signal.aborted) return 'never'
-      const reason = failure instanceof BerthError && !isFirst ? goneBy[failure.code ?? ''] : undefined
+      const reason = failure instanceof BerthError && !isFirst ? goneBy.get(failure.code ?? '') : undefined
       if (reason !== undefined) return { reason, code: null }
       if (isFirst || !isPassing(failure)) throw failure
       return 'never'

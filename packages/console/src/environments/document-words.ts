@@ -1,23 +1,26 @@
 /** Members of a document as people call them. */
-const labels: Readonly<Record<string, string>> = {
-  name: 'Name',
-  description: 'Description',
-  setup: 'Setup script',
-  variables: 'Variables',
-  extensions: 'Extensions',
-  cache: 'Cache',
-  github: 'GitHub access',
-  repositories: 'Repositories',
-  prebuild: 'Prebuilt start',
-  packages: 'System packages',
-}
+const labels: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    name: 'Name',
+    description: 'Description',
+    setup: 'Setup script',
+    variables: 'Variables',
+    extensions: 'Extensions',
+    cache: 'Cache',
+    github: 'GitHub access',
+    repositories: 'Repositories',
+    prebuild: 'Prebuilt start',
+    packages: 'System packages',
+  }),
+)
 
 /** Returns a member's name for people. A path such as `variables.CI` keeps its end; places in lists count from 1. */
 export function memberLabel(path: string): string {
   const [member = '', ...inside] = path.split('.')
-  return [labels[member] ?? member, ...inside.map(part => (/^\d+$/.test(part) ? `${Number(part) + 1}` : part))].join(
-    ' · ',
-  )
+  return [
+    labels.get(member) ?? member,
+    ...inside.map(part => (/^\d+$/.test(part) ? `${Number(part) + 1}` : part)),
+  ].join(' · ')
 }
 
 /** Returns a member's value as the text in which people compare it. */

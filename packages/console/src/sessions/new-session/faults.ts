@@ -9,42 +9,46 @@ export type Faults = Partial<Readonly<Record<FieldName, string>>> & {
   readonly missesGit?: 'account' | 'connection'
 }
 
-const fieldByCode: Readonly<Record<string, readonly [field: FieldName, words?: string]>> = {
-  cloud_repository_grant_required: [
-    'repository',
-    'The organization may not use this repository any more. Pick another one.',
-  ],
-  cloud_github_connection_required: [
-    'repository',
-    'The Git host asks for an account of your own. What you have entered stays while you connect it.',
-  ],
-  cloud_repository_unavailable: ['repository', 'The Git host does not answer. Try again in a moment.'],
-  cloud_repository_permission_denied: ['repository', 'The Git host does not let you read this repository.'],
-  cloud_repository_branch_not_found: ['branch', 'There is no such branch any more. Pick another one.'],
-  environment_not_found: ['environment', 'This environment is gone. Pick another one.'],
-  environment_forbidden: ['environment', 'You may not use this environment.'],
-  environment_conflict: ['environment', 'This environment is archived. Pick another one.'],
-  cloud_agent_catalog_unavailable: [
-    'agent',
-    'This agent or model is not available now. Pick another one, or try again.',
-  ],
-  request_entity_too_large: ['files', 'Message and files are larger than the service takes. Remove a file.'],
-}
+const fieldByCode: ReadonlyMap<string, readonly [field: FieldName, words?: string]> = new Map(
+  Object.entries({
+    cloud_repository_grant_required: [
+      'repository',
+      'The organization may not use this repository any more. Pick another one.',
+    ],
+    cloud_github_connection_required: [
+      'repository',
+      'The Git host asks for an account of your own. What you have entered stays while you connect it.',
+    ],
+    cloud_repository_unavailable: ['repository', 'The Git host does not answer. Try again in a moment.'],
+    cloud_repository_permission_denied: ['repository', 'The Git host does not let you read this repository.'],
+    cloud_repository_branch_not_found: ['branch', 'There is no such branch any more. Pick another one.'],
+    environment_not_found: ['environment', 'This environment is gone. Pick another one.'],
+    environment_forbidden: ['environment', 'You may not use this environment.'],
+    environment_conflict: ['environment', 'This environment is archived. Pick another one.'],
+    cloud_agent_catalog_unavailable: [
+      'agent',
+      'This agent or model is not available now. Pick another one, or try again.',
+    ],
+    request_entity_too_large: ['files', 'Message and files are larger than the service takes. Remove a file.'],
+  }),
+)
 
-const fieldByMember: Readonly<Record<string, FieldName>> = {
-  source: 'repository',
-  baseBranch: 'branch',
-  model: 'agent',
-  runtime: 'agent',
-  environment: 'environment',
-  files: 'files',
-  message: 'message',
-}
+const fieldByMember: ReadonlyMap<string, FieldName> = new Map(
+  Object.entries({
+    source: 'repository',
+    baseBranch: 'branch',
+    model: 'agent',
+    runtime: 'agent',
+    environment: 'environment',
+    files: 'files',
+    message: 'message',
+  }),
+)
 
 /** Returns a refusal at the field that it is about; null if it is about none. */
 export function faultsOf(error: unknown): Faults | null {
   if (!(error instanceof BerthError)) return null
-  const known = fieldByCode[error.code ?? '']
+  const known = fieldByCode.get(error.code ?? '')
   if (known !== undefined) {
     const { advice, missesGit } = problemOf(error)
     return { [known[0]]: known[1] ?? advice, ...(missesGit !== undefined && { missesGit }) }
@@ -54,7 +58,7 @@ export function faultsOf(error: unknown): Faults | null {
   const faults: { [name in FieldName]?: string } = {}
   for (const { path, message } of issues as readonly { path?: unknown; message?: unknown }[]) {
     const members = Array.isArray(path) ? path.map(String) : []
-    const field = members.map(member => fieldByMember[member]).findLast(known => known !== undefined)
+    const field = members.map(member => fieldByMember.get(member)).findLast(known => known !== undefined)
     if (field !== undefined) faults[field] ??= String(message)
   }
   return Object.keys(faults).length === 0 ? null : faults

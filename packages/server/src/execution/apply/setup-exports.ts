@@ -21,7 +21,8 @@ export function readExports({ env, path }: Pick<SetupEnd, 'env' | 'path'>): {
   readonly leftOut: readonly string[]
 } {
   const leftOut: string[] = []
-  const variables: Record<string, string> = {}
+  // A script chooses the names; on a plain object, `__proto__` would be lost.
+  const variables: Record<string, string> = Object.create(null)
   for (const [index, line] of linesOf(env).entries()) {
     const [, name = '', value = ''] = assignment.exec(line) ?? []
     const fault = name === '' ? 'is not NAME=value' : nameFault(name)

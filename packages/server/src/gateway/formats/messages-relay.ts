@@ -20,11 +20,13 @@ export function readMessagesUsage(usage: unknown): GatewayUsage | null {
 }
 
 /** Maps Anthropic's error type in a stream to a code. */
-const codes: Readonly<Record<string, UpstreamCode>> = {
-  overloaded_error: 'upstream_overloaded',
-  rate_limit_error: 'upstream_rate_limited',
-  timeout_error: 'upstream_timeout',
-}
+const codes: ReadonlyMap<string, UpstreamCode> = new Map(
+  Object.entries({
+    overloaded_error: 'upstream_overloaded',
+    rate_limit_error: 'upstream_rate_limited',
+    timeout_error: 'upstream_timeout',
+  }),
+)
 
 /**
  * Relays a Messages stream. It parses a frame only if the bytes contain the name of an event that
@@ -92,7 +94,7 @@ export class MessagesRelay implements StreamRelay {
     this.done = true
     this.failed = true
     const { type, message } = isObject(error) ? error : {}
-    const code = codes[String(type)] ?? 'upstream_failed'
+    const code = codes.get(String(type)) ?? 'upstream_failed'
     const words = upstreamWords(typeof message === 'string' ? message : 'The provider failed.')
     return frameOf(gatewayErrorBody('anthropic', { code, message: words }))
   }

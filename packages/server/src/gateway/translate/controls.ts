@@ -84,13 +84,20 @@ function anthropicControls({ oneCall, tier, user }: Controls, { model }: Target)
   return { providerOptions: { anthropic } }
 }
 
+/** Google's names of the tiers. */
+const googleTiers: ReadonlyMap<string, string> = new Map([
+  ['default', 'standard'],
+  ['flex', 'flex'],
+  ['priority', 'priority'],
+])
+
 function googleControls({ tier, summary, effort }: Controls, { model }: Target): ProviderControls {
-  const tiers: Readonly<Record<string, string>> = { default: 'standard', flex: 'flex', priority: 'priority' }
-  if (tier !== undefined && tiers[tier] === undefined) throw noTier(tier, model.id)
+  const serviceTier = tier === undefined ? undefined : googleTiers.get(tier)
+  if (tier !== undefined && serviceTier === undefined) throw noTier(tier, model.id)
   const thoughts = model.reasoning && (summary || (effort !== undefined && effort !== 'none'))
   const google: JSONObject = {
     ...(thoughts && { thinkingConfig: { includeThoughts: true } }),
-    ...(tier !== undefined && { serviceTier: tiers[tier] }),
+    ...(serviceTier !== undefined && { serviceTier }),
   }
   return { providerOptions: { google } }
 }

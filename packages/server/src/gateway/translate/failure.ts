@@ -51,13 +51,15 @@ function isNoAnswer(error: unknown): boolean {
   return APICallError.isInstance(error) && error.statusCode !== undefined && error.statusCode < 400
 }
 
-const connectionCodes: Readonly<Record<string, UpstreamCode>> = {
-  ECONNRESET: 'upstream_cut',
-  EPIPE: 'upstream_cut',
-  UND_ERR_BODY_TIMEOUT: 'upstream_timeout',
-  UND_ERR_HEADERS_TIMEOUT: 'upstream_timeout',
-  UND_ERR_SOCKET: 'upstream_cut',
-}
+const connectionCodes: ReadonlyMap<string, UpstreamCode> = new Map(
+  Object.entries({
+    ECONNRESET: 'upstream_cut',
+    EPIPE: 'upstream_cut',
+    UND_ERR_BODY_TIMEOUT: 'upstream_timeout',
+    UND_ERR_HEADERS_TIMEOUT: 'upstream_timeout',
+    UND_ERR_SOCKET: 'upstream_cut',
+  }),
+)
 
 /** Finds the connection error inside the errors that the packages and `fetch` wrap around it. */
 function connectionFailure(error: unknown): UpstreamError | undefined {
@@ -66,7 +68,7 @@ function connectionFailure(error: unknown): UpstreamError | undefined {
   for (let depth = 0; depth < 5 && wrapped instanceof Error; depth++) {
     if (wrapped instanceof UpstreamError) return wrapped
     if (wrapped.name === 'TimeoutError') return code('upstream_timeout')
-    const known = 'code' in wrapped ? connectionCodes[String(wrapped.code)] : undefined
+    const known = 'code' in wrapped ? connectionCodes.get(String(wrapped.code)) : undefined
     if (known !== undefined) return code(known)
     wrapped = wrapped.cause
   }
@@ -86,19 +88,21 @@ interface Description {
 }
 
 /** Error types that Anthropic and OpenAI name in a stream, where no status exists. */
-const statuses: Readonly<Record<string, number>> = {
-  authentication_error: 401,
-  billing_error: 402,
-  invalid_api_key: 401,
-  invalid_request_error: 400,
-  not_found_error: 404,
-  overloaded_error: 529,
-  permission_error: 403,
-  rate_limit_error: 429,
-  rate_limit_exceeded: 429,
-  request_too_large: 413,
-  timeout_error: 504,
-}
+const statuses: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    authentication_error: 401,
+    billing_error: 402,
+    invalid_api_key: 401,
+    invalid_request_error: 400,
+    not_found_error: 404,
+    overloaded_error: 529,
+    permission_error: 403,
+    rate_limit_error: 429,
+    rate_limit_exceeded: 429,
+    request_too_large: 413,
+    timeout_error: 504,
+  }),
+)
 
 function describe(error: unknown, clock: Clock | undefined): Description {
   if (APICallError.isInstance(error) && error.statusCode !== undefined && error.statusCode >= 400) {
@@ -112,7 +116,7 @@ function describe(error: unknown, clock: Clock | undefined): Description {
   const { message, type, code, statusCode, status } = error
   const told = [statusCode, status, code].find(value => typeof value === 'number' && value >= 400 && value < 600)
   return {
-    status: typeof told === 'number' ? told : (statuses[String(type)] ?? statuses[String(code)]),
+    status: typeof told === 'number' ? told : (statuses.get(String(type)) ?? statuses.get(String(code))),
     words: typeof message === 'string' ? message : '',
     said: JSON.stringify(error),
   }

@@ -102,7 +102,7 @@ export function refuseUnknownInPart(
 ): void {
   const type = part['type']
   refuseUnknown(part, param, parts.get(type))
-  const inner = typeof type === 'string' ? part[type] : undefined
+  const inner = typeof type === 'string' && Object.hasOwn(part, type) ? part[type] : undefined
   if (typeof type === 'string' && typeof inner === 'object' && inner !== null) {
     refuseUnknown(inner as Json, `${param}.${type}`, held.get(type))
   }

@@ -72,23 +72,25 @@ function base64(data: string, mediaType: string): LanguageModelV4FilePart {
   return { type: 'file', mediaType, data: { type: 'data', data } }
 }
 
-const types: Readonly<Record<string, string>> = {
-  csv: 'text/csv',
-  gif: 'image/gif',
-  htm: 'text/html',
-  html: 'text/html',
-  jpeg: 'image/jpeg',
-  jpg: 'image/jpeg',
-  json: 'application/json',
-  md: 'text/markdown',
-  pdf: 'application/pdf',
-  png: 'image/png',
-  txt: 'text/plain',
-  webp: 'image/webp',
-}
+const types: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    csv: 'text/csv',
+    gif: 'image/gif',
+    htm: 'text/html',
+    html: 'text/html',
+    jpeg: 'image/jpeg',
+    jpg: 'image/jpeg',
+    json: 'application/json',
+    md: 'text/markdown',
+    pdf: 'application/pdf',
+    png: 'image/png',
+    txt: 'text/plain',
+    webp: 'image/webp',
+  }),
+)
 
 /** Guesses the media type from a file name. OpenAI treats a file as PDF unless its name says otherwise. */
 function mediaTypeOf(name: string | undefined): string {
   const extension = /\.([a-z0-9]+)(?:[?#].*)?$/i.exec(name ?? '')?.[1]?.toLowerCase() ?? 'pdf'
-  return types[extension] ?? 'application/pdf'
+  return types.get(extension) ?? 'application/pdf'
 }

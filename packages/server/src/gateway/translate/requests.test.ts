@@ -38,7 +38,7 @@ describe('the input items of a Responses request', () => {
           { type: 'input_image', detail: 'auto', image_url: 'data:image/png;base64,AAAA' },
           { type: 'input_image', detail: 'auto', image_url: 'https://example.test/a.png' },
           { type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,BBBB' },
-          { type: 'input_file', file_url: 'https://example.test/b.pdf' },
+          { type: 'input_file', file_url: 'https://example.test/b.constructor' },
         ]),
         {
           type: 'message',
@@ -63,7 +63,7 @@ describe('the input items of a Responses request', () => {
           {
             type: 'file',
             mediaType: 'application/pdf',
-            data: { type: 'url', url: new URL('https://example.test/b.pdf') },
+            data: { type: 'url', url: new URL('https://example.test/b.constructor') },
           },
         ],
       },
@@ -375,6 +375,7 @@ describe('settings', () => {
     ['responses', { reasoning: { mode: 'pro' } }, 'reasoning.mode', anthropic],
     ['responses', { service_tier: 'priority' }, 'service_tier', anthropic],
     ['responses', { service_tier: 'scale' }, 'service_tier', google],
+    ['responses', { service_tier: 'constructor' }, 'service_tier', google],
     ['responses', { temperature: 1.5 }, 'temperature', anthropic],
     ['responses', { temperature: 0.5, reasoning: { effort: 'low' } }, 'temperature', anthropic],
     ['responses', { temperature: 0.5, top_p: 0.5 }, 'top_p', anthropic],

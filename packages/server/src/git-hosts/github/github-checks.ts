@@ -20,12 +20,16 @@ interface Status {
 /** Most that GitHub gives at once. */
 const PAGE = 100
 
-const ofConclusion: Readonly<Record<string, HostCheck['state']>> = {
-  success: 'success',
-  neutral: 'skipped',
-  skipped: 'skipped',
-}
-const ofState: Readonly<Record<string, HostCheck['state']>> = { success: 'success', pending: 'pending' }
+const ofConclusion: ReadonlyMap<string, HostCheck['state']> = new Map(
+  Object.entries({
+    success: 'success',
+    neutral: 'skipped',
+    skipped: 'skipped',
+  }),
+)
+const ofState: ReadonlyMap<string, HostCheck['state']> = new Map(
+  Object.entries({ success: 'success', pending: 'pending' }),
+)
 
 /**
  * Reads the checks of a commit: check runs and commit statuses, of each name the newest, and those that the rules of the
@@ -46,10 +50,10 @@ export async function readChecks(
   if (runs === null && statuses === null) return null
   const found = new Map<string, Omit<HostCheck, 'required'>>()
   for (const { context, state, target_url } of statuses?.statuses ?? []) {
-    found.set(context, { name: context, state: ofState[state] ?? 'failure', url: target_url })
+    found.set(context, { name: context, state: ofState.get(state) ?? 'failure', url: target_url })
   }
   for (const { name, status, conclusion, details_url, html_url } of runs?.check_runs ?? []) {
-    const state = status === 'completed' ? (ofConclusion[conclusion ?? ''] ?? 'failure') : 'pending'
+    const state = status === 'completed' ? (ofConclusion.get(conclusion ?? '') ?? 'failure') : 'pending'
     found.set(name, { name, state, url: details_url ?? html_url })
   }
   for (const name of required) if (!found.has(name)) found.set(name, { name, state: 'missing', url: null })

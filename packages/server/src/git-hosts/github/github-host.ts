@@ -360,15 +360,17 @@ function toPull(pull: Pull): HostPull {
 }
 
 /** Blockers by `mergeable_state`, if it tells one; `unstable` means a check that nobody requires. */
-const blockerOfState: Readonly<Record<string, PullBlocker>> = {
-  dirty: 'conflict',
-  draft: 'draft',
-  blocked: 'rules',
-  behind: 'behind',
-}
+const blockerOfState: ReadonlyMap<string, PullBlocker> = new Map(
+  Object.entries({
+    dirty: 'conflict',
+    draft: 'draft',
+    blocked: 'rules',
+    behind: 'behind',
+  }),
+)
 
 function blockersOf(pull: Pull): PullBlocker[] {
-  const told = blockerOfState[pull.mergeable_state ?? '']
+  const told = blockerOfState.get(pull.mergeable_state ?? '')
   const blockers = new Set<PullBlocker>(told === undefined ? [] : [told])
   if (pull.mergeable === false && told === undefined) blockers.add('conflict')
   if (pull.draft === true) blockers.add('draft')

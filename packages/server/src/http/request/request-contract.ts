@@ -96,7 +96,7 @@ export class RequestContract {
   #codeAt(name: string | number | undefined, body: unknown): ErrorCode | undefined {
     const { query, inputError, bodyErrors } = this.#row
     if (typeof name !== 'string') return 'invalid_request'
-    if (bodyErrors !== undefined && hasMember(body, name)) return bodyErrors[name]
+    if (bodyErrors !== undefined && hasMember(body, name)) return memberOf(bodyErrors, name)
     return hasMember(query?.properties, name) ? inputError : 'invalid_request'
   }
 
@@ -113,6 +113,10 @@ const faults = (value: unknown, judge: Validator, every = true): readonly Reques
 
 const hasMember = (value: unknown, name: string): boolean =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+
+/** Returns a member by a caller's name, which may be one that every object inherits. */
+const memberOf = <Value>(members: Readonly<Record<string, Value>>, name: string): Value | undefined =>
+  Object.hasOwn(members, name) ? members[name] : undefined
 
 function lowerCase(value: unknown, schema: TObject | undefined): void {
   if (schema !== undefined) lowerCaseIds(value, schema)

@@ -98,6 +98,13 @@ describe('an answer by field', () => {
     expect(read(form as Question, JSON.stringify(message))).toEqual(expected)
   })
 
+  test('keeps a field that has the name of a member of every object', () => {
+    const form = ['__proto__', 'constructor'].map(fieldId => question({ fieldId }))
+    expect(JSON.stringify(readFormAnswer(form, '{"__proto__":"a","constructor":"b"}').content)).toBe(
+      '{"__proto__":"a","constructor":"b"}',
+    )
+  })
+
   test.each([
     ['email', ['a@b.example'], ['a@b', 'a b@c.d']],
     ['uri', ['https://a.example/x', 'mailto:a@b.c'], ['example', '//x']],

@@ -28,7 +28,8 @@ export function readPlanAnswer(message: string): { readonly approved: boolean; r
 const keyOf = (question: Question, index: number): string => question.fieldId ?? String(index)
 
 function readFields(questions: readonly Question[], given: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const content: Record<string, unknown> = {}
+  // An agent chooses the names; on a plain object, `__proto__` would be lost.
+  const content: Record<string, unknown> = Object.create(null)
   const left = new Map(Object.entries(given))
   const take = (name: string | undefined): unknown => {
     if (name === undefined) return undefined
@@ -125,7 +126,7 @@ function readRuledText({ minLength = 0, maxLength, pattern, format }: Question, 
 /** Reads words as an answer, and keeps the words for an agent that would rather read them. */
 function readProse(questions: readonly Question[], message: string): FormAnswer {
   const meant = questions.length > 1 ? indexMeant(questions, message) : 0
-  const content: Record<string, unknown> = {}
+  const content: Record<string, unknown> = Object.create(null)
   for (const [index, question] of questions.entries()) {
     if (index === meant) Object.assign(content, readWords(question, index, message))
     else if (question.defaultValue !== undefined) content[keyOf(question, index)] = question.defaultValue

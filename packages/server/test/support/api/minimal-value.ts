@@ -8,6 +8,8 @@ const texts = [
   '0',
   'a'.repeat(40),
   'a'.repeat(64),
+  'a'.repeat(22),
+  'a'.repeat(87),
   '0b8a4c9e-3f1d-4a57-9c1e-2f6d7e8a9b0c',
   'https://example.test/',
   'a@example.test',
