@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { environmentLimits } from './limits.ts'
-import { closed, DateTime, nullable, open, someText, text, Uuid } from './scalar.ts'
+import { closed, DateTime, nullable, open, opened, someText, text, Uuid } from './scalar.ts'
 
 const variableName = '^[A-Za-z_][A-Za-z0-9_]{0,127}$'
 
@@ -99,8 +99,16 @@ export const EnvironmentDraft = Type.Object(
   { title: 'EnvironmentDraft', description: 'The document of an environment, at most 256 KiB.', ...closed },
 )
 
+const shownFields = {
+  ...fields,
+  extensions: opened(fields.extensions),
+  cache: opened(fields.cache),
+  repositories: opened(fields.repositories),
+  secrets: opened(fields.secrets),
+}
+
 /** An environment's document with every member. */
-export const EnvironmentDocument = Type.Object(fields, {
+export const EnvironmentDocument = Type.Object(shownFields, {
   title: 'EnvironmentDocument',
   description: 'The document of an environment, with every member.',
   ...open,
@@ -173,7 +181,7 @@ export const Environment = Type.Object(
     archivedAt: nullable(DateTime),
     document: EnvironmentDocument,
     archives: Type.Array(EnvironmentArchive),
-    secrets: Type.Array(Pin),
+    secrets: Type.Array(opened(Pin)),
     createdBy: Author,
     createdAt: DateTime,
     warnings: Type.Array(Warning),
@@ -207,7 +215,7 @@ const EnvironmentRevision = Type.Object(
     createdAt: DateTime,
     createdBy: Author,
     document: EnvironmentDocument,
-    secrets: Type.Array(Pin),
+    secrets: Type.Array(opened(Pin)),
   },
   { title: 'EnvironmentRevision', description: 'One revision of an environment; it never changes.', ...open },
 )

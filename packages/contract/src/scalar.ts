@@ -34,6 +34,25 @@ export const open = { additionalProperties: true } as const
 export const closed = { additionalProperties: false } as const
 
 /**
+ * Returns the schema of a request's part as responses have it: every object in it may get further members.
+ * @param title of the component, if the part has one; a title names one schema
+ */
+export const opened = <T extends TSchema>(schema: T, title?: string) =>
+  Type.Unsafe<Static<T>>({ ...withoutClosed(schema), ...(title !== undefined && { title }) })
+
+function withoutClosed(node: object): object {
+  const each = (value: unknown): unknown => {
+    if (typeof value !== 'object' || value === null) return value
+    return Array.isArray(value) ? value.map(each) : withoutClosed(value)
+  }
+  return Object.fromEntries(
+    Object.entries(node).map(([key, value]) =>
+      key === 'additionalProperties' && value === false ? [key, true] : [key, each(value)],
+    ),
+  )
+}
+
+/**
  * Returns a schema that also accepts null. It widens `type` instead of using `anyOf`, so that validation reports a
  * fault once. Use it only for schemas without a title, because a copy would carry the component's title.
  */

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { triggerLimits } from './limits.ts'
-import { closed, DateTime, nullable, OpenObject, open, openString, someText, Uuid } from './scalar.ts'
+import { closed, DateTime, nullable, OpenObject, open, opened, openString, someText, Uuid } from './scalar.ts'
 import { CreateSession } from './session.ts'
 
 /** When a trigger fires by itself. */
@@ -122,7 +122,7 @@ export const Trigger = Type.Object(
     id: Uuid,
     name: Type.String(),
     message: Type.String(),
-    session: TriggerSession,
+    session: opened(TriggerSession, 'SessionOfTrigger'),
     schedule: Type.Optional(Type.Object({ cron: Type.String(), timeZone: Type.String() }, open)),
     thread: Type.Optional(Type.Array(Type.String())),
     hook: Type.Optional(

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { limits } from './limits.ts'
 import { OutputRequest } from './output.ts'
 import { Run } from './run.ts'
-import { Count, closed, DateTime, open, openString, Sha256, someText, Uuid } from './scalar.ts'
+import { Count, closed, DateTime, open, opened, openString, Sha256, someText, Uuid } from './scalar.ts'
 import { Creator } from './session.ts'
 
 /** The Interaction that a Turn answers. */
@@ -23,7 +23,7 @@ export const Turn = Type.Object(
     files: Type.Array(
       Type.Object({ name: Type.String(), mediaType: Type.String(), sizeBytes: Count, sha256: Sha256 }, open),
     ),
-    output: Type.Optional(OutputRequest),
+    output: Type.Optional(opened(OutputRequest, 'RequestedOutput')),
     steering: Type.Optional(
       openString(
         ['waiting', 'taken', 'missed'],

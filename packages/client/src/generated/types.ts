@@ -1872,6 +1872,12 @@ export interface RepositoryPage {
   missing?: MissingAccount[]
 }
 
+/** Asks for a JSON value that satisfies a schema. A Run that completes has it as `result.output`; one whose agent gives no such value, when asked a second time too, fails with `output_invalid`. */
+export interface RequestedOutput {
+  /** A JSON Schema (2020-12) of at most 32768 bytes. `$ref` may name members of `$defs`, without cycles. */
+  schema: Record<string, unknown>
+}
+
 export interface ResetMember {
   /** Whether to remove the second factor and its recovery codes at once, which ends every sign-in of the person. */
   secondFactor?: boolean
@@ -2119,6 +2125,22 @@ export interface SessionMatchPage {
   before: number | null
 }
 
+export interface SessionOfTrigger {
+  title?: string
+  model?: string | null
+  runtime?: string | null
+  source?: {
+    grantId: string
+    repositoryId: string
+    baseBranch?: string
+    label?: string
+    kind?: string
+  }
+  environment?: {
+    id: string
+  } | null
+}
+
 export interface SessionOverview {
   session: Session
   state: SessionState
@@ -2307,7 +2329,7 @@ export interface Trigger {
   id: string
   name: string
   message: string
-  session: TriggerSession
+  session: SessionOfTrigger
   schedule?: {
     cron: string
     timeZone: string
@@ -2430,7 +2452,7 @@ export interface Turn {
     sizeBytes: number
     sha256: string
   }>
-  output?: OutputRequest
+  output?: RequestedOutput
   /** Present if the Turn joined a Run: the agent has yet to reach its next step, its conversation has the message, or the Run ended before. A missed message begins a Run of its own if the other completed or failed; `runId` then names that Run. */
   steering?: string
   model?: string
@@ -3414,41 +3436,41 @@ export interface Operations {
   }
   /** Archive an environment. Sessions that are bound to it stay bound. The default cannot be archived. */
   archiveEnvironment: {
-    input: { environmentId: string; headers?: {
+    input: { environmentId: string; headers: {
       /** The revision that the write replaces, in quotes, such as `"3"`. */
-      'if-match'?: string
+      'if-match': string
     } }
     answer: EnvironmentEnvelope
   }
   /** Unarchive an environment */
   unarchiveEnvironment: {
-    input: { environmentId: string; headers?: {
+    input: { environmentId: string; headers: {
       /** The revision that the write replaces, in quotes, such as `"3"`. */
-      'if-match'?: string
+      'if-match': string
     } }
     answer: EnvironmentEnvelope
   }
   /** Restore a revision of an environment. Writes a new revision with the document of an earlier one and today's secrets. */
   restoreEnvironmentRevision: {
-    input: { environmentId: string; revision: string; headers?: {
+    input: { environmentId: string; revision: string; headers: {
       /** The revision that the write replaces, in quotes, such as `"3"`. */
-      'if-match'?: string
+      'if-match': string
     } }
     answer: EnvironmentEnvelope
   }
   /** Write a secret of an environment. Writes a new revision that pins the new version. The value is never returned; sandboxes get it as a variable of that name. */
   putEnvironmentSecret: {
-    input: { environmentId: string; name: string; headers?: {
+    input: { environmentId: string; name: string; headers: {
       /** The revision that the write replaces, in quotes, such as `"3"`. */
-      'if-match'?: string
+      'if-match': string
     }; body: WriteSecret }
     answer: EnvironmentEnvelope
   }
   /** Delete a secret of an environment */
   deleteEnvironmentSecret: {
-    input: { environmentId: string; name: string; headers?: {
+    input: { environmentId: string; name: string; headers: {
       /** The revision that the write replaces, in quotes, such as `"3"`. */
-      'if-match'?: string
+      'if-match': string
     } }
     answer: EnvironmentEnvelope
   }

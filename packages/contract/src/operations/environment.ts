@@ -26,15 +26,14 @@ const shared = {
 } as const
 const read = { ...shared, method: 'GET', installationAlternative: 'environments:use' } as const
 
-/** The newest revision that the caller has seen. The handler asks for it only where the write needs it. */
-const IfMatch = Type.Object({
-  'if-match': Type.Optional(
-    Type.String({
-      pattern: '^"[1-9][0-9]{0,17}"$',
-      description: 'The revision that the write replaces, in quotes, such as `"3"`.',
-    }),
-  ),
+/** The revision that a write replaces, in quotes. */
+const Seen = Type.String({
+  pattern: '^"[1-9][0-9]*"$',
+  description: 'The revision that the write replaces, in quotes, such as `"3"`.',
 })
+
+/** Of operations that always replace a revision. Its absence has a code of its own: 428 `precondition_required`. */
+const IfMatch = Type.Object({ 'if-match': Seen })
 
 const written = { 200: { description: 'The environment as it is now.', schema: EnvironmentEnvelope } } as const
 const writeErrors = ['environment_not_found', 'environment_conflict', 'precondition_required'] as const
@@ -96,7 +95,7 @@ export const environmentOperations = {
     description:
       'Without `If-Match` it creates; with it, it replaces the named revision. A document equal to the newest one changes nothing.',
     params: EnvironmentPath,
-    headers: IfMatch,
+    headers: Type.Object({ 'if-match': Type.Optional(Seen) }),
     body: Type.Object({ document: EnvironmentDraft }, closed),
     bodyErrors: { document: 'environment_invalid' },
     responses: { ...written, 201: { description: 'The environment as created.', schema: EnvironmentEnvelope } },

@@ -9,7 +9,7 @@ import { type Spooling, uploadArchive } from './archives/upload-archive.ts'
 import { toEnvironments } from './environment.ts'
 import { type EnvironmentKey, type EnvironmentRow, findEnvironment } from './environment-sql.ts'
 import { type ExtensionCatalog, toCatalogExtension } from './extensions/catalog.ts'
-import { requireSeen, revisionOf } from './if-match.ts'
+import { revisionOf } from './if-match.ts'
 import { pageEnvironments, pageRevisions } from './list-environments.ts'
 import { putEnvironment } from './put-environment.ts'
 import { restoreRevision } from './restore-revision.ts'
@@ -115,7 +115,7 @@ const keyOf = (
   environmentId,
 })
 
-const seenBy = (headers: { readonly 'if-match'?: string }): number => requireSeen(headers['if-match'])
+const seenBy = (headers: { readonly 'if-match': string }): number => revisionOf(headers['if-match'])
 
 /** The entity tag is what the next write names in `If-Match`. */
 const tagged = ({ revision }: EnvironmentRow, headers: Readonly<Record<string, string>> = {}) => ({

@@ -253,6 +253,8 @@ describe('a write', () => {
     for (const malformed of ['*', 'W/"1"', '"01"', '"1","2"', '1', '"0"', '""'])
       expect(outcome(await mine.put(id, changed, malformed))).toBe('400 invalid_request')
     expect(outcome(await mine.put(randomUUID(), changed, 1))).toBe('404 environment_not_found')
+    for (const revision of ['9'.repeat(18), '9'.repeat(19), '9'.repeat(400)])
+      expect(outcome(await mine.archive(id, `"${revision}"`))).toBe('409 environment_conflict')
     const stale = await mine.put(id, changed, 2)
     expect(stale.body).toEqual({ error: 'environment_conflict', message: 'the newest revision is 1' })
     expect((await mine.put(id, changed, 1)).body.environment).toMatchObject({ revision: 2, document: changed })

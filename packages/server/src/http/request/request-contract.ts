@@ -62,17 +62,17 @@ export class RequestContract {
   /**
    * Validates query, header parameters and body together, so that one answer names every fault. Of a body over 64 KiB
    * it names only the first.
-   * @throws ApiError 400 `invalid_request`
+   * @throws ApiError 400 `invalid_request`, or 428 `precondition_required` if nothing but `If-Match` is missing
    */
   parts(sent: RequestParts): ValidParts {
     const query = parseQuery(sent.query, this.#row.query)
     const headers = parseHeaders(sent.headers, this.#row.headers)
-    const issues = [
-      ...query.issues,
-      ...faults(query.values, this.#query),
-      ...faults(headers.values, this.#headers),
-      ...this.#bodyFaults(sent),
-    ]
+    const others = [...query.issues, ...faults(query.values, this.#query), ...this.#bodyFaults(sent)]
+    const ofHeaders = faults(headers.values, this.#headers)
+    // `If-Match` is the only header that the contract requires.
+    const isAbsent = ofHeaders.some(({ path: [name] }) => !Object.hasOwn(headers.values, String(name)))
+    if (isAbsent && others.length === 0) throw refusal('precondition_required')
+    const issues = [...others, ...ofHeaders]
     if (issues.length > 0) throw refusal(this.#codeOf(issues, sent.body), { issues: issues.slice(0, maxIssues) })
     lowerCase(query.values, this.#row.query)
     lowerCase(sent.body, this.#row.body)
