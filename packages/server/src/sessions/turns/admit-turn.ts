@@ -60,7 +60,7 @@ export async function admitTurn(
   const admission = await context.db.transaction(async tx => {
     const [session, known] = await Promise.all([lockVisibleSession(tx, principal, key), findTurn(tx, key, turnId)])
     if (known !== null) {
-      if (!known.request_hash.equals(turnHash({ message: body.message, replyTo, files, output, steers }))) {
+      if (!known.request_hash.equals(turnHash({ message: body.message, replyTo, files }))) {
         throw refusal('cloud_turn_conflict')
       }
       return { created: false, row: known, run: await runOfTurn(tx, key, known.run_id) }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { OutputRequest } from '@berth/contract'
 import type { Principal } from '../../identity/guard/principal.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import { tellPast } from '../../telemetry/observe.ts'
@@ -13,6 +14,9 @@ import { insertTurnRow } from './turn-sql.ts'
 
 export interface NewTurn extends TurnIdentity {
   readonly id: string
+  readonly output: OutputRequest | null
+  /** The message is for the agent at work, if one is. */
+  readonly steers: boolean
   readonly author: Pick<Principal, 'kind' | 'id'>
   readonly now: Date
 }

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { OutputRequest, Turn } from '@berth/contract'
-import { outputIdentity } from '../outputs/output-identity.ts'
+import type { Turn } from '@berth/contract'
 
 /** A file of a Turn as the database stores it; its bytes are a blob. */
 export interface StoredFile {
@@ -54,23 +53,13 @@ export interface TurnIdentity {
   readonly message: string
   readonly replyTo: string | null
   readonly files: readonly StoredFile[]
-  readonly output: OutputRequest | null
-  /** The message is for the agent at work, if one is. */
-  readonly steers: boolean
 }
 
 /**
- * Returns the replay identity of a Turn: its message, the interaction it answers, its files' bytes, but not their names,
- * the output it asks for, if any, and whether it is for the agent at work.
+ * Returns the replay identity of a Turn: its message, the Interaction it answers, and its files' bytes, but not their
+ * names. The output that it asks for and whether it steers are not part of it: a repeat answers as the first request did.
  */
-export function turnHash({ message, replyTo, files, output, steers }: TurnIdentity): Buffer {
-  const asked = output === null ? [] : [outputIdentity(output)]
-  const identity = [
-    message,
-    replyTo,
-    files.map(file => [file.sha256, file.sizeBytes]),
-    ...asked,
-    ...(steers ? ['steer'] : []),
-  ]
+export function turnHash({ message, replyTo, files }: TurnIdentity): Buffer {
+  const identity = [message, replyTo, files.map(file => [file.sha256, file.sizeBytes])]
   return createHash('sha256').update(JSON.stringify(identity)).digest()
 }
