@@ -1,3 +1,4 @@
+import { backoffMs } from '../../kit/backoff.ts'
 import type { Clock } from '../../kit/clock.ts'
 import type { Database } from '../../storage/postgres/database.ts'
 import { keepRequests, type RequestRecord } from './gateway-request-sql.ts'
@@ -11,6 +12,8 @@ const maxBatch = 500
 const maxWaiting = 10_000
 const gatherMs = 20
 const retryMs = 500
+/** Short enough that a stop does not wait long for a database that is away. */
+const longestRetryMs = 2_000
 const closeMs = 5_000
 
 /**
@@ -113,6 +116,7 @@ class Lane {
     // Two turns, because a write to an idle provider connection happens one turn later.
     await new Promise(setImmediate)
     await new Promise(setImmediate)
+    let failures = 0
     while (this.#waiting.size > 0 && !this.#closing) {
       const batch = [...this.#waiting.values()].slice(0, maxBatch)
       for (const { record } of batch) this.#waiting.delete(record.id)
@@ -120,6 +124,7 @@ class Lane {
       this.#urgent &&= this.#waiting.size > 0
       try {
         await this.#keepAll(batch.map(({ record }) => record))
+        failures = 0
         for (const { kept } of batch) kept.resolve()
         this.#batch = []
         if (this.#waiting.size < maxBatch && !this.#urgent) await this.#gather()
@@ -127,7 +132,8 @@ class Lane {
         this.#onError(error)
         this.#putBack(batch)
         this.#batch = []
-        await new Promise(wait => setTimeout(wait, retryMs))
+        failures += 1
+        await new Promise(wait => setTimeout(wait, backoffMs(failures, retryMs, longestRetryMs)))
       }
     }
     this.#running = null

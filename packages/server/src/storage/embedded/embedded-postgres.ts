@@ -1,6 +1,7 @@
 import { closeSync, constants, openSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { backoffMs } from '../../kit/backoff.ts'
 import type { Log } from '../../kit/log.ts'
 import { toStartError } from '../../kit/start-error.ts'
 import { openDatabase } from '../postgres/pool.ts'
@@ -188,7 +189,7 @@ class SupervisedPostgres implements EmbeddedPostgres {
   async #restart(failures: number): Promise<boolean> {
     const { signal } = this.#stopping
     try {
-      if (failures > 0) await sleep(Math.min(50 * 2 ** failures, longestBackoffMs), undefined, { signal })
+      if (failures > 0) await sleep(backoffMs(failures, 100, longestBackoffMs), undefined, { signal })
       this.#postmaster = await launchPostmaster(this.#layout, this.#options.parameters ?? {}, signal)
       this.#options.log.info({ pid: this.#postmaster.pid }, 'embedded PostgreSQL accepts connections again')
       return true

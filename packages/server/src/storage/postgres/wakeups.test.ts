@@ -22,7 +22,7 @@ const session = topics.session('org', 'session')
 
 interface Options {
   readonly name?: string
-  readonly retryMs?: number
+  readonly pauseMs?: (failures: number) => number
   readonly askMs?: number
   readonly connection?: pg.ClientConfig
 }
@@ -193,9 +193,30 @@ describe('a published topic', () => {
 })
 
 describe('a lost connection', () => {
+  test('waits longer after each failure to connect, and starts anew once a connection stands', async () => {
+    await using way = await severable(db)
+    const failures: number[] = []
+    const a = await process({
+      connection: way.connection,
+      pauseMs: failure => {
+        failures.push(failure)
+        return 1
+      },
+    })
+    await way.cut()
+    await until('three attempts', async () => failures.length >= 3)
+    expect(failures.slice(0, 3)).toEqual([1, 2, 3])
+    await way.mend()
+    await until('the connection', async () => a.live)
+    failures.length = 0
+    await way.cut()
+    await until('another attempt', async () => failures.length > 0)
+    expect(failures[0]).toBe(1)
+  })
+
   test('tells every listener at once, so that it polls, and again when it is back', async () => {
     await using way = await severable(db)
-    const a = await process({ connection: way.connection, retryMs: 10 })
+    const a = await process({ connection: way.connection, pauseMs: () => 10 })
     const [one, two] = [await listen(a, session), await listen(a, topics.queue)]
     expect(a.live).toBe(true)
     await way.cut()
@@ -210,7 +231,7 @@ describe('a lost connection', () => {
   })
 
   test('delays the topics published meanwhile and drops none of them', async () => {
-    const [a, b] = [await process({ name: 'away', retryMs: 300 }), await process()]
+    const [a, b] = [await process({ name: 'away', pauseMs: () => 300 }), await process()]
     const [heardByA, heardByB] = [await listen(a, topics.queue), await listen(b, topics.organization('org'))]
     await terminate('away')
     const published = Array.from({ length: 50 }, (_, n) => topics.session('org', String(n)))
@@ -225,7 +246,7 @@ describe('a lost connection', () => {
 
   test('wakes every listener instead if too many topics were published meanwhile', async () => {
     await using way = await severable(db)
-    const [a, b] = [await process({ connection: way.connection, retryMs: 10 }), await process()]
+    const [a, b] = [await process({ connection: way.connection, pauseMs: () => 10 }), await process()]
     const heard = await listen(b, topics.queue)
     await way.cut()
     await until('the loss', () => !a.live)
@@ -239,7 +260,7 @@ describe('a lost connection', () => {
   test('is detected by a query even if it died silently', async () => {
     await using proxy = await freezableProxy()
     const connection = { host: '127.0.0.1', port: proxy.port, query_timeout: 200 }
-    const a = await process({ connection, retryMs: 10, askMs: 20 })
+    const a = await process({ connection, pauseMs: () => 10, askMs: 20 })
     const heard = await listen(a, session)
     proxy.freeze()
     await until('the connection to be made again', () => a.live && heard.includes(null))

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setImmediate as nextTurnOfTheLoop, setTimeout as sleep } from 'node:timers/promises'
 import { type Client, type ClientConfig, default as pg } from 'pg'
 import type { Logger } from 'pino'
+import { backoffMs } from '../../kit/backoff.ts'
 import type { Queryable } from './database.ts'
 import { ANYTHING, channelOf, EVERYBODY, organizationTopic, parentOf } from './wakeup-channels.ts'
 import { notify, payloadsOf } from './wakeup-payloads.ts'
@@ -13,6 +14,8 @@ import { notify, payloadsOf } from './wakeup-payloads.ts'
 const MAX_PENDING = 10_000
 /** When a process stops, it waits this long for its last topics to go out. */
 const LAST_WORDS_MS = 1_000
+/** The longest pause before another attempt to connect. */
+const LONGEST_RETRY_MS = 5_000
 
 /** Hints that something changed. They carry no data: a listener reads the database, so a lost hint costs only time. */
 export interface Wakeups {
@@ -39,6 +42,14 @@ interface Followed {
   left: boolean
 }
 
+interface WakeupOptions {
+  readonly connection: ClientConfig
+  readonly log: Logger
+  /** Returns the pause before the next attempt to connect after a number of failures in a row. */
+  readonly pauseMs?: (failures: number) => number
+  readonly askMs?: number
+}
+
 /**
  * Wake-ups between the processes of one database.
  *
@@ -59,17 +70,19 @@ export class PostgresWakeups implements Wakeups, AsyncDisposable {
   #heard = new Set<string>()
   #tuning: Promise<void> | null = null
   readonly #self = randomUUID().slice(0, 8)
-  readonly #options: { connection: ClientConfig; log: Logger; retryMs: number; askMs: number }
+  readonly #options: Required<WakeupOptions>
   readonly #pending = new Set<string>()
   #flushing: Promise<void> | null = null
   #retrying: NodeJS.Timeout | undefined
+  /** Connections that were lost or refused since the last one that stood. */
+  #failures = 0
   #asking: NodeJS.Timeout | undefined
   #client: Client | null = null
   #connected = false
   #closed = false
 
-  constructor(options: { connection: ClientConfig; log: Logger; retryMs?: number; askMs?: number }) {
-    this.#options = { retryMs: 250, askMs: 15_000, ...options }
+  constructor(options: WakeupOptions) {
+    this.#options = { pauseMs: failures => backoffMs(failures, 250, LONGEST_RETRY_MS), askMs: 15_000, ...options }
   }
 
   get live(): boolean {
@@ -246,6 +259,7 @@ export class PostgresWakeups implements Wakeups, AsyncDisposable {
     }
     if (this.#client !== client || this.#closed) return
     this.#connected = true
+    this.#failures = 0
     this.#asking = setInterval(() => {
       this.#leaveChannels()
       this.#flushing ??= this.#flush()
@@ -264,9 +278,10 @@ export class PostgresWakeups implements Wakeups, AsyncDisposable {
     const wasLive = this.#connected
     this.#connected = false
     client.end().catch(() => undefined)
+    this.#failures += 1
     this.#retrying = setTimeout(() => {
       this.#connect().catch(() => undefined)
-    }, this.#options.retryMs)
+    }, this.#options.pauseMs(this.#failures))
     // Whoever polls does it more often from now on.
     if (wasLive) this.#wakeAll()
   }
