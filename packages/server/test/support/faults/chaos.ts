@@ -1,3 +1,4 @@
+import { orAborted } from '../../../src/kit/or-aborted.ts'
 import { Course } from './chaos-course.ts'
 import type { Fault } from './chaos-faults.ts'
 import { Fleet, type FleetSize } from './chaos-fleet.ts'
@@ -17,6 +18,8 @@ export interface ChaosOptions extends FleetSize {
   readonly faults: readonly Fault[]
   /** Hears of each fault, and of each proof that failed. */
   readonly said?: (line: string) => void
+  /** Ends everything that was started, at once and without proofs. */
+  readonly interruption?: AbortSignal
 }
 
 /** Counts of a chaos run. */
@@ -49,27 +52,35 @@ export interface ChaosReport {
  * sandbox lacks a lease, and no process, mount, loop device, cgroup or uid is left in the end.
  *
  * A proof that fails ends its Session's part, and the others go on.
+ * @throws the reason of the interruption, once everything that was started has ended
  */
 export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
+  const { interruption = new AbortController().signal } = options
+  interruption.throwIfAborted()
   await using fleet = await Fleet.open(options)
   const { sessions, durationMs, everyMs, atOnce, said = () => undefined } = options
   const failures: string[] = []
   const failed = (error: unknown) => {
+    // The fleet is being taken down, so nothing works any more.
+    if (interruption.aborted) return
     const text = error instanceof Error ? error.message : String(error)
     failures.push(text)
     said(`FAILED ${text}`)
   }
-  const storm = AbortSignal.timeout(durationMs)
+  const storm = AbortSignal.any([AbortSignal.timeout(durationMs), interruption])
   const turnstile = new Turnstile(atOnce)
   const courses = Array.from({ length: sessions }, (_, n) => {
     const name = options.works[n % options.works.length] ?? 'shell'
     return { name, course: new Course(fleet, works[name], turnstile, said) }
   })
-  const striking = fleet.strike(options.faults, everyMs, storm, { said, failed })
+  const striking = fleet.strike(options.faults, everyMs, storm, { said, failed }).catch(failed)
   const sailing = courses.map(({ course }) => course.sail(storm).catch(failed))
-  await Promise.all([striking, ...sailing])
+  await orAborted(Promise.all(sailing), interruption).catch(ignored)
+  // A fault that is under way restores what it took away, and may start a process again.
+  await striking
+  interruption.throwIfAborted()
   said('calm')
-  await Promise.all(courses.map(({ course }) => course.prove().catch(failed)))
+  await orAborted(Promise.all(courses.map(({ course }) => course.prove().catch(failed))), interruption)
   const { rows: closed } = await fleet.db.query<{ ended: string }>(
     'select case when resolution is null then status else resolution end as ended from interactions',
   )
@@ -92,6 +103,8 @@ export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
     blobs: blobs ?? 0,
   }
 }
+
+const ignored = () => undefined
 
 function count(names: readonly string[]): Record<string, number> {
   const counts: Record<string, number> = {}
