@@ -22,6 +22,8 @@ export async function* readOctets(
 ): AsyncGenerator<Buffer> {
   let wake = Promise.withResolvers<void>()
   let late = false
+  let held = false
+  let patience: Disposable | undefined
   let received = 0
   const look = () => wake.resolve()
   const moves = ['readable', 'end', 'error', 'close']
@@ -29,17 +31,22 @@ export async function* readOctets(
   try {
     if (Number(body.headers['content-length'] ?? 0) > mostBytes) throw refusal('request_entity_too_large')
     if (!claim.arrive()) throw refusal('service_unavailable')
-    using _patience = watch(() => {
-      late = true
+    const onLate = () => {
+      // While the handler holds a chunk, nothing more is read: the client is not the slow one.
+      if (held) patience = watch(onLate)
+      else late = true
       look()
-    })
+    }
+    patience = watch(onLate)
     for (;;) {
       wake = Promise.withResolvers()
       const chunk: Buffer | null = body.read()
       if (chunk !== null) {
         received += chunk.length
         if (received > mostBytes) throw refusal('request_entity_too_large')
+        held = true
         yield chunk
+        held = false
         continue
       }
       if (body.readableEnded) return
@@ -49,6 +56,7 @@ export async function* readOctets(
       await wake.promise
     }
   } finally {
+    patience?.[Symbol.dispose]()
     claim.arrived()
     for (const move of moves) body.off(move, look)
     if (!body.readableEnded) discard(body, mostBytes + toleratedExcessBytes - received)
