@@ -59,7 +59,10 @@ export const errors = {
   cloud_access_denied: { status: 403, cause: 'The credential lacks `svc.cloud.access`.' },
   insufficient_scope: { status: 403, cause: 'The credential lacks the capability in `requiredScope`.' },
   installation_principal_required: { status: 403, cause: 'Only an installation may call this operation.' },
-  cross_site_request_refused: { status: 403, cause: "The request came from a page of another site, or to the console from none of its own." },
+  cross_site_request_refused: {
+    status: 403,
+    cause: 'The request came from a page of another site, or to the console from none of its own.',
+  },
   recent_sign_in_required: {
     status: 403,
     cause: 'The person proved who they are more than ten minutes ago; call `stepUpInConsole` first.',

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { Context } from '../../context.ts'
-import type { Handlers, Reply } from '../../http/routing/handler.ts'
 import { namesTag } from '../../http/request/entity-tag.ts'
+import type { Handlers, Reply } from '../../http/routing/handler.ts'
 import type { ApiError } from '../../kit/api-error.ts'
 import { refusal } from '../../kit/refusal.ts'
 import { type ArtifactRow, attachment, toArtifact } from './artifact.ts'
