@@ -48,4 +48,12 @@ describe('the judge of outputs', () => {
     })
     expect(await judge.judge(integer, '7')).toMatchObject({ kind: 'accepted' })
   })
+
+  test('judges an answer that waits while the thread fails at another', async () => {
+    await using judge = new OutputJudge()
+    await judge.judge(integer, '7')
+    const [failed, next] = await Promise.allSettled([judge.judge('no JSON', '7'), judge.judge(integer, '8')])
+    expect(failed).toMatchObject({ status: 'rejected', reason: { cause: expect.any(SyntaxError) } })
+    expect(next).toEqual({ status: 'fulfilled', value: { kind: 'accepted', json: '8' } })
+  })
 })

@@ -48,27 +48,35 @@ export class OutputJudge implements AsyncDisposable {
     this.#thread ??= this.#start()
     const thread = await this.#thread
     const { promise, resolve, reject } = Promise.withResolvers<Verdict>()
-    const lost = (error: unknown) =>
-      isOutOfMemory(error)
-        ? resolve(rejected('takes too much memory to be checked; give shorter texts and lists'))
-        : reject(new Error('the thread that judges outputs ended', { cause: error }))
-    thread.on('message', resolve).on('error', lost).on('exit', lost)
-    const before = await thread.cpuUsage()
-    const look = async () => {
-      const { user, system } = await thread.cpuUsage(before)
-      if ((user + system) / 1_000 < this.#processorMs) return
-      thread.off('error', lost).off('exit', lost)
-      await thread.terminate()
-      resolve(rejected('takes too long to be checked; give shorter texts and lists'))
+    // The thread may end before anybody waits for the verdict.
+    promise.catch(() => undefined)
+    let cause: unknown
+    const failed = (error: unknown) => {
+      cause = error
     }
-    // A thread that has ended meanwhile cannot be asked; its end is heard of anyway.
-    const watch = setInterval(() => look().catch(() => undefined), LOOK_MS)
-    thread.postMessage(order)
+    // A thread that has failed takes orders until it ends, and the next order must not go to it.
+    const lost = () =>
+      isOutOfMemory(cause)
+        ? resolve(rejected('takes too much memory to be checked; give shorter texts and lists'))
+        : reject(new Error('the thread that judges outputs ended', { cause }))
+    thread.on('message', resolve).on('error', failed).on('exit', lost)
+    let watch: NodeJS.Timeout | undefined
     try {
+      const before = await thread.cpuUsage()
+      const look = async () => {
+        const { user, system } = await thread.cpuUsage(before)
+        if ((user + system) / 1_000 < this.#processorMs) return
+        thread.off('exit', lost)
+        await thread.terminate()
+        resolve(rejected('takes too long to be checked; give shorter texts and lists'))
+      }
+      // A thread that has ended meanwhile cannot be asked; its end is heard of anyway.
+      watch = setInterval(() => look().catch(() => undefined), LOOK_MS)
+      thread.postMessage(order)
       return await promise
     } finally {
       clearInterval(watch)
-      thread.off('message', resolve).off('error', lost).off('exit', lost)
+      thread.off('message', resolve).off('error', failed).off('exit', lost)
     }
   }
 
