@@ -20,7 +20,8 @@ export function fillTemplate(template: string, payload: unknown, most: number): 
 
 /**
  * Returns a shell script with the fields of a payload as variables, which it assigns in its first lines: a placeholder
- * becomes the name of one. The shell never takes the value of a variable for code, whatever is written around its name.
+ * becomes the name of one. No quotes around a name let its value out as code. A script that evaluates text by itself, as
+ * `eval` and the arithmetic of bash do, evaluates the value of a variable as well; the documentation says so.
  * @param most code points
  */
 export function fillScript(template: string, payload: unknown, most: number): Filled {
