@@ -268,6 +268,10 @@ export const PublicationChanged = Type.Object(
     status: Type.String(),
     result: Type.Optional(OpenObject),
     errorCode: Type.Optional(Type.String()),
+    branch: Type.Optional(
+      Type.String({ description: 'With `branch_exists`: the branch that is in the way, as in `lastError`.' }),
+    ),
+    suggestedBranch: Type.Optional(Type.String({ description: 'Another name for the wanted branch.' })),
     mergeId: Type.Optional(Uuid),
     mergedCommitSha: Type.Optional(Type.String()),
   },

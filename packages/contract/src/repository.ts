@@ -31,8 +31,8 @@ export const MissingAccount = Type.Object(
     accountLogin: Type.String(),
     reason: openString(
       missingReasons,
-      '`late`: the host did not answer in time. `rate_limited`, `unavailable`: it answers no requests now. `refused`: it no longer lets ' +
-        'the service in.',
+      '`late`: the host did not answer in time, or has more repositories than one request reads. `rate_limited`, `unavailable`: it ' +
+        'answers no requests now. `refused`: it no longer lets the service in.',
     ),
     retried: Type.Boolean({ description: 'A later page of this list asks the host again.' }),
   },

@@ -1422,7 +1422,7 @@ export interface MessageCreatedData {
 export interface MissingAccount {
   provider: string
   accountLogin: string
-  /** `late`: the host did not answer in time. `rate_limited`, `unavailable`: it answers no requests now. `refused`: it no longer lets the service in. */
+  /** `late`: the host did not answer in time, or has more repositories than one request reads. `rate_limited`, `unavailable`: it answers no requests now. `refused`: it no longer lets the service in. */
   reason: string
   /** A later page of this list asks the host again. */
   retried: boolean
@@ -1656,6 +1656,10 @@ export interface PublicationData {
   status: string
   result?: Record<string, unknown>
   errorCode?: string
+  /** With `branch_exists`: the branch that is in the way, as in `lastError`. */
+  branch?: string
+  /** Another name for the wanted branch. */
+  suggestedBranch?: string
   mergeId?: string
   mergedCommitSha?: string
 }
