@@ -118,6 +118,36 @@ describe('a request', () => {
   )
 })
 
+describe('a field of U+0000, which no database keeps', () => {
+  it('is refused in a form as one that the page does not expect', async () => {
+    const browser = new Browser(accounts.test.url)
+    const page = await browser.get(client.authorizeUrl(pkce().challenge))
+    expect((await browser.submit(page, { email: 'a\0@example.com', password })).status).toBe(400)
+  })
+
+  it.each(['state', 'nonce', 'login_hint', 'client_id', 'ui_locales'])(
+    'is no fault of the service in %s',
+    async name => {
+      const url = new URL(client.authorizeUrl(pkce().challenge))
+      url.searchParams.set(name, 'a\0')
+      expect((await fetch(url, { redirect: 'manual' })).status).toBeLessThan(500)
+    },
+  )
+
+  it.each([
+    ...['/install/a%00', '/links/a%00', '/external/a%00/callback?state=%00&code=%00', '/account?a=%00'],
+    ...['/oidc/device?user_code=%00', '/oidc/auth/a%00', '/oidc/session/end?id_token_hint=%00'],
+  ])('is no fault of the service in %s', async path => {
+    expect((await fetch(accounts.test.url + path, { redirect: 'manual' })).status).toBeLessThan(500)
+  })
+
+  it.each(['token', 'device/auth', 'token/revocation'])('is no fault of the service at /oidc/%s', async path => {
+    const given = { client_id: 'svc-cloud', grant_type: 'refresh_token', scope: 'openid a\0' }
+    const body = new URLSearchParams({ ...given, refresh_token: 'a\0', token: 'a\0' })
+    expect((await fetch(`${accounts.test.url}/oidc/${path}`, { method: 'POST', body })).status).toBeLessThan(500)
+  })
+})
+
 describe('a redirect', () => {
   const evil = 'evil.example'
 

@@ -10,7 +10,8 @@ const MOST_BYTES = 16 * 1024
 /**
  * Reads the fields that a page's form sent.
  *
- * @throws ApiError 415 if it is no form, 413 if it is larger than any form of these pages, 408 if it takes too long
+ * @throws ApiError 415 if it is no form, 413 if it is larger than any form of these pages, 408 if it takes too long, 400
+ *   if it holds U+0000, which no keyboard sends and no database keeps
  * @throws ClientLeft if the client breaks off
  */
 export async function readForm(
@@ -23,5 +24,7 @@ export async function readForm(
   const limits = { bytes: MOST_BYTES, values: Number.POSITIVE_INFINITY, patienceMs }
   const reading = await readBody(request.raw, announced, limits)
   if (reading.kind === 'too_large') throw refusal('request_entity_too_large', {}, undefined, { connection: 'close' })
-  return new URLSearchParams(wholeBody(reading).toString('utf8'))
+  const form = new URLSearchParams(wholeBody(reading).toString('utf8'))
+  if ([...form].flat().some(text => text.includes('\0'))) throw refusal('invalid_request')
+  return form
 }
