@@ -1,6 +1,7 @@
 import { limits, type PutTriggerDelivery, triggerLimits } from '@berth/contract'
 import type { Context } from '../context.ts'
 import { invalidField, refusal } from '../kit/refusal.ts'
+import { storable } from '../sessions/log/bounded-text.ts'
 import { topics } from '../storage/postgres/wakeups.ts'
 import { type DeliveryRow, findDelivery, findSigned, insertDelivery } from './delivery-sql.ts'
 import { derivedId } from './derived-id.ts'
@@ -59,8 +60,10 @@ export async function takeFor(parts: Parts, trigger: TriggerRow, sent: SentDeliv
   const known = await find()
   if (known !== null) return known
   if (!trigger.enabled) throw refusal('trigger_disabled')
-  const message = messageOf(trigger, payload, runsScripts(parts.runtimes, trigger.session))
-  const thread = event === null ? threadOf(payload, trigger.thread) : threadOfEvent(event)
+  // A system that posts may send any text, and does not mend it if it is refused.
+  const message = storable(messageOf(trigger, payload, runsScripts(parts.runtimes, trigger.session)))
+  const named = event === null ? threadOf(payload, trigger.thread) : threadOfEvent(event)
+  const thread = named === null ? null : storable(named)
   if (thread !== null && thread.length > triggerLimits.threadCharacters) {
     throw invalidField(['payload'], `names a conversation of more than ${triggerLimits.threadCharacters} characters`)
   }

@@ -127,6 +127,15 @@ describe('a hook', () => {
     expect(await send(trigger, { title: 'x' })).toMatchObject(refused)
   })
 
+  it('takes text that no database keeps, with U+FFFD in place of what is wrong', async () => {
+    const trigger = await make('svc', { thread: ['thread'] })
+    const sent = { title: 'a\0b\ud800c', thread: 'a\0' }
+    expect(await send(trigger, sent, { key: 'odd' })).toMatchObject({ status: 202 })
+    const { sessionId } = await ended(trigger, 'odd')
+    expect((await turnsOf(sessionId)).map(({ message }) => message)).toEqual(['Look at a\ufffdb\ufffdc'])
+    expect((await send(trigger, { ...sent, title: 'd' })).body.delivery).toMatchObject({ sessionId })
+  })
+
   it('says which field or key is missing, and takes no body that is too large', async () => {
     const trigger = await make('svc')
     expect((await send(trigger, { titel: 'x' })).body.issues).toEqual([
