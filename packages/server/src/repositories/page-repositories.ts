@@ -3,7 +3,7 @@ import type { Context } from '../context.ts'
 import { type ExpansionBounds, expand, expansionBounds, toMissing } from './expand-grants.ts'
 import type { ConnectionRow } from './grant.ts'
 import { type Grantee, listConnections } from './grant-sql.ts'
-import { decodeStart, encodeStart, type RepositoryPlace } from './repository-cursor.ts'
+import { decodeStart, encodeStart, hasRoom, type RepositoryPlace } from './repository-cursor.ts'
 
 /** A connection with the place from which it is read. */
 interface Visit {
@@ -16,7 +16,7 @@ interface Visit {
  * those whose `owner/name` has it.
  *
  * A host that does not answer in time hides no other's repositories: the page names its account and passes over it, and
- * the list comes back to it once, after all others. A request that has spent its time or its calls returns the
+ * the list comes back to it once, after all others, as far as the cursor has room for such accounts. A request that has spent its time or its calls returns the
  * repositories that it has, and a cursor to continue from. Only the end of every connection ends the list.
  */
 export async function pageRepositories(
@@ -56,7 +56,7 @@ export async function pageRepositories(
       if ('failure' in listed) {
         // The request's own time is over, which says nothing of the host.
         if (total.aborted && !call.aborted && calls > 1) return stopAt(at)
-        const retried = listed.failure !== 'refused' && !again
+        const retried = listed.failure !== 'refused' && !again && hasRoom([...late, at])
         missing.push(toMissing(connection, listed.failure, retried))
         if (retried) late.push(at)
         break

@@ -21,10 +21,20 @@ const most = limits.repositoryCursorCharacters
 
 /** Encodes a cursor. It leaves out late connections that it has no room for. */
 export function encodeStart({ at, late, again }: RepositoryStart): string {
+  const text = textOf({ at, late, again })
+  return text.length <= most || late.length === 0 ? text : encodeStart({ at, late: late.slice(0, -1), again })
+}
+
+/** Returns whether a cursor has room for all these late connections beside a place like theirs. */
+export function hasRoom(late: readonly RepositoryPlace[]): boolean {
+  const [at] = late.toSorted((one, other) => (other.from?.length ?? 0) - (one.from?.length ?? 0))
+  return at === undefined || textOf({ at: { ...at, skip: 100 }, late, again: false }).length <= most
+}
+
+function textOf({ at, late, again }: RepositoryStart): string {
   const [place, ...places] = [at, ...late].map(({ connectionId, from, skip }) => [connectionId, from, skip])
   const parts = places.length === 0 && !again ? place : [...(place ?? []), places, again]
-  const text = Buffer.from(JSON.stringify(parts)).toString('base64url')
-  return text.length <= most || late.length === 0 ? text : encodeStart({ at, late: late.slice(0, -1), again })
+  return Buffer.from(JSON.stringify(parts)).toString('base64url')
 }
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/

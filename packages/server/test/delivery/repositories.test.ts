@@ -144,6 +144,28 @@ describe('repositories', () => {
     }
   })
 
+  it('of more late accounts than a cursor has room for are said to be missing in the end', async () => {
+    const { tenant, api } = await test.newTenant()
+    const ids = Array.from({ length: 12 }, () => String(++repositoryIds))
+    for (const id of ids) {
+      server.addRepository({ id: Number(id), fullName: `hub/late-${id}`, gitDir, installations: [id] })
+      await connectAccount(context(), tenant, account(id), true)
+    }
+    server.fail({ when: /^GET \/installation\/repositories/, answer: { status: 500 } })
+    try {
+      const still: string[] = []
+      for (let query = '', more = true; more; ) {
+        const { body } = await api.get<RepositoryList>(`/v1/repositories${query}`)
+        for (const { accountLogin, retried } of body.missing ?? []) if (!retried) still.push(accountLogin)
+        more = body.hasMore
+        query = `?cursor=${body.nextCursor}`
+      }
+      expect(still.toSorted()).toEqual(ids.map(id => `login-${id}`).toSorted())
+    } finally {
+      server.mend()
+    }
+  })
+
   it('of a host that lets the service in no more are said to be missing', async () => {
     const { api } = await hubTenant()
     server.fail({ when: /^GET \/installation\/repositories/, answer: { status: 403 } })
