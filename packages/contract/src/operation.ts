@@ -39,7 +39,13 @@ export interface Success {
 interface OperationBase {
   readonly method: Method
   /** An OpenAPI path template. */
-  readonly path: `/v1/${string}` | `/v1beta/${string}` | `/cloud/${string}` | `/api/${string}` | `/auth/${string}`
+  readonly path:
+    | `/v1/${string}`
+    | `/v1beta/${string}`
+    | `/cloud/${string}`
+    | `/hooks/${string}`
+    | `/api/${string}`
+    | `/auth/${string}`
   readonly summary: string
   readonly description?: string
   readonly tag: Tag

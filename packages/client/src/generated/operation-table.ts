@@ -175,7 +175,7 @@ export const operationTable: Readonly<Record<keyof Operations, OperationRow>> = 
   listTriggerDeliveries: {"method":"GET","path":"/v1/triggers/{triggerId}/deliveries","answer":"json"},
   putTriggerDelivery: {"method":"PUT","path":"/v1/triggers/{triggerId}/deliveries/{key}","answer":"json"},
   replaceTriggerSecret: {"method":"POST","path":"/v1/triggers/{triggerId}/secret","answer":"json","once":true},
-  receiveHook: {"method":"POST","path":"/v1/hooks/{hookId}","answer":"json","once":true},
+  receiveHook: {"method":"POST","path":"/hooks/{hookId}","answer":"json","once":true},
   listOrganizationTriggers: {"method":"GET","path":"/api/organizations/{organizationId}/triggers","answer":"json"},
   putInstallationTrigger: {"method":"PUT","path":"/api/installations/{installationId}/triggers/{triggerId}","answer":"json"},
   deleteInstallationTrigger: {"method":"DELETE","path":"/api/installations/{installationId}/triggers/{triggerId}","answer":"none"},

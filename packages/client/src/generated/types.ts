@@ -4168,7 +4168,7 @@ export interface Operations {
     input: { triggerId: string; body: ReplaceTriggerSecret }
     answer: TriggerSecret
   }
-  /** Post to a trigger. The address of a trigger for other systems, which sign the body by the scheme of the trigger. One key makes one Turn, however often it is posted. The answer to anything that is not signed is the same as if there were no such hook. */
+  /** Post to a trigger. The address of a trigger for other systems, which sign the body by the scheme of the trigger. One key makes one Turn, however often it is posted. The answer to anything that is not signed is the same as if there were no such hook. It takes a signature in place of a bearer, so it lies outside `/v1`; the address below `/v1` that triggers were given before answers as well. */
   receiveHook: {
     input: { hookId: string; body: HookBody }
     answer: HookAnswer

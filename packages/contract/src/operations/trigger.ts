@@ -116,10 +116,10 @@ export const triggerOperations = {
   }),
   receiveHook: operation({
     method: 'POST',
-    path: '/v1/hooks/{hookId}',
+    path: '/hooks/{hookId}',
     summary: 'Post to a trigger',
     description:
-      'The address of a trigger for other systems, which sign the body by the scheme of the trigger. One key makes one Turn, however often it is posted. The answer to anything that is not signed is the same as if there were no such hook.',
+      'The address of a trigger for other systems, which sign the body by the scheme of the trigger. One key makes one Turn, however often it is posted. The answer to anything that is not signed is the same as if there were no such hook. It takes a signature in place of a bearer, so it lies outside `/v1`; the address below `/v1` that triggers were given before answers as well.',
     tag: 'Triggers',
     access: 'signed',
     params: Type.Object({ hookId: Uuid }),

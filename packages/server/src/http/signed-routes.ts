@@ -11,7 +11,7 @@ import { sendReply } from './reply/send-reply.ts'
 import { requireMediaType } from './request/media-type.ts'
 import { RequestContract } from './request/request-contract.ts'
 import type { Handlers, Reply } from './routing/handler.ts'
-import { routerPath } from './routing/route-match.ts'
+import { routerPath, signedPaths } from './routing/route-match.ts'
 
 /**
  * Registers a route for each operation whose senders sign the body. Nothing of a body is read as JSON before its handler
@@ -23,14 +23,18 @@ export function registerSignedRoutes(
   meter: Pick<AddressMeter, 'take'>,
   open: OpenStreams,
 ): void {
-  for (const id of signedOperationIds) register(app, id, handlers[id] as AnyHandler, meter, open)
+  for (const id of signedOperationIds) {
+    for (const path of signedPaths(operationOf(id).path)) {
+      register(app, { id, path }, handlers[id] as AnyHandler, meter, open)
+    }
+  }
 }
 
 type AnyHandler = (request: unknown) => Promise<Reply>
 
 function register(
   app: FastifyInstance,
-  id: OperationId,
+  { id, path }: { readonly id: OperationId; readonly path: string },
   handle: AnyHandler,
   meter: Pick<AddressMeter, 'take'>,
   open: OpenStreams,
@@ -42,7 +46,7 @@ function register(
   )
   app.route<{ Body: BodyReading | undefined }>({
     method: row.method,
-    url: routerPath(row.path),
+    url: routerPath(path),
     config: { operationId: id },
     schema: { response: Object.fromEntries(successes) },
     onRequest: async (request, reply) => {

@@ -24,7 +24,7 @@ export function toTrigger(row: TriggerRow, baseUrl: string): Trigger {
 
 /** Returns the address of a trigger's hook. */
 export const hookUrlOf = ({ hook_id }: Pick<TriggerRow, 'hook_id'>, baseUrl: string): string =>
-  `${baseUrl}/v1/hooks/${hook_id}`
+  `${baseUrl}/hooks/${hook_id}`
 
 function toHook(row: TriggerRow, { scheme, key = usualKeys[scheme], where, github }: TriggerHook, baseUrl: string) {
   return {

@@ -87,11 +87,24 @@ describe('a hook', () => {
     expect((await turnsOf(sessionId)).map(({ message }) => message)).toEqual(['Look at a fault'])
   })
 
+  it('lies outside of what takes a bearer, and answers at the address below /v1 that it had before', async () => {
+    const trigger = await make('svc')
+    const url = new URL(trigger.hook.url)
+    expect(url.pathname).toMatch(/^\/hooks\/[0-9a-f-]{36}$/)
+    const before = { ...trigger, hook: { ...trigger.hook, url: `${url.origin}/v1${url.pathname}` } }
+    expect(await send(before, { title: 'x' }, { key: 'older' })).toMatchObject({ status: 202 })
+    expect(await send(trigger, { title: 'x' }, { key: 'older' })).toMatchObject({ status: 202 })
+    for (const path of [`/v1${url.pathname}`, url.pathname]) {
+      const { status, headers } = await fetch(`${url.origin}${path}`)
+      expect([status, headers.get('allow')]).toEqual([405, 'POST'])
+    }
+  })
+
   it('answers what is not signed for it as if it did not exist', async () => {
     const trigger = await make('svc')
     const other = await make('svc')
     const at = nowSeconds()
-    const nowhere = { ...trigger, hook: { ...trigger.hook, url: `${test.url}/v1/hooks/${randomUUID()}` } }
+    const nowhere = { ...trigger, hook: { ...trigger.hook, url: `${test.url}/hooks/${randomUUID()}` } }
     const unsigned = { 'svc-signature': '' }
     const none = await send(nowhere, { title: 'x' })
     expect(none).toMatchObject(refused)
