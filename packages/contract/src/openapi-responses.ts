@@ -46,9 +46,19 @@ export function successResponse(row: Operation, success: Success, schemas: Schem
 
 /** Returns an operation's error responses by status; each names its codes. */
 export function errorResponses(row: Operation, schemas: SchemaComponents): Readonly<Record<string, OpenApiResponse>> {
-  const byStatus = Map.groupBy(errorCodesOf(row), code => errors[code].status)
-  const sorted = [...byStatus].sort(([a], [b]) => a - b)
-  return Object.fromEntries(sorted.map(([status, codes]) => [String(status), errorResponse(row, codes, schemas)]))
+  const byStatus: ReadonlyMap<number, readonly ErrorCode[]> = Map.groupBy(
+    errorCodesOf(row),
+    code => errors[code].status,
+  )
+  const statuses = new Set([...byStatus.keys(), ...Object.keys(row.otherErrors ?? {}).map(Number)])
+  return Object.fromEntries(
+    [...statuses]
+      .sort((a, b) => a - b)
+      .map(status => [
+        String(status),
+        errorResponse(row, byStatus.get(status) ?? [], schemas, row.otherErrors?.[status]),
+      ]),
+  )
 }
 
 /** Returns the error response common to all operations that share an error format. */
@@ -56,16 +66,25 @@ export function defaultResponse(row: Operation, schemas: SchemaComponents): Open
   return errorResponse(row, commonCodes, schemas)
 }
 
-function errorResponse(row: Operation, codes: readonly ErrorCode[], schemas: SchemaComponents): OpenApiResponse {
+function errorResponse(
+  row: Operation,
+  codes: readonly ErrorCode[],
+  schemas: SchemaComponents,
+  other?: NonNullable<Operation['otherErrors']>[number],
+): OpenApiResponse {
+  const own = schemas.place(row.access === 'gateway' ? gatewayErrorSchemas[row.dialect] : ErrorBody)
   const kinds = codes.map((code): ErrorKind => errors[code])
   const waits = kinds.some(kind => kind.retryAfter === true || kind.retryAfterSeconds !== undefined)
   const metered = row.access !== 'public' && kinds.some(kind => ![401, 503].includes(kind.status))
   return {
-    description: codes.map(code => `\`${code}\`: ${errors[code].cause}`).join('\n\n'),
+    description: [
+      ...codes.map(code => `\`${code}\`: ${errors[code].cause}`),
+      ...(other === undefined ? [] : [other.description]),
+    ].join('\n\n'),
     headers: { ...(waits ? { 'Retry-After': reference('Retry-After') } : {}), ...(metered ? rateLimit : {}) },
     content: {
       'application/json': {
-        schema: schemas.place(row.access === 'gateway' ? gatewayErrorSchemas[row.dialect] : ErrorBody),
+        schema: other === undefined ? own : { anyOf: [own, schemas.place(other.schema)] },
         examples: Object.fromEntries(
           codes.map(code => [code, { summary: errors[code].cause, value: exampleOf(row, code) }]),
         ),

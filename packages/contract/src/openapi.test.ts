@@ -63,4 +63,17 @@ describe('the document', () => {
       deleteEnvironmentSecret: true,
     })
   })
+
+  test('says where a refusal has the form of another protocol', () => {
+    const { responses } = operations.find(({ operationId }) => operationId === 'callTools') as OpenApiOperation
+    const forms = Object.entries(responses).flatMap(([status, response]) => {
+      const { schema } = wholeOf(response).content?.['application/json'] ?? {}
+      return JSON.stringify({ schema }).includes('JsonRpcError') ? [[status, schema?.['anyOf'] ?? schema]] : []
+    })
+    const [own, other] = ['Error', 'JsonRpcError'].map(name => ({ $ref: `#/components/schemas/${name}` }))
+    expect(forms).toEqual([
+      ['400', [own, other]],
+      ['404', [own, other]],
+    ])
+  })
 })

@@ -68,6 +68,8 @@ interface OperationBase {
   /** Media type of `octets`; by default `application/octet-stream`. */
   readonly octetsType?: 'application/zip'
   readonly responses: Readonly<Record<number, Success>>
+  /** Refusals in the form of another protocol, by status. They come beside the API's own. */
+  readonly otherErrors?: Readonly<Record<number, { readonly description: string; readonly schema: TSchema }>>
   /** Codes besides those that every operation of its kind can answer with. */
   readonly errors: readonly ErrorCode[]
 }

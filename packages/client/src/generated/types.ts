@@ -4110,7 +4110,7 @@ export interface Operations {
     input: { terminalId: string }
     answer: undefined
   }
-  /** Use Berth from an agent. The streamable HTTP transport of the Model Context Protocol, without sessions: each request is one JSON-RPC message, and the response is JSON, or a stream of server-sent events that ends with the answer. Tools act with the bearer of the request, and need what the operations behind them need. */
+  /** Use Berth from an agent. The streamable HTTP transport of the Model Context Protocol, without sessions: each request is one JSON-RPC message, and the response is JSON, or a stream of server-sent events that ends with the answer. Tools act with the bearer of the request, and need what the operations behind them need. If the protocol itself refuses a request, such as one for a version of it that is not known, the answer is 400 or 404 with an error of JSON-RPC alone, as the protocol demands: its `error` is an object, not a code. */
   callTools: {
     input: { body: {
       jsonrpc: '2.0'

@@ -223,6 +223,26 @@ describe('tools over HTTP', () => {
     expect((await ask({ authorization }, [body])).status).toBe(400)
     expect((await ask({ authorization }, { ...body, jsonrpc: '1.0' })).status).toBe(400)
     expect((await ask({ authorization, 'content-type': 'text/plain' })).status).toBe(415)
+    // The protocol demands its own form of these.
+    const [unknownVersion, unknownMethod] = await Promise.all([
+      ask({ authorization, 'mcp-protocol-version': '1999-01-01' }),
+      ask(
+        { authorization, 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'no/such' },
+        {
+          ...body,
+          method: 'no/such',
+          params: {
+            _meta: {
+              'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+              'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+              'io.modelcontextprotocol/clientCapabilities': {},
+            },
+          },
+        },
+      ),
+    ])
+    expect([unknownVersion.status, await unknownVersion.json()]).toMatchObject([400, { error: { code: -32000 } }])
+    expect([unknownMethod.status, await unknownMethod.json()]).toMatchObject([404, { error: { code: -32601 } }])
     // Clients ask for a stream of their own, and go on without one.
     const get = fetch(new URL('/v1/mcp', test.url), { headers: { authorization, accept: 'text/event-stream' } })
     expect((await get).status).toBe(405)
