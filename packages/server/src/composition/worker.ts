@@ -24,6 +24,7 @@ import { Worker } from '../execution/worker.ts'
 import { FarHosts, type FarHostsOptions } from '../hosts/far-hosts.ts'
 import type { HostIdentity } from '../hosts/host-identity.ts'
 import { type Host, Hosts } from '../hosts/hosts.ts'
+import { clientAddressBehind } from '../http/request/client-address.ts'
 import { mintRuntimeCredential } from '../identity/runtime-credentials/runtime-credential.ts'
 import { systemClock } from '../kit/clock.ts'
 import { hostName } from '../kit/host-id.ts'
@@ -145,7 +146,7 @@ function farHosts(
   settings: Settings,
   { identity, holder, calls, rests }: Pick<FarHostsOptions, 'identity' | 'holder' | 'calls' | 'rests'>,
 ): FarHosts | null {
-  const { hostsPort: port, listener } = settings
+  const { hostsPort: port, http, listener } = settings
   if (port === undefined) return null
   const { blobs, db, hosts, log } = execution
   return new FarHosts({
@@ -154,6 +155,7 @@ function farHosts(
     packs: mirrorPacks(mirrors),
     ...(settings.hostUploads === 'direct' && canLend(blobs) && { store: blobs }),
     listener: { host: listener.host, port },
+    clientAddress: clientAddressBehind(http.trustedProxies),
     leaseMaxMs: settings.leases.maxMs,
   })
 }

@@ -63,13 +63,17 @@ export async function takeConnection(
   return { id: row.id, tokenSha256: row.token_sha256, epoch: Number(row.epoch), isShared: row.is_shared }
 }
 
-/** Notes that the host with a token dialled with another protocol and was refused; its next connection takes that back. */
-export async function noteRefusedProtocol(db: Queryable, tokenSha256: Buffer, protocol: string): Promise<void> {
-  await db.query({
+/**
+ * Notes that the host with a token dialled with another protocol and was refused; its next connection takes that back.
+ * @returns false if no host has the token
+ */
+export async function noteRefusedProtocol(db: Queryable, tokenSha256: Buffer, protocol: string): Promise<boolean> {
+  const { rowCount } = await db.query({
     name: 'note-refused-protocol',
     text: 'update hosts set refused_protocol = $2 where token_sha256 = $1 and removed_at is null',
     values: [tokenSha256, protocol],
   })
+  return rowCount === 1
 }
 
 /** Returns which of these connections are still the newest of their hosts, by host id. */

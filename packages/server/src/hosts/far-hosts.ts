@@ -2,6 +2,8 @@ import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
+import { addressBucket } from '../identity/guard/address-bucket.ts'
+import { GuessMeter } from '../identity/guard/guess-meter.ts'
 import { LoopingService } from '../kit/looping-service.ts'
 import { StartError } from '../kit/start-error.ts'
 import { errorCode } from '../kit/system-errors.ts'
@@ -47,6 +49,10 @@ export interface FarHostsOptions {
   /** Judges the hosts that are pods; absent: there are none. */
   readonly identity?: HostIdentity | undefined
   readonly listener: { readonly host: string; readonly port: number }
+  /** Returns the address that dials, which a proxy may have passed on. */
+  readonly clientAddress: (request: IncomingMessage) => string
+  /** Replaces the meter of wrong tokens, for tests. */
+  readonly guesses?: GuessMeter | undefined
   /** Told to hosts: they end their sandboxes by themselves after a longer silence. */
   readonly leaseMaxMs: number
   /** A host that is away for longer is no longer held: another process may get its next connection. */
@@ -101,12 +107,14 @@ export class FarHosts extends LoopingService {
   readonly #held = new Map<string, Held>()
   /** The newest line of each host that has not said what it is. A host has one at most, however often it dials. */
   readonly #coming = new Map<string, { readonly line: Line; readonly epoch: number }>()
+  readonly #guesses: GuessMeter
   #dialling = 0
   #port = 0
 
   constructor(options: FarHostsOptions) {
     super(options.lookMs ?? LOOK_MS)
     this.#options = options
+    this.#guesses = options.guesses ?? new GuessMeter()
     this.#server = createServer({ maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADERS_MS })
     this.#server.on('request', (_, response) => {
       response.writeHead(426, { Connection: 'close', 'Content-Type': 'text/plain' }).end('hosts dial here\n')
@@ -171,7 +179,7 @@ export class FarHosts extends LoopingService {
     try {
       if (this.#dialling > MAX_DIALLING) throw new LineRefused(503, 'too many hosts dial at once; try again')
       const dial = await this.#read(request)
-      const connected = await this.#admit(dial)
+      const connected = await this.#admit(request, dial)
       await this.#connect(connected, socket, head)
     } catch (error) {
       if (error instanceof LineRefused) return refuseUpgrade(socket, error.status, error.message)
@@ -189,17 +197,17 @@ export class FarHosts extends LoopingService {
     } catch (error) {
       if (error instanceof OtherProtocol && error.said !== undefined) {
         const { tokenSha256, protocol } = error.said
-        await noteRefusedProtocol(this.#options.db, tokenSha256, protocol)
+        await this.#look(request, tokenSha256, () => noteRefusedProtocol(this.#options.db, tokenSha256, protocol))
       }
       throw error
     }
   }
 
-  async #admit(dial: Dial): Promise<Admitted> {
-    const { identity } = this.#options
-    if (identity !== undefined && isForeignToken(dial.token)) return await this.#admitPod(identity, dial)
+  async #admit(request: IncomingMessage, dial: Dial): Promise<Admitted> {
+    const { db, identity, holder } = this.#options
+    if (identity !== undefined && isForeignToken(dial.token)) return await this.#admitPod(identity, request, dial)
     const { tokenSha256, host } = dial
-    const connected = await takeConnection(this.#options.db, tokenSha256, host, this.#options.holder)
+    const connected = await this.#look(request, tokenSha256, () => takeConnection(db, tokenSha256, host, holder))
     if (connected !== null && 'ownPool' in connected) {
       throw new LineRefused(403, `its token is for the pool ${connected.ownPool}, and the host says ${host.pool}`)
     }
@@ -209,12 +217,38 @@ export class FarHosts extends LoopingService {
     return connected
   }
 
-  async #admitPod(identity: HostIdentity, { token, host }: Dial): Promise<Admitted> {
+  async #admitPod(identity: HostIdentity, request: IncomingMessage, dial: Dial): Promise<Admitted> {
     const { db, holder } = this.#options
-    const pod = await identity.judge(token, AbortSignal.timeout(JUDGE_MS))
-    const connected = await takePodConnection(db, pod, host, holder)
-    if (connected === null) throw new LineRefused(401, 'this pod was removed')
+    const { token, tokenSha256, host } = dial
+    let refused = new LineRefused(401, 'this pod was removed')
+    const connected = await this.#look(request, tokenSha256, async () => {
+      try {
+        const pod = await identity.judge(token, AbortSignal.timeout(JUDGE_MS))
+        return await takePodConnection(db, pod, host, holder)
+      } catch (error) {
+        if (!(error instanceof LineRefused)) throw error
+        refused = error
+        return null
+      }
+    })
+    if (connected === null) throw refused
     return { ...connected, isPod: true }
+  }
+
+  /**
+   * Looks a token up, unless its address came with too many wrong ones.
+   * @param find finds nothing, or false, for a wrong token
+   * @throws LineRefused
+   */
+  async #look<T extends object | boolean>(
+    request: IncomingMessage,
+    tokenSha256: Buffer,
+    find: () => Promise<T | null>,
+  ): Promise<T | null> {
+    const address = addressBucket(this.#options.clientAddress(request))
+    const found = await this.#guesses.look(address, tokenSha256.toString('base64'), find)
+    if (typeof found !== 'number') return found
+    throw new LineRefused(429, `too many wrong tokens came from this address; try again in ${found} s`)
   }
 
   async #connect(

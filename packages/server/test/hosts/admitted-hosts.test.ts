@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { deleteHost, listHosts } from '../../src/hosts/host-sql.ts'
+import { GuessMeter } from '../../src/identity/guard/guess-meter.ts'
 import { announceHost } from '../../src/runtimes/runtime-hosts.ts'
 import { dialHost, makeToken } from '../support/hosts/dialled-host.ts'
 import { type TakingHosts, takeHosts } from '../support/hosts/taking-hosts.ts'
@@ -131,4 +133,35 @@ it('leaves twenty hosts that dial another process to that one, whatever the firs
   )
   expect(rows).toEqual([{ by: 'second', hosts: 20 }])
   for (const { line } of after) line.destroy()
+})
+
+it('looks no further token up for an address that came with sixty wrong ones, and lets good hosts in', async () => {
+  await using taken = await takeHosts(db, 'metered', undefined, 5_000, new GuessMeter(() => 0))
+  const [one, other] = ['192.0.2.1', '192.0.2.2'].map(address => ({ headers: { 'X-Forwarded-For': address } }))
+  const [{ token }, fresh] = [await makeToken(db.database), await makeToken(db.database)]
+  const dialAsBefore = async (upgrade: string) => {
+    const headers = {
+      Connection: 'Upgrade',
+      Upgrade: upgrade,
+      Authorization: `Bearer ${randomUUID()}`,
+      ...one?.headers,
+    }
+    const sent = request({ port: taken.port, path: '/hosts/connect', headers }).end()
+    const [response] = (await once(sent, 'response')) as [IncomingMessage]
+    response.resume()
+    return response.statusCode
+  }
+  const lines = [await dialHost(taken.port, token, one)]
+  await until('it is asked', () => lines[0]?.asked.includes('facts') === true)
+  for (let guess = 0; guess < 59; guess += 1) {
+    await expect(dialHost(taken.port, randomUUID(), one)).rejects.toMatchObject({ status: 401 })
+  }
+  expect([await dialAsBefore('berth-host/0'), await dialAsBefore('berth-host/0')]).toEqual([426, 429])
+  const refused = { status: 429, message: 'too many wrong tokens came from this address; try again in 1 s' }
+  await expect(dialHost(taken.port, randomUUID(), one)).rejects.toMatchObject(refused)
+  await expect(dialHost(taken.port, fresh.token, one)).rejects.toMatchObject(refused)
+  await expect(dialHost(taken.port, randomUUID(), other)).rejects.toMatchObject({ status: 401 })
+  lines.push(await dialHost(taken.port, token, one), await dialHost(taken.port, fresh.token, other))
+  for (const { asked } of lines.slice(1)) await until('it is asked', () => asked.includes('facts'))
+  for (const { line } of lines) line.destroy()
 })

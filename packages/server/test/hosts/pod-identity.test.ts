@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { HostIdentity } from '../../src/hosts/host-identity.ts'
 import { listHosts } from '../../src/hosts/host-sql.ts'
+import { GuessMeter } from '../../src/identity/guard/guess-meter.ts'
 import { Pods } from '../../src/kubernetes/api/pods.ts'
 import { podIdentity } from '../../src/kubernetes/identity/pod-identity.ts'
 import { podTemplate, selectorOf } from '../../src/kubernetes/pods/pod-manifest.ts'
@@ -16,6 +18,7 @@ const { namespace, serviceAccount } = podSettings()
 
 let db: TestDatabase
 let api: ApiServer
+let identity: HostIdentity
 let taking: TakingHosts
 let pod: StoredPod
 const clean = new AsyncDisposableStack()
@@ -24,7 +27,7 @@ beforeAll(async () => {
   api = clean.use(await ApiServer.start())
   const client = clean.use(api.client({ timeoutMs: 300 }))
   const pods = new Pods(client, { namespace, selector: selectorOf(owner) })
-  const identity = podIdentity({
+  identity = podIdentity({
     ...{ api: client, pods, owner, namespace, serviceAccount },
     ...{ provisioner: 'one/sandboxes', pool: 'cluster' },
   })
@@ -147,6 +150,16 @@ describe('a pod that dials', () => {
     api.trouble(/pods\/berth/, { status: 500 })
     await refused(503, /try again/)(dialHost(taking.port, TOKEN))
     ;(await dial()).line.destroy()
+  })
+
+  it('is judged no more after sixty wrong tokens of its address', async () => {
+    await using metered = await takeHosts(db, 'metered', identity, 5_000, new GuessMeter(() => 0))
+    const asked = api.count(/tokenreviews/)
+    for (let guess = 0; guess < 60; guess += 1) {
+      await refused(401, /this token is not valid/)(dialHost(metered.port, `a.b.${guess}`.padEnd(16, 'x')))
+    }
+    await refused(429, /too many wrong tokens/)(dialHost(metered.port, TOKEN))
+    expect(api.count(/tokenreviews/)).toBe(asked + 60)
   })
 
   it('stays out once an operator has removed it', async () => {

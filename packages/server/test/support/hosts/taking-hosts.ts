@@ -2,6 +2,8 @@ import { pino } from 'pino'
 import { FarHosts } from '../../../src/hosts/far-hosts.ts'
 import type { HostIdentity } from '../../../src/hosts/host-identity.ts'
 import { type Host, Hosts } from '../../../src/hosts/hosts.ts'
+import { clientAddressBehind } from '../../../src/http/request/client-address.ts'
+import type { GuessMeter } from '../../../src/identity/guard/guess-meter.ts'
 import type { TestDatabase } from '../storage/postgres.ts'
 
 /** A process that takes hosts and does nothing with them. */
@@ -10,12 +12,16 @@ export interface TakingHosts extends AsyncDisposable {
   readonly hosts: Hosts
 }
 
-/** @param identity judges hosts that are pods */
+/**
+ * @param identity judges hosts that are pods
+ * @param guesses meters wrong tokens by the address in `X-Forwarded-For`
+ */
 export async function takeHosts(
   db: TestDatabase,
   holder = 'a-process',
   identity?: HostIdentity,
   saidMs = 5_000,
+  guesses?: GuessMeter,
 ): Promise<TakingHosts> {
   const hosts = new Hosts()
   const far = new FarHosts({
@@ -27,6 +33,8 @@ export async function takeHosts(
     parts: () => ({}) as Pick<Host, 'mirrors' | 'images' | 'packages'>,
     packs: { commits: async () => [], write: async () => undefined },
     listener: { host: '127.0.0.1', port: 0 },
+    clientAddress: clientAddressBehind(['127.0.0.1']),
+    guesses,
     leaseMaxMs: 600_000,
     awayMs: 1_000,
     lookMs: 50,

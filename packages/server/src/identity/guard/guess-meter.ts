@@ -3,7 +3,7 @@ const BURST = 60
 const PER_SECOND = 1
 /** Addresses that are remembered; beyond, the one that was seen first is forgotten. */
 const MAX_ADDRESSES = 10_000
-/** A cookie that was good is no guess for this long, however many requests come with it. */
+/** A secret that was good is no guess for this long, however many requests come with it. */
 const KNOWN_MS = 60_000
 const MAX_KNOWN = 10_000
 
@@ -13,8 +13,8 @@ interface Bucket {
 }
 
 /**
- * Bounds how often an address may come with a cookie or ticket that is none, in the memory of this process: a guess must
- * not cost a query, nor a good request a token.
+ * Bounds how often an address may come with a secret that is none, such as a cookie, a ticket or the token of a host, in the
+ * memory of this process: a guess must not cost a query, nor a good request a token.
  */
 export class GuessMeter {
   readonly #buckets = new Map<string, Bucket>()
