@@ -60,23 +60,37 @@ function openGateway(seen: GatewayRequest[] = []): GatewaySurface {
 const chat = (members: string) => `{"model":"m","messages":[{"role":"user"}]${members}}`
 
 describe('values', () => {
-  test('are counted before a body is parsed: too many are refused even if the body is not JSON', async () => {
+  test('are counted before a body is parsed, and too many are refused', async () => {
     await using service = await startTestApp()
-    const response = await service.call('PUT', turn, { headers: json, body: `{"files":[${'{},'.repeat(30_000)}` })
+    const response = await service.call('PUT', turn, { headers: json, body: `{"files":[${'{},'.repeat(30_000)}{}]}` })
     expect([response.status, await response.json()]).toEqual([
       400,
       { error: 'invalid_request', issues: [{ path: [], message: 'holds more values than this operation allows' }] },
     ])
   })
 
+  test.each([
+    ['nothing but opening brackets', '['.repeat(1_000_000)],
+    ['an end that is missing', `{"files":[${'{},'.repeat(30_000)}`],
+    ['a bracket of the other kind', `[${'{},'.repeat(30_000)}{}}`],
+    ['more behind its end', `[${'{},'.repeat(30_000)}{}]]`],
+    ['a value that is none', `[${'{},'.repeat(30_000)}nul]`],
+  ])('of a body that is no JSON do not hide that: %s', async (_, body) => {
+    await using service = await startTestApp()
+    const response = await service.call('PUT', turn, { headers: json, body })
+    expect([response.status, await response.json()]).toEqual([400, { error: 'malformed_request_body' }])
+  })
+
   test("are counted at the gateway, which refuses in its clients' format", async () => {
     await using service = await startTestApp({ gateway: openGateway() })
-    const body = chat(`,"stop":[${'{},'.repeat(250_000)}`)
-    const response = await service.call('POST', '/v1/chat/completions', { headers: json, body })
-    expect([response.status, await response.json()]).toMatchObject([
-      400,
-      { error: { type: 'invalid_request_error', code: 'invalid_request' } },
-    ])
+    const tell = async (rest: string) => {
+      const body = chat(`,"stop":[${'{},'.repeat(250_000)}${rest}`)
+      const response = await service.call('POST', '/v1/chat/completions', { headers: json, body })
+      return [response.status, await response.json()]
+    }
+    const refused = (code: string) => [400, { error: { type: 'invalid_request_error', code } }]
+    expect(await tell('{}]')).toMatchObject(refused('invalid_request'))
+    expect(await tell('')).toMatchObject(refused('malformed_request_body'))
   })
 
   test('are not counted inside text', async () => {
@@ -97,6 +111,59 @@ describe('values', () => {
       counter.take(bytes.subarray(0, cut))
       counter.take(bytes.subarray(cut))
       expect(counter.count).toBe(count)
+    }
+  })
+})
+
+describe('the grammar that is followed as values are counted', () => {
+  const texts = [
+    '{"a":[1,-0.5e+3,true,false,null,"x\\u00e9\\n\\"\u00e9"],"b":{}}',
+    ' {"":[[],{}]} ',
+    '[1E5,2.0,0e-1]',
+    '\ufeff"a"',
+    '-1',
+  ]
+  const pieces = [...'{}[],:"\\ \t01-+.eEtfnu\u0001\u00e9\ufeff', '']
+  const isJson = (bytes: Uint8Array) => {
+    try {
+      JSON.parse(new TextDecoder().decode(bytes))
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  test.each(texts)('is that of the parser: %s with any change of a character', text => {
+    const characters = [...text]
+    const wrong = characters.flatMap((_, at) =>
+      [0, 1].flatMap(removed =>
+        pieces.flatMap(piece => {
+          const bytes = Buffer.from([...characters.slice(0, at), piece, ...characters.slice(at + removed)].join(''))
+          const counter = new ValueCounter()
+          counter.take(bytes.subarray(0, at))
+          counter.take(bytes.subarray(at))
+          const isRight = counter.isWhole === isJson(bytes) && !(counter.isWhole && counter.isBroken)
+          return isRight ? [] : [bytes.toString()]
+        }),
+      ),
+    )
+    expect(wrong).toEqual([])
+  })
+
+  test('knows the kind of every open value, however deep', () => {
+    const open = Array.from({ length: 3000 }, (_, depth) => (depth % 7 < 3 ? ['{"a":', '}'] : ['[', ']']))
+    const whole = `${open.map(([opening]) => opening).join('')}0${open
+      .map(([, closing]) => closing)
+      .toReversed()
+      .join('')}`
+    for (const [text, isWhole] of [
+      [whole, true],
+      [whole.slice(0, -1), false],
+      [`${whole.slice(0, -1)}]`, false],
+    ] as const) {
+      const counter = new ValueCounter()
+      counter.take(Buffer.from(text))
+      expect(counter.isWhole).toBe(isWhole)
     }
   })
 })

@@ -19,7 +19,7 @@ export type BodyReading =
       /** Values in its JSON, as counted by {@link ValueCounter}. */
       readonly values: number
     }
-  | { readonly kind: 'too_large' | 'too_many_values' | 'no_room' | 'too_slow' }
+  | { readonly kind: 'too_large' | 'too_many_values' | 'not_json' | 'no_room' | 'too_slow' }
 
 /** The limits of one body. */
 export interface BodyLimits {
@@ -31,7 +31,8 @@ export interface BodyLimits {
 /**
  * Reads a body within its limits. If the body breaks a limit, the promise resolves at once and the rest is discarded:
  * closing the connection while the client still writes would lose the response. A client that never stops is
- * disconnected.
+ * disconnected. A body of too many values is not kept, but read to its end or to the first byte that makes it no JSON, which
+ * is the graver fault.
  * @param announcedBytes NaN if the client announces no length
  * @param claim the body's share of the budget; absent for a body too small to count before its sender is known
  * @throws ClientLeft if the client breaks off
@@ -72,12 +73,15 @@ export function readBody(
     else if (!mayArrive(received) || claim?.grow(chunk.length) === false) refuse('no_room')
     else {
       counter.take(chunk)
-      if (counter.count > limits.values) refuse('too_many_values')
-      else buffer.append(chunk)
+      if (counter.count <= limits.values) buffer.append(chunk)
+      else if (counter.isBroken) refuse('not_json')
+      else buffer.take()
     }
   })
   body.once('end', () => {
-    if (!refused) resolve({ kind: 'read', bytes: buffer.take(), values: counter.count })
+    if (refused) return
+    if (counter.count <= limits.values) resolve({ kind: 'read', bytes: buffer.take(), values: counter.count })
+    else refuse(counter.isWhole ? 'too_many_values' : 'not_json')
   })
   body.once('error', reject)
   body.once('close', () => {

@@ -32,6 +32,8 @@ export function wholeBody(reading: BodyReading): Buffer {
       throw refusal('invalid_request', {
         issues: [{ path: [], message: 'holds more values than this operation allows' }],
       })
+    case 'not_json':
+      throw refusal('malformed_request_body')
     case 'no_room':
       throw refusal('service_unavailable')
     case 'too_slow':
