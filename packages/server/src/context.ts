@@ -23,6 +23,6 @@ export interface Context {
   readonly workspaceWaitMs: number
   /** Longest wait of a caller for a review. */
   readonly reviewWaitMs: number
-  /** Origin of `sessionUrl`. */
+  /** Where people look at Sessions and at pull requests of local repositories. */
   readonly consoleUrl: string
 }

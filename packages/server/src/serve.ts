@@ -153,7 +153,7 @@ export async function serve(
     log,
     runtimes: runtimeCatalog(settings),
     gitHosts: openGitHosts(
-      { db, clock, dataDir: settings.dataDir, baseUrl: () => listening.urls.baseUrl },
+      { db, clock, dataDir: settings.dataDir, consoleUrl: () => listening.urls.consoleUrl },
       settings.config.gitHosts,
       stack,
     ),

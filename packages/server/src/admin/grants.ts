@@ -37,7 +37,7 @@ export function addGrant(variables: Variables, order: GrantOrder): Promise<Grant
   return withDatabase(variables, async (db, { dataDir, urls, config }, clock) => {
     const grantee = await granteeOf({ db, clock }, order)
     await using stack = new AsyncDisposableStack()
-    const deployment = { db, clock, dataDir, baseUrl: () => urls.baseUrl }
+    const deployment = { db, clock, dataDir, consoleUrl: () => urls.consoleUrl }
     const host = hostOf(openGitHosts(deployment, config.gitHosts, stack), order)
     const account = order.account ?? (host.id === LOCAL_HOST ? LOCAL_ACCOUNT : undefined)
     if (account === undefined)

@@ -108,7 +108,7 @@ function withRepository<Result>(
 ): Promise<Result> {
   return withDatabase(variables, async (db, { dataDir, urls }, clock) => {
     const root = join(dataDir, 'repositories')
-    const host = new LocalHost(db, clock, root, () => urls.baseUrl)
+    const host = new LocalHost(db, clock, root, () => urls.consoleUrl)
     try {
       const repository = await host.findRepository(fullName)
       if (repository === null) throw new StartError(`there is no bare repository ${join(root, fullName)}.git`)

@@ -16,16 +16,16 @@ export function openGitHosts(
     readonly db: Database
     readonly clock: Clock
     readonly dataDir: string
-    readonly baseUrl: () => string
+    readonly consoleUrl: () => string
   },
   configured: readonly GitHostConfig[],
   stack: AsyncDisposableStack,
 ): GitHosts {
-  const { db, clock, dataDir, baseUrl } = deployment
+  const { db, clock, dataDir, consoleUrl } = deployment
   const remote = configured.map(config => stack.use(openRemote(config, clock)))
   const twice = remote.find(({ id }, at) => remote.findIndex(host => host.id === id) !== at)
   if (twice !== undefined) throw new StartError(`gitHosts names ${twice.id} twice: remove one of them`)
-  return new GitHosts([new LocalHost(db, clock, join(dataDir, 'repositories'), baseUrl), ...remote])
+  return new GitHosts([new LocalHost(db, clock, join(dataDir, 'repositories'), consoleUrl), ...remote])
 }
 
 function openRemote(config: GitHostConfig, clock: Clock): GitHubHost {

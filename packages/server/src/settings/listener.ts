@@ -46,7 +46,12 @@ export function readUrls(env: Environment, listener: ListenerSettings, authUrl: 
   return {
     authUrl,
     baseUrl: readUrl(env, listener, 'BERTH_BASE_URL', 'URL at which clients reach the API.'),
-    consoleUrl: readUrl(env, listener, 'BERTH_CONSOLE_URL', 'URL that `sessionUrl` begins with.'),
+    consoleUrl: readUrl(
+      env,
+      listener,
+      'BERTH_CONSOLE_URL',
+      'URL of the console: `sessionUrl` and the pull requests of local repositories begin with it.',
+    ),
     gatewayUrl: readUrl(
       env,
       listener,

@@ -221,7 +221,10 @@ describe('the page of a published Session', () => {
   })
 
   it('of a pull request of the service lists them too, and changes with them', async () => {
-    await page.goto(`${accounts.test.url}/pulls/${local.repositoryId}/1`)
+    const { body } = await own.api.get<{ pull: { url: string } }>(
+      `/cloud/local-repositories/${local.repositoryId}/pulls/1`,
+    )
+    await page.goto(body.pull.url)
     await page.getByText('Waits for tests.').last().waitFor()
     await shoot(page, 'checks-pull')
     expect(await pageFaults(page)).toEqual([])

@@ -428,6 +428,7 @@ describe('a pull request of a local repository', () => {
     const [repository] = await everything(api, 1)
     const path = join(root, `${repository?.fullName}.git`)
     await commitTo(path, 'feature', await tipOf(path, 'main'), { feature: 'yes' })
+    expect(repository?.htmlUrl).toBe(`${test.url}/sessions?repository=local:${repository?.repositoryId}`)
     const at = `/v1/local-repositories/${repository?.repositoryId}/pulls`
     expect((await api.get(`${at}/1`)).status).toBe(404)
     await test.db.database.query(
@@ -442,7 +443,7 @@ describe('a pull request of a local repository', () => {
       title: 'Add it',
       state: 'open',
       mergeable: 'yes',
-      url: `${test.url}${at}/1`,
+      url: `${test.url}/pulls/${repository?.repositoryId}/1`,
     })
     expect((await test.api.get(`${at}/1`)).body.error).toBe('cloud_repository_grant_not_found')
     expect((await api.get(`${at}/x`)).body.error).toBe('invalid_path_parameter')

@@ -47,14 +47,17 @@ export class LocalHost implements GitHost {
   readonly #db: Database
   readonly #clock: Clock
   readonly #root: string
-  readonly #baseUrl: () => string
+  readonly #consoleUrl: () => string
 
-  /** @param root directory of `<owner>/<name>.git` */
-  constructor(db: Database, clock: Clock, root: string, baseUrl: () => string) {
+  /**
+   * @param root directory of `<owner>/<name>.git`
+   * @param consoleUrl where people look at pull requests and repositories
+   */
+  constructor(db: Database, clock: Clock, root: string, consoleUrl: () => string) {
     this.#db = db
     this.#clock = clock
     this.#root = root
-    this.#baseUrl = baseUrl
+    this.#consoleUrl = consoleUrl
   }
 
   async readAccount(account: string): Promise<string> {
@@ -257,7 +260,7 @@ export class LocalHost implements GitHost {
     const blockers = open ? await this.#blockers(located, row, { base, head: state.head_oid }, signal) : []
     return {
       number: row.number,
-      url: `${this.#urlOf(located.id)}/pulls/${row.number}`,
+      url: `${this.#consoleUrl()}/pulls/${located.id}/${row.number}`,
       title: row.title,
       body: row.body,
       draft: row.draft,
@@ -348,13 +351,13 @@ export class LocalHost implements GitHost {
 
   async #describe(located: Located, signal?: AbortSignal): Promise<HostRepository> {
     const { branch, born } = (await readHead(located.gitDir)) ?? (await this.#askHead(located, signal))
-    const url = this.#urlOf(located.id)
     return {
       repositoryId: located.id,
       fullName: `${located.owner}/${located.name}`,
       private: true,
       defaultBranch: born ? branch : null,
-      htmlUrl: url,
+      // The console has no page of a repository; its Sessions come closest.
+      htmlUrl: `${this.#consoleUrl()}/sessions?repository=${LOCAL_HOST}:${located.id}`,
       cloneUrl: null,
     }
   }
@@ -370,10 +373,6 @@ export class LocalHost implements GitHost {
     const name = `refs/heads/${branch}`
     const shown = await git(['show-ref', '--verify', '--hash', '--', name], { gitDir, exits: [0, 1, 128], signal })
     return /^[0-9a-f]{40}$/.test(shown) ? shown : null
-  }
-
-  #urlOf(id: string): string {
-    return `${this.#baseUrl()}/v1/local-repositories/${id}`
   }
 }
 

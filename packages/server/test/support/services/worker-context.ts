@@ -142,7 +142,7 @@ export async function workerContext(
     stateless: true,
   }
   const gitHosts = openGitHosts(
-    { db: db.database, clock: systemClock, dataDir, baseUrl: () => 'http://localhost' },
+    { db: db.database, clock: systemClock, dataDir, consoleUrl: () => 'http://localhost' },
     more.gitHosts ?? [],
     stack,
   )

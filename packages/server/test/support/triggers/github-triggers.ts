@@ -43,7 +43,7 @@ export class GitHubTriggers {
   /** Returns the dependencies of a further process. */
   async processContext() {
     const { db, dataDir, url } = this.test
-    const parts = { db: db.database, clock: systemClock, dataDir, baseUrl: () => url }
+    const parts = { db: db.database, clock: systemClock, dataDir, consoleUrl: () => url }
     const gitHosts = openGitHosts(parts, [{ ...gitHostConfig(this.server), kind: 'github' }], this.#stack)
     return { ...(await workerContext(this.test, this.#stack)), gitHosts, consoleUrl: url }
   }
