@@ -15,6 +15,8 @@ export interface FollowLiveOptions {
   readonly onOpen?: () => void
   /** Called before every reconnection; an error that it throws ends the follower. */
   readonly onInterruption?: (interruption: Interruption) => void
+  /** Bound of the random pause before a reconnection; the service may ask for more. Default 30 s. */
+  readonly maxDelayMs?: number
   /** Silence, in bytes, after which a connection counts as dead. Default 45 s. */
   readonly watchdogMs?: number
 }
@@ -31,7 +33,7 @@ const usefulMs = 10_000
  */
 export async function* followLive(options: FollowLiveOptions): AsyncGenerator<readonly unknown[], void, undefined> {
   const { platform, signal, watchdogMs = 45_000 } = options
-  const pace = new ReconnectPace(() => platform.random())
+  const pace = new ReconnectPace(() => platform.random(), options.maxDelayMs)
   let retryMs: number | null = null
   while (!signal?.aborted) {
     const startedMs = platform.now()

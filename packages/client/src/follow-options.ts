@@ -21,6 +21,11 @@ export interface FollowOptions {
   readonly until?: (event: Event) => boolean
   /** Called before every reconnection; an error that it throws ends the follower. */
   readonly onInterruption?: (interruption: Interruption) => void
+  /**
+   * Bound of the random pause before a reconnection, which doubles with every failure; the service may ask for more.
+   * Default 30 s. Ask for less only where a person watches: programs that return together load a service that begins.
+   */
+  readonly maxDelayMs?: number
   /** Silence, in bytes and not in Events, after which a connection counts as dead. Default 40 s. */
   readonly watchdogMs?: number
   /** Time without an Event after which the follower checks the log. Default 60 s. */

@@ -31,7 +31,7 @@ export async function* followQueues(options: FollowOptions): AsyncGenerator<Even
   const { client, signal } = options
   const { platform } = client
   const position: LogPosition = { cursor: options.after ?? 0, head: 0, retryMs: null }
-  const pace = new ReconnectPace(() => platform.random())
+  const pace = new ReconnectPace(() => platform.random(), options.maxDelayMs)
   while (!signal?.aborted) {
     const startedAt = { cursor: position.cursor, ms: platform.now() }
     let fault: unknown = null

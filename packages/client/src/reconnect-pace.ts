@@ -1,7 +1,8 @@
 import { BerthError } from './error.ts'
 import { backoffMs } from './retry.ts'
 
-const backoff = { baseDelayMs: 500, maxDelayMs: 30_000 }
+const baseDelayMs = 500
+const defaultMaxDelayMs = 30_000
 const defaultRetryMs = 500
 /** A server's `retry:` beyond this is a mistake; the service's own longest is half of it. */
 const maxRetryMs = 60_000
@@ -13,11 +14,14 @@ const maxRetryMs = 60_000
  */
 export class ReconnectPace {
   readonly #random: () => number
+  readonly #maxDelayMs: number
   #retryMs = defaultRetryMs
   #failures = 0
 
-  constructor(random: () => number) {
+  /** @param maxDelayMs bound of the spacing; the server may ask for more */
+  constructor(random: () => number, maxDelayMs = defaultMaxDelayMs) {
     this.#random = random
+    this.#maxDelayMs = maxDelayMs
   }
 
   /** Number of useless connections in a row. */
@@ -30,7 +34,8 @@ export class ReconnectPace {
     if (outcome.retryMs !== null) this.#retryMs = Math.min(outcome.retryMs, maxRetryMs)
     this.#failures = outcome.useful ? 0 : this.#failures + 1
     const routine = outcome.useful && outcome.fault === null
-    const spreadMs = routine ? 0 : backoffMs(Math.max(0, this.#failures - 1), backoff, this.#random())
+    const bounds = { baseDelayMs, maxDelayMs: this.#maxDelayMs }
+    const spreadMs = routine ? 0 : backoffMs(Math.max(0, this.#failures - 1), bounds, this.#random())
     const askedMs = outcome.fault instanceof BerthError ? (outcome.fault.retryAfterSeconds ?? 0) * 1000 : 0
     return Math.max(this.#retryMs, askedMs) + spreadMs
   }

@@ -120,6 +120,19 @@ test('useless streams are spaced ever wider, even if they end properly', async (
   expect(it.waits).toEqual([250, 500, 1000, 2000, 4000, 8000])
 })
 
+test('a follower that a person watches is never far apart from the next attempt', async () => {
+  const script: ApiScript = {
+    stream: ({ index, response }) => {
+      if (index < 5) return response.socket?.destroy()
+      openStream(response)
+      it.api.append(1)
+    },
+  }
+  await using it = await start(script)
+  expect(await sequences(it.follow({ until: until(1), maxDelayMs: 2_400 }))).toEqual([1])
+  expect(it.waits).toEqual([750, 1000, 1500, 1700, 1700])
+})
+
 test('after a 503 or 429 to a subscription, the follower waits as long as asked', async () => {
   await using it = await start({
     stream: ({ index, response }) => {

@@ -8,7 +8,7 @@ import {
   isTerminalRunEvent,
   type Session,
 } from '@berth/client'
-import { noticeOf } from '../commands/interruption-notice.ts'
+import { noticeOf, paceOf } from '../commands/interruption-notice.ts'
 import { textOf } from '../event-data.ts'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import { explain } from '../failure.ts'
@@ -91,6 +91,7 @@ class AttachedSession implements AsyncDisposable {
       sessionId: id,
       after,
       signal,
+      ...paceOf(stdout),
       onInterruption: interruption => {
         const notice = noticeOf(interruption)
         if (notice !== null) this.#run(() => this.#notice(notice))
@@ -331,8 +332,9 @@ class AttachedSession implements AsyncDisposable {
   }
 
   async #followPreviews(): Promise<void> {
+    const { client, stdout } = this.#io
     try {
-      for await (const preview of followPreviews(this.#io.client, this.#session.id, this.#left.signal)) {
+      for await (const preview of followPreviews(client, this.#session.id, this.#left.signal, paceOf(stdout))) {
         this.#view.preview(preview)
       }
     } catch {

@@ -5,7 +5,7 @@ import { type ExitCode, exitCode } from '../exit-code.ts'
 import type { CommandIo } from '../io.ts'
 import { plainLine } from '../plain-line.ts'
 import { exact, jsonLine, printableLine } from '../terminal-text.ts'
-import { noticeOf } from './interruption-notice.ts'
+import { noticeOf, paceOf } from './interruption-notice.ts'
 
 export interface AttachOptions {
   readonly last: number
@@ -44,6 +44,7 @@ async function printLog(session: Session, after: number, json: boolean, io: Comm
     sessionId: id,
     after,
     signal: ended.signal,
+    ...paceOf(stdout),
     until: event =>
       activeRunId === undefined
         ? event.sequence >= lastEventSequence

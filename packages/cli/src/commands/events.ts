@@ -3,7 +3,7 @@ import { type ExitCode, exitCode } from '../exit-code.ts'
 import type { CommandIo } from '../io.ts'
 import { plainLine } from '../plain-line.ts'
 import { jsonLine, printableLine } from '../terminal-text.ts'
-import { noticeOf } from './interruption-notice.ts'
+import { noticeOf, paceOf } from './interruption-notice.ts'
 
 export interface EventsOptions {
   readonly after: number
@@ -30,12 +30,17 @@ async function* readLog(sessionId: string, after: number, { client }: CommandIo)
 }
 
 /** Reads the Session first, so that an unknown Session or an absent service is reported at once instead of retried. */
-async function* followLog(sessionId: string, after: number, { client, stderr }: CommandIo): AsyncGenerator<Event> {
+async function* followLog(
+  sessionId: string,
+  after: number,
+  { client, stdout, stderr }: CommandIo,
+): AsyncGenerator<Event> {
   await client.sessions.get(sessionId)
   yield* followSession({
     client,
     sessionId,
     after,
+    ...paceOf(stdout),
     onInterruption: interruption => {
       const notice = noticeOf(interruption)
       if (notice !== null) stderr.line(`berth: ${printableLine(notice)}`).catch(() => {})

@@ -7,7 +7,7 @@ import type { CommandIo } from '../io.ts'
 import { openRunView, type RunView } from '../run-view.ts'
 import { jsonLine, printableLine } from '../terminal-text.ts'
 import { type Admission, admitToNewSession, admitToSession } from './admit.ts'
-import { noticeOf } from './interruption-notice.ts'
+import { noticeOf, paceOf } from './interruption-notice.ts'
 import { sourceOf } from './session-source.ts'
 import { readOutput, readTurn } from './turn-input.ts'
 
@@ -105,8 +105,8 @@ async function follow(
   const cancelling = cancel.promise.then(() => requestCancel(io, admission, view, leave.signal, ended.signal))
   // A failure to cancel has been reported already, and the end is reported in any case.
   cancelling.catch(() => {})
-  const watching = watchPreviews(io.client, admission, view, AbortSignal.any([leave.signal, ended.signal]))
-  const end = await followToEnd(io.client, admission, view, leave.signal)
+  const watching = watchPreviews(io, admission, view, AbortSignal.any([leave.signal, ended.signal]))
+  const end = await followToEnd(io, admission, view, leave.signal)
   ended.abort()
   await watching
   return end === null ? exitCode.cancelled : codeOf(end)
@@ -135,7 +135,7 @@ async function admitUnlessLeft(
 }
 
 async function followToEnd(
-  client: BerthClient,
+  { client, stdout }: CommandIo,
   admission: Admission,
   view: RunView,
   signal: AbortSignal,
@@ -146,6 +146,7 @@ async function followToEnd(
     runId: admission.runId,
     after: admission.after,
     signal,
+    ...paceOf(stdout),
     onInterruption: interruption => {
       const notice = noticeOf(interruption)
       if (notice !== null) view.notice(notice).catch(() => {})
@@ -160,14 +161,14 @@ async function followToEnd(
 
 /** Shows what the agent says before the log has it. A service that has no previews takes nothing from the view. */
 async function watchPreviews(
-  client: BerthClient,
+  { client, stdout }: CommandIo,
   { session }: Admission,
   view: RunView,
   signal: AbortSignal,
 ): Promise<void> {
   if (view.preview === undefined) return
   try {
-    for await (const preview of followPreviews(client, session.id, signal)) view.preview(preview)
+    for await (const preview of followPreviews(client, session.id, signal, paceOf(stdout))) view.preview(preview)
   } catch {
     // The log tells the same a little later.
   }

@@ -61,7 +61,7 @@ export async function testEnvironment(
   })
   const show = options.json === true ? jsonView(io) : textView(environment, io)
   const notice = (text: string) => io.stderr.line(`berth: ${printableLine(text)}`)
-  end = await followApply({ client: io.client, trials, trial, signal: stop.signal, show, notice })
+  end = await followApply({ client: io.client, trials, trial, signal: stop.signal, stdout: io.stdout, show, notice })
   if (end === null) return exitCode.cancelled
   if (end.result === null) await notice(noApply.get(end.stopReason ?? '') ?? 'the service could not make a sandbox')
   return end.state === 'succeeded' ? exitCode.completed : exitCode.failed
