@@ -64,6 +64,38 @@ it('tells a device that the person cancelled, and takes no code that is wrong or
   expect(again.text).toContain('This code is wrong')
 })
 
+it('takes a code until somebody has approved or declined it: a page that was left spends nothing', async () => {
+  const begun = await begin()
+  const entered = async () => {
+    const browser = new Browser(test.url)
+    const page = await browser.submit(await browser.get(begun.verification_uri), { user_code: begun.user_code })
+    return { browser, page: await browser.submit(page) }
+  }
+  const left = await entered()
+  expect(left.page.text).toContain('name="password"')
+  const { browser, page } = await entered()
+  expect(page.text).toContain('name="password"')
+  const signedIn = await browser.submit(page, { ...person })
+  expect((await poll(begun.device_code)).body['error']).toBe('authorization_pending')
+  expect((await browser.submit(signedIn)).text).toContain('Device connected')
+  expect((await left.browser.submit(left.page, { ...person })).text).toContain('was used')
+  expect((await poll(begun.device_code)).status).toBe(200)
+  const late = await browser.submit(await browser.get(begun.verification_uri), { user_code: begun.user_code })
+  expect(late.text).toContain('was used')
+})
+
+it('tells a device that the person declined on a later page', async () => {
+  for (const steps of [1, 2]) {
+    const begun = await begin()
+    const browser = new Browser(test.url)
+    let page = await browser.submit(await browser.get(begun.verification_uri), { user_code: begun.user_code })
+    page = await browser.submit(page)
+    if (steps === 2) page = await browser.submit(page, { ...person })
+    expect((await browser.submit(page, { decision: 'cancel' })).text).toContain('Sign-in cancelled')
+    expect((await poll(begun.device_code)).body['error']).toBe('access_denied')
+  }
+})
+
 it('leaves a browser signed in at one deployment while it signs in to and out of another on the same host', async () => {
   await using other = await startTestService({ variables: { BERTH_ROLES: 'api,account' } })
   const there = await signInPerson(other.db.database, other.tenant.organizationId)

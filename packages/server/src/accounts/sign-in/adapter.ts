@@ -104,8 +104,13 @@ export class RecordAdapter implements Adapter {
     return this.#open(await this.#read('uid_digest', uid))
   }
 
+  /**
+   * Finds a device's code for the page that takes it. The provider would refuse a code whose sign-in has begun, in any
+   * browser: who left the page could not return, and the device would wait in vain. Only approval or refusal spends it.
+   */
   async findByUserCode(userCode: string): Promise<AdapterPayload | undefined> {
-    return this.#open(await this.#read('user_code_digest', userCode))
+    const payload = this.#open(await this.#read('user_code_digest', userCode))
+    return payload === undefined ? undefined : { ...payload, inFlight: false }
   }
 
   /**
