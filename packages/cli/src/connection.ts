@@ -24,12 +24,15 @@ export interface Connection {
   readonly origin: CredentialOrigin
   /** Origin of the account service at which the person signed in; null with an API key. */
   readonly authUrl: string | null
+  /** The local service's own key, if that is what a command should use once this sign-in has ended. */
+  readonly standIn?: Connection
 }
 
 /** A service and a key, as files and the environment name them. */
 interface Keyed {
   readonly url: string
   readonly key: string
+  readonly organizationId: unknown
 }
 
 /**
@@ -47,18 +50,21 @@ export function findConnection(flags: ConnectionFlags, env: NodeJS.ProcessEnv): 
   }
   const key = flags.profile === undefined ? (flags.key ?? (env.BERTH_API_KEY || undefined)) : undefined
   const from = flags.key === undefined ? 'BERTH_API_KEY' : '--key'
+  const path = join(env.BERTH_DATA_DIR || '.berth', 'dev.json')
   if (key === undefined) {
     const store = ProfileStore.of(env)
-    const chosen = findProfile(store, flags.profile ?? (env.BERTH_PROFILE || undefined), url)
+    const named = flags.profile ?? (env.BERTH_PROFILE || undefined)
+    const chosen = findProfile(store, named, url)
     if (chosen !== null) {
       const { name, url, issuer } = chosen
       const credential = personCredential(store, name, defaultPlatform)
-      return { url, credential, origin: { kind: 'profile', name }, authUrl: issuer.replace(/\/oidc$/, '') }
+      const authUrl = issuer.replace(/\/oidc$/, '')
+      const standIn = named === undefined ? findStandIn(path, chosen) : null
+      return { url, credential, origin: { kind: 'profile', name }, authUrl, ...(standIn !== null && { standIn }) }
     }
   }
   if (url !== undefined && key !== undefined)
     return { url, credential: key, origin: { kind: 'key', from }, authUrl: null }
-  const path = join(env.BERTH_DATA_DIR || '.berth', 'dev.json')
   const local = readLocal(path)
   if (url === undefined && local === null) {
     throw new UsageError(
@@ -70,6 +76,22 @@ export function findConnection(flags: ConnectionFlags, env: NodeJS.ProcessEnv): 
     return { url: url ?? local.url, credential: key ?? local.key, origin, authUrl: null }
   }
   throw new UsageError(`no credential for ${url}: sign in with \`berth login --url ${url}\`, or set BERTH_API_KEY`)
+}
+
+/**
+ * Returns the key of a local service that may have taken the place of the profile's, after its data was deleted: it is at
+ * the same URL and began with another organization. Else null.
+ */
+function findStandIn(path: string, { url, organizationId }: Chosen): Connection | null {
+  try {
+    const local = readLocal(path)
+    if (local === null || local.organizationId === organizationId || !isSameDeployment(local.url, url)) return null
+    return { url, credential: local.key, origin: { kind: 'key', from: path }, authUrl: null }
+  } catch (failure) {
+    // A profile needs no local service.
+    if (failure instanceof UsageError) return null
+    throw failure
+  }
 }
 
 /** Creates a client that retries less than a program would, because a person is waiting. */
@@ -87,12 +109,15 @@ export function connect({ url, credential, authUrl }: Connection, clock: Service
 export const findLocalUrl = (env: NodeJS.ProcessEnv): string | null =>
   readLocal(join(env.BERTH_DATA_DIR || '.berth', 'dev.json'))?.url ?? null
 
+interface Chosen {
+  readonly name: string
+  readonly url: string
+  readonly issuer: string
+  readonly organizationId: string
+}
+
 /** Returns the profile to use: the one named, or else the current one, or the only one of the deployment named. */
-function findProfile(
-  store: ProfileStore,
-  named: string | undefined,
-  url: string | undefined,
-): { readonly name: string; readonly url: string; readonly issuer: string } | null {
+function findProfile(store: ProfileStore, named: string | undefined, url: string | undefined): Chosen | null {
   const name = named ?? store.current()
   if (name !== null && (named !== undefined || url === undefined)) {
     const profile = store.read(name)
@@ -101,14 +126,17 @@ function findProfile(
     if (url !== undefined && !isSameDeployment(profile.url, url)) {
       throw new UsageError(`profile ${name} is of ${profile.url}, not of ${url}`)
     }
-    return { name, url: profile.url, issuer: profile.issuer }
+    return { name, url: profile.url, issuer: profile.issuer, organizationId: profile.organization.id }
   }
   if (url === undefined) return null
   const there = store.ofDeployment(url)
   const [first, second] = there
   if (first === undefined) return null
   const chosen = there.find(each => each.name === name) ?? (second === undefined ? first : undefined)
-  if (chosen !== undefined) return { name: chosen.name, url, issuer: chosen.profile.issuer }
+  if (chosen !== undefined) {
+    const { name, profile } = chosen
+    return { name, url, issuer: profile.issuer, organizationId: profile.organization.id }
+  }
   const names = there.map(each => each.name).join(', ')
   throw new UsageError(`several profiles are of ${url}: ${names}; name one with --profile`)
 }
@@ -121,11 +149,11 @@ function readLocal(path: string): Keyed | null {
     if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return null
     throw new UsageError(`cannot read ${path}: ${cause instanceof Error ? cause.message : String(cause)}`)
   }
-  const { baseUrl, apiKey } = parseObject(text)
+  const { baseUrl, apiKey, organizationId } = parseObject(text)
   if (typeof baseUrl !== 'string' || typeof apiKey !== 'string' || !isHttpUrl(baseUrl)) {
     throw new UsageError(`${path} does not contain the URL and key of the service; give --url and --key`)
   }
-  return { url: baseUrl, key: apiKey }
+  return { url: baseUrl, key: apiKey, organizationId }
 }
 
 function parseObject(text: string): Record<string, unknown> {

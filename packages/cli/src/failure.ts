@@ -30,7 +30,7 @@ export function explain(
 }
 
 /** A token that was just renewed and is refused all the same is of a sign-in that somebody has ended. */
-function endedSignIn(failure: unknown, connection: Pick<Connection, 'origin'> | null): SignInRequired | null {
+export function endedSignIn(failure: unknown, connection: Pick<Connection, 'origin'> | null): SignInRequired | null {
   if (failure instanceof SignInRequired) return failure
   if (!(failure instanceof BerthError) || failure.code !== 'invalid_or_expired_credential') return null
   return connection?.origin.kind === 'profile' ? new SignInRequired(connection.origin.name) : null

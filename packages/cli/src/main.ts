@@ -25,6 +25,14 @@ async function standardOutput(): Promise<PlainOutput> {
   return output
 }
 
+async function standInFor(connection: Connection, stderr: PlainOutput): Promise<Connection> {
+  const [{ standIn }, { printableLine }] = await Promise.all([
+    import('./sign-in/stand-in.ts'),
+    import('./terminal-text.ts'),
+  ])
+  return standIn(connection, line => stderr.line(`berth: ${printableLine(line)}`))
+}
+
 const host: ProgramHost = {
   shape: asked => {
     shape = asked
@@ -51,7 +59,9 @@ const host: ProgramHost = {
       import('./output.ts'),
       import('./service-clock.ts'),
     ])
-    const connection = findConnection(flags, process.env)
+    const stderr = new Output(process.stderr, process.env)
+    const found = findConnection(flags, process.env)
+    const connection = found.standIn === undefined ? found : await standInFor(found, stderr)
     asked = connection
     const clock = new ServiceClock()
     process.exitCode = await command({
@@ -60,7 +70,7 @@ const host: ProgramHost = {
       connection,
       stdin: process.stdin,
       stdout: await standardOutput(),
-      stderr: new Output(process.stderr, process.env),
+      stderr,
     })
   },
   async withoutService(command) {

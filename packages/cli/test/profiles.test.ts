@@ -1,4 +1,4 @@
-import { chmod, readdir, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { BerthProcess } from './berth-process.ts'
@@ -84,6 +84,38 @@ test('a key goes before a profile, and a profile only to its own deployment', as
   const wrong = await home.run('sessions', '--url', other.url, '--profile', 'first')
   expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining(`profile first is of ${service.url}`)])
   expect(other.taken).toEqual([])
+})
+
+test('a sign-in that ended when the local service began anew gives way to the key of that service', async () => {
+  await using home = await Home.make()
+  await home.signIn(service, person, '--profile', 'mine', '--organization', person.organizationId)
+  const begun = async (organizationId: string) => {
+    const { apiKey } = service.test.tenant
+    await mkdir(join(home.path, '.berth'), { recursive: true })
+    await writeFile(
+      join(home.path, '.berth', 'dev.json'),
+      JSON.stringify({ baseUrl: service.url, apiKey, organizationId }),
+    )
+  }
+  await begun(second)
+  expect(await home.run('whoami')).toMatchObject({ code: 0, stdout: expect.stringContaining(person.email), stderr: '' })
+  await home.changeTokens('mine', { access: 'of-the-service-before', refresh: 'gone' })
+  const local = { user: null, credential: { kind: 'key', from: join('.berth', 'dev.json') } }
+  for (const _ of ['refused', 'known to be refused']) {
+    const { code, stdout, stderr } = await home.run('whoami', '--json')
+    expect([code, stderr]).toEqual([
+      0,
+      'berth: the sign-in of profile mine has ended, so this uses the key in .berth/dev.json; `berth login --profile mine` signs in again\n',
+    ])
+    expect(JSON.parse(stdout)).toMatchObject(local)
+  }
+  expect((await home.run('doctor')).stdout).toMatch(
+    /warning\tkey\tthe sign-in of profile mine has ended.*\n(?:.*\n)*ok\tkey/,
+  )
+  expect(await home.run('whoami', '--profile', 'mine')).toMatchObject({ code: 4 })
+  // Of the service's own organization it is just a sign-in that has ended.
+  await begun(person.organizationId)
+  expect(await home.run('whoami')).toMatchObject({ code: 4, stdout: '' })
 })
 
 test('a file that is broken, or that others may read, is named with what mends it', async () => {

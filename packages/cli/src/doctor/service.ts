@@ -3,6 +3,7 @@ import { type Connection, type ConnectionFlags, connect, findConnection, findLoc
 import { explain, UsageError } from '../failure.ts'
 import { isSameDeployment } from '../http-url.ts'
 import { ServiceClock } from '../service-clock.ts'
+import { standIn } from '../sign-in/stand-in.ts'
 import { examineCertificate } from './certificate.ts'
 import type { Finding, Report } from './finding.ts'
 
@@ -21,7 +22,8 @@ export async function examineService(
 ): Promise<void> {
   let connection: Connection
   try {
-    connection = findConnection(flags, env)
+    const said = async (detail: string) => report({ check: 'key', state: 'warning', detail, next: 'berth login' })
+    connection = await standIn(findConnection(flags, env), said)
   } catch (error) {
     if (!(error instanceof UsageError)) throw error
     const named = flags.url ?? env.BERTH_URL
