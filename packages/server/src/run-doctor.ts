@@ -9,7 +9,7 @@ import { examinePort, type NamedPort } from './doctor/ports.ts'
 import { examineNode, examinePrograms } from './doctor/programs.ts'
 import { examineSandbox } from './doctor/sandbox.ts'
 import { knownSecrets } from './kit/redactor.ts'
-import { servingProcesses } from './sandboxes/leases/serving.ts'
+import { readServing } from './sandboxes/leases/serving.ts'
 import { isOpenToOthers, readIfThere } from './settings/read-if-there.ts'
 import { secretsOf } from './settings/secret-values.ts'
 import { loadSettings, type Settings } from './settings/settings.ts'
@@ -42,9 +42,18 @@ export async function examine(variables: Readonly<Record<string, string | undefi
 
   const directory = await examineDataDirectory(dataDir, sandboxes.bounds.diskBytes)
   report(directory)
-  const serving = await servingProcesses(dataDir)
-  await examineStorage(settings, serving, report)
-  for (const port of portsOf(settings)) report(await examinePort(port, serving))
+  const serving = await readServing(dataDir)
+  const pids = serving.map(({ pid }) => pid)
+  await examineStorage(settings, pids, report)
+  const listening = serving.filter(({ address }) => address !== null)
+  for (const { pid, address } of listening) {
+    report(ok('port', `process ${pid} serves from this data directory on ${address}`))
+  }
+  for (const port of portsOf(settings)) {
+    // A service that runs may have been started with another port than these settings name.
+    if (port.setting === 'BERTH_PORT' && listening.length > 0) continue
+    report(await examinePort(port, pids))
+  }
 
   const lacking = programs.some(({ state }) => state === 'failure') || directory.state === 'failure'
   if (roles.has('worker') && lacking) {

@@ -57,6 +57,7 @@ import { AuthoritySweeper } from './sessions/runs/authority-sweeper.ts'
 import { trialChores } from './sessions/trials/trial-chores.ts'
 import { secretsOf } from './settings/secret-values.ts'
 import { listeningOn, type Settings } from './settings/settings.ts'
+import { addressOf } from './settings/web-url.ts'
 import { ClockKeeper } from './storage/postgres/database-clock.ts'
 import { requireMigrated } from './storage/postgres/migrate.ts'
 import { clientConfig } from './storage/postgres/pool.ts'
@@ -115,7 +116,7 @@ export async function serve(
   const start = (service: Service): Promise<void> => stack.use(service).start()
   stack.use(knownSecrets.add(...secretsOf(settings)))
   await openDataDirectory(settings.dataDir)
-  stack.use(await noteServing(settings.dataDir))
+  const note = stack.use(await noteServing(settings.dataDir))
   // First, so that it still sends the spans of the parts that stop before it.
   if (settings.traces !== undefined) {
     const instance = `${await hostName(settings.dataDir)}/${process.pid}`
@@ -297,6 +298,7 @@ export async function serve(
     // Before the listener closes, which waits for calls of tools.
     stack.defer(() => stopping.abort())
     listening = listeningOn(settings, port)
+    note.listensOn(addressOf(settings.listener.host, port))
     served = listener
   }
   await gatewayCheck?.start()

@@ -18,8 +18,11 @@ export function parseOrigin(text: string): string | undefined {
 /** Returns the origin of a listener without TLS, as a client on this host writes it. */
 export function originOf(host: string, port: number): string {
   const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
-  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
+  return `http://${addressOf(reachable, port)}`
 }
+
+/** Returns host and port as one text, as URLs have it. */
+export const addressOf = (host: string, port: number): string => `${host.includes(':') ? `[${host}]` : host}:${port}`
 
 /** Returns true if no other machine can reach a listener on this host. */
 export function isLoopback(host: string): boolean {

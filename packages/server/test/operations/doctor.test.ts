@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
@@ -69,6 +70,18 @@ describe('berth doctor on the machine of a service', () => {
     expect(of(found, 'port')?.detail).toContain(`process ${process.pid} serves`)
     expect(of(found, 'sandbox')?.detail).toMatch(/ran `true`, and reached no network$/)
     expect(of(found, 'agents')?.detail).toMatch(/^.*shell/)
+  })
+
+  it('names the port of the service that runs, although these settings name one that another program has', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    stack.defer(() => void other.close())
+    await once(other, 'listening')
+    const { port } = other.address() as AddressInfo
+    const { url, dataDir, db } = service
+    const of = { BERTH_DATA_DIR: dataDir, DATABASE_URL: databaseUrl(db) }
+    const found = await findings({ ...apart, ...of, BERTH_PORT: String(port) })
+    const ports = found.filter(({ check }) => check === 'port').map(({ state, detail }) => `${state} ${detail}`)
+    expect(ports).toEqual([`ok process ${process.pid} serves from this data directory on ${new URL(url).host}`])
   })
 
   it('makes no data directory, and names the embedded database that a start would bring', async () => {
@@ -176,7 +189,7 @@ describe('berth doctor fails with a way to go on', () => {
   it('if another program has the port, or a setting is wrong', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     stack.defer(() => void other.close())
-    await new Promise(resolve => other.once('listening', resolve))
+    await once(other, 'listening')
     const port = (other.address() as AddressInfo).port
     const found = await findings({ ...apart, BERTH_PORT: String(port), BERTH_DATA_DIR: free })
     expect(of(found, 'port')).toMatchObject({ state: 'failure', next: `BERTH_PORT=${port + 1} script/server` })
