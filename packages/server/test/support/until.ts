@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { patience } from './patience.ts'
 
 /**
  * Polls until `look` returns a value, and returns that.
  * @param look returns undefined or false as long as the value is missing
  * @param everyMs pause between two looks; by default a short one that grows
+ * @throws Error once this process has waited for `timeoutMs`, by its own patience
  */
 export async function until<T>(
   what: string,
@@ -11,13 +13,12 @@ export async function until<T>(
   timeoutMs = 60_000,
   everyMs?: number,
 ): Promise<T> {
-  const start = performance.now()
-  for (;;) {
+  const isLongEnough = patience(timeoutMs)
+  for (let looks = 0; ; looks += 1) {
     const seen = await look()
     if (seen !== undefined && seen !== false) return seen
-    const waitedMs = performance.now() - start
-    if (waitedMs > timeoutMs) throw new Error(`not within ${timeoutMs} ms: ${what}`)
+    if (isLongEnough()) throw new Error(`not within ${timeoutMs} ms: ${what}`)
     // A look often asks the service, which takes a tenth of a core at the shorter interval. States that pass want one.
-    await sleep(everyMs ?? (waitedMs < 300 ? 15 : 30))
+    await sleep(everyMs ?? (looks < 20 ? 15 : 30))
   }
 }

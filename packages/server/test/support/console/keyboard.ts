@@ -1,4 +1,5 @@
 import type { Page } from 'playwright-core'
+import { patience } from '../patience.ts'
 
 /** What of the page Tab has to reach; a group of radio buttons is one stop, and the arrows do the rest. */
 const stops = `a[href], button, input, select, textarea, summary, [contenteditable=true], [tabindex]`
@@ -144,6 +145,6 @@ export async function dialogFaults(page: Page, opener: string): Promise<string[]
 
 /** Lets frames pass until a condition holds, or three seconds are over. */
 async function within3s(page: Page, holds: () => Promise<boolean>): Promise<void> {
-  const until = Date.now() + 3_000
-  while (!(await holds()) && Date.now() < until) await page.evaluate('new Promise(requestAnimationFrame)')
+  const isLongEnough = patience(3_000)
+  while (!(await holds()) && !isLongEnough()) await page.evaluate('new Promise(requestAnimationFrame)')
 }
