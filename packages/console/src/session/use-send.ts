@@ -39,10 +39,11 @@ export function useSend(
   onSent: (attachments: readonly Attachment[]) => void,
 ): Outbox {
   const [text, setText] = useState(() => drafts.read(session.id))
+  const [[firstId, firstSteerId]] = useState(() => drafts.readIds(session.id) ?? [])
   // Kept until the message changes: sending it again after a lost answer must not admit it twice.
-  const turnId = useRef(crypto.randomUUID())
+  const turnId = useRef(firstId ?? crypto.randomUUID())
   // Of its own: a message that waits has the other id, and may have become a Turn.
-  const steerId = useRef(crypto.randomUUID())
+  const steerId = useRef(firstSteerId ?? crypto.randomUUID())
   const renew = () => {
     turnId.current = crypto.randomUUID()
     steerId.current = crypto.randomUUID()
@@ -70,13 +71,15 @@ export function useSend(
     },
     onSuccess: async (_, { message, attachments }) => {
       onSent(attachments)
-      // What was typed meanwhile stays.
-      if (latest.current === message) change('')
+      // What was typed meanwhile stays, here and, if the person has left and come back, there.
+      if (latest.current === message && [message, ''].includes(drafts.read(session.id))) change('')
       await queryClient.invalidateQueries({ queryKey: sessionQuery(session.id).queryKey, exact: true })
     },
   })
   const post = (steers: boolean, attachments: readonly Attachment[]) => {
-    if (!sending.isPending && text.trim() !== '') sending.mutate({ steers, message: text, attachments })
+    if (sending.isPending || text.trim() === '') return
+    drafts.keepIds(session.id, [turnId.current, steerId.current])
+    sending.mutate({ steers, message: text, attachments })
   }
   return {
     text,

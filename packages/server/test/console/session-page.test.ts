@@ -332,6 +332,38 @@ describe('the page of a Session', () => {
     await log().getByText('From the laptop.').nth(1).waitFor()
   })
 
+  it('admits a message once that is sent again after leaving the page before its answer', async () => {
+    const session = await open('say First.')
+    await log().getByText('First.', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+    const [sent, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let isFirst = true
+    await page.route('**/turns/*', async route => {
+      if (route.request().method() !== 'PUT' || !isFirst) return route.continue()
+      isFirst = false
+      sent.resolve()
+      await held.promise
+      await route.continue()
+    })
+    await box().fill('say Once.')
+    await page.keyboard.press('Enter')
+    await sent.promise
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Sessions' }).first().click()
+    await page.getByRole('heading', { name: 'Sessions' }).first().waitFor()
+    await page.goBack()
+    await expect.poll(() => box().inputValue()).toBe('say Once.')
+    await box().press('Enter')
+    await expect.poll(() => box().inputValue()).toBe('')
+    await log().getByText('Once.', { exact: true }).waitFor()
+    await until('the end of its Run', async () => (await colleague.session(session.id)).activeRunId === undefined)
+    const late = page.waitForResponse(response => response.url().includes('/turns/'))
+    held.resolve()
+    await late
+    await page.unroute('**/turns/*')
+    const { body } = await colleague.get<TurnPage>(`/v1/sessions/${session.id}/turns`)
+    expect(body.turns.map(({ message }) => message)).toEqual([scriptOf('say First.'), 'say Once.'])
+  })
+
   it('lets one message wait, and says whose it is', async () => {
     const session = await open('say First.', 'wait one')
     await log().getByText('First.', { exact: true }).waitFor()
