@@ -5,6 +5,7 @@ import type { LeaseRow } from '../../sessions/leases/lease-sql.ts'
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
 import { logFailure } from '../../storage/postgres/log-failure.ts'
 import { atHost, type WorkerContext } from '../claim/execution-context.ts'
+import { toldOf } from '../supervisor/errors.ts'
 import { retireIdleAgent } from '../workspace/retire-agent.ts'
 import { BesideOthers } from './beside-others.ts'
 
@@ -80,7 +81,7 @@ export class AgentKeeper extends LoopingService {
     } catch (error) {
       if (error instanceof DatabaseUnavailable) throw error
       if (!this.#stop.signal.aborted)
-        log.warn({ err: error, leaseId: lease.id }, 'an idle agent could not be ended yet')
+        log.warn({ ...toldOf(error), leaseId: lease.id }, 'an idle agent could not be ended yet')
       return false
     }
   }
