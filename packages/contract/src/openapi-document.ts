@@ -50,6 +50,9 @@ export interface OpenApiOperation {
   readonly responses: Readonly<Record<string, OpenApiResponse | Reference>>
 }
 
+/** Operations by path and method. */
+type OpenApiPaths = Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>
+
 /** The part of OpenAPI 3.1 that this contract uses. */
 export interface OpenApiDocument {
   readonly openapi: '3.1.0'
@@ -62,13 +65,15 @@ export interface OpenApiDocument {
   }
   readonly servers: readonly { readonly url: string }[]
   readonly tags: readonly { readonly name: string }[]
-  readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>
+  readonly paths: OpenApiPaths
   readonly components: {
     readonly schemas: Readonly<Record<string, SchemaNode>>
     readonly responses: Readonly<Record<string, OpenApiResponse>>
     readonly headers: Readonly<Record<string, OpenApiHeader>>
     readonly securitySchemes: Readonly<Record<string, Readonly<Record<string, string>>>>
   }
+  /** Paths that the AI gateway serves for the clients of a provider alone. They are no second generation of this API. */
+  readonly 'x-svc-dialects': Readonly<Record<'google', { readonly description: string; readonly paths: OpenApiPaths }>>
   /** The catalog of Event types: the schema of `data`, and the webhook family that pushes it. */
   readonly 'x-svc-events': Readonly<Record<string, { family: string | null; visibility: string; data: SchemaNode }>>
 }

@@ -4,7 +4,9 @@ import type { OpenApiOperation, OpenApiResponse, Reference } from './openapi-doc
 import type { SchemaNode } from './openapi-schemas.ts'
 
 const document = openApiDocument()
-const operations = Object.values(document.paths).flatMap(path => Object.values(path) as OpenApiOperation[])
+const operations = [document.paths, document['x-svc-dialects'].google.paths]
+  .flatMap(paths => Object.values(paths))
+  .flatMap(path => Object.values(path) as OpenApiOperation[])
 
 /** Returns the places below a schema at which an object may get no further member. */
 function closedPlaces(node: unknown, place: string, seen = new Set<string>()): readonly string[] {

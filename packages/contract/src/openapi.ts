@@ -21,6 +21,7 @@ export function openApiDocument(
 ): OpenApiDocument {
   const schemas = new SchemaComponents()
   const paths: Record<string, Record<string, OpenApiOperation>> = {}
+  const googlePaths: Record<string, Record<string, OpenApiOperation>> = {}
   const tags = new Set<string>()
   const shared = new SharedResponses()
   for (const id of operationIds) {
@@ -29,8 +30,9 @@ export function openApiDocument(
     if (row.path.startsWith('/cloud/')) continue
     tags.add(row.tag)
     const own = 'origin' in row ? { servers: [{ url: options.accountUrl ?? options.serverUrl ?? '/' }] } : {}
-    paths[row.path] = {
-      ...paths[row.path],
+    const place = row.path.startsWith('/v1beta/') ? googlePaths : paths
+    place[row.path] = {
+      ...place[row.path],
       [row.method.toLowerCase()]: { ...describe(id, row, schemas, shared), ...own },
     }
   }
@@ -61,6 +63,13 @@ export function openApiDocument(
           description: 'An API key of an installation, or a short-lived token.',
         },
         ...keySchemes,
+      },
+    },
+    'x-svc-dialects': {
+      google: {
+        description:
+          "Where the AI gateway serves Google's clients, in their own format. Nothing else of this API lies below `/v1beta`.",
+        paths: googlePaths,
       },
     },
     'x-svc-events': Object.fromEntries(events),

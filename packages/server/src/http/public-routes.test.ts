@@ -25,10 +25,16 @@ describe('GET /v1/openapi.json', () => {
     expect(document.info).toMatchObject({ version: releaseVersion, 'x-svc-release': 'abc' })
     expect(document.servers).toEqual([{ url: 'http://127.0.0.1:4100' }])
     expect(document.paths['/auth/app-installation-token']?.post?.servers).toEqual([{ url: 'https://auth.example.com' }])
-    const ids = Object.values(document.paths).flatMap(methods =>
-      Object.values(methods).map(operation => operation.operationId),
+    const ofGoogle = document['x-svc-dialects'].google.paths
+    const ids = [document.paths, ofGoogle].flatMap(paths =>
+      Object.values(paths).flatMap(methods => Object.values(methods).map(operation => operation.operationId)),
     )
     expect(ids.sort()).toEqual([...described].sort())
+    const outside = Object.keys(document.paths).filter(path => !/^\/(?:v1|api|auth|hooks)\//.test(path))
+    expect(outside).toEqual([])
+    expect(Object.keys(ofGoogle)).toEqual(
+      expect.arrayContaining(['/v1beta/models', '/v1beta/models/{model}:generateContent']),
+    )
   })
 
   test('is answered without a body to whoever has it already', async () => {

@@ -68,7 +68,7 @@ ${document.tags.map(
 )}<p>Reference</p><ul><li><a href="#events">Event types</a></li><li><a href="#schemas">Schemas</a></li></ul></nav>`
 
 function operationsOf(document: OpenApiDocument, tag: string) {
-  return Object.entries(document.paths).flatMap(([path, methods]) =>
+  return Object.entries({ ...document.paths, ...document['x-svc-dialects'].google.paths }).flatMap(([path, methods]) =>
     Object.entries(methods)
       .filter(([, operation]) => operation.tags.includes(tag))
       .map(([method, operation]) => ({
