@@ -36,15 +36,20 @@ function minimalCalls(): readonly MinimalCall[] {
           return [name, ids.get(name)]
         }),
       )
-      const query = parametersOf(operation, 'query').map(({ name, schema }) => [name, minimalValue(document, schema)])
+      const requiredIn = (where: 'query' | 'header') =>
+        Object.fromEntries(
+          parametersOf(operation, where).map(({ name, schema }) => [name, minimalValue(document, schema)]),
+        )
+      const query = requiredIn('query')
       return {
         operationId: operation.operationId,
         method: method.toUpperCase(),
         path,
         isForm,
         params,
-        query: Object.fromEntries(query),
-        optionalQuery: inQuery.length > 0 && query.length === 0,
+        query,
+        headers: requiredIn('header'),
+        optionalQuery: inQuery.length > 0 && Object.keys(query).length === 0,
         body: minimalValue(document, schema) as Readonly<Record<string, unknown>>,
         key: operation.tags.includes('AI gateway') ? gateway.aiKey : gateway.test.api.key,
       }
@@ -52,7 +57,7 @@ function minimalCalls(): readonly MinimalCall[] {
   )
 }
 
-const parametersOf = ({ parameters = [] }: OpenApiOperation, where: 'path' | 'query') =>
+const parametersOf = ({ parameters = [] }: OpenApiOperation, where: 'path' | 'query' | 'header') =>
   parameters.filter(parameter => parameter.in === where && parameter.required)
 
 describe('the required parts of the document', () => {

@@ -16,6 +16,8 @@ export interface MinimalCall {
   readonly isForm: boolean
   readonly params: Readonly<Record<string, unknown>>
   readonly query: Readonly<Record<string, unknown>>
+  /** Besides that of the credential. */
+  readonly headers: Readonly<Record<string, unknown>>
   /** True if the operation has query parameters and all of them are optional. */
   readonly optionalQuery: boolean
   readonly body: Readonly<Record<string, unknown>>
@@ -31,7 +33,7 @@ type Generator = (
 
 const json = JSON.stringify
 const filled = (members: object) => Object.keys(members).length > 0
-const headersOf = ({ key }: MinimalCall) => json({ authorization: `Bearer ${key}` })
+const headersOf = ({ key, headers }: MinimalCall) => json({ ...headers, authorization: `Bearer ${key}` })
 const program = (start: string, calls: readonly string[]) =>
   `${start}\nconst statuses: Record<string, number> = {}\n${calls.join('\n')}\nconsole.log(JSON.stringify(statuses))\n`
 
@@ -55,15 +57,19 @@ const bodySerializer = (body: Readonly<Record<string, unknown>>) => {
   return form
 }`
   const lines = calls.map(call => {
-    const { operationId, method, path, params, query, body, isForm } = call
-    const named = { ...(filled(params) && { path: params }), ...(filled(query) && { query }) }
+    const { operationId, method, path, params, query, headers, body, isForm } = call
+    const named = {
+      ...(filled(params) && { path: params }),
+      ...(filled(query) && { query }),
+      ...(filled(headers) && { header: headers }),
+    }
     const given = `params: ${json(named)}, headers: ${headersOf(call)}, body: ${json(body)}`
     return `statuses.${operationId} = (await client.${method}(${json(path)}, { ${given}, parseAs: 'text'${isForm ? ', bodySerializer' : ''} })).response.status`
   })
   await writeFile(join(directory, 'program.ts'), program(start, lines))
 }
 
-/** A class with a method for each operation. The generator takes `:name` in a path for a parameter and requires it. */
+/** A class with a method for each operation. */
 const apiClass: Generator = async (document, calls, { origin, directory }) => {
   const spec = JSON.parse(json(document)) as Parameters<typeof generateApi>[0] extends { spec?: infer Spec }
     ? Spec
@@ -81,9 +87,7 @@ const statusOf = async (call: Promise<Response>) => {
 }`
   const lines = calls.map(call => {
     const { operationId, path, params, query, optionalQuery, body, isForm } = call
-    const inPath = [...path.matchAll(/\{(\w+)\}|(:\w+)/g)].map(([, name, literal]) =>
-      json(literal ?? params[name ?? '']),
-    )
+    const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => json(params[name]))
     const sent = isForm ? `{ ...${json(body)}, file: new File(['a'], 'a.wav', { type: 'audio/wav' }) }` : json(body)
     const given = [
       ...inPath,
@@ -92,8 +96,7 @@ const statusOf = async (call: Promise<Response>) => {
       ...(optionalQuery ? ['{}'] : []),
       `{ headers: ${headersOf(call)} }`,
     ]
-    const [, first] = path.split('/')
-    const group = first === 'v1beta' ? 'v1Beta' : first
+    const [, group] = path.split('/')
     return `statuses.${operationId} = await statusOf(client.${group}.${operationId}(${given.join(', ')}))`
   })
   await writeFile(join(directory, 'program.ts'), program(start, lines))

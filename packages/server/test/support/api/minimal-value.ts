@@ -13,6 +13,7 @@ const texts = [
   '0b8a4c9e-3f1d-4a57-9c1e-2f6d7e8a9b0c',
   'https://example.test/',
   'a@example.test',
+  '"1"',
 ]
 
 const formats: Readonly<Record<string, RegExp>> = {
