@@ -116,6 +116,7 @@ as secrets depends on their names ([runtimes](runtimes.md#secrets)).
 | \`runtimes[].reach\` | Origins that its sandboxes reach besides the public hosts. Only here may loopback be named. |
 | \`runtimes[].mounts\` | Absolute directories of the host, shown read-only at the same path. |
 | \`gitHosts\` | Apps of GitHub, in the cloud or your own ([git-hosts.md](git-hosts.md)). |
+| \`commits\` | Name, email and key of the commits that Berth makes ([git-hosts.md](git-hosts.md#decide-whom-commits-name)). |
 | \`firstPartyClients\` | Confidential clients of your own that sign people in ([accounts.md](accounts.md#from-a-service-of-your-own)). |
 | \`identityProviders\` | OpenID providers that people sign in with ([accounts.md](accounts.md#sign-in-with-another-provider)). |
 | \`egress\` | Public hosts that sandboxes may reach, and ranges that they may not ([sandbox-network.md](sandbox-network.md)). |

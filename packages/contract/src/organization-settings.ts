@@ -14,6 +14,13 @@ const ownBudgets = {
   runSeconds: nullable(whole('Seconds that a Run may work, without waiting for people.')),
 }
 
+const attribution = {
+  author: Type.Enum(['person', 'app'], {
+    description: 'The person who asked for the Publication, or the app, with the person as a co-author.',
+  }),
+  signOff: Type.Boolean({ description: 'Whether the author signs off in the message, as the DCO asks for.' }),
+}
+
 const RunBounds = Type.Object(
   { costUsd: nullable(Dollars), turns: nullable(Count), seconds: nullable(Count) },
   { description: 'Null: no bound.', ...open },
@@ -43,6 +50,16 @@ export const OrganizationSettings = Type.Object(
       },
       { description: 'Bounds of one Run.', ...open },
     ),
+    commits: Type.Object(
+      {
+        ...attribution,
+        committer: Type.Object({ name: Type.String(), email: Type.String() }, { description: 'The app.', ...open }),
+        publicKey: nullable(
+          Type.String({ description: 'The key that verifies their signatures; null if commits are not signed.' }),
+        ),
+      },
+      { description: 'To whom the commits of Publications are attributed.', ...open },
+    ),
     rate: Type.Object(
       {
         burst: Count,
@@ -59,7 +76,13 @@ export const OrganizationSettings = Type.Object(
   { title: 'OrganizationSettings', ...open },
 )
 
-export const UpdateOrganizationSettings = Type.Object(ownBudgets, { title: 'UpdateOrganizationSettings', ...closed })
+export const UpdateOrganizationSettings = Type.Object(
+  {
+    ...ownBudgets,
+    commits: Type.Optional(Type.Object(attribution, { description: 'Absent: as it is.', ...closed })),
+  },
+  { title: 'UpdateOrganizationSettings', ...closed },
+)
 
 const PricedModel = Type.Object(
   {

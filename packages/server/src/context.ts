@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { CommitApp } from './git/git-identity.ts'
 import type { GitHosts } from './git-hosts/git-hosts.ts'
 import type { Clock } from './kit/clock.ts'
 import type { RuntimeCatalog } from './runtimes/catalog.ts'
@@ -16,6 +17,7 @@ export interface Context {
   readonly log: Logger
   readonly runtimes: RuntimeCatalog
   readonly gitHosts: GitHosts
+  readonly commits: CommitApp
   /** Configured models, by id or alias. */
   readonly models: ConfiguredModels
   readonly defaultModel: string | null

@@ -24,6 +24,7 @@ import type { Context } from './context.ts'
 import { environmentChores } from './environments/environment-chores.ts'
 import { claimChores } from './execution/claim/claim-chores.ts'
 import { GatewayCheck } from './execution/host/gateway-check.ts'
+import { openCommitApp } from './git/signing/open-signer.ts'
 import { openGitHosts } from './git-hosts/open-git-hosts.ts'
 import type { RestBounds } from './hosts/host-rest-sql.ts'
 import { RelayTokens } from './hosts/relay/relay-tokens.ts'
@@ -115,6 +116,7 @@ export async function serve(
   await using stack = new AsyncDisposableStack()
   const start = (service: Service): Promise<void> => stack.use(service).start()
   stack.use(knownSecrets.add(...secretsOf(settings)))
+  const commits = openCommitApp(settings.config.commits)
   await openDataDirectory(settings.dataDir)
   const note = stack.use(await noteServing(settings.dataDir))
   // First, so that it still sends the spans of the parts that stop before it.
@@ -154,10 +156,17 @@ export async function serve(
     log,
     runtimes: runtimeCatalog(settings),
     gitHosts: openGitHosts(
-      { db, clock, dataDir: settings.dataDir, consoleUrl: () => listening.urls.consoleUrl },
+      {
+        db,
+        clock,
+        dataDir: settings.dataDir,
+        consoleUrl: () => listening.urls.consoleUrl,
+        committer: commits.identity,
+      },
       settings.config.gitHosts,
       stack,
     ),
+    commits,
     models: configuredModels(settings.config),
     defaultModel: settings.config.models.default ?? null,
     workspaceWaitMs: settings.leases.workspaceWaitMs,

@@ -1512,6 +1512,20 @@ export interface OrganizationSettings {
       seconds: number | null
     }
   }
+  /** To whom the commits of Publications are attributed. */
+  commits: {
+    /** The person who asked for the Publication, or the app, with the person as a co-author. */
+    author: 'person' | 'app'
+    /** Whether the author signs off in the message, as the DCO asks for. */
+    signOff: boolean
+    /** The app. */
+    committer: {
+      name: string
+      email: string
+    }
+    /** The key that verifies their signatures; null if commits are not signed. */
+    publicKey: string | null
+  }
   /** Requests that each membership and installation may send. */
   rate: {
     burst: number
@@ -2535,6 +2549,13 @@ export interface UpdateOrganizationSettings {
   runTurns: number | null
   /** Seconds that a Run may work, without waiting for people. */
   runSeconds: number | null
+  /** Absent: as it is. */
+  commits?: {
+    /** The person who asked for the Publication, or the app, with the person as a co-author. */
+    author: 'person' | 'app'
+    /** Whether the author signs off in the message, as the DCO asks for. */
+    signOff: boolean
+  }
 }
 
 /** Changes the given fields of a Session. */
@@ -4055,12 +4076,12 @@ export interface Operations {
     input: Record<never, never>
     answer: Health
   }
-  /** Read the organization's budgets and limits (First-party: it may change in any release.) */
+  /** Read the organization's settings (First-party: it may change in any release.) */
   getOrganizationSettings: {
     input: Record<never, never>
     answer: OrganizationSettings
   }
-  /** Set the organization's own budgets. They only tighten what the operator allows. What was spent in the current day and month counts. The bounds of a Run hold for Runs that start later. (First-party: it may change in any release.) */
+  /** Set the organization's own budgets, and who its commits are by. Budgets only tighten what the operator allows. What was spent in the current day and month counts. The bounds of a Run hold for Runs that start later. The choice for commits holds for Publications whose commit is not made yet. (First-party: it may change in any release.) */
   updateOrganizationSettings: {
     input: { body: UpdateOrganizationSettings }
     answer: OrganizationSettings

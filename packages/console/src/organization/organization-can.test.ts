@@ -29,6 +29,7 @@ test('a member without permissions is told what each action takes', () => {
   expect(refused({ membership: member, online: true, target: {} })).toMatchInlineSnapshot(`
     {
       "changeApp": "This needs the permission to manage apps. An administrator can give it to you.",
+      "changeCommits": "This is for administrators. Ask one of yours.",
       "changeCompute": "This is for administrators. Ask one of yours.",
       "changeConnections": "This is for administrators. Ask one of yours.",
       "changeGrant": "This needs the permission to manage integrations. An administrator can give it to you.",

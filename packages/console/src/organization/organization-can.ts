@@ -52,6 +52,7 @@ const actions = {
   demoteMember: { needs: 'administrator', obstacles: ['offline', 'lastAdministrator'] },
   resetMember: { needs: 'administrator', obstacles: ['offline', 'self', 'disabled'] },
   changeConnections: { needs: 'administrator', obstacles: ['offline'] },
+  changeCommits: { needs: 'administrator', obstacles: ['offline'] },
   changeCompute: { needs: 'administrator', obstacles: ['offline'] },
   setBudgets: { needs: 'administrator', obstacles: ['offline'] },
   removeMember: { needs: 'administrator', obstacles: ['offline', 'lastAdministrator'] },

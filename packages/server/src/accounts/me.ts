@@ -13,7 +13,7 @@ export function identityHandlers({ db }: Context): Pick<Handlers, 'getMe'> {
 
 /** Reads a person with the organization and membership of their token. */
 export async function readIdentity(db: Queryable, principal: PersonPrincipal): Promise<Identity> {
-  const found = principal.profile ?? (await readProfile(db, principal))
+  const found = await readProfile(db, principal)
   return {
     success: true,
     user: { id: principal.id, name: found.name, email: found.email },
@@ -25,7 +25,12 @@ export async function readIdentity(db: Queryable, principal: PersonPrincipal): P
   }
 }
 
-async function readProfile(db: Queryable, { id, organizationId }: PersonPrincipal): Promise<PersonProfile> {
+/** Returns how a person is shown, in the organization of their token. */
+export async function readProfile(
+  db: Queryable,
+  { id, organizationId, profile }: PersonPrincipal,
+): Promise<PersonProfile> {
+  if (profile !== undefined) return profile
   const { rows } = await db.query<PersonProfile>({
     name: 'read-identity',
     text: `

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { GitIdentity } from '../git/git-identity.ts'
 import type { Clock } from '../kit/clock.ts'
 import { StartError } from '../kit/start-error.ts'
 import type { GitHostConfig } from '../settings/config-file.ts'
@@ -17,15 +18,17 @@ export function openGitHosts(
     readonly clock: Clock
     readonly dataDir: string
     readonly consoleUrl: () => string
+    /** Committer of the merges that the service makes itself. */
+    readonly committer?: GitIdentity
   },
   configured: readonly GitHostConfig[],
   stack: AsyncDisposableStack,
 ): GitHosts {
-  const { db, clock, dataDir, consoleUrl } = deployment
+  const { db, clock, dataDir, consoleUrl, committer } = deployment
   const remote = configured.map(config => stack.use(openRemote(config, clock)))
   const twice = remote.find(({ id }, at) => remote.findIndex(host => host.id === id) !== at)
   if (twice !== undefined) throw new StartError(`gitHosts names ${twice.id} twice: remove one of them`)
-  return new GitHosts([new LocalHost(db, clock, join(dataDir, 'repositories'), consoleUrl), ...remote])
+  return new GitHosts([new LocalHost(db, clock, join(dataDir, 'repositories'), consoleUrl, committer), ...remote])
 }
 
 function openRemote(config: GitHostConfig, clock: Clock): GitHubHost {

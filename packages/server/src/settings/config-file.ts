@@ -1,6 +1,7 @@
 import { isAbsolute, normalize } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { isMaskable } from '../kit/redactor.ts'
+import { type CommitsConfig, readCommits } from './commits.ts'
 import { type FirstPartyClientConfig, readFirstPartyClient } from './first-party-clients.ts'
 import { type IdentityProviderConfig, readIdentityProvider } from './identity-providers.ts'
 import { JsonNode, parseJson } from './json-node.ts'
@@ -112,6 +113,7 @@ export interface Config {
   }
   readonly runtimes: readonly RuntimeConfig[]
   readonly gitHosts: readonly GitHostConfig[]
+  readonly commits: CommitsConfig
   readonly firstPartyClients: readonly FirstPartyClientConfig[]
   readonly identityProviders: readonly IdentityProviderConfig[]
   readonly egress: EgressConfig
@@ -153,6 +155,7 @@ export function parseConfig(
     'models',
     'runtimes',
     'gitHosts',
+    'commits',
     'firstPartyClients',
     'identityProviders',
     'egress',
@@ -173,6 +176,7 @@ export function parseConfig(
     models: readModels(members.models, providers),
     runtimes,
     gitHosts: members.gitHosts?.array().map(readGitHost) ?? [],
+    commits: readCommits(members.commits),
     firstPartyClients,
     identityProviders,
     egress: readEgress(members.egress),

@@ -14,6 +14,7 @@ export function secretsOf({
   const secrets = [
     ...config.providers.map(({ apiKey }) => apiKey),
     ...config.gitHosts.flatMap(({ privateKey, clientSecret }) => [privateKey, clientSecret]),
+    config.commits.signingKey,
     ...config.firstPartyClients.map(({ proof }) => ('secret' in proof ? proof.secret : undefined)),
     ...config.identityProviders.map(({ clientSecret }) => clientSecret),
     config.transcription?.kind === 'openai-compatible' ? config.transcription.apiKey : undefined,

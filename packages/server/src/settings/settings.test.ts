@@ -250,6 +250,7 @@ describe('the configuration file', () => {
   test.each([
     [{ providers: [{ ...provider, apiKey: 'sk-1' }] }, 'providers[0].apiKey'],
     [{ gitHosts: [{ kind: 'github', appId: '1', privateKey: 'pem' }] }, 'gitHosts[0].privateKey'],
+    [{ commits: { signingKey: 'pem' } }, 'commits.signingKey'],
     [{ runtimes: [{ ...runtime, env: { A_TOKEN: '12345678' } }] }, 'runtimes[0].env.A_TOKEN'],
     [
       { transcription: { kind: 'openai-compatible', baseUrl: 'http://x', model: 'm', apiKey: 'k' } },
@@ -292,7 +293,7 @@ describe('the configuration file', () => {
     [[], 'it must be an object'],
     [
       { colours: 1 },
-      'colours is not known here; known are providers, models, runtimes, gitHosts, firstPartyClients, identityProviders, egress, webhooks, extensions, transcription',
+      'colours is not known here; known are providers, models, runtimes, gitHosts, commits, firstPartyClients, identityProviders, egress, webhooks, extensions, transcription',
     ],
     [{ identityProviders: [{ ...identityProvider, clientId: null }] }, 'identityProviders[0].clientId is missing'],
     [{ identityProviders: [identityProvider, identityProvider] }, 'identityProviders has two entries with the id acme'],
@@ -304,6 +305,8 @@ describe('the configuration file', () => {
       { identityProviders: [{ ...identityProvider, domains: ['acme.example'] }] },
       'identityProviders[0].organization is missing',
     ],
+    [{ commits: { name: 'A <b>' } }, 'commits.name must match'],
+    [{ commits: { email: 'nobody' } }, 'commits.email must match'],
     [{ runtimes: {} }, 'runtimes must be an array'],
     [{ runtimes: [{}] }, 'runtimes[0].id is missing'],
     [{ runtimes: [{ ...runtime, id: 'Open Code' }] }, 'runtimes[0].id must match ^[a-z0-9][a-z0-9-]{0,63}$'],

@@ -70,6 +70,24 @@ describe('an administrator who connects Git hosts', () => {
     await page.getByRole('button', { name: 'Connect acme' }).waitFor()
   })
 
+  it('chooses whom commits name', async () => {
+    const form = page.getByRole('form', { name: 'Commits' })
+    await form.getByText('Berth <berth@localhost>').waitFor()
+    await form.getByText('commits are not signed').waitFor()
+    expect(await form.getByRole('button', { name: 'Save' }).getAttribute('aria-disabled')).toBe('true')
+    await form.getByLabel('Author', { exact: true }).selectOption('app')
+    await form.getByLabel('Sign off').check()
+    await form.getByRole('button', { name: 'Save' }).click()
+    await form.getByText('Saved.').waitFor()
+    await form.scrollIntoViewIfNeeded()
+    await shoot(page, 'git-commits')
+    expect(await pageFaults(page)).toEqual([])
+    await page.reload()
+    await form.waitFor()
+    expect(await form.getByLabel('Author', { exact: true }).inputValue()).toBe('app')
+    expect(await form.getByLabel('Sign off').isChecked()).toBe(true)
+  })
+
   it('finds both in the audit log', async () => {
     await page.goto(`${accounts.test.url}/organization/audit?action=connection`)
     const entries = page.getByRole('list', { name: 'Entries' }).getByRole('listitem')

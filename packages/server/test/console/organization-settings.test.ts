@@ -78,6 +78,12 @@ describe('the settings of an organization', () => {
     expect(await read(api)).toEqual({
       own: none,
       budgets: [],
+      commits: {
+        author: 'person',
+        signOff: false,
+        committer: { name: 'Berth', email: 'berth@localhost' },
+        publicKey: null,
+      },
       run: {
         operator: { costUsd: 5, turns: null, seconds: null },
         effective: { costUsd: 5, turns: null, seconds: null },

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
@@ -8,7 +9,9 @@ import { Deliverer } from '../../src/delivery/deliverer.ts'
 import type { DeliveryContext } from '../../src/delivery/delivery-context.ts'
 import { repositorySources } from '../../src/delivery/repository-sources.ts'
 import { Worker } from '../../src/execution/worker.ts'
+import { defaultIdentity } from '../../src/git/git-identity.ts'
 import { gitText, runGit } from '../../src/git/run-git.ts'
+import { openSshSigner } from '../../src/git/signing/ssh-signer.ts'
 import { GitHosts } from '../../src/git-hosts/git-hosts.ts'
 import { LOCAL_ACCOUNT, LocalHost } from '../../src/git-hosts/local/local-host.ts'
 import { systemClock } from '../../src/kit/clock.ts'
@@ -41,8 +44,14 @@ beforeAll(async () => {
   gitDir = await sampleRepository(join(test.dataDir, 'repositories'))
   const [repository] = (await host.listRepositories(LOCAL_ACCOUNT, { limit: 1, from: null })).repositories
   if (repository === undefined) throw new Error('no repository')
+  // Its signatures differ each time that they are made: a worker that made a commit anew would push another.
+  const key = join(test.dataDir, 'commit-key')
+  execFileSync('ssh-keygen', ['-q', '-t', 'ecdsa', '-N', '', '-f', key])
+  const signingKey = readFileSync(key, 'utf8')
+  await writeFile(join(test.dataDir, 'berth.json'), JSON.stringify({ commits: { signingKey } }), { mode: 0o600 })
   context = {
     ...working,
+    commits: { identity: defaultIdentity, signer: openSshSigner(signingKey) },
     scratchDir: join(test.dataDir, 'scratch'),
     sources: repositorySources({ db: test.db.database, gitHosts: new GitHosts([host]) }, working.mirrors),
     delivery: limits,
@@ -162,6 +171,7 @@ describe('a worker that crashes', () => {
     const publication = await at.ended(id)
     expect(publication.result).toMatchObject({ commitSha: pushed, pullRequest: { reused: false } })
     expect(await tipOf(gitDir, 'killed')).toBe(pushed)
+    expect(await gitText(['cat-file', 'commit', pushed], { gitDir })).toMatch('gpgsig -----BEGIN SSH SIGNATURE-----')
     expect(await at.toldOf(id)).toEqual(['artifact.created', 'publication.created'])
   })
 

@@ -10,9 +10,11 @@ import { EmptyState, ErrorState, LoadingLines } from '../../ui/states.tsx'
 import { counted } from '../../ui/words.ts'
 import { type Dialog, useDialog } from '../dialogs.ts'
 import { Part } from '../limits/limits-page.tsx'
+import { settingsQuery } from '../limits/queries.ts'
 import { useOrganizationCan } from '../organization-can.ts'
 import { SectionPage } from '../section-page.tsx'
 import { ChooseDialog } from './choose-dialog.tsx'
+import { CommitsForm } from './commits-form.tsx'
 import { AccessDialog, ConnectDialog, DisconnectDialog } from './git-dialogs.tsx'
 import { accountKey, hostName } from './git-words.ts'
 import { connectionsQuery, type GitAccount } from './queries.ts'
@@ -24,9 +26,21 @@ const namedRepositories = 12
 export function GitPage() {
   return (
     <SectionPage title="Git hosts" needs="administrator" reading>
-      <Connections />
+      <div className="flex flex-col gap-8">
+        <Connections />
+        <Commits />
+      </div>
     </SectionPage>
   )
+}
+
+function Commits() {
+  const settings = useQuery(settingsQuery)
+  if (settings.isPending) return <LoadingLines label="how commits are attributed" />
+  if (settings.data === undefined) {
+    return <ErrorState error={settings.error} retry={() => void settings.refetch()} />
+  }
+  return <CommitsForm commits={settings.data.commits} />
 }
 
 function Connections() {

@@ -1,7 +1,7 @@
-import type { PricedModelList, UpdateOrganizationSettings } from '@berth/contract'
+import type { OrganizationSettings, PricedModelList } from '@berth/contract'
 
 /** Names of the bounds that an organization may set. */
-export type BoundName = keyof UpdateOrganizationSettings
+export type BoundName = keyof OrganizationSettings['own']
 
 /** One bound as a form asks for it. */
 export interface Bound {

@@ -1,6 +1,7 @@
 import type { OrganizationSettings, UpdateOrganizationSettings } from '@berth/contract'
 import { appendAudit } from '../../accounts/audit/append.ts'
 import { personEntry } from '../../accounts/audit/person-entry.ts'
+import { readAttribution, setAttribution } from '../../accounts/organizations/commit-attribution.ts'
 import type { Context } from '../../context.ts'
 import { listBudgets, setOwnBudgets } from '../../gateway/accounting/own-budgets.ts'
 import type { PersonPrincipal } from '../../identity/guard/principal.ts'
@@ -22,7 +23,7 @@ export interface DeploymentLimits {
 
 /** Returns what an organization may use: what it set itself, and what its operator set. */
 export async function readSettings(
-  { db, clock }: { readonly db: Queryable; readonly clock: Context['clock'] },
+  { db, clock, commits }: { readonly db: Queryable } & Pick<Context, 'clock' | 'commits'>,
   organizationId: string,
   deployment: DeploymentLimits,
 ): Promise<OrganizationSettings> {
@@ -47,6 +48,11 @@ export async function readSettings(
       resetsAt: resets_at?.toISOString() ?? null,
     })),
     run: { operator: boundsOf(operator), effective: boundsOf(tighter(operator, own)) },
+    commits: {
+      ...(await readAttribution(db, organizationId)),
+      committer: commits.identity,
+      publicKey: commits.signer?.publicKey ?? null,
+    },
     rate: { burst: deployment.rate.burst, perMinute: deployment.rate.perMinute, own: false, ...rate },
     retention: { auditDays: Math.floor(deployment.auditMs / DAY_MS) },
   }
@@ -58,11 +64,11 @@ const boundsOf = ({ costUsd, turns, seconds }: RunBudgets) => ({
   seconds: seconds ?? null,
 })
 
-/** Sets what an organization lets itself spend, and returns its settings. */
+/** Sets what an organization lets itself spend and whom its commits name, and returns its settings. */
 export async function updateSettings(
-  { db, clock }: Pick<Context, 'db' | 'clock'>,
+  { db, clock, commits }: Pick<Context, 'db' | 'clock' | 'commits'>,
   principal: PersonPrincipal,
-  own: UpdateOrganizationSettings,
+  { commits: attribution, ...own }: UpdateOrganizationSettings,
   deployment: DeploymentLimits,
   clientAddress: string,
 ): Promise<OrganizationSettings> {
@@ -71,8 +77,8 @@ export async function updateSettings(
     const now = clock.now()
     // Two saves at once would each skip what only the other changes, and leave a mixture.
     await tx.query('select 1 from organizations where id = $1 for no key update', [organizationId])
-    const before = await readSettings({ db: tx, clock }, organizationId, deployment)
-    const names = Object.keys(own) as (keyof UpdateOrganizationSettings)[]
+    const before = await readSettings({ db: tx, clock, commits }, organizationId, deployment)
+    const names = Object.keys(own) as (keyof typeof own)[]
     const changed = names.filter(name => before.own[name] !== own[name])
     if (changed.some(name => name.startsWith('run'))) {
       await setOwnRunBudgets(tx, organizationId, {
@@ -85,6 +91,12 @@ export async function updateSettings(
       const details = Object.fromEntries(changed.map(name => [name, own[name]]))
       await appendAudit(tx, personEntry(principal, clientAddress, 'organization.budgets_changed', { details }), now)
     }
+    const { author, signOff } = { ...before.commits, ...attribution }
+    if (author !== before.commits.author || signOff !== before.commits.signOff) {
+      const details = { author, signOff }
+      await setAttribution(tx, organizationId, details)
+      await appendAudit(tx, personEntry(principal, clientAddress, 'organization.commits_changed', { details }), now)
+    }
     // The last writes, because the costs of all organizations may wait for them.
     const budgets = [
       { name: 'dayUsd', period: 'day' },
@@ -93,6 +105,6 @@ export async function updateSettings(
     const wanted = budgets.filter(({ name }) => changed.includes(name))
     const limits = wanted.map(({ name, period }) => ({ period, limitUsd: own[name] }))
     await setOwnBudgets(tx, organizationId, limits, now)
-    return await readSettings({ db: tx, clock }, organizationId, deployment)
+    return await readSettings({ db: tx, clock, commits }, organizationId, deployment)
   })
 }

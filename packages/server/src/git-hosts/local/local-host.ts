@@ -1,3 +1,4 @@
+import { defaultIdentity, type GitIdentity } from '../../git/git-identity.ts'
 import { canMerge, mergeCommits } from '../../git/merge-commits.ts'
 import type { RemoteAccess } from '../../git/remote-access.ts'
 import type { Clock } from '../../kit/clock.ts'
@@ -48,16 +49,18 @@ export class LocalHost implements GitHost {
   readonly #clock: Clock
   readonly #root: string
   readonly #consoleUrl: () => string
+  readonly #committer: GitIdentity
 
   /**
    * @param root directory of `<owner>/<name>.git`
    * @param consoleUrl where people look at pull requests and repositories
    */
-  constructor(db: Database, clock: Clock, root: string, consoleUrl: () => string) {
+  constructor(db: Database, clock: Clock, root: string, consoleUrl: () => string, committer = defaultIdentity) {
     this.#db = db
     this.#clock = clock
     this.#root = root
     this.#consoleUrl = consoleUrl
+    this.#committer = committer
   }
 
   async readAccount(account: string): Promise<string> {
@@ -238,7 +241,7 @@ export class LocalHost implements GitHost {
         headOid: pull.headOid,
         strategy: merge.strategy,
         message: messageOf(row, merge),
-        committer: { name: 'Berth', email: 'berth@localhost', at: this.#clock.now() },
+        committer: { ...this.#committer, at: this.#clock.now() },
         ...(signal && { signal }),
       }),
     )

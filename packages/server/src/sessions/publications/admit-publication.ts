@@ -1,4 +1,5 @@
 import { type CreatePublication, limits, type Publication } from '@berth/contract'
+import { readProfile } from '../../accounts/me.ts'
 import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
 import { invalidField, refusal, sessionNotFound, workspaceLapsed } from '../../kit/refusal.ts'
@@ -30,6 +31,7 @@ export async function admitPublication(
 ): Promise<{ created: boolean; publication: Publication }> {
   refuseInvalid(body)
   if ((await findPublication(context.db, key, id)) === null) await requireDeliverer(context, principal, key)
+  const author = principal.kind === 'person' ? await readProfile(context.db, principal) : null
   const now = context.clock.now()
   const admitted = await context.db.transaction(async tx => {
     const session = await lockVisibleSession(tx, principal, key)
@@ -60,6 +62,7 @@ export async function admitPublication(
         delivery: body.delivery,
         branch,
         draft: body.draft,
+        author: author && { name: author.name, email: author.email },
       },
       now,
     )

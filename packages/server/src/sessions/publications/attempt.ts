@@ -7,7 +7,7 @@ import { GitHostError, type HostPull } from '../../git-hosts/git-host.ts'
 import { nobody } from '../../sandboxes/confined/confined.ts'
 import { isBaseRewritten } from './base-history.ts'
 import { findObstacle } from './branch-in-the-way.ts'
-import { buildCommit, commitText } from './commit.ts'
+import { buildCommit, unsignedCommit } from './commit.ts'
 import { findBranch, PublicationFailed, reviewOf } from './prepare.ts'
 import type { PublicationRow } from './publication.ts'
 import { markOpening, type PublicationClaim } from './publication-sql.ts'
@@ -59,7 +59,8 @@ async function deliverCommit(
   const mirror = await context.sources.mirror(source, signal)
   await using scratch = await openScratch(context.scratchDir)
   const parts = { blobs: context.blobs, scratch: scratch.path, mirror, signal }
-  const gitDir = await buildCommit(parts, review, commitText(row, review.head_tree, row.parent_oid))
+  const text = row.commit_object ?? unsignedCommit(row, review.head_tree, row.parent_oid)
+  const gitDir = await buildCommit(parts, review, text)
   const remote = await host.access(repository, 'write', signal)
   const move = {
     branch: row.branch,

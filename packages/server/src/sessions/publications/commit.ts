@@ -1,27 +1,56 @@
 import { join } from 'node:path'
+import { type CommitSigner, defaultIdentity, type GitIdentity } from '../../git/git-identity.ts'
 import { type OwnRepository, openOwnRepository, takePack } from '../../git/own-repository.ts'
-import { runGit } from '../../git/run-git.ts'
+import { gitText, runGit } from '../../git/run-git.ts'
 import { nobody } from '../../sandboxes/confined/confined.ts'
 import type { Blobs } from '../../storage/blobs/blobs.ts'
 import type { ReviewRow } from '../reviews/find-review.ts'
 import { reviewBounds } from '../reviews/review-place.ts'
 import type { PublicationRow } from './publication.ts'
 
-/** Author and committer of the service's commits. */
-const IDENTITY = 'Berth <berth@localhost>'
+/** A commit before it is signed. */
+interface NewCommit {
+  readonly tree: string
+  readonly parent: string
+  readonly author: GitIdentity
+  readonly committer: GitIdentity
+  readonly at: Date
+  readonly message: string
+}
 
-/**
- * Returns the commit of a Publication as git writes it. It depends on rows alone, so a repeat, after a crash or on
- * another host, makes the same commit: pushed twice is pushed once.
- */
-export function commitText(
+/** Returns the message of a Publication's commit. */
+export function messageOf({ title, body }: Pick<PublicationRow, 'title' | 'body'>): string {
+  return body.trim() === '' ? title : `${title}\n\n${body.replaceAll('\r\n', '\n').trimEnd()}`
+}
+
+/** Returns a message with lines at its end such as `Signed-off-by: …`, where git and hosts look for them. */
+export async function withTrailers(message: string, trailers: readonly string[], signal: AbortSignal): Promise<string> {
+  if (trailers.length === 0) return message
+  // No line is a comment, not even a heading of Markdown: git would put the trailers before one that ends the message.
+  const args = ['-c', 'core.commentChar=\u0001', 'interpret-trailers', '--no-divider', '--if-exists=addIfDifferent']
+  const options = trailers.flatMap(trailer => ['--trailer', trailer])
+  return (await gitText([...args, ...options], { input: `${message}\n`, signal })).trimEnd()
+}
+
+/** Returns a commit as git writes it, signed if there is a signer. */
+export function signedCommit(commit: NewCommit, signer: CommitSigner | null): string {
+  const { tree, parent, author, committer, at, message } = commit
+  const stamp = (who: GitIdentity): string => `${who.name} <${who.email}> ${Math.floor(at.getTime() / 1000)} +0000`
+  const head = `tree ${tree}\nparent ${parent}\nauthor ${stamp(author)}\ncommitter ${stamp(committer)}\n`
+  const rest = `\n${message}\n`
+  if (signer === null) return head + rest
+  // The further lines of a header begin with a space.
+  return `${head}gpgsig ${signer.sign(head + rest, at).replaceAll('\n', '\n ')}\n${rest}`
+}
+
+/** Returns the commit of a Publication that a release prepared which did not store commits. */
+export function unsignedCommit(
   row: Pick<PublicationRow, 'title' | 'body' | 'created_at'>,
   tree: string,
   parent: string,
 ): string {
-  const who = `${IDENTITY} ${Math.floor(row.created_at.getTime() / 1000)} +0000`
-  const message = row.body.trim() === '' ? row.title : `${row.title}\n\n${row.body.replaceAll('\r\n', '\n').trimEnd()}`
-  return `tree ${tree}\nparent ${parent}\nauthor ${who}\ncommitter ${who}\n\n${message}\n`
+  const people = { author: defaultIdentity, committer: defaultIdentity }
+  return signedCommit({ tree, parent, ...people, at: row.created_at, message: messageOf(row) }, null)
 }
 
 /** Returns the id that git gives to the commit. */

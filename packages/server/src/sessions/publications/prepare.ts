@@ -1,4 +1,5 @@
 import type { PublicationError } from '@berth/contract'
+import { readAttribution } from '../../accounts/organizations/commit-attribution.ts'
 import type { DeliveryContext } from '../../delivery/delivery-context.ts'
 import { DeliveryFailed } from '../../delivery/failure.ts'
 import type { DeliverySource } from '../../delivery/sources.ts'
@@ -8,10 +9,11 @@ import { currentTree } from '../reviews/current-tree.ts'
 import { findRevision, type ReviewRow } from '../reviews/find-review.ts'
 import { openPlace } from '../reviews/open-place.ts'
 import { ReviewRefused } from '../reviews/review-place.ts'
+import { attribute } from './attribution.ts'
 import { freeBranch } from './branch-name.ts'
-import { commitName, commitText } from './commit.ts'
+import { commitName, messageOf, signedCommit, withTrailers } from './commit.ts'
 import { hasSecret } from './has-secret.ts'
-import type { Obstacle, PublicationRow } from './publication.ts'
+import type { Obstacle, Prepared, PublicationRow } from './publication.ts'
 import { listPushed, type PublicationClaim } from './publication-sql.ts'
 
 /** Thrown to end a Publication. */
@@ -22,13 +24,6 @@ export class PublicationFailed extends DeliveryFailed<PublicationError> {
     super(code, cause)
     this.obstacle = obstacle ?? null
   }
-}
-
-/** The commit of a Publication, its parent, and the tip that the branch moves from. */
-export interface Prepared {
-  readonly sha: string
-  readonly parent: string
-  readonly movesFrom: string | null
 }
 
 /** Returns the review that a Publication is pinned to; the Publication's row keeps it there. */
@@ -94,8 +89,13 @@ async function settle(
   const before = pushed.find(({ commit_sha }) => commit_sha === tip)
   const parent = parentOf(row, tip, { base: review.base_oid, before: before?.commit_sha, madeHere: pushed.length > 0 })
   // Delivered before, commit for commit: there is nothing to push.
-  if (before?.head_tree === review.head_tree) return { sha: before.commit_sha, parent, movesFrom: tip }
-  return { sha: await commitName(commitText(row, review.head_tree, parent), signal), parent, movesFrom: tip }
+  if (before?.head_tree === review.head_tree) return { sha: before.commit_sha, text: null, parent, movesFrom: tip }
+  const { identity, signer } = context.commits
+  const choice = await readAttribution(context.db, claim.organizationId)
+  const { trailers, ...people } = attribute(choice, row.author, identity)
+  const message = await withTrailers(messageOf(row), trailers, signal)
+  const text = signedCommit({ tree: review.head_tree, parent, ...people, at: row.created_at, message }, signer)
+  return { sha: await commitName(text, signal), text, parent, movesFrom: tip }
 }
 
 /**

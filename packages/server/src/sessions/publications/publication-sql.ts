@@ -4,7 +4,7 @@ import type { LeasePlace } from '../../hosts/hosts.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import { writingQueued } from '../../queue/queue-sql.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import type { Obstacle, PublicationRow } from './publication.ts'
+import type { Obstacle, Prepared, PublicationRow } from './publication.ts'
 
 export async function findPublication(db: Queryable, key: SessionKey, id: string): Promise<PublicationRow | null> {
   const { rows } = await db.query<PublicationRow>({
@@ -36,7 +36,7 @@ export async function listPublications(
 
 export type NewPublication = Pick<
   PublicationRow,
-  'id' | 'request_hash' | 'revision' | 'title' | 'body' | 'delivery' | 'branch' | 'draft'
+  'id' | 'request_hash' | 'revision' | 'title' | 'body' | 'delivery' | 'branch' | 'draft' | 'author'
 >
 
 /**
@@ -54,8 +54,8 @@ export async function insertPublication(
       'publication',
       `
       insert into publications as r (organization_id, session_id, id, request_hash, revision, title, body, delivery, branch,
-        draft, status, due_at, created_at, updated_at)
-      select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'admitted', $11, admitted.at, admitted.at
+        draft, status, due_at, created_at, updated_at, author)
+      select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'admitted', $11, admitted.at, admitted.at, $12
       from (
         select greatest($11, max(created_at) + interval '1 millisecond') as at
         from publications where organization_id = $1 and session_id = $2
@@ -73,6 +73,7 @@ export async function insertPublication(
       row.branch,
       row.draft,
       now,
+      row.author === null ? null : JSON.stringify(row.author),
     ],
   })
   const [inserted] = rows
@@ -173,11 +174,12 @@ async function take(db: Queryable, text: string, values: readonly unknown[]): Pr
 export function markPrepared(
   db: Queryable,
   claim: string,
-  commit: { readonly sha: string; readonly parent: string; readonly movesFrom: string | null },
+  commit: Prepared,
   now: Date,
 ): Promise<PublicationRow | null> {
-  const set = "status = 'prepared', commit_sha = $3, parent_oid = $4, moves_from = $5, failures = 0"
-  return take(db, step(set, "'admitted'"), [claim, now, commit.sha, commit.parent, commit.movesFrom])
+  const { sha, text, parent, movesFrom } = commit
+  const set = "status = 'prepared', commit_sha = $3, commit_object = $4, parent_oid = $5, moves_from = $6, failures = 0"
+  return take(db, step(set, "'admitted'"), [claim, now, sha, text, parent, movesFrom])
 }
 
 export function markAttempted(db: Queryable, claim: string, now: Date): Promise<PublicationRow | null> {
@@ -187,6 +189,9 @@ export function markAttempted(db: Queryable, claim: string, now: Date): Promise<
 export function markOpening(db: Queryable, claim: string, now: Date): Promise<PublicationRow | null> {
   return take(db, step('opening = true', "'attempted'"), [claim, now])
 }
+
+/** Columns that nothing needs after the end, and that hold a person's email. */
+const forgotten = { author: null, commit_object: null } as const
 
 /** Ends a Publication. The caller holds the Session's lock. */
 export function finishPublication(
@@ -201,7 +206,7 @@ export function finishPublication(
     'result' in outcome
       ? ({ status: 'succeeded', result: outcome.result, error_code: null } as const)
       : ({ status: 'failed', result: null, error_code: outcome.errorCode, obstacle: outcome.obstacle ?? null } as const)
-  return claimedPublications.release(tx, claim, { ...end, completed_at: now, updated_at: now })
+  return claimedPublications.release(tx, claim, { ...end, ...forgotten, completed_at: now, updated_at: now })
 }
 
 /** Fails the Session's Publications that no host has been asked for yet. The caller holds the Session's lock. */
@@ -216,7 +221,8 @@ export async function failUnattempted(
       'publication',
       `
       update publications r
-      set status = 'failed', error_code = $3, completed_at = $4, updated_at = $4, claim = null, claimed_until = null
+      set status = 'failed', error_code = $3, completed_at = $4, updated_at = $4, claim = null, claimed_until = null,
+        author = null, commit_object = null
       where organization_id = $1 and session_id = $2 and status in ('admitted', 'prepared')`,
     ),
     values: [key.organizationId, key.sessionId, errorCode, now],

@@ -1,4 +1,5 @@
 import type { Publication, PublicationError, PublicationResult, PublicationStatus } from '@berth/contract'
+import type { GitIdentity } from '../../git/git-identity.ts'
 
 /**
  * A delivery. It goes through these states, each recorded before the next step begins:
@@ -21,8 +22,15 @@ export interface PublicationRow {
   /** The branch that is pushed: the head of the pull request, or the target. */
   readonly branch: string
   readonly draft: boolean
+  /** The person who asked for it, until it ends; null for an installation. */
+  readonly author: GitIdentity | null
   readonly status: PublicationStatus
   readonly commit_sha: string | null
+  /**
+   * The commit as git writes it, until it ends. Some signatures differ each time that they are made, so the commit is
+   * made once. Null if the branch has it already.
+   */
+  readonly commit_object: string | null
   readonly parent_oid: string | null
   /** Tip of the branch before the push; null if the branch does not exist. */
   readonly moves_from: string | null
@@ -35,6 +43,15 @@ export interface PublicationRow {
   readonly created_at: Date
   readonly updated_at: Date
   readonly completed_at: Date | null
+}
+
+/** The commit of a Publication, its parent, and the tip that the branch moves from. */
+export interface Prepared {
+  readonly sha: string
+  /** The commit as git writes it; null if the branch has it already. */
+  readonly text: string | null
+  readonly parent: string
+  readonly movesFrom: string | null
 }
 
 /** The branch that keeps a Publication's own from being made, and another name for that one. */

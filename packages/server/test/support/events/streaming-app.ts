@@ -6,6 +6,7 @@ import { pino } from 'pino'
 import { apiHandlers } from '../../../src/composition/api-handlers.ts'
 import { extensionCatalog } from '../../../src/composition/extension-catalog.ts'
 import type { Context } from '../../../src/context.ts'
+import { defaultIdentity } from '../../../src/git/git-identity.ts'
 import { GitHosts } from '../../../src/git-hosts/git-hosts.ts'
 import { SandboxDoors } from '../../../src/hosts/sandbox-doors.ts'
 import { createApp } from '../../../src/http/app.ts'
@@ -66,6 +67,7 @@ export async function startStreamingApp(test: TestDatabase, options: StreamingAp
     log,
     runtimes: new RuntimeCatalog([]),
     gitHosts: new GitHosts([]),
+    commits: { identity: defaultIdentity, signer: null },
     models: configuredModels(noModels),
     defaultModel: null,
     workspaceWaitMs: 30_000,

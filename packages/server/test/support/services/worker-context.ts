@@ -14,6 +14,7 @@ import {
 } from '../../../src/execution/claim/execution-context.ts'
 import { GatewayAccess, type GatewayAccessOptions } from '../../../src/execution/claim/gateway-access.ts'
 import { GitAccess } from '../../../src/execution/claim/git-access.ts'
+import { defaultIdentity } from '../../../src/git/git-identity.ts'
 import { openGitHosts } from '../../../src/git-hosts/open-git-hosts.ts'
 import { Hosts } from '../../../src/hosts/hosts.ts'
 import { systemClock } from '../../../src/kit/clock.ts'
@@ -169,6 +170,7 @@ export async function workerContext(
     log,
     runtimes: new RuntimeCatalog([shell, ...(more.runtimes ?? [])]),
     gitHosts,
+    commits: { identity: defaultIdentity, signer: null },
     models: configuredModels({
       providers: [],
       models: { default: undefined, aliases: {}, fallbacks: {}, details: {} },

@@ -1,0 +1,20 @@
+import type { Attribution } from '../../accounts/organizations/commit-attribution.ts'
+import { cleanIdentity, type GitIdentity } from '../../git/git-identity.ts'
+
+/**
+ * Returns whom a commit names, and the lines at the end of its message. The app is the committer, since it makes and
+ * signs the commit; without a person it is the author too.
+ */
+export function attribute(
+  { author: wanted, signOff }: Attribution,
+  asked: GitIdentity | null,
+  app: GitIdentity,
+): { readonly author: GitIdentity; readonly committer: GitIdentity; readonly trailers: readonly string[] } {
+  const person = asked === null ? null : cleanIdentity(asked)
+  const author = wanted === 'person' ? (person ?? app) : app
+  const trailers = [
+    ...(person !== null && author !== person ? [`Co-authored-by: ${person.name} <${person.email}>`] : []),
+    ...(signOff ? [`Signed-off-by: ${author.name} <${author.email}>`] : []),
+  ]
+  return { author, committer: app, trailers }
+}
