@@ -2,10 +2,14 @@ import type { DecisionOutcome, Interaction, Session } from '@berth/client'
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense, useState } from 'react'
 import { interactionsQuery } from '../api/queries.ts'
-import { ApprovalCard } from './approval-card.tsx'
 import { useOfOpenSession } from './of-open-session.ts'
 
-/** Their Run waits without a deadline, unlike an approval's, so they come when there is one. */
+/** Comes right behind the page, before anything is asked: an approval has a deadline. */
+const approvalCard = import('./approval-card.tsx')
+// Where it is shown, its absence is told; here nobody waits for it.
+approvalCard.catch(() => undefined)
+const ApprovalCard = lazy(async () => ({ default: (await approvalCard).ApprovalCard }))
+/** Their Run waits without a deadline, so they come when there is one. */
 const PlanCard = lazy(async () => ({ default: (await import('./plan-card.tsx')).PlanCard }))
 const QuestionCard = lazy(async () => ({ default: (await import('./question-card.tsx')).QuestionCard }))
 
