@@ -14,7 +14,7 @@ const shared = {
 }
 
 /** The files that `script/test` has chosen; without it, all. */
-const list = process.env['BERTH_TEST_FILES']
+const list = process.env['GATE_FILES']
 const chosen: readonly string[] | undefined = list === undefined ? undefined : JSON.parse(readFileSync(list, 'utf8'))
 const alone = aloneFiles.filter(file => chosen?.includes(file) ?? true)
 const together = chosen?.filter(file => !alone.some(each => each === file)) ?? testPatterns

@@ -54,7 +54,7 @@ test('the record has failed tests with their errors, files that do not load, sui
   const reporter = `--reporter=${join(root, 'script/gate/reporter.ts')}`
   const args = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', '--root', directory, reporter]
   const ended = spawnSync(process.execPath, args, {
-    env: { ...process.env, BERTH_TEST_RECORD: path },
+    env: { ...process.env, GATE_RECORD: path },
     encoding: 'utf8',
   })
   expect(ended.status).toBe(1)

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
 /** Variable that every process of a run inherits; its value names the run by the pid and start time of its runner. */
-export const markVariable = 'BERTH_TEST_MARK'
+export const markVariable = 'GATE_MARK'
 
 /** A process that carries the mark of a run. */
 export interface Marked {

@@ -12,14 +12,14 @@ type Failure = FileResult['failures'][number]
 const everyMs = 30_000
 
 /**
- * Writes each file's result to the file that `BERTH_TEST_RECORD` names, shows failures whole as they happen, and says every half
+ * Writes each file's result to the file that `GATE_RECORD` names, shows failures whole as they happen, and says every half
  * minute how far the run is.
  */
 export default class GateReporter implements Reporter {
-  readonly #path = process.env['BERTH_TEST_RECORD']
+  readonly #path = process.env['GATE_RECORD']
   readonly #startedAt = performance.now()
   readonly #running = new Map<string, number>()
-  readonly #costs: Costs = JSON.parse(process.env['BERTH_TEST_COSTS'] ?? '{}')
+  readonly #costs: Costs = JSON.parse(process.env['GATE_COSTS'] ?? '{}')
   #vitest: Vitest | undefined
   #timer: NodeJS.Timeout | undefined
   #waiting = new Set<string>()

@@ -44,9 +44,9 @@ export async function runVitest({ root, files, costs, alone, signal }: RunOption
         stdio: ['ignore', 'inherit', 'inherit'],
         env: {
           ...process.env,
-          BERTH_TEST_FILES: list,
-          BERTH_TEST_RECORD: record,
-          BERTH_TEST_COSTS: JSON.stringify(costs),
+          GATE_FILES: list,
+          GATE_RECORD: record,
+          GATE_COSTS: JSON.stringify(costs),
         },
       },
     )
