@@ -76,6 +76,7 @@ it('signs people in under a path, and keeps its cookies from the other paths of 
   expect([status, decodeJwt(String(body['access_token'])).iss]).toEqual([200, `${proxy.url}/oidc`])
   expect((await new Api(accounts.test.url, String(body['access_token'])).get('/v1/me')).status).toBe(200)
   expect(await lastingCookiesOf(visitor)).toEqual([
+    `__Secure-berth_known ${prefix}`,
     `__Secure-berth_session ${prefix}`,
     `__Secure-berth_session.sig ${prefix}`,
   ])
@@ -90,7 +91,8 @@ it('signs people in under a path, and keeps its cookies from the other paths of 
 
   await page.goto(`${proxy.url}/oidc/session/end`)
   await press('Sign out')
-  expect(await lastingCookiesOf(visitor)).toEqual([])
+  // Strangers who guess at the password do not keep this browser out, so it stays known.
+  expect(await lastingCookiesOf(visitor)).toEqual([`__Secure-berth_known ${prefix}`])
   expect(complaints).toEqual([])
 })
 
@@ -104,7 +106,10 @@ it.each([
   await signIn(visitor)
   expect(await heading()).toBe(title)
   expect(page.url()).toMatch(`${proxy.url}/${room}`)
-  expect(await cookiesOf(visitor)).toEqual([`__Secure-berth_${room} ${prefix}/${room}`])
+  expect(await cookiesOf(visitor)).toEqual([
+    `__Secure-berth_${room} ${prefix}/${room}`,
+    `__Secure-berth_known ${prefix}`,
+  ])
   if (room === 'install') {
     await visitor.press('Install in')
     expect(page.url()).toBe(`${appSite.origin}/installed`)
