@@ -7,5 +7,9 @@ export async function openSignedIn(page: Page, url: string, { email }: { readonl
   await page.getByLabel('Email').and(page.locator('input')).fill(email)
   await page.getByLabel('Password').and(page.locator('input')).fill(password)
   await page.keyboard.press('Enter')
+  // The page of the sign-in has a heading, too, and whoever goes on from there at once takes the sign-in back.
+  const { origin } = new URL(url)
+  const isBack = (here: URL) => here.origin === origin && !/\/(interaction|oidc|cloud)\//.test(here.pathname)
+  await page.waitForURL(isBack, { timeout: 120_000 })
   await page.locator('main h1').first().waitFor()
 }
