@@ -25,9 +25,12 @@ export function changeIn(root: string, base?: string): Change {
   }
 }
 
-/** Returns the count of commits of the branch. */
+/** Returns the count of commits of the branch, or, in a shallow clone, a number that is another one for each commit. */
 export function commitsIn(root: string): number {
-  return Number(execFileSync('git', ['-C', root, 'rev-list', '--count', 'HEAD'], { encoding: 'utf8' }))
+  const git = (...args: string[]) => execFileSync('git', ['-C', root, ...args], { encoding: 'utf8' }).trim()
+  if (git('rev-parse', '--is-shallow-repository') === 'true')
+    return Number.parseInt(git('rev-parse', 'HEAD').slice(0, 8), 16)
+  return Number(git('rev-list', '--count', 'HEAD'))
 }
 
 /** Null if the checkout has no commit that could be a base, as a shallow one. */

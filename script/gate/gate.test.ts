@@ -1,10 +1,11 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { until } from '../../packages/server/test/support/until.ts'
+import { commitsIn } from './change.ts'
 import { writeUnsteady } from './ledger.ts'
 import { killProcessesOf, markVariable, processesOf } from './marked-processes.ts'
 import { readRecord } from './record.ts'
@@ -88,6 +89,19 @@ test('the ledger keeps the first output of a file that passed alone, with the lo
     commit: 'abc',
     load: [expect.any(Number), expect.any(Number), expect.any(Number)],
   })
+})
+
+test('the eighth of a shallow clone follows from its commit, since it has no count', () => {
+  const git = (...args: string[]) => execFileSync('git', args, { cwd: directory, encoding: 'utf8' }).trim()
+  const identity = ['-c', 'user.name=A', '-c', 'user.email=a@example.test']
+  git('init', '--quiet', 'whole')
+  for (const message of ['one', 'two', 'three'])
+    git('-C', 'whole', ...identity, 'commit', '--quiet', '--allow-empty', '--message', message)
+  git('clone', '--quiet', '--depth=1', `file://${join(directory, 'whole')}`, 'shallow')
+  expect(commitsIn(join(directory, 'whole'))).toBe(3)
+  expect(commitsIn(join(directory, 'shallow'))).toBe(
+    Number.parseInt(git('-C', 'whole', 'rev-parse', 'HEAD').slice(0, 8), 16),
+  )
 })
 
 describe('processes of a run', () => {
