@@ -192,7 +192,7 @@ describe('somebody who may manage apps', () => {
     const secret = (await shown.locator('code').first().textContent()) ?? ''
     await at.press('Done')
     await shown.waitFor({ state: 'detached' })
-    const url = (await page.getByText(/\/v1\/hooks\//).textContent()) ?? ''
+    const url = (await page.getByText(/\/hooks\//).textContent()) ?? ''
     const site = { id: 7, full_name: 'acme/web-shop', html_url: 'https://github.example/acme/web-shop' }
     const body = JSON.stringify(githubEvents(site).comment('@berth why?').body)
     const headers = { 'x-github-event': 'issue_comment', 'x-github-delivery': 'a-delivery' }

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { signInPerson } from '../../../test/support/accounts/signer.ts'
 import { createTenant } from '../../../test/support/api/tenant.ts'
 import { createTestDatabase, type TestDatabase } from '../../../test/support/storage/postgres.ts'
+import { until } from '../../../test/support/until.ts'
 import { systemClock } from '../../kit/clock.ts'
 import { CopiedRows } from './copied-rows.ts'
 import { applyChanges } from './copy-sql.ts'
@@ -164,7 +165,11 @@ it.each(followed)('a change of %s reaches the copy', async (name, becomes) => {
   const id = ids[table]
   await there.database.query(`update ${table} set ${column} = $2 where id = $1`, [id, becomes])
   const beginning = '0.00000000-0000-0000-0000-000000000000'
-  const { changes } = await readStandingChanges(there.database, beginning, changeKinds)
+  // The feed ends below the server's oldest open transaction, which may be another database's.
+  const changes = await until('the feed has the change', async () => {
+    const read = (await readStandingChanges(there.database, beginning, changeKinds)).changes
+    return read.some(({ row }) => row.id === id) && read
+  })
   await here.database.transaction(tx => applyChanges(tx, changes))
   const select = `select ${column}::text as value from ${table} where id = $1`
   const [expected] = (await there.database.query<{ value: string }>(select, [id])).rows
