@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process'
 import type { Change } from './select.ts'
 
-const daySeconds = 86_400
+/** A push's worth of work, where no upstream tells it; a day's would be most of a busy repository's files. */
+const stretchSeconds = 4 * 3600
 
 /**
  * Returns the change that a checkout holds: its uncommitted files, and its commits since `base`. By default these are the commits
- * that the upstream branch lacks, or, if it lacks none, those of the day before the newest commit.
+ * that the upstream branch lacks, or, if it lacks none, those of the four hours before the newest commit.
  * @throws Error if git does not know `base`
  */
 export function changeIn(root: string, base?: string): Change {
@@ -45,7 +46,7 @@ function defaultBase(git: (...args: string[]) => string): string | null {
   const head = git('rev-parse', 'HEAD').trim()
   const common = attempt('merge-base', '@{upstream}', 'HEAD')
   if (common !== '' && common !== head) return common
-  const before = Number(git('log', '-1', '--format=%ct')) - daySeconds
+  const before = Number(git('log', '-1', '--format=%ct')) - stretchSeconds
   const older = attempt('rev-list', '-1', `--before=${before}`, 'HEAD')
   return older === '' || older === head ? attempt('rev-parse', '--verify', '--quiet', 'HEAD~1') || null : older
 }
