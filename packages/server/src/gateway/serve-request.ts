@@ -1,9 +1,11 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type { GatewayCaller } from '../identity/guard/gateway-caller.ts'
+import { ApiError } from '../kit/api-error.ts'
 import { ClientLeft } from '../kit/client-left.ts'
 import type { Clock } from '../kit/clock.ts'
 import { refusal } from '../kit/refusal.ts'
 import { UpstreamError } from '../kit/upstream-error.ts'
+import { digestId } from '../kit/uuid.ts'
 import type { Booking } from './accounting/booking.ts'
 import type { GatewayMetrics } from './accounting/gateway-metrics.ts'
 import { refuseSpent } from './accounting/refuse-spent.ts'
@@ -80,15 +82,19 @@ async function admit(gateway: Gateway, request: ModelRequest): Promise<readonly 
 }
 
 /**
- * Books a Run's request that reached no provider: the end of the Run is judged by its last request. A model that the Run
- * may not use is not booked, since an agent may try models of its own choice beside the Run's.
+ * Books a Run's request that reached no provider: the end of the Run is judged by its last request. All that are refused
+ * for one cause share a row, which is the last one's: an agent may repeat such a request for ever, at no cost. A model that
+ * the Run may not use is not booked, since an agent may try models of its own choice beside the Run's.
  */
 async function bookRefusal(gateway: Gateway, request: ModelRequest, error: unknown): Promise<void> {
-  if (request.caller.run === null) return
+  const { organizationId, run } = request.caller
+  if (run === null) return
   const [model] = await gateway.catalog.candidates(request.modelId)
   if (model === undefined || !isOpen(model, request.caller)) return
   const nothing = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 }
-  await new RequestMeter(gateway, request, model).failed(error, false, nothing)
+  const cause = error instanceof ApiError ? error.code : 'internal_error'
+  const rowId = digestId(JSON.stringify(['refused', organizationId, run.sessionId, run.runId, cause]))
+  await new RequestMeter(gateway, request, model, rowId).failed(error, false, nothing)
 }
 
 /**

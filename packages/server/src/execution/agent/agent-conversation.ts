@@ -173,6 +173,11 @@ export class AgentConversation {
     return this.#lastAnswer
   }
 
+  /** When the agent wrote the end of its answer, if it is the last thing that this worker has read. */
+  get answeredAt(): Date | null {
+    return this.#transcript.answeredAt
+  }
+
   apply(record: JournalRecord): void {
     const replayed = record.end <= this.#committed
     if (!replayed) this.#offset = record.end

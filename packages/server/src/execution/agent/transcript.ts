@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto'
 import type { ToolKind } from '@agentclientprotocol/sdk'
 import { type MaskingStream, ownCredentials, type Redactor } from '../../kit/redactor.ts'
+import { digestId } from '../../kit/uuid.ts'
 import { MaskedCollector, storable, TextCollector } from '../../sessions/log/bounded-text.ts'
 import type { EventDraft } from '../../sessions/log/envelope.ts'
 import type { Preview } from '../../sessions/previews/preview.ts'
@@ -74,6 +74,7 @@ export class Transcript {
   readonly #calls = new Map<string, CallInFold>()
   #openLength = 0
   #lastAnswer: LastAnswer | null = null
+  #answeredAt: Date | null = null
 
   /** @param redactor the Session's, which masks every secret that the sandbox was given */
   constructor(of: PromptOf, maxOpenCalls: number = MAX_OPEN_CALLS, redactor: Redactor = ownCredentials) {
@@ -92,6 +93,11 @@ export class Transcript {
   /** The assistant's last message that has ended in this fold, for the Run's summary. */
   get lastAnswer(): LastAnswer | null {
     return this.#lastAnswer
+  }
+
+  /** When the agent wrote the end of its answer; null if it has thought or called a tool since, or said nothing yet. */
+  get answeredAt(): Date | null {
+    return this.#answeredAt
   }
 
   /** Returns a tool call that has not ended, by the agent's id for it. */
@@ -157,6 +163,8 @@ export class Transcript {
   apply(update: Update, offset: number, at: Date): EventDraft[] {
     if (update.kind === 'other') return []
     if (update.kind === 'pause') return this.#endMessage()
+    if (update.kind !== 'text' || update.role !== 'assistant') this.#answeredAt = null
+    else if (update.text !== '') this.#answeredAt = at
     if (update.kind === 'tool') return this.#tool(update.call, offset, at)
     const open = this.#message
     const continues = open !== null && open.role === update.role && open.agentMessageId === update.messageId
@@ -268,10 +276,7 @@ export class Transcript {
    * includes the attempt: each sandbox has its own journal, and items of two journals may share an offset.
    */
   #id(kind: string, offset: number): string {
-    const seed = `${this.#of.runId}/${this.#of.attempt}/${kind}/${offset}`
-    const digest = createHash('sha256').update(seed).digest('hex')
-    const variant = ((Number.parseInt(digest[16] ?? '0', 16) & 0x3) | 0x8).toString(16)
-    return `${digest.slice(0, 8)}-${digest.slice(8, 12)}-8${digest.slice(13, 16)}-${variant}${digest.slice(17, 20)}-${digest.slice(20, 32)}`
+    return digestId(`${this.#of.runId}/${this.#of.attempt}/${kind}/${offset}`)
   }
 }
 

@@ -44,12 +44,12 @@ export async function decideEnd(
   claim: RunClaim,
   end: AgentEnd | null,
   { cancelling, budgets }: { readonly cancelling: boolean; readonly budgets: RunBudgets },
-  lastAnswer: () => Promise<LastAnswer | null>,
+  answer: { readonly at: Date | null; readonly last: () => Promise<LastAnswer | null> },
 ): Promise<Decided | null> {
   if (end?.kind === 'answered') {
     if (cancelling) return { outcome: cancelled }
     const outcome = await stoppedByCost(context, claim, end.outcome, budgets)
-    return withSummary(await failIfRefused(context, claim, outcome), await lastAnswer())
+    return withSummary(await failIfRefused(context, claim, outcome, answer.at), await answer.last())
   }
   if (end?.kind === 'unstartable') {
     const redactor = await sessionRedactor(context.db, claim)

@@ -23,15 +23,22 @@ const errorCodes: Readonly<Record<string, string>> = {
 
 /**
  * Returns the outcome, `failed` if the gateway refused the last model request of a Run that its agent calls completed.
- * Agents of others end a prompt as usual then, with the gateway's words as their answer. The native agent judges by itself,
- * and a script by its exit code.
+ * Agents of others end a prompt as usual then, with the gateway's words as their answer. A request that came after the
+ * answer, for a title or a summary, changes nothing about it. The native agent judges by itself, and a script by its exit
+ * code.
+ * @param answeredAt when the agent's answer was over; null if its last act was no answer
  */
-export async function failIfRefused(context: ExecutionContext, claim: RunClaim, outcome: Outcome): Promise<Outcome> {
+export async function failIfRefused(
+  context: ExecutionContext,
+  claim: RunClaim,
+  outcome: Outcome,
+  answeredAt: Date | null,
+): Promise<Outcome> {
   if (outcome.status !== 'completed' || outcome.stopReason !== 'completed') return outcome
   const runtime = claim.run.runtime ?? NATIVE_RUNTIME
   if (runtime === NATIVE_RUNTIME || context.runtimes.find(runtime)?.stateless === true) return outcome
   await context.gateway.settled(claim.runId)
-  const refused = await lastRefusalOf(context.db, claim)
+  const refused = await lastRefusalOf(context.db, claim, answeredAt)
   if (refused === null) return outcome
   return {
     ...outcome,

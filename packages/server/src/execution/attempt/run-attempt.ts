@@ -398,8 +398,9 @@ export class RunAttempt {
   }
 
   #decided(): ReturnType<typeof decideEnd> {
+    const { answeredAt, end } = this.#conversation
     const asked = { cancelling: this.#cancelling, budgets: this.#budgets }
-    return decideEnd(this.#context, this.#claim, this.#conversation.end, asked, () => this.#lastAnswer())
+    return decideEnd(this.#context, this.#claim, end, asked, { at: answeredAt, last: () => this.#lastAnswer() })
   }
 
   async #lastAnswer(): Promise<LastAnswer | null> {

@@ -1,7 +1,7 @@
 import type { Queryable } from '../../storage/postgres/database.ts'
 import type { GatewayUsage } from '../providers/upstream.ts'
 
-/** The stored row of a request that reached a provider. */
+/** The stored row of a request that reached a provider, or of the last one of a Run that was refused for a cause. */
 export interface RequestRecord {
   readonly id: string
   readonly organizationId: string
@@ -26,7 +26,8 @@ export interface RequestRecord {
 
 /**
  * Stores requests and adds their cost to the budgets that they count against. A request is settled once: only a new or
- * `open` row changes anything, so a caller may repeat a write after a lost commit answer. Ids in one call are distinct.
+ * `open` row changes anything, so a caller may repeat a write after a lost commit answer. A later refusal takes the place
+ * of one with the same id, and neither has a cost. Ids in one call are distinct.
  * Each budget is one row, found by its unique index and updated once. Budgets are locked by id, so that calls and
  * changes of budgets never wait for each other in a circle.
  * @param flushed whether to wait for the disk; if false, the rows are visible at once but a database crash may undo
@@ -57,8 +58,9 @@ export async function keepRequests(
           error_code = excluded.error_code, input_tokens = excluded.input_tokens,
           cached_input_tokens = excluded.cached_input_tokens, output_tokens = excluded.output_tokens,
           reasoning_tokens = excluded.reasoning_tokens, cost_usd = excluded.cost_usd,
-          first_token_ms = excluded.first_token_ms, duration_ms = excluded.duration_ms
-          where g.outcome = 'open'
+          first_token_ms = excluded.first_token_ms, duration_ms = excluded.duration_ms,
+          wire = excluded.wire, started_at = excluded.started_at
+          where g.outcome = 'open' or (g.outcome = 'failed' and g.started_at < excluded.started_at)
         returning organization_id, api_key_id, cost_usd
       ), spent as (
         select b.id, sum(k.cost_usd) as usd

@@ -36,6 +36,7 @@ export class RequestMeter {
   readonly #booking: Booking
   readonly #metrics: GatewayMetrics
   readonly #request: ModelRequest
+  readonly #id: string
   readonly #endUserId: string | null
   readonly #startedAt: Date
   readonly #begunMs = performance.now()
@@ -45,20 +46,23 @@ export class RequestMeter {
   #opened = false
   #booked: Promise<void> | null = null
 
+  /** @param refusedId of the row, if the request reaches no provider */
   constructor(
     gateway: { booking: Booking; metrics: GatewayMetrics; clock: { now(): Date } },
     request: ModelRequest,
     model: ResolvedModel,
+    refusedId: string | null = null,
   ) {
     this.#booking = gateway.booking
     this.#metrics = gateway.metrics
     this.#request = request
+    this.#id = refusedId ?? request.id
     this.#endUserId = endUserOf(request)
     this.#startedAt = gateway.clock.now()
     this.#model = model
     this.#metrics.open.inc()
     // A Run's cost is read when the Run ends, so a request that never settles must already have a row.
-    if (request.caller.run !== null) void this.#open()
+    if (request.caller.run !== null && refusedId === null) void this.#open()
   }
 
   servedBy(model: ResolvedModel): void {
@@ -113,11 +117,11 @@ export class RequestMeter {
   }
 
   #record(outcome: RequestRecord['outcome'], errorCode: string | null, usage: GatewayUsage | null): RequestRecord {
-    const { id, wire, caller } = this.#request
+    const { wire, caller } = this.#request
     const { provider, catalogId, price } = this.#model
     const free = usage !== null && usage.inputTokens + usage.outputTokens === 0
     return {
-      id,
+      id: this.#id,
       organizationId: caller.organizationId,
       credentialKind: caller.kind,
       apiKeyId: caller.apiKeyId,

@@ -39,6 +39,7 @@ import { scriptOf } from './tasks.ts'
  *     remember TEXT             keeps it below the agent's home, for `recall`
  *     recall                    says whether the conversation was loaded, and all that was kept
  *     model JSON                sends the model gateway this request and says the status of its answer
+ *     side JSON                 the same, and says nothing
  *     servers                   says the MCP servers that it was given, with their variables
  *     present NAME              presents a file of that name and content
  *     permission TITLE          asks for permission and says the outcome
@@ -151,12 +152,9 @@ const instructions: Readonly<Record<string, (turn: Turn, rest: string) => Promis
   again: (_, script) => {
     correction = script.replaceAll('\\n', '\n')
   },
-  model: async (turn, body) => {
-    const path = 'input' in JSON.parse(body) ? 'responses' : 'chat/completions'
-    const headers = { 'content-type': 'application/json' }
-    const answer = await fetch(`http://127.0.0.1:3128/v1/${path}`, { method: 'POST', headers, body })
-    await answer.text()
-    await message(turn, `model: ${answer.status}`)
+  model: async (turn, body) => message(turn, `model: ${await askModel(body)}`),
+  side: async (_, body) => {
+    await askModel(body)
   },
   servers: turn => message(turn, JSON.stringify(servers)),
   present: (_, name) => {
@@ -303,6 +301,15 @@ const choices = [
   { optionId: 'always', name: 'Always allow', kind: 'allow_always' },
   { optionId: 'no', name: 'Reject', kind: 'reject_once' },
 ] as const
+
+/** Sends the model gateway a request, and returns the status of its answer. */
+async function askModel(body: string): Promise<number> {
+  const path = 'input' in JSON.parse(body) ? 'responses' : 'chat/completions'
+  const headers = { 'content-type': 'application/json' }
+  const answer = await fetch(`http://127.0.0.1:3128/v1/${path}`, { method: 'POST', headers, body })
+  await answer.text()
+  return answer.status
+}
 
 /** Asks to leave plan mode, and returns the outcome. */
 async function plan(turn: Turn, text: string): Promise<string> {
