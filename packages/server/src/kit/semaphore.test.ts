@@ -17,3 +17,26 @@ test('a semaphore serves waiters in turn, and passes over those that leave', asy
   await third
   await expect(semaphore.take(leaving.signal)).rejects.toThrow('left')
 })
+
+test('a semaphore gives turns to owners, so none waits behind all that another asked for', async () => {
+  const semaphore = new Semaphore(1)
+  const order: string[] = []
+  const work = async (owner: string, name: string) => {
+    using _permit = await semaphore.take(null, owner)
+    order.push(name)
+  }
+  const done = ['a1', 'a2', 'a3', 'b1', 'c1', 'b2'].map(name => work(name.slice(0, 1), name))
+  await Promise.all(done)
+  expect(order).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2'])
+})
+
+test('a semaphore forgets an owner whose waiters have all left', async () => {
+  const semaphore = new Semaphore(1)
+  const leaving = new AbortController()
+  const held = await semaphore.take(null, 'a')
+  const left = [semaphore.take(leaving.signal, 'a'), semaphore.take(leaving.signal, 'b')]
+  leaving.abort(new Error('left'))
+  expect((await Promise.allSettled(left)).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  held[Symbol.dispose]()
+  using _permit = await semaphore.take(null, 'b')
+})

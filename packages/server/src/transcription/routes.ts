@@ -19,7 +19,7 @@ export function transcriptionHandlers(choice: TranscriptionConfig | undefined): 
   const semaphore = new Semaphore(MAX_WORKED_ON)
   let held = 0
   return {
-    createTranscription: async ({ body, headers, signal }) => {
+    createTranscription: async ({ principal, body, headers, signal }) => {
       if (held >= MAX_HELD) throw refusal('transcription_unavailable')
       held++
       try {
@@ -27,7 +27,7 @@ export function transcriptionHandlers(choice: TranscriptionConfig | undefined): 
         const format = requireFormat(form)
         // After the form, so that callers learn their own faults first, even if this deployment cannot transcribe.
         const ready = readyEngine(engine)
-        using _permit = await semaphore.take(signal)
+        using _permit = await semaphore.take(signal, principal.organizationId)
         return { status: 200, body: await transcribe(ready, { ...form, format }, signal) }
       } finally {
         held--

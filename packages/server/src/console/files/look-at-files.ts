@@ -58,7 +58,7 @@ export async function lookAtFiles(
   if (held >= MAX_HELD) throw refusal('cloud_workspace_unavailable')
   held++
   try {
-    using _permit = await readers.take(signal)
+    using _permit = await readers.take(signal, key.organizationId)
     return await lookBack(context, key, look)
   } finally {
     held--

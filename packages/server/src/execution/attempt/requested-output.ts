@@ -1,7 +1,6 @@
 import type { RuntimeEntry } from '../../runtimes/catalog.ts'
 import type { EventDraft } from '../../sessions/log/envelope.ts'
 import { type OutputIssue, rejected, type Verdict } from '../../sessions/outputs/judge-output.ts'
-import type { OutputJudge } from '../../sessions/outputs/output-judge.ts'
 import type { Outcome } from '../../sessions/runs/run.ts'
 import type { TurnRow } from '../../sessions/turns/turn.ts'
 import { asksForOutput, type PromptOf } from '../agent/acp-orders.ts'
@@ -103,9 +102,16 @@ export class RequestedOutput {
 
   async #judge(answer: LastAnswer | null): Promise<Verdict> {
     if (this.#judged === null || this.#judged.answer !== answer) {
-      this.#judged = { answer, verdict: await verdictOf(this.#context.outputs, this.#schema, answer) }
+      this.#judged = { answer, verdict: await this.#verdictOf(answer) }
     }
     return this.#judged.verdict
+  }
+
+  async #verdictOf(answer: LastAnswer | null): Promise<Verdict> {
+    if (answer !== null && typeof answer !== 'string') {
+      return rejected(`is not there: the last message has ${answer.sizeBytes} bytes, more than is read`)
+    }
+    return this.#context.outputs.judge(this.#claim.organizationId, this.#schema, answer ?? '')
   }
 
   #rejected(answer: 1 | 2, issues: readonly OutputIssue[], retried: boolean): EventDraft {
@@ -116,11 +122,4 @@ export class RequestedOutput {
       data: { answer, issues, retried },
     }
   }
-}
-
-async function verdictOf(outputs: OutputJudge, schema: string, answer: LastAnswer | null): Promise<Verdict> {
-  if (answer !== null && typeof answer !== 'string') {
-    return rejected(`is not there: the last message has ${answer.sizeBytes} bytes, more than is read`)
-  }
-  return outputs.judge(schema, answer ?? '')
 }

@@ -13,9 +13,9 @@ describe('the judge of outputs', () => {
   test('accepts and rejects, one after the other', async () => {
     await using judge = new OutputJudge()
     const verdicts = await Promise.all([
-      judge.judge(integer, '7'),
-      judge.judge(integer, '"7"'),
-      judge.judge(integer, '8'),
+      judge.judge('a', integer, '7'),
+      judge.judge('a', integer, '"7"'),
+      judge.judge('a', integer, '8'),
     ])
     expect(verdicts).toEqual([
       { kind: 'accepted', json: '7' },
@@ -26,10 +26,10 @@ describe('the judge of outputs', () => {
 
   test('leaves the event loop free while it judges a pattern of a high power on a long answer', async () => {
     await using judge = new OutputJudge()
-    await judge.judge(integer, '7')
+    await judge.judge('a', integer, '7')
     let judged = false
     const verdict = judge
-      .judge(JSON.stringify({ pattern: '^a*a*a*$' }), JSON.stringify(`${'a'.repeat(60_000)}b`))
+      .judge('a', JSON.stringify({ pattern: '^a*a*a*$' }), JSON.stringify(`${'a'.repeat(60_000)}b`))
       .finally(() => {
         judged = true
       })
@@ -42,18 +42,34 @@ describe('the judge of outputs', () => {
 
   test('rejects a value that takes more processor time than a judgement has, and judges the next', async () => {
     await using judge = new OutputJudge(300)
-    expect(await judge.judge(slow.schema, slow.answer)).toEqual({
+    expect(await judge.judge('a', slow.schema, slow.answer)).toEqual({
       kind: 'rejected',
       issues: [{ path: [], message: expect.stringContaining('takes too long to be checked') }],
     })
-    expect(await judge.judge(integer, '7')).toMatchObject({ kind: 'accepted' })
+    expect(await judge.judge('a', integer, '7')).toMatchObject({ kind: 'accepted' })
   })
 
   test('judges an answer that waits while the thread fails at another', async () => {
     await using judge = new OutputJudge()
-    await judge.judge(integer, '7')
-    const [failed, next] = await Promise.allSettled([judge.judge('no JSON', '7'), judge.judge(integer, '8')])
+    await judge.judge('a', integer, '7')
+    const [failed, next] = await Promise.allSettled([judge.judge('a', 'no JSON', '7'), judge.judge('a', integer, '8')])
     expect(failed).toMatchObject({ status: 'rejected', reason: { cause: expect.any(SyntaxError) } })
     expect(next).toEqual({ status: 'fulfilled', value: { kind: 'accepted', json: '8' } })
+  })
+
+  test('judges the answer of another organization before all that one has queued', async () => {
+    await using judge = new OutputJudge(100)
+    const judged: string[] = []
+    const of = async (organizationId: string, schema: string, answer: string) => {
+      await judge.judge(organizationId, schema, answer)
+      judged.push(organizationId)
+    }
+    await Promise.all([
+      of('slow', slow.schema, slow.answer),
+      of('slow', slow.schema, slow.answer),
+      of('slow', slow.schema, slow.answer),
+      of('other', integer, '7'),
+    ])
+    expect(judged).toEqual(['slow', 'slow', 'other', 'slow'])
   })
 })

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
+import { Semaphore } from '../../kit/semaphore.ts'
 import { rejected, type Verdict } from './judge-output.ts'
 import type { OutputOrder } from './output-worker.ts'
 
@@ -15,14 +16,14 @@ const HEAP_MEGABYTES = 256
 
 /**
  * Holds agents' answers against the schemas of their Turns, on a thread of its own: schema and answer come from a tenant,
- * and the event loop serves all of them. The thread starts with the first judgement and takes one at a time. Each is
- * bounded by the thread's processor time, which other load on the machine does not use up. A value that cannot be judged
- * within it is rejected.
+ * and the event loop serves all of them. The thread starts with the first judgement and takes one at a time, of the
+ * organizations that wait in turn. Each is bounded by the thread's processor time, which other load on the machine does
+ * not use up. A value that cannot be judged within it is rejected.
  */
 export class OutputJudge implements AsyncDisposable {
   readonly #processorMs: number
   #thread: Promise<Worker> | null = null
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #turns = new Semaphore(1)
 
   constructor(processorMs = PROCESSOR_MS) {
     this.#processorMs = processorMs
@@ -33,10 +34,9 @@ export class OutputJudge implements AsyncDisposable {
    * @param schema its JSON
    * @throws Error if the thread ended for another reason than the judgement
    */
-  judge(schema: string, answer: string): Promise<Verdict> {
-    const verdict = this.#last.then(() => this.#judge({ schema, answer }))
-    this.#last = verdict.catch(() => undefined)
-    return verdict
+  async judge(organizationId: string, schema: string, answer: string): Promise<Verdict> {
+    using _turn = await this.#turns.take(null, organizationId)
+    return await this.#judge({ schema, answer })
   }
 
   /** Ends the thread. */
