@@ -58,7 +58,7 @@ import { AuthoritySweeper } from './sessions/runs/authority-sweeper.ts'
 import { trialChores } from './sessions/trials/trial-chores.ts'
 import { secretsOf } from './settings/secret-values.ts'
 import { listeningOn, type Settings } from './settings/settings.ts'
-import { addressOf } from './settings/web-url.ts'
+import { addressOf, originOf } from './settings/web-url.ts'
 import { ClockKeeper } from './storage/postgres/database-clock.ts'
 import { requireMigrated } from './storage/postgres/migrate.ts'
 import { clientConfig } from './storage/postgres/pool.ts'
@@ -183,7 +183,7 @@ export async function serve(
   const registry = serviceMetrics(db, around, clock)
   stack.use(observeInMetrics(registry))
 
-  // The roles of this process. The worker reaches a gateway of the same process without a connection.
+  // The roles of this process.
   const { roles } = settings
   const gateway = roles.has('gateway')
     ? openGateway(context, settings, { registry, masterKey, judge: guards.gateway }, stack)
@@ -197,16 +197,15 @@ export async function serve(
   let doors: SandboxDoors
   if (roles.has('worker')) {
     const relay = await openRelay(settings, log, relayTokens, stack)
-    const url = () => listening.urls.gatewayUrl
-    const here = {
-      here: () => (served === null ? null : (gateway?.handedOver.to(served) ?? null)),
-      settled: (runId: string) => gateway?.settled(runId) ?? null,
+    // A gateway of this process is asked at the listener's own address: the way by a public name may not lead back here.
+    const url = () => {
+      const { host: ownHost, port } = listening.listener
+      return ownGateway ? originOf(ownHost, port) : listening.urls.gatewayUrl
     }
     const { sandboxRequests } = settings.gateway
     const cluster = await openCluster(context, settings, registry, stack)
-    const sandboxGateway = { url, sandboxRequests, ...(ownGateway && here) }
     const { hostCalls, hostRests } = around
-    const parts = { gateway: sandboxGateway, identity: cluster?.identity, relayUrl: relay?.url }
+    const parts = { gateway: { url, sandboxRequests }, identity: cluster?.identity, relayUrl: relay?.url }
     const worker = await openWorker(context, settings, { ...parts, hostCalls, hostRests }, stack)
     doors = new SandboxDoors(own, worker.hosts, relayTokens)
     relay?.serve(doors)

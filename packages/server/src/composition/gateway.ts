@@ -1,11 +1,9 @@
 import type { Registry } from 'prom-client'
 import type { Context } from '../context.ts'
-import type { Booking } from '../gateway/accounting/booking.ts'
 import { createGateway } from '../gateway/create-gateway.ts'
 import { setMembers } from '../gateway/formats/wire-format.ts'
 import { gatewayHandlers } from '../gateway/routes.ts'
 import { callTranslated } from '../gateway/translate/call-translated.ts'
-import { HandedOver } from '../http/gateway/handed-over.ts'
 import type { GatewaySurface } from '../http/gateway/routes.ts'
 import { BatchingGatewayAuthority } from '../identity/guard/gateway-authority.ts'
 import type { GatewayJudge } from '../identity/guard/gateway-judge.ts'
@@ -25,7 +23,7 @@ export function openGateway(
     judge,
   }: { readonly registry: Registry; readonly masterKey: MasterKey; readonly judge: GatewayJudge },
   stack: AsyncDisposableStack,
-): GatewaySurface & Pick<Booking, 'settled'> {
+): GatewaySurface {
   const { aliases, fallbacks, details } = config.models
   const made = stack.use(
     createGateway(context, {
@@ -38,9 +36,7 @@ export function openGateway(
   )
   return {
     handlers: gatewayHandlers(made),
-    handedOver: new HandedOver(),
     settableMembers: setMembers,
-    settled: runId => made.booking.settled(runId),
     authority: new BatchingGatewayAuthority(judge),
     bodyLimitBytes: gateway.bodyBytes,
     clientPatienceMs: gateway.clientPatienceMs,

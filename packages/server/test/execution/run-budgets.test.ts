@@ -43,16 +43,18 @@ async function endOf(api: Api, sessionId: string, runId: string) {
 
 /**
  * Starts a script that asks a model, makes the file `asked` and then runs `rest`; delays the write of the answer's
- * cost. Resolves once the file exists.
+ * cost. Resolves once the model has answered.
  */
 async function withheldCost(api: Api, rest: string) {
   const { database } = test.db
   const [asked, mayAnswer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const answered = Promise.withResolvers<void>()
   const answers = says({ text: 'Yes.' })
   upstream.next(async (request, response) => {
     asked.resolve()
     await mayAnswer.promise
     await answers(request, response)
+    answered.resolve()
   }, answers)
   const session = await api.createSession({ runtime: 'shell' }, `${ask('main/m1')}; touch asked; ${rest}`)
   const runId = session.activeRunId ?? ''
@@ -66,10 +68,11 @@ async function withheldCost(api: Api, rest: string) {
   })
   await held.promise
   mayAnswer.resolve()
+  await answered.promise
   const file = await workspacePath(database, test.dataDir, session, 'asked')
-  await until('the answer', () => existsSync(file))
   return {
     runId,
+    hasAnswer: () => existsSync(file),
     /** Any effect of the answer has had time to happen. */
     async looks(expected: () => Promise<void>) {
       for (let n = 0; n < 40; n += 1) await expected()
@@ -98,9 +101,9 @@ describe('the use of a run', () => {
     expect(end).toMatchObject({ costUsd: run.costUsd, costComplete: true })
   })
 
-  it('includes the last request even if its agent has the answer before the cost is stored', async () => {
+  it('includes the last request, whose answer ends only once its cost is stored', async () => {
     const run = await withheldCost(test.api, 'true')
-    await run.looks(async () => expect(await run.status()).toBe('running'))
+    await run.looks(async () => expect([await run.status(), run.hasAnswer()]).toEqual(['running', false]))
     const { end } = await run.end()
     expect(end).toMatchObject({ costUsd: expect.closeTo(costOfOne, 9), costComplete: true })
   })
@@ -132,7 +135,7 @@ describe("an organization's budget", () => {
     expect(run.costUsd).toBeCloseTo(costOfOne, 9)
   })
 
-  it('of cost counts the previous request even if its cost is not stored yet', async () => {
+  it('of cost counts the previous request however late its cost is stored', async () => {
     const { tenant, api } = await test.newTenant()
     await setRunBudgets(test.db.database, tenant.organizationId, { costUsd: costOfOne / 2 })
     const before = upstream.requests.length

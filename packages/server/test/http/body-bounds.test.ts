@@ -5,7 +5,6 @@ import { describe, expect, test } from 'vitest'
 import { BodyBudget, defaultBodyBounds } from '../../src/http/body/body-budget.ts'
 import { BodyBuffer } from '../../src/http/body/body-buffer.ts'
 import { ValueCounter } from '../../src/http/body/value-counter.ts'
-import { HandedOver } from '../../src/http/gateway/handed-over.ts'
 import type { GatewaySurface } from '../../src/http/gateway/routes.ts'
 import type { GatewayHandlers, GatewayRequest } from '../../src/http/routing/handler.ts'
 import { readRaw } from '../../src/http/testing/raw-http.ts'
@@ -50,7 +49,6 @@ function openGateway(seen: GatewayRequest[] = []): GatewaySurface {
     handlers,
     authority: { judge: async () => ({ kind: 'granted', caller, metering }) },
     bodyLimitBytes: 32 * 1024 ** 2,
-    handedOver: new HandedOver(),
     settableMembers: ['model', 'messages'],
     clientPatienceMs: 1000,
     graceMs: 0,

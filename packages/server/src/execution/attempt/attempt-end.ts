@@ -76,7 +76,6 @@ async function stoppedByCost(
 ): Promise<Outcome> {
   const silent = outcome.stopReason === 'completed' || outcome.stopReason === 'error'
   if (costUsd === undefined || !silent) return outcome
-  await context.gateway.settled(claim.runId)
   const used = await usageOfRun(context.db, claim)
   if (used.costUsd < costUsd) return outcome
   const { errorCode: _, ...rest } = outcome
@@ -105,13 +104,12 @@ export async function recordEnd(
 ): Promise<void> {
   const { leaseId, reading, decided, lost, begun } = end
   const now = context.clock.now()
-  const settled = context.gateway.settled(claim.runId)
   const keeping = keepResult(context.blobs, decided?.outcome.summary, decided?.longBytes)
   keeping.catch(() => undefined)
   // If the Run is already over, presented files stay for the next Run.
   const isOver = (await taskOf(context.db, claim)) === 'seal'
   await using presented = isOver ? null : await collectPresented(context, claim, leaseId)
-  const [result] = await Promise.all([keeping, settled])
+  const result = await keeping
   await underFence(context, claim, async (tx, task) => {
     const open = task === 'run'
     // Nothing here awaits the reading: the order in which statements are sent is the order of the log.

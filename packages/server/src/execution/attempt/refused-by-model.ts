@@ -37,7 +37,6 @@ export async function failIfRefused(
   if (outcome.status !== 'completed' || outcome.stopReason !== 'completed') return outcome
   const runtime = claim.run.runtime ?? NATIVE_RUNTIME
   if (runtime === NATIVE_RUNTIME || context.runtimes.find(runtime)?.stateless === true) return outcome
-  await context.gateway.settled(claim.runId)
   const refused = await lastRefusalOf(context.db, claim, answeredAt)
   if (refused === null) return outcome
   return {

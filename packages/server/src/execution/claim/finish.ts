@@ -48,7 +48,6 @@ export const deadlineExceeded: Outcome = {
  * @throws ClaimLost
  */
 export async function endClaimedRun(context: ExecutionContext, claim: RunClaim, outcome: Outcome): Promise<void> {
-  await context.gateway.settled(claim.runId)
   await underFence(context, claim, async tx => {
     const now = context.clock.now()
     await abandonUnfinished(tx, claim, now, outcome.status === 'cancelled' ? 'cancelled' : 'apply_failed')
@@ -114,7 +113,6 @@ async function canBeginAgain(tx: Queryable, claim: RunClaim): Promise<boolean> {
  * @throws ClaimLost
  */
 export async function loseAttempt(context: ExecutionContext, claim: RunClaim, loss: Loss): Promise<void> {
-  await context.gateway.settled(claim.runId)
   await underFence(context, claim, tx => settleLoss(tx, context, claim, loss))
   announce(context, claim)
 }

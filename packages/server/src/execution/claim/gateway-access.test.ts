@@ -9,11 +9,16 @@ import { GatewayAccess, type GatewayAccessOptions } from './gateway-access.ts'
 /** Asks for models from a sandbox, whose Run `take` takes over. */
 async function asking(options: Pick<GatewayAccessOptions, 'expects' | 'arrivalMs'>) {
   const stack = new AsyncDisposableStack()
+  const gateway = createServer((incoming, outgoing) => outgoing.end(incoming.headers.authorization)).listen(
+    0,
+    '127.0.0.1',
+  )
+  await once(gateway, 'listening')
+  stack.defer(() => void gateway.close())
   const access = stack.use(
     new GatewayAccess({
       ...options,
-      url: () => 'http://127.0.0.1:1',
-      here: () => (incoming, outgoing) => outgoing.end(incoming.headers.authorization),
+      url: () => `http://127.0.0.1:${(gateway.address() as AddressInfo).port}`,
       log: { warn: () => undefined },
       mint: async run => `for-${run.runId}`,
     }),

@@ -1,6 +1,4 @@
 import { EventEmitter, once } from 'node:events'
-import type { RequestListener } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { SandboxService } from '../../sandboxes/driver.ts'
 import type { RunBudgets } from '../../settings/run-budgets.ts'
 import type { RunClaim } from './claim.ts'
@@ -10,10 +8,6 @@ import { type GatewayLink, type GatewayLog, type GatewayRoute, openGatewayLink }
 export interface GatewayAccessOptions {
   /** Returns the gateway's URL, which may be unknown before the service listens. */
   url(): string
-  /** Returns the gateway's listener if it runs in this process. */
-  here?(): RequestListener | null
-  /** Resolves once that gateway has stored the Run's usage so far; null if all of it is stored. */
-  settled?(runId: string): Promise<unknown> | null
   /** Hears why the gateway does not answer. */
   readonly log: GatewayLog
   /** Number of requests that one sandbox may have at the gateway at once. */
@@ -36,8 +30,6 @@ interface AtWork {
 
 /** More than any agent has open; each request may hold a body of the gateway's maximum size. */
 const SANDBOX_REQUESTS = 64
-/** The end of a Run waits this long for its usage; after that the log says that the usage is incomplete. */
-const SETTLING_MS = 10_000
 /** An agent outlives its worker, and may ask before the next one has taken its Run over. */
 const ARRIVAL_MS = 15_000
 
@@ -45,9 +37,6 @@ const ARRIVAL_MS = 15_000
  * Connects the sandboxes of this worker to the gateway. It adds the credential of the Run at work to their requests, so no
  * sandbox ever holds one, nor does the host of one. Nothing has to be revoked in a sandbox when the Run ends, and a worker that takes over mints
  * its own credential.
- *
- * A gateway in this process answers a Run before it has stored the answer's cost. So the steps after the answer wait
- * for that here: the Run's next request, which its spending may refuse, and its end, which reports the spending.
  */
 export class GatewayAccess implements Disposable {
   readonly #options: GatewayAccessOptions
@@ -80,11 +69,6 @@ export class GatewayAccess implements Disposable {
       get url() {
         return options.url()
       },
-      get here() {
-        const gateway = options.here?.() ?? null
-        const run = atWork.get(leaseId)
-        return gateway === null || run === undefined ? gateway : inOrder(gateway, () => options.settled?.(run.runId))
-      },
       mostRequests: options.sandboxRequests ?? SANDBOX_REQUESTS,
       bearer: () => atWork.get(leaseId)?.credential ?? null,
       arrival: () => this.#arrival(leaseId),
@@ -101,17 +85,6 @@ export class GatewayAccess implements Disposable {
     return this.#atWork.get(leaseId)?.credential ?? 'late'
   }
 
-  /**
-   * Resolves once a gateway in this process has stored all usage of a Run, or after the longest wait of a Run's end.
-   */
-  async settled(runId: string): Promise<void> {
-    const settled = this.#options.settled?.(runId) ?? null
-    if (settled === null) return
-    const waited = new AbortController()
-    await Promise.race([settled, sleep(SETTLING_MS, undefined, { signal: waited.signal }).catch(() => undefined)])
-    waited.abort()
-  }
-
   /** Opens the gateway to a Run at work on a lease, until the result is disposed of. */
   async open(run: RunClaim, leaseId: string, budgets: RunBudgets): Promise<Disposable> {
     const atWork = { runId: run.runId, credential: await this.#options.mint(run, budgets) }
@@ -121,14 +94,5 @@ export class GatewayAccess implements Disposable {
     // A worker may adopt its own Run after the process was paused; the newer credential then stays.
     stack.defer(() => this.#atWork.get(leaseId) === atWork && this.#atWork.delete(leaseId))
     return stack.move()
-  }
-}
-
-/** Returns a listener that passes a request on only after the Run's usage is stored. */
-function inOrder(gateway: RequestListener, settled: () => Promise<unknown> | null | undefined): RequestListener {
-  return (incoming, outgoing) => {
-    const first = settled() ?? null
-    if (first === null) gateway(incoming, outgoing)
-    else void first.then(() => gateway(incoming, outgoing))
   }
 }

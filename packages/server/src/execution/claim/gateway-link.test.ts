@@ -24,9 +24,6 @@ let dir: string
 let proxy: EgressProxy
 let url: string
 let bearer: string | null
-/** Whether the gateway runs in the proxy's own process. */
-let handed = false
-let here: RequestListener | null
 let logged: object[]
 let link: GatewayLink
 let gateway: SandboxService
@@ -42,15 +39,11 @@ const network = {
 beforeEach(async () => {
   dir = await mkdtemp(join(tmpdir(), 'berth-proxy-gateway-'))
   bearer = 'svc_run_of-the-first'
-  here = null
   logged = []
   const route = {
     leaseId: 'one',
     get url() {
       return url
-    },
-    get here() {
-      return here
     },
     mostRequests: 3,
     bearer: () => bearer,
@@ -68,11 +61,6 @@ afterEach(async () => {
 })
 
 async function serveGateway(listener: RequestListener): Promise<void> {
-  if (handed) {
-    here = listener
-    url = 'http://127.0.0.1:1'
-    return
-  }
   const server = createServer(listener).listen(0, '127.0.0.1')
   clean.push(() => server.close().closeAllConnections())
   await once(server, 'listening')
@@ -105,17 +93,7 @@ async function ask(path: string, asked?: Asked) {
 
 const errorOf = (body: string) => (JSON.parse(body) as { error: { code: string; type: string; message: string } }).error
 
-describe.each([
-  ['sent to a gateway', false],
-  ['handed over to the gateway of the same process', true],
-])('a request that is %s', (_, isHanded) => {
-  beforeEach(() => {
-    handed = isHanded
-  })
-  afterEach(() => {
-    handed = false
-  })
-
+describe('a request to the gateway', () => {
   test("arrives with method, path, query and body, and the Run's credential in place of the caller's headers", async () => {
     let seen: { method?: string; url?: string; raw: string; body: string } | undefined
     await serveGateway(async (incoming, response) => {

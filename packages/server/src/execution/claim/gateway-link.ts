@@ -1,4 +1,4 @@
-import { Agent as HttpAgent, type IncomingMessage, type RequestListener, request, type ServerResponse } from 'node:http'
+import { Agent as HttpAgent, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { Agent as HttpsAgent, request as secureRequest } from 'node:https'
 import { type Dialect, dialectOfSender, type ErrorCode, errors, gatewayErrorBody } from '@berth/contract'
 import { gatewayTarget } from '../../http/request/gateway-target.ts'
@@ -9,10 +9,6 @@ import { pickedHeaders } from '../../sandboxes/egress/proxy-headers.ts'
 /** The route of one sandbox to the model gateway. Its members are read for each request. */
 export interface GatewayRoute {
   readonly leaseId: string
-  /**
-   * The gateway itself if it runs in this process. Requests are then passed to it directly, without a connection.
-   */
-  readonly here?: RequestListener | null
   /** URL below which the gateway's paths lie. */
   readonly url: string
   /** Maximum number of simultaneous gateway requests of the sandbox. */
@@ -115,7 +111,6 @@ export function openGatewayLink(log: GatewayLog): GatewayLink {
         ...['Host', host, 'Authorization', `Bearer ${bearer}`],
         ...pickedHeaders(incoming.rawHeaders, travelling),
       ]
-      if (route.here) return handOver(incoming, outgoing, target, headers, route.here)
       const place = {
         hostname: hostname.replace(/^\[(.*)\]$/, '$1'),
         port,
@@ -142,34 +137,6 @@ export function openGatewayLink(log: GatewayLog): GatewayLink {
       secure.destroy()
     },
   }
-}
-
-/** Headers that frame a body. */
-const framing: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding'])
-
-/**
- * Passes a request to the gateway of this process, with the headers that would have been sent, and waits for its
- * answer. This saves a model call the loopback connection, 0.9 ms.
- */
-function handOver(
-  incoming: IncomingMessage,
-  outgoing: ServerResponse,
-  target: string,
-  headers: readonly string[],
-  gateway: RequestListener,
-): Promise<void> {
-  const sent = [...headers, ...pickedHeaders(incoming.rawHeaders, framing)]
-  incoming.url = target
-  incoming.rawHeaders = sent
-  incoming.headers = Object.fromEntries(
-    sent.flatMap((name, index) => (index % 2 === 0 ? [[name.toLowerCase(), sent[index + 1]]] : [])),
-  )
-  // The gateway meters by address, and a unix socket has none. The caller is on this machine.
-  Object.defineProperty(incoming.socket, 'remoteAddress', { value: '127.0.0.1', configurable: true })
-  const { promise, resolve } = Promise.withResolvers<void>()
-  outgoing.once('close', () => resolve())
-  gateway(incoming, outgoing)
-  return promise
 }
 
 /** Returns a function that refuses a request in the form of its path's clients. */

@@ -97,26 +97,6 @@ test('a booking settles a request whose row exists without waiting for other rec
   await booking[Symbol.asyncDispose]()
 })
 
-test("a booking holds up callers that ask for a Run's settlements, and its own disposal", async () => {
-  const { state, db } = scriptedDatabase()
-  const booking = new Booking(db, systemClock, () => {})
-  const [runId, other] = [randomUUID(), randomUUID()]
-  expect(booking.settled(runId)).toBeNull()
-  const settling = booking.settle(record({ runId, sessionId: randomUUID() }))
-  expect(booking.settled(other)).toBeNull()
-  expect(booking.settled(runId)).toBeInstanceOf(Promise)
-  await booking.settled(runId)
-  expect(state.kept.flat()).toHaveLength(1)
-  await settling
-  expect(booking.settled(runId)).toBeNull()
-  state.away = true
-  const last = booking.settle(record({ runId, sessionId: randomUUID() }))
-  setImmediate(() => setImmediate(() => (state.away = false)))
-  await booking[Symbol.asyncDispose]()
-  await last
-  expect(state.kept.flat()).toHaveLength(2)
-})
-
 test("a booking writes a Run's request at once, and writes everything before it closes", async () => {
   const { state, db } = scriptedDatabase()
   const booking = new Booking(db, systemClock, () => {})

@@ -20,7 +20,7 @@ const closeMs = 5_000
  * Stores the usage of requests in batches.
  *
  * A request with an API key is answered before its usage is stored, so a killed process loses some milliseconds of
- * usage. A Run's usage is stored at once: before its answer ends, or before the Run's next request or end. While the
+ * usage. A Run's usage is stored before its answer ends. While the
  * database is away, records queue. Beyond `maxWaiting` the gateway refuses requests, because it could not account for
  * them.
  *
@@ -51,11 +51,6 @@ export class Booking implements AsyncDisposable {
     return this.#settling.keep(record, true)
   }
 
-  /** Resolves when every settlement of a Run so far is stored. Returns null if none is pending. */
-  settled(runId: string): Promise<unknown> | null {
-    return this.#settling.keptOf(runId)
-  }
-
   /** Stores the waiting records, for at most `closeMs`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([this.#lasting.close(), this.#settling.close()])
@@ -70,8 +65,6 @@ class Lane {
   readonly #keepAll: (records: readonly RequestRecord[]) => Promise<void>
   readonly #onError: (error: unknown) => void
   readonly #waiting = new Map<string, Waiting>()
-  /** The records that the current statement stores. */
-  #batch: readonly Waiting[] = []
   #running: Promise<void> | null = null
   #urgent = false
   #hurry = () => {}
@@ -96,12 +89,6 @@ class Lane {
     return kept.promise
   }
 
-  /** Resolves when all records of a Run that are here now are stored. Returns null if there are none. */
-  keptOf(runId: string): Promise<unknown> | null {
-    const waiting = [...this.#batch, ...this.#waiting.values()].filter(({ record }) => record.runId === runId)
-    return waiting.length === 0 ? null : Promise.all(waiting.map(({ kept }) => kept.promise))
-  }
-
   async close(): Promise<void> {
     const cut = setTimeout(() => {
       this.#closing = true
@@ -120,18 +107,15 @@ class Lane {
     while (this.#waiting.size > 0 && !this.#closing) {
       const batch = [...this.#waiting.values()].slice(0, maxBatch)
       for (const { record } of batch) this.#waiting.delete(record.id)
-      this.#batch = batch
       this.#urgent &&= this.#waiting.size > 0
       try {
         await this.#keepAll(batch.map(({ record }) => record))
         failures = 0
         for (const { kept } of batch) kept.resolve()
-        this.#batch = []
         if (this.#waiting.size < maxBatch && !this.#urgent) await this.#gather()
       } catch (error) {
         this.#onError(error)
         this.#putBack(batch)
-        this.#batch = []
         failures += 1
         await new Promise(wait => setTimeout(wait, backoffMs(failures, retryMs, longestRetryMs)))
       }

@@ -102,17 +102,13 @@ export class RequestMeter {
     this.#opened = true
   }
 
-  /**
-   * Books the request. Only a Run's request waits for its booking. It does not wait if its row already says that the
-   * cost is unknown and the worker that made it waits instead.
-   */
+  /** Books the request. Only a Run's request waits for its booking. */
   async #book(outcome: RequestRecord['outcome'], code: string | null, usage: GatewayUsage | null): Promise<void> {
     if (this.#booked !== null) return this.#booked
     const record = this.#record(outcome, code, usage)
     setImmediate(() => this.#measure(record))
     const kept = this.#opened ? this.#booking.settle(record) : this.#booking.keep(record)
-    const { caller, handedOver } = this.#request
-    this.#booked = caller.run === null || (handedOver && this.#opened) ? Promise.resolve() : kept
+    this.#booked = this.#request.caller.run === null ? Promise.resolve() : kept
     return this.#booked
   }
 

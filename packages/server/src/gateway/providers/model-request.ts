@@ -19,7 +19,5 @@ export interface ModelRequest {
   /** Query parameters and headers to pass on. */
   readonly query: Readonly<Record<string, unknown>>
   readonly headers: Readonly<Record<string, string>>
-  /** Whether the worker that made the request waits for its booking, before its Run asks again or ends. */
-  readonly handedOver: boolean
   readonly signal: AbortSignal
 }

@@ -15,13 +15,11 @@ import { RequestContract } from '../request/request-contract.ts'
 import type { GatewayHandlers } from '../routing/handler.ts'
 import { routerPath } from '../routing/route-match.ts'
 import { isLarge, judgeBody, judgeLargeBody, readAhead } from './body.ts'
-import type { HandedOver } from './handed-over.ts'
 
 /** The gateway, for the HTTP layer. */
 export interface GatewaySurface {
   readonly handlers: GatewayHandlers
   readonly authority: GatewayAuthority
-  readonly handedOver: HandedOver
   /** Members that may be replaced in a request's body on its way to a provider. */
   readonly settableMembers: readonly string[]
   readonly bodyLimitBytes: number
@@ -83,9 +81,8 @@ function registerRow(
       try {
         const { caller } = admissionOf(request)
         const { params } = request
-        const handedOver = gateway.handedOver.has(request.raw)
         const dialect = gatewayDialect(row, request.headers)
-        const sent = { id: request.id, caller, dialect, params, ...asked, handedOver, signal }
+        const sent = { id: request.id, caller, dialect, params, ...asked, signal }
         const answer = await gateway.handlers[id](sent)
         if (typeof answer.body === 'string' || Buffer.isBuffer(answer.body)) {
           return await reply.type(answer.contentType).send(answer.body)

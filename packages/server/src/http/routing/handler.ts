@@ -155,8 +155,6 @@ export interface GatewayRequest {
   readonly bytes: Buffer
   /** Positions of the members that the gateway may set in a large body. */
   readonly places?: readonly MemberPlace[] | undefined
-  /** Whether a worker of this process made the request; that worker waits until its Runs' usage is stored. */
-  readonly handedOver: boolean
   /** Aborted when the client leaves, or with a refusal as its reason when the service stops. */
   readonly signal: AbortSignal
 }

@@ -19,7 +19,6 @@ import {
   type Verdict,
 } from '../../identity/guard/principal.ts'
 import { type AccountSurface, type AppOptions, type ConsoleSurface, createApp } from '../app.ts'
-import { HandedOver } from '../gateway/handed-over.ts'
 import type { GatewaySurface } from '../gateway/routes.ts'
 import type { AccountHandlers, Handler, HandlerRequest, Handlers, Reply } from '../routing/handler.ts'
 
@@ -95,7 +94,6 @@ const closedGateway: GatewaySurface = {
   },
   authority: { judge: async () => ({ kind: 'invalid' }) },
   bodyLimitBytes: 1024,
-  handedOver: new HandedOver(),
   settableMembers: [],
   clientPatienceMs: 1000,
   graceMs: 0,
