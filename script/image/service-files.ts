@@ -3,9 +3,8 @@ import { stripTypeScriptTypes } from 'node:module'
 import { dirname, join } from 'node:path'
 import { nodeFileTrace } from '@vercel/nft'
 
-/** Programs that no import names: worker threads, and the command, which loads its bundle by a path. */
+/** Programs that no import names: a worker thread, and the command, which loads its bundle by a path. */
 const programs = [
-  'packages/server/src/http/body/body-worker.ts',
   'packages/server/src/sessions/outputs/output-worker.ts',
   'packages/cli/bin/berth.js',
 ]

@@ -1,7 +1,6 @@
 import type { Registry } from 'prom-client'
 import type { Context } from '../context.ts'
 import { createGateway } from '../gateway/create-gateway.ts'
-import { setMembers } from '../gateway/formats/wire-format.ts'
 import { gatewayHandlers } from '../gateway/routes.ts'
 import { callTranslated } from '../gateway/translate/call-translated.ts'
 import type { GatewaySurface } from '../http/gateway/routes.ts'
@@ -36,7 +35,6 @@ export function openGateway(
   )
   return {
     handlers: gatewayHandlers(made),
-    settableMembers: setMembers,
     authority: new BatchingGatewayAuthority(judge),
     bodyLimitBytes: gateway.bodyBytes,
     clientPatienceMs: gateway.clientPatienceMs,

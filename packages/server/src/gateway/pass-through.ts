@@ -89,15 +89,15 @@ export async function passCount(
   }
 }
 
-type Sent = Pick<PassedRequest, 'bytes' | 'places' | 'replaced' | 'headers' | 'signal' | 'clock'>
+type Sent = Pick<PassedRequest, 'bytes' | 'replaced' | 'headers' | 'signal' | 'clock'>
 
 /**
  * Sends a request and returns the provider's answer if its status is 200.
  * @throws UpstreamError
  */
 async function send(client: ProviderClient, call: ProviderCall, request: Sent) {
-  const { bytes, places, replaced, headers, signal, clock } = request
-  const body = spliceMembers(bytes, { ...replaced, ...call.members }, places)
+  const { bytes, replaced, headers, signal, clock } = request
+  const body = spliceMembers(bytes, { ...replaced, ...call.members })
   const answer = await client.send({ method: 'POST', path: call.path, headers, body, signal })
   if (answer.status === 200) return answer
   const refusal = await refusalOf(answer, clock)

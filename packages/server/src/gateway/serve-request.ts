@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { GatewayCaller } from '../identity/guard/gateway-caller.ts'
 import { ApiError } from '../kit/api-error.ts'
 import { ClientLeft } from '../kit/client-left.ts'
@@ -190,10 +190,7 @@ async function answer(gateway: Gateway, request: ModelRequest, attempt: Attempt)
     await meter.completed(passed.usage)
     return passed.body
   }
-  const { wire, body: sent, places } = request
-  // Translation reads every member, and the first read of a large body may parse all of it.
-  const body = places === undefined ? sent : { ...sent }
-  if (places !== undefined) await nextTurn()
+  const { wire, body } = request
   if (!isTranslated(wire)) throw new Error(`${model.catalogId} cannot be called in the format ${wire}`)
   const { clock, tools } = gateway
   const languageModel = await client.languageModel(model.model)

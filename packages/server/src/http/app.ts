@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type OperationId, openApiDocument, operationOf } from '@berth/contract'
-import { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, fastify } from 'fastify'
+import { type FastifyBaseLogger, type FastifyInstance, fastify } from 'fastify'
 import type { Logger } from 'pino'
 import type { AddressMeter } from '../identity/guard/address-meter.ts'
 import type { Authority } from '../identity/guard/principal.ts'
@@ -9,13 +9,11 @@ import type { Clock } from '../kit/clock.ts'
 import { refusal } from '../kit/refusal.ts'
 import { personPaths, registerAssertionRoutes, registerBrowserRoutes, registerPersonRoutes } from './account-routes.ts'
 import { type BodyBounds, type BodyClaim, defaultBodyBounds } from './body/body-budget.ts'
-import { BodyJudge } from './body/body-judge.ts'
 import { RequestBodies } from './body/request-bodies.ts'
 import { answerClientError } from './connection/client-error.ts'
 import { OpenStreams } from './connection/open-streams.ts'
 import { OwedResponses } from './connection/owed-responses.ts'
 import { SilentConnections } from './connection/silent-connections.ts'
-import type { GatewayBody } from './gateway/body.ts'
 import { type GatewaySurface, registerGatewayRoutes } from './gateway/routes.ts'
 import type { BrowserAdmission, BrowserDoor } from './guard/browser-door.ts'
 import { formOf, registerEntryChecks, type ServedOperations } from './guard/entry-checks.ts'
@@ -40,8 +38,6 @@ declare module 'fastify' {
     readonly operationId?: OperationId
     /** True for pages and the way to them, which need no credential. */
     readonly page?: true
-    /** Starts to read the body while the guard works. Returns null if the body has to wait for the guard. */
-    readonly readAhead?: (request: FastifyRequest) => FastifyRequest['bodyAhead']
   }
   interface FastifyRequest {
     /** The caller that the guard admitted; null on routes without a credential of an organization. */
@@ -52,8 +48,6 @@ declare module 'fastify' {
     gatewayAdmission: GatewayAdmission | null
     /** Who was let in at a route of the account service. */
     standing: object
-    /** The result of a gateway body that was read before the guard decided. */
-    bodyAhead: Promise<() => GatewayBody> | null
     /** The body's share of the process's budget; null without a body, or if no caller was admitted. */
     bodyClaim: BodyClaim | null
   }
@@ -175,11 +169,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     registerAssertionRoutes(app, handlers, meter, open)
     mount(app)
   }
-  if (gateway !== undefined) {
-    const judge = new BodyJudge()
-    app.addHook('onClose', () => judge.close())
-    registerGatewayRoutes(app, gateway, { bodies, judge, open })
-  }
+  if (gateway !== undefined) registerGatewayRoutes(app, gateway, open)
   if (options.otherHosts !== undefined) routeOtherHosts(app, options.otherHosts)
   return app
 }

@@ -49,7 +49,6 @@ function openGateway(seen: GatewayRequest[] = []): GatewaySurface {
     handlers,
     authority: { judge: async () => ({ kind: 'granted', caller, metering }) },
     bodyLimitBytes: 32 * 1024 ** 2,
-    settableMembers: ['model', 'messages'],
     clientPatienceMs: 1000,
     graceMs: 0,
   }
@@ -82,7 +81,7 @@ describe('values', () => {
   test("are counted at the gateway, which refuses in its clients' format", async () => {
     await using service = await startTestApp({ gateway: openGateway() })
     const tell = async (rest: string) => {
-      const body = chat(`,"stop":[${'{},'.repeat(250_000)}${rest}`)
+      const body = chat(`,"stop":[${'{},'.repeat(120_000)}${rest}`)
       const response = await service.call('POST', '/v1/chat/completions', { headers: json, body })
       return [response.status, await response.json()]
     }
@@ -181,7 +180,7 @@ describe('faults', () => {
 })
 
 describe('a large body of the gateway', () => {
-  const many = Array.from({ length: 30_000 }, (_, index) => `{"role":"user","content":${index}}`).join()
+  const many = Array.from({ length: 15_000 }, (_, index) => `{"role":"user","content":${index}}`).join()
   const large = `{"model":"m","messages":[${many}],"metadata":{"__proto__":"x"},"stop":["a"]}`
 
   test('reaches the handler like a small one', async () => {
@@ -192,17 +191,11 @@ describe('a large body of the gateway', () => {
     expect(Object.keys(request?.body ?? {})).toEqual(expect.arrayContaining(['model', 'messages', 'metadata', 'stop']))
     expect(JSON.parse(JSON.stringify(request?.body))).toEqual(JSON.parse(large))
     expect(request?.bytes.equals(Buffer.from(large))).toBe(true)
-    const placed = request?.places?.map(({ name, start, end }) => [name, large.slice(start, end)])
-    expect(placed).toEqual([
-      ['model', '"m"'],
-      ['messages', `[${many}]`],
-    ])
   })
 
   test.each([
     ['that is no JSON', large.slice(0, -1), 'malformed_request_body'],
     ['with a fault', large.replace('"stop":["a"]', '"stop":[{}]'), 'invalid_request'],
-    ['that repeats a member without end', large.replace('{', `{${'"model":"m",'.repeat(200)}`), 'invalid_request'],
     ['with an unknown member', large.replace('"stop"', '"unknown"'), 'invalid_request'],
     ['with text that cannot be stored', large.replace('"a"', '"\\u0000"'), 'invalid_request'],
   ])('%s is refused like a small one', async (_, body, code) => {

@@ -21,7 +21,9 @@ test('the service serves the table, its mirrors, the two probes and nothing else
   const served = routesOf(service.app.printRoutes({ commonPrefix: false }))
   const table = operationIds.map(operationOf).flatMap(row => {
     const mirror = mirrorOf(row)
-    return [...signedPaths(row.path), ...(mirror === null ? [] : [mirror])].map(path => `${row.method} ${routerPath(path)}`)
+    return [...signedPaths(row.path), ...(mirror === null ? [] : [mirror])].map(
+      path => `${row.method} ${routerPath(path)}`,
+    )
   })
   expect([...served].sort()).toEqual([...table, 'GET /healthz', 'GET /readyz'].sort())
 })

@@ -1,21 +1,14 @@
 import type { Json } from '../../kit/json.ts'
-import type { MemberPlace } from '../../kit/json-splice.ts'
-import { namingMembers } from '../providers/end-user.ts'
 import type { GatewayUsage, ResolvedModel } from '../providers/upstream.ts'
 import type { StreamRelay } from './stream-relay.ts'
 
 const formatMembers = ['model', 'messages', 'input', 'stream_options', 'generateContentRequest'] as const
-
-/** Members that may be set in a request body: by a format, or to hide an end user. */
-export const setMembers: readonly string[] = [...formatMembers, ...namingMembers]
 
 /** The parts of a request that a format needs. */
 export interface FormattedRequest {
   readonly body: Json
   /** The body as received. */
   readonly bytes: Buffer
-  /** The positions of the members that a format may set, if known. */
-  readonly places?: readonly MemberPlace[] | undefined
   /** Whether the answer is a stream of server-sent events. */
   readonly streams: boolean
   /** Query parameters to pass on. */

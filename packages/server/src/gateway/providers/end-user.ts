@@ -3,7 +3,7 @@ import type { ModelRequest } from './model-request.ts'
 import type { Wire } from './upstream.ts'
 
 /** Members in which the requests of OpenAI's formats name an end user, the stronger first. */
-export const namingMembers = ['safety_identifier', 'user'] as const
+const namingMembers = ['safety_identifier', 'user'] as const
 
 /** Names that a row keeps as they are: short, and printable in a report. */
 const plainName = /^[^\p{C}]{1,128}$/u

@@ -1,5 +1,4 @@
 import type { GatewayCaller } from '../../identity/guard/gateway-caller.ts'
-import type { MemberPlace } from '../../kit/json-splice.ts'
 import type { Wire } from './upstream.ts'
 
 /** A request that has passed the guard and the contract. */
@@ -12,8 +11,6 @@ export interface ModelRequest {
   readonly streams: boolean
   readonly body: Readonly<Record<string, unknown>>
   readonly bytes: Buffer
-  /** The positions of the members that a format may set, if known. */
-  readonly places?: readonly MemberPlace[] | undefined
   /** JSON text by name of members that reach the provider with other values than `bytes` holds. */
   readonly replaced?: Readonly<Record<string, string>>
   /** Query parameters and headers to pass on. */

@@ -9,9 +9,12 @@ import { BodyBuffer } from './body-buffer.ts'
 import { type BodyLimits, type BodyReading, readBody, watchArrival } from './body-reader.ts'
 import { readOctets } from './octet-stream.ts'
 
-/** Maximum number of values in a body. API bodies stay far below theirs; gateway bodies hold long conversations. */
+/**
+ * Maximum number of values in a body. API bodies stay far below theirs; gateway bodies hold long conversations. To parse
+ * and validate the largest of either kind holds the event loop for less than 100 ms.
+ */
 const apiValues = 20_000
-const gatewayValues = 200_000
+const gatewayValues = 100_000
 
 /** The limits of bodies, for the API and the gateway. */
 export interface BodyRules {
@@ -26,15 +29,14 @@ export class RequestBodies {
   readonly #budget: BodyBudget
   readonly #patienceMs: number
   readonly #api: BodyLimits
-  /** Limits of gateway bodies. */
-  readonly gateway: BodyLimits
+  readonly #gateway: BodyLimits
 
   constructor({ bounds, apiBytes = limits.bodyBytes, gatewayBytes = apiBytes }: BodyRules) {
     const { patienceMs } = bounds
     this.#budget = new BodyBudget(bounds)
     this.#patienceMs = patienceMs
     this.#api = { bytes: apiBytes, values: apiValues, patienceMs }
-    this.gateway = { bytes: gatewayBytes, values: gatewayValues, patienceMs }
+    this.#gateway = { bytes: gatewayBytes, values: gatewayValues, patienceMs }
   }
 
   /** Bytes of bodies held now. */
@@ -84,16 +86,10 @@ export class RequestBodies {
   }
 
   async #read(request: FastifyRequest, payload: IncomingMessage): Promise<BodyReading | undefined> {
-    const { bodyAhead, bodyClaim } = request
+    const { bodyClaim } = request
     if (takesStream(request) || bodyClaim === null) return undefined
     const length = Number(request.headers['content-length'] ?? Number.NaN)
-    if (bodyAhead !== null) {
-      // `readAhead` began to read it before its sender was known; it is no larger than Node's own read buffer.
-      if (!bodyClaim.grow(length)) return { kind: 'no_room' }
-      await bodyAhead
-      return undefined
-    }
-    return readBody(payload, length, request.gatewayAdmission === null ? this.#api : this.gateway, bodyClaim)
+    return readBody(payload, length, request.gatewayAdmission === null ? this.#api : this.#gateway, bodyClaim)
   }
 }
 

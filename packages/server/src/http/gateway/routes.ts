@@ -1,12 +1,10 @@
 import { type GatewayOperation, gatewayDialect, gatewayOperationIds, gatewayOperationOf } from '@berth/contract'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { GatewayAuthority } from '../../identity/guard/gateway-caller.ts'
 import { ClientLeft } from '../../kit/client-left.ts'
 import { refusal } from '../../kit/refusal.ts'
 import { UpstreamError } from '../../kit/upstream-error.ts'
-import type { BodyJudge } from '../body/body-judge.ts'
 import type { BodyReading } from '../body/body-reader.ts'
-import type { RequestBodies } from '../body/request-bodies.ts'
 import type { OpenStreams } from '../connection/open-streams.ts'
 import type { GatewayAdmission } from '../guard/guard.ts'
 import { writePieces } from '../reply/write-pieces.ts'
@@ -14,14 +12,12 @@ import { requireMediaType } from '../request/media-type.ts'
 import { RequestContract } from '../request/request-contract.ts'
 import type { GatewayHandlers } from '../routing/handler.ts'
 import { routerPath } from '../routing/route-match.ts'
-import { isLarge, judgeBody, judgeLargeBody, readAhead } from './body.ts'
+import { judgeBody } from './body.ts'
 
 /** The gateway, for the HTTP layer. */
 export interface GatewaySurface {
   readonly handlers: GatewayHandlers
   readonly authority: GatewayAuthority
-  /** Members that may be replaced in a request's body on its way to a provider. */
-  readonly settableMembers: readonly string[]
   readonly bodyLimitBytes: number
   /** A client that reads nothing for this long is disconnected. */
   readonly clientPatienceMs: number
@@ -29,17 +25,10 @@ export interface GatewaySurface {
   readonly graceMs: number
 }
 
-/** Parts that the gateway's routes share with the rest of the HTTP layer. */
-interface Shared {
-  readonly bodies: RequestBodies
-  readonly judge: BodyJudge
-  readonly open: OpenStreams
-}
-
 /** Registers one route for each gateway operation, with the checks from the capability to the handler. */
-export function registerGatewayRoutes(app: FastifyInstance, gateway: GatewaySurface, shared: Shared): void {
+export function registerGatewayRoutes(app: FastifyInstance, gateway: GatewaySurface, open: OpenStreams): void {
   for (const id of gatewayOperationIds) {
-    registerRow(app, id, gatewayOperationOf(id), gateway, shared)
+    registerRow(app, id, gatewayOperationOf(id), gateway, open)
   }
 }
 
@@ -48,25 +37,14 @@ function registerRow(
   id: (typeof gatewayOperationIds)[number],
   row: GatewayOperation,
   gateway: GatewaySurface,
-  { bodies, judge, open }: Shared,
+  open: OpenStreams,
 ): void {
   const contract = new RequestContract(row)
   const takesBody = row.body !== undefined
-  const small = (request: FastifyRequest, reading: BodyReading | undefined) =>
-    judgeBody(request, reading, contract, takesBody)
-  const bodyOf = (request: FastifyRequest, reading: BodyReading | undefined) =>
-    reading !== undefined && isLarge(reading)
-      ? judgeLargeBody(request, reading, { operation: id, settableMembers: gateway.settableMembers }, judge)
-      : small(request, reading)
   app.route<{ Body: BodyReading | undefined; Params: Readonly<Record<string, unknown>> }>({
     method: row.method,
     url: routerPath(row.path),
-    config: {
-      operationId: id,
-      ...(takesBody && {
-        readAhead: request => readAhead(request, bodies.gateway, reading => small(request, reading)),
-      }),
-    },
+    config: { operationId: id },
     onRequest: async request => {
       request.params = contract.params(request.params)
       const { capabilities } = admissionOf(request).caller
@@ -74,9 +52,7 @@ function registerRow(
       if (takesBody) requireMediaType(request.headers, 'json')
     },
     handler: async (request, reply) => {
-      // The body may have been read ahead, but must not be kept if the budget has no room for it.
-      const ahead = request.body?.kind === 'no_room' ? undefined : await request.bodyAhead
-      const asked = ahead?.() ?? (await bodyOf(request, request.body))
+      const asked = judgeBody(request, request.body, contract, takesBody)
       const { signal, release } = leaving(reply, gateway, open)
       try {
         const { caller } = admissionOf(request)

@@ -43,7 +43,6 @@ export function registerEntryChecks(app: FastifyInstance, served: ServedOperatio
   app.decorateRequest('admission', null)
   app.decorateRequest('gatewayAdmission', null)
   app.decorateRequest('browser', null)
-  app.decorateRequest('bodyAhead', null)
   app.addHook('onRequest', async (request, reply) => {
     const hosts = rawHeaderValues(request.raw.rawHeaders, 'host').length
     if (hosts > 1 || (hosts === 0 && request.raw.httpVersion === '1.1')) throw refusal('malformed_request')
@@ -59,9 +58,7 @@ export function registerEntryChecks(app: FastifyInstance, served: ServedOperatio
       request.admission = request.browser.member
       reply.headers(rateLimitHeaders(request.browser.metering))
     } else if (row?.access === 'gateway' && authorities.gateway !== undefined) {
-      const judging = admitToGateway(asked, authorities.gateway, keyHeader)
-      request.bodyAhead = request.routeOptions.config.readAhead?.(request) ?? null
-      request.gatewayAdmission = await judging
+      request.gatewayAdmission = await admitToGateway(asked, authorities.gateway, keyHeader)
       reply.headers(rateLimitHeaders(request.gatewayAdmission.metering))
     } else if (
       row === null &&

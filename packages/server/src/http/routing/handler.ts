@@ -17,7 +17,6 @@ import type {
 import type { BrowserSession } from '../../identity/guard/browser-authority.ts'
 import type { GatewayCaller } from '../../identity/guard/gateway-caller.ts'
 import type { PersonPrincipal, Principal } from '../../identity/guard/principal.ts'
-import type { MemberPlace } from '../../kit/json-splice.ts'
 
 /** A form or an octet stream, unread. */
 export interface StreamBody {
@@ -153,8 +152,6 @@ export interface GatewayRequest {
   readonly body: Readonly<Record<string, unknown>>
   /** The body as received. */
   readonly bytes: Buffer
-  /** Positions of the members that the gateway may set in a large body. */
-  readonly places?: readonly MemberPlace[] | undefined
   /** Aborted when the client leaves, or with a refusal as its reason when the service stops. */
   readonly signal: AbortSignal
 }

@@ -94,7 +94,6 @@ const closedGateway: GatewaySurface = {
   },
   authority: { judge: async () => ({ kind: 'invalid' }) },
   bodyLimitBytes: 1024,
-  settableMembers: [],
   clientPatienceMs: 1000,
   graceMs: 0,
 }
