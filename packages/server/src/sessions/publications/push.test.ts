@@ -39,29 +39,32 @@ it.each(['way/of', 'way'])('says that another branch keeps %s from being made', 
 })
 
 it.each([
-  ["! x [remote rejected] (cannot lock ref 'refs/heads/a': Unable to create '/r/a.lock': File exists.)", 'moved'],
-  ["! x [remote rejected] (cannot lock ref 'refs/heads/a': is at 1 but expected 2)", 'moved'],
-  ["! x [remote rejected] (cannot lock ref 'refs/heads/a/b': 'refs/heads/a' exists; cannot create it)", 'obstructed'],
-  ['! x [remote rejected] (directory file conflict)', 'obstructed'],
-  [
-    "! x [remote rejected] (failed to update ref)\nremote: error: there are still refs under 'refs/heads/a'",
-    'obstructed',
-  ],
-  ["! x [remote rejected] (cannot lock ref 'refs/heads/a': '/r/a.lock': File name too long)", 'refused'],
-  [
-    "! x [remote rejected] (cannot lock ref 'refs/heads/a': Unable to create '/r/a.lock': Permission denied)",
-    'forbidden',
-  ],
-  ['! x [remote rejected] (pre-receive hook declined)\nremote: error: GH001: Large files detected.', 'refused'],
-  ['! x [remote rejected] (push declined due to email privacy restrictions)\nremote: error: GH007: private', 'refused'],
-  [
-    '! x [remote rejected] (push declined due to repository rule violations)\nremote: - GITHUB PUSH PROTECTION',
-    'refused',
-  ],
-  ['! x [remote rejected] (protected branch hook declined)\nremote: error: GH006: Protected branch', 'protected'],
+  ["[remote rejected] (cannot lock ref 'refs/heads/a': Unable to create '/r/a.lock': File exists.)", 'moved'],
+  ["[remote rejected] (cannot lock ref 'refs/heads/a': is at 1 but expected 2)", 'moved'],
+  ["[remote rejected] (cannot lock ref 'refs/heads/a/b': 'refs/heads/a' exists; cannot create it)", 'obstructed'],
+  ['[remote rejected] (directory file conflict)', 'obstructed'],
+  ["[remote rejected] (failed to update ref)\nremote: error: there are still refs under 'refs/heads/a'", 'obstructed'],
+  ["[remote rejected] (cannot lock ref 'refs/heads/a': '/r/a.lock': File name too long)", 'refused'],
+  ["[remote rejected] (cannot lock ref 'refs/heads/a': Unable to create '/r/a.lock': Permission denied)", 'forbidden'],
+  ['[remote rejected] (pre-receive hook declined)\nremote: error: GH001: Large files detected.', 'refused'],
+  ['[remote rejected] (push declined due to email privacy restrictions)\nremote: error: GH007: private', 'refused'],
+  ['[remote rejected] (push declined due to repository rule violations)\nremote: - GITHUB PUSH PROTECTION', 'refused'],
+  ['[remote rejected] (protected branch hook declined)\nremote: error: GH006: Protected branch', 'protected'],
 ])('takes a refusal that time does not end for what it is: %s', (said, meaning) => {
-  expect(refusalOf(said)).toBe(meaning)
+  const [reason = '', ...stderr] = said.split('\n')
+  expect(refusalOf(`!\tabc:refs/heads/x\t${reason}`, stderr.join('\n'))).toBe(meaning)
 })
+
+it.each(['protected', 'permission/denied', 'non-fast-forward', 'gh006'])(
+  'takes no word of a name for a reason: branch and repository %s',
+  async name => {
+    const strict = await sampleRepository(dir, `named/${name}`)
+    // Hidden refs are refused without a word of the host: git's own output holds the names alone.
+    await runGit(['config', 'receive.hideRefs', `refs/heads/${name}`], { gitDir: strict })
+    const move = { branch: name, from: null, to: ours, fetch: false }
+    expect(await push(gitDir, { url: strict }, move, signal)).toBe('refused')
+  },
+)
 
 it('leaves a branch alone that somebody has made or moved since it was read', async () => {
   const theirs = await commitTo(url, 'theirs', base, { theirs: 'x' })

@@ -34,8 +34,11 @@ export async function push(
       exits: [0, 1],
     })
     if (exitCode === 0) return 'pushed'
-    const told = stdout.toString('utf8')
-    return /^!/m.test(told) ? refusalOf(`${told}\n${stderr}`) : unreached(stderr)
+    const status = stdout
+      .toString('utf8')
+      .split('\n')
+      .find(line => line.startsWith('!'))
+    return status === undefined ? unreached(stderr) : refusalOf(status, stderr)
   } catch (error) {
     if (!(error instanceof GitError)) throw error
     return unreached(error.stderr, error)
@@ -72,17 +75,24 @@ function unreached(said: string, cause?: unknown): never {
 
 /**
  * Returns the meaning of a refused push, by git's words and those that hosts add. Refusals that time does not end come
- * first: they come in the same words as those of another push that holds the branch.
+ * first: they come in the same words as those of another push that holds the branch. Names of branches, paths and
+ * repositories say nothing: a branch may be called `protected`.
+ * @param status git's line of the branch, as `--porcelain` writes it: mark, refs and reason between tabs
+ * @param stderr git's error output, in which the host's own lines begin with `remote:`
  */
-export function refusalOf(said: string): Exclude<Pushed, 'pushed'> {
+export function refusalOf(status: string, stderr: string): Exclude<Pushed, 'pushed'> {
+  const reason = withoutNames(status.split('\t').slice(2).join(' '))
+  const remote = stderr.split('\n').filter(line => line.startsWith('remote:'))
+  const said = [reason, ...remote.map(withoutNames)].join('\n')
   if (/exists; cannot create|directory\/?[ -]?file conflict|there (is|are) still refs under/i.test(said))
     return 'obstructed'
   if (/file name too long|read-only file system|GH001|GH007|push protection|contains? secrets/i.test(said))
     return 'refused'
-  if (/\.lock': permission denied/i.test(said)) return 'forbidden'
-  const line = said.split('\n').find(candidate => candidate.startsWith('!')) ?? ''
+  if (/unable to create '': permission denied/i.test(said)) return 'forbidden'
   if (
-    /stale info|fetch first|non-fast-forward|reference already exists|cannot lock ref|failed to update ref/i.test(line)
+    /stale info|fetch first|non-fast-forward|reference already exists|cannot lock ref|failed to update ref/i.test(
+      reason,
+    )
   ) {
     return 'moved'
   }
@@ -92,3 +102,7 @@ export function refusalOf(said: string): Exclude<Pushed, 'pushed'> {
   if (/permission|denied|not allowed|forbidden/i.test(said)) return 'forbidden'
   return 'refused'
 }
+
+/** Empties quoted names, and drops those of refs and addresses. */
+const withoutNames = (said: string): string =>
+  said.replace(/'[^']*'/g, "''").replace(/\brefs\/\S+|\b[a-z][a-z+]*:\/\/\S+/gi, '')
