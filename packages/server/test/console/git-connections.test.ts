@@ -275,6 +275,25 @@ describe('an organization', () => {
     expect(outcome(removed)).toBe('204')
   })
 
+  it('is told of many organizations by as many requests as GitHub has pages of them', async () => {
+    const organizations = Array.from({ length: 101 }, (_, at) => `many-${at}`)
+    github.people.person('max')
+    for (const [at, name] of organizations.entries()) {
+      github.people.install(1000 + at, name, 'Organization', ['max'])
+      github.people.roles.set(`${name}/max`, { state: 'active', role: at === 100 ? 'admin' : 'member' })
+    }
+    const { page } = await atBrowser()
+    const own = await connect(page, 'max')
+    github.requests.length = 0
+    const { accounts: listed } = await accountsOf(page, own)
+    const administered = listed.filter(account => account.administered).map(({ accountLogin }) => accountLogin)
+    expect(administered).toEqual(['many-100'])
+    expect(github.requests.filter(line => line.includes('/user/memberships'))).toEqual([
+      'GET /user/memberships/orgs',
+      'GET /user/memberships/orgs',
+    ])
+  })
+
   it("is never connected to somebody else's account, whatever its administrator sees of it", async () => {
     const { page } = await atBrowser()
     const bob = await connect(page, 'bob')

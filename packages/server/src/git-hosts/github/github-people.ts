@@ -26,7 +26,14 @@ interface Installation {
   readonly suspended_at?: string | null
 }
 
-/** Installations asked for at once, and the most pages of them. */
+/** A person's place in an organization. */
+interface Membership {
+  readonly state: string
+  readonly role: string
+  readonly organization: { readonly id: number }
+}
+
+/** Items of a list asked for at once, and the most pages of them. */
 const PAGE = 100
 const MAX_PAGES = 10
 
@@ -55,20 +62,41 @@ export function githubPeople({ client, webUrl, api, app, clock }: PeopleOf, guar
       return toTokens(wholeOf(data), clock.now())
     }, signal)
 
-  const listInstallations = async (access: string, signal?: AbortSignal): Promise<Installation[]> => {
-    const found: Installation[] = []
+  const listPages = async <Body, Item>(
+    access: string,
+    route: string,
+    itemsOf: (body: Body) => readonly Item[],
+    signal?: AbortSignal,
+  ): Promise<Item[]> => {
+    const found: Item[] = []
     for (let page = 1; page <= MAX_PAGES; page++) {
-      const route = 'GET /user/installations'
-      const { installations } = await asPerson<{ installations: Installation[] }>(
-        access,
-        route,
-        { per_page: PAGE, page },
-        signal,
-      )
-      found.push(...installations)
-      if (installations.length < PAGE) break
+      const items = itemsOf(await asPerson<Body>(access, route, { per_page: PAGE, page }, signal))
+      found.push(...items)
+      if (items.length < PAGE) break
     }
+    return found
+  }
+
+  const listInstallations = async (access: string, signal?: AbortSignal): Promise<Installation[]> => {
+    const found = await listPages(
+      access,
+      'GET /user/installations',
+      (body: { installations: Installation[] }) => body.installations,
+      signal,
+    )
     return found.filter(({ account, suspended_at }) => account !== null && (suspended_at ?? null) === null)
+  }
+
+  /** Returns the ids of the organizations that a person administers; none if the App may not read members. */
+  const listAdministered = async (access: string, signal?: AbortSignal): Promise<ReadonlySet<number>> => {
+    try {
+      const found = await listPages(access, 'GET /user/memberships/orgs', (body: Membership[]) => body, signal)
+      const administered = found.filter(({ state, role }) => state === 'active' && role === 'admin')
+      return new Set(administered.map(({ organization }) => organization.id))
+    } catch (error) {
+      if (!(error instanceof GitHostError) || (error.kind !== 'forbidden' && error.kind !== 'not_found')) throw error
+      return new Set()
+    }
   }
 
   const people: HostPeople = {
@@ -100,30 +128,19 @@ export function githubPeople({ client, webUrl, api, app, clock }: PeopleOf, guar
         people.readPerson(access, signal),
         listInstallations(access, signal),
       ])
-      const administers = async ({ target_type, account }: Installation): Promise<boolean> => {
-        if (target_type !== 'Organization') return String(account?.id) === person.id
-        try {
-          const route = 'GET /user/memberships/orgs/{org}'
-          const parameters = { org: account?.login ?? '' }
-          const { state, role } = await asPerson<{ state: string; role: string }>(access, route, parameters, signal)
-          return state === 'active' && role === 'admin'
-        } catch (error) {
-          const hidden = error instanceof GitHostError && (error.kind === 'forbidden' || error.kind === 'not_found')
-          if (hidden) return false
-          throw error
+      const organizations = installations.some(({ target_type }) => target_type === 'Organization')
+        ? await listAdministered(access, signal)
+        : new Set<number>()
+      return installations.map(({ id, account, target_type, repository_selection }): PersonAccount => {
+        const organization = target_type === 'Organization'
+        return {
+          account: String(id),
+          login: account?.login ?? account?.slug ?? String(id),
+          kind: organization ? 'organization' : 'person',
+          whole: repository_selection === 'all',
+          administered: organization ? organizations.has(account?.id ?? 0) : String(account?.id) === person.id,
         }
-      }
-      return await Promise.all(
-        installations.map(
-          async (installation): Promise<PersonAccount> => ({
-            account: String(installation.id),
-            login: installation.account?.login ?? installation.account?.slug ?? String(installation.id),
-            kind: installation.target_type === 'Organization' ? 'organization' : 'person',
-            whole: installation.repository_selection === 'all',
-            administered: await administers(installation),
-          }),
-        ),
-      )
+      })
     },
 
     rightIn: async (access, repositoryId, signal) => {

@@ -20,6 +20,12 @@ export type PeopleAnswer = { readonly status: number; readonly body?: unknown; r
 
 const notFound: PeopleAnswer = { status: 404, body: { message: 'Not Found' } }
 
+/** Returns the page of a list that a request asks for. */
+function pageOf<T>(items: readonly T[], query: URLSearchParams): T[] {
+  const [size, page] = [Number(query.get('per_page') ?? 30), Number(query.get('page') ?? 1)]
+  return items.slice((page - 1) * size, page * size)
+}
+
 /** The people of a test's GitHub: they sign in by OAuth with PKCE, and administer accounts or do not. */
 export class GitHubPeople {
   readonly clientId = 'Iv1.berth'
@@ -96,10 +102,10 @@ export class GitHubPeople {
     if (!token.startsWith('ghu_')) return null
     const known = this.#tokens.get(token)
     if (known === undefined || known.endsAt < Date.now()) return { status: 401, body: { message: 'Bad credentials' } }
-    return this.#asPerson(known.login, path)
+    return this.#asPerson(known.login, path, query)
   }
 
-  #asPerson(login: string, path: string): PeopleAnswer {
+  #asPerson(login: string, path: string, query: URLSearchParams): PeopleAnswer {
     if (path === '/user') return { status: 200, body: { id: this.users.get(login), login } }
     if (path === '/user/installations') {
       const seen = this.installations.filter(({ seenBy }) => seenBy.has(login))
@@ -110,13 +116,20 @@ export class GitHubPeople {
         repository_selection: selection,
         suspended_at: suspended ? new Date().toISOString() : null,
       }))
-      return { status: 200, body: { total_count: installations.length, installations } }
+      return {
+        status: 200,
+        body: { total_count: installations.length, installations: pageOf(installations, query) },
+      }
     }
-    const [, organization] = path.match(/^\/user\/memberships\/orgs\/([^/]+)$/) ?? []
-    if (organization !== undefined) {
+    if (path === '/user/memberships/orgs') {
       if (!this.readsMembers) return { status: 403, body: { message: 'Resource not accessible by integration' } }
-      const role = this.roles.get(`${organization}/${login}`)
-      return role === undefined ? notFound : { status: 200, body: role }
+      const theirs = [...this.roles].filter(([of]) => of.endsWith(`/${login}`))
+      const shown = pageOf(theirs, query).map(([of, role]) => {
+        const [organization = ''] = of.split('/')
+        const known = this.installations.find(({ account }) => account.login === organization)
+        return { ...role, organization: { id: known?.account.id ?? 0, login: organization } }
+      })
+      return { status: 200, body: shown }
     }
     const [, repository] = path.match(/^\/repositories\/(\d+)$/) ?? []
     const permissions = this.rights.get(`${login}/${repository}`)
