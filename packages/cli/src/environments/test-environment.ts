@@ -51,7 +51,8 @@ export async function testEnvironment(
   const environment = await chosen()
   if (environment === null) return exitCode.failed
   if (stop.signal.aborted) return exitCode.cancelled
-  const { repositories, trials } = io.connection.origin.kind === 'profile' ? io.client.cloud : io.client
+  const { repositories } = io.connection.origin.kind === 'profile' ? io.client.cloud : io.client
+  const { trials } = io.client
   const source = repository === undefined ? {} : { source: await sourceOf(repositories, repository, base) }
   const { trial } = await trials.start(environment.id, { runtime, ...source }, { signal: leave.signal })
   let end: EnvironmentTrial | null = null

@@ -3540,32 +3540,6 @@ export interface Operations {
     input: { environmentId: string; trialId: string }
     answer: EnvironmentTrialEnvelope
   }
-  /** Try an environment. Applies the newest revision in a sandbox that is given back at the end. No agent starts, and the trial is in no list of Sessions. It is stopped if nobody has read or followed it for a minute, and at `endsAt` in any case. (First-party: it may change in any release.) */
-  startOrganizationTrial: {
-    input: { environmentId: string; body: StartTrial }
-    answer: EnvironmentTrialEnvelope
-  }
-  /** Read a trial of an environment. A trial that has ended can be read for about a day. (First-party: it may change in any release.) */
-  getOrganizationTrial: {
-    input: { environmentId: string; trialId: string }
-    answer: EnvironmentTrialEnvelope
-  }
-  /** Follow a trial of an environment. Streams as server-sent events. `data` is `{ kind: "trial", trial }` at the beginning and at each change of the state, or `{ kind: "event", event }` with an Event of the log, whose `id` is its sequence. To resume, reconnect with `Last-Event-ID`. The last frame is the trial that has ended. (First-party: it may change in any release.) */
-  streamOrganizationTrial: {
-    input: { environmentId: string; trialId: string; query?: {
-      /** Returns only Events with a greater sequence. */
-      after?: number
-    }; headers?: {
-      /** Sequence of the last Event received; takes precedence over `after`. */
-      'last-event-id'?: number
-    } }
-    answer: Response
-  }
-  /** Stop a trial of an environment. Gives the sandbox back. A trial that has ended stays as it ended. (First-party: it may change in any release.) */
-  stopOrganizationTrial: {
-    input: { environmentId: string; trialId: string }
-    answer: EnvironmentTrialEnvelope
-  }
   /** Transcribe a recording. Transcribes a recording. The form contains `file` and `durationMs` and nothing else. The service detects the format from the bytes and measures the length by decoding them. */
   createTranscription: {
     input: { body: FormData }

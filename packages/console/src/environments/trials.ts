@@ -79,7 +79,7 @@ export function startTrial({ id: environmentId, revision }: Environment): void {
   addEventListener('pagehide', leave)
 
   const follow = async () => {
-    const started = await call<{ trial: EnvironmentTrial }>('POST', `environments/${environmentId}/trials`, {})
+    const started = await call<{ trial: EnvironmentTrial }>('POST', `v1/environments/${environmentId}/trials`, {})
     trialId = started.trial.id
     // It was stopped before the page knew its id.
     if (over.signal.aborted) return giveBack(environmentId, trialId)
@@ -109,13 +109,13 @@ export function stopTrial(environmentId: string): void {
 
 /** Stops a trial for the service. If this fails, the service stops it soon, since nobody follows it. */
 function giveBack(environmentId: string, trialId: string): void {
-  call('DELETE', `environments/${environmentId}/trials/${trialId}`).catch(() => {})
+  call('DELETE', `v1/environments/${environmentId}/trials/${trialId}`).catch(() => {})
 }
 
 function streamOf(environmentId: string, trialId: string, signal: AbortSignal): Parameters<typeof followTrial>[0] {
   return {
     open: async (after, { signal: opening }) => {
-      const path = `/cloud/environments/${environmentId}/trials/${trialId}/stream?after=${after}`
+      const path = `/cloud/v1/environments/${environmentId}/trials/${trialId}/stream?after=${after}`
       const response = await browserFetch(path, {
         headers: { accept: 'text/event-stream' },
         cache: 'no-store',

@@ -8,16 +8,15 @@ const EnvironmentPath = Type.Object({ environmentId: Uuid })
 const TrialPath = Type.Object({ environmentId: Uuid, trialId: Uuid })
 
 /** Installations try environments on repositories of their own grants, people on those of their organization. */
-const installations = {
+const shared = {
   access: 'bearer',
   tag: 'Environments',
-  principal: 'app_installation',
-  capability: 'environments:manage',
+  capability: 'svc.cloud.sessions:create',
+  installationCapability: 'environments:manage',
 } as const
-const people = { principal: 'person', capability: 'svc.cloud.sessions:create' } as const
 
 const startEnvironmentTrial = operation({
-  ...installations,
+  ...shared,
   method: 'POST',
   path: '/v1/environments/{environmentId}/trials',
   summary: 'Try an environment',
@@ -43,7 +42,7 @@ const startEnvironmentTrial = operation({
 })
 
 const getEnvironmentTrial = operation({
-  ...installations,
+  ...shared,
   method: 'GET',
   path: '/v1/environments/{environmentId}/trials/{trialId}',
   summary: 'Read a trial of an environment',
@@ -54,7 +53,7 @@ const getEnvironmentTrial = operation({
 })
 
 const streamEnvironmentTrial = operation({
-  ...installations,
+  ...shared,
   method: 'GET',
   path: '/v1/environments/{environmentId}/trials/{trialId}/stream',
   summary: 'Follow a trial of an environment',
@@ -75,7 +74,7 @@ const streamEnvironmentTrial = operation({
 })
 
 const stopEnvironmentTrial = operation({
-  ...installations,
+  ...shared,
   method: 'DELETE',
   path: '/v1/environments/{environmentId}/trials/{trialId}',
   summary: 'Stop a trial of an environment',
@@ -85,30 +84,10 @@ const stopEnvironmentTrial = operation({
   errors: ['environment_trial_not_found'],
 })
 
-/** Trials of environments, for installations and for the people of first-party clients. */
+/** Trials of environments. */
 export const environmentTrialOperations = {
   startEnvironmentTrial,
   getEnvironmentTrial,
   streamEnvironmentTrial,
   stopEnvironmentTrial,
-  startOrganizationTrial: {
-    ...startEnvironmentTrial,
-    ...people,
-    path: '/cloud/environments/{environmentId}/trials',
-  },
-  getOrganizationTrial: {
-    ...getEnvironmentTrial,
-    ...people,
-    path: '/cloud/environments/{environmentId}/trials/{trialId}',
-  },
-  streamOrganizationTrial: {
-    ...streamEnvironmentTrial,
-    ...people,
-    path: '/cloud/environments/{environmentId}/trials/{trialId}/stream',
-  },
-  stopOrganizationTrial: {
-    ...stopEnvironmentTrial,
-    ...people,
-    path: '/cloud/environments/{environmentId}/trials/{trialId}',
-  },
 } as const

@@ -40,7 +40,6 @@ const bodies: { readonly [Id in GuardedOperationId]?: object } = {
   putEnvironmentSecret: { value: 'taken over' },
   setDefaultEnvironment: { id: null },
   startEnvironmentTrial: {},
-  startOrganizationTrial: {},
   callTools: { jsonrpc: '2.0', id: 1, method: 'ping' },
   putTrigger: { name: 'taken over', message: 'taken over' },
   putTriggerDelivery: {},

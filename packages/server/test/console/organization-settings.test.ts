@@ -303,7 +303,7 @@ describe('the compute of an organization', () => {
     const { api } = await organization()
     const environment = await new Environments(api).make({ name: 'bound' })
     await runOn(api, 'own_hosts')
-    const tried = await api.call('POST', `/cloud/environments/${environment.id}/trials`, {})
+    const tried = await api.call('POST', `/cloud/v1/environments/${environment.id}/trials`, {})
     expect(outcome(tried)).toBe('403 cloud_compute_not_configured')
   })
 

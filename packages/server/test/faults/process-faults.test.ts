@@ -188,8 +188,8 @@ describe('the whole service in one process', () => {
 
   it('gives the sandbox of a trial back when it is killed while the trial runs, and nobody comes back', async () => {
     const { id } = await new Environments(api).make({ setup: 'while [ ! -e go ]; do sleep 0.02; done; echo after' })
-    const trial = await new Trials(api, 'v1').begin(id)
-    const state = async () => (await new Trials(api, 'v1').read(trial)).body.trial.state
+    const trial = await new Trials(api).begin(id)
+    const state = async () => (await new Trials(api).read(trial)).body.trial.state
     await until('setup', async () => (await state()) === 'applying')
     await service.kill('SIGKILL')
     await start()

@@ -9,14 +9,12 @@ export type TrialFrame =
   | { readonly kind: 'trial'; readonly trial: EnvironmentTrial }
   | { readonly kind: 'event'; readonly event: Event }
 
-/** The operations on trials, as one caller calls them: people below `/cloud`, installations below `/v1`. */
+/** The operations on trials, as one caller calls them. */
 export class Trials {
   readonly #api: Api
-  readonly #root: 'cloud' | 'v1'
 
-  constructor(api: Api, root: 'cloud' | 'v1' = 'cloud') {
+  constructor(api: Api) {
     this.#api = api
-    this.#root = root
   }
 
   start(environmentId: string, body: object = {}): Answered {
@@ -64,6 +62,6 @@ export class Trials {
   }
 
   #path(environmentId: string): string {
-    return `/${this.#root}/environments/${environmentId}/trials`
+    return `/v1/environments/${environmentId}/trials`
   }
 }
