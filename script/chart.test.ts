@@ -1,11 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { podTemplate } from '../packages/server/src/kubernetes/pods/pod-manifest.ts'
-import { sandboxTemplate } from '../packages/server/src/kubernetes/pods/sandbox-manifest.ts'
 import { loadSettings } from '../packages/server/src/settings/settings.ts'
 import { podSettings } from '../packages/server/test/support/kubernetes/pod-settings.ts'
 import { chart, helm, leastValues, type ManifestObject, noHelm, renderChart } from './lib/helm.ts'
 import { schemaFaults } from './lib/kubernetes-schemas.ts'
-import { sandboxFaults } from './lib/sandbox-schema.ts'
 
 /** What these tests look at of an object. */
 interface Found extends ManifestObject {
@@ -64,7 +62,6 @@ const everything = {
     memoryBytes: 8589934592,
     cpus: 1.5,
     diskBytes: 21474836480,
-    agentSandbox: 'on',
   },
 }
 const render = (values: object = leastValues) => renderChart(values) as readonly Found[]
@@ -75,23 +72,6 @@ const variablesOf = (objects: readonly Found[], component: string) => {
   return Object.fromEntries((found === undefined ? [] : envOf(found)).map(({ name, value }) => [name, value]))
 }
 const idOf = ({ kind, metadata }: Found) => `${kind} ${metadata.namespace}/${metadata.name}`
-
-test('a Sandbox is one that the published schema of agent-sandbox knows', () => {
-  const settings = podSettings({ runtimeClass: 'gvisor', pullSecrets: ['one'], nodeSelector: { zone: 'a' } })
-  const template = sandboxTemplate(podTemplate({ deployment: 'd1', instance: 'one' }, settings))
-  const sandbox = template.manifest('10.0.0.1', new Date('2026-01-01T00:00:00Z')) as Found
-  expect(sandboxFaults(sandbox)).toEqual([])
-  const broken = structuredClone(sandbox) as unknown as {
-    spec: { shutdownTime: string; podTemplate: { spec: object } }
-  }
-  broken.spec.shutdownTime = 'tomorrow'
-  Object.assign(broken.spec.podTemplate.spec, { runtimeClas: 'gvisor', terminationGracePeriodSeconds: '5' })
-  expect(sandboxFaults(broken as unknown as Found).toSorted()).toEqual([
-    '/spec/podTemplate/spec/runtimeClas is not known',
-    '/spec/podTemplate/spec/terminationGracePeriodSeconds type {"type":"integer"}',
-    '/spec/shutdownTime format {"format":"date-time"}',
-  ])
-})
 
 describe.skipIf(noHelm !== undefined)('the chart of deploy/kubernetes', () => {
   test('passes the strict lint of Helm, bare and with everything turned on', () => {
@@ -149,7 +129,6 @@ describe.skipIf(noHelm !== undefined)('the chart of deploy/kubernetes', () => {
       BERTH_KUBERNETES_POOL: 'gpu',
       BERTH_KUBERNETES_IDLE: '5',
       BERTH_KUBERNETES_MOST: '50',
-      BERTH_KUBERNETES_SANDBOXES: 'on',
       BERTH_KUBERNETES_RUNTIME_CLASS: 'gvisor',
       BERTH_KUBERNETES_PULL_SECRETS: 'one,two',
       BERTH_KUBERNETES_NODE_SELECTOR: 'example.com/for=sandboxes,zone=a',
@@ -187,19 +166,8 @@ describe.skipIf(noHelm !== undefined)('the chart of deploy/kubernetes', () => {
 
   test('gives workers the rights that docs/hosts-kubernetes.md names, and a token to nobody else', () => {
     const objects = render()
-    const rightsOf = (agentSandbox: string) =>
-      of('Role', render({ ...leastValues, sandboxes: { agentSandbox } })).flatMap(({ rules }) => rules)
-    const seeing = ['get', 'list', 'watch', 'delete']
-    const pods = { apiGroups: [''], resources: ['pods'], verbs: ['create', ...seeing] }
-    const sandboxes = {
-      ...{ apiGroups: ['agents.x-k8s.io'], resources: ['sandboxes'] },
-      verbs: ['create', 'list', 'watch', 'patch', 'delete'],
-    }
-    expect(of('Role', objects).flatMap(({ rules }) => rules)).toEqual([pods, sandboxes])
-    expect(rightsOf('auto')).toEqual([pods, sandboxes])
-    expect(rightsOf('off')).toEqual([pods])
-    // Its controller makes the pods; those of the time before are deleted.
-    expect(rightsOf('on')).toEqual([{ ...pods, verbs: seeing }, sandboxes])
+    const pods = { apiGroups: [''], resources: ['pods'], verbs: ['create', 'get', 'list', 'watch', 'delete'] }
+    expect(of('Role', objects).flatMap(({ rules }) => rules)).toEqual([pods])
     expect(of('ClusterRole', objects).flatMap(({ rules }) => rules)).toEqual([
       { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] },
     ])
@@ -256,7 +224,6 @@ describe.skipIf(noHelm !== undefined)('the chart of deploy/kubernetes', () => {
     [{ ...leastValues, sandboxes: { namespace: 'berth' } }, /must be another than the release's/],
     [{ ...leastValues, sandboxes: { idel: 3 } }, /additional properties 'idel' not allowed/],
     [{ ...leastValues, sandboxes: { podSecurity: 'open' } }, /podSecurity/],
-    [{ ...leastValues, sandboxes: { agentSandbox: 'yes' } }, /agentSandbox/],
     [{ ...leastValues, url: 'berth.example.com' }, /url/],
     [{ ...leastValues, worker: { replicas: '2' } }, /replicas/],
     [{ ...leastValues, settings: { BERTH_MASTER_KEY: 'a' } }, /BERTH_MASTER_KEY/],

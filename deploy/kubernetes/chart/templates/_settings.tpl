@@ -39,7 +39,6 @@ BERTH_KUBERNETES_SERVICE_ACCOUNT: {{ include "berth.sandboxAccount" $.root }}
 BERTH_KUBERNETES_POOL: {{ .sandboxes.pool | quote }}
 BERTH_KUBERNETES_IDLE: {{ .sandboxes.idle | quote }}
 BERTH_KUBERNETES_MOST: {{ .sandboxes.most | quote }}
-BERTH_KUBERNETES_SANDBOXES: {{ .sandboxes.agentSandbox | quote }}
 BERTH_SANDBOX_MEMORY_BYTES: {{ .sandboxes.memoryBytes | int64 | quote }}
 BERTH_SANDBOX_CPUS: {{ .sandboxes.cpus | quote }}
 BERTH_SANDBOX_DISK_BYTES: {{ .sandboxes.diskBytes | int64 | quote }}

@@ -6,13 +6,10 @@ import type { Service } from '../kit/service.ts'
 import { StartError } from '../kit/start-error.ts'
 import { ClusterApi } from '../kubernetes/api/cluster-api.ts'
 import { Pods } from '../kubernetes/api/pods.ts'
-import { Sandboxes } from '../kubernetes/api/sandboxes.ts'
 import { podIdentity } from '../kubernetes/identity/pod-identity.ts'
 import { podTemplate, selectorOf } from '../kubernetes/pods/pod-manifest.ts'
 import { podMetrics } from '../kubernetes/pods/pod-metrics.ts'
 import { Provisioner } from '../kubernetes/pods/provisioner.ts'
-import { SandboxChoice } from '../kubernetes/pods/sandbox-choice.ts'
-import { sandboxTemplate } from '../kubernetes/pods/sandbox-manifest.ts'
 import { readIfThere } from '../settings/read-if-there.ts'
 import type { Settings } from '../settings/settings.ts'
 import { readDeploymentId } from '../storage/postgres/deployment-id.ts'
@@ -20,8 +17,6 @@ import { readDeploymentId } from '../storage/postgres/deployment-id.ts'
 /** Time from the end of a host's room to the end of its pod. */
 const GRACE_MS = 30_000
 const BURST = 10
-/** The cluster clears away the Sandboxes of a service that is away for so long. */
-const LEAST_LIFE_MS = 24 * 60 * 60_000
 
 /** What a worker has of a cluster. */
 export interface Cluster {
@@ -31,11 +26,11 @@ export interface Cluster {
 
 /**
  * Opens the cluster whose pods hold sandboxes; null if the settings name none.
- * @throws StartError if this process has no token for it, or the cluster cannot fulfil a forced setting
+ * @throws StartError if this process has no token for it
  */
 export async function openCluster(
   context: Context,
-  { kubernetes, http, sandboxes, leases }: Settings,
+  { kubernetes, http, sandboxes }: Settings,
   registry: Registry,
   stack: AsyncDisposableStack,
 ): Promise<Cluster | null> {
@@ -54,30 +49,14 @@ export async function openCluster(
   const name = `${owner.instance}/${namespace}`
   const { db, wakeups, clock, log } = context
   // The rest decides what a pod is: pods of other settings are replaced.
-  const {
-    idle,
-    most,
-    startMs,
-    api: _,
-    tokenFile: __,
-    caFile: ___,
-    instance: ____,
-    sandboxes: wish,
-    ...rest
-  } = kubernetes
+  const { idle, most, startMs, api: _, tokenFile: __, caFile: ___, instance: ____, ...rest } = kubernetes
   const template = podTemplate(owner, { ...rest, release: http.release, bounds: sandboxes.bounds })
-  const choice = new SandboxChoice({ wish, api, namespace, clock, log })
-  await choice.check()
   return {
     identity: podIdentity({ api, pods, owner, namespace, serviceAccount, provisioner: name, pool }),
     provisioner: new Provisioner({
       ...{ db, wakeups, clock, log, pods, name },
       metrics: podMetrics(registry),
       template,
-      sandboxes: {
-        ...{ choice, objects: new Sandboxes(api, scope), template: sandboxTemplate(template) },
-        lifeMs: Math.max(LEAST_LIFE_MS, leases.maxMs),
-      },
       plan: { idle, most, startMs, graceMs: GRACE_MS, burst: BURST },
       address: async () => (await lookup(new URL(hostsUrl).hostname)).address,
     }),

@@ -18,7 +18,6 @@ describe('pods of a cluster', () => {
       idle: 2,
       startMs: 300_000,
       pullSecrets: [],
-      sandboxes: 'auto',
     })
     expect(
       read({ ...pods, BERTH_KUBERNETES_NODE_SELECTOR: 'a.b/c=d, e=f', BERTH_KUBERNETES_PULL_SECRETS: 'one, two' })
@@ -34,7 +33,6 @@ describe('pods of a cluster', () => {
     ['BERTH_KUBERNETES_INSTANCE', 'One_'],
     ['BERTH_KUBERNETES_NODE_SELECTOR', 'a'],
     ['BERTH_KUBERNETES_PULL_SECRETS', 'a,,b'],
-    ['BERTH_KUBERNETES_SANDBOXES', 'yes'],
   ])('are refused if %s is %j', (name, value) => {
     expect(() => read({ ...pods, [name]: value })).toThrow(name)
   })

@@ -21,8 +21,6 @@ export interface KubernetesSettings {
   readonly idle: number
   readonly most: number
   readonly startMs: number
-  /** Whether pods are made through agent-sandbox's resource; `auto`: where the cluster serves it. */
-  readonly sandboxes: 'auto' | 'on' | 'off'
 }
 
 const NAME = /^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/
@@ -94,12 +92,6 @@ export function readKubernetes(env: Environment): KubernetesSettings | undefined
       300,
       'A pod that has not dialled for this long is given up.',
       { most: 86_400 },
-    ),
-    sandboxes: env.oneOf(
-      'BERTH_KUBERNETES_SANDBOXES',
-      'auto',
-      'Whether each pod is made through a `Sandbox` of agent-sandbox ([Sandboxes](hosts-kubernetes.md#sandboxes-of-agent-sandbox)). `auto`: if the cluster serves it and the worker may make it.',
-      ['auto', 'on', 'off'],
     ),
   }
   if (image === undefined) return undefined

@@ -65,14 +65,4 @@ describe('a pod as the provisioner sees it', () => {
     })
     expect(seen({ phase: 'Failed', reason: 'Evicted', message: 'x'.repeat(9_000) })?.detail.length).toBe(300)
   })
-
-  it('belongs to the Sandbox whose controller has made it, and to no other owner', () => {
-    const owner = { apiVersion: 'agents.x-k8s.io/v1beta1', kind: 'Sandbox', name: 's', uid: 'v', controller: true }
-    const sandboxOf = (changes: object) => seen({}, { ownerReferences: [{ ...owner, ...changes }] })?.sandbox
-    expect(sandboxOf({})).toEqual({ name: 's', uid: 'v' })
-    for (const other of [{ controller: false }, { kind: 'Job' }, { apiVersion: 'batch/v1' }]) {
-      expect(sandboxOf(other)).toBeNull()
-    }
-    expect(seen({})?.sandbox).toBeNull()
-  })
 })

@@ -1,6 +1,4 @@
 import { isRecord } from '../../line/line-error.ts'
-import type { Named } from './objects.ts'
-import { SANDBOX_GROUP } from './observe-sandbox.ts'
 
 /** Why a pod does not do its work, in words that stay the same; metrics count by them. */
 export type PodFault =
@@ -11,8 +9,6 @@ export type PodFault =
   | 'out_of_memory'
   | 'evicted'
   | 'failed'
-  /** The controller of its Sandbox cannot make it. */
-  | 'refused'
 
 /** A pod, as far as the provisioner has to know it. */
 export interface ObservedPod {
@@ -25,14 +21,12 @@ export interface ObservedPod {
   /** What the cluster says about the fault. */
   readonly detail: string
   readonly labels: Readonly<Record<string, string>>
-  /** The Sandbox whose controller has made it, and would make it again; null: nobody's. */
-  readonly sandbox: Named | null
 }
 
 type Part = Readonly<Record<string, unknown>>
 
 /** Longest detail of a fault. */
-export const MAX_DETAIL = 300
+const MAX_DETAIL = 300
 
 /** Reasons for which a container waits, with what they mean for the pod. Others, such as `PodInitializing`, are no faults. */
 const waits: Readonly<Record<string, PodFault>> = {
@@ -51,7 +45,7 @@ const waits: Readonly<Record<string, PodFault>> = {
 /** Reads a pod that the API server sent; returns null for an object that is none. */
 export function observePod(object: unknown): ObservedPod | null {
   const { metadata, status } = part(object)
-  const { name, uid, creationTimestamp, deletionTimestamp, labels, ownerReferences } = part(metadata)
+  const { name, uid, creationTimestamp, deletionTimestamp, labels } = part(metadata)
   if (typeof name !== 'string' || typeof uid !== 'string') return null
   const createdAt = new Date(typeof creationTimestamp === 'string' ? creationTimestamp : Number.NaN)
   const { fault, detail } = faultOf(part(status))
@@ -65,16 +59,7 @@ export function observePod(object: unknown): ObservedPod | null {
     labels: Object.fromEntries(
       Object.entries(part(labels)).filter((one): one is [string, string] => typeof one[1] === 'string'),
     ),
-    sandbox: sandboxOf(parts(ownerReferences)),
   }
-}
-
-function sandboxOf(owners: readonly Part[]): Named | null {
-  for (const { controller, kind, apiVersion, name, uid } of owners) {
-    const isSandbox = controller === true && kind === 'Sandbox' && words(apiVersion).startsWith(`${SANDBOX_GROUP}/`)
-    if (isSandbox && typeof name === 'string' && typeof uid === 'string') return { name, uid }
-  }
-  return null
 }
 
 function stateOf(phase: unknown): ObservedPod['state'] {

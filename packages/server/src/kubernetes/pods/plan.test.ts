@@ -8,7 +8,6 @@ const ago = (ms: number) => new Date(now.getTime() - ms)
 const settings: PlanSettings = { idle: 2, most: 10, template: 't1', startMs: 60_000, graceMs: 10_000, burst: 5 }
 const pod = (uid: string, changes: Partial<ObservedPod> & { template?: string } = {}): ObservedPod => ({
   ...{ uid, name: `pod-${uid}`, createdAt: ago(1000), state: 'running', fault: null, detail: '' },
-  sandbox: null,
   labels: { [TEMPLATE_LABEL]: changes.template ?? 't1' },
   ...changes,
 })
@@ -76,30 +75,6 @@ describe('the plan for pods', () => {
       [pod('a', { state: 'starting', fault: 'image_missing', createdAt: ago(60_000) }), pod('b')],
       [host('b')],
       ['delete a image_missing', 'create 1'],
-    ],
-    [
-      'a Sandbox has lost its pod',
-      [pod('s', { name: 'pod-a', state: 'starting', sandbox: { name: 'pod-a', uid: 's' } }), pod('b')],
-      both,
-      ['verify a', 'create 1'],
-    ],
-    [
-      'a Sandbox has another pod than before',
-      [pod('x', { name: 'pod-a', sandbox: { name: 'pod-a', uid: 's' } }), pod('b')],
-      both,
-      ['delete x second', 'verify a', 'create 1'],
-    ],
-    [
-      'that other pod waits for a lease',
-      [pod('x', { name: 'pod-a', sandbox: { name: 'pod-a', uid: 's' } }), pod('b')],
-      [...both, host('x', { name: 'pod-a' })],
-      ['cordon x', 'verify a', 'create 1'],
-    ],
-    [
-      'that other pod has got one',
-      [pod('x', { name: 'pod-a', sandbox: { name: 'pod-a', uid: 's' } }), pod('b')],
-      [...both, host('x', { name: 'pod-a', leases: 1, cordonedAt: ago(9) })],
-      ['verify a', 'create 1'],
     ],
     [
       'a waiting host left and may come back',

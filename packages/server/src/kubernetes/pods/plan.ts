@@ -1,6 +1,4 @@
-import type { Named } from '../api/objects.ts'
 import type { ObservedPod, PodFault } from '../api/observe-pod.ts'
-import { isUnmade } from './join-sandboxes.ts'
 
 /** A host that a pod has dialled in as; its id is the pod's uid. */
 export interface PodHost {
@@ -39,16 +37,16 @@ export interface Failing {
   readonly until: Date
 }
 
-/** Why a pod is deleted. `silent`: it runs, and its host does not dial. `second`: its Sandbox had another one before. */
-export type PodEnd = PodFault | 'silent' | 'over' | 'surplus' | 'second'
+/** Why a pod is deleted. `silent`: it runs, and its host does not dial. */
+export type PodEnd = PodFault | 'silent' | 'over' | 'surplus'
 
 export type PodAction =
   | { readonly kind: 'create'; readonly count: number }
   | { readonly kind: 'delete'; readonly pod: ObservedPod; readonly because: PodEnd }
   /** Lets a host get no sandboxes any more. */
   | { readonly kind: 'cordon'; readonly host: string }
-  /** A host whose pod is not to be seen: find out, and if it is gone, so are the host and the Sandbox that it leaves. */
-  | { readonly kind: 'verify'; readonly host: PodHost; readonly sandbox: Named | null }
+  /** A host whose pod is not to be seen: find out, and if it is gone, so is the host. */
+  | { readonly kind: 'verify'; readonly host: PodHost }
 
 export interface Plan {
   readonly actions: readonly PodAction[]
@@ -57,7 +55,7 @@ export interface Plan {
 }
 
 /** The ends of pods that failed. The others have done what they were there for. */
-export const isFailure = (end: PodEnd): boolean => end !== 'over' && end !== 'surplus' && end !== 'second'
+export const isFailure = (end: PodEnd): boolean => end !== 'over' && end !== 'surplus'
 
 /** Label of a pod's manifest. */
 export const TEMPLATE_LABEL = 'berth.dev/template'
@@ -87,9 +85,6 @@ interface Sorted {
  * | lives | connected | it waits for a lease |
  * | lives | never came, or left | wait for it, then delete it |
  * | none | any | ask the cluster for the pod by name |
- *
- * A Sandbox has one pod in its life, too. Its controller makes another when the first is gone, of the same name and another uid,
- * which would be another host. It goes as a surplus pod does, with its Sandbox, unless a process was faster and gave it a lease.
  */
 export function planPods(
   pods: readonly ObservedPod[],
@@ -101,14 +96,9 @@ export function planPods(
   const known = new Map(hosts.map(host => [host.id, host]))
   const sorted: Sorted = { starting: [], idle: [], busy: [], leaving: [], ending: [], actions: [] }
   const seen = new Set(pods.map(({ uid }) => uid))
-  const unseen = new Map(hosts.filter(({ id }) => !seen.has(id)).map(host => [host.name, host]))
-  for (const pod of pods) {
-    const isSecond = pod.sandbox !== null && unseen.has(pod.name)
-    sortPod(pod, known.get(pod.uid), isSecond, settings, now, sorted)
-  }
+  for (const pod of pods) sortPod(pod, known.get(pod.uid), settings, now, sorted)
   const { starting, idle, busy, leaving, ending, actions } = sorted
-  const unmade = new Map(pods.filter(isUnmade).map(({ name, sandbox }) => [name, sandbox]))
-  for (const host of unseen.values()) actions.push({ kind: 'verify', host, sandbox: unmade.get(host.name) ?? null })
+  for (const host of hosts) if (!seen.has(host.id)) actions.push({ kind: 'verify', host })
 
   const isFresh = ({ labels }: ObservedPod) => labels[TEMPLATE_LABEL] === settings.template
   const fresh = idle.filter(isFresh)
@@ -141,7 +131,6 @@ export function planPods(
 function sortPod(
   pod: ObservedPod,
   host: PodHost | undefined,
-  isSecond: boolean,
   { startMs, graceMs, template }: PlanSettings,
   now: Date,
   { starting, idle, busy, leaving, ending, actions }: Sorted,
@@ -161,17 +150,6 @@ function sortPod(
   if (host !== undefined && host.cordonedAt !== null) {
     leaving.push(pod)
     if (sinceMs(host.cordonedAt) >= graceMs) actions.push({ kind: 'delete', pod, because: 'over' })
-    return
-  }
-  if (isSecond) {
-    if (host === undefined) {
-      ending.push(pod)
-      // A Sandbox without a pod goes once the API server has said that it has none.
-      if (!isUnmade(pod)) actions.push({ kind: 'delete', pod, because: 'second' })
-      return
-    }
-    leaving.push(pod)
-    actions.push({ kind: 'cordon', host: host.id })
     return
   }
   if (host?.isConnected) return void idle.push(pod)

@@ -11,13 +11,11 @@ import type { ObservedPod } from '../api/observe-pod.ts'
 import type { Pods } from '../api/pods.ts'
 import { Bell } from './bell.ts'
 import { failed, notFailing } from './failing.ts'
-import { joinSandboxes } from './join-sandboxes.ts'
-import { ObjectCache } from './object-cache.ts'
 import { Patience, passes } from './patience.ts'
 import { isFailure, type PlanSettings, type PodAction, planPods } from './plan.ts'
+import { PodCache } from './pod-cache.ts'
 import type { PodTemplate } from './pod-manifest.ts'
 import type { PodMetrics } from './pod-metrics.ts'
-import { SandboxKeeper, type SandboxOptions } from './sandbox-keeper.ts'
 
 export interface ProvisionerOptions {
   readonly db: Database
@@ -29,8 +27,6 @@ export interface ProvisionerOptions {
   /** Names this provisioner in the rows of its hosts, and the right to provision. */
   readonly name: string
   readonly template: PodTemplate
-  /** How pods are made through agent-sandbox's resource. */
-  readonly sandboxes: SandboxOptions
   readonly plan: Omit<PlanSettings, 'template'>
   /** Returns the address of the hosts' endpoint. */
   readonly address: () => Promise<string>
@@ -41,12 +37,6 @@ export interface ProvisionerOptions {
 }
 
 const LOOK_MS = 5_000
-
-/** The state of the cluster, as the process that provisions knows it. */
-interface Known {
-  readonly cache: ObjectCache<ObservedPod>
-  readonly keeper: SandboxKeeper
-}
 
 /**
  * Keeps pods connected that wait for a lease, and deletes those that have had theirs. One process of a deployment does so at
@@ -97,45 +87,39 @@ export class Provisioner extends LoopingService {
     const { pods, clock, metrics, lookMs = LOOK_MS } = this.#options
     const over = new AbortController()
     const signal = AbortSignal.any([lost, over.signal])
-    const cache = new ObjectCache<ObservedPod>({
-      ...{ objects: pods, clock, patience: this.#patience },
+    const cache = new PodCache({
+      ...{ pods, clock, patience: this.#patience },
       changed: this.#bell.ring,
       failed: error => this.#apiFailed(error),
     })
     const following = cache.follow(signal)
-    const keeper = new SandboxKeeper(this.#options.sandboxes, {
-      ...{ clock, patience: this.#patience, changed: this.#bell.ring },
-      failed: error => this.#apiFailed(error),
-      ...(this.#options.leastPauseMs !== undefined && { leastPauseMs: this.#options.leastPauseMs }),
-    })
     try {
       while (!signal.aborted) {
         await this.#bell.wait(lookMs, signal)
         await this.#patience.wait(signal)
-        await keeper.refresh(signal)
-        const [seen, sandboxes] = [cache.all(), keeper.all()]
-        if (seen === null || sandboxes === null || signal.aborted) continue
+        const seen = cache.all()
+        if (seen === null || signal.aborted) continue
         // The right to provision is given back only if the work ends without an error.
-        await this.#look({ cache, keeper }, joinSandboxes(seen, sandboxes), signal).catch(error => {
+        await this.#look(cache, seen, signal).catch(error => {
           if (!signal.aborted) this.failed(error)
         })
       }
     } finally {
       over.abort(new Error('this process provisions no more'))
-      await Promise.all([following, keeper[Symbol.asyncDispose]()])
+      await following
       metrics.planned(null)
     }
   }
 
-  async #look(known: Known, seen: readonly ObservedPod[], signal: AbortSignal): Promise<void> {
-    const { db, clock, metrics, name, plan: settings } = this.#options
+  async #look(cache: PodCache, seen: readonly ObservedPod[], signal: AbortSignal): Promise<void> {
+    const { db, clock, metrics, name, template, plan: settings } = this.#options
     const now = clock.now()
     const hosts = await listPodHosts(db, name)
     const came = hosts.filter(({ isConnected, id }) => isConnected && !this.#came.has(id))
     if (came.length > 0) this.#failing = notFailing
     this.#came = new Set([...hosts.filter(({ id }) => this.#came.has(id)), ...came].map(({ id }) => id))
     this.#tellFaults(seen)
-    const plan = planPods(seen, hosts, { ...settings, template: this.#template(known.keeper).name }, this.#failing, now)
+    const plan = planPods(seen, hosts, { ...settings, template: template.name }, this.#failing, now)
     metrics.planned(plan.counts)
     metrics.paused(Math.max(0, (this.#failing.until.getTime() - now.getTime()) / 1000))
     const failures = plan.actions.filter(action => action.kind === 'delete' && isFailure(action.because))
@@ -145,11 +129,10 @@ export class Provisioner extends LoopingService {
       // A plan that has just learned of failures is too old to create by.
       if (action.kind === 'create' && failures.length > 0) continue
       try {
-        await this.#act(action, known, signal)
+        await this.#act(action, cache, signal)
       } catch (error) {
         if (signal.aborted || !(error instanceof ClusterError)) throw error
         this.#apiFailed(error)
-        known.keeper.refused(error)
         if (!passes(error)) continue
         this.#patience.failed(error)
         return
@@ -157,51 +140,40 @@ export class Provisioner extends LoopingService {
     }
   }
 
-  async #act(action: PodAction, known: Known, signal: AbortSignal): Promise<void> {
+  async #act(action: PodAction, cache: PodCache, signal: AbortSignal): Promise<void> {
     const { db, pods, log, name, metrics } = this.#options
     switch (action.kind) {
       case 'cordon':
         return await cordonPodHost(db, action.host, name)
       case 'create':
-        return await this.#create(action.count, known, signal)
+        return await this.#create(action.count, cache, signal)
       case 'delete': {
         const { pod, because } = action
         if (because === 'silent') metrics.failed(because)
         log.info({ pod: pod.name, because, detail: pod.detail }, 'a pod is deleted')
-        // Without its Sandbox the controller would make it again.
-        return await (pod.sandbox === null ? pods.delete(pod, signal) : known.keeper.delete(pod.sandbox, signal))
+        return await pods.delete(pod, signal)
       }
       case 'verify': {
         // The cache may be older than the row; the API server knows.
-        const { host, sandbox } = action
+        const { host } = action
         const pod = await pods.find(host.name, signal)
         if (pod?.uid === host.id) return
-        // The Sandbox has a second pod, and the cache is late. Only this host tells that it is the second.
-        if (sandbox !== null && pod !== null) return
         log.info({ pod: host.name, host: host.id, leases: host.leases }, 'the pod of a host is gone')
-        if (sandbox !== null) await known.keeper.delete(sandbox, signal)
         return await losePodHost(db, host.id, name)
       }
     }
   }
 
-  async #create(count: number, { cache, keeper }: Known, signal: AbortSignal): Promise<void> {
+  async #create(count: number, cache: PodCache, signal: AbortSignal): Promise<void> {
     const { pods, template, address, clock, leastPauseMs } = this.#options
     try {
       const at = await address()
-      for (let made = 0; made < count; made += 1) {
-        if (keeper.isUsed) await keeper.create(at, signal)
-        else cache.note(await pods.create(template.manifest(at), signal))
-      }
+      for (let made = 0; made < count; made += 1) cache.note(await pods.create(template.manifest(at), signal))
     } catch (error) {
       // A quota or a policy refuses: pods are tried ever more rarely.
       if (!passes(error)) this.#failing = failed(this.#failing, clock.now(), leastPauseMs)
       throw error
     }
-  }
-
-  #template(keeper: SandboxKeeper): { readonly name: string } {
-    return keeper.isUsed ? this.#options.sandboxes.template : this.#options.template
   }
 
   /** Counts each fault of a pod once, and tells of it. */

@@ -4,12 +4,9 @@ import { expect } from 'vitest'
 import { takePodConnection } from '../../../src/hosts/pod-host-sql.ts'
 import { systemClock } from '../../../src/kit/clock.ts'
 import { Pods } from '../../../src/kubernetes/api/pods.ts'
-import { Sandboxes } from '../../../src/kubernetes/api/sandboxes.ts'
 import { type PodOwner, podTemplate, selectorOf } from '../../../src/kubernetes/pods/pod-manifest.ts'
 import { podMetrics } from '../../../src/kubernetes/pods/pod-metrics.ts'
 import { Provisioner, type ProvisionerOptions } from '../../../src/kubernetes/pods/provisioner.ts'
-import { SandboxChoice, type SandboxWish } from '../../../src/kubernetes/pods/sandbox-choice.ts'
-import { sandboxTemplate } from '../../../src/kubernetes/pods/sandbox-manifest.ts'
 import { silentLog } from '../services/log.ts'
 import type { TestDatabase } from '../storage/postgres.ts'
 import type { ApiServer } from './api-server.ts'
@@ -30,9 +27,6 @@ export interface ProvisionerChanges {
   readonly watchMs?: number
   readonly timeoutMs?: number
   readonly image?: string
-  readonly wish?: SandboxWish
-  readonly askMs?: number
-  readonly lifeMs?: number
 }
 
 /** Starts a provisioner of a played API server that looks all the time. */
@@ -49,20 +43,12 @@ export async function startProvisioner(
   const name = `${owner.instance}/${namespace}`
   const scope = { namespace, selector: selectorOf(owner) }
   const template = podTemplate(owner, settings)
-  const choice = new SandboxChoice({
-    ...{ wish: changes.wish ?? 'off', api: client, namespace, clock: systemClock, log: silentLog },
-    ...(changes.askMs !== undefined && { askMs: changes.askMs }),
-  })
   const provisioner = new Provisioner({
     db: db.database,
     wakeups: { subscribe: () => () => undefined },
     ...{ clock: systemClock, log: silentLog, name, lookMs: 20, leastPauseMs: 20, template },
     pods: new Pods(client, scope, watchMs),
     metrics: podMetrics(registry),
-    sandboxes: {
-      ...{ objects: new Sandboxes(client, scope, watchMs), choice, template: sandboxTemplate(template) },
-      lifeMs: changes.lifeMs ?? 3_600_000,
-    },
     plan: { idle: 2, most: 10, startMs: 60_000, graceMs: 0, burst: 5, ...changes.plan },
     address: async () => '10.0.0.1',
   })
