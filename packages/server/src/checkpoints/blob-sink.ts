@@ -7,7 +7,7 @@ const BYTES_AT_ONCE = 3 * maxFrameBytes
 
 /**
  * Puts blobs, some at once, and reads each back from the store before it counts. So every blob of a checkpoint was
- * there and whole after the write; of one that a host has put, the store has compared the digest. It puts even a blob that the store already has: that renews the blob's age, so no
+ * there and whole after the write. It puts even a blob that the store already has: that renews the blob's age, so no
  * collector removes it before the checkpoint is recorded.
  */
 export class BlobSink {
@@ -53,12 +53,6 @@ export class BlobSink {
         if (!there) throw new BlobMissing(sha256)
       }),
     )
-  }
-
-  /** Counts a blob that somebody else has put, once the store has it. The store has compared its digest. */
-  confirm(blob: BlobRef): void {
-    this.reuse(blob)
-    this.#newBytes += blob.sizeBytes
   }
 
   /** Waits for all added blobs. */

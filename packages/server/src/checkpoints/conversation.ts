@@ -76,11 +76,6 @@ export class Conversation implements AsyncDisposable {
     return baseline
   }
 
-  /** Whether the program's host was let put this content into the store by itself. */
-  isLent(sha256: string, sizeBytes: number): boolean {
-    return this.#program.lent?.has(sha256, sizeBytes) ?? false
-  }
-
   /** Sends the program its job, which is its first input. */
   order(job: TreeJob): void {
     this.#write(frameTypes.job, [Buffer.from(JSON.stringify(job))])

@@ -65,7 +65,6 @@ export class Sealing {
       for (;;) {
         const { type, payload } = await conversation.next()
         if (type === frameTypes.pack) await this.#addPack(payload)
-        else if (type === frameTypes.stored) this.#confirmPack(payload, conversation)
         else if (type === frameTypes.segment) await this.#addSegment(payload)
         else if (type === frameTypes.same) this.#reuseSegment(payload.readUInt32LE(0))
         else if (type === frameTypes.done) return await this.#finish(JSON.parse(payload.toString()) as SealDone)
@@ -79,30 +78,15 @@ export class Sealing {
   }
 
   async #addPack(payload: Buffer): Promise<void> {
-    const content = payload.subarray(8)
-    const pack = { ...this.#readPack(payload), sizeBytes: content.length }
-    const { id } = pack
-    this.#packs.set(id, { ...pack, content })
-    this.#checkStored()
-    await this.#sink.add(content, blob => this.#packs.set(id, { ...pack, content: blob }))
-  }
-
-  /** Takes a pack that the host has put by itself. What it was not lent may be another's, and is refused. */
-  #confirmPack(payload: Buffer, conversation: Conversation): void {
-    const pack = { ...this.#readPack(payload), sizeBytes: payload.readUInt32LE(8) }
-    const blob = { sha256: payload.toString('hex', 12, 44), sizeBytes: pack.sizeBytes }
-    if (!conversation.isLent(blob.sha256, blob.sizeBytes)) throw new SealFailed('a pack was stored that was not lent')
-    this.#packs.set(pack.id, { ...pack, content: blob })
-    this.#checkStored()
-    this.#sink.confirm(blob)
-  }
-
-  #readPack(payload: Buffer): { readonly id: number; readonly sourceBytes: number } {
     const id = payload.readUInt32LE(0)
     const sourceBytes = payload.readUInt32LE(4)
     if (id < this.#job.nextPack || this.#packs.has(id) || sourceBytes > packBytes)
       throw new SealFailed('the tree program sent an invalid pack')
-    return { id, sourceBytes }
+    const content = payload.subarray(8)
+    const pack = { id, sourceBytes, sizeBytes: content.length }
+    this.#packs.set(id, { ...pack, content })
+    this.#checkStored()
+    await this.#sink.add(content, blob => this.#packs.set(id, { ...pack, content: blob }))
   }
 
   async #addSegment(payload: Buffer): Promise<void> {

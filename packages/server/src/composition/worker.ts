@@ -43,7 +43,6 @@ import { OutputJudge } from '../sessions/outputs/output-judge.ts'
 import { publicationQueue } from '../sessions/publications/publication-queue.ts'
 import { reviewQueue } from '../sessions/reviews/review-queue.ts'
 import type { Settings } from '../settings/settings.ts'
-import { canLend } from '../storage/blobs/lent-upload.ts'
 import { HostCache } from '../storage/host-cache.ts'
 import { extensionCatalog } from './extension-catalog.ts'
 import { openDriver } from './open-driver.ts'
@@ -148,12 +147,11 @@ function farHosts(
 ): FarHosts | null {
   const { hostsPort: port, http, listener } = settings
   if (port === undefined) return null
-  const { blobs, db, hosts, log } = execution
+  const { db, hosts, log } = execution
   return new FarHosts({
     ...{ db, hosts, log, identity, holder, calls, rests },
     parts: partsOf,
     packs: mirrorPacks(mirrors),
-    ...(settings.hostUploads === 'direct' && canLend(blobs) && { store: blobs }),
     listener: { host: listener.host, port },
     clientAddress: clientAddressBehind(http.trustedProxies),
     leaseMaxMs: settings.leases.maxMs,

@@ -1,10 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { allSettled } from '../kit/all-settled.ts'
-import { readFrame } from '../line/frame.ts'
 import type { SandboxDriver } from '../sandboxes/driver.ts'
 import { type HostContent, hostCalls } from '../sandboxes/remote/host-calls.ts'
-import { type AskUpload, HostUploads } from '../sandboxes/remote/put-from-here.ts'
-import { readUpload } from '../sandboxes/remote/wire.ts'
 import { workerServices } from '../sandboxes/remote/worker-services.ts'
 import { type DialOptions, ServiceLine } from './dial-service.ts'
 
@@ -16,7 +13,6 @@ export interface FarHostOptions extends DialOptions {
 }
 
 const LOOK_MS = 30_000
-const UPLOAD_BYTES = 64 * 1024
 
 /**
  * Holds sandboxes for a service that this machine dials, until the signal aborts. Sandboxes stay when it ends. Those of a
@@ -32,7 +28,6 @@ export async function runFarHost(options: FarHostOptions, stopping: AbortSignal)
     content,
     services: workerServices(service.callBack),
     boot: randomUUID(),
-    uploads: new HostUploads({ ask: askUpload(service), log }),
     using: (leaseId, contents) => memory.keep(leaseId, contents, self.capacity),
     gone: leaseId => memory.forget(leaseId),
   })
@@ -59,15 +54,3 @@ export async function runFarHost(options: FarHostOptions, stopping: AbortSignal)
     await looking
   }
 }
-
-/** Asks the worker that this host is connected to. */
-const askUpload =
-  (service: ServiceLine): AskUpload =>
-  async (program, blob, signal) => {
-    const stream = await service.callBack({ to: 'upload', program, ...blob }, signal)
-    try {
-      return readUpload(await readFrame(stream, UPLOAD_BYTES, signal))
-    } finally {
-      stream.destroy()
-    }
-  }

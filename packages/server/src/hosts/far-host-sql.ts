@@ -15,8 +15,6 @@ export interface ConnectedHost {
   readonly tokenSha256: Buffer
   /** Number of the connection; a later one ends it. */
   readonly epoch: number
-  /** Whether it is the deployment's own, and not that of an organization. */
-  readonly isShared: boolean
 }
 
 /** A host whose token is for another pool than it says. */
@@ -44,7 +42,6 @@ export async function takeConnection(
     id: string | null
     token_sha256: Buffer
     epoch: string
-    is_shared: boolean
   }>({
     name: 'take-host-connection',
     text: `
@@ -53,14 +50,14 @@ export async function takeConnection(
         set epoch = epoch + 1, connected_to = $2, capacity = least($3, admitted_capacity),
           labels = $5::jsonb || admitted_labels, driver = $6, heard_at = now(), refused_protocol = null
         where token_sha256 = $1 and pool = coalesce($4, pool)
-        returning id, token_sha256, epoch, organization_id is null as is_shared
+        returning id, token_sha256, epoch
       ) select known.own_pool, taken.* from known left join taken on true`,
     values: [tokenSha256, holder, capacity, pool, JSON.stringify(labels), driver],
   })
   const [row] = rows
   if (row === undefined) return null
   if (row.id === null) return { ownPool: row.own_pool }
-  return { id: row.id, tokenSha256: row.token_sha256, epoch: Number(row.epoch), isShared: row.is_shared }
+  return { id: row.id, tokenSha256: row.token_sha256, epoch: Number(row.epoch) }
 }
 
 /**

@@ -20,7 +20,6 @@ import {
 } from '../sandboxes/remote/create-driver.ts'
 import { RemoteHost } from '../sandboxes/remote/remote-host.ts'
 import { driverErrors } from '../sandboxes/remote/wire.ts'
-import type { UploadLender } from '../storage/blobs/lent-upload.ts'
 import type { Database } from '../storage/postgres/database.ts'
 import {
   type ConnectedHost,
@@ -44,8 +43,6 @@ export interface FarHostsOptions {
   /** The parts of a far host that are at this machine. */
   readonly parts: (driver: Host['driver']) => Pick<Host, 'mirrors' | 'images' | 'packages'>
   readonly packs: MirrorPacks
-  /** The store into which the deployment's own hosts put packs by themselves; absent: they give them to this process. */
-  readonly store?: UploadLender | undefined
   /** Judges the hosts that are pods; absent: there are none. */
   readonly identity?: HostIdentity | undefined
   readonly listener: { readonly host: string; readonly port: number }
@@ -82,8 +79,6 @@ const JUDGE_MS = 10_000
 interface Admitted extends Pick<ConnectedHost, 'id' | 'epoch'> {
   /** Only pods are lent the network of this process: another machine has its own, and must not get into this one's. */
   readonly isPod?: boolean
-  /** Only the deployment's own hosts are lent uploads: an organization's learns nothing of the store. */
-  readonly isShared?: boolean
 }
 
 interface Held {
@@ -251,19 +246,14 @@ export class FarHosts extends LoopingService {
     throw new LineRefused(429, `too many wrong tokens came from this address; try again in ${found} s`)
   }
 
-  async #connect(
-    { id, epoch, isPod = false, isShared = false }: Admitted,
-    socket: Duplex,
-    head: Buffer,
-  ): Promise<void> {
+  async #connect({ id, epoch, isPod = false }: Admitted, socket: Duplex, head: Buffer): Promise<void> {
     const { log, leaseMaxMs, awayMs = AWAY_MS, saidMs = SAID_MS } = this.#options
     const coming = this.#coming.get(id)
     if (coming !== undefined && coming.epoch > epoch) throw new LineRefused(503, 'this host has dialled again')
     const before = this.#held.get(id)
     this.#expect(before)
     const lent = isPod ? { lends: this.#options.network ?? openNetwork() } : {}
-    const remote =
-      before?.remote ?? new RemoteHost({ awayMs, log, ...lent, store: isShared ? this.#options.store : undefined })
+    const remote = before?.remote ?? new RemoteHost({ awayMs, log, ...lent })
     takeUpgrade(socket, head, {
       ...{ 'Berth-Admission': id, 'Berth-Epoch': String(epoch), 'Berth-Lease-Max-Ms': String(leaseMaxMs) },
     })

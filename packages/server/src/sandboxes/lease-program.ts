@@ -106,13 +106,6 @@ export interface ProgramRun {
   kill(): void
   /** Only of a tree program with a baseline. */
   readonly baseline?: NewBaseline
-  /** Content that the host of this program was let put into the store by itself; absent: it may put none. */
-  readonly lent?: LentContent
-}
-
-/** Tells what was lent to a program's host. */
-export interface LentContent {
-  has(sha256: string, sizeBytes: number): boolean
 }
 
 /** A series of baselines is marked as unfinished: a program was writing into the tree and nobody cleared it since. */

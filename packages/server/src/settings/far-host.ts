@@ -25,16 +25,6 @@ export function readHostsPort(env: Environment): number | undefined {
   )
 }
 
-/** Reads who puts the packs of hosts that dial into the store. */
-export function readHostUploads(env: Environment): 'worker' | 'direct' {
-  return env.oneOf(
-    'BERTH_HOST_UPLOADS',
-    'worker',
-    "How sealed work of the deployment's own hosts gets into the bucket: through the `worker`, or `direct`, for which each host must reach the bucket.",
-    ['worker', 'direct'],
-  )
-}
-
 export function readFarHost(env: Environment): FarHostSettings {
   return {
     url: env.parsed(

@@ -95,13 +95,6 @@ describe('the environment', () => {
     expect(refusal({ DATABASE_URL: 'pg://u:hunter2@x' })).not.toContain('hunter2')
   })
 
-  test('hosts put packs directly only into a bucket', () => {
-    const bucket = { BERTH_BLOBS: 's3://bucket', AWS_REGION: 'x' }
-    expect(load({}).hostUploads).toBe('worker')
-    expect(load({ ...bucket, BERTH_HOST_UPLOADS: 'direct' }).hostUploads).toBe('direct')
-    expect(refusal({ BERTH_HOST_UPLOADS: 'direct' })).toContain('set BERTH_BLOBS to a bucket')
-  })
-
   test('the settings cannot be changed later', () => {
     const settings = loadSettings({}, nothing)
     expect(Object.isFrozen(settings)).toBe(true)

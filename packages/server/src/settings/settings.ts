@@ -8,7 +8,7 @@ import { type ConsoleSettings, readConsole } from './console.ts'
 import { type DatabaseSettings, readDatabase } from './database.ts'
 import { type DeliverySettings, readDelivery } from './delivery.ts'
 import { type Declaration, Environment } from './environment.ts'
-import { type FarHostSettings, readFarHost, readHostsPort, readHostUploads } from './far-host.ts'
+import { type FarHostSettings, readFarHost, readHostsPort } from './far-host.ts'
 import { type GatewaySettings, readGateway } from './gateway.ts'
 import { type IdentitySettings, readIdentity } from './identity.ts'
 import { type KubernetesSettings, readKubernetes } from './kubernetes.ts'
@@ -69,8 +69,6 @@ export interface Settings {
   readonly identity: IdentitySettings
   /** Undefined: this process takes no hosts. */
   readonly hostsPort: number | undefined
-  /** Who puts the packs of hosts that dial into the store. */
-  readonly hostUploads: 'worker' | 'direct'
   readonly relay: RelaySettings
   /** Undefined: this process makes no pods. */
   readonly kubernetes: KubernetesSettings | undefined
@@ -157,7 +155,6 @@ function read(env: Environment, variables: Variables, files: SettingsFiles): Set
     webhooks: readWebhooks(env, config),
     identity: readIdentity(env, roles, production),
     hostsPort: readHostsPort(env),
-    hostUploads: readHostUploads(env),
     relay: readRelay(env),
     kubernetes: readKubernetes(env),
     farHost: readFarHost(env),
@@ -166,10 +163,8 @@ function read(env: Environment, variables: Variables, files: SettingsFiles): Set
 
 /** Checks rules that span several groups. */
 function requireConsistent({
-  blobs,
   compute,
   hostsPort,
-  hostUploads,
   kubernetes,
   limits,
   listener,
@@ -185,9 +180,6 @@ function requireConsistent({
   }
   if (kubernetes !== undefined && hostsPort === undefined && roles.has('worker')) {
     throw new StartError('BERTH_KUBERNETES_IMAGE makes pods: set BERTH_HOSTS_PORT, which they dial')
-  }
-  if (hostUploads === 'direct' && blobs.store.kind !== 's3') {
-    throw new StartError('BERTH_HOST_UPLOADS is direct: set BERTH_BLOBS to a bucket that hosts reach, or take worker')
   }
   if (roles.has('worker')) requireRelayAddress(relay, listener.host)
   if (limits.bodies.callerBytes < gateway.bodyBytes) {

@@ -3,8 +3,7 @@
  * the tree; only the worker can reach the blob store. All numbers in payloads are little endian.
  *
  * Sealing: the worker sends one `job` and ends its side. The program sends `pack`s and, between them, a `segment` or
- * `same` for each segment of the index in order, then `done`. A host that may put packs into the store by itself sends
- * `stored` in place of a `pack`; the program never does.
+ * `same` for each segment of the index in order, then `done`.
  * Restoring: the worker sends `job`, every `segment` in order, `indexEnd`, the packs in any order and `finish`. The
  * program answers `ready` once the index is valid, then `done`.
  * Restoring a cache: the same, beside what the target has, and `ready` carries `RestoreReady`.
@@ -32,8 +31,6 @@ export const frameTypes = {
   /** JSON of `PresentedEntry`. */
   presented: 10,
   content: 11,
-  /** `[u32 pack id][u32 source bytes][u32 bytes of the zstd frame][32 bytes of its digest]`. */
-  stored: 12,
 } as const
 
 /** Descriptors besides the standard ones: the new baseline, and the previous one. */

@@ -163,8 +163,7 @@ export function createRemoteDriver(
     async run(leaseId, program) {
       const line = await host.line()
       const sent = await sentProgram(line, program)
-      const uploads = program.kind === 'tree' && program.access === 'read' ? host.uploads : undefined
-      return await startFarProgram(line, { leaseId, program: sent }, { uploads, answerMs: shortMs })
+      return await startFarProgram(line, { leaseId, program: sent }, { answerMs: shortMs })
     },
     settleBaseline: async (leaseId, series, id, end) =>
       void (await ask('settleBaseline', { leaseId, series, id, end })),

@@ -2,7 +2,6 @@ import { readFrame } from '../../line/frame.ts'
 import type { Line } from '../../line/line.ts'
 import { HostAwayError } from '../../line/line-error.ts'
 import type { ProgramRun } from '../lease-program.ts'
-import type { ProgramUploads } from './program-uploads.ts'
 import { readEnd, readStarted } from './wire.ts'
 
 const MAX_END_BYTES = 64 * 1024
@@ -12,23 +11,20 @@ const UNREAD_MS = 10 * 60_000
 /**
  * Starts a program at a host. It has two streams: its own bytes on one, and on the other its end, which comes even if nobody
  * reads the output. The program is ended with the latter, so it does not outlive its caller or the line.
- * @param uploads lets the host put the program's packs into the store by itself
  * @param answerMs longest wait for the host until the program is started
  */
 export async function startFarProgram(
   line: Line,
   run: { readonly leaseId: string; readonly program: object },
-  { uploads, answerMs }: { readonly uploads?: ProgramUploads | undefined; readonly answerMs?: number } = {},
+  { answerMs }: { readonly answerMs?: number } = {},
 ): Promise<ProgramRun> {
-  const putsPacks = uploads !== undefined
   const bound = answerMs === undefined ? {} : { answerMs }
-  const { value, stream: control } = await line.open('run', putsPacks ? { ...run, putsPacks } : run, bound)
+  const { value, stream: control } = await line.open('run', run, bound)
   const { id, baseline } = readStarted(value)
   const { stream } = await line.open('programBytes', { id }, bound).catch((error: unknown) => {
     control.destroy()
     throw error
   })
-  const lent = uploads?.begin(id)
   const ended = (async () => {
     try {
       return readEnd(await readFrame(control, MAX_END_BYTES, new AbortController().signal))
@@ -36,7 +32,6 @@ export async function startFarProgram(
       stream.destroy()
       throw new HostAwayError('the line broke before the program ended', { cause: error })
     } finally {
-      lent?.end()
       control.destroy()
       setTimeout(() => stream.destroy(), UNREAD_MS).unref()
     }
@@ -49,6 +44,5 @@ export async function startFarProgram(
   return {
     ...{ input: stream, output: stream, ended, kill },
     ...(baseline !== undefined && { baseline }),
-    ...(lent !== undefined && { lent }),
   }
 }

@@ -5,7 +5,6 @@ import type { InputFile, SandboxDriver, SandboxEgress, SandboxSpec } from '../dr
 import type { SandboxExtension } from '../lease-program.ts'
 import { joinStreams } from './join-streams.ts'
 import { leaseIdOf, programCalls } from './program-calls.ts'
-import type { HostUploads } from './put-from-here.ts'
 import { type HostFacts, readContent, type SentEgress, type SentSpec } from './wire.ts'
 import type { WorkerServices } from './worker-services.ts'
 
@@ -34,8 +33,6 @@ export interface HostParts {
   /** Hears that one is gone, or was not made. */
   readonly gone: (leaseId: string) => void
   readonly boot: string
-  /** Puts packs into the store; absent: all go to the worker. */
-  readonly uploads?: HostUploads
 }
 
 const MAX_INPUT_BYTES = 1024 ** 3
@@ -123,18 +120,15 @@ export function hostCalls(parts: HostParts): CallHandlers {
       parts.gone(id)
     }),
     list: () => driver.list(),
-    ...programCalls(
-      {
-        settleBaseline: (...given) => driver.settleBaseline(...given),
-        hasDirectory: (...given) => driver.hasDirectory(...given),
-        async run(leaseId, program) {
-          if (program.kind === 'tree') return await driver.run(leaseId, program)
-          const { extensions } = program as { extensions?: SentSpec['extensions'] }
-          return await driver.run(leaseId, { ...program, extensions: await shown(extensions) })
-        },
+    ...programCalls({
+      settleBaseline: (...given) => driver.settleBaseline(...given),
+      hasDirectory: (...given) => driver.hasDirectory(...given),
+      async run(leaseId, program) {
+        if (program.kind === 'tree') return await driver.run(leaseId, program)
+        const { extensions } = program as { extensions?: SentSpec['extensions'] }
+        return await driver.run(leaseId, { ...program, extensions: await shown(extensions) })
       },
-      parts.uploads,
-    ),
+    }),
     async missingContents({ params }) {
       const names = (params as { names: readonly string[] }).names.map(readContent)
       const found = await Promise.all(names.map(name => content.find(name)))

@@ -5,25 +5,18 @@ import { isRecord } from '../../line/line-error.ts'
 import type { CallHandlers, ServedCall } from '../../line/serve-line.ts'
 import type { SandboxDriver } from '../driver.ts'
 import type { BaselineEnd, LeaseProgram, ProgramRun, TreeName } from '../lease-program.ts'
-import { divertPacks } from './divert-packs.ts'
-import type { HostUploads } from './put-from-here.ts'
 
 /** Longest wait of a started program for the caller's second stream. */
 const CLAIM_MS = 60_000
 
 /** Answers the calls about programs at a lease; `startFarProgram` is their other side. */
-export function programCalls(
-  driver: Pick<SandboxDriver, 'run' | 'settleBaseline' | 'hasDirectory'>,
-  uploads?: HostUploads,
-): CallHandlers {
+export function programCalls(driver: Pick<SandboxDriver, 'run' | 'settleBaseline' | 'hasDirectory'>): CallHandlers {
   const programs = new Map<string, ProgramRun>()
   return {
     async run(call) {
-      const { program, putsPacks } = call.params as { program: LeaseProgram; putsPacks?: boolean }
+      const { program } = call.params as { program: LeaseProgram }
       const id = randomUUID()
-      const run = await driver.run(leaseIdOf(call.params), program)
-      const puts = putsPacks === true && program.kind === 'tree' ? uploads?.of(id) : undefined
-      const started = keepingOutput(puts === undefined ? run : { ...run, output: divertPacks(run.output, puts) })
+      const started = keepingOutput(await driver.run(leaseIdOf(call.params), program))
       programs.set(id, started)
       // A program may have ended before its caller has asked for its bytes, which still count.
       const forget = () => programs.delete(id)

@@ -4,10 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Line } from '../../line/line.ts'
 import { HostAwayError, isRecord } from '../../line/line-error.ts'
 import type { Network } from '../../network/dial.ts'
-import type { UploadLender } from '../../storage/blobs/lent-upload.ts'
 import type { SandboxEgress, SandboxService } from '../driver.ts'
 import { LentProxies } from './lent-proxies.ts'
-import { ProgramUploads } from './program-uploads.ts'
 import { type HostFacts, readFacts } from './wire.ts'
 
 /** What a host is asked to do again once it has dialled with a new process. */
@@ -19,8 +17,6 @@ export interface RemoteHostOptions {
   readonly log: { warn(fields: object, message: string): void }
   /** The network that this process lends to sandboxes of a host that has none; absent: it lends none. */
   readonly lends?: Network
-  /** The store into which the host may put packs by itself; absent: it gives them to this process. */
-  readonly store?: UploadLender | undefined
 }
 
 const MAX_HEADER_BYTES = 32 * 1024
@@ -39,12 +35,9 @@ export class RemoteHost {
   readonly #server: Server
   readonly #services = new WeakMap<object, SandboxService>()
   readonly #lent: LentProxies | undefined
-  /** Lends the host uploads for its programs; undefined: it is lent none. */
-  readonly uploads: ProgramUploads | undefined
 
   constructor(options: RemoteHostOptions) {
     this.#options = options
-    this.uploads = options.store && new ProgramUploads(options.store)
     this.#lent = options.lends && new LentProxies(options.lends, options.log)
     this.#server = createServer({ maxHeaderSize: MAX_HEADER_BYTES, requestTimeout: 0, keepAliveTimeout: 0 })
     this.#server.on('request', (incoming, outgoing) => {
@@ -120,16 +113,9 @@ export class RemoteHost {
     this.#lent?.deny(leaseId)
   }
 
-  /** Takes a request of a sandbox, or of the host. The host says which; so it can only reach what its own sandboxes may. */
+  /** Takes a request of a sandbox. The host says which; so it can only reach what its own sandboxes may. */
   readonly answer = (said: unknown, stream: Duplex): void => {
     const { leaseId, to } = isRecord(said) ? said : {}
-    if (to === 'upload' && this.uploads !== undefined) {
-      void this.uploads.answer(said, stream).catch((error: unknown) => {
-        this.#options.log.warn({ err: error }, 'a host could not be lent an upload')
-        stream.destroy()
-      })
-      return
-    }
     const egress = typeof leaseId === 'string' ? this.#open.get(leaseId) : undefined
     if (to === 'proxy' && egress !== undefined && this.#lent !== undefined) {
       this.#lent.take(String(leaseId), egress, stream)

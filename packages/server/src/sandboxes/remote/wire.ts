@@ -1,5 +1,4 @@
 import { isRecord, LineBroken } from '../../line/line-error.ts'
-import type { LentUpload } from '../../storage/blobs/lent-upload.ts'
 import { type SandboxBounds, type SandboxEgress, SandboxGoneError, type SandboxState } from '../driver.ts'
 import { type NewBaseline, TreeUnfinishedError } from '../lease-program.ts'
 import { isLeaseId } from '../linux/instance.ts'
@@ -102,25 +101,6 @@ export function readStarted(said: unknown): { readonly id: string; readonly base
   if (baseline === undefined) return { id }
   if (!isRecord(baseline) || typeof baseline['id'] !== 'string') throw new LineBroken('not a baseline')
   return { id, baseline: { id: baseline['id'], hasPrevious: baseline['hasPrevious'] === true } }
-}
-
-/** Reads which pack of which program a host wants to put. */
-export function readUploadRequest(said: unknown): { program: string; sha256: string; sizeBytes: number } {
-  const { program, sha256, sizeBytes } = isRecord(said) ? said : {}
-  const isDigest = typeof sha256 === 'string' && /^[0-9a-f]{64}$/.test(sha256)
-  if (typeof program !== 'string' || !isDigest || !Number.isSafeInteger(sizeBytes)) {
-    throw new LineBroken('not the content of a program')
-  }
-  return { program, sha256, sizeBytes: Number(sizeBytes) }
-}
-
-/** Reads the request by which a pack is put; null if the worker takes it itself. */
-export function readUpload(said: unknown): LentUpload | null {
-  if (said === null) return null
-  const { url, headers } = isRecord(said) ? said : {}
-  const areTexts = isRecord(headers) && Object.values(headers).every(value => typeof value === 'string')
-  if (typeof url !== 'string' || !areTexts) throw new LineBroken('not an upload')
-  return { url, headers: headers as LentUpload['headers'] }
 }
 
 export function readEnd(said: unknown): string {

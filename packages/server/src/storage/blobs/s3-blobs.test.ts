@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import type { Socket } from 'node:net'
@@ -14,7 +14,6 @@ import { asideEntries, blobsContract, entries } from '../../../test/support/stor
 import { type S3Fault, type S3Request, type S3Server, startS3Server } from '../../../test/support/storage/s3-server.ts'
 import { StartError } from '../../kit/start-error.ts'
 import { BlobCorrupt, BlobMissing, BlobsUnavailable, StorageFull } from './blobs.ts'
-import type { LentUpload } from './lent-upload.ts'
 import { S3Blobs, type S3BlobsOptions } from './s3-blobs.ts'
 import { createS3Client, type S3Location } from './s3-client.ts'
 
@@ -350,38 +349,5 @@ describe('opening', () => {
     const blobs = await open({ log: { ...silentLog, warn: (...args: unknown[]) => said.push(args) } })
     await blobs.put(Buffer.from('x'))
     expect(said).toHaveLength(1)
-  })
-})
-
-describe('a put that somebody else sends', () => {
-  const send = async ({ url, headers }: LentUpload, body: Buffer) =>
-    (await fetch(url, { method: 'PUT', headers, body: new Uint8Array(body) })).status
-
-  test('stores the content of its digest, and nothing else', async () => {
-    const blobs = await open()
-    const content = randomBytes(1000)
-    const sha256 = createHash('sha256').update(content).digest('hex')
-    const upload = (await blobs.lend(sha256)) ?? expect.unreachable()
-    expect(await send(upload, randomBytes(1000))).toBe(400)
-    expect(await blobs.has(sha256)).toBe(false)
-    expect(await send(upload, content)).toBe(200)
-    expect((await buffer(await blobs.get(sha256))).equals(content)).toBe(true)
-    expect(await entries(blobs)).toHaveLength(1)
-  })
-
-  test('is not lent by a store that takes content of another digest', async () => {
-    const blobs = await open()
-    server.fault = ({ method, path }) =>
-      method === 'PUT' && path.endsWith('/berth-tried') ? { kind: 'answer', status: 200, code: '' } : undefined
-    expect(await blobs.lend('a'.repeat(64))).toBeNull()
-  })
-
-  test('is lent once the store can be asked again', async () => {
-    const blobs = await open()
-    server.fault = ({ path }) =>
-      path.endsWith('/berth-tried') ? { kind: 'answer', status: 503, code: 'SlowDown' } : undefined
-    await expect(blobs.lend('a'.repeat(64))).rejects.toBeInstanceOf(BlobsUnavailable)
-    server.fault = () => undefined
-    expect(await blobs.lend('a'.repeat(64))).not.toBeNull()
   })
 })

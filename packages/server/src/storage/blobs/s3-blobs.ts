@@ -26,7 +26,6 @@ import {
   requireSha256,
   StorageFull,
 } from './blobs.ts'
-import type { LentUpload, UploadLender } from './lent-upload.ts'
 import {
   createS3Client,
   isMissingObject,
@@ -37,7 +36,6 @@ import {
   toBlobsError,
   toS3StartError,
 } from './s3-client.ts'
-import { holdsToDigests, signPut } from './s3-lending.ts'
 import { type Spooled, spool } from './spool.ts'
 import { verified } from './verified.ts'
 
@@ -48,8 +46,6 @@ const partBytes = 8 * mebibyte
 const maxBytes = 5 * 1024 * mebibyte
 const staleUploadMs = 24 * 60 * 60 * 1000
 const asideName = 'aside/'
-/** The object by which the store shows whether it holds to digests; no blob has this name. */
-const triedName = 'berth-tried'
 
 /** Settings of the store besides its location. */
 export interface S3BlobsOptions {
@@ -68,7 +64,7 @@ export interface S3BlobsOptions {
  * request or in parts, and every request may be repeated. `LastModified` is the time of the last put; for a multipart
  * upload, the time at which it began. Blobs that are set aside lie below `<prefix>aside/`.
  */
-export class S3Blobs implements IdentifiedBlobs, UploadLender {
+export class S3Blobs implements IdentifiedBlobs {
   readonly #client: S3Client
   readonly #bucket: string
   readonly #prefix: string
@@ -76,7 +72,6 @@ export class S3Blobs implements IdentifiedBlobs, UploadLender {
   readonly #log: Log
   readonly #idleMs: number
   readonly #slowMoveMs: number
-  #holdsToDigests: Promise<boolean> | undefined
 
   /**
    * Opens a store: makes sure that the bucket answers and aborts multipart uploads that died long ago.
@@ -162,16 +157,6 @@ export class S3Blobs implements IdentifiedBlobs, UploadLender {
     })
   }
 
-  async lend(sha256: string): Promise<LentUpload | null> {
-    this.#holdsToDigests ??= this.#tryDigests()
-    const isSafe = await this.#holdsToDigests.catch(error => {
-      this.#holdsToDigests = undefined
-      throw error
-    })
-    const object = { Bucket: this.#bucket, Key: this.#key(sha256) }
-    return isSafe ? await this.#ask(() => signPut(this.#client, object, sha256)) : null
-  }
-
   async *list(): AsyncIterable<BlobEntry> {
     for await (const { sha256, sizeBytes, at } of this.#objects(this.#prefix)) yield { sha256, sizeBytes, putAt: at }
   }
@@ -204,15 +189,6 @@ export class S3Blobs implements IdentifiedBlobs, UploadLender {
 
   async discard(sha256: string): Promise<void> {
     await this.#remove(this.#asideKey(sha256))
-  }
-
-  async #tryDigests(): Promise<boolean> {
-    const object = { Bucket: this.#bucket, Key: this.#prefix + triedName }
-    const isSafe = await holdsToDigests(sha256 => this.#ask(() => signPut(this.#client, object, sha256)))
-    await this.#remove(object.Key)
-    if (!isSafe)
-      this.#log.warn({}, 'the bucket takes content of another digest than was signed: hosts put nothing into it')
-    return isSafe
   }
 
   #key(sha256: string): string {

@@ -131,7 +131,7 @@ export class Fleet implements AsyncDisposable {
     const taking = await Promise.all(
       ports.map((port, n) =>
         placed(`taker-${n + 1}`, 'worker,gateway', {
-          ...{ BERTH_COMPUTE: 'remote', BERTH_HOSTS_PORT: String(port), BERTH_HOST_UPLOADS: 'direct' },
+          ...{ BERTH_COMPUTE: 'remote', BERTH_HOSTS_PORT: String(port) },
         }),
       ),
     )
