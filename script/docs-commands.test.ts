@@ -45,7 +45,7 @@ const shown: Readonly<Record<string, readonly string[]>> = {
   'docs/git-hosts.md': [pages, pages],
   'docs/hosts-kubernetes.md': [not.elsewhere, not.elsewhere, not.elsewhere, not.settings, not.cluster],
   'docs/hosts-oci.md': [not.root],
-  'docs/hosts.md': [not.elsewhere, not.elsewhere, not.person, not.settings, not.settings],
+  'docs/hosts.md': [not.elsewhere, not.elsewhere, not.person, not.settings],
   'docs/install-image.md': [not.image, not.image, not.elsewhere, not.elsewhere, not.compose],
   'docs/operations.md': [not.root, pages, not.settings, not.settings, not.ends],
   'docs/production.md': [not.backup, upgrade, not.backup, not.elsewhere],
