@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { PullCheck } from './pull-check.ts'
 import { Count, DateTime, nullable, open, openString, Uuid } from './scalar.ts'
 
-export const gitHostKinds = ['github', 'gitlab', 'forgejo', 'local'] as const
+export const gitHostKinds = ['github', 'local'] as const
 export const grantStatuses = ['active', 'revoked', 'replaced'] as const
 
 const RepositoryId = Type.String({ description: "The Git host's stable id, in decimal digits." })

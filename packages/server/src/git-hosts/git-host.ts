@@ -246,7 +246,7 @@ export interface HostTalk {
 export interface GitHost {
   /** Names this host in the deployment for good: rows refer to it. */
   readonly id: string
-  /** `local`, `github`, `gitlab` or `forgejo`, as in `source.kind`. */
+  /** `local` or `github`, as in `source.kind`. */
   readonly kind: string
   /** Absent: the host has no tokens for sandboxes. */
   readonly tokens?: AccountTokens

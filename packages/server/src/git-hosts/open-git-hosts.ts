@@ -32,8 +32,7 @@ export function openGitHosts(
 }
 
 function openRemote(config: GitHostConfig, clock: Clock): GitHubHost {
-  const { kind, baseUrl, appId, privateKey, clientId, clientSecret } = config
-  if (kind !== 'github') throw new StartError(`gitHosts: there is no driver for ${kind} yet; remove it`)
+  const { baseUrl, appId, privateKey, clientId, clientSecret } = config
   if (appId === undefined || privateKey === undefined)
     throw new StartError('gitHosts: a github host needs appId and privateKey')
   if ((clientId === undefined) !== (clientSecret === undefined))

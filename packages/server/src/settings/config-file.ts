@@ -62,7 +62,7 @@ export interface RuntimeConfig {
 
 /** A host of Git repositories. */
 export interface GitHostConfig {
-  readonly kind: 'github' | 'gitlab' | 'forgejo'
+  readonly kind: 'github'
   readonly baseUrl: string | undefined
   readonly appId: string | undefined
   readonly privateKey: string | undefined
@@ -334,7 +334,7 @@ function readStatePath(node: JsonNode): string {
 function readGitHost(node: JsonNode): GitHostConfig {
   const members = node.object('kind', 'baseUrl', 'appId', 'privateKey', 'clientId', 'clientSecret')
   return {
-    kind: node.require(members.kind, 'kind').oneOf(['github', 'gitlab', 'forgejo']),
+    kind: node.require(members.kind, 'kind').oneOf(['github']),
     baseUrl: members.baseUrl === undefined ? undefined : readUrl(members.baseUrl),
     appId: members.appId?.secret(false),
     privateKey: members.privateKey?.secret(),

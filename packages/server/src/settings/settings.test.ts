@@ -371,7 +371,7 @@ describe('the configuration file', () => {
     [{ transcription: {} }, 'transcription.kind is missing'],
     [{ transcription: { kind: 'offline', model: 'm' } }, 'transcription.model is not for an offline engine'],
     [{ transcription: { kind: 'openai-compatible', model: 'm' } }, 'transcription.baseUrl is missing'],
-    [{ gitHosts: [{ kind: 'svn' }] }, 'gitHosts[0].kind must be one of github, gitlab, forgejo'],
+    [{ gitHosts: [{ kind: 'gitlab' }] }, 'gitHosts[0].kind must be one of github'],
   ])('%j is refused', (file, message) => {
     if (typeof message === 'string') expect(refusal({}, file)).toContain(`/data/berth.json: ${message}`)
     else expect(refusal({}, file)).toMatch(message)
