@@ -26,7 +26,7 @@ export interface TestOptions extends JsonOption {
 const noApply: ReadonlyMap<string, string> = new Map(
   Object.entries({
     asked: 'somebody else stopped the trial',
-    overdue: 'the trial took longer than the service allows (BERTH_TRIAL_SECONDS)',
+    overdue: 'the trial took longer than the service allows',
   }),
 )
 

@@ -21,12 +21,7 @@ type Named = { readonly directory: string } | Pick<S3Location, 'bucket' | 'prefi
 export function readBlobs(env: Environment, dataDir: string): BlobSettings {
   return {
     store: readBlobStore(env, dataDir),
-    graceMs: env.duration(
-      'BERTH_BLOB_GRACE_SECONDS',
-      86_400,
-      'A blob that no row names is set aside after this long, and deleted after as long again.',
-      { least: 60 },
-    ),
+    graceMs: 86_400_000,
   }
 }
 

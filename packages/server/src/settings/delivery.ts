@@ -16,17 +16,9 @@ export interface DeliverySettings {
 
 export function readDelivery(env: Environment): DeliverySettings {
   return {
-    reviewWaitMs: env.duration('BERTH_REVIEW_WAIT_SECONDS', 60, 'Longest wait of a caller that asks for a review.'),
-    publicationMs: env.duration(
-      'BERTH_PUBLICATION_SECONDS',
-      600,
-      'A Publication or a Merge fails if its Git host has not answered after this long.',
-    ),
-    mergeWaitMs: env.duration(
-      'BERTH_MERGE_WAIT_SECONDS',
-      86_400,
-      'Longest wait of a Merge for its pull request to become ready.',
-    ),
+    reviewWaitMs: 60_000,
+    publicationMs: 600_000,
+    mergeWaitMs: 86_400_000,
     mergeCheckMs: env.duration(
       'BERTH_MERGE_CHECK_SECONDS',
       5,

@@ -31,7 +31,7 @@ export function readGateway(env: Environment): GatewaySettings {
       least: 1024,
       most: 256 * 1024 ** 2,
     }),
-    connectMs: env.duration('BERTH_GATEWAY_CONNECT_SECONDS', 10, 'Deadline for connecting to a provider.'),
+    connectMs: 10_000,
     firstByteMs: env.duration(
       'BERTH_GATEWAY_FIRST_BYTE_SECONDS',
       600,
@@ -53,11 +53,7 @@ export function readGateway(env: Environment): GatewaySettings {
       60,
       'A client that reads nothing of its answer for this long is disconnected.',
     ),
-    connections: env.integer('BERTH_GATEWAY_CONNECTIONS', 1024, 'Most connections to one provider.'),
-    sandboxRequests: env.integer(
-      'BERTH_GATEWAY_REQUESTS_PER_SANDBOX',
-      64,
-      'Most requests that one sandbox may have open at the gateway.',
-    ),
+    connections: 1024,
+    sandboxRequests: 64,
   }
 }

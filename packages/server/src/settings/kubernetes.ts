@@ -87,12 +87,7 @@ export function readKubernetes(env: Environment): KubernetesSettings | undefined
       most: 1000,
     }),
     most: env.integer('BERTH_KUBERNETES_MOST', 20, 'Pods at most, those in use as well.', { most: 10_000 }),
-    startMs: env.duration(
-      'BERTH_KUBERNETES_START_SECONDS',
-      300,
-      'A pod that has not dialled for this long is given up.',
-      { most: 86_400 },
-    ),
+    startMs: 300_000,
   }
   if (image === undefined) return undefined
   if (hostImage === undefined || hostsUrl === undefined) {

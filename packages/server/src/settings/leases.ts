@@ -24,7 +24,7 @@ export function readLeases(env: Environment): LeaseSettings {
       30,
       'Longest wait of a caller that asks for a workspace.',
     ),
-    trialMs: env.duration('BERTH_TRIAL_SECONDS', 1800, 'A trial of an environment is stopped after this long.'),
+    trialMs: 1_800_000,
     stopGivesBack:
       env.oneOf(
         'BERTH_STOP_GIVES_BACK',

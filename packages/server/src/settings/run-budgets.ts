@@ -45,19 +45,3 @@ export function readBudgets(env: Environment): RunBudgets {
     ...(budgetSeconds !== undefined && { seconds: budgetSeconds }),
   }
 }
-
-/** Reads how many Events, and bytes of them, the agent of one Run may add to the log. The log is kept for ever. */
-export function readEventBudget(env: Environment): { readonly events: number; readonly bytes: number } {
-  const more = 'the Run then fails with `event_budget`.'
-  return {
-    events: env.integer('BERTH_RUN_BUDGET_EVENTS', 200_000, `Events that a Run's agent may cause; ${more}`, {
-      least: 100,
-    }),
-    bytes: env.integer(
-      'BERTH_RUN_BUDGET_EVENT_BYTES',
-      256 * 1024 ** 2,
-      `Bytes of Events that a Run's agent may cause; ${more}`,
-      { least: 1024 ** 2 },
-    ),
-  }
-}

@@ -166,9 +166,7 @@ function requireConsistent({
   compute,
   hostsPort,
   kubernetes,
-  limits,
   listener,
-  gateway,
   production,
   relay,
   roles,
@@ -182,9 +180,6 @@ function requireConsistent({
     throw new StartError('BERTH_KUBERNETES_IMAGE makes pods: set BERTH_HOSTS_PORT, which they dial')
   }
   if (roles.has('worker')) requireRelayAddress(relay, listener.host)
-  if (limits.bodies.callerBytes < gateway.bodyBytes) {
-    throw new StartError('BERTH_BODY_BYTES_PER_CALLER must not be below BERTH_GATEWAY_BODY_BYTES')
-  }
   if (!production) return
   if (webhooks.allow.length > 0) {
     throw new StartError(

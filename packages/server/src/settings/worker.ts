@@ -2,7 +2,11 @@ import { resolve } from 'node:path'
 import { StartError } from '../kit/start-error.ts'
 import { type ApprovalRule, parseApprovalRules } from './approval-rules.ts'
 import type { Environment } from './environment.ts'
-import { type RunBudgets, readBudgets, readEventBudget } from './run-budgets.ts'
+import { type RunBudgets, readBudgets } from './run-budgets.ts'
+
+/** How much the agent of one Run may add to the log, which is kept for ever; the Run then fails with `event_budget`. */
+const RUN_EVENTS = 200_000
+const RUN_EVENT_BYTES = 256 * 1024 ** 2
 
 /** Times and counts of a worker. */
 export interface WorkerLimits {
@@ -78,9 +82,16 @@ export function readWorker(env: Environment, readFile: (path: string) => string 
   const hosts = readHostTimes(env)
   const concurrency = env.integer('BERTH_WORKER_CONCURRENCY', 8, 'Runs that a worker executes at once.')
   const budgets = readBudgets(env)
-  const { events, bytes } = readEventBudget(env)
   return {
-    limits: { fenceMs, ...counts, ...times, ...hosts, concurrency, runEvents: events, runEventBytes: bytes },
+    limits: {
+      fenceMs,
+      ...counts,
+      ...times,
+      ...hosts,
+      concurrency,
+      runEvents: RUN_EVENTS,
+      runEventBytes: RUN_EVENT_BYTES,
+    },
     approvalRules,
     budgets,
   }
@@ -88,7 +99,7 @@ export function readWorker(env: Environment, readFile: (path: string) => string 
 
 function readTimes(env: Environment) {
   return {
-    provisionMs: env.duration('BERTH_PROVISION_SECONDS', 60, 'Deadline for making a sandbox.'),
+    provisionMs: 60_000,
     setupMs: env.duration(
       'BERTH_SETUP_SECONDS',
       1200,
@@ -126,12 +137,7 @@ function readTimes(env: Environment) {
 function readHostTimes(env: Environment) {
   return {
     pingMs: env.duration('BERTH_PING_SECONDS', 10, 'A supervisor that is silent for this long counts as hung.'),
-    hostLostMs: env.duration(
-      'BERTH_HOST_LOST_SECONDS',
-      300,
-      'A host that is silent for this long is lost; other hosts take over its Runs, from their checkpoints.',
-      { least: 120, most: 86_400 },
-    ),
+    hostLostMs: 300_000,
   }
 }
 
