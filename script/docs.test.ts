@@ -35,6 +35,9 @@ const pages = [
   'ARCHITECTURE.md',
   'CONTRIBUTING.md',
   'CHANGELOG.md',
+  'AGENTS.md',
+  'SECURITY.md',
+  'CODE_OF_CONDUCT.md',
   ...globSync(['docs/**/*.md', 'examples/**/*.md'], { cwd: root }).sort(),
 ]
 
