@@ -13,7 +13,7 @@ import { openInteraction } from '../support/console/session-rows.ts'
 import { SubscribedBrowser } from '../support/push/subscribed-browser.ts'
 import { outcome } from '../support/runs/outcome.ts'
 import { WorkerStandIn } from '../support/runs/states.ts'
-import { databaseUrl, testVariables } from '../support/services/service.ts'
+import { databaseUrl, shortFence, testVariables } from '../support/services/service.ts'
 import { type ServiceProcess, startServiceProcess } from '../support/services/service-process.ts'
 import { createTestDatabase, type TestDatabase } from '../support/storage/postgres.ts'
 import { until } from '../support/until.ts'
@@ -39,6 +39,7 @@ beforeAll(async () => {
   const key = randomBytes(32)
   variables = {
     ...testVariables,
+    ...shortFence,
     BERTH_ROLES: 'api,account,gateway',
     BERTH_DATA_DIR: dataDir,
     BERTH_MASTER_KEY: key.toString('hex'),

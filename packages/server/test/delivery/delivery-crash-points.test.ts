@@ -22,7 +22,13 @@ import type { CrashMode } from '../support/faults/crash-point.ts'
 import { DeliveryCrash } from '../support/faults/delivery-crash.ts'
 import { Delivering, grant } from '../support/git/delivering.ts'
 import { sampleRepository, tipOf } from '../support/git/repositories.ts'
-import { databaseUrl, startTestService, type TestService, testVariables } from '../support/services/service.ts'
+import {
+  databaseUrl,
+  shortFence,
+  startTestService,
+  type TestService,
+  testVariables,
+} from '../support/services/service.ts'
 import { startServiceProcess } from '../support/services/service-process.ts'
 import { workerContext } from '../support/services/worker-context.ts'
 import { alignedQueue } from '../support/storage/aligned-queue.ts'
@@ -150,6 +156,7 @@ describe('a worker that crashes', () => {
   it('by kill -9 between push and record leaves a publication that its successor ends', async () => {
     const variables = {
       ...testVariables,
+      ...shortFence,
       BERTH_ROLES: 'worker',
       BERTH_DATA_DIR: test.dataDir,
       DATABASE_URL: databaseUrl(test.db),

@@ -19,7 +19,13 @@ import { reviewQueue } from '../../src/sessions/reviews/review-queue.ts'
 import { Delivering, grant } from '../support/git/delivering.ts'
 import { type Fault, GitHubServer } from '../support/git/github-server.ts'
 import { sampleRepository, tipOf } from '../support/git/repositories.ts'
-import { databaseUrl, startTestService, type TestService, testVariables } from '../support/services/service.ts'
+import {
+  databaseUrl,
+  shortFence,
+  startTestService,
+  type TestService,
+  testVariables,
+} from '../support/services/service.ts'
 import { startServiceProcess } from '../support/services/service-process.ts'
 import { workerContext } from '../support/services/worker-context.ts'
 import { alignedQueue } from '../support/storage/aligned-queue.ts'
@@ -233,6 +239,7 @@ describe('a publication on a faulty host', () => {
   it('is completed by the next process after a kill between push and pull request', async () => {
     const variables = {
       ...testVariables,
+      ...shortFence,
       BERTH_ROLES: 'worker',
       BERTH_DATA_DIR: test.dataDir,
       DATABASE_URL: databaseUrl(test.db),

@@ -6,7 +6,7 @@ import type { Queryable } from '../../src/storage/postgres/database.ts'
 import { Environments } from '../support/environments/environments.ts'
 import { destroySandboxes } from '../support/faults/destroy-sandboxes.ts'
 import { runDirectory } from '../support/leaks/run-directory.ts'
-import { startTestService, type TestService, variablesBeside } from '../support/services/service.ts'
+import { shortFence, startTestService, type TestService, variablesBeside } from '../support/services/service.ts'
 import { type ServiceProcess, startServiceProcess } from '../support/services/service-process.ts'
 import { until } from '../support/until.ts'
 
@@ -31,7 +31,7 @@ const startWorker = () =>
     ...variablesBeside(service),
     BERTH_ROLES: 'worker',
     BERTH_DATA_DIR: dataDir,
-    BERTH_FENCE_SECONDS: '1',
+    ...shortFence,
   })
 
 const setup =

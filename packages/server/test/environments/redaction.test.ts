@@ -6,7 +6,7 @@ import type { Event } from '@berth/contract'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Environments } from '../support/environments/environments.ts'
 import { destroySandboxes } from '../support/faults/destroy-sandboxes.ts'
-import { startTestService, type TestService, variablesBeside } from '../support/services/service.ts'
+import { shortFence, startTestService, type TestService, variablesBeside } from '../support/services/service.ts'
 import { type ServiceProcess, startServiceProcess } from '../support/services/service-process.ts'
 import { until } from '../support/until.ts'
 import { workspacePath } from '../support/workspaces/workspace.ts'
@@ -32,7 +32,7 @@ beforeAll(async () => {
 afterAll(() => stack.disposeAsync())
 
 async function startWorker(): Promise<void> {
-  const roles = { BERTH_ROLES: 'worker', BERTH_DATA_DIR: dataDir, BERTH_FENCE_SECONDS: '1' }
+  const roles = { BERTH_ROLES: 'worker', BERTH_DATA_DIR: dataDir, ...shortFence }
   workers.push(stack.use(await startServiceProcess({ ...variablesBeside(service), ...roles })))
 }
 

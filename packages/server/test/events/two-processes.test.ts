@@ -9,7 +9,7 @@ import { createTenant } from '../support/api/tenant.ts'
 import { storedLog } from '../support/events/log-writer.ts'
 import { destroySandboxes } from '../support/faults/destroy-sandboxes.ts'
 import { runDirectory } from '../support/leaks/run-directory.ts'
-import { databaseUrl, testVariables } from '../support/services/service.ts'
+import { databaseUrl, shortFence, testVariables } from '../support/services/service.ts'
 import { type ServiceProcess, startServiceProcess } from '../support/services/service-process.ts'
 import { createTestDatabase, type TestDatabase } from '../support/storage/postgres.ts'
 import { until } from '../support/until.ts'
@@ -122,6 +122,7 @@ test('64 clients of two api processes see exactly the table, whichever process i
   const blobs = `file:${join(directory, 'blobs')}`
   const shared = {
     ...testVariables,
+    ...shortFence,
     DATABASE_URL: databaseUrl(db),
     BERTH_CONFIG: config,
     BERTH_BLOBS: blobs,

@@ -15,6 +15,8 @@ import { until } from '../support/until.ts'
 import { touch } from '../support/workspaces/workspace.ts'
 
 const HOUR_MS = 3_600_000
+/** Life of a worker's claims; the tests wait for several of its heartbeats. */
+const FENCE_MS = 4_000
 /** For rows of the test: long enough that none that was heard of just now lapses before the next statement. */
 const PATIENCE_MS = 60_000
 
@@ -33,7 +35,7 @@ afterEach(async () => {
 })
 
 async function startWorker(clockOffMs = 0): Promise<Worker> {
-  const context = await workerContext(test, stack, { limits: { fenceMs: 1000 } })
+  const context = await workerContext(test, stack, { limits: { fenceMs: FENCE_MS } })
   const clock = { now: () => new Date(Date.now() + clockOffMs) }
   const worker = stack.use(new Worker({ ...context, clock }))
   await worker.start()
@@ -142,7 +144,7 @@ describe('claims of a process', () => {
   })
 
   it('are worked on even if the answer to their statement was lost', async () => {
-    const context = await workerContext(test, stack, { limits: { fenceMs: 1000 } })
+    const context = await workerContext(test, stack, { limits: { fenceMs: FENCE_MS } })
     let lost = false
     const query: typeof context.db.query = async (statement, values) => {
       const result = await context.db.query<never>(statement, values)
@@ -160,7 +162,7 @@ describe('claims of a process', () => {
 
   it('are worked on even if they were committed after the worker had looked for them', async () => {
     const session = await test.api.createSession({ runtime: 'shell' }, 'echo went')
-    const context = await workerContext(test, stack, { limits: { fenceMs: 1000 } })
+    const context = await workerContext(test, stack, { limits: { fenceMs: FENCE_MS } })
     const { db } = context
     const looked = Promise.withResolvers<void>()
     let late: Promise<unknown> | undefined
@@ -187,7 +189,7 @@ describe('claims of a process', () => {
     ['it had no other', false],
     ['it looked for more work', true],
   ])('go to another if its host left and the answer to giving them back was lost while %s', async (_, looks) => {
-    const context = await workerContext(test, stack, { limits: { fenceMs: 1000 } })
+    const context = await workerContext(test, stack, { limits: { fenceMs: FENCE_MS } })
     const { db, hosts } = context
     const [looking, lost] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const query: typeof db.query = async (statement, values) => {

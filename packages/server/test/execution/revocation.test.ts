@@ -12,7 +12,7 @@ import type { Api } from '../support/api/api.ts'
 import type { Tenant } from '../support/api/tenant.ts'
 import { endRows, revokedEnd, toolDone } from '../support/runs/end-rows.ts'
 import { silentLog } from '../support/services/log.ts'
-import { databaseUrl } from '../support/services/service.ts'
+import { databaseUrl, shortFence } from '../support/services/service.ts'
 import { startServiceProcess } from '../support/services/service-process.ts'
 import { workerContext } from '../support/services/worker-context.ts'
 import { until } from '../support/until.ts'
@@ -106,7 +106,7 @@ describe('a run whose installation is revoked', () => {
     const first = stack.use(
       await startServiceProcess({
         BERTH_ROLES: 'worker',
-        BERTH_FENCE_SECONDS: '1',
+        ...shortFence,
         BERTH_SANDBOX_MEMORY_BYTES: String(512 * 1024 ** 2),
         BERTH_SANDBOX_DISK_BYTES: String(256 * 1024 ** 2),
         BERTH_DATA_DIR: resuming.test.dataDir,

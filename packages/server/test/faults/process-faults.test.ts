@@ -14,14 +14,14 @@ import { runDirectory } from '../support/leaks/run-directory.ts'
 import { type ScriptedUpstream, says, startScriptedUpstream } from '../support/models/scripted-upstream.ts'
 import { activitiesOf, endedRun, messagesOf, outcomeOf, startsOf } from '../support/runs/ended-run.ts'
 import { silentLog } from '../support/services/log.ts'
-import { databaseUrl, startTestService, type TestService } from '../support/services/service.ts'
+import { databaseUrl, shortFence, startTestService, type TestService } from '../support/services/service.ts'
 import { type ServiceProcess, startServiceProcess } from '../support/services/service-process.ts'
 import { alignedQueue } from '../support/storage/aligned-queue.ts'
 import { until } from '../support/until.ts'
 import { touch } from '../support/workspaces/workspace.ts'
 
 const small = {
-  BERTH_FENCE_SECONDS: '1',
+  ...shortFence,
   BERTH_SANDBOX_MEMORY_BYTES: String(512 * 1024 ** 2),
   BERTH_SANDBOX_DISK_BYTES: String(256 * 1024 ** 2),
 }

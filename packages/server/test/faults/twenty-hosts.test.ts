@@ -6,7 +6,7 @@ import type { Prompt } from '../support/hosts/scripted-sandbox.ts'
 import { runDirectory } from '../support/leaks/run-directory.ts'
 import { activitiesOf, endedRun, messagesOf, outcomeOf, startsOf } from '../support/runs/ended-run.ts'
 import { freePorts } from '../support/services/free-ports.ts'
-import { startTestService, type TestService, variablesBeside } from '../support/services/service.ts'
+import { shortFence, startTestService, type TestService, variablesBeside } from '../support/services/service.ts'
 import { startServiceProcess } from '../support/services/service-process.ts'
 import { until } from '../support/until.ts'
 
@@ -31,7 +31,7 @@ async function startWorker(port: number) {
       BERTH_COMPUTE: 'remote',
       BERTH_HOSTS_PORT: String(port),
       BERTH_WORKER_CONCURRENCY: String(HOSTS),
-      BERTH_FENCE_SECONDS: '1',
+      ...shortFence,
     }),
   )
 }

@@ -18,7 +18,13 @@ import { runDirectory } from '../support/leaks/run-directory.ts'
 import { endedRun, outcomeOf, startsOf } from '../support/runs/ended-run.ts'
 import { outcome } from '../support/runs/outcome.ts'
 import { silentLog } from '../support/services/log.ts'
-import { databaseUrl, startTestService, type TestService, testVariables } from '../support/services/service.ts'
+import {
+  databaseUrl,
+  shortFence,
+  startTestService,
+  type TestService,
+  testVariables,
+} from '../support/services/service.ts'
 import { type ServiceProcess, startServiceProcess } from '../support/services/service-process.ts'
 import { workerContext } from '../support/services/worker-context.ts'
 import { createTestDatabase, type TestDatabase } from '../support/storage/postgres.ts'
@@ -155,6 +161,7 @@ describe('workers whose clocks are wrong', () => {
     clock.jump(offMs, undefined)
     const worker = await startServiceProcess({
       ...testVariables,
+      ...shortFence,
       ...clock.variables,
       BERTH_ROLES: 'worker',
       // Longer than the test, and shorter than an hour.

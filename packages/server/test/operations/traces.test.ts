@@ -12,6 +12,7 @@ import { says } from '../support/models/scripted-upstream.ts'
 import { endedRun, outcomeOf } from '../support/runs/ended-run.ts'
 import { type GatewayService, startGatewayService } from '../support/services/gateway-service.ts'
 import { silentLog } from '../support/services/log.ts'
+import { shortFence } from '../support/services/service.ts'
 import { startServiceProcess } from '../support/services/service-process.ts'
 import { type CollectedSpan, Collector } from '../support/traces/collector.ts'
 import { until } from '../support/until.ts'
@@ -149,7 +150,7 @@ test('a Turn stays one trace when its worker is killed and another process takes
   stack.defer(() => destroySandboxes(dataDir))
   const variables = {
     BERTH_DATA_DIR: dataDir,
-    BERTH_FENCE_SECONDS: '1',
+    ...shortFence,
     BERTH_SANDBOX_MEMORY_BYTES: String(512 * 1024 ** 2),
     BERTH_SANDBOX_DISK_BYTES: String(256 * 1024 ** 2),
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,

@@ -5,7 +5,7 @@ import { decideInteraction } from '../../src/sessions/interactions/decide-intera
 import { InteractionSweeper } from '../../src/sessions/interactions/interaction-sweeper.ts'
 import { messagesOf, outcomeOf } from '../support/runs/ended-run.ts'
 import { keyOf } from '../support/runs/states.ts'
-import { databaseUrl } from '../support/services/service.ts'
+import { databaseUrl, shortFence } from '../support/services/service.ts'
 import { startServiceProcess } from '../support/services/service-process.ts'
 import { workerContext } from '../support/services/worker-context.ts'
 import { until } from '../support/until.ts'
@@ -40,7 +40,7 @@ const form = `ask ${JSON.stringify({ message: 'Which?', requestedSchema: { prope
 const worker = () =>
   startServiceProcess({
     BERTH_ROLES: 'worker',
-    BERTH_FENCE_SECONDS: '1',
+    ...shortFence,
     BERTH_SANDBOX_MEMORY_BYTES: String(512 * 1024 ** 2),
     BERTH_SANDBOX_DISK_BYTES: String(256 * 1024 ** 2),
     BERTH_DATA_DIR: resuming.test.dataDir,

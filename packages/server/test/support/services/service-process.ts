@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { until } from '../until.ts'
+import { testVariables } from './service.ts'
 
 const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 
@@ -29,6 +30,7 @@ export async function startServiceProcess(variables: Readonly<Record<string, str
       BERTH_RATE_BURST: '100000',
       BERTH_AUTH_RATE_BURST: '100000',
       BERTH_EGRESS: 'none',
+      BERTH_FENCE_SECONDS: testVariables.BERTH_FENCE_SECONDS,
       // Sandboxes that stand ready cost every start of a service a second of both cores.
       BERTH_POOL_MOST: '0',
       ...variables,

@@ -40,8 +40,8 @@ const noNetwork: Network = {
 }
 
 /**
- * Default settings of tests: a free port, generous rate limits, claims that lapse quickly, and sandboxes that cannot
- * reach anything beyond this machine.
+ * Default settings of tests: a free port, generous rate limits, claims that outlast a pause of a busy machine, and sandboxes
+ * that cannot reach anything beyond this machine.
  */
 export const testVariables = {
   BERTH_PORT: '0',
@@ -49,7 +49,7 @@ export const testVariables = {
   BERTH_RATE_BURST: '100000',
   BERTH_AUTH_RATE_BURST: '100000',
   BERTH_ISSUANCE_RATE_BURST: '100000',
-  BERTH_FENCE_SECONDS: '1',
+  BERTH_FENCE_SECONDS: '30',
   BERTH_EGRESS: 'none',
   // The console's requests to its account service have this bound, too. Both are this process, which may stand still for seconds.
   BERTH_IDENTITY_PROVIDER_SECONDS: '60',
@@ -59,6 +59,12 @@ export const testVariables = {
   BERTH_STOP_GIVES_BACK: 'nothing',
   BERTH_SANDBOX_MEMORY_BYTES: String(512 * 1024 ** 2),
   BERTH_SANDBOX_DISK_BYTES: String(256 * 1024 ** 2),
+} as const
+
+/** For a test that kills a process: others take its claims over soon. */
+export const shortFence = {
+  // bound: the test waits for its whole length after each kill, and a process that stands still for as long loses its claims
+  BERTH_FENCE_SECONDS: '4',
 } as const
 
 /** Returns the master key that the first process of a data directory made. */

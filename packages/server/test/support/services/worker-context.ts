@@ -52,7 +52,7 @@ const bounds: SandboxBounds = {
 const noExtensions = { egress: { hosts: undefined, refuse: [] }, extensions: { catalog: [] } }
 /** No limit is short, so none fires by chance on a busy machine; a test about a limit sets it. */
 const limits: ExecutionLimits = {
-  fenceMs: 1000,
+  fenceMs: 30_000,
   concurrency: 8,
   maxAttempts: 3,
   maxHandovers: 3,
@@ -63,7 +63,7 @@ const limits: ExecutionLimits = {
   runMs: 600_000,
   runEvents: 200_000,
   runEventBytes: 256 * 1024 ** 2,
-  cancelGraceMs: 1000,
+  cancelGraceMs: 10_000,
   approvalMs: 600_000,
   parkMs: 600_000,
   agentIdleMs: 600_000,
