@@ -1,4 +1,4 @@
-import { execFile, spawn } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync, lstatSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { podUids } from '../packages/server/src/sandboxes/testing/played-pod.ts'
 import { layOut } from './image/lay-out.ts'
 import { packageOf, serviceFiles } from './image/service-files.ts'
+import { spawn } from './testing/spawn.ts'
 
 const root = join(import.meta.dirname, '..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')

@@ -1,6 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { spawn } from '../../../script/testing/spawn.ts'
 
 /** Runs the sources, because a bundle may be older than they are. */
 const program = fileURLToPath(new URL('../src/main.ts', import.meta.url))

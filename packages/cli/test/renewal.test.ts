@@ -1,9 +1,9 @@
-import { spawn } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { spawn } from '../../../script/testing/spawn.ts'
 import { Home, PeopleService, type Person } from './people-service.ts'
 
 const holder = fileURLToPath(new URL('hold-lock.ts', import.meta.url))
@@ -62,7 +62,7 @@ test('a token that the service refuses before its time is renewed, and the reque
 test('a command waits for the process that renews, and takes over at once if that process is killed', async () => {
   const { home, person } = await signedIn()
   await using _home = home
-  const lock = spawn(process.execPath, [holder, join(home.config, 'profiles', 'me.lock')])
+  await using lock = spawn(process.execPath, [holder, join(home.config, 'profiles', 'me.lock')])
   const [said] = await once(lock.stdout, 'data')
   expect(String(said)).toBe('held\n')
   // A token that serves needs no lock.

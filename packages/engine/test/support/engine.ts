@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,6 +17,7 @@ import {
   type RequestPermissionResponse,
   type SessionUpdate,
 } from '@agentclientprotocol/sdk'
+import { spawn } from '../../../../script/testing/spawn.ts'
 import { type ScriptedGateway, startScriptedGateway } from './scripted-gateway.ts'
 
 /** The bundle that sandboxes run. */

@@ -1,9 +1,10 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { zstdCompressSync } from 'node:zlib'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { spawn } from '../../../../script/testing/spawn.ts'
 import { until } from '../../test/support/until.ts'
 import { limited, owners, TreeLab } from '../../test/support/workspaces/trees.ts'
 import type { Blobs } from '../storage/blobs/blobs.ts'
@@ -240,13 +241,15 @@ describe('a target', () => {
       const tree = directoryTree(...${JSON.stringify([lab.tools, lab.place('copy'), lab.path('copy.baselines')])})
       await restoreTree({ tree, manifest: Buffer.from(${JSON.stringify(sealed.manifest.toString())}),
         blobs: slow, limits: ${JSON.stringify(limited({}))} })`
-    const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    await using child = spawn(process.execPath, ['--input-type=module', '-e', script], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     await new Promise(resolve => child.stdout.once('data', resolve))
+    // bound: a pause between two looks
     for (let tries = 0; !existsSync(lab.path('copy/.berth-restore')) && tries < 100; tries++) await sleep(20)
     child.kill('SIGKILL')
     await new Promise(resolve => child.once('exit', resolve))
+    // bound: a process that outlived the kill would write in this time
     await sleep(100)
     expect(readdirSync(lab.path('copy'))).toEqual(['.berth-restore'])
     await expect(lab.seal('copy')).rejects.toMatchObject({

@@ -1,5 +1,6 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import {
   appendFileSync,
   closeSync,
@@ -19,6 +20,8 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { spawn } from '../../../../script/testing/spawn.ts'
+import { until } from '../../test/support/until.ts'
 import { type Entry, limited, TreeLab } from '../../test/support/workspaces/trees.ts'
 import { type Blobs, StorageFull } from '../storage/blobs/blobs.ts'
 import { FileBlobs } from '../storage/blobs/file-blobs.ts'
@@ -28,6 +31,7 @@ import { SealFailed } from './errors.ts'
 beforeAll(() => TreeLab.build())
 
 /** Longer than the time for which a changed file's times are distrusted. */
+// bound: the clock of the file system, which nobody can set
 const settle = () => sleep(80)
 
 function some(count: number, size = 2000): Record<string, Entry> {
@@ -380,7 +384,7 @@ test('a file that grows without end is sealed at some length', async () => {
     detached: true,
   })
   try {
-    await sleep(150)
+    await until('a file that grows', () => statSync(lab.path('tree/growing'), { throwIfNoEntry: false })?.size)
     let previous: Buffer | undefined
     for (let n = 0; n < 4; n++) {
       const sealed = await lab.sealed('tree', { previous })
@@ -403,6 +407,7 @@ test('a tree that keeps changing is sealed without the targets of its links', as
   const script = `while :; do rm -rf d1; ln -s ${lab.dir} d1; rm -f d1; mkdir d1; echo x > d1/file; rm -f d2/file-2;
     ln -s ../../secret d2/file-2; rm -f d2/file-2; mkfifo d2/file-2; done`
   const writer = spawn('sh', ['-c', script], { cwd: lab.path('tree'), detached: true, stdio: 'ignore' })
+  const ended = once(writer, 'exit')
   try {
     for (let n = 0; n < 6; n++) {
       const sealed = await lab.sealed('tree')
@@ -412,7 +417,7 @@ test('a tree that keeps changing is sealed without the targets of its links', as
     }
   } finally {
     if (writer.pid !== undefined) process.kill(-writer.pid, 'SIGKILL')
-    await sleep(20)
+    await ended
   }
 })
 

@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
   chmodSync,
@@ -21,6 +21,7 @@ import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { spawn } from '../../../../script/testing/spawn.ts'
 import { postgresCommand, postgresEnvironment } from '../../src/storage/embedded/command.ts'
 import { embeddedConnection, startEmbeddedPostgres } from '../../src/storage/embedded/embedded-postgres.ts'
 import { superuser } from '../../src/storage/embedded/initialize.ts'

@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { spawn } from '../../../../script/testing/spawn.ts'
 import { serve } from '../../src/serve.ts'
 import { loadSettings } from '../../src/settings/settings.ts'
 import { embeddedConnection, startEmbeddedPostgres } from '../../src/storage/embedded/embedded-postgres.ts'
@@ -121,7 +122,10 @@ async function gate(tag: string, pattern: string): Promise<void> {
 
 /** Starts the service and waits until a migration stands at the gate; `work` kills it. */
 async function atGate(work: (db: PooledDatabase, kill: () => Promise<void>) => Promise<void>): Promise<void> {
-  const child = spawn(process.execPath, [main], { env: { PATH: process.env['PATH'], ...variables }, stdio: 'ignore' })
+  await using child = spawn(process.execPath, [main], {
+    env: { PATH: process.env['PATH'], ...variables },
+    stdio: 'ignore',
+  })
   const exited = once(child, 'exit')
   await using db = connect()
   await until('a migration at the gate', async () => {

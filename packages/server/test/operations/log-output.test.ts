@@ -1,10 +1,11 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, constants, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { spawn } from '../../../../script/testing/spawn.ts'
 import { releaseVersion } from '../../src/kit/version.ts'
 import { databaseUrl, testVariables } from '../support/services/service.ts'
 import { createTestDatabase } from '../support/storage/postgres.ts'
@@ -43,11 +44,7 @@ async function startLoggingTo(descriptor: number): Promise<Started> {
     stdio: ['ignore', descriptor, 'inherit'],
   })
   closeSync(descriptor)
-  stack.defer(async () => {
-    if (child.exitCode !== null || child.signalCode !== null) return
-    child.kill('SIGKILL')
-    await once(child, 'exit')
-  })
+  stack.use(child)
   // The log cannot tell when the service is ready; its `dev.json` can.
   const url = await until('a start', () => {
     try {

@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { spawn } from '../../../../script/testing/spawn.ts'
 import { type RunningService, serve } from '../../src/serve.ts'
 import { loadSettings } from '../../src/settings/settings.ts'
 import { requireMigrated } from '../../src/storage/postgres/migrate.ts'
@@ -91,7 +92,7 @@ test('an upgrade is refused while a process of that release runs, and changes no
 test('an upgrade that is killed between two migrations leaves those before it, whole', async () => {
   await db.database.transaction(async tx => {
     await tx.query('lock table turns in access share mode')
-    const child = spawn(process.execPath, [main], {
+    await using child = spawn(process.execPath, [main], {
       env: { PATH: process.env['PATH'], ...variables, BERTH_ROLES: 'api' },
       stdio: 'ignore',
     })

@@ -1,9 +1,9 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { spawn } from '../../../../script/testing/spawn.ts'
 import { down } from '../../src/run-down.ts'
 import { createBubblewrapDriver } from '../../src/sandboxes/bubblewrap/create-driver.ts'
 import { heldBy } from '../../src/sandboxes/down/take-down.ts'
@@ -88,6 +88,7 @@ describe('berth down', () => {
 
   it('refuses while a service runs on the directory, unless it may end it', async () => {
     const service = await startServing(dataDir)
+    // bound: the process is to outlast the first signal
     const stubborn = await startServing(dataDir, "process.on('SIGTERM', () => setTimeout(() => process.exit(), 300))")
     await expect(down({}, { data: dataDir })).rejects.toThrow(`${service.pid}`)
     await expect(down({}, { data: dataDir })).rejects.toThrow(/stop it first, or add --force/)

@@ -1,7 +1,7 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { spawn } from '../../../../script/testing/spawn.ts'
 import { until } from '../support/until.ts'
 import type { SenderProcess } from '../support/webhooks/sender-process.ts'
 import { Sending } from '../support/webhooks/sending.ts'
@@ -114,6 +114,7 @@ describe('a claim', () => {
   it('is renewed while the attempt lasts, and an attempt that lost it is stopped and writes nothing', async () => {
     sending.receiver.answer = () => undefined
     const endpoint = await sending.endpoint()
+    // bound: the test sets the clock
     await using _ = await sending.start({ claimMs: 400 })
     await sending.append(await sending.session(), 'svc.run.started')
     await until('the request', () => sending.receiver.received.length === 1)

@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, constants, mkdtempSync, openSync, renameSync, rmSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { spawn } from '../../../../script/testing/spawn.ts'
 import { descendantsOf } from '../../src/process-tree.ts'
 
 const SUPERVISOR = fileURLToPath(new URL('../../src/supervisor.ts', import.meta.url))

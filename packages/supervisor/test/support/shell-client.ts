@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,6 +12,7 @@ import {
   type PromptResponse,
   type SessionUpdate,
 } from '@agentclientprotocol/sdk'
+import { spawn } from '../../../../script/testing/spawn.ts'
 
 const SHELL = fileURLToPath(new URL('../../src/shell.ts', import.meta.url))
 

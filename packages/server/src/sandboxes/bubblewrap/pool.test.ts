@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, readdir, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
+import { spawn } from '../../../../../script/testing/spawn.ts'
 import type { SandboxSpec } from '../driver.ts'
 import { insidePaths } from '../inside-paths.ts'
 import { instanceOf } from '../linux/instance.ts'
@@ -102,7 +102,7 @@ for (const cgroups of [true, false]) {
         await driver.create(${JSON.stringify(specOf('kept'))})
         await driver.prepared()
         process.stdout.write('ready')`
-      const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+      await using child = spawn(process.execPath, ['--input-type=module', '-e', program], {
         stdio: ['ignore', 'pipe', 'inherit'],
       })
       const exited = once(child, 'exit')

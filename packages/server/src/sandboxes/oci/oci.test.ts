@@ -1,9 +1,9 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { spawn } from '../../../../../script/testing/spawn.ts'
 import type { SandboxSpec } from '../driver.ts'
 import { insidePaths } from '../inside-paths.ts'
 import { MissingProgramError } from '../linux/find-program.ts'
@@ -60,12 +60,11 @@ async function createThenKill(options: OciOptions, spec: SandboxSpec): Promise<v
     await driver.create(${JSON.stringify(spec)})
     process.stdout.write('created')
     setInterval(() => {}, 1000)`
-  const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+  await using child = spawn(process.execPath, ['--input-type=module', '-e', program], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const [said] = await Promise.race([once(child.stdout, 'data'), once(child, 'exit')])
-  child.kill('SIGKILL')
-  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  await child[Symbol.asyncDispose]()
   expect(String(said)).toBe('created')
 }
 

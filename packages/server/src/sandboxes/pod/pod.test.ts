@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -8,6 +7,7 @@ import { join } from 'node:path'
 import { duplexPair } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { spawn } from '../../../../../script/testing/spawn.ts'
 import { workspaceLimits } from '../../checkpoints/limits.ts'
 import { restoreTree } from '../../checkpoints/restore-tree.ts'
 import { sealTree } from '../../checkpoints/seal-tree.ts'
@@ -43,12 +43,11 @@ async function createThenKill(pod: PlayedPod, spec: SandboxSpec): Promise<void> 
     await driver.create(${JSON.stringify(spec)})
     process.stdout.write('created')
     setInterval(() => {}, 1000)`
-  const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+  await using child = spawn(process.execPath, ['--input-type=module', '-e', program], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const [said] = await Promise.race([once(child.stdout, 'data'), once(child, 'exit')])
-  child.kill('SIGKILL')
-  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  await child[Symbol.asyncDispose]()
   if (String(said) !== 'created') throw new Error('the host could not create the sandbox')
 }
 

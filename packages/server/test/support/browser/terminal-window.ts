@@ -1,9 +1,9 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
+import { spawn } from '../../../../../script/testing/spawn.ts'
 
 const xterm = fileURLToPath(new URL('../../../../../node_modules/@xterm/xterm', import.meta.url))
 /** Pictures are written here, if it is set. */

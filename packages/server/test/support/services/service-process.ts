@@ -1,7 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { spawn } from '../../../../../script/testing/spawn.ts'
 import { until } from '../until.ts'
 import { testVariables } from './service.ts'
 

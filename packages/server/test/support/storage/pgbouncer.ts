@@ -1,9 +1,10 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { spawn } from '../../../../../script/testing/spawn.ts'
 import { until } from '../until.ts'
 import type { TestDatabase } from './postgres.ts'
 
@@ -54,12 +55,7 @@ export async function startPgBouncer(
   const target = `host=127.0.0.1 port=${upstream} user=${connection.user}`
   await writeFile(file, ['[databases]', `* = ${target}`, '[pgbouncer]', ...lines, ''].join('\n'))
   const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
-  const child = spawn(program, [file], { stdio: 'ignore', ...nobody })
-  const ended = once(child, 'exit')
-  stack.defer(async () => {
-    child.kill('SIGKILL')
-    await ended
-  })
+  stack.use(spawn(program, [file], { stdio: 'ignore', ...nobody }))
   await until('a PgBouncer that listens', async () => {
     const probe = connect(port, '127.0.0.1')
     return once(probe, 'connect').then(
