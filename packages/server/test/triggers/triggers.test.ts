@@ -212,7 +212,8 @@ describe('a delivery', () => {
     const answer = deliver(trigger, 'k')
     await until('the delivery to wait for the deletion', async () => {
       const { rows } = await database.query(
-        "select from pg_stat_activity where wait_event_type = 'Lock' and query like '%insert into trigger_deliveries%'",
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+           and query like '%insert into trigger_deliveries%'`,
       )
       return rows.length > 0
     })
