@@ -42,7 +42,7 @@ export const Review = Type.Object(
     notes: Type.Optional(
       Type.Array(Type.String(), {
         description:
-          'Sentences about the workspace: paths that are left out, files that are taken in a special way, and warnings of git.',
+          'Sentences about the workspace: paths that are left out, files that are taken in a special way, and warnings of git, which begin with `git: `. The last one says how many had no room.',
       }),
     ),
     createdAt: DateTime,

@@ -1915,7 +1915,7 @@ export interface Review {
   patch: string
   /** True if `patch` was cut. */
   patchTruncated: boolean
-  /** Sentences about the workspace: paths that are left out, files that are taken in a special way, and warnings of git. */
+  /** Sentences about the workspace: paths that are left out, files that are taken in a special way, and warnings of git, which begin with `git: `. The last one says how many had no room. */
   notes?: string[]
   createdAt: string
 }

@@ -372,12 +372,12 @@ describe('a review', () => {
     expect(made.patch).toContain('+x\n')
   })
 
-  it('holds the warnings of git as notes', async () => {
+  it('holds the warnings of git as notes, marked as its words', async () => {
     await changed('.gitattributes', '// Copyright Acme, Inc.\n')
     await changed('new', 'x')
     const made = await review()
     expect(told(made)).toEqual(['added .gitattributes', 'added new'])
-    expect(made.notes).toEqual(['Acme, is not a valid attribute name: .gitattributes:1'])
+    expect(made.notes).toEqual(['git: Acme, is not a valid attribute name: .gitattributes:1'])
   })
 
   it('leaves the workspace unchanged, and can return the tree alone', async () => {

@@ -126,7 +126,8 @@ if [ -s ${scratchPath}/skipped ]; then
     theirs=\${entry%%$'\\t'*}
     if [ "$theirs" != "$in_base" ]; then
       if [ "\${theirs%% *}" = 160000 ] || [ -z "\${held[\${theirs##* }]-}" ]; then
-        say "Git's index marks $path as not checked out, and names content that is not there. It is taken from the base."
+        quote "$path"
+        say "Git's index marks $quoted as not checked out, and names content that is not there. It is taken from the base."
         theirs=$in_base
       fi
     fi

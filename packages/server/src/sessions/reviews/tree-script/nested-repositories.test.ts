@@ -27,7 +27,7 @@ describe('a repository inside the project', () => {
     await project.sh("git init -q api; echo x > api/x; echo '// Copyright Acme, Inc.' > .gitattributes")
     const made = await project.review()
     expect(made.files.map(({ path }) => path)).toEqual(['.gitattributes', 'api/x'])
-    expect(made.notes?.join('\n')).toContain('Acme, is not a valid attribute name: .gitattributes:1')
+    expect(made.notes?.join('\n')).toContain('git: Acme, is not a valid attribute name: .gitattributes:1')
   })
 
   it('changes nothing about files that the base has there, and is nothing if it is empty or ignored', async () => {

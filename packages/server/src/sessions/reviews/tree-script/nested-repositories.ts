@@ -22,7 +22,8 @@ for named in .git/worktrees/*/gitdir; do
   case /$at/ in *//* | */../*) continue ;; esac
   is_worktree "$at" || continue
   apart+=(":(top,literal,exclude)$at")
-  git check-ignore -q -- "$at" 2>/dev/null || say "$at is a linked worktree of the project's repository, and is left out."
+  quote "$at"
+  git check-ignore -q -- "$at" 2>/dev/null || say "$quoted is a linked worktree of the project's repository, and is left out."
 done
 `
 
@@ -35,7 +36,8 @@ export const nestedRepositories = `
 adopt() {
   local at=$1 path worktree
   if is_worktree "$at"; then
-    say "$at is a linked worktree of another repository, and is left out."
+    quote "$at"
+    say "$quoted is a linked worktree of another repository, and is left out."
     return 0
   fi
   local worktrees=()
@@ -54,13 +56,17 @@ adopt() {
   done < ${scratchPath}/inner-files | sort -z > ${scratchPath}/inner
   git check-ignore -z --stdin < ${scratchPath}/inner 2>/dev/null | sort -z > ${scratchPath}/ignored || :
   comm -z -23 ${scratchPath}/inner ${scratchPath}/ignored > ${scratchPath}/adopted
-  for worktree in "\${worktrees[@]}"; do say "$worktree is a linked worktree, and is left out."; done
+  for worktree in "\${worktrees[@]}"; do
+    quote "$worktree"
+    say "$quoted is a linked worktree, and is left out."
+  done
   [ -s ${scratchPath}/adopted ] || return 0
   added=0
   git update-index -z --add --stdin < ${scratchPath}/adopted 2> ${scratchPath}/said || added=$?
   [ "$added" -eq 0 ] || refuse "$added" ${scratchPath}/said
-  sed -n 's/^Ignoring path /left out: /p' ${scratchPath}/said >> ${scratchPath}/notes
-  say "$at holds a repository of its own. Its files are taken as files of the project."
+  sed -n 's/^Ignoring path /git: left out: /p' ${scratchPath}/said >> ${scratchPath}/notes
+  quote "$at"
+  say "$quoted holds a repository of its own. Its files are taken as files of the project."
 }
 
 # Whether a remote branch of the repository at $1 holds the commit $2.
@@ -110,7 +116,8 @@ if [ -s ${scratchPath}/gitlinks ]; then
       git update-index --force-remove -- "$path"
       adopt "$path"
     elif [ "$known" != "$2" ] && ! is_fetchable "$path" "$2"; then
-      cannot "no remote branch of the submodule $path holds its commit $2, so nobody could fetch it: push the commit there, or check out another"
+      quote "$path"
+      cannot "no remote branch of the submodule $quoted holds its commit $2, so nobody could fetch it: push the commit there, or check out another"
     fi
   done < ${scratchPath}/gitlinks
 fi

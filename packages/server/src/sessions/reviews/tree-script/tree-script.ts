@@ -3,6 +3,7 @@ import { scratchPath } from '../../../sandboxes/lease-program.ts'
 import { agentIndex, skippedFiles } from './agent-index.ts'
 import { filteredFiles, setFilteredApart } from './filtered-files.ts'
 import { nestedRepositories, ownWorktrees } from './nested-repositories.ts'
+import { noteFunctions } from './notes.ts'
 import { untouchedFiles } from './untouched-files.ts'
 
 /**
@@ -23,12 +24,7 @@ import { untouchedFiles } from './untouched-files.ts'
 export const treeScript = `
 set -eu
 export LC_ALL=C
-printable() {
-  tr -d '\\000-\\011\\013-\\037\\177'
-}
-say() {
-  printf '%s\\n' "$1" | printable >> ${scratchPath}/notes
-}
+${noteFunctions}
 cannot() {
   printf '%s\\n' "$1" | printable | head -c 4000 >&2
   exit 1
@@ -41,6 +37,9 @@ left_out="^error: '.*' does not have a commit checked out|^error: invalid path |
 left_out="$left_out|^error: unable to (add|index) "
 : > ${scratchPath}/notes
 : > ${scratchPath}/warned
+# Git warns in many places. Only at the end is it known whether its words are notes or the reason of a failure.
+exec 3>&2 2> ${scratchPath}/errors
+trap 'code=$?; [ "$code" -eq 0 ] || head -c 4000 ${scratchPath}/errors >&3' EXIT
 cd ${scratchPath}
 [ -d ${insidePaths.project} ] && [ ! -L ${insidePaths.project} ] || { echo 'no project' >&2; exit 3; }
 cd ${insidePaths.project}
@@ -57,13 +56,13 @@ fi
 ${setFilteredApart}
 ${ownWorktrees}
 added=0
-git add -A --ignore-errors . "\${apart[@]}" 2> ${scratchPath}/said || added=$?
+git add -A --ignore-errors --no-warn-embedded-repo . "\${apart[@]}" 2> ${scratchPath}/said || added=$?
 [ "$added" -le 1 ] || refuse "$added" ${scratchPath}/said
 if [ "$added" -eq 1 ] && grep -E '^(error|fatal): ' ${scratchPath}/said | grep -Ev "$left_out" > ${scratchPath}/refused; then
   refuse 1 ${scratchPath}/refused
 fi
-grep -E '^error: invalid path |: can only add regular files, ' ${scratchPath}/said | sed 's/^error: /left out: /' >> ${scratchPath}/notes || :
-grep -Ev '^(error|fatal|hint): |^warning: (in the working copy of|adding embedded git repository)' ${scratchPath}/said >> ${scratchPath}/warned || :
+grep -E '^error: invalid path |: can only add regular files, ' ${scratchPath}/said | sed 's/^error: /git: left out: /' >> ${scratchPath}/notes || :
+grep -Ev '^(error|fatal|hint): |^warning: in the working copy of' ${scratchPath}/said >> ${scratchPath}/warned || :
 if [ -s ${scratchPath}/links ]; then
   while IFS= read -r -d '' entry; do
     path=\${entry#*$'\\t'}
@@ -103,5 +102,5 @@ if [ "$tree" != "$base" ]; then
   [ "$packed" -eq 0 ] || refuse "$packed" ${scratchPath}/said
   cat ${scratchPath}/said >> ${scratchPath}/warned
 fi
-sort -u ${scratchPath}/warned | cat ${scratchPath}/notes - | head -c 4000 >&2
+tell_notes >&3
 `
