@@ -19,15 +19,16 @@ export function presentFile(cwd: string) {
     async execute(_toolCallId, { path, name }, signal) {
       const options = name === undefined ? [] : ['--name', name]
       const limits = { cwd, signal, timeoutMs: 60_000, maxBytes: 16_384 }
-      const { exitCode, output: bytes } = await runProgram(['berth-present', ...options, '--', path], limits).catch(
-        (error: NodeJS.ErrnoException) => {
-          if (error.code !== 'ENOENT') throw error
-          throw new Error(
-            'Files cannot be presented here: there is no berth-present. Name the file by its path instead.',
-          )
-        },
-      )
+      const {
+        exitCode,
+        output: bytes,
+        timedOut,
+      } = await runProgram(['berth-present', ...options, '--', path], limits).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error
+        throw new Error('Files cannot be presented here: there is no berth-present. Name the file by its path instead.')
+      })
       const output = bytes.toString('utf8')
+      if (timedOut) throw new Error(`The file was not presented within ${limits.timeoutMs / 1000} seconds.`)
       if (exitCode !== 0) throw new Error(output.trim() || `The file was not presented (exit code ${exitCode}).`)
       return textResult(output.trim() || `presented ${path}`)
     },

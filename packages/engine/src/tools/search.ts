@@ -20,19 +20,21 @@ const Parameters = Type.Object({
   literal: Type.Optional(Type.Boolean({ description: 'The pattern is plain text' })),
 })
 
-/** Lines that grep found; `full` if it found more than it may give. */
+/** Lines that grep found; `full` if it found more than it may give, `late` if it was ended before it was through. */
 interface Found {
   readonly lines: readonly { readonly path: string; readonly number: string; readonly text: Buffer }[]
   readonly full: boolean
+  readonly late: boolean
 }
 
 /**
  * Returns a tool that searches files with the sandbox's grep, without .git, node_modules and binary files.
  *
  * In a UTF-8 locale grep takes a file with other bytes for binary. A second grep, of bytes, therefore looks for the
- * pattern in 8-bit text, and only its lines from such files count.
+ * pattern in 8-bit text, and only its lines from such files count. Lines that were found before either was ended for its
+ * time count all the same.
  */
-export function search(cwd: string) {
+export function search(cwd: string, timeoutMs = 30_000) {
   return defineTool({
     name: 'search',
     label: 'search',
@@ -48,13 +50,19 @@ export function search(cwd: string) {
         ...(glob === undefined ? [] : [`--include=${glob}`]),
       ]
       const look = (bytes: Buffer, locale: string) =>
-        grep([...options, '-f', '-', '--', path], { cwd, signal, input: Buffer.concat([bytes, lineEnd]), locale })
+        grep([...options, '-f', '-', '--', path], {
+          ...{ cwd, signal, timeoutMs, locale },
+          input: Buffer.concat([bytes, lineEnd]),
+        })
       const found = await look(Buffer.from(pattern), 'C.UTF-8')
       const lines = found.lines.map(({ path: file, number, text }) => `${file}:${number}:${text.toString('utf8')}`)
-      const bytes = found.full || lines.length > MAX_LINES ? null : eightBit(pattern)
+      const bytes = found.full || found.late || lines.length > MAX_LINES ? null : eightBit(pattern)
       const others = bytes === null ? null : await look(bytes, 'C')
       const more = others === null ? [] : await linesOfOthers(cwd, found, others)
       lines.push(...more)
+      const isLate = found.late || others?.late === true
+      const late = `not everything was searched within ${timeoutMs / 1000} seconds; search a narrower path`
+      if (lines.length === 0 && isLate) throw new Error(`No matches so far: ${late}`)
       if (lines.length === 0) return textResult('No matches.')
       const shown = lines
         .slice(0, MAX_LINES)
@@ -64,6 +72,7 @@ export function search(cwd: string) {
         ...(found.full || others?.full === true || lines.length > MAX_LINES
           ? [`[more than ${shown.length} lines; search more narrowly]`]
           : []),
+        ...(isLate ? [`[${late}]`] : []),
       ]
       return textResult([shown.join('\n').replaceAll(/^\.\//gm, ''), ...notes].join('\n'))
     },
@@ -72,11 +81,11 @@ export function search(cwd: string) {
 
 async function grep(
   args: readonly string[],
-  options: { cwd: string; signal: AbortSignal | undefined; input: Buffer; locale: string },
+  options: { cwd: string; signal: AbortSignal | undefined; input: Buffer; locale: string; timeoutMs: number },
 ): Promise<Found> {
-  const { cwd, signal, input, locale } = options
-  const { exitCode, output, truncated } = await runProgram(['grep', ...args], {
-    ...{ cwd, signal, input, timeoutMs: 30_000, maxBytes: MAX_BYTES },
+  const { cwd, signal, input, locale, timeoutMs } = options
+  const { exitCode, output, truncated, timedOut } = await runProgram(['grep', ...args], {
+    ...{ cwd, signal, input, timeoutMs, maxBytes: MAX_BYTES },
     environment: { ...process.env, LC_ALL: locale },
   })
   const lines: { path: string; number: string; text: Buffer }[] = []
@@ -94,8 +103,9 @@ async function grep(
     start = end + 1
   }
   const words = output.toString('utf8').trim()
-  if (exitCode > 1 && !truncated && lines.length === 0 && words !== '') throw new Error(words.slice(0, 2000))
-  return { lines, full: truncated }
+  if (exitCode > 1 && !truncated && !timedOut && lines.length === 0 && words !== '')
+    throw new Error(words.slice(0, 2000))
+  return { lines, full: truncated, late: timedOut }
 }
 
 /** Returns the pattern's bytes in 8-bit text; null if it has none. */
