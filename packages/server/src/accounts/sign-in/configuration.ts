@@ -104,7 +104,7 @@ export function providerConfiguration(
     expiresWithSession: async (ctx, token) => {
       const { scopes } = token
       if (scopes.has('offline_access')) return false
-      await bindToSession(ctx, token)
+      await bindToSession(context, ctx, token)
       return true
     },
     rotateRefreshToken: true,

@@ -61,7 +61,7 @@ export class OpenIdProvider {
     const provider = new Provider(issuerOf(authUrl()), providerConfiguration(this.#context, adapter, policy, clients))
     const consoles = [consoleUrl(), ...firstPartyClients.flatMap(client => client.consoleUrl ?? [])]
     keepFromOrigins(provider, new Set(consoles.map(url => new URL(url).origin)))
-    keepBoundSignIns(provider)
+    keepBoundSignIns(this.#context, provider)
     registerDelegation(provider, this.#context, errors)
     // The mount sets the headers that this trusts.
     provider.proxy = true

@@ -90,6 +90,17 @@ export async function deleteRecord(db: Queryable, kind: string, id: string): Pro
   })
 }
 
+/** Returns the records of one kind that name a grant, in the order in which they expire. */
+export async function listRecordsOfGrant(db: Queryable, kind: string, grantId: string): Promise<StoredRecord[]> {
+  const { rows } = await db.query<StoredRecord>({
+    name: 'list-oidc-records-of-grant',
+    text: `
+      select payload, consumed_at from oidc_records where kind = $1 and grant_digest = $2 order by expires_at, digest`,
+    values: [kind, digestOf(grantId)],
+  })
+  return rows
+}
+
 export async function deleteRecordsOfGrant(db: Queryable, kind: string, grantId: string): Promise<void> {
   await db.query({
     name: 'delete-oidc-records-of-grant',
