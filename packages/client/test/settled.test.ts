@@ -17,6 +17,7 @@ test('a wait ends with the value as it stands when its time is over or enough wa
   const clock = new ManualClock()
   let reads = 0
   const read = async () => ++reads
+  // bound: the test sets the clock
   const late = settled(read, () => false, { platform: clock, atMostMs: 150 })
   await clock.sleeperUntil(100)
   clock.advance(100)

@@ -28,6 +28,7 @@ describe('a worker that breaks the protocol', () => {
     ['sends an unknown message', `${hello}{"restart":{}}\n`],
     ['sends a line with a newline', `${hello}${JSON.stringify({ in: { key: 'k', line: 'a\no forged' } })}\n`],
     ['sends a key with a space', `${hello}${JSON.stringify({ in: { key: 'k x', line: '' } })}\n`],
+    // bound: the frame is refused
     ['sends a key with a newline', `${hello}${JSON.stringify({ stop: { key: 'k\no', graceMs: 1 } })}\n`],
     ['sends a negative offset', `${hello}{"ack":-1}\n`],
     ['sends a start without a command', `${hello}{"start":{"key":"k","command":[],"env":{},"cwd":"/"}}\n`],

@@ -6,6 +6,7 @@ export async function until(reached: () => boolean): Promise<void> {
   const deadline = performance.now() + 60_000
   while (!reached()) {
     if (performance.now() > deadline) throw new Error(`not within a minute: ${reached}`)
+    // bound: a pause between two looks
     await new Promise(resolve => setTimeout(resolve, 5))
   }
 }

@@ -34,6 +34,7 @@ it('polls rarely while wake-ups arrive, often while they do not, and at once whe
     },
   }
   const context = { clock: { now: () => new Date() }, wakeups, log: pino({ level: 'silent' }) }
+  // bound: a pause between two looks
   await using deliverer = new Deliverer(context, [queue], { claimMs: 60_000, pollMs: 500 })
   await deliverer.start()
   await vi.advanceTimersByTimeAsync(1_999)

@@ -303,6 +303,7 @@ describe('a host that dials its service', () => {
     const memory = new HostMemory(dataDir)
     memory.keep('one', [], 2)
     await run('sh', ['-c', `cat /dev/zero > '${dataDir}/filler' || true`])
+    // bound: the test names every time
     memory.heard(1_000, { admission: 'one', epoch: 7, leaseMaxMs: 500 })
     memory.stillHeard(2_000)
     expect([memory.epoch, memory.isAbandoned(2_400), memory.isAbandoned(2_600)]).toEqual([7, false, true])

@@ -117,6 +117,7 @@ describe('the service runs git', () => {
 
   test('and ends it at its bounds of time and output and at its signal', async () => {
     const slow = ['-c', 'alias.slow=!sleep 60', 'slow']
+    // bound: it is to be over
     await expect(runGit(slow, { timeoutMs: 50 })).rejects.toMatchObject({ bound: 'time' })
     const loud = ['-c', 'alias.loud=!yes', 'loud']
     await expect(runGit(loud, { maxOutputBytes: 1000 })).rejects.toMatchObject({ bound: 'output' })

@@ -21,6 +21,7 @@ describe('a chore', () => {
     let done = 0
     const chore = {
       name: 'once',
+      // bound: the test names every time
       intervalMs: 1000,
       work: async () => {
         done += 1
@@ -34,6 +35,7 @@ describe('a chore', () => {
   })
 
   it('is left to other processes after a failure, once its hold lapses', async () => {
+    // bound: the test names every time
     const failing = { name: 'fails', intervalMs: 1000, work: () => Promise.reject(new Error('no')) }
     await expect(doChore(made.database, at(10_000), 'a', failing)).rejects.toThrow('no')
     expect(await doChore(made.database, at(20_000), 'b', { ...failing, work: async () => {} })).toBe(false)

@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream'
 import { buffer, text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
+import { until } from '../../test/support/until.ts'
 import { Line, type LineOptions } from './line.ts'
 import { FarError, HostAwayError } from './line-error.ts'
 import { type CallHandlers, type ServedLine, serveLine } from './serve-line.ts'
@@ -129,6 +130,7 @@ describe('a line', () => {
       },
     })
     const floods = await Promise.all(Array.from({ length: 12 }, () => line.open('flood', null)))
+    // bound: more would come in this time than fits
     await sleep(100)
     expect(await line.ask('say', 'past them')).toEqual({ heard: 'past them' })
     for (const { stream } of floods) expect(stream.readableLength).toBeLessThanOrEqual(STREAM_WINDOW)
@@ -184,7 +186,7 @@ describe('a line', () => {
       const waiting = both.line.ask('wait', null)
       await begun.promise
       both[side].goAway()
-      for (const deadline = Date.now() + 5000; both.line.isOpen && Date.now() < deadline; await sleep(5));
+      await until('a line that takes no more', () => !both.line.isOpen)
       await expect(both.line.ask('say', 1)).rejects.toBeInstanceOf(HostAwayError)
       answer.resolve('after all')
       expect(await waiting).toBe('after all')
@@ -202,6 +204,7 @@ describe('a line', () => {
       () => theirs.destroy(),
       () => stuck.close(),
     )
+    // bound: nobody answers
     const line = new Line(mine, { errors: {}, bounds: { pingMs: 20, pongMs: 100 } })
     await expect(line.ask('say', 1)).rejects.toBeInstanceOf(HostAwayError)
     await line.closed
@@ -215,7 +218,7 @@ describe('a line', () => {
         slow: () => new Promise(() => undefined),
       },
       {},
-      { valueBytes: 1000, answerMs: 300 },
+      { valueBytes: 1000, answerMs: 2_000 },
     )
     await expect(line.ask('long', null)).rejects.toThrow(/longer than 1000/)
     await expect(line.ask('say', 'x'.repeat(2000))).rejects.toThrow(/longer than 1000/)
@@ -245,7 +248,7 @@ describe('a line', () => {
     const part = Buffer.alloc(64 * 1024, 1)
     const later = Promise.withResolvers<void>()
     const late = line.ask('late', null, {
-      quietMs: 1_000,
+      quietMs: 2_000,
       async body(to) {
         to.write(part)
         await later.promise
@@ -254,10 +257,11 @@ describe('a line', () => {
     })
     // The host has taken all, and several times the bound passes in which the caller has nothing to give.
     await first.promise
-    setTimeout(later.resolve, 3_000)
+    // bound: more than the two seconds, whatever the machine does
+    setTimeout(later.resolve, 5_000)
     expect(await late).toBe(2 * part.length)
     const stuck = line.ask('stuck', null, {
-      quietMs: 1_000,
+      quietMs: 2_000,
       body: async to => void to.end(Buffer.alloc(8 * 1024 ** 2)),
     })
     await expect(stuck).rejects.toThrow(new HostAwayError('the host did not answer in time'))

@@ -8,6 +8,7 @@ const load = (variables: Record<string, string>) => loadSettings(variables, () =
 describe('the account service of another deployment', () => {
   it('is named by its URL and the secret of both sides', () => {
     const variables = { BERTH_ROLES: 'api,worker', BERTH_IDENTITY_URL: `${url}/`, BERTH_IDENTITY_SECRET: secret }
+    // bound: it is read, and nothing waits
     expect(load(variables)).toEqual({ far: { url, secret, timeoutMs: 250, console: undefined }, secret })
     expect(load({ BERTH_IDENTITY_SECRET: secret })).toEqual({ far: undefined, secret })
     const client = { BERTH_CONSOLE_CLIENT: 'console-eu', BERTH_CONSOLE_CLIENT_SECRET: secret }

@@ -269,7 +269,7 @@ describe('linking on the account page', () => {
 it('a provider that hangs, at the beginning or the end, is a page that says so, and comes back', async () => {
   await using slow = await startIdentityProvider()
   await using service = await startAccounts({
-    // Between the two, the provider has to answer within this time on a busy machine.
+    // bound: it is to be over twice; between the two, the provider has to answer within this time on a busy machine.
     variables: { BERTH_TRUSTED_PROXIES: '127.0.0.1', BERTH_IDENTITY_PROVIDER_SECONDS: '5' },
     config: { identityProviders: [{ id: 'slow', name: 'Slow', ...slow.configuration }] },
   })

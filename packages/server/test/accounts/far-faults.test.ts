@@ -12,6 +12,7 @@ let far: FarDeployments
 let tenant: Tenant
 let aiKey: string
 beforeAll(async () => {
+  // bound: a pause between two looks at what a stream may show
   far = await startFar({ api: { BERTH_STREAM_AUTHORITY_SECONDS: '1' } })
   tenant = await createTenant(far.account.db.database)
   aiKey = (await createAiKey(far.account.db.database, tenant)).aiKey

@@ -24,6 +24,7 @@ let stack: AsyncDisposableStack
 let tenant: Tenant
 let api: Api
 beforeAll(async () => {
+  // bound: a pause between two looks at what a stream may show
   far = await startFar({ api: { BERTH_STREAM_AUTHORITY_SECONDS: '1' } })
 })
 afterAll(() => far[Symbol.asyncDispose]())

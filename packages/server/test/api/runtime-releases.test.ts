@@ -321,6 +321,7 @@ describe('an engine by URL', () => {
     ['that is too large', (_, response) => void response.end('a'.repeat(101)), { maxBytes: 100 }, 'url'],
     ['that is not there', (_, response) => void response.writeHead(404).end(), {}, 'url'],
     ['at an address that is not public', () => undefined, { mayDial: () => false }, 'url'],
+    // bound: it is to be over
     ['that does not come in time', () => undefined, { timeoutMs: 50 }, 'url'],
   ])('%s is refused, and nothing is stored or stands', async (_, listener, more, member) => {
     serve = listener

@@ -26,6 +26,7 @@ let far: FarDeployments
 let stack: AsyncDisposableStack
 let tenant: Tenant
 beforeAll(async () => {
+  // bound: a pause between two looks at what a stream may show
   far = await startFarConsole({ BERTH_ROLES: 'api,gateway,worker', BERTH_STREAM_AUTHORITY_SECONDS: '1' })
   tenant = await createTenant(accountDb())
 })

@@ -18,6 +18,7 @@ let ada: SignedIn
 let sessionId: string
 let url: string
 beforeAll(async () => {
+  // bound: a pause between two looks at what a stream may show
   far = stack.use(await startFarConsole({ BERTH_STREAM_AUTHORITY_SECONDS: '1' }))
   url = far.api.process.url
   const tenant = await createTenant(accountDb())

@@ -40,6 +40,7 @@ let context: DeliveryContext
 let at: Delivering
 let gitDir = ''
 let revision = ''
+// bound: a pause between two looks
 const limits = { publicationMs: 600_000, mergeMs: 600_000, mergeWaitMs: 600_000, mergeCheckMs: 1000 }
 
 beforeAll(async () => {
@@ -67,6 +68,7 @@ beforeAll(async () => {
   const granted = { host: 'local', provider: 'local', account: LOCAL_ACCOUNT, repository, gitDir }
   at = await Delivering.begin(test, { ...granted, grantId: await grant(test, granted) })
   await writeFile(join(at.project, 'new'), 'new')
+  // bound: a pause between two looks
   await using reviewing = new Deliverer(context, [reviewQueue(context)], { claimMs: 60_000, pollMs: 50 })
   await reviewing.start()
   revision = (await at.review()).revision

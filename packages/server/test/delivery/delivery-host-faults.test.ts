@@ -32,6 +32,7 @@ import { alignedQueue } from '../support/storage/aligned-queue.ts'
 import { until } from '../support/until.ts'
 
 const stack = new AsyncDisposableStack()
+// bound: a pause between two looks
 const limits = { publicationMs: 600_000, mergeMs: 600_000, mergeWaitMs: 600_000, mergeCheckMs: 1000 }
 let test: TestService
 let server: GitHubServer
@@ -59,6 +60,7 @@ beforeAll(async () => {
   await worker.start()
   at = await Delivering.begin(test, { ...granted, grantId: await grant(test, granted) })
   await writeFile(join(at.project, 'new'), 'new')
+  // bound: a pause between two looks
   await using reviewing = new Deliverer(context, [reviewQueue(context)], { claimMs: 60_000, pollMs: 50 })
   await reviewing.start()
   revision = (await at.review()).revision
@@ -129,6 +131,7 @@ interface Later {
   readonly leastMs: number
   readonly inTheEnd: string
 }
+// bound: the delay that is expected
 const away: Later = { leastMs: 1000, inTheEnd: 'git_host_unavailable' }
 const busy: Later = { leastMs: 7000, inTheEnd: 'git_host_rate_limited' }
 
@@ -158,6 +161,7 @@ describe('a publication on a faulty host', () => {
     ['push', 401, 'git_host_unauthorized'],
     ['push', 403, 'repository_permission_denied'],
     ['push', 404, 'repository_unavailable'],
+    // bound: the delay that is expected
     ['push', limited, { ...busy, leastMs: 1000 }],
     ['push', 500, away],
     ['push', 'half', away],

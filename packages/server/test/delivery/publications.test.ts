@@ -21,6 +21,7 @@ let test: TestService
 let host: LocalHost
 let count = 0
 beforeAll(async () => {
+  // bound: a pause between two looks
   test = await startTestService({ variables: { BERTH_MERGE_CHECK_SECONDS: '1' } })
   host = new LocalHost(test.db.database, systemClock, join(test.dataDir, 'repositories'), () => test.url)
 })

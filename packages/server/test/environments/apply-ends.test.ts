@@ -18,6 +18,7 @@ afterAll(() => applying[Symbol.asyncDispose]())
 /** Starts a worker for one test. */
 async function work(options: WorkerOptions = {}): Promise<AsyncDisposable> {
   await using stack = new AsyncDisposableStack()
+  // bound: a pause between two looks
   await applying.resuming.work(stack, { ...options, limits: { pulseMs: 100, ...options.limits } })
   return stack.move()
 }
@@ -46,6 +47,7 @@ describe('a setup script', () => {
     ['takes too long', 'trap "" TERM; echo begun; sleep 600'],
     ['suspends the program that counts its time', 'kill -STOP $PPID; sleep 600'],
   ])('that %s is ended', async (_, setup) => {
+    // bound: it is to be over
     await using _worker = await work({ limits: { setupMs: 1500 } })
     const session = await applying.session(setup, 'true')
     expect(await ended(session)).toBe(setupFailed)
@@ -125,7 +127,7 @@ describe('an apply that is under way', () => {
     ['is killed', 'SIGKILL'],
     ['hangs', 'SIGSTOP'],
   ] as const)('begins again on another sandbox if its own %s', async (_, signal) => {
-    await using _worker = await work({ limits: { pingMs: 1000 } })
+    await using _worker = await work({ limits: { pingMs: 4_000 } })
     const session = await applying.session(begun, 'echo done')
     await applying.wrote(session, 'begun')
     const first = await applying.lease(session)

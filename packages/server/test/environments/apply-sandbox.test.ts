@@ -6,7 +6,9 @@ import { until } from '../support/until.ts'
 const stack = new AsyncDisposableStack()
 let applying: Applying
 beforeAll(async () => {
+  // bound: callers are to wait in vain for so long
   applying = stack.use(await Applying.open({ BERTH_WORKSPACE_WAIT_SECONDS: '1' }))
+  // bound: a pause between two looks
   await applying.resuming.work(stack, { limits: { pulseMs: 100 } })
 })
 afterAll(() => stack.disposeAsync())

@@ -19,9 +19,11 @@ const stack = new AsyncDisposableStack()
 let applying: Applying
 let context: ExecutionContext
 beforeAll(async () => {
+  // bound: callers are to wait in vain for so long
   applying = stack.use(await Applying.open({ BERTH_WORKSPACE_WAIT_SECONDS: '1' }))
   // Nothing here renews a claim: only the test lapses one.
   context = await workerContext(applying.resuming.test, stack, {
+    // bound: a pause between two looks
     limits: { fenceMs: 600_000, pulseMs: 100 },
     runtimes: applying.resuming.entries,
   })

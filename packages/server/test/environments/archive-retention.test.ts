@@ -120,7 +120,9 @@ it('the revision that sets a live sandbox up holds an archive', async () => {
       driver: 'none',
       host: 'nowhere',
       runtime: 'shell',
+      // bound: the lease is to be over
       idleMs: 1,
+      // bound: the lease is to be over
       maxMs: 1,
       now: new Date(),
       environment: { id: made.id, revision: 2, secrets: [] },

@@ -62,6 +62,7 @@ it.each([
   ],
 ] as const)('says %s if %s, and the apply succeeds', async (reason, fact, change) => {
   // A host that answers gets the time for it, however busy the machine is.
+  // bound: the host does not answer
   await using _worker = await github.work(fact === 'the host does not answer' ? { mintMs: 500 } : {})
   const { tenant, api } = await github.test.newTenant()
   await github.grant(`why-${randomUUID().slice(0, 8)}/one`, '450', tenant)

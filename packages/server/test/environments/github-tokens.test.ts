@@ -205,6 +205,7 @@ describe('a Run at work', () => {
   })
 
   it('is told at once that the host is silent', async () => {
+    // bound: the host does not answer
     const impatient = await github.work({ mintMs: 200 })
     await github.grant('silent/one', '170')
     github.server.fail({ when: /installations\/170\/access_tokens/, answer: 'never' })

@@ -146,6 +146,7 @@ describe('the budget of an authority in several processes', () => {
   })
 
   test('is kept by a live process and restored after the database lost it', async () => {
+    // bound: a pause between two looks
     const here = budget({ perAuthority: 1, renewalMs: 20 })
     await here.ledger.start()
     const one = installation()
@@ -174,6 +175,7 @@ describe('the budget of an authority in several processes', () => {
         return answer as never
       },
     }
+    // bound: a pause between two looks
     const here = budget({ perAuthority: 2, db, renewalMs: 20 })
     const [one, other] = [installation(), installation()]
     away = true
@@ -196,6 +198,7 @@ describe('the budget of an authority in several processes', () => {
         return (await made.database.query(statement, values)) as never
       },
     }
+    // bound: a pause between two looks
     const here = budget({ db, renewalMs: 20 })
     const one = installation()
     await expect(here.take(one)).rejects.toThrow(DatabaseUnavailable)

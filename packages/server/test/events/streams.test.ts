@@ -295,6 +295,7 @@ describe('the budget', () => {
 
 describe('the end of a stream', () => {
   test('comes with its age, and a client that resumes misses nothing', async () => {
+    // bound: streams are to reach this age
     const short = { BERTH_STREAM_MIN_SECONDS: '1', BERTH_STREAM_MAX_SECONDS: '1' }
     await using aged = await startTestService({ variables: { ...variables, ...short } })
     await using elsewhere = await LogWriter.open(aged.db)
@@ -303,6 +304,7 @@ describe('the end of a stream', () => {
     const appending = (async () => {
       while (!done.signal.aborted) {
         await elsewhere.append(key, 2)
+        // bound: a pause between two appends
         await sleep(5)
       }
     })()
@@ -323,6 +325,7 @@ describe('the end of a stream', () => {
   })
 
   test('comes when its credential is revoked, and to no other stream', async () => {
+    // bound: a pause between two looks at what a stream may show
     await using strict = await startTestService({ variables: { ...variables, BERTH_STREAM_AUTHORITY_SECONDS: '1' } })
     await using elsewhere = await LogWriter.open(strict.db)
     const other = await strict.newTenant()

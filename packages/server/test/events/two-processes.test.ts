@@ -136,6 +136,7 @@ test('64 clients of two api processes see exactly the table, whichever process i
   await Promise.all([...apis, worker].map(process => process.start()))
 
   const newClient = (port: number, attempts: number) =>
+    // bound: a pause between two tries
     createClient({ baseUrl: `http://127.0.0.1:${port}`, credential: apiKey, retry: { attempts, baseDelayMs: 50 } })
   const sessionIds = Array.from({ length: SESSIONS }, () => randomUUID())
   const workEnds = new AbortController()

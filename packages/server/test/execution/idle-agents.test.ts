@@ -18,6 +18,7 @@ beforeAll(async () => {
   const { runtimes } = stack.use(await scriptedRuntimes())
   service = stack.use(
     await startGatewayService({
+      // bound: agents are to be idle for so long
       variables: { BERTH_ROLES: 'api,gateway,worker', BERTH_AGENT_IDLE_SECONDS: '1' },
       models: { default: 'main/m1' },
       runtimes,
@@ -98,6 +99,7 @@ test('an agent whose worker died after the seal is ended by the next', async () 
   await bench.work(first)
   const { session } = await bench.sealed('remembering', 'remember harbour')
   await first.disposeAsync()
+  // bound: the agent is to be idle for so long
   const context = await bench.work(next, { limits: { agentIdleMs: 200 } })
   await next.use(new AgentKeeper(context)).start()
   await until('the end of the agent', async () => {

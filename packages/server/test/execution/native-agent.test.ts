@@ -9,6 +9,7 @@ import { until } from '../support/until.ts'
 let service: GatewayService
 beforeAll(async () => {
   service = await startGatewayService({
+    // bound: Runs are to wait for so long
     variables: { BERTH_ROLES: 'api,gateway,worker', BERTH_PARK_SECONDS: '1' },
     models: { default: 'main/m1' },
   })

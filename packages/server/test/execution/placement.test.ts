@@ -274,6 +274,7 @@ it('runs an organization that is bound to its own hosts there alone', async () =
   expect(await chooseHost(db(), ['shared', 'unannounced'], key, none)).toBeNull()
   const write = (at: string) =>
     insertLease(db(), key, {
+      // bound: nothing ends the leases of these rows
       ...{ id: randomUUID(), driver: 'bubblewrap', host: at, runtime: 'shell', idleMs: 1, maxMs: 1, now: new Date() },
     })
   for (const at of ['shared', 'unannounced']) await expect(write(at)).rejects.toThrow(/does not work for/)

@@ -41,6 +41,7 @@ const db = () => resuming.test.db.database
  */
 async function work({ limits, ...options }: WorkerOptions = {}) {
   const native = stack.use(await nativeStandIn())
+  // bound: a pause between two looks
   const more = { ...options, runtimes: [native.entry], limits: { cancelGraceMs: 600_000, pulseMs: 250, ...limits } }
   const context = { ...(await workerContext(resuming.test, stack, more)), defaultModel: 'any' }
   for (const service of [new Worker(context), new Sweeper(context)]) await stack.use(service).start()
@@ -150,6 +151,7 @@ describe('a run whose installation is revoked', () => {
   })
 
   it('ends while it is parked and does not resume', async () => {
+    // bound: the Run is to be parked at once
     await work({ limits: { parkMs: 1 } })
     const session = await begin(ask)
     const live = 'select 1 from leases where session_id = $1 and ended_at is null'

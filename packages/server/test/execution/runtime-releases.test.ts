@@ -201,6 +201,7 @@ describe('a candidate', () => {
 
   it('that never answers initialize fails the Run, and nothing else is tried', async () => {
     await using stack = new AsyncDisposableStack()
+    // bound: it is to be over
     await work(stack, { agentStartMs: 1500 })
     const api = await newInstallation()
     await activate(api, 'process.stdin.resume()')

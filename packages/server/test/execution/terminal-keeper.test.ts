@@ -31,6 +31,7 @@ afterEach(async () => {
 const db = () => bench.test.db.database
 const { signal } = new AbortController()
 /** A supervisor that lives has to answer within `answerMs`, also on a busy machine. */
+// bound: pauses between two looks or tries
 const soon = { roundMs: 20, answerMs: 2_000, delays: { firstMs: 10, mostMs: 40 } }
 
 /** Starts a worker and a keeper whose way to supervisors is replaced. */

@@ -65,6 +65,7 @@ describe('a sandbox that cannot be made', () => {
     ['in time, and cannot be destroyed either', { create: never, destroy: never }],
     ['at all', { create: async () => Promise.reject(new Error('no room')) }],
   ])('%s ends the run after a bounded number of attempts that never began', async (_, verbs) => {
+    // bound: it is to be over
     await startWorker({ driver: brokenDriver(verbs), limits: { provisionMs: 100 } })
     const session = await shell('true')
     const run = await ended(session)
@@ -84,6 +85,7 @@ describe('a sandbox that cannot be made', () => {
     const bwrap = join(directory, 'bwrap')
     await writeFile(bwrap, '#!/bin/sh\n[ "$1" = --help ] && exit 0\nexec sleep 600\n')
     await chmod(bwrap, 0o755)
+    // bound: it is to be over
     await startWorker({ bwrap, limits: { provisionMs: 300, maxAttempts: 1 } })
     const session = await shell('true')
     expect(outcomeOf(await ended(session))).toBe('crashed engine_unreachable turn_execution_lost 1')
@@ -169,6 +171,7 @@ describe('leases and sandboxes', () => {
   }
 
   it('an idle one expires and is destroyed, and the log says so', async () => {
+    // bound: it is to be over
     await startWorker({ limits: { leaseIdleMs: 200 } })
     const session = await shell('true')
     await ended(session)
@@ -184,6 +187,7 @@ describe('leases and sandboxes', () => {
   })
 
   it('one with a run does not expire, however long the run takes', async () => {
+    // bound: it is to be over
     await startWorker({ limits: { leaseIdleMs: 50 } })
     const session = await shell('while [ ! -e go ]; do sleep 0.02; done; echo went')
     await until('an overdue lease', async () => {

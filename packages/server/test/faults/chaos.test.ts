@@ -13,6 +13,7 @@ it('random kills of the api, its workers, their machines, database and sandboxes
     works: ['shell', 'native', 'asking', 'committing'],
     atOnce: 8,
     durationMs: 90_000,
+    // bound: a pause between two faults
     everyMs: 1500,
     faults: ['api', 'worker', 'worker', 'machine', 'line', 'database', 'connections', 'sandbox', 'sandbox', 'sandbox'],
   })

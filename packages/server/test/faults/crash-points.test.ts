@@ -22,6 +22,7 @@ beforeAll(async () => {
   test = stack.use(await startTestService({ variables: { BERTH_ROLES: 'api' } }))
   // Nothing here renews a claim: only the test lapses one.
   const native = stack.use(await nativeStandIn())
+  // bound: Runs are to be parked at once
   const limits = { fenceMs: 600_000, runMs: 600_000, leaseMaxMs: 600_000, parkMs: 1, pulseMs: 250 }
   context = { ...(await workerContext(test, stack, { limits, runtimes: [native.entry] })), defaultModel: 'any' }
 })

@@ -8,6 +8,7 @@ import { startTestService, type TestService } from '../support/services/service.
 let service: TestService
 const made = new Map<string, { readonly idle: Session; readonly busy: readonly Session[] }>()
 beforeAll(async () => {
+  // bound: callers are to wait in vain for so long
   service = await startTestService({ variables: { BERTH_ROLES: 'api', BERTH_WORKSPACE_WAIT_SECONDS: '1' } })
   const { api } = service
   // Made before locks have a timeout: on a busy machine Sessions that are made together wait for one another.

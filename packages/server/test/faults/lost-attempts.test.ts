@@ -23,8 +23,6 @@ beforeAll(async () => {
   proxy = stack.use(await severable(db))
   const variables = {
     DATABASE_URL: databaseUrl({ ...db, connection: proxy.connection }),
-    BERTH_PING_SECONDS: '3',
-    BERTH_CANCEL_GRACE_SECONDS: '1',
   }
   test = stack.use(await startTestService({ variables, config: { runtimes } }))
   api = new Api(test.url, (await createTenant(db.database)).apiKey)

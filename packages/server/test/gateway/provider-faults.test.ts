@@ -9,6 +9,7 @@ let gateway: GatewayService
 /** For what ends by its bounds alone: they are shorter than a busy machine may need for an answer. */
 let impatient: GatewayService
 beforeAll(async () => {
+  // bound: the longest pause that a provider may ask for
   const variables = { BERTH_GATEWAY_RETRIES: '1', BERTH_GATEWAY_RETRY_WAIT_SECONDS: '1' }
   gateway = await startGatewayService({
     variables,
@@ -19,9 +20,12 @@ beforeAll(async () => {
   impatient = await startGatewayService({
     variables: {
       ...variables,
+      // bound: it is to be over, as are those that follow
       BERTH_GATEWAY_FIRST_BYTE_SECONDS: '3',
+      // bound: it is to be over
       BERTH_GATEWAY_IDLE_SECONDS: '3',
       BERTH_GATEWAY_TOTAL_SECONDS: '6',
+      // bound: it is to be over
       BERTH_GATEWAY_CLIENT_PATIENCE_SECONDS: '1',
     },
   })

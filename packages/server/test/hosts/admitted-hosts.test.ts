@@ -64,7 +64,7 @@ it('keeps a removed host closed, and of its organization, while a process still 
   await until('it is held', () => taking.hosts.holds(id))
   expect(await deleteHost(db.database, id)).toMatchObject({ organization_id: rows[0]?.id })
   expect(await rowOf(id)).toBeUndefined()
-  const about = { driver: 'remote', runtimes: [], patienceMs: 1000, packagesFault: null }
+  const about = { driver: 'remote', runtimes: [], patienceMs: 60_000, packagesFault: null }
   await announceHost(db.database, { id, ...about }, new Date())
   expect(await rowOf(id)).toBeUndefined()
   const kept = await db.database.query('select organization_id, cordoned_at is not null as closed from hosts')
@@ -99,7 +99,7 @@ it('notes a host of another release, until it connects', async () => {
   expect(await dial('berth-host/0', token)).toEqual([426, words])
   await announceHost(
     db.database,
-    { id, driver: 'remote', runtimes: [], patienceMs: 1000, packagesFault: null },
+    { id, driver: 'remote', runtimes: [], patienceMs: 60_000, packagesFault: null },
     new Date(),
   )
   expect(await rowOf(id)).toMatchObject({ state: 'ready' })

@@ -13,9 +13,9 @@ beforeAll(async () => {
   test = await startTestService({
     variables: {
       ...{ BERTH_ROLES: 'api,gateway,worker', BERTH_COMPUTE: 'remote', BERTH_HOSTS_PORT: '0' },
-      ...{ BERTH_PING_SECONDS: '2', BERTH_CANCEL_GRACE_SECONDS: '1' },
     },
     hostCalls: { shortMs: 5_000, quietMs: 5_000, createMs: 5_000 },
+    // bound: a rest, after which the host is asked again
     hostRests: { firstMs: 500, mostMs: 500 },
   })
 })

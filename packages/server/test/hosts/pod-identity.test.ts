@@ -25,7 +25,7 @@ const clean = new AsyncDisposableStack()
 beforeAll(async () => {
   db = clean.use(await createTestDatabase())
   api = clean.use(await ApiServer.start())
-  const client = clean.use(api.client({ timeoutMs: 300 }))
+  const client = clean.use(api.client({ timeoutMs: 2_000 }))
   const pods = new Pods(client, { namespace, selector: selectorOf(owner) })
   identity = podIdentity({
     ...{ api: client, pods, owner, namespace, serviceAccount },

@@ -49,7 +49,7 @@ function openGateway(seen: GatewayRequest[] = []): GatewaySurface {
     handlers,
     authority: { judge: async () => ({ kind: 'granted', caller, metering }) },
     bodyLimitBytes: 32 * 1024 ** 2,
-    clientPatienceMs: 1000,
+    clientPatienceMs: 10_000,
     graceMs: 0,
   }
 }
@@ -206,6 +206,7 @@ describe('a large body of the gateway', () => {
 })
 
 describe('a body that does not end', () => {
+  // bound: it is to be over
   const bodies = { ...defaultBodyBounds, patienceMs: 50 }
   const head = (path: string, key: string) =>
     `POST ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\nContent-Length: 1000\r\n`
@@ -229,7 +230,7 @@ describe('a body that does not end', () => {
 })
 
 describe('the budget of bodies', () => {
-  const bounds = { processBytes: 100, callerBytes: 40, callerBodies: 2, patienceMs: 1000 }
+  const bounds = { processBytes: 100, callerBytes: 40, callerBodies: 2, patienceMs: 10_000 }
   const owner = (organizationId: string, id: string) => ({ organizationId, id })
 
   test('limits a caller, an organization and the process, and recovers all of it', () => {

@@ -75,6 +75,7 @@ describe('a connection that its client asks to close', () => {
     const asked = Promise.withResolvers<void>()
     service.answer('getSession', async () => {
       asked.resolve()
+      // bound: the second request is there by then, or ignored later
       await sleep(20)
       return { status: 204 }
     })

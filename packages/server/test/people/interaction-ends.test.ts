@@ -158,7 +158,7 @@ describe('an open question', () => {
 
   it("ends with the lifetime of the sandbox in which a foreign agent waits, not with its run's time", async () => {
     await using stack = new AsyncDisposableStack()
-    await resuming.work(stack, { limits: { runMs: 1000, leaseMaxMs: 8000, leaseIdleMs: 6000 } })
+    await resuming.work(stack, { limits: { runMs: 4_000, leaseMaxMs: 12_000, leaseIdleMs: 10_000 } })
     const session = await begin(form)
     const question = await onlyAsked(session)
     const run = await resuming.ended(session)
@@ -166,7 +166,7 @@ describe('an open question', () => {
       ['workspace_lost'],
       'crashed execution_deadline turn_execution_lost 1',
     ])
-    expect(Date.parse(run.run.endedAt ?? '') - Date.parse(question.openedAt)).toBeGreaterThan(1500)
+    expect(Date.parse(run.run.endedAt ?? '') - Date.parse(question.openedAt)).toBeGreaterThan(4_500)
   })
 
   it.each([

@@ -18,7 +18,7 @@ beforeAll(async () => {
   stack.defer(() => rm(directory, { recursive: true }))
   const rules = join(directory, 'rules.json')
   await writeFile(rules, JSON.stringify({ allow: [{ runtimes: ['scripted'], commands: ['make check *'] }] }))
-  const variables = { BERTH_CANCEL_GRACE_SECONDS: '2', BERTH_APPROVAL_RULES: rules }
+  const variables = { BERTH_APPROVAL_RULES: rules }
   test = stack.use(await startTestService({ variables, config: { runtimes } }))
 })
 afterAll(() => stack.disposeAsync())

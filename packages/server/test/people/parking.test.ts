@@ -25,6 +25,7 @@ afterEach(() => stack.disposeAsync())
 /** Starts a worker that parks at once, with an agent in the native one's place whose conversation is sealed. */
 async function work({ limits, ...options }: WorkerOptions = {}, runs = stack) {
   const native = runs.use(await nativeStandIn())
+  // bound: Runs are to be parked at once
   const more = { ...options, runtimes: [native.entry], limits: { parkMs: 1, pulseMs: 250, ...limits } }
   const context = { ...(await workerContext(resuming.test, runs, more)), defaultModel: 'any' }
   for (const service of [new Worker(context), new Sweeper(context)]) await runs.use(service).start()

@@ -268,6 +268,7 @@ describe('transcription', () => {
 
   it('gives up a form that does not end', async () => {
     await using impatient = await startTestService({
+      // bound: it is to be over
       variables: { BERTH_ROLES: 'api', BERTH_BODY_PATIENCE_SECONDS: '1' },
     })
     const socket = connect(Number(new URL(impatient.url).port), '127.0.0.1')

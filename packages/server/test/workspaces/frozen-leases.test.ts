@@ -167,7 +167,8 @@ describe.each([...best, ...signals])('a lease between Runs, by %s', (_, options)
   })
 
   it('is not lost if a worker without the right to froze it under a Run', async () => {
-    await work({ ...options, limits: { pingMs: 500, pulseMs: 100 } })
+    // bound: a pause between two looks
+    await work({ ...options, limits: { pingMs: 4_000, pulseMs: 100 } })
     const session = await bench.api.createSession(
       { runtime: 'shell' },
       'until [ -e go ]; do sleep 0.02; done; echo went',

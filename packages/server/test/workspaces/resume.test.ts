@@ -54,6 +54,7 @@ const unavailable = (reason: string) => ({
 
 describe('a session whose lease has ended', () => {
   it('continues in a fresh sandbox with its files, modes, links and git state, and says so', async () => {
+    // bound: it is to be over; a lease with a Run does not end
     await bench.work(stack, { limits: { leaseIdleMs: 300 } })
     const { session, run } = await bench.sealed(
       'shell',

@@ -23,6 +23,7 @@ beforeAll(async () => {
   bench = opened.use(await Resuming.open())
   const variables = {
     BERTH_ROLES: 'api',
+    // bound: callers are to wait in vain for so long
     BERTH_WORKSPACE_WAIT_SECONDS: '1',
     ...variablesBeside(bench.test),
   }

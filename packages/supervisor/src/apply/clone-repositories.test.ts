@@ -56,6 +56,7 @@ it('clones four at once, and the first failure stops them and begins no other', 
 })
 
 it('stops clones when their time is over, which fails those at work', async () => {
+  // bound: it is to be over
   const { states } = await clones(['a', 'b', 'c', 'd', 'e'].map(named), { timeoutMs: 300 })
   expect(states).toEqual(['failed', 'failed', 'failed', 'failed', null])
 })

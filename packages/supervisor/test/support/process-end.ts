@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
  */
 export async function processEnd(pid: number): Promise<void> {
   if (!Number.isSafeInteger(pid) || pid <= 1) throw new Error(`not the id of a process: ${pid}`)
+  // bound: a pause between two looks
   while (isRunning(pid)) await sleep(5)
 }
 

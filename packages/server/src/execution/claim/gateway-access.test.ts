@@ -57,6 +57,7 @@ it('holds the request of an agent that outlived its worker until its Run is take
 
 it('has the agent try again if nobody takes its Run over in time, or the database is away', async () => {
   for (const expects of [async () => true, () => Promise.reject(new Error('away'))]) {
+    // bound: it is to be over
     await using it = await asking({ expects, arrivalMs: 1 })
     expect(await it.answer()).toMatchObject([503, expect.stringContaining('service_unavailable')])
   }

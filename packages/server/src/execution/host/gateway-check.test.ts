@@ -34,6 +34,7 @@ const api = answering(401, { error: 'invalid_or_expired_credential' })
 async function check(url: string) {
   const lines: { level: number; msg: string }[] = []
   const log = pino({ level: 'info' }, { write: line => lines.push(JSON.parse(line)) })
+  // bound: a pause between two looks
   const checking = new GatewayCheck({ url: () => url, log, pauseMs: 1 })
   onTestFinished(() => checking[Symbol.asyncDispose]())
   await checking.start()

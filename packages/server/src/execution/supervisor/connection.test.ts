@@ -474,6 +474,7 @@ describe('a silent supervisor', () => {
     await using worker = await attach(supervisor)
     process.kill(supervisor.pid, 'SIGSTOP')
     await expect(worker.ping(100)).rejects.toBeInstanceOf(SandboxFrozenError)
+    // bound: nobody answers
     const again = SupervisorConnection.open(await supervisor.connect(), { fence: 2, from: 0, helloDeadlineMs: 100 })
     await expect(again).rejects.toBeInstanceOf(SandboxFrozenError)
     process.kill(supervisor.pid, 'SIGCONT')

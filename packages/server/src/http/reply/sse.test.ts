@@ -82,14 +82,16 @@ describe('a stream', () => {
 
   test('breaks off, instead of ending, when its source fails', async () => {
     await using service = await startTestApp()
+    const begun = Promise.withResolvers<void>()
     service.answer('streamEvents', async () => ({
       events: (async function* () {
         yield 'data: 1\n\n'
-        await sleep(50)
+        await begun.promise
         throw new Error('log lost')
       })(),
     }))
     const response = await service.call('GET', path)
+    begun.resolve()
     await expect(response.text()).rejects.toThrow()
     expect(service.log.join('')).toContain('log lost')
   })
@@ -104,7 +106,9 @@ describe('a stream', () => {
 })
 
 describe('a reader', () => {
-  const limits: StreamLimits = { keepAliveMs: 1_000, patienceMs: 150, maxUnflushedBytes: 1_048_576 }
+  const limits: StreamLimits = { keepAliveMs: 10_000, patienceMs: 10_000, maxUnflushedBytes: 1_048_576 }
+  // bound: for readers that it is to end, or that keep nothing waiting
+  const impatient = { patienceMs: 150 }
   const frame = `data: ${'a'.repeat(65_536)}\n\n`
 
   async function serve(
@@ -135,7 +139,7 @@ describe('a reader', () => {
         yield frame
         unflushed = response.writableLength
       }
-    })
+    }, impatient)
     socket.pause()
     expect(await end).toBe('slow')
     expect(unflushed).toBeLessThanOrEqual(limits.maxUnflushedBytes)
@@ -149,6 +153,7 @@ describe('a reader', () => {
     socket.on('data', data => {
       received += data.length
       socket.pause()
+      // bound: a pause of the reader
       setTimeout(() => socket.resume(), 1)
     })
     expect(await end).toBe('source')
@@ -158,8 +163,9 @@ describe('a reader', () => {
   test('that stalls with little unread output stays connected', async () => {
     const { socket, end } = await serve(async function* () {
       yield 'data: 1\n\n'
+      // bound: longer than the patience that the test gives
       await sleep(600)
-    })
+    }, impatient)
     socket.pause()
     expect(await end).toBe('source')
   })
@@ -169,7 +175,7 @@ describe('a reader', () => {
     const { socket, end } = await serve(async function* (written) {
       response = written
       while (written.writableLength < 500_000) yield frame
-    })
+    }, impatient)
     socket.pause()
     expect(await end).toBe('source')
     await expect.poll(() => response?.closed).toBe(true)
@@ -182,6 +188,7 @@ describe('a reader', () => {
         await heard.promise
         yield 'data: 1\n\n'
       },
+      // bound: how often a comment comes
       { keepAliveMs: 50 },
     )
     let text = ''

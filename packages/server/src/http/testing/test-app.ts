@@ -94,7 +94,7 @@ const closedGateway: GatewaySurface = {
   },
   authority: { judge: async () => ({ kind: 'invalid' }) },
   bodyLimitBytes: 1024,
-  clientPatienceMs: 1000,
+  clientPatienceMs: 10_000,
   graceMs: 0,
 }
 

@@ -107,6 +107,7 @@ describe('the provisioner', () => {
   it('goes on after errors, cuts and silence of the API server', async () => {
     api.trouble(/^POST .*pods$/, { status: 500 }, 2)
     api.trouble(/^GET .*pods$/, 'silence', 1)
+    // bound: a request that is late is made again
     const { metric } = await start({ timeoutMs: 200, watchMs: 300 })
     await there(2)
     expect(await metric('berth_kubernetes_api_failures_total{status="500"}')).toBe('2')

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { until } from '../../../test/support/until.ts'
 import { type Network, openNetwork } from '../../network/dial.ts'
 import { type EgressProxy, serveEgressProxy } from './proxy.ts'
 import { createReachPolicy, type ProxyPolicy } from './reach-policy.ts'
@@ -108,12 +108,6 @@ async function tunnel(authority: string): Promise<{ readonly socket: Socket; rea
     else await once(socket, 'readable')
   }
   return { socket, head }
-}
-
-async function until(what: string, done: () => boolean): Promise<void> {
-  for (const deadline = Date.now() + 10_000; !done(); await sleep(5)) {
-    if (Date.now() > deadline) throw new Error(`never: ${what}`)
-  }
 }
 
 describe('refusals', () => {
@@ -320,7 +314,9 @@ describe('tunnels', () => {
   })
 
   it.each([
+    // bound: it is to be over
     ['silent', { idleMs: 100, lifeMs: 60_000 }, 0],
+    // bound: it is to be over
     ['dripping', { idleMs: 60_000, lifeMs: 300 }, 20],
   ])('end when they are %s for too long', async (_, bounds, dripMs) => {
     const port = await echo()
@@ -371,6 +367,7 @@ describe('a proxy', () => {
       response.once('close', () => clearInterval(drip))
     })
     const policy = createReachPolicy([`http://127.0.0.1:${port}`])
+    // bound: it is to be over
     const bounds = { idleMs: 60_000, lifeMs: 300 }
     proxy = await serveEgressProxy({ dir, name: 'proxy.sock', policy, log, network: network(), bounds })
     await expect(ask(`http://127.0.0.1:${port}/`)).rejects.toThrow()

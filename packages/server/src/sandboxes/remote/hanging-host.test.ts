@@ -42,11 +42,12 @@ beforeEach(async () => {
   await once(far, 'connect')
   const [near] = await accepted
   serveLine(far, calls)
+  // bound: nobody comes back
   const host = new RemoteHost({ awayMs: 100, log: { warn: () => undefined } })
   line = new Line(near, { errors: driverErrors, answer: host.answer })
   await host.take(line, async () => undefined)
   const packs = { commits: async () => ['0'.repeat(40)], write: async (): Promise<void> => undefined }
-  driver = createRemoteDriver(host, packs, { shortMs: 1_000, quietMs: 1_000, createMs: 1_000, packMs: 1_000 })
+  driver = createRemoteDriver(host, packs, { shortMs: 2_000, quietMs: 2_000, createMs: 2_000, packMs: 2_000 })
   stack.add(() => {
     far.destroy()
     near.destroy()

@@ -2,8 +2,8 @@ import { readdir } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { until } from '../../../test/support/until.ts'
 import { type SandboxBounds, type SandboxDriver, SandboxGoneError, type SandboxSpec } from '../driver.ts'
 import { diskExceeded, type LeaseScript, TreeUnfinishedError } from '../lease-program.ts'
 
@@ -112,11 +112,6 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
       return { code: Number.isNaN(Number(code)) ? code : Number(code), out: said + errors.join(' ') }
     }
     const out = async (leaseId: string, script: string) => (await run(leaseId, script)).out.trim()
-    const until = async (what: string, done: () => Promise<boolean>) => {
-      for (const deadline = Date.now() + 90_000; !(await done()); await sleep(20)) {
-        if (Date.now() > deadline) throw new Error(`never: ${what}`)
-      }
-    }
     const gone = async (leaseId: string) => {
       try {
         ;(await subject.driver.attach(leaseId)).destroy()

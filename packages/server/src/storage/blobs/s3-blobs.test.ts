@@ -225,7 +225,7 @@ describe('a body', () => {
   let sha256: string
 
   beforeEach(async () => {
-    blobs = await open({ idleMs: 300 })
+    blobs = await open({ idleMs: 2_000 })
     sha256 = (await blobs.put(content)).sha256
   })
 
@@ -247,7 +247,8 @@ describe('a body', () => {
     let read = 0
     for await (const chunk of await blobs.get(sha256)) {
       read += chunk.length
-      if (read === chunk.length) await setTimeout(700)
+      // bound: longer than the silence of a body may last
+      if (read === chunk.length) await setTimeout(2_500)
     }
     expect(read).toBe(content.length)
   })
@@ -255,6 +256,7 @@ describe('a body', () => {
   test('harms nobody if it breaks off while nobody reads', async () => {
     failFirst(1, { kind: 'truncate', bytes: 1000 }, isGet)
     const reading = await blobs.get(sha256)
+    // bound: the body breaks off in this time, or later
     await setTimeout(100)
     await expect(buffer(reading)).rejects.toBeInstanceOf(BlobsUnavailable)
   })
@@ -262,8 +264,10 @@ describe('a body', () => {
 
 describe('a move to the side', () => {
   test('renews the time if it took long', async () => {
+    // bound: it is to be over
     const blobs = await open({ slowMoveMs: 500 })
     const { sha256 } = await blobs.put(Buffer.from('x'))
+    // bound: the server tells times in whole seconds
     const until = setTimeout(1500)
     failFirst(1, { kind: 'hold', until }, ({ method }) => method === 'DELETE')
     const before = Date.now()

@@ -90,7 +90,7 @@ describe('transactions', () => {
     'statements that are sent together tell the failure that came first, though %s is heard later',
     async (_, both) => {
       // Long enough for every statement but the sleeping one, however busy the machine is.
-      await using impatient = openDatabase({ connection: made.connection, log: silentLog, statementTimeoutMs: 1_000 })
+      await using impatient = openDatabase({ connection: made.connection, log: silentLog, statementTimeoutMs: 2_000 })
       const work = impatient.transaction(tx => both(tx.query('select pg_sleep(5)'), tx.query('select 1')))
       await expect(work).rejects.toBeInstanceOf(DatabaseUnavailable)
       await expect(
@@ -100,7 +100,7 @@ describe('transactions', () => {
   )
 
   test('an ignored statement timeout still fails the transaction', async () => {
-    await using impatient = openDatabase({ connection: made.connection, log: silentLog, statementTimeoutMs: 1_000 })
+    await using impatient = openDatabase({ connection: made.connection, log: silentLog, statementTimeoutMs: 2_000 })
     const work = impatient.transaction(tx => tx.query('select pg_sleep(5)').catch(() => 'ignored'))
     await expect(work).rejects.toBeInstanceOf(DatabaseUnavailable)
   })
@@ -186,6 +186,7 @@ describe('a database that is away', () => {
     const targets = [
       { connection: { ...connection, host: '/nonexistent' } },
       { connection: { connectionString: 'postgres://berth@127.0.0.1:1/x' } },
+      // bound: nobody answers
       { connection: { connectionString: `postgres://berth@127.0.0.1:${port}/x` }, connectTimeoutMs: 50 },
     ]
     for (const target of targets) {
@@ -193,9 +194,9 @@ describe('a database that is away', () => {
       await expect(away.query('select 1')).rejects.toBeInstanceOf(DatabaseUnavailable)
     }
     silent.close()
-    await using slow = openDatabase({ connection, log: silentLog, statementTimeoutMs: 1_000 })
+    await using slow = openDatabase({ connection, log: silentLog, statementTimeoutMs: 2_000 })
     await expect(slow.query('select pg_sleep(10)')).rejects.toBeInstanceOf(DatabaseUnavailable)
-    await slow.transaction(sql => sql.query('select pg_sleep(1.5)'), { unbounded: true })
+    await slow.transaction(sql => sql.query('select pg_sleep(2.5)'), { unbounded: true })
     await expect(slow.query('select 1')).resolves.toHaveProperty('rowCount', 1)
   })
 
@@ -204,7 +205,7 @@ describe('a database that is away', () => {
       connection: made.connection,
       log: silentLog,
       connections: 1,
-      statementTimeoutMs: 500,
+      statementTimeoutMs: 2_000,
     })
     const frozen = await backendPid(victim)
     process.kill(frozen, 'SIGSTOP')

@@ -60,7 +60,8 @@ async function capturePayloads(channel: string): Promise<string[]> {
 
 async function terminate(name: string): Promise<void> {
   const { rows } = await db.database.query<{ ended: boolean }>(
-    'select pg_terminate_backend(pid) as ended from pg_stat_activity where application_name = $1',
+    `select pg_terminate_backend(pid) as ended from pg_stat_activity
+     where datname = current_database() and application_name = $1`,
     [name],
   )
   expect(rows).toEqual([{ ended: true }])
@@ -138,6 +139,7 @@ describe('a process', () => {
     const query = vi.spyOn(pg.Client.prototype, 'query')
     onTestFinished(() => query.mockRestore())
     const said = () => query.mock.calls.map(([statement]) => String(statement)).filter(text => text.includes('listen'))
+    // bound: a pause between two looks
     const a = await process({ askMs: 20 })
     const unsubscribe = a.subscribe(session, () => {})
     await listen(a, topics.queue)
@@ -260,6 +262,7 @@ describe('a lost connection', () => {
   test('is detected by a query even if it died silently', async () => {
     await using proxy = await freezableProxy()
     const connection = { host: '127.0.0.1', port: proxy.port, query_timeout: 200 }
+    // bound: a pause between two looks
     const a = await process({ connection, pauseMs: () => 10, askMs: 20 })
     const heard = await listen(a, session)
     proxy.freeze()

@@ -41,6 +41,7 @@ import { SmallDisk } from './small-disk.ts'
 
 const settings = {
   BERTH_FENCE_SECONDS: String(FENCE_SECONDS),
+  // bound: leases are to end amid the faults
   BERTH_LEASE_IDLE_SECONDS: '3',
   BERTH_MAX_HANDOVERS: '1000',
   BERTH_SANDBOX_MEMORY_BYTES: String(512 * 1024 ** 2),

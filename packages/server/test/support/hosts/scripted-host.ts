@@ -54,6 +54,7 @@ export class ScriptedHost {
           this.dialled?.line.closed,
           new Promise(resolve => over.signal.addEventListener('abort', resolve, { once: true })),
         ])
+        // bound: a pause between two tries
         await new Promise(resolve => setTimeout(resolve, 50))
       }
       this.dialled?.line.destroy()

@@ -36,7 +36,8 @@ export async function takeHosts(
     clientAddress: clientAddressBehind(['127.0.0.1']),
     guesses,
     leaseMaxMs: 600_000,
-    awayMs: 1_000,
+    awayMs: 2_000,
+    // bound: a pause between two looks
     lookMs: 50,
     saidMs,
   })

@@ -106,6 +106,7 @@ export class RealPods {
     if (one === undefined) throw new Error(`${leaseId} has no pod`)
     process.kill(hostProcess(one.pod.uid), 'SIGKILL')
     const deadline = Date.now() + START_MS
+    // bound: a pause between two looks
     while (one.remote.isHere && Date.now() < deadline) await sleep(20)
   }
 
@@ -214,6 +215,7 @@ export class RealPods {
     const driver = createRemoteDriver(remote, { commits: async () => [], write: async () => undefined })
     const one = { pod, remote, driver }
     this.#all.add(one)
+    // bound: a pause between two looks
     for (const deadline = Date.now() + START_MS; !remote.isHere; await sleep(20)) {
       if (Date.now() < deadline) continue
       const found = await this.#pods.find(pod.name, never)

@@ -46,6 +46,7 @@ export async function startProvisioner(
   const provisioner = new Provisioner({
     db: db.database,
     wakeups: { subscribe: () => () => undefined },
+    // bound: pauses between two looks
     ...{ clock: systemClock, log: silentLog, name, lookMs: 20, leastPauseMs: 20, template },
     pods: new Pods(client, scope, watchMs),
     metrics: podMetrics(registry),

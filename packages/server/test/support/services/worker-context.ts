@@ -68,12 +68,15 @@ const limits: ExecutionLimits = {
   parkMs: 600_000,
   agentIdleMs: 600_000,
   pingMs: 10_000,
+  // bound: a pause between two looks
   pulseMs: 1000,
   cloneMs: 300_000,
   hostLostMs: 300_000,
   leaseIdleMs: 600_000,
   leaseMaxMs: 1_200_000,
+  // bound: a pause between two looks
   pollMs: 50,
+  // bound: a pause between two looks
   sweepMs: 50,
 }
 

@@ -114,6 +114,7 @@ export function blobsContract(subject: BlobsUnderTest): void {
     const content = randomBytes(1000)
     await blobs.put(content)
     const [first] = await entries(blobs)
+    // bound: stores tell times in whole seconds
     await setTimeout(1100)
     await blobs.put(content)
     const [second] = await entries(blobs)
@@ -125,6 +126,7 @@ export function blobsContract(subject: BlobsUnderTest): void {
     const blobs = await subject.make()
     const content = randomBytes(100_000)
     const { sha256, sizeBytes } = await blobs.put(content)
+    // bound: stores tell times in whole seconds
     await setTimeout(1100)
     const before = Date.now() - 1000
     await blobs.setAside(sha256)

@@ -70,6 +70,7 @@ const sender = new Sender(
     poster: new Poster(network, told.ca),
     timeoutMs: 10_000,
   },
+  // bound: a pause between two looks
   { ...senderLimits, pollMs: 50, claimMs: told.claimMs },
 )
 await sender.start()

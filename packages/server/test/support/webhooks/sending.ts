@@ -103,6 +103,7 @@ export class Sending implements AsyncDisposable {
         poster: new Poster(this.network, this.authority.ca),
         timeoutMs,
       },
+      // bound: a pause between two looks
       { ...senderLimits, pollMs: 50, claimMs: 4_000, ...own },
     )
     await sender.start()
