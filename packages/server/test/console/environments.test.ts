@@ -8,6 +8,7 @@ import { password, personWithPassword } from '../support/console/console-page.ts
 import { pageFaults, shoot } from '../support/console/page-checks.ts'
 import { Environments } from '../support/environments/environments.ts'
 import { extensionOf } from '../support/environments/zip.ts'
+import { oneWay } from '../support/one-way.ts'
 
 const stack = new AsyncDisposableStack()
 let browser: Browser
@@ -48,6 +49,7 @@ const said = (text: string) => page.getByText(text).first().waitFor()
 const save = () => page.getByRole('button', { name: 'Save' }).click()
 
 describe('a person who writes environments in a browser', () => {
+  oneWay()
   it('learns what they are for', async () => {
     await shoot(page, 'environments-empty')
     expect(await pageFaults(page)).toEqual([])

@@ -7,6 +7,7 @@ import { launchChromium } from '../support/browser/chromium.ts'
 import { Administrator } from '../support/console/administration.ts'
 import { personWithPassword } from '../support/console/console-page.ts'
 import { pageFaults, shoot } from '../support/console/page-checks.ts'
+import { oneWay } from '../support/one-way.ts'
 
 const stack = new AsyncDisposableStack()
 let accounts: Accounts
@@ -38,6 +39,7 @@ async function takeKey(): Promise<string> {
 }
 
 describe('a member who may manage integrations', () => {
+  oneWay()
   let first: string
   let second: string
 

@@ -7,6 +7,7 @@ import { launchChromium } from '../support/browser/chromium.ts'
 import { newVisitor, type Visitor } from '../support/browser/visitor.ts'
 import { password, personWithPassword } from '../support/console/console-page.ts'
 import { pageFaults, shoot } from '../support/console/page-checks.ts'
+import { oneWay } from '../support/one-way.ts'
 import { until } from '../support/until.ts'
 
 const stack = new AsyncDisposableStack()
@@ -90,6 +91,7 @@ const run = async (line: string) => {
 const connected = () => page.getByRole('status').getByText('Connected').waitFor()
 
 describe('a person at a terminal in a browser', () => {
+  oneWay()
   it('opens none by looking at a link', async () => {
     await shoot(page, 'terminal-offer')
     expect(await pageFaults(page)).toEqual([])

@@ -7,6 +7,7 @@ import { launchChromium } from '../support/browser/chromium.ts'
 import { newVisitor, type Visitor } from '../support/browser/visitor.ts'
 import { password, personWithPassword } from '../support/console/console-page.ts'
 import { pageFaults, shoot } from '../support/console/page-checks.ts'
+import { oneWay } from '../support/one-way.ts'
 import { until } from '../support/until.ts'
 
 const stack = new AsyncDisposableStack()
@@ -34,6 +35,7 @@ beforeAll(async () => {
 afterAll(() => stack.disposeAsync())
 
 describe('a person with a browser', () => {
+  oneWay()
   it('is welcomed by an empty list', async () => {
     await shoot(page, 'first-run')
     expect(await pageFaults(page)).toEqual([])

@@ -9,6 +9,7 @@ import { Administrator } from '../support/console/administration.ts'
 import { personWithPassword } from '../support/console/console-page.ts'
 import { pageFaults, shoot } from '../support/console/page-checks.ts'
 import { githubEvents } from '../support/git/github-events.ts'
+import { oneWay } from '../support/one-way.ts'
 import { postHook, signing } from '../support/posted-hooks.ts'
 import { until } from '../support/until.ts'
 import { type Received, Receiver } from '../support/webhooks/receiver.ts'
@@ -52,6 +53,7 @@ const signedWith = (secret: string, received: Received | undefined) =>
   received !== undefined && isGenuine(received.body, received.signature, secret, Date.now() / 1000)
 
 describe('somebody who may manage apps', () => {
+  oneWay()
   let secret: string
   let sessionId: string
 

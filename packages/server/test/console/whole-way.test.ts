@@ -10,6 +10,7 @@ import { newVisitor, type Visitor } from '../support/browser/visitor.ts'
 import { password } from '../support/console/console-page.ts'
 import { pageFaults, shoot } from '../support/console/page-checks.ts'
 import { fileAt, sampleRepository, tipOf } from '../support/git/repositories.ts'
+import { oneWay } from '../support/one-way.ts'
 import { databaseUrl } from '../support/services/service.ts'
 import { until } from '../support/until.ts'
 
@@ -57,6 +58,7 @@ async function signIn(at: Page): Promise<void> {
 }
 
 describe('a person’s whole way', () => {
+  oneWay()
   it('begins with the link of an invitation, and a password', async () => {
     const { organizationId } = accounts.test.tenant
     const { api } = await accounts.person({ role: 'admin' })
