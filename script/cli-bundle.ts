@@ -15,8 +15,7 @@ export const cliBundle: BuildOptions = {
   banner: {
     js: "import { createRequire as berthRequire } from 'node:module'; const require = berthRequire(import.meta.url);",
   },
-  // jq is a program of 1 MB that `--jq` alone loads, and it may be left out of an installation.
-  external: ['@berth/server', 'jq-wasm'],
+  external: ['@berth/server'],
   chunkNames: 'parts/[name]-[hash]',
 }
 

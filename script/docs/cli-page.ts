@@ -18,8 +18,7 @@ Lists stand in columns below a header in a terminal. In a pipe, each line is a r
 come only to a terminal, and not if \`NO_COLOR\` is set or \`TERM\` is \`dumb\`.
 
 \`--json\` prints JSON, one value a line. \`--fields id,title\` (also \`--json=id,title\`) prints those members alone; a dot leads into a
-member, as in \`workspace.state\`. \`--jq <filter>\` prints what a filter of [jq](https://jqlang.org) makes of each value, texts without
-quotes. Both mean \`--json\` as well.
+member, as in \`workspace.state\`, and it means \`--json\` as well. [jq](https://jqlang.org) takes the JSON apart further.
 
 ## Exit codes
 
@@ -39,7 +38,7 @@ const meanings: Readonly<Record<keyof typeof exitCode, string>> = {
 
 /** A host whose commands cannot be called. */
 export const noHost: ProgramHost = {
-  ...{ serve: refuse, holdSandboxes: refuse, endSandboxes: refuse, installRuntime: refuse, shape: () => {} },
+  ...{ serve: refuse, holdSandboxes: refuse, endSandboxes: refuse, installRuntime: refuse, cutTo: () => {} },
   ...{ withService: refuse, withoutService: refuse, withSignIns: refuse },
 }
 

@@ -34,12 +34,12 @@ export async function liveInContainer(image: string, revision: string, say: (lin
     assert.deepEqual(failed, [])
     const organization = berth('admin', 'organization', 'create', 'Example')
     assert.ok(berth('admin', 'organization', 'list').includes(organization))
-    const session = berth(
-      ...['run', '--runtime', 'shell', '--follow', '--jq'],
-      'select(.type == "svc.run.completed") | .subject.sessionId',
-      'git --version && echo kept > note',
-    )
-    assert.match(session, /^[0-9a-f-]{36}$/)
+    const log = berth('run', '--runtime', 'shell', '--follow', '--json', 'git --version && echo kept > note')
+    const ended = log
+      .split('\n')
+      .map(line => JSON.parse(line))
+      .find(({ type }) => type === 'svc.run.completed')
+    const session: string = ended?.subject.sessionId ?? assert.fail(log)
     say('a Session ran in a sandbox')
 
     podman('stop', '--time=60', name)

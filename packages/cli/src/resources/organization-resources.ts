@@ -163,7 +163,7 @@ export const organizationResources: readonly ResourceCommand[] = [
       },
     ],
     view: { kind: 'thing' },
-    examples: ['$INTEGRATION', '$INTEGRATION --jq .secret'],
+    examples: ['$INTEGRATION', '$INTEGRATION --json | jq -r .secret'],
   },
   {
     path: 'keys revoke',
@@ -295,7 +295,7 @@ export const organizationResources: readonly ResourceCommand[] = [
     args: [{ shown: '<email>', to: 'body.email' }],
     options: [role, permission],
     view: { kind: 'thing' },
-    examples: ['ada@example.com', 'ada@example.com --role admin --jq .url'],
+    examples: ['ada@example.com', 'ada@example.com --role admin --json | jq -r .url'],
   },
   {
     path: 'invitations withdraw',
@@ -388,14 +388,14 @@ export const organizationResources: readonly ResourceCommand[] = [
     does: 'show hosts, runs and backlogs of the deployment; for administrators',
     operation: 'getHealth',
     view: { kind: 'thing' },
-    examples: ['', "--jq '.hosts[] | {name, away}'"],
+    examples: ['', "--json | jq '.hosts[] | {name, away}'"],
   },
   {
     path: 'compute show',
     does: 'show what the organization may run on, and its own machines; for administrators',
     operation: 'getCompute',
     view: { kind: 'thing' },
-    examples: ['', "--jq '.hosts[] | {name, state}'"],
+    examples: ['', "--json | jq '.hosts[] | {name, state}'"],
   },
   {
     path: 'compute edit',
@@ -434,7 +434,7 @@ export const organizationResources: readonly ResourceCommand[] = [
       },
     ],
     view: { kind: 'thing' },
-    examples: ['rack-1 --capacity 8', 'rack-1 --label disk=nvme --jq .token'],
+    examples: ['rack-1 --capacity 8', 'rack-1 --label disk=nvme --json | jq -r .token'],
   },
   {
     path: 'compute mark',

@@ -34,7 +34,7 @@ export const triggerResources: readonly ResourceCommand[] = [
     operation: 'getTrigger',
     args: [trigger],
     view: { kind: 'thing', member: 'trigger' },
-    examples: ['$TRIGGER', '$TRIGGER --jq .hook.url'],
+    examples: ['$TRIGGER', '$TRIGGER --json | jq -r .hook.url'],
   },
   {
     path: 'triggers put',
@@ -71,7 +71,7 @@ export const triggerResources: readonly ResourceCommand[] = [
     ],
     mayBeEmpty: true,
     view: { kind: 'thing' },
-    examples: ['$TRIGGER', '$TRIGGER --overlap 3600 --jq .secret'],
+    examples: ['$TRIGGER', '$TRIGGER --overlap 3600 --json | jq -r .secret'],
   },
   {
     path: 'deliveries list',

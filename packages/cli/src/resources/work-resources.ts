@@ -68,7 +68,7 @@ export const workResources: readonly ResourceCommand[] = [
       items: 'turns',
       columns: { TURN: 'id', RUN: 'runId', AT: 'createdAt', MESSAGE: 'message' },
     },
-    examples: ['$SESSION', "$SESSION --jq '.message'"],
+    examples: ['$SESSION', '$SESSION --json | jq -r .message'],
   },
   {
     path: 'runs show',
@@ -150,7 +150,7 @@ export const workResources: readonly ResourceCommand[] = [
     operation: 'getStoredReview',
     args: [session, { shown: '<revision>', to: 'revision' }],
     view: { kind: 'thing', member: 'review' },
-    examples: ['$SESSION $REVISION', "$SESSION $REVISION --jq '.files[].path'"],
+    examples: ['$SESSION $REVISION', "$SESSION $REVISION --json | jq -r '.files[].path'"],
   },
   {
     path: 'publications list',

@@ -1,21 +1,17 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import type { Shape } from './shape.ts'
 
 /** Words whose commands read the service's settings; they print their JSON whole. */
 const operators: ReadonlySet<string> = new Set(['admin', 'hosts'])
 
-/**
- * Lets every command that prints JSON cut it: `--fields` names members, and `--jq` is a filter; both mean `--json` as
- * well.
- */
-export function addShapeOptions(program: Command, use: (shape: Shape) => void): void {
+/** Lets every command that prints JSON cut it: `--fields` names members, and means `--json` as well. */
+export function addShapeOptions(program: Command, use: (fields: readonly string[] | null) => void): void {
   for (const command of program.commands) {
     if (!operators.has(command.name())) extend(command)
   }
   program.hook('preAction', (_, action) => {
-    const { fields, jq } = action.opts<{ fields?: readonly string[]; jq?: string }>()
-    if (fields !== undefined || jq !== undefined) action.setOptionValue('json', true)
-    use({ fields: fields ?? null, filter: jq ?? null })
+    const { fields = null } = action.opts<{ fields?: readonly string[] }>()
+    if (fields !== null) action.setOptionValue('json', true)
+    use(fields)
   })
 }
 
@@ -37,7 +33,6 @@ function extend(command: Command): void {
     'print JSON with these members alone, as id,title (also --json=id,title)',
     readNames,
   )
-  command.option('--jq <filter>', 'print what this filter of jq makes of the JSON')
 }
 
 function readNames(text: string): readonly string[] {

@@ -1,31 +1,23 @@
 import { Output } from '../output.ts'
 import { valueAt } from '../resources/show-value.ts'
-import { jsonLine, printable } from '../terminal-text.ts'
-import type { Shape } from './shape.ts'
+import { jsonLine } from '../terminal-text.ts'
 
-/** The standard output of a command that prints JSON, one value a line: each is cut as the options say. */
+/** The standard output of a command that prints JSON, one value a line: each is cut to some members. */
 export class ShapedOutput extends Output {
-  readonly #shape: Shape
+  /** Dotted names of the members. */
+  readonly #fields: readonly string[]
   /** Names that no value has had yet. */
   readonly #missing: Set<string>
   #known: readonly string[] = []
 
-  constructor(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv, shape: Shape) {
+  constructor(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv, fields: readonly string[]) {
     super(stream, env)
-    this.#shape = shape
-    this.#missing = new Set(shape.fields)
+    this.#fields = fields
+    this.#missing = new Set(fields)
   }
 
   override async line(text: string): Promise<void> {
-    const { fields, filter } = this.#shape
-    const value: unknown = JSON.parse(text)
-    const cut = fields === null ? value : this.#select(value, fields)
-    if (filter === null) return super.line(jsonLine(cut))
-    const { filterJson } = await import('./filter-json.ts')
-    for (const made of await filterJson(cut, filter)) {
-      // As with `jq --raw-output`, a text is printed without quotes.
-      await super.line(typeof made === 'string' ? printable(made) : jsonLine(made))
-    }
+    await super.line(jsonLine(this.#select(JSON.parse(text))))
   }
 
   /**
@@ -37,10 +29,10 @@ export class ShapedOutput extends Output {
     return `--fields: nothing had ${[...this.#missing].join(', ')}; there were ${this.#known.join(', ')}`
   }
 
-  #select(value: unknown, fields: readonly string[]): Record<string, unknown> {
+  #select(value: unknown): Record<string, unknown> {
     if (typeof value === 'object' && value !== null) this.#known = Object.keys(value)
     return Object.fromEntries(
-      fields.map(name => {
+      this.#fields.map(name => {
         const member = valueAt(value, name)
         if (member !== undefined) this.#missing.delete(name)
         return [name, member ?? null]

@@ -68,7 +68,7 @@ describe('a person at a terminal', () => {
     const terminal = open(
       { columns: 96, rows: 30 },
       `berth run --runtime shell --repository sample/greeter --follow 'echo "Buenos días" > greeting.txt; git status --short'`,
-      'session=$(berth sessions list --limit 1 --jq .id)',
+      'session=$(berth sessions list --limit 1 | cut -f 1)',
       'berth review "$session" --patch',
       'berth publish "$session" --title "Greet in Spanish"',
       'berth merge "$session" --strategy squash',

@@ -289,7 +289,7 @@ it('every command of docs/triggers.md works as it stands there', async () => {
     .replace('berth triggers secret "$TRIGGER" ', 'berth triggers secret "$TRIGGER" --json > secret.json ')
     .replace(
       'body=',
-      `SECRET=$(berth triggers secret "$TRIGGER" --jq .secret)\nHOOK_URL=$(berth triggers show "$TRIGGER" --jq .hook.url)\nbody=`,
+      `SECRET=$(berth triggers secret "$TRIGGER" --json | jq -r .secret)\nHOOK_URL=$(berth triggers show "$TRIGGER" --json | jq -r .hook.url)\nbody=`,
     )
   const env = {
     PATH: `${folder}:${process.env['PATH']}`,
@@ -297,7 +297,7 @@ it('every command of docs/triggers.md works as it stands there', async () => {
     BERTH_URL: at.test.url,
     TRIGGER: randomUUID(),
   }
-  const script = `set -euo pipefail\ncurl() { command curl --silent --show-error --fail "$@"; echo; }\n${commands}\nberth deliveries list "$TRIGGER" --jq .report`
+  const script = `set -euo pipefail\ncurl() { command curl --silent --show-error --fail "$@"; echo; }\n${commands}\nberth deliveries list "$TRIGGER" --json | jq .report`
   const { stdout } = await promisify(execFile)('bash', ['-c', script], { cwd: folder, env })
   expect(stdout).toContain('"key":"issue-7-opened"')
   expect(stdout).toContain('"key":"alert-4711"')
