@@ -5,7 +5,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # System programs, each with its package (the names are the same for apt and dnf).
 requirements=(bwrap:bubblewrap git:git setpriv:util-linux unshare:util-linux flock:util-linux prlimit:util-linux mount:mount)
 
-# Further needs of the tests. A service needs the first three only to transcribe. The packages are Debian's.
+# Further needs of the tests. A service needs the first three only to transcribe, and ssh-keygen or gpg only to sign commits.
+# The packages are Debian's.
 test_requirements=(
   ffmpeg:ffmpeg
   pocketsphinx_continuous:pocketsphinx
@@ -20,6 +21,9 @@ test_requirements=(
   curl:curl
   jq:jq
   openssl:openssl
+  ssh-keygen:openssh-client
+  gpg:gpg
+  gpg-agent:gpg-agent
   podman:podman
   runc:runc
 )

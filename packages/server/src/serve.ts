@@ -116,7 +116,7 @@ export async function serve(
   await using stack = new AsyncDisposableStack()
   const start = (service: Service): Promise<void> => stack.use(service).start()
   stack.use(knownSecrets.add(...secretsOf(settings)))
-  const commits = openCommitApp(settings.config.commits)
+  const commits = await openCommitApp(settings.config.commits)
   await openDataDirectory(settings.dataDir)
   const note = stack.use(await noteServing(settings.dataDir))
   // First, so that it still sends the spans of the parts that stop before it.

@@ -1523,7 +1523,7 @@ export interface OrganizationSettings {
       name: string
       email: string
     }
-    /** The key that verifies their signatures; null if commits are not signed. */
+    /** The key of SSH or OpenPGP that verifies their signatures, as hosts take it; null if they are not signed. */
     publicKey: string | null
   }
   /** Requests that each membership and installation may send. */

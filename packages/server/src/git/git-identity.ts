@@ -9,7 +9,7 @@ export interface CommitSigner {
   /** The public key in the form in which Git hosts take it. */
   readonly publicKey: string
   /** Returns the armored signature of the text of a commit. */
-  sign(text: string, at: Date): string
+  sign(text: string): Promise<string>
 }
 
 /** The deployment as git knows it: the committer of its commits, and the key that signs them, if it has one. */

@@ -58,7 +58,7 @@ beforeAll(async () => {
   await writeFile(join(test.dataDir, 'berth.json'), JSON.stringify({ commits: { signingKey } }), { mode: 0o600 })
   context = {
     ...working,
-    commits: { identity: defaultIdentity, signer: openSshSigner(signingKey) },
+    commits: { identity: defaultIdentity, signer: await openSshSigner(signingKey) },
     scratchDir: join(test.dataDir, 'scratch'),
     sources: repositorySources({ db: test.db.database, gitHosts: new GitHosts([host]) }, working.mirrors),
     delivery: limits,

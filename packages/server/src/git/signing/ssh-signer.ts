@@ -1,46 +1,51 @@
-import { createHash, sign } from 'node:crypto'
+import { ProgramError } from '../../sandboxes/linux/run-program.ts'
 import type { CommitSigner } from '../git-identity.ts'
-import { parseSshKey, type SshKey } from './ssh-key.ts'
-import { mpint, string, uint32 } from './ssh-wire.ts'
+import { KeyProblem } from './key-problem.ts'
+import { runWithKey } from './run-with-key.ts'
 
-const PREAMBLE = Buffer.from('SSHSIG')
-/** The namespace in which git makes and verifies signatures of SSH. */
-const NAMESPACE = string('git')
-const HASH = 'sha512'
+const SHORTEST_RSA = 2048
+
+/** The public key lies beside the private one because not every form of that holds it in the open. */
+const begin = 'ssh-keygen -y -P "" -f "$dir/key" >"$dir/key.pub"'
+const sign = 'ssh-keygen -q -Y sign -n git -f "$dir/key"'
+/** Prints the public key and its length in bits, and signs once, because only that shows a damaged key. */
+const open = [
+  begin,
+  'cat "$dir/key.pub"',
+  'ssh-keygen -l -f "$dir/key.pub"',
+  `echo whole | ${sign} >"$dir/signature"`,
+  'echo whole | ssh-keygen -q -Y check-novalidate -n git -s "$dir/signature" >&2',
+]
 
 /**
- * Opens a signer by a private key of SSH. Its signatures are those of `ssh-keygen -Y sign`, in the format of OpenSSH's
- * PROTOCOL.sshsig, so git verifies them with `gpg.format=ssh`.
+ * Opens a signer by a private key of SSH, in a form that `ssh-keygen` reads. git verifies its signatures with
+ * `gpg.format=ssh`.
  * @throws KeyProblem
  */
-export function openSshSigner(text: string): CommitSigner {
-  const key = parseSshKey(text)
-  return {
-    publicKey: `${key.type} ${key.blob.toString('base64')}`,
-    sign(payload) {
-      const about = [NAMESPACE, string(''), string(HASH)]
-      const signed = Buffer.concat([PREAMBLE, ...about, string(createHash(HASH).update(payload).digest())])
-      const blob = Buffer.concat([PREAMBLE, uint32(1), string(key.blob), ...about, string(signatureOf(key, signed))])
-      const lines = blob.toString('base64').match(/.{1,70}/g) ?? []
-      return ['-----BEGIN SSH SIGNATURE-----', ...lines, '-----END SSH SIGNATURE-----'].join('\n')
-    },
+export async function openSshSigner(key: string): Promise<CommitSigner> {
+  const [publicKey = '', fingerprint = ''] = (await opened(key)).split('\n')
+  const [type, blob] = publicKey.split(' ')
+  if (type === 'ssh-rsa' && Number.parseInt(fingerprint, 10) < SHORTEST_RSA) {
+    throw new KeyProblem(`is an RSA key of less than ${SHORTEST_RSA} bits`)
+  }
+  return { publicKey: `${type} ${blob}`, sign: text => runWithKey(key, [begin, sign], text) }
+}
+
+async function opened(key: string): Promise<string> {
+  try {
+    return await runWithKey(key, open, '')
+  } catch (error) {
+    if (!(error instanceof ProgramError)) throw error
+    throw new KeyProblem(meaningOf(error.stderr), { cause: error })
   }
 }
 
-const curveHashes: Readonly<Record<string, string>> = {
-  'ecdsa-sha2-nistp256': 'sha256',
-  'ecdsa-sha2-nistp384': 'sha384',
-  'ecdsa-sha2-nistp521': 'sha512',
-}
-
-function signatureOf({ type, key }: SshKey, data: Buffer): Buffer {
-  if (type === 'ssh-rsa') return Buffer.concat([string('rsa-sha2-512'), string(sign('sha512', data, key))])
-  const hash = curveHashes[type]
-  if (hash === undefined) return Buffer.concat([string(type), string(sign(null, data, key))])
-  const both = sign(hash, data, { key, dsaEncoding: 'ieee-p1363' })
-  const half = both.length / 2
-  return Buffer.concat([
-    string(type),
-    string(Buffer.concat([mpint(both.subarray(0, half)), mpint(both.subarray(half))])),
-  ])
+function meaningOf(said: string): string {
+  if (/incorrect passphrase/.test(said)) {
+    return 'is sealed by a passphrase: name a key without one, which ssh-keygen -p makes of a copy'
+  }
+  if (/invalid format|error in libcrypto|incorrect signature|invalid argument|incomplete message/.test(said)) {
+    return 'is damaged: copy the whole file of the key again'
+  }
+  return `does not sign: ${said.slice(0, 200)}`
 }

@@ -21,13 +21,13 @@ test.each([
   },
 )
 
-test('nobody writes a header or another person into a commit by their name or email', () => {
+test('nobody writes a header or another person into a commit by their name or email', async () => {
   const asked = { name: 'Eve <a@b> 1 +0000\ncommitter Mallory', email: 'e ve@x>\n.example' }
   const { author, trailers } = attribute({ author: 'person', signOff: true }, asked, app)
   expect(author).toEqual({ name: 'Eve a@b 1 +0000 committer Mallory', email: 'eve@x.example' })
   expect(trailers).toEqual(['Signed-off-by: Eve a@b 1 +0000 committer Mallory <eve@x.example>'])
   const commit = { tree: 't', parent: 'p', author, committer: app, at: new Date(0), message: 'm' }
-  expect(signedCommit(commit, null).split('\n').length).toBe(7)
+  expect((await signedCommit(commit, null)).split('\n').length).toBe(7)
   expect(attribute({ author: 'person', signOff: false }, { name: '', email: 'r@x' }, app).author.name).toBe('r@x')
   expect(attribute({ author: 'app', signOff: false }, { name: 'Robin', email: ' <>' }, app)).toMatchObject({
     author: app,

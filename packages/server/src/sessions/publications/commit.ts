@@ -33,14 +33,20 @@ export async function withTrailers(message: string, trailers: readonly string[],
 }
 
 /** Returns a commit as git writes it, signed if there is a signer. */
-export function signedCommit(commit: NewCommit, signer: CommitSigner | null): string {
+export async function signedCommit(commit: NewCommit, signer: CommitSigner | null): Promise<string> {
+  const [head, rest] = partsOf(commit)
+  if (signer === null) return head + rest
+  const signature = (await signer.sign(head + rest)).trim()
+  // The further lines of a header begin with a space.
+  return `${head}gpgsig ${signature.replaceAll('\n', '\n ')}\n${rest}`
+}
+
+/** Returns the text of a commit before and after the place of its signature. */
+function partsOf(commit: NewCommit): readonly [head: string, rest: string] {
   const { tree, parent, author, committer, at, message } = commit
   const stamp = (who: GitIdentity): string => `${who.name} <${who.email}> ${Math.floor(at.getTime() / 1000)} +0000`
   const head = `tree ${tree}\nparent ${parent}\nauthor ${stamp(author)}\ncommitter ${stamp(committer)}\n`
-  const rest = `\n${message}\n`
-  if (signer === null) return head + rest
-  // The further lines of a header begin with a space.
-  return `${head}gpgsig ${signer.sign(head + rest, at).replaceAll('\n', '\n ')}\n${rest}`
+  return [head, `\n${message}\n`]
 }
 
 /** Returns the commit of a Publication that a release prepared which did not store commits. */
@@ -50,7 +56,7 @@ export function unsignedCommit(
   parent: string,
 ): string {
   const people = { author: defaultIdentity, committer: defaultIdentity }
-  return signedCommit({ tree, parent, ...people, at: row.created_at, message: messageOf(row) }, null)
+  return partsOf({ tree, parent, ...people, at: row.created_at, message: messageOf(row) }).join('')
 }
 
 /** Returns the id that git gives to the commit. */

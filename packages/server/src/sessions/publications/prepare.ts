@@ -94,7 +94,8 @@ async function settle(
   const choice = await readAttribution(context.db, claim.organizationId)
   const { trailers, ...people } = attribute(choice, row.author, identity)
   const message = await withTrailers(messageOf(row), trailers, signal)
-  const text = signedCommit({ tree: review.head_tree, parent, ...people, at: row.created_at, message }, signer)
+  const commit = { tree: review.head_tree, parent, ...people, at: row.created_at, message }
+  const text = await signedCommit(commit, signer)
   return { sha: await commitName(text, signal), text, parent, movesFrom: tip }
 }
 
