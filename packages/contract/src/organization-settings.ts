@@ -55,7 +55,10 @@ export const OrganizationSettings = Type.Object(
         ...attribution,
         committer: Type.Object({ name: Type.String(), email: Type.String() }, { description: 'The app.', ...open }),
         publicKey: nullable(
-          Type.String({ description: 'The key of SSH or OpenPGP that verifies their signatures, as hosts take it; null if they are not signed.' }),
+          Type.String({
+            description:
+              'The key of SSH or OpenPGP that verifies their signatures, as hosts take it; null if they are not signed.',
+          }),
         ),
       },
       { description: 'To whom the commits of Publications are attributed.', ...open },
