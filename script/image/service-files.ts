@@ -4,10 +4,7 @@ import { dirname, join } from 'node:path'
 import { nodeFileTrace } from '@vercel/nft'
 
 /** Programs that no import names: a worker thread, and the command, which loads its bundle by a path. */
-const programs = [
-  'packages/server/src/sessions/outputs/output-worker.ts',
-  'packages/cli/bin/berth.js',
-]
+const programs = ['packages/server/src/sessions/outputs/output-worker.ts', 'packages/cli/bin/berth.js']
 
 /** Directories that the service finds by a path. */
 const directories = [

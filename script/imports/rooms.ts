@@ -12,7 +12,6 @@ export const rooms: Rooms = [
   'storage',
   'settings',
   'processes',
-  'queue',
   'sealed-logs',
   'line',
   'sandboxes',

@@ -119,18 +119,13 @@ export const tables: Readonly<Record<string, TableAccess>> = {
       'gateway/accounting',
       'identity',
       'metrics',
-      'queue',
       'triggers',
     ],
   },
   run_budgets: { writes: ['sessions/runs'] },
   executions: {
     writes: ['sessions/runs', 'execution/claim'],
-    reads: ['sessions/purge', 'console', 'sessions/session', 'sessions/leases', 'processes', 'queue'],
-  },
-  queue: {
-    writes: ['queue', 'execution/claim'],
-    reads: ['delivery'],
+    reads: ['sessions/purge', 'console', 'sessions/session', 'sessions/leases', 'processes'],
   },
   processes: {
     writes: ['processes', 'execution/claim'],
@@ -154,7 +149,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
     ],
   },
   terminals: { writes: ['sessions/terminals'], reads: ['console'] },
-  workspace_requests: { writes: ['sessions/leases'], reads: ['console', 'execution/claim', 'queue'] },
+  workspace_requests: { writes: ['sessions/leases'], reads: ['console', 'execution/claim'] },
   interactions: { writes: ['sessions/interactions'], reads: ['console'] },
   remembered_decisions: { writes: ['sessions/interactions'] },
   artifacts: { writes: ['sessions/artifacts'], reads: ['console', 'sessions/runs', 'housekeeping'] },

@@ -31,7 +31,6 @@ import {
 } from '../support/services/service.ts'
 import { startServiceProcess } from '../support/services/service-process.ts'
 import { workerContext } from '../support/services/worker-context.ts'
-import { alignedQueue } from '../support/storage/aligned-queue.ts'
 import { until } from '../support/until.ts'
 
 const stack = new AsyncDisposableStack()
@@ -80,7 +79,6 @@ const queues = { publications: publicationQueue, merges: mergeQueue } as const
 /** Lets one worker, with its own dependencies, do the work that is due. */
 async function workOff(kind: keyof typeof queues, world: DeliveryContext, signal: AbortSignal): Promise<number> {
   await test.db.database.query(`update ${kind} set claimed_until = null, due_at = 'epoch' where completed_at is null`)
-  await alignedQueue(test.db.database)
   const by = { now: new Date(), until: new Date(Date.now() + 600_000) }
   const tasks = await queues[kind](world)
     .claim(by, 10)

@@ -28,7 +28,6 @@ import {
 } from '../support/services/service.ts'
 import { startServiceProcess } from '../support/services/service-process.ts'
 import { workerContext } from '../support/services/worker-context.ts'
-import { alignedQueue } from '../support/storage/aligned-queue.ts'
 import { until } from '../support/until.ts'
 
 const stack = new AsyncDisposableStack()
@@ -96,7 +95,6 @@ class HandWorker implements Disposable {
     const queue: WorkQueue = this.#table === 'merges' ? mergeQueue(world) : publicationQueue(world)
     const { db } = context
     await db.query(`update ${this.#table} set due_at = 'epoch' where completed_at is null`)
-    await alignedQueue(db)
     const tasks = await queue.claim({ now, until: new Date(now.getTime() + 600_000) }, 10)
     expect(tasks).toHaveLength(1)
     for (const task of tasks) await task.work(AbortSignal.timeout(30_000))

@@ -14,7 +14,6 @@ import { commitTo, fileAt, sampleRepository, tipOf } from '../support/git/reposi
 import { outcome } from '../support/runs/outcome.ts'
 import { WorkerStandIn } from '../support/runs/states.ts'
 import { databaseUrl, startTestService, type TestService } from '../support/services/service.ts'
-import { alignedQueue } from '../support/storage/aligned-queue.ts'
 import { until } from '../support/until.ts'
 
 let test: TestService
@@ -234,7 +233,6 @@ describe('a publication that is impossible', () => {
          completed_at = null, due_at = now() where id = $1`,
       [late.id, '1'.repeat(40), at.baseOid],
     )
-    await alignedQueue(test.db.database)
     expect(failure(await at.ended(late.id))).toEqual(['failed', 'branch_protected'])
     await host.setRule(at.ref, 'main', null)
     await runGit(['update-ref', 'refs/heads/renamed', at.baseOid], { gitDir: at.gitDir })
@@ -372,7 +370,6 @@ describe('a merge', () => {
     expect(parked).toMatchObject({ lastError: { code: 'merge_not_ready' } })
     // Nothing would check the Merge again by itself.
     await test.db.database.query("update merges set due_at = 'infinity' where id = $1", [waiting])
-    await alignedQueue(test.db.database)
     const operator = { DATABASE_URL: databaseUrl(test.db), BERTH_DATA_DIR: test.dataDir }
     await recordCheck(operator, at.fullName, { oid: result?.commitSha ?? '', name: 'test', state: 'success' })
     const merged = await until('a merge', async () => {
@@ -470,7 +467,6 @@ describe('an event in between', () => {
     expect(await at.publish({ revision })).toMatchObject(revoked)
     await host.setRule(at.ref, 'main', null)
     await test.db.database.query('update merges set due_at = now() where id = $1', [waiting])
-    await alignedQueue(test.db.database)
     const merge = await until('an ended merge', async () => {
       const read = await at.readMerge(id, waiting)
       return read.completedAt !== undefined && read
@@ -510,7 +506,6 @@ describe('an event in between', () => {
     await db.database.query('drop function hold cascade')
     await change(end)
     await db.database.query('update publications set due_at = now() where id = $1', [id])
-    await alignedQueue(db.database)
     const { rows } = await until('an ended publication', async () => {
       const read = await db.database.query(
         'select error_code from publications where id = $1 and completed_at is not null',
@@ -534,7 +529,6 @@ describe('an event in between', () => {
     const restore = () => at.api.call('PUT', at.path('/workspace'))
     expect(outcome(await restore())).toBe('409 cloud_publication_in_progress')
     await test.db.database.query('update publications set due_at = now() where id = $1', [id])
-    await alignedQueue(test.db.database)
     expect((await at.ended(id)).status).toBe('succeeded')
     expect((await restore()).status).toBe(200)
   })

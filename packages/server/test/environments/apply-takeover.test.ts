@@ -12,7 +12,6 @@ import { extensionOf, sha256Of } from '../support/environments/zip.ts'
 import { type CrashMode, CrashPoint } from '../support/faults/crash-point.ts'
 import { messagesOf, outcomeOf } from '../support/runs/ended-run.ts'
 import { workerContext } from '../support/services/worker-context.ts'
-import { alignedQueue } from '../support/storage/aligned-queue.ts'
 import { until } from '../support/until.ts'
 
 const stack = new AsyncDisposableStack()
@@ -57,7 +56,6 @@ async function takeOver(session: Session): Promise<void> {
     await applying.db.query("update executions set expires_at = 'epoch' where session_id = $1 and task is not null", [
       session.id,
     ])
-    await alignedQueue(applying.db)
     const later = by(new Date(Date.now() + 60_000))
     const claims = [...(await adoptLapsed(context.db, later, 1)), ...(await claimQueued(context.db, later, 1))]
     await Promise.all(claims.map(claim => executeRun(context, claim, new AbortController().signal)))
@@ -194,7 +192,6 @@ describe('a worker that dies', () => {
     await restoring
     await applying.db.query('delete from workspace_requests where session_id = $1', [session.id])
     await applying.db.query('update executions set task = null where session_id = $1', [session.id])
-    await alignedQueue(applying.db)
     await new Sweeper(context).round()
     expect(await applying.told(session)).toEqual(['1 started'])
     await applying.db.query("update leases set expires_at = 'epoch' where id = $1", [lease])

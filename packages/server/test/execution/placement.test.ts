@@ -17,7 +17,6 @@ import { insertLease } from '../../src/sessions/leases/lease-sql.ts'
 import { insertQueuedRuns } from '../support/runs/queued-rows.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
 import { workerContext } from '../support/services/worker-context.ts'
-import { alignedQueue } from '../support/storage/aligned-queue.ts'
 import { until } from '../support/until.ts'
 
 let test: TestService
@@ -31,7 +30,6 @@ afterEach(async () => {
   stack = new AsyncDisposableStack()
   await db().query("update runs set status = 'cancelled', ended_at = now() where ended_at is null")
   await db().query("update executions set task = null, run_id = null, expires_at = 'epoch'")
-  await alignedQueue(db())
   await db().query("update leases set state = 'ended', ended_at = now(), end_reason = 'expired' where ended_at is null")
   await db().query('delete from processes')
   await db().query('delete from hosts')
@@ -180,7 +178,6 @@ it('lets no organization wait behind very many others', async () => {
     organizations.map(({ id }) => id),
     200,
   )
-  await alignedQueue(db())
   let claims = 0
   await until('a Run of every organization', async () => {
     claims += (await claim('a', { hands: 10_000, busy: 9_992 })).taken.length

@@ -10,7 +10,6 @@ import { DatabaseUnavailable } from '../../src/storage/postgres/database-errors.
 import { endedRun, outcomeOf, startsOf } from '../support/runs/ended-run.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
 import { workerContext } from '../support/services/worker-context.ts'
-import { alignedQueue } from '../support/storage/aligned-queue.ts'
 import { until } from '../support/until.ts'
 import { touch } from '../support/workspaces/workspace.ts'
 
@@ -96,7 +95,6 @@ async function heldBy(holder: string): Promise<Session> {
      values ($1, $2, 1, 'run', $3, 1, $4, now(), now(), 'infinity')`,
     [session.organizationId, session.id, session.activeRunId, holder],
   )
-  await alignedQueue(test.db.database)
   return session
 }
 

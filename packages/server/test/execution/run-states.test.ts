@@ -13,7 +13,6 @@ import { isTerminal } from '../support/api/api.ts'
 import { keyOf } from '../support/runs/states.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
 import { workerContext } from '../support/services/worker-context.ts'
-import { alignedQueue } from '../support/storage/aligned-queue.ts'
 import { until } from '../support/until.ts'
 
 const stack = new AsyncDisposableStack()
@@ -41,7 +40,6 @@ async function claim(subject: Subject): Promise<void> {
 
 async function takeOver(subject: Subject): Promise<void> {
   await context.db.query("update executions set expires_at = 'epoch' where session_id = $1", [subject.session.id])
-  await alignedQueue(context.db)
   const claims = await adoptLapsed(context.db, by(), 100)
   subject.claim = claims.find(each => each.run.id === subject.runId) ?? subject.claim
 }

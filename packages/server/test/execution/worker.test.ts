@@ -11,7 +11,6 @@ import type { SandboxDriver } from '../../src/sandboxes/driver.ts'
 import { endedRun, outcomeOf, startsOf, typesOf } from '../support/runs/ended-run.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
 import { workerContext } from '../support/services/worker-context.ts'
-import { alignedQueue } from '../support/storage/aligned-queue.ts'
 import { until } from '../support/until.ts'
 import { sandboxProcesses, signalSandbox } from '../support/workspaces/sandbox-processes.ts'
 import { touch, workspacePath } from '../support/workspaces/workspace.ts'
@@ -57,7 +56,6 @@ async function lapse(session: Session): Promise<void> {
   await test.db.database.query("update executions set holder = 'gone', expires_at = 'epoch' where session_id = $1", [
     session.id,
   ])
-  await alignedQueue(test.db.database)
 }
 
 describe('a sandbox that cannot be made', () => {

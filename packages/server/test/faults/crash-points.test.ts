@@ -13,7 +13,6 @@ import { type CrashMode, type CrashPhase, CrashPoint } from '../support/faults/c
 import { activitiesOf, endedRun, messagesOf, outcomeOf, startsOf } from '../support/runs/ended-run.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
 import { workerContext } from '../support/services/worker-context.ts'
-import { alignedQueue } from '../support/storage/aligned-queue.ts'
 
 const stack = new AsyncDisposableStack()
 let test: TestService
@@ -58,7 +57,6 @@ async function finish(until: 'ended' | 'parked' = 'ended'): Promise<void> {
     )
     if (rows[0]?.n === 0) return
     await test.db.database.query("update executions set expires_at = 'epoch' where task is not null")
-    await alignedQueue(test.db.database)
     const later = by(new Date(Date.now() + 60_000))
     await each(
       [...(await adoptLapsed(context.db, later, 1000)), ...(await claimQueued(context.db, later, 1000))],

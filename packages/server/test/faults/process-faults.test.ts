@@ -16,7 +16,6 @@ import { activitiesOf, endedRun, messagesOf, outcomeOf, startsOf } from '../supp
 import { silentLog } from '../support/services/log.ts'
 import { databaseUrl, shortFence, startTestService, type TestService } from '../support/services/service.ts'
 import { type ServiceProcess, startServiceProcess } from '../support/services/service-process.ts'
-import { alignedQueue } from '../support/storage/aligned-queue.ts'
 import { until } from '../support/until.ts'
 import { touch } from '../support/workspaces/workspace.ts'
 
@@ -385,7 +384,6 @@ describe('workers in processes of their own', () => {
       if (step % 2 === 1) await until('a few more', async () => (await activities()) > 2 * step + 1)
       await holder.kill('SIGKILL')
       await test.db.database.query("update executions set expires_at = 'epoch' where session_id = $1", [session.id])
-      await alignedQueue(test.db.database)
     }
     const run = await endedRun(test.api, session, session.activeRunId ?? '')
     expect(outcomeOf(run)).toBe('completed completed - 1')

@@ -5,7 +5,6 @@ import { SandboxGoneError } from '../../src/sandboxes/driver.ts'
 import { makeToken } from '../support/hosts/dialled-host.ts'
 import { ScriptedHost } from '../support/hosts/scripted-host.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
-import { alignedQueue } from '../support/storage/aligned-queue.ts'
 import { until } from '../support/until.ts'
 
 /** More than a Run may have attempts. */
@@ -93,7 +92,6 @@ describe('a pod that has had its lease', () => {
     await until('it is being made', () => asked(first, 'create') === 1)
     // As if another process had taken the Run over while its sandbox was being made.
     await sql("update executions set expires_at = 'epoch' where session_id = $1", session.id)
-    await alignedQueue(test.db.database)
     const next = await waitingPod()
     expect(await ended(session)).toEqual(wentWell)
     expect([first, next].map(pod => asked(pod, 'create'))).toEqual([1, 1])

@@ -70,16 +70,7 @@ describe('the purge of archived Sessions', () => {
     // Usage stays with the organization. What came to a trigger stays until the trigger forgets it: a repeated delivery is
     // still known by then.
     const usage = ['gateway_requests', 'gateway_daily_usage']
-    // `queue` follows the tables of the work.
-    const others = [
-      'queue',
-      'events',
-      'event_pages',
-      'webhook_deliveries',
-      ...usage,
-      'trigger_deliveries',
-      'trigger_reports',
-    ]
+    const others = ['events', 'event_pages', 'webhook_deliveries', ...usage, 'trigger_deliveries', 'trigger_reports']
     expect(rows.map(row => row.name).sort()).toEqual([...tablesOfSession, ...others].sort())
   })
 

@@ -6,7 +6,6 @@ import { parkRun } from '../../src/execution/workspace/park-run.ts'
 import { resumeRun } from '../../src/sessions/runs/resume-run.ts'
 import { activitiesOf, messagesOf, outcomeOf } from '../support/runs/ended-run.ts'
 import { workerContext } from '../support/services/worker-context.ts'
-import { alignedQueue } from '../support/storage/aligned-queue.ts'
 import { until } from '../support/until.ts'
 import { Resuming } from '../support/workspaces/resuming.ts'
 import { leaseOf, workspacePath } from '../support/workspaces/workspace.ts'
@@ -139,7 +138,6 @@ describe('a run that awaits an answer', () => {
     const { db } = context
     await db.query("update runs set status = 'awaiting' where id = $1", [session.activeRunId])
     await db.query("update executions set expires_at = 'epoch' where session_id = $1", [session.id])
-    await alignedQueue(db)
     const now = new Date()
     const by = { holder: 'parker', hosts: [context.host], now, expiresAt: new Date(now.getTime() + fenceMs) }
     const [claim] = (await adoptLapsed(db, by, 10)).filter(({ sessionId }) => sessionId === session.id)

@@ -8,7 +8,6 @@ import { createInstallation } from '../support/api/tenant.ts'
 import { activitiesOf } from '../support/runs/ended-run.ts'
 import { outcome, tally } from '../support/runs/outcome.ts'
 import { WorkerStandIn } from '../support/runs/states.ts'
-import { alignedQueue } from '../support/storage/aligned-queue.ts'
 import { until } from '../support/until.ts'
 import { brokenDriver, Gate, Resuming } from '../support/workspaces/resuming.ts'
 import { leaseOf } from '../support/workspaces/workspace.ts'
@@ -27,7 +26,6 @@ beforeEach(() => {
 afterEach(async () => {
   await stack.disposeAsync()
   await bench.test.db.database.query('delete from workspace_requests')
-  await alignedQueue(bench.test.db.database)
 })
 
 const release = (session: Pick<Session, 'id'>, api = bench.api) =>

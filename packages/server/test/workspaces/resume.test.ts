@@ -13,7 +13,6 @@ import { activitiesOf, messagesOf, outcomeOf, startsOf, typesOf } from '../suppo
 import { outcome } from '../support/runs/outcome.ts'
 import { WorkerStandIn } from '../support/runs/states.ts'
 import { startTestService, variablesBeside } from '../support/services/service.ts'
-import { alignedQueue } from '../support/storage/aligned-queue.ts'
 import { until } from '../support/until.ts'
 import { brokenDriver, damages, Gate, Resuming } from '../support/workspaces/resuming.ts'
 import { signalSandbox } from '../support/workspaces/sandbox-processes.ts'
@@ -447,7 +446,6 @@ describe('a host that is gone', () => {
     const by = { holder: gone, hosts: [gone], now: new Date() }
     expect(await claimQueued(bench.test.db.database, by, 10)).toHaveLength(1)
     await bench.test.db.database.query("update executions set expires_at = 'epoch' where session_id = $1", [session.id])
-    await alignedQueue(bench.test.db.database)
     const standIn = new WorkerStandIn(bench.test.db.database)
     await standIn.attach(session)
     await move(session)

@@ -8,7 +8,6 @@ import { activitiesOf, outcomeOf } from '../support/runs/ended-run.ts'
 import { outcome, tally } from '../support/runs/outcome.ts'
 import { WorkerStandIn } from '../support/runs/states.ts'
 import { startTestService, variablesBeside } from '../support/services/service.ts'
-import { alignedQueue } from '../support/storage/aligned-queue.ts'
 import { until } from '../support/until.ts'
 import { brokenDriver, damages, Gate, Resuming } from '../support/workspaces/resuming.ts'
 import { leaseOf } from '../support/workspaces/workspace.ts'
@@ -42,7 +41,6 @@ afterEach(async () => {
   await bench.test.db.database.query(
     "update runs set status = 'crashed', ended_at = clock_timestamp() where ended_at is null",
   )
-  await alignedQueue(bench.test.db.database)
 })
 
 const restore = (session: Session, api = bench.api): Promise<Answer<{ session: Session }>> =>

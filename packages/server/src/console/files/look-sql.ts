@@ -1,6 +1,5 @@
 import { ClaimedRows } from '../../delivery/claimed-rows.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
-import { writingQueued } from '../../queue/queue-sql.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 
 /** Looks that are older than this have nobody who waits. */
@@ -23,13 +22,9 @@ export async function askForLook(
 ): Promise<void> {
   await db.query({
     name: 'ask-for-look',
-    text: writingQueued(
-      'look',
-      `
-      insert into file_looks as r (id, organization_id, session_id, lease_id, look, asked_at)
+    text: `
+      insert into file_looks (id, organization_id, session_id, lease_id, look, asked_at)
       values ($1, $2, $3, $4, $5, $6)`,
-      'r.id',
-    ),
     values: [ask.id, organizationId, sessionId, ask.leaseId, ask.look, ask.now],
   })
 }
@@ -45,30 +40,24 @@ export async function takeLook(db: Queryable, id: string): Promise<Pick<LookRow,
 }
 
 export async function dropLook(db: Queryable, id: string): Promise<void> {
-  await db.query({
-    name: 'drop-look',
-    text: writingQueued('look', 'delete from file_looks r where id = $1', 'r.id'),
-    values: [id],
-  })
+  await db.query({ name: 'drop-look', text: 'delete from file_looks where id = $1', values: [id] })
 }
 
 /** Deletes looks that nobody has taken. */
 export async function forgetLooks(db: Queryable, before: Date): Promise<void> {
-  await db.query({
-    text: writingQueued('look', 'delete from file_looks r where asked_at < $1', 'r.id'),
-    values: [before],
-  })
+  await db.query({ text: 'delete from file_looks where asked_at < $1', values: [before] })
 }
 
 /**
- * The looks that workers share. Only a process that holds the host of the sandbox can answer one at
+ * The looks that workers share, on `file_looks_open`. Only a process that holds the host of the sandbox can answer one at
  * it, and every worker one at the base of a repository. `$4` are the hosts of the process.
  */
 export const claimedLooks = new ClaimedRows<LookRow>({
   table: 'file_looks',
-  queue: 'look',
+  key: ['id'],
   due: `r.answered_at is null and r.asked_at > $1::timestamptz - interval '${LOOK_SECONDS} seconds'
     and (r.lease_id is null or l.id is not null)`,
+  order: ['asked_at'],
   join: {
     clause: `
       left join leases l on l.id = r.lease_id and l.ended_at is null and l.state = 'attached' and l.host = any ($4)`,

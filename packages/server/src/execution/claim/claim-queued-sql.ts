@@ -1,22 +1,9 @@
 import { isHeard } from '../../processes/process-sql.ts'
-import { rightQueue } from '../../queue/queue-sql.ts'
 import { takes, takesNew } from '../../runtimes/own-hosts.ts'
 import { HOST_AWAY_MS } from '../../runtimes/runtime-hosts.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import type { RunClaim, Taken } from './claim.ts'
-import {
-  type Claimant,
-  type ClaimRow,
-  claimed,
-  holdInQueue,
-  isClaim,
-  keysOf,
-  onHeldHost,
-  type Passed,
-  passedOver,
-  takeFence,
-  toClaim,
-} from './claim-parts.ts'
+import { type Claimant, type ClaimRow, claimed, onHeldHost, takeFence, toClaim } from './claim-parts.ts'
 import { type Pending, pendingColumns, roomOf } from './room-sql.ts'
 
 /** Of the queue a claim looks at so many Runs at least, at so many organizations, and at so many workers. */
@@ -49,8 +36,8 @@ const patientSince = `(statement_timestamp() - $8 * interval '1 millisecond')`
 const NO_END_MS = 3_155_760_000_000
 
 /**
- * CTEs: organizations with queued Runs, by steps from one to the next on `queue_in_turn`, and how many Runs of each are at
- * work, on `queue_at_work`, if there are several. The steps begin elsewhere each second, at the same place for all
+ * CTEs: organizations with queued Runs, by steps from one to the next on `runs_queued_of_organization`, and how many Runs of
+ * each are at work, on `runs_at_work`, if there are several. The steps begin elsewhere each second, at the same place for all
  * workers, so that none of very many organizations stays out of the window.
  */
 const waitingOrganizations = `
@@ -58,13 +45,13 @@ const waitingOrganizations = `
     select start.id as organization_id, 0 as n, false as wrapped from start
     union all
     select next.organization_id, w.n + 1, next.wrapped from stepped w, start, lateral (
-      (select r.organization_id, w.wrapped from queue r
-        where r.work = 'run' and r.holder is null and r.organization_id > w.organization_id
+      (select r.organization_id, w.wrapped from runs r
+        where r.status = 'queued' and r.organization_id > w.organization_id
           and (not w.wrapped or r.organization_id <= start.id)
         order by r.organization_id limit 1)
       union all
-      (select r.organization_id, true from queue r
-        where r.work = 'run' and r.holder is null and r.organization_id <= start.id and not w.wrapped
+      (select r.organization_id, true from runs r
+        where r.status = 'queued' and r.organization_id <= start.id and not w.wrapped
         order by r.organization_id limit 1)
       limit 1
     ) next
@@ -72,8 +59,8 @@ const waitingOrganizations = `
   ), waiting as materialized (
     select w.organization_id, case when (select max(n) from stepped) > 1 then (
       select count(*) from (
-        select from queue a
-        where a.organization_id = w.organization_id and a.at_work limit ${MOST_HELD}) as counted)
+        select from runs a
+        where a.organization_id = w.organization_id and a.status in ('dispatching', 'running') limit ${MOST_HELD}) as counted)
       else 0 end as held
     from stepped w where w.n > 0
   )`
@@ -106,7 +93,7 @@ const hasRuntime = (host: string, run: string): string =>
  * offers of two kinds never count the same hand twice.
  */
 export async function claimShare(db: Queryable, by: Claimant, limit: number, share: Share): Promise<ShareClaims> {
-  const { rows } = await db.query<Partial<ClaimRow> & { left_over: number; passed: Passed }>({
+  const { rows } = await db.query<Partial<ClaimRow> & { left_over: number }>({
     name: 'claim-share',
     text: `
       with recursive open as materialized (
@@ -116,23 +103,22 @@ export async function claimShare(db: Queryable, by: Claimant, limit: number, sha
         where ${takesNew('h')} and own.id <> all ($12)
       ), ${waitingOrganizations}, candidates as materialized (
         select r.*, waiting.held from waiting, lateral (
-          select r.organization_id, r.session_id, r.id, r.runtime, r.due_at as claimable_at,
+          select r.organization_id, r.session_id, r.id, r.runtime, r.claimable_at,
             coalesce(l.host = any ($3), false) as settled, ${isAnnounced('r')} as announced,
             (select h.organization_id from hosts h where h.organization_id = r.organization_id limit 1) as owner
-          from queue r
+          from runs r
           left join leases l
             on l.organization_id = r.organization_id and l.session_id = r.session_id and l.ended_at is null
           where r.organization_id = waiting.organization_id
-            and r.work = 'run' and r.holder is null and r.due_at <= greatest($2, statement_timestamp()) and ${onHeldHost}
+            and r.status = 'queued' and r.claimable_at <= greatest($2, statement_timestamp()) and ${onHeldHost}
             and (l.host = any ($3) or exists (
               select 1 from open
               where open.room > 0 and ${takes('open', 'r.organization_id')}
                 and (r.runtime is null or r.runtime = any (open.runtimes) or not ${isAnnounced('r')})))
             and not exists (
-              select 1 from queue h
-              where h.organization_id = r.organization_id and h.session_id = r.session_id
-                and h.work in ('run', 'workspace') and h.holder is not null)
-          order by r.due_at limit greatest($4, ${WINDOW} / (select count(*) from waiting))
+              select 1 from executions e
+              where e.organization_id = r.organization_id and e.session_id = r.session_id and e.task is not null)
+          order by r.claimable_at limit greatest($4, ${WINDOW} / (select count(*) from waiting))
         ) r
       ), eligible as materialized (
         select * from (
@@ -190,35 +176,26 @@ export async function claimShare(db: Queryable, by: Claimant, limit: number, sha
         select f.organization_id, f.session_id, f.id, f.turn, false
         from (table near union all table far) as given join offers o using (place) join fresh f using (id)
         where o.worker = $1
-      ), picked as (
-        select r.organization_id, r.session_id, r.id from (
-          select mine.*, row_number() over (partition by mine.settled order by mine.turn) as n from mine
-        ) mine
-        join queue r on (r.organization_id, r.session_id, r.id) = (mine.organization_id, mine.session_id, mine.id)
-        where r.work = 'run' and (mine.settled or mine.n <= (
-          select coalesce(sum(room), 0) from open join kind k on ${takes('open', 'k.owner')} and ${hasRuntime('open', 'k')}
-        ))
-        order by mine.turn, r.due_at limit $4 for update of r skip locked
-      ), executing as materialized (
-        select e.organization_id, e.session_id, e.task
-        from (select * from picked order by organization_id, session_id) as next
-        join executions e on e.organization_id = next.organization_id and e.session_id = next.session_id
-        for no key update of e
       ), taken as (
         update runs r set status = 'dispatching', attempts = attempts + 1
-        from picked as next
+        from (
+          select r.organization_id, r.session_id, r.id from (
+            select mine.*, row_number() over (partition by mine.settled order by mine.turn) as n from mine
+          ) mine
+          join runs r on (r.organization_id, r.session_id, r.id) = (mine.organization_id, mine.session_id, mine.id)
+          where r.status = 'queued' and (mine.settled or mine.n <= (
+            select coalesce(sum(room), 0) from open join kind k on ${takes('open', 'k.owner')} and ${hasRuntime('open', 'k')}
+          ))
+          order by mine.turn, r.claimable_at limit $4 for update of r skip locked
+        ) as next
         where (r.organization_id, r.session_id, r.id) = (next.organization_id, next.session_id, next.id)
-          and r.status = 'queued' and (select count(*) from executing) >= 0 and not exists (
-            select 1 from executing e
-            where e.organization_id = r.organization_id and e.session_id = r.session_id and e.task is not null)
         returning r.*, 'run' as task
-      ), fence as (${takeFence()}), held as (${holdInQueue('run')}), said as (
+      ), fence as (${takeFence}), said as (
         update processes p set busy = $7 + (select count(*) from taken)
         where p.id = $1 and p.busy <> $7 + (select count(*) from taken)
       )
-      select counted.*, claimed.* from (
-        select ((select count(*) from eligible) - (select count(*) from taken))::integer as left_over,
-          ${passedOver} as passed) as counted
+      select counted.left_over, claimed.* from (
+        select ((select count(*) from eligible) - (select count(*) from taken))::integer as left_over) as counted
       left join (${claimed}) as claimed on true`,
     values: [
       by.holder,
@@ -233,10 +210,11 @@ export async function claimShare(db: Queryable, by: Claimant, limit: number, sha
       share.away,
     ],
   })
-  await rightQueue(db, 'fenced', keysOf(rows[0]?.passed))
-  const claims = rows.flatMap(({ left_over: _, passed: __, ...row }) => (isClaim(row) ? [toClaim(row, by)] : []))
+  const claims = rows.flatMap(({ left_over: _, ...row }) => (isClaim(row) ? [toClaim(row, by)] : []))
   return { claims, left: rows[0]?.left_over ?? 0 }
 }
+
+const isClaim = (row: Partial<ClaimRow>): row is ClaimRow => typeof row.id === 'string'
 
 /** Claims queued Runs without a thought of other workers. */
 export async function claimQueued(db: Queryable, by: Claimant, limit: number): Promise<readonly Taken<RunClaim>[]> {

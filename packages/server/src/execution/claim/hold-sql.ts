@@ -1,6 +1,5 @@
 import type { SessionKey } from '../../kit/session-key.ts'
-import { rightQueue } from '../../queue/queue-sql.ts'
-import type { Queryable, Statement } from '../../storage/postgres/database.ts'
+import type { Queryable } from '../../storage/postgres/database.ts'
 import type { Claim, Task } from './claim.ts'
 
 /** Returns the current task of a claim; null if the claim no longer stands. */
@@ -67,54 +66,13 @@ const keysOf = (claims: readonly Claim[]) => [
 
 const columnsOf = (claims: readonly Claim[]) => [...keysOf(claims), claims.map(({ holder }) => holder)]
 
-/**
- * SQL: lapses claims, says so in the queue, and gives whose still stood. It locks the queue's rows first and in order, as
- * nothing else of a Session is locked here, so it can wait for them.
- *
- * @param which the condition on `e`
- */
-const lapse = (which: string): string => `
-  with next as materialized (
-    select e.organization_id, e.session_id, case when e.run_id is null then 'workspace' else 'run' end as work,
-      coalesce(e.run_id, e.session_id) as id
-    from executions e where ${which}
-  ), mine as materialized (
-    select q.organization_id, q.session_id, q.work, q.id from next
-    join queue q on q.organization_id = next.organization_id and q.session_id = next.session_id and q.work = next.work
-      and q.id = next.id
-    order by q.organization_id, q.session_id, q.work, q.id for update of q
-  ), lapsed as (
-    update executions e set expires_at = clock_timestamp()
-    from (select * from next order by organization_id, session_id) as next
-    where e.organization_id = next.organization_id and e.session_id = next.session_id and ${which}
-      and (select count(*) from mine) >= 0
-    returning e.organization_id, e.session_id, next.work, next.id, e.expires_at
-  ), said as (
-    update queue q set due_at = lapsed.expires_at from lapsed
-    where q.organization_id = lapsed.organization_id and q.session_id = lapsed.session_id and q.work = lapsed.work
-      and q.id = lapsed.id
-  )
-  select next.organization_id, next.session_id, lapsed.id is not null as lapsed
-  from next left join lapsed on lapsed.organization_id = next.organization_id and lapsed.session_id = next.session_id`
-
-/** Lapses claims. @returns how many */
-async function lapseThose(db: Queryable, statement: Statement): Promise<number> {
-  const { rows } = await db.query<{ organization_id: string; session_id: string; lapsed: boolean }>(statement)
-  const passed = rows.filter(({ lapsed }) => !lapsed)
-  // Whoever released the claim just then has passed over the locked row of the queue.
-  const keys = passed.map(({ organization_id: organizationId, session_id: sessionId }) => ({
-    organizationId,
-    sessionId,
-  }))
-  await rightQueue(db, 'fenced', keys)
-  return rows.length - passed.length
-}
-
 /** Lapses one claim that could not be worked on; its next worker counts one more handover. */
 export async function lapseClaim(db: Queryable, claim: Claim): Promise<void> {
-  await lapseThose(db, {
+  await db.query({
     name: 'lapse-claim',
-    text: lapse('e.organization_id = $1 and e.session_id = $2 and e.token = $3 and e.task is not null'),
+    text: `
+      update executions set expires_at = clock_timestamp()
+      where organization_id = $1 and session_id = $2 and token = $3 and task is not null`,
     values: [claim.organizationId, claim.sessionId, claim.token],
   })
 }
@@ -143,7 +101,11 @@ export async function hasUnheld(db: Queryable, holder: string, held: readonly Cl
  * @param held the claims that it works on; none that it waits for may be under way beside this
  */
 export async function lapseUnheld(db: Queryable, holder: string, held: readonly Claim[]): Promise<void> {
-  await lapseThose(db, { name: 'lapse-unheld', text: lapse(isUnheld), values: [...keysOf(held), holder] })
+  await db.query({
+    name: 'lapse-unheld',
+    text: `update executions e set expires_at = clock_timestamp() where ${isUnheld}`,
+    values: [...keysOf(held), holder],
+  })
 }
 
 /**
@@ -151,17 +113,18 @@ export async function lapseUnheld(db: Queryable, holder: string, held: readonly 
  * claims, so a row is missing only after a restored backup or an operator's hand.
  */
 export async function lapseOrphans(db: Queryable): Promise<number> {
-  return lapseThose(db, {
-    name: 'lapse-orphans',
-    text: lapse(`
-      e.task is not null and e.expires_at = 'infinity' and not exists (select 1 from processes p where p.id = e.holder)`),
-  })
+  const { rowCount } = await db.query(`
+    update executions e set expires_at = clock_timestamp()
+    where e.task is not null and e.expires_at = 'infinity' and not exists (
+      select 1 from processes p where p.id = e.holder)`)
+  return rowCount
 }
 
 /**
  * Proves under the row's lock that the claim still stands. The calling transaction may then write; a takeover waits for it.
  * Whether the claim has lapsed is not asked: until somebody takes it, with a higher token, nobody else writes. Call it after
- * the Session's lock, if both are needed, and before the lease and the Run are written.
+ * the Session's lock, if both are needed, and before the lease is written. The Run may only be written afterwards under the
+ * Session's lock: transactions without that lock take the Run first.
  *
  * @returns the claim's task; null if the claim does not stand
  */

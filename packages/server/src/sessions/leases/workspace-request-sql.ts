@@ -1,18 +1,14 @@
 import type { SessionKey } from '../../kit/session-key.ts'
-import { alignQueue } from '../../queue/queue-sql.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 
 /** Asks for the Session's workspace; a second request changes nothing while the first is open. */
 export async function requestWorkspace(tx: Queryable, key: SessionKey, now: Date): Promise<void> {
-  await Promise.all([
-    tx.query({
-      text: `
-        insert into workspace_requests (organization_id, session_id, requested_at) values ($1, $2, $3)
-        on conflict do nothing`,
-      values: [key.organizationId, key.sessionId, now],
-    }),
-    alignQueue(tx, key),
-  ])
+  await tx.query({
+    text: `
+      insert into workspace_requests (organization_id, session_id, requested_at) values ($1, $2, $3)
+      on conflict do nothing`,
+    values: [key.organizationId, key.sessionId, now],
+  })
 }
 
 export type WorkspaceRequest = 'none' | 'open' | 'failed'
@@ -28,24 +24,18 @@ export async function readWorkspaceRequest(tx: Queryable, key: SessionKey): Prom
 }
 
 export async function deleteWorkspaceRequest(tx: Queryable, key: SessionKey): Promise<void> {
-  await Promise.all([
-    tx.query({
-      text: 'delete from workspace_requests where organization_id = $1 and session_id = $2',
-      values: [key.organizationId, key.sessionId],
-    }),
-    alignQueue(tx, key),
-  ])
+  await tx.query({
+    text: 'delete from workspace_requests where organization_id = $1 and session_id = $2',
+    values: [key.organizationId, key.sessionId],
+  })
 }
 
 /** Marks the request as failed, for the callers who wait for it. */
 export async function failWorkspaceRequest(tx: Queryable, key: SessionKey, now: Date): Promise<void> {
-  await Promise.all([
-    tx.query({
-      text: 'update workspace_requests set failed_at = $3 where organization_id = $1 and session_id = $2',
-      values: [key.organizationId, key.sessionId, now],
-    }),
-    alignQueue(tx, key),
-  ])
+  await tx.query({
+    text: 'update workspace_requests set failed_at = $3 where organization_id = $1 and session_id = $2',
+    values: [key.organizationId, key.sessionId, now],
+  })
 }
 
 /** Returns true if a worker is making the workspace. */

@@ -1,7 +1,6 @@
 import type { MergeError } from '@berth/contract'
 import { ClaimedRows } from '../../delivery/claimed-rows.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
-import { writingQueued } from '../../queue/queue-sql.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import type { MergeRow } from './merge.ts'
 
@@ -52,13 +51,10 @@ export type NewMerge = Pick<
 
 export async function insertMerge(tx: Queryable, key: MergeKey, row: NewMerge, now: Date): Promise<MergeRow> {
   const { rows } = await tx.query<MergeRow>({
-    text: writingQueued(
-      'merge',
-      `
-      insert into merges as r (organization_id, session_id, publication_id, id, request_hash, strategy, mode, commit_title,
+    text: `
+      insert into merges (organization_id, session_id, publication_id, id, request_hash, strategy, mode, commit_title,
         commit_message, pull_number, head_sha, status, due_at, created_at, updated_at)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'admitted', $12, $12, $12)`,
-    ),
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'admitted', $12, $12, $12) returning *`,
     values: [
       key.organizationId,
       key.sessionId,
@@ -79,11 +75,12 @@ export async function insertMerge(tx: Queryable, key: MergeKey, row: NewMerge, n
   return inserted
 }
 
-/** The Merges that workers share. */
+/** The Merges that workers share; the index of those that are due is `merges_due`. */
 export const claimedMerges = new ClaimedRows<MergeRow>({
   table: 'merges',
-  queue: 'merge',
+  key: ['organization_id', 'session_id', 'publication_id', 'id'],
   due: 'r.completed_at is null and r.due_at <= $1',
+  order: ['due_at'],
 })
 
 /** A Merge that this process has claimed. */
@@ -144,15 +141,11 @@ export async function makeWaitingDue(
   now: Date,
 ): Promise<number> {
   const { rowCount } = await db.query({
-    text: writingQueued(
-      'merge',
-      `
-      update merges r set due_at = $3 from sessions s
-      where r.completed_at is null and r.due_at > $3 and r.status = 'waiting'
-        and (s.organization_id, s.id) = (r.organization_id, r.session_id)
+    text: `
+      update merges m set due_at = $3 from sessions s
+      where m.completed_at is null and m.due_at > $3 and m.status = 'waiting'
+        and (s.organization_id, s.id) = (m.organization_id, m.session_id)
         and s.source ->> 'kind' = $1 and s.source ->> 'repositoryId' = $2`,
-      'r.id',
-    ),
     values: [at.provider, at.repositoryId, now],
   })
   return rowCount
@@ -180,13 +173,10 @@ export async function failUnattempted(
   now: Date,
 ): Promise<MergeRow[]> {
   const { rows } = await tx.query<MergeRow>({
-    text: writingQueued(
-      'merge',
-      `
-      update merges r
+    text: `
+      update merges
       set status = 'failed', error_code = $3, completed_at = $4, updated_at = $4, claim = null, claimed_until = null
-      where organization_id = $1 and session_id = $2 and status in ('admitted', 'waiting')`,
-    ),
+      where organization_id = $1 and session_id = $2 and status in ('admitted', 'waiting') returning *`,
     values: [key.organizationId, key.sessionId, errorCode, now],
   })
   return rows

@@ -72,17 +72,15 @@ export async function forgetPreviews(db: Queryable, before: Date, atMost: number
   const watches = await db.query({
     name: 'forget-preview-watches',
     text: `
-      delete from preview_watches p using (
-        select organization_id, session_id from preview_watches where watched_until < $1 limit $2) as old
-      where p.organization_id = old.organization_id and p.session_id = old.session_id and p.watched_until < $1`,
+      delete from preview_watches where ctid = any (array(
+        select ctid from preview_watches where watched_until < $1 limit $2 for update skip locked))`,
     values: [before, atMost],
   })
   const previews = await db.query({
     name: 'forget-previews',
     text: `
-      delete from session_previews p using (
-        select organization_id, session_id from session_previews where updated_at < $1 limit $2) as old
-      where p.organization_id = old.organization_id and p.session_id = old.session_id and p.updated_at < $1`,
+      delete from session_previews where ctid = any (array(
+        select ctid from session_previews where updated_at < $1 limit $2 for update skip locked))`,
     values: [before, atMost],
   })
   return watches.rowCount + previews.rowCount

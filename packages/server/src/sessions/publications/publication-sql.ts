@@ -2,7 +2,6 @@ import type { PublicationError, PublicationResult } from '@berth/contract'
 import { ClaimedRows } from '../../delivery/claimed-rows.ts'
 import type { LeasePlace } from '../../hosts/hosts.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
-import { writingQueued } from '../../queue/queue-sql.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import type { Obstacle, Prepared, PublicationRow } from './publication.ts'
 
@@ -50,17 +49,15 @@ export async function insertPublication(
   now: Date,
 ): Promise<PublicationRow> {
   const { rows } = await tx.query<PublicationRow>({
-    text: writingQueued(
-      'publication',
-      `
-      insert into publications as r (organization_id, session_id, id, request_hash, revision, title, body, delivery, branch,
+    text: `
+      insert into publications (organization_id, session_id, id, request_hash, revision, title, body, delivery, branch,
         draft, status, due_at, created_at, updated_at, author)
       select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'admitted', $11, admitted.at, admitted.at, $12
       from (
         select greatest($11, max(created_at) + interval '1 millisecond') as at
         from publications where organization_id = $1 and session_id = $2
-      ) admitted`,
-    ),
+      ) admitted
+      returning *`,
     values: [
       key.organizationId,
       key.sessionId,
@@ -114,13 +111,14 @@ export async function hasPublishedPull(
 }
 
 /**
- * The Publications that workers share. Of each Session one at a time is claimed, in the order of their admission. One that
+ * The Publications that workers share, by the index `publications_due`. Of each Session one at a time is claimed, in the order of their admission. One that
  * is not prepared yet is claimed only by a process that holds the host of the Session's sandbox, or by any process if there
  * is none. `$4` are the hosts of the process.
  */
 export const claimedPublications = new ClaimedRows<PublicationRow>({
   table: 'publications',
-  queue: 'publication',
+  key: ['organization_id', 'session_id', 'id'],
+  order: ['due_at'],
   due: `
     r.completed_at is null and r.due_at <= $1
     and (r.status <> 'admitted' or l.id is null or l.host = any ($4))
@@ -217,14 +215,12 @@ export async function failUnattempted(
   now: Date,
 ): Promise<PublicationRow[]> {
   const { rows } = await tx.query<PublicationRow>({
-    text: writingQueued(
-      'publication',
-      `
-      update publications r
+    text: `
+      update publications
       set status = 'failed', error_code = $3, completed_at = $4, updated_at = $4, claim = null, claimed_until = null,
         author = null, commit_object = null
-      where organization_id = $1 and session_id = $2 and status in ('admitted', 'prepared')`,
-    ),
+      where organization_id = $1 and session_id = $2 and status in ('admitted', 'prepared')
+      returning *`,
     values: [key.organizationId, key.sessionId, errorCode, now],
   })
   return rows

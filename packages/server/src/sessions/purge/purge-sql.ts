@@ -1,5 +1,4 @@
 import type { SessionKey } from '../../kit/session-key.ts'
-import { emptyQueue } from '../../queue/queue-sql.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 
 /**
@@ -116,7 +115,6 @@ export async function deleteSession(
     })
     if (table === 'runs') runs = rowCount
   }
-  await emptyQueue(tx, { organizationId, sessionId })
   await tx.query({ text: 'delete from sessions where organization_id = $1 and id = $2', values })
   await tx.query({
     text: 'insert into purged_sessions (organization_id, id, purged_at) values ($1, $2, $3)',

@@ -2,7 +2,6 @@ import type { ErrorCode } from '@berth/contract'
 import { ClaimedRows } from '../../delivery/claimed-rows.ts'
 import type { LeasePlace } from '../../hosts/hosts.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
-import { writingQueued } from '../../queue/queue-sql.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 
 export interface ReviewRow {
@@ -87,13 +86,10 @@ export async function setReviewFiles(
 export async function askForReview(db: Queryable, key: SessionKey): Promise<number> {
   const { rows } = await db.query<{ asked: number }>({
     name: 'ask-for-review',
-    text: writingQueued(
-      'review',
-      `
+    text: `
       insert into review_requests as r (organization_id, session_id, asked) values ($1, $2, 1)
-      on conflict (organization_id, session_id) do update set asked = r.asked + 1`,
-      'r.asked',
-    ),
+      on conflict (organization_id, session_id) do update set asked = r.asked + 1
+      returning asked`,
     values: [key.organizationId, key.sessionId],
   })
   return rows[0]?.asked ?? 0
@@ -128,12 +124,12 @@ interface ReviewRequestRow {
 }
 
 /**
- * The requests for reviews that workers share; only a process that holds
+ * The requests for reviews that workers share, on `review_requests_open`; only a process that holds
  * the host of the Session's sandbox can answer one. `$4` are the hosts of the process.
  */
 export const claimedReviews = new ClaimedRows<ReviewRequestRow>({
   table: 'review_requests',
-  queue: 'review',
+  key: ['organization_id', 'session_id'],
   due: 'r.answered < r.asked',
   join: {
     clause: `

@@ -7,7 +7,7 @@ import { extendLease } from '../leases/extend-lease.ts'
 import { appendEvents } from '../log/append.ts'
 import type { EventDraft } from '../log/envelope.ts'
 import { isUnauthorized } from './authority-sql.ts'
-import { keepFenceToSeal, lockExecution, releaseFenceOf } from './fence-sql.ts'
+import { keepFenceToSeal, releaseFenceOf } from './fence-sql.ts'
 import { beginMissed, missed, missSteering } from './missed-steering.ts'
 import { endOpenCalls } from './open-calls.ts'
 import { EVENT_BUDGET, type Outcome } from './run.ts'
@@ -35,7 +35,7 @@ export async function endRun(
 ): Promise<boolean> {
   const revoked = await outcomeWithoutAuthority(tx, key, runId, decided)
   const outcome = revoked ?? decided
-  const [used] = await Promise.all([usageOfRun(tx, { ...key, runId }), lockExecution(tx, key)])
+  const used = await usageOfRun(tx, { ...key, runId })
   // An agent that sent the gateway no request may have used models that nobody counts.
   const counted = used.requests > 0 ? used : null
   const finished = await finishRun(tx, key, runId, outcome, counted, now)

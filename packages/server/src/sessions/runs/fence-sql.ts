@@ -1,55 +1,36 @@
 import type { Fence } from '@berth/contract'
 import type { SessionKey } from '../../kit/session-key.ts'
-import { alignQueue } from '../../queue/queue-sql.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 
-/** Locks the Session's execution, if there is one. Whoever locks it and the Run locks it first. */
-export async function lockExecution(tx: Queryable, key: SessionKey): Promise<void> {
+/** Frees the Session's execution: from here on the database takes no write of the worker that held it. */
+export async function releaseFence(tx: Queryable, key: SessionKey): Promise<void> {
   await tx.query({
-    name: 'lock-execution',
-    text: 'select 1 from executions where organization_id = $1 and session_id = $2 for no key update',
+    name: 'release-fence',
+    text: 'update executions set task = null, run_id = null where organization_id = $1 and session_id = $2',
     values: [key.organizationId, key.sessionId],
   })
 }
 
-/** Frees the Session's execution: from here on the database takes no write of the worker that held it. */
-export async function releaseFence(tx: Queryable, key: SessionKey): Promise<void> {
-  await Promise.all([
-    tx.query({
-      name: 'release-fence',
-      text: 'update executions set task = null, run_id = null where organization_id = $1 and session_id = $2',
-      values: [key.organizationId, key.sessionId],
-    }),
-    alignQueue(tx, key),
-  ])
-}
-
 /** Frees the execution if it is this Run's: while one Run waits, a worker may still seal the one before. */
 export async function releaseFenceOf(tx: Queryable, key: SessionKey, runId: string): Promise<void> {
-  await Promise.all([
-    tx.query({
-      name: 'release-fence-of',
-      text: `
-        update executions set task = null, run_id = null
-        where organization_id = $1 and session_id = $2 and run_id = $3`,
-      values: [key.organizationId, key.sessionId, runId],
-    }),
-    alignQueue(tx, key),
-  ])
+  await tx.query({
+    name: 'release-fence-of',
+    text: `
+      update executions set task = null, run_id = null
+      where organization_id = $1 and session_id = $2 and run_id = $3`,
+    values: [key.organizationId, key.sessionId, runId],
+  })
 }
 
 /** Keeps the fence of a Run that has ended, so that its worker can seal the workspace. */
 export async function keepFenceToSeal(tx: Queryable, key: SessionKey, runId: string): Promise<void> {
-  await Promise.all([
-    tx.query({
-      name: 'keep-fence-to-seal',
-      text: `
-        update executions set task = 'seal'
-        where organization_id = $1 and session_id = $2 and run_id = $3 and task = 'run'`,
-      values: [key.organizationId, key.sessionId, runId],
-    }),
-    alignQueue(tx, key),
-  ])
+  await tx.query({
+    name: 'keep-fence-to-seal',
+    text: `
+      update executions set task = 'seal'
+      where organization_id = $1 and session_id = $2 and run_id = $3 and task = 'run'`,
+    values: [key.organizationId, key.sessionId, runId],
+  })
 }
 
 /**
@@ -58,18 +39,15 @@ export async function keepFenceToSeal(tx: Queryable, key: SessionKey, runId: str
  * @returns true if there was one
  */
 export async function offerParked(tx: Queryable, key: SessionKey, runId: string): Promise<boolean> {
-  const [{ rows }] = await Promise.all([
-    tx.query({
-      text: `
-        update executions e set task = 'run', run_id = r.id, attempt = r.attempts, expires_at = 'epoch'
-        from runs r
-        where e.organization_id = $1 and e.session_id = $2 and e.task is null
-          and r.organization_id = $1 and r.session_id = $2 and r.id = $3 and r.status = 'running'
-        returning 1`,
-      values: [key.organizationId, key.sessionId, runId],
-    }),
-    alignQueue(tx, key),
-  ])
+  const { rows } = await tx.query({
+    text: `
+      update executions e set task = 'run', run_id = r.id, attempt = r.attempts, expires_at = 'epoch'
+      from runs r
+      where e.organization_id = $1 and e.session_id = $2 and e.task is null
+        and r.organization_id = $1 and r.session_id = $2 and r.id = $3 and r.status = 'running'
+      returning 1`,
+    values: [key.organizationId, key.sessionId, runId],
+  })
   return rows.length > 0
 }
 
@@ -79,26 +57,23 @@ export async function offerParked(tx: Queryable, key: SessionKey, runId: string)
  * @returns false if no Run has ended, or a worker holds the Session
  */
 export async function offerSeal(tx: Queryable, key: SessionKey): Promise<boolean> {
-  const [{ rows }] = await Promise.all([
-    tx.query({
-      text: `
-        with newest as (
-          update runs r set handovers = 0
-          where (r.organization_id, r.session_id, r.id) = (
-            select t.organization_id, t.session_id, t.run_id from turns t
-            join runs begun on begun.organization_id = t.organization_id and begun.session_id = t.session_id
-              and begun.id = t.run_id and begun.started_at is not null
-            where t.organization_id = $1 and t.session_id = $2 order by t.sequence desc limit 1)
-            and r.ended_at is not null
-          returning r.id, r.attempts
-        )
-        update executions e set task = 'seal', run_id = newest.id, attempt = newest.attempts, expires_at = 'epoch'
-        from newest where e.organization_id = $1 and e.session_id = $2 and e.task is null
-        returning 1`,
-      values: [key.organizationId, key.sessionId],
-    }),
-    alignQueue(tx, key),
-  ])
+  const { rows } = await tx.query({
+    text: `
+      with newest as (
+        update runs r set handovers = 0
+        where (r.organization_id, r.session_id, r.id) = (
+          select t.organization_id, t.session_id, t.run_id from turns t
+          join runs begun on begun.organization_id = t.organization_id and begun.session_id = t.session_id
+            and begun.id = t.run_id and begun.started_at is not null
+          where t.organization_id = $1 and t.session_id = $2 order by t.sequence desc limit 1)
+          and r.ended_at is not null
+        returning r.id, r.attempts
+      )
+      update executions e set task = 'seal', run_id = newest.id, attempt = newest.attempts, expires_at = 'epoch'
+      from newest where e.organization_id = $1 and e.session_id = $2 and e.task is null
+      returning 1`,
+    values: [key.organizationId, key.sessionId],
+  })
   return rows.length > 0
 }
 

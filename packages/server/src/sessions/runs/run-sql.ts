@@ -1,9 +1,7 @@
 import type { RunUsage } from '../../gateway/accounting/usage-of-run.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
-import { alignQueue, enqueueRun } from '../../queue/queue-sql.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import { movedIn } from '../../storage/postgres/moved-in.ts'
-import { lockExecution } from './fence-sql.ts'
 import type { OpenCall } from './open-calls.ts'
 import type { Outcome, RunRow } from './run.ts'
 
@@ -18,17 +16,14 @@ export async function findRun(db: Queryable, key: SessionKey, runId: string): Pr
 
 /**
  * Reads a Run and keeps it from being claimed or ended until the transaction ends. Callers always take the Session's
- * lock first. The execution comes before the Run, as in claims, so that the two cannot wait for each other.
+ * lock first. Claiming takes the Run's lock alone, so the two cannot wait for each other.
  */
 export async function lockRun(tx: Queryable, key: SessionKey, runId: string): Promise<RunRow | null> {
-  const [, { rows }] = await Promise.all([
-    lockExecution(tx, key),
-    tx.query<RunRow>({
-      name: 'lock-run',
-      text: 'select * from runs where organization_id = $1 and session_id = $2 and id = $3 for update',
-      values: [key.organizationId, key.sessionId, runId],
-    }),
-  ])
+  const { rows } = await tx.query<RunRow>({
+    name: 'lock-run',
+    text: 'select * from runs where organization_id = $1 and session_id = $2 and id = $3 for update',
+    values: [key.organizationId, key.sessionId, runId],
+  })
   return rows[0] ?? null
 }
 
@@ -38,16 +33,13 @@ export async function insertRun(
   key: SessionKey,
   run: { id: string; turnId: string; runtime: string | null; model: string | null; now: Date },
 ): Promise<RunRow> {
-  const [{ rows }] = await Promise.all([
-    tx.query<RunRow>({
-      name: 'insert-run',
-      text: `
+  const { rows } = await tx.query<RunRow>({
+    name: 'insert-run',
+    text: `
       insert into runs (organization_id, session_id, id, turn_id, status, runtime, model, queued_at, claimable_at)
       values ($1, $2, $3, $4, 'queued', $5, $6, $7, least($7, statement_timestamp())) returning *`,
-      values: [key.organizationId, key.sessionId, run.id, run.turnId, run.runtime, run.model, run.now],
-    }),
-    enqueueRun(tx, key, run.id),
-  ])
+    values: [key.organizationId, key.sessionId, run.id, run.turnId, run.runtime, run.model, run.now],
+  })
   const row = rows[0]
   if (row === undefined) throw new Error('an insert returned no row')
   return row
@@ -138,8 +130,7 @@ export interface Unbegun {
 
 /**
  * Requeues the Run of a lost attempt, claimable after a pause. The Run counts as not begun: if it ends before it begins
- * again, it has left no work and the checkpoint before it stands. The caller then frees the execution, which puts the Run
- * back into the queue.
+ * again, it has left no work and the checkpoint before it stands.
  */
 export async function requeueRun(
   tx: Queryable,
@@ -186,15 +177,12 @@ export async function markRunning(tx: Queryable, key: SessionKey, runId: string,
 }
 
 export async function markAwaiting(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {
-  await Promise.all([
-    tx.query({
-      text: `
+  await tx.query({
+    text: `
       update runs set status = 'awaiting', awaiting_since = $4
       where organization_id = $1 and session_id = $2 and id = $3 and status = 'running'`,
-      values: [key.organizationId, key.sessionId, runId, now],
-    }),
-    alignQueue(tx, key),
-  ])
+    values: [key.organizationId, key.sessionId, runId, now],
+  })
 }
 
 /** Adds time that is no part of a Run's own, if the Run has begun. */
@@ -209,9 +197,8 @@ export async function addForeignTime(tx: Queryable, key: SessionKey, runId: stri
 
 /** Resumes a Run and adds the wait to `awaited_ms`, since it is not part of the Run's own time. */
 export async function markResumed(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<Date | null> {
-  const [{ rows }] = await Promise.all([
-    tx.query<{ since: Date }>({
-      text: `
+  const { rows } = await tx.query<{ since: Date }>({
+    text: `
       with before as (
         select organization_id, session_id, id, awaiting_since from runs
         where organization_id = $1 and session_id = $2 and id = $3 and status = 'awaiting'
@@ -222,9 +209,7 @@ export async function markResumed(tx: Queryable, key: SessionKey, runId: string,
       where runs.organization_id = before.organization_id and runs.session_id = before.session_id
         and runs.id = before.id and runs.status = 'awaiting'
       returning before.awaiting_since as since`,
-      values: [key.organizationId, key.sessionId, runId, now],
-    }),
-    alignQueue(tx, key),
-  ])
+    values: [key.organizationId, key.sessionId, runId, now],
+  })
   return rows[0]?.since ?? null
 }

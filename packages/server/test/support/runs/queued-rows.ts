@@ -1,6 +1,6 @@
 import type { Queryable } from '../../../src/storage/postgres/database.ts'
 
-/** Writes Sessions with a queued Run each, so many for each organization. The queue does not know of them yet. */
+/** Writes Sessions with a queued Run each, so many for each organization. */
 export async function insertQueuedRuns(db: Queryable, organizations: readonly string[], each: number): Promise<void> {
   await db.query(
     `with s as (
