@@ -36,12 +36,16 @@ describe('the gate', () => {
     expect(filesOf(selectGate(ground()))).toEqual([short, walk])
   })
 
-  test('has a long test that the change holds, names, or changes an import of', () => {
+  test('has a long test that the change holds, names, changes an import of, or changes a folder of the same name as', () => {
     const reasons = (change: Partial<Ground['change']>) =>
       Object.fromEntries(selectGate(ground(change)).map(({ file, why }) => [file, why]))
     expect(reasons({ paths: new Set([fault]) })[fault]).toBe('changed')
     expect(reasons({ messages: 'Mend the wait of long.test.ts' })[long]).toBe('named by a commit')
     expect(reasons({ paths: new Set(['packages/server/src/delivery/thing.ts']) })[long]).toContain('thing.ts')
+    const sources = (path: string) => reasons({ paths: new Set([path]) })[page]
+    expect(sources('packages/server/src/sessions/some-pages/read.ts')).toContain('named for the folder')
+    expect(sources('packages/server/src/sessions/some-pages/read.test.ts')).toBeUndefined()
+    expect(sources('packages/server/src/sessions/other-pages/read.ts')).toBeUndefined()
   })
 
   test('runs every long test once in eight commits', () => {

@@ -56,12 +56,22 @@ function select(
   })
 }
 
-/** Says how a change touches or names a long file: itself, what it imports, or the folder that its folder is named for. */
+/** Says how a change touches or names a long file: itself, an import of it, or a folder of sources that it is named for. */
 function whyTouched(file: string, source: string, { paths, messages }: Change): string | null {
   if (paths.has(file)) return 'changed'
   if (messages.includes(basename(file))) return 'named by a commit'
   for (const path of importsOf(file, source)) if (paths.has(path)) return `imports ${path}`
+  for (const path of paths) {
+    const subject = subjectOf(path)
+    if (subject !== null && basename(file).includes(subject)) return `named for the folder of ${path}`
+  }
   return null
+}
+
+/** Returns the subject of a source: the name of its folder, in the singular; null for tests, and for folders with short names. */
+function subjectOf(path: string): string | null {
+  const folder = /^packages\/[^/]+\/src\/(?:.*\/)?([a-z-]{5,})\/[^/]+$/.exec(path)?.[1]
+  return folder === undefined || path.endsWith('.test.ts') ? null : folder.replace(/s$/, '')
 }
 
 /** Returns the paths, from the root, of what a file imports by a relative path. */

@@ -25,6 +25,7 @@ export const everyGate: Readonly<Record<string, string>> = {
   'packages/server/test/console/hostile-output.test.ts': 'walk: hostile output of agents',
   'packages/server/test/accounts/account-page.test.ts': 'walk: a person’s account',
   'packages/server/test/execution/shell-session.test.ts': 'a Session from end to end',
+  'packages/server/test/people/interactions.test.ts': 'questions and decisions of people',
   'packages/server/test/faults/lost-attempts.test.ts': 'a worker that is lost in a Run',
   'packages/server/test/execution/third-party-agent.test.ts': 'an agent of somebody else',
 }

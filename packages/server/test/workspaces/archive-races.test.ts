@@ -127,3 +127,28 @@ it('the sweeper frees a sandbox that an archived session still holds', async () 
   const { rows } = await db().query('select end_reason from leases where session_id = $1', [session.id])
   expect(rows).toEqual([{ end_reason: 'archived' }])
 })
+
+it('the sweeper leaves a sandbox that was prolonged after it was found to be due', async () => {
+  await using stack = new AsyncDisposableStack()
+  const context = await workerContext(resuming.test, stack)
+  const session = await resuming.api.createSession({ runtime: 'shell' })
+  await new WorkerStandIn(db()).attach(session)
+  const expire = (seconds: number) =>
+    db().query("update leases set expires_at = now() + $2 * interval '1 second' where session_id = $1", [
+      session.id,
+      seconds,
+    ])
+  await expire(-1)
+  const late: Database = {
+    query: (statement, values) => context.db.query(statement, values),
+    transaction: async (work, options) => {
+      await expire(600)
+      return context.db.transaction(work, options)
+    },
+  }
+  await new Sweeper({ ...context, db: late }).round()
+  expect(await held(session)).toEqual(['lease'])
+  await expire(-1)
+  await new Sweeper(context).round()
+  expect(await held(session)).toEqual([])
+})
