@@ -242,7 +242,13 @@ export const ArtifactCreated = Type.Object(
 /** `svc.artifact.omitted`. */
 export const ArtifactOmitted = Type.Object(
   {
-    kind: openString(['run_result', 'presented_file', 'conversation_checkpoint', 'workspace_checkpoint']),
+    kind: openString([
+      'run_result',
+      'presented_file',
+      'conversation_checkpoint',
+      'home_checkpoint',
+      'workspace_checkpoint',
+    ]),
     name: Type.String(),
     sizeBytes: Type.Integer({
       minimum: 0,

@@ -24,6 +24,9 @@ export const workspaceLimits: CheckpointLimits = {
   indexBytes: 256 * MiB,
 }
 
+/** Caps of a home. It shares the workspace's stored bytes: it may have those that the workspace has left. */
+export const homeLimits: CheckpointLimits = { ...workspaceLimits, files: 200_000 }
+
 /** Caps of the workspace and of the home of an environment's image. */
 export const imageLimits: CheckpointLimits = { ...workspaceLimits, storedBytes: GiB, files: 200_000 }
 

@@ -16,14 +16,17 @@ export interface OverCap {
 /** A seal found its tree too large. */
 export class CapExceeded extends Error {
   readonly result: OverCap
+  /** Whether the cap may be met without dead content of earlier checkpoints. */
+  readonly mayCompact: boolean
 
-  constructor(result: OverCap) {
+  constructor(result: OverCap, mayCompact = false) {
     super(`over the cap of ${result.cap}`)
     this.result = result
+    this.mayCompact = mayCompact
   }
 }
 
 /** @throws CapExceeded */
-export function refuseOver(cap: OverCap['cap'], limit: number, size: number): void {
-  if (size > limit) throw new CapExceeded({ kind: 'over_cap', cap, limit, atLeast: size })
+export function refuseOver(cap: OverCap['cap'], limit: number, size: number, mayCompact = false): void {
+  if (size > limit) throw new CapExceeded({ kind: 'over_cap', cap, limit, atLeast: size }, mayCompact)
 }

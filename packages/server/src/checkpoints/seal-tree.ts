@@ -28,6 +28,8 @@ export interface SealOptions {
   readonly only?: readonly string[]
   /** Refuses a tree that holds one of these texts. Content that the previous checkpoint has is not searched again. */
   readonly secrets?: readonly string[]
+  /** Paths to count by themselves as well, with everything below them. */
+  readonly counted?: readonly string[]
   /** Left out in addition if the checkpoint is over a cap. By default rebuildable directories. */
   readonly excludeOverCap?: readonly ExcludeRule[]
   readonly level?: number
@@ -60,19 +62,19 @@ export async function sealTree(options: SealOptions): Promise<SealedTree | OverC
     ...(options.previous === undefined ? [] : [{ exclude, compact: true, reduced: false }]),
     ...(besides.length === 0 ? [] : [{ exclude: [...exclude, ...besides], compact: true, reduced: true }]),
   ]
-  let over: OverCap | undefined
+  let over: CapExceeded | undefined
   for (const attempt of attempts) {
-    // Only stored bytes and the manifest's packs shrink by compacting.
-    if (over !== undefined && over.cap !== 'stored' && !attempt.reduced) continue
+    // Only what is shared with earlier checkpoints shrinks by compacting.
+    if (over?.mayCompact === false && !attempt.reduced) continue
     try {
       return await sealOnBest(options, attempt)
     } catch (error) {
       if (!(error instanceof CapExceeded)) throw error
-      over = error.result
+      over = error
     }
   }
   if (over === undefined) throw new Error('no attempt was made')
-  return over
+  return over.result
 }
 
 /** The settings of one attempt. */
@@ -132,6 +134,7 @@ function jobOf(options: SealOptions, attempt: Attempt, previous: Previous): Seal
     exclude: attempt.exclude,
     ...(options.only !== undefined && { only: options.only }),
     ...(options.secrets !== undefined && { secrets: options.secrets }),
+    ...(options.counted !== undefined && { counted: options.counted }),
     limits: { files, sourceBytes, indexBytes },
     packs: previous.table.packs.map(pack => ({ id: pack.id, sourceBytes: pack.sourceBytes })),
     nextPack: previous.table.nextPack,

@@ -1,4 +1,12 @@
-import { frameTypes, type Omitted, packBytes, type SealDone, type SealJob, segmentBytes } from '@berth/supervisor/tree'
+import {
+  type CountedPart,
+  frameTypes,
+  type Omitted,
+  packBytes,
+  type SealDone,
+  type SealJob,
+  segmentBytes,
+} from '@berth/supervisor/tree'
 import type { BlobRef, Blobs } from '../storage/blobs/blobs.ts'
 import { BlobSink } from './blob-sink.ts'
 import { type Conversation, ProgramGaveUp, ProgramLost } from './conversation.ts'
@@ -30,6 +38,8 @@ export interface Sealed {
   /** Bytes of content read from the tree; the rest is known from before. */
   readonly readBytes: number
   readonly omitted: Omitted
+  /** The part that was to be counted by itself. */
+  readonly counted?: CountedPart
 }
 
 /** A pack of this seal. */
@@ -115,14 +125,17 @@ export class Sealing {
     })
     await this.#sink.settle()
     if (table === undefined) throw new SealFailed('the pack table was not stored')
-    const { files, directories, links, sourceBytes, readBytes, omitted } = done
+    const { files, directories, links, sourceBytes, readBytes, omitted, counted } = done
     const storedBytes = [...packs, ...this.#index, table].reduce((sum, blob) => sum + blob.sizeBytes, 0)
-    refuseOver('stored', this.#options.limits.storedBytes, storedBytes)
+    refuseOver('stored', this.#options.limits.storedBytes, storedBytes, true)
     const totals = { files, directories, links, sourceBytes, storedBytes }
     const manifest = encodeManifest({ ...totals, index: this.#index, packs: table })
     refuseOver('manifest', this.#options.limits.manifestBytes, manifest.length)
     const manifestSha256 = sha256Of(manifest)
-    return { manifest, manifestSha256, ...totals, newBytes: this.#sink.newBytes, readBytes, omitted }
+    return {
+      ...{ manifest, manifestSha256, ...totals, newBytes: this.#sink.newBytes, readBytes, omitted },
+      ...(counted !== undefined && { counted }),
+    }
   }
 
   /** Returns the previous and the new packs that hold content of this tree. */

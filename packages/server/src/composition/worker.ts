@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { cacheLimits, foreignRuntimeLimits, workspaceLimits } from '../checkpoints/limits.ts'
+import { cacheLimits, foreignRuntimeLimits, homeLimits, workspaceLimits } from '../checkpoints/limits.ts'
 import { lookQueue } from '../console/files/look-queue.ts'
 import type { Context } from '../context.ts'
 import { Deliverer } from '../delivery/deliverer.ts'
@@ -219,7 +219,12 @@ async function workerContext(
     supervisorCommand,
     budgets: worker.budgets,
     approvalRules: worker.approvalRules,
-    checkpointLimits: { workspace: workspaceLimits, conversation: foreignRuntimeLimits, cache: cacheLimits },
+    checkpointLimits: {
+      workspace: workspaceLimits,
+      home: homeLimits,
+      conversation: foreignRuntimeLimits,
+      cache: cacheLimits,
+    },
     limits: {
       ...worker.limits,
       cloneMs: CLONE_MS,

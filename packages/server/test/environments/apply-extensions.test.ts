@@ -8,6 +8,7 @@ import { uploadTo } from '../support/environments/archives.ts'
 import { Environments } from '../support/environments/environments.ts'
 import { extensionOf, sha256Of } from '../support/environments/zip.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
+import { until } from '../support/until.ts'
 
 const skill = (name: string) => ({ name: `skills/${name}/SKILL.md`, content: `---\nname: ${name}\n---\n` })
 const offered = extensionOf({ id: 'offered' }, [skill('shared'), skill('mine')])
@@ -71,6 +72,28 @@ describe('the extensions of a fresh sandbox', () => {
         reason: kept('mine'),
       },
     ])
+  })
+
+  it('have their skills of the newest release in a restored home, where the rest is as the agent left it', async () => {
+    const release = (words: string) =>
+      extensionOf({}, [{ name: 'skills/shared/SKILL.md', content: `---\nname: shared\n---\n${words}\n` }])
+    const id = await environmentWith([release('first')])
+    const look = 'tail -n 1 ~/.agents/skills/shared/SKILL.md; cat ~/.local/share/extensions/tools/data ~/own'
+    const fill = 'echo data > ~/.local/share/extensions/tools/data; echo mine > ~/own'
+    const session = await test.api.createSession({ runtime: 'shell', environment: { id } }, `${fill}; ${look}`)
+    const printed = async (runId: string) =>
+      (await test.api.runEnded(session.id, runId)).findLast(({ type }) => type === 'svc.activity.completed')?.data[
+        'output'
+      ]
+    expect(await printed(session.activeRunId ?? '')).toBe('first\ndata\nmine\n')
+    const newer = release('second')
+    expect((await uploadTo(test.api, id, sha256Of(newer), newer)).status).toBe(201)
+    const document = { name: session.environment?.name, extensions: [{ archive: `sha256:${sha256Of(newer)}` }] }
+    expect((await environments.put(id, document, 2)).status).toBe(200)
+    await until('an idle session', async () => (await test.api.session(session.id)).phase === 'idle')
+    expect((await test.api.call('DELETE', `/v1/sessions/${session.id}/workspace`)).status).toBe(204)
+    const { run: next } = await test.api.submitTurn(session.id, look)
+    expect(await printed(next.id)).toBe('second\ndata\nmine\n')
   })
 
   it('that cannot be installed leave nothing behind and fail no apply', async () => {

@@ -94,6 +94,18 @@ test('a path that exists already is left alone', async () => {
   expect(await savedRows(id)).toEqual(before)
 })
 
+test('a cached path of the home comes back from the cache, and the rest of the home as the agent left it', async () => {
+  const fill = 'cat ~/tools/who; mkdir -p ~/tools; [ -f ~/tools/who ] || echo cached > ~/tools/who'
+  const { id } = await environments.make({ setup: fill, cache: { paths: ['~/tools'] } })
+  const { session } = await run(id, 'echo mine | tee ~/tools/who > ~/own')
+  await until('an idle session', async () => (await service.api.session(session.id)).phase === 'idle')
+  expect((await service.api.call('DELETE', `/v1/sessions/${session.id}/workspace`)).status).toBe(204)
+  const turn = await service.api.submitTurn(session.id, 'cat ~/tools/who ~/own')
+  const events = await service.api.runEnded(session.id, turn.run.id)
+  expect(applied(events)).toMatchObject({ cache: 'hit', outputTail: 'cached\n' })
+  expect(events.findLast(({ type }) => type === 'svc.activity.completed')?.data['output']).toBe('cached\nmine\n')
+})
+
 test('a cache that holds a secret is not saved, wherever the value stands', async () => {
   const secret = `canary-${randomBytes(12).toString('hex')}`
   const cases = [

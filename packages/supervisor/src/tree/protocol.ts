@@ -97,6 +97,8 @@ export interface SealJob {
    * that the previous checkpoint has is not read again. With a list, if only an empty one, failures name the path.
    */
   readonly secrets?: readonly string[]
+  /** Counts these paths and everything below them by themselves as well. */
+  readonly counted?: readonly string[]
   readonly limits: TreeLimits
   /** Packs worth reusing; content of other packs is read and stored again. */
   readonly packs: readonly UsablePack[]
@@ -210,6 +212,13 @@ export interface TreeTotals {
   readonly sourceBytes: number
 }
 
+/** The size of a part of a sealed tree. */
+export interface CountedPart {
+  /** Files, directories and links. */
+  readonly entries: number
+  readonly sourceBytes: number
+}
+
 /** The program's report of a sealed tree. */
 export interface SealDone extends TreeTotals {
   /** Bytes of content that were read; the rest was known from before. */
@@ -217,6 +226,8 @@ export interface SealDone extends TreeTotals {
   readonly omitted: Omitted
   /** For each pack with content of this tree, the number of its source bytes in use. */
   readonly live: readonly (readonly [pack: number, bytes: number])[]
+  /** The part that the job asked to count. */
+  readonly counted?: CountedPart
 }
 
 export type LimitName = 'files' | 'source' | 'index'

@@ -69,6 +69,9 @@ class Sealing implements Visitor<Directory> {
   /** Chunks in use, each once. */
   readonly #used = new Map<number, { readonly offsets: Set<number>; bytes: number }>()
   readonly #counts = { files: 0, directories: 0, links: 0, sourceBytes: 0, readBytes: 0 }
+  /** The part that is counted by itself; undefined: none. */
+  readonly #part: Scope | undefined
+  readonly #counted = { entries: 0, sourceBytes: 0 }
   /** The path that the seal is at. */
   #at = ''
   readonly #omitted = { sockets: 0, fifos: 0, devices: 0, excluded: 0, tooLong: 0 }
@@ -79,6 +82,7 @@ class Sealing implements Visitor<Directory> {
     this.#known = new KnownContent(baseline, new Set(job.packs.map(pack => pack.id)))
     this.#excluder = new Excluder(job.exclude)
     this.#scope = new Scope(job.only)
+    this.#part = job.counted && new Scope(job.counted)
     const secrets = new ByteSearch((job.secrets ?? []).map(secret => Buffer.from(secret)))
     this.#secrets = secrets.isEmpty ? undefined : secrets
     this.index = index
@@ -86,7 +90,12 @@ class Sealing implements Visitor<Directory> {
   }
 
   totals(): SealDone {
-    return { ...this.#counts, omitted: this.#omitted, live: [...this.#used].map(([pack, used]) => [pack, used.bytes]) }
+    return {
+      ...this.#counts,
+      omitted: this.#omitted,
+      live: [...this.#used].map(([pack, used]) => [pack, used.bytes]),
+      ...(this.#part !== undefined && { counted: this.#counted }),
+    }
   }
 
   directory(path: string, stats: Stats, parent: Directory): Directory | undefined {
@@ -238,6 +247,7 @@ class Sealing implements Visitor<Directory> {
 
   #countFile(size: number): void {
     this.#counts.sourceBytes += size
+    if (this.#part?.holds(this.#at)) this.#counted.sourceBytes += size
     this.#refuseOver('source', this.#counts.sourceBytes)
     this.#count('files')
   }
@@ -259,6 +269,7 @@ class Sealing implements Visitor<Directory> {
 
   #count(what: 'files' | 'directories' | 'links'): void {
     this.#counts[what]++
+    if (this.#part?.leadsTo(this.#at)) this.#counted.entries++
     this.#refuseOver('files', this.#counts.files + this.#counts.directories + this.#counts.links)
   }
 

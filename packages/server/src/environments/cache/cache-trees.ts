@@ -30,7 +30,7 @@ const names = ['home', 'workspace'] as const
 const HOME = '~/'
 
 /** Returns the paths of a tree, without its own. */
-function pathsIn(tree: TreeName, paths: readonly string[]): readonly string[] {
+export function pathsIn(tree: TreeName, paths: readonly string[]): readonly string[] {
   if (tree === 'workspace') return paths.filter(path => !path.startsWith(HOME))
   return paths.filter(path => path.startsWith(HOME)).map(path => path.slice(HOME.length))
 }

@@ -32,10 +32,12 @@ export const extensionsStep: ApplyStep = {
       if (extension !== null) unpacked.set(sha256, extension)
     }
     const extensions = [...unpacked.values()]
-    const placed = await place(parts, extensions, [usualDirectory, ...(runtime.skills ?? [])], signal)
+    const directories = [usualDirectory, ...(runtime.skills ?? [])]
+    const placed = await place(parts, extensions, directories, signal)
     const environment = await environmentOfLease(context.db, lease)
     const values = environment === null ? {} : environmentWith(runtime.reach, environment)
     const servers: ServerTemplate[] = []
+    const copied: string[] = []
     const installed = results.map(result => {
       const { sha256, state } = result
       if (state !== 'active' || sha256 === undefined) return result
@@ -43,6 +45,8 @@ export const extensionsStep: ApplyStep = {
       if (extension === undefined) return fail(result, 'missing')
       const skills = placed[extensions.indexOf(extension)] ?? { kept: [], fault: 'skills could not be copied' }
       if (skills.fault !== null) return fail(result, skills.fault)
+      const own = extension.skills.filter(({ name }) => !skills.kept.includes(name))
+      copied.push(...directories.flatMap(directory => own.map(({ name }) => `${directory}/${name}`)))
       const able = extension.servers.filter(server => missingNames(server, values).length === 0)
       servers.push(...able)
       const { reason: _, ...about } = result
@@ -51,7 +55,7 @@ export const extensionsStep: ApplyStep = {
         ...activeBut([...extension.leftOut, ...skills.kept.map(saysKept), ...needs(extension, values)]),
       }
     })
-    return { extensions: installed, servers }
+    return { extensions: installed, servers, skills: copied }
   },
 }
 

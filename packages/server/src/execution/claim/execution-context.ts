@@ -43,8 +43,8 @@ export interface WorkerContext extends Context {
   readonly budgets: RunBudgets
   /** Rules that answer approvals without asking people. */
   readonly approvalRules: readonly ApprovalRule[]
-  /** Caps of the checkpoints of a workspace and of a conversation, and of an environment's cache. */
-  readonly checkpointLimits: Readonly<Record<'workspace' | 'conversation' | 'cache', CheckpointLimits>>
+  /** Caps of the checkpoints of a workspace, a home and a conversation, and of an environment's cache. */
+  readonly checkpointLimits: Readonly<Record<'workspace' | 'home' | 'conversation' | 'cache', CheckpointLimits>>
   /** The machine, the roles and the release of this process, for its row. */
   readonly self: Pick<ProcessIdentity, 'host' | 'roles' | 'release' | 'relayUrl'>
   /** Command of the supervisor inside a sandbox. */

@@ -81,7 +81,7 @@ async function writeTrees(
       ...shared,
       manifest: Buffer.from(checkpoint.home_manifest),
       tree: treeOf(driver, leaseId, 'home'),
-      limits: checkpointLimits.conversation,
+      limits: checkpointLimits.home,
     })
   } catch (error) {
     if (!(error instanceof RestoreRefused) || !damages.has(error.code)) throw error

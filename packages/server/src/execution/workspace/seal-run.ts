@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { blobsOf } from '../../checkpoints/check.ts'
 import { dropParkedCheckpoint, findNewestCheckpoint, insertCheckpoint } from '../../checkpoints/checkpoint-sql.ts'
 import { SealFailed } from '../../checkpoints/errors.ts'
-import type { CheckpointLimits } from '../../checkpoints/limits.ts'
 import type { OverCap } from '../../checkpoints/over-cap.ts'
 import { platformNames } from '../../checkpoints/platform-names.ts'
 import { type SealedTree, sealTree } from '../../checkpoints/seal-tree.ts'
@@ -24,12 +23,13 @@ import { ClaimLost } from '../claim/claim-lost.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { announce } from '../claim/finish.ts'
 import { underFence } from '../claim/under-fence.ts'
+import { type SealedHome, sealHome } from './seal-home.ts'
 
 /** Delays before a failed seal is tried again. */
 const PAUSES_MS = [250, 1000, 4000] as const
 
 /**
- * Seals an ended Run's workspace and conversation, then releases the Session's execution. The checkpoint counts from
+ * Seals an ended Run's workspace and home, then releases the Session's execution. The checkpoint counts from
  * the commit that records it; until then the previous one counts. If the seal fails, the Session keeps its sandbox but
  * has no checkpoint of this Run, which `continuation` shows once the sandbox is gone, or still the one from its end.
  *
@@ -103,15 +103,11 @@ async function seal(
       skip: platformNames,
     })
     if (workspace.kind === 'over_cap') return { omissions: [omission('workspace_checkpoint', workspace)] }
-    const home =
-      runtime.state.length === 0
-        ? null
-        : await sealHome(
-            { ...shared, tree: treeOf(driver, lease.id, 'home') },
-            runtime,
-            previous?.home_manifest,
-            context.checkpointLimits.conversation,
-          )
+    const home = await sealHome(
+      context,
+      { lease, runtime, workspace },
+      { ...shared, previous: encoded(previous?.home_manifest) },
+    )
     return await toCheckpoint(context, claim, lease, runtime, workspace, home)
   } catch (error) {
     if (signal.aborted || error instanceof ClaimLost || error instanceof DatabaseUnavailable) throw error
@@ -134,38 +130,21 @@ async function manifestOfImage({ db }: ExecutionContext, lease: LeaseRow): Promi
   return findImageManifest(db, lease.organization_id, lease.image_digest)
 }
 
-function sealHome(
-  shared: Pick<Parameters<typeof sealTree>[0], 'tree' | 'blobs' | 'signal'>,
-  runtime: RuntimeEntry,
-  previous: string | null | undefined,
-  limits: CheckpointLimits,
-): Promise<SealedTree | OverCap> {
-  return sealTree({
-    ...shared,
-    limits,
-    previous: encoded(previous),
-    only: runtime.state,
-    exclude: [],
-    excludeOverCap: [],
-  })
-}
-
 async function toCheckpoint(
   context: ExecutionContext,
   claim: RunClaim,
   lease: LeaseRow,
   runtime: RuntimeEntry,
   workspace: SealedTree,
-  home: SealedTree | OverCap | null,
+  home: SealedHome,
 ): Promise<Sealed> {
-  const kept = home?.kind === 'sealed' ? home : null
-  const manifests = [workspace, ...(kept === null ? [] : [kept])]
+  const manifests = [workspace, ...(home.tree === null ? [] : [home.tree])]
   const blobs = await Promise.all(manifests.map(({ manifest }) => blobsOf(manifest, context.blobs)))
   // An agent gets a recap if it cannot load a conversation, or if its own record was not kept. So does one that was
   // killed within a prompt: its last writes may be torn.
   const run = await findRun(context.db, claim, claim.runId)
   const whole = run?.status !== 'crashed' || lease.agent_state === 'ready'
-  const exact = runtime.stateless || (lease.agent_loads_sessions && kept !== null && whole)
+  const exact = runtime.stateless || (lease.agent_loads_sessions && home.hasConversation && whole)
   return {
     checkpoint: {
       run_id: claim.runId,
@@ -173,11 +152,14 @@ async function toCheckpoint(
       conversation: exact ? 'exact' : 'result_only',
       agent_session_id: exact ? lease.agent_session_id : null,
       workspace_manifest: workspace.manifest.toString('utf8'),
-      home_manifest: kept?.manifest.toString('utf8') ?? null,
+      home_manifest: home.tree?.manifest.toString('utf8') ?? null,
       stored_bytes: manifests.reduce((sum, { storedBytes }) => sum + storedBytes, 0),
       blobs: blobs.flat().map(({ sha256 }) => sha256),
     },
-    omissions: home?.kind === 'over_cap' ? [omission('conversation_checkpoint', home)] : [],
+    omissions: [
+      ...(home.left === undefined ? [] : [homeOmission(home.left)]),
+      ...(home.conversation === undefined ? [] : [omission('conversation_checkpoint', home.conversation)]),
+    ],
   }
 }
 
@@ -194,14 +176,22 @@ const measures: Readonly<Record<OverCap['cap'], string>> = {
  * as bytes.
  */
 function omission(kind: 'workspace_checkpoint' | 'conversation_checkpoint', over: OverCap): EventDraft {
-  const { cap, limit, atLeast, sourceBytes = 0 } = over
-  const reason = `over the cap of ${limit} ${measures[cap]}`
-  return omitted(null, {
-    kind,
-    name: kind,
-    ...(cap === 'files' ? { sizeBytes: sourceBytes, count: atLeast } : { sizeBytes: atLeast }),
-    reason,
-  })
+  return omitted(null, { kind, name: kind, ...sizeOf(over), reason: reasonOf(over) })
+}
+
+/** Tells people, who look for their tools, and not for a checkpoint. */
+function homeOmission(left: OverCap | 'failed'): EventDraft {
+  const about = { kind: 'home_checkpoint', name: 'the home directory' }
+  const rest = 'the workspace is kept, and tools in the home go with the sandbox'
+  if (left === 'failed') return omitted(null, { ...about, sizeBytes: 0, reason: `it could not be sealed; ${rest}` })
+  const sharing = left.cap === 'stored' ? ' that the workspace leaves' : ''
+  return omitted(null, { ...about, ...sizeOf(left), reason: `${reasonOf(left)}${sharing}; ${rest}` })
+}
+
+const reasonOf = ({ cap, limit }: OverCap): string => `over the cap of ${limit} ${measures[cap]}`
+
+function sizeOf({ cap, atLeast, sourceBytes = 0 }: OverCap): { sizeBytes: number; count?: number } {
+  return cap === 'files' ? { sizeBytes: sourceBytes, count: atLeast } : { sizeBytes: atLeast }
 }
 
 const encoded = (manifest: string | null | undefined): Buffer | undefined =>

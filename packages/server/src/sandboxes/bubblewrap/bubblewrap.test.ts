@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, readdir, readFile, readlink, realpath, rm, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, readlink, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -10,7 +10,7 @@ import { insidePaths } from '../inside-paths.ts'
 import { parseTrees } from '../linux/cgroups.ts'
 import { MissingProgramError } from '../linux/find-program.ts'
 import { instanceOf } from '../linux/instance.ts'
-import { sandboxDriverContract } from '../testing/contract-suite.ts'
+import { builtTreeProgram, sandboxDriverContract } from '../testing/contract-suite.ts'
 import { createBubblewrapDriver } from './create-driver.ts'
 import { LaunchError } from './launch/launch.ts'
 import { type BubblewrapOptions, defaultBounds } from './options.ts'
@@ -26,6 +26,7 @@ async function makeDataDir(): Promise<{ readonly root: string; readonly dataDir:
   const dataDir = join(root, 'a-directory-with-a-long-name'.repeat(5), 'data')
   await mkdir(dataDir, { recursive: true })
   await mkdir(join(root, 'bundles'))
+  await copyFile(builtTreeProgram, join(root, 'bundles', 'tree.cjs'))
   return { root, dataDir }
 }
 

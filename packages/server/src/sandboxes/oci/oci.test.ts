@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -9,7 +9,7 @@ import { insidePaths } from '../inside-paths.ts'
 import { MissingProgramError } from '../linux/find-program.ts'
 import { mountsBelow } from '../linux/unmount-below.ts'
 import { makeTestImage, noContainers } from '../testing/container-image.ts'
-import { sandboxDriverContract } from '../testing/contract-suite.ts'
+import { builtTreeProgram, sandboxDriverContract } from '../testing/contract-suite.ts'
 import { createOciDriver } from './create-driver.ts'
 import { ImageError } from './engine.ts'
 import type { OciOptions } from './options.ts'
@@ -33,6 +33,7 @@ async function makeOptions(changes: Partial<OciOptions> = {}): Promise<OciOption
   const bundlesDir = join(root, 'bundles')
   await mkdir(dataDir)
   await mkdir(bundlesDir)
+  await copyFile(builtTreeProgram, join(bundlesDir, 'tree.cjs'))
   await writeFile(join(bundlesDir, 'engine.cjs'), 'built in\n')
   const { image: name = '' } = image ?? {}
   return {

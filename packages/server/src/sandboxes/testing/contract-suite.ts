@@ -1,11 +1,19 @@
-import { readdir } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { until } from '../../../test/support/until.ts'
+import { homeRules } from '../../checkpoints/home-rules.ts'
+import { homeLimits } from '../../checkpoints/limits.ts'
+import { restoreTree } from '../../checkpoints/restore-tree.ts'
+import { sealTree } from '../../checkpoints/seal-tree.ts'
+import { FileBlobs } from '../../storage/blobs/file-blobs.ts'
 import { type SandboxBounds, type SandboxDriver, SandboxGoneError, type SandboxSpec } from '../driver.ts'
 import { diskExceeded, type LeaseScript, TreeUnfinishedError } from '../lease-program.ts'
+import { treeOf } from '../tree.ts'
 
 /** A driver under test, with the facts that the suite needs. */
 export interface ContractSubject {
@@ -59,6 +67,9 @@ interface Ran {
   readonly code: number | string
   readonly out: string
 }
+
+/** The tree program as it was built, which a driver under test needs among its bundles. */
+export const builtTreeProgram = join(import.meta.dirname, '../../../../supervisor/dist/tree.cjs')
 
 /** Tests that every sandbox driver must pass; a driver's own test calls it with a factory. */
 export function sandboxDriverContract(name: string, makeSubject: () => Promise<ContractSubject>): void {
@@ -538,6 +549,28 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
         expect((await begin('read', two)).hasPrevious).toBe(true)
         for (const series of ['../home', 'a/b', '']) {
           await expect(driver.settleBaseline(lease, series, cleared.id, 'cleared')).rejects.toBeInstanceOf(TypeError)
+        }
+      })
+
+      it('seals a home without its caches, and restores it into another sandbox', async () => {
+        const directory = await mkdtemp(join(tmpdir(), 'berth-contract-'))
+        try {
+          const blobs = await FileBlobs.open(directory)
+          const [from, to] = [await make(), await make()]
+          const lines = [
+            'cd; mkdir -p bin .cache/a .cargo/registry .berth-outbox placed/skill; ln -s / out; mkfifo pipe',
+            "printf 'echo tool' > bin/tool; chmod 4755 bin/tool; ln bin/tool bin/same; touch .cache/a/copy placed/skill/one",
+          ]
+          expect((await run(from, lines.join('; '))).code).toBe(0)
+          const shared = { blobs, limits: homeLimits }
+          const exclude = homeRules({ state: [], placed: ['placed/skill'] })
+          const sealed = await sealTree({ ...shared, tree: treeOf(subject.driver, from, 'home'), exclude })
+          if (sealed.kind !== 'sealed') throw new Error(`over the cap of ${sealed.cap}`)
+          await restoreTree({ ...shared, tree: treeOf(subject.driver, to, 'home'), manifest: sealed.manifest })
+          const look = "cd; bash bin/tool; stat -c '%a %h' bin/tool; readlink out; find . -mindepth 1 | sort"
+          expect(await out(to, look)).toBe('tool\n755 2\n/\n./.cargo\n./bin\n./bin/same\n./bin/tool\n./out\n./placed')
+        } finally {
+          await rm(directory, { recursive: true, force: true })
         }
       })
 

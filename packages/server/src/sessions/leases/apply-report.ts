@@ -35,6 +35,8 @@ export interface ApplyReport
   readonly hasSource: boolean
   /** Names of the steps that are done. */
   readonly done: readonly string[]
+  /** Skills of the extensions, as paths below the home, as far as they were copied there. */
+  readonly skills?: readonly string[]
   /** The MCP servers of the extensions, for every agent of the lease. */
   readonly servers?: readonly ServerTemplate[]
   readonly output?: ApplyOutput

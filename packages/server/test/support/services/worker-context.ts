@@ -1,7 +1,7 @@
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
-import { cacheLimits, foreignRuntimeLimits, workspaceLimits } from '../../../src/checkpoints/limits.ts'
+import { cacheLimits, foreignRuntimeLimits, homeLimits, workspaceLimits } from '../../../src/checkpoints/limits.ts'
 import { extensionCatalog } from '../../../src/composition/extension-catalog.ts'
 import { TenantShares } from '../../../src/environments/extensions/tenant-shares.ts'
 import { UnpackedExtensions } from '../../../src/environments/extensions/unpacked-extensions.ts'
@@ -208,6 +208,7 @@ export async function workerContext(
     approvalRules: more.approvalRules ?? [],
     checkpointLimits: {
       workspace: workspaceLimits,
+      home: homeLimits,
       conversation: foreignRuntimeLimits,
       cache: cacheLimits,
       ...more.checkpointLimits,
