@@ -9,7 +9,7 @@ import { clip, printable, printableLine } from './terminal-text.ts'
 /** The display state of an active Run: its running tools and a bounded number of finished ones, but never text. */
 export interface LiveState {
   readonly stage: 'queued' | 'applying' | 'working' | 'waiting' | 'cancelling' | 'ended'
-  /** What is shown of an environment that is applied: the last line that it wrote. */
+  /** What is shown of a long step before the agent begins; of an environment that is applied, the last line that it wrote. */
   readonly applying: string
   /** Running tool calls by activity id, oldest first. */
   readonly running: ReadonlyMap<string, string>
@@ -64,6 +64,15 @@ function showOther(state: LiveState, event: Event, paint: Paint): Shown {
       return { state: underWay(state, event), lines: [] }
     case 'svc.environment.apply':
       return showApply(state, event, paint)
+    case 'svc.workspace.progress': {
+      const title = printableLine(textOf(event, 'title'))
+      return textOf(event, 'status') === 'started'
+        ? { state: { ...atStage(state, 'applying'), applying: title }, lines: [] }
+        : {
+            state: atStage(state, state.startedAtMs === null ? 'queued' : 'working'),
+            lines: [toolLine(event, title, paint)],
+          }
+    }
     case 'svc.environment.output': {
       const last = shownText(textOf(event, 'text')).trimEnd().split('\n').at(-1) ?? ''
       return { state: last === '' ? state : { ...state, applying: printableLine(last) }, lines: [] }

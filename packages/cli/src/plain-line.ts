@@ -33,6 +33,11 @@ function summary(event: Event): string {
       const revision = `${textOf(event, 'name')} revision ${numberOf(event, 'revision') ?? '?'}`
       return textOf(event, 'status') === 'started' ? `started ${revision}` : `${revision} ${applyOutcome(event)}`
     }
+    case 'svc.workspace.progress': {
+      const took = numberOf(event, 'durationMs')
+      const time = took === null ? '' : ` (${durationText(took)})`
+      return `${textOf(event, 'status')} ${textOf(event, 'title')}${time}`
+    }
     case 'svc.environment.output':
       return textOf(event, 'text')
     case 'svc.message.created':

@@ -80,6 +80,20 @@ test('an environment is one line while it is applied, and one when it is; a fail
   ])
 })
 
+test('a long step before the agent begins is shown while it goes on, and has one line when it has ended', () => {
+  const of = { stepId: 's', step: 'create_sandbox', title: 'Creating the sandbox' }
+  const making = play([runEvent(1, 'svc.workspace.progress', { ...of, status: 'started' })])
+  expect([making.lines, showStatus(making.state, at, plain)]).toEqual([[], ['⠋ Creating the sandbox…']])
+  const end = (status: string) => [runEvent(2, 'svc.workspace.progress', { ...of, status, durationMs: 2500 })]
+  const made = play(end('succeeded'), making.state)
+  expect(made.lines).toEqual(['✓ Creating the sandbox 2.5 s'])
+  expect(showStatus(made.state, at, plain)).toEqual(['⠋ waiting for a sandbox…'])
+  expect(play(end('failed'), making.state).lines).toEqual(['✗ Creating the sandbox 2.5 s'])
+  // A Run that was parked goes on in its middle.
+  const again = play([started(1), ...end('succeeded')])
+  expect(showStatus(again.state, at, plain)).toEqual(['⠋ working…'])
+})
+
 test('a tool call has one line, whichever of its two Events comes first', () => {
   const output = { title: 'ls', output: 'x' }
   expect(play([tool(1, 'a', 'succeeded'), activity(2, 'a', output)]).lines).toEqual(['✓ ls 5 ms', '  x'])

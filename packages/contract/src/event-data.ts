@@ -194,6 +194,23 @@ export const EnvironmentApply = Type.Object(
   },
 )
 
+/** `svc.workspace.progress`: a step before the agent begins that takes long. */
+export const WorkspaceProgress = Type.Object(
+  {
+    stepId: Type.String({ description: 'The same at the start and at the end of a step.' }),
+    step: openString(['fetch_repository', 'create_sandbox', 'restore', 'place_image', 'place_repository']),
+    title: Type.String({ description: 'The step in words for people.' }),
+    status: Type.Enum(['started', 'succeeded', 'failed'], { type: 'string' }),
+    durationMs: Type.Optional(Count),
+  },
+  {
+    title: 'WorkspaceProgressData',
+    description:
+      'A step that brings a workspace up has taken a second, or has ended after that. A quick step has no Event.',
+    ...open,
+  },
+)
+
 /** `svc.environment.output`: the next piece of what setup writes. */
 export const EnvironmentOutput = Type.Object(
   {

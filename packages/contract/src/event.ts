@@ -47,6 +47,7 @@ export const eventCatalog = {
   'svc.session.forked': kind(null, data.SessionForked),
   'svc.turn.steered': kind(null, data.TurnSteered),
   'svc.output.rejected': kind(null, data.OutputRejected, 'transcript'),
+  'svc.workspace.progress': kind(null, data.WorkspaceProgress),
   'svc.workspace.expired': kind(null, data.WorkspaceExpired),
 } as const satisfies Record<string, EventKind>
 

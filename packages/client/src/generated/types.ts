@@ -2763,6 +2763,17 @@ export interface WorkspaceNodeEnvelope {
   node: WorkspaceNode
 }
 
+/** A step that brings a workspace up has taken a second, or has ended after that. A quick step has no Event. */
+export interface WorkspaceProgressData {
+  /** The same at the start and at the end of a step. */
+  stepId: string
+  step: string
+  /** The step in words for people. */
+  title: string
+  status: 'started' | 'succeeded' | 'failed'
+  durationMs?: number
+}
+
 export interface WriteSecret {
   /** At most 32 KiB of UTF-8. */
   value: string
@@ -2796,6 +2807,7 @@ export interface EventDataByType {
   'svc.session.forked': SessionForkedData
   'svc.turn.steered': TurnSteeredData
   'svc.output.rejected': OutputRejectedData
+  'svc.workspace.progress': WorkspaceProgressData
   'svc.workspace.expired': WorkspaceExpiredData
 }
 

@@ -210,6 +210,8 @@ test.each([
   ['svc.turn.steered', { turnId: 't', status: 'missed', nextRunId: 'r' }, /works on it next/],
   ['svc.timeline.truncated', { droppedEvents: 12, reason: 'Over budget.' }, /12 Events/],
   ['svc.delegation.completed', { delegationId: 'd', status: 'succeeded', summary: 'It works.' }, /Sub-agent/],
+  ['svc.workspace.progress', { title: 'Creating the sandbox', status: 'started' }, /^Creating the sandbox$/],
+  ['svc.workspace.progress', { title: 'Creating it', status: 'failed', durationMs: 3000 }, /^Creating it failed \(3/],
   ['svc.workspace.expired', { leaseId: 'l', expiredAt: '' }, /released/],
 ])('%s is a notice', (type, data, text) => {
   expect(rowsOf([type, data])).toMatchObject([{ kind: 'notice', text: expect.stringMatching(text) }])
@@ -227,6 +229,14 @@ test('the end of a setup takes the place of its start', () => {
   const apply = (status: string) => ['svc.environment.apply', { name: 'web', revision: 1, status }] as const
   expect(rowsOf(apply('started'), apply('succeeded'))).toMatchObject([
     { key: '1', text: expect.stringMatching(/^Set up/) },
+  ])
+})
+
+test('the end of a long step before the agent takes the place of its start', () => {
+  const step = (status: string, more = {}) =>
+    ['svc.workspace.progress', { title: 'Creating the sandbox', status, ...more }] as const
+  expect(rowsOf(step('started'), step('succeeded', { durationMs: 12_000 }))).toMatchObject([
+    { key: '1', text: 'Creating the sandbox (12.0 s)' },
   ])
 })
 

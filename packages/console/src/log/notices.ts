@@ -75,6 +75,14 @@ const table: { readonly [T in EventType]?: (data: EventData<T>) => Notice | null
     text: `Sub-agent ${plain(status)}`,
     ...(summary === undefined || summary === '' ? {} : { detail: summary }),
   }),
+  'svc.workspace.progress': ({ title, status, durationMs = 0 }) =>
+    status === 'started'
+      ? { tone: 'quiet', text: title }
+      : {
+          tone: 'quiet',
+          text: `${title}${status === 'failed' ? ' failed' : ''} (${duration(durationMs)})`,
+          replaces: true,
+        },
   'svc.workspace.expired': () => ({ tone: 'quiet', text: 'The sandbox was released', sets: ['changedAt', 'editedAt'] }),
 }
 

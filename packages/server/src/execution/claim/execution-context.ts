@@ -15,6 +15,8 @@ import type { GitAccess } from './git-access.ts'
 export interface ExecutionLimits extends WorkerLimits {
   /** Time between two checks of a supervisor and its Run when nothing wakes the worker. */
   readonly pulseMs: number
+  /** A step before the agent begins that takes longer than this is told of. */
+  readonly tellStepMs: number
   /** Longest time of all clones of an apply together. */
   readonly cloneMs: number
   readonly leaseIdleMs: number

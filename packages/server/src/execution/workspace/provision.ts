@@ -29,6 +29,7 @@ import { findPackages } from './package-layer.ts'
 import { findPrebuilt, placeImage, type UsedImage } from './prebuilt-start.ts'
 import { ResumeUnavailable, restoreSession } from './restore-session.ts'
 import { placeSource, type ReadySource, readySource, SourceUnavailable } from './session-source.ts'
+import { type LongStep, tellIfLong } from './tell-if-long.ts'
 
 /** The sandbox could not be made at all, or not in time, or it was lost before it was set up. */
 export class ProvisionFailed extends Error {
@@ -132,9 +133,10 @@ async function provideLease(
   })
   if (live !== null) context.wakeups.publish(topics.leases)
   if (lease === null) throw new HostSpent(context.host)
+  const telling = <T>(step: LongStep, work: () => Promise<T>) => tellIfLong(context, claim, step, work)
   let fresh: FreshSandbox
   try {
-    const source = await readySource(context, claim, signal)
+    const source = await telling('fetch_repository', () => readySource(context, claim, signal))
     const [found, extensions, packages] = await Promise.all([
       findPrebuilt(context, claim, lease, signal),
       extensionsOf(context, lease, signal),
@@ -143,11 +145,16 @@ async function provideLease(
     const layer = packages !== null && 'directory' in packages ? packages.directory : null
     const image = found?.state === 'used' ? found : null
     const content = { source, image, extensions, layer }
-    await observed(claim, 'create sandbox', () => make(context, lease, runtime, content, signal))
-    const prebuilt = image === null ? found : await placeImage(context, image, lease.id, signal)
+    await observed(claim, 'create sandbox', () =>
+      telling('create_sandbox', () => make(context, lease, runtime, content, signal)),
+    )
+    const prebuilt =
+      image === null ? found : await telling('place_image', () => placeImage(context, image, lease.id, signal))
     const restored = await observed(claim, 'restore', () => restoreSession(context, claim, lease.id, signal))
     if (source !== null && prebuilt?.state !== 'used' && !restored) {
-      await observed(claim, 'place source', () => placeSource(context, source, lease.id, signal))
+      await observed(claim, 'place source', () =>
+        telling('place_repository', () => placeSource(context, source, lease.id, signal)),
+      )
     }
     const results = extensions.map(({ result }) => result)
     fresh = { restored, hasSource: source !== null, prebuilt, packages, extensions: results }

@@ -11,6 +11,7 @@ import { hasEarlierWork } from '../../sessions/runs/run-sql.ts'
 import type { Claim } from '../claim/claim.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { underFence } from '../claim/under-fence.ts'
+import { tellIfLong } from './tell-if-long.ts'
 
 /** The Session has earlier work that cannot be restored; continuing without it would be false. */
 export class ResumeUnavailable extends Error {
@@ -36,7 +37,7 @@ export async function restoreSession(
   if (checkpoint === null && !(await hasEarlierWork(db, claim, claim.runId))) return false
   if (checkpoint === null) throw new ResumeUnavailable('no checkpoint to go on from')
   const begunMs = performance.now()
-  await writeTrees(context, claim, checkpoint, leaseId, signal)
+  await tellIfLong(context, claim, 'restore', () => writeTrees(context, claim, checkpoint, leaseId, signal))
   // A parked Run continues in the middle of its own conversation.
   const told = checkpoint.run_id === claim.runId ? null : claim.runId
   const recap = checkpoint.conversation === 'exact' ? null : await readRecap(db, claim, { without: told })
