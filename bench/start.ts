@@ -1,8 +1,10 @@
 // Measures the start of a service, from its process to the first 200 of `/readyz`: on an empty data directory, again
-// again after an orderly end, and after `kill -9`. With another checkout it compares second starts by turns instead. Run as:
-// node bench/start.ts [starts] [checkout]
+// after an orderly end, and after `kill -9`. With another program, such as packages/server/src/main.ts or that of another
+// checkout, it compares second starts by turns instead, also by processor time and memory. Run after `npm run build` as:
+// node bench/start.ts [starts] [program]
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -12,14 +14,17 @@ import { median, quantile } from './support/statistics.ts'
 
 const BOUND_MS = 3000
 const starts = Number(process.argv[2] ?? 7)
-const own = resolve(import.meta.dirname, '..')
+const own = resolve(import.meta.dirname, '../packages/server/dist/main.js')
 const other = process.argv[3]
 
-/** Starts the service, waits until it is ready, and ends it. @returns milliseconds until it was ready */
-async function startMs(dataDir: string, end: NodeJS.Signals, checkout = own): Promise<number> {
+/** What a start takes until the service is ready: milliseconds, those of a processor, and megabytes. */
+type Start = readonly [ms: number, processorMs: number, megabytes: number]
+
+/** Starts the service, waits until it is ready, and ends it. */
+async function start(dataDir: string, end: NodeJS.Signals, program = own): Promise<Start> {
   const port = await freePort()
   const begun = performance.now()
-  const child: ChildProcess = spawn(process.execPath, [resolve(checkout, 'packages/server/src/main.ts')], {
+  const child: ChildProcess = spawn(process.execPath, [resolve(program)], {
     env: { PATH: process.env['PATH'], BERTH_DATA_DIR: dataDir, BERTH_PORT: String(port) },
     stdio: ['ignore', 'ignore', 'inherit'],
   })
@@ -34,14 +39,17 @@ async function startMs(dataDir: string, end: NodeJS.Signals, checkout = own): Pr
     await sleep(5)
   }
   const took = performance.now() - begun
+  // Linux counts in hundredths of a second, and in pages of 4 KiB.
+  const used = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]?.split(' ').map(Number) ?? []
+  const [user = Number.NaN, system = Number.NaN, pages = Number.NaN] = [used[11], used[12], used[21]]
   child.kill(end)
   await exited
-  return took
+  return [took, (user + system) * 10, (pages * 4096) / 1e6]
 }
 
 async function series(dataDir: string, end: NodeJS.Signals): Promise<number[]> {
   const all: number[] = []
-  for (let n = 0; n < starts; n += 1) all.push(await startMs(dataDir, end))
+  for (let n = 0; n < starts; n += 1) all.push((await start(dataDir, end))[0])
   return all
 }
 
@@ -49,23 +57,23 @@ const print = (line: string) => process.stdout.write(`${line}\n`)
 if (other === undefined) await measure()
 else await compare(other)
 
-/** Compares second starts of the two checkouts, each on a directory of its own. */
-async function compare(checkout: string): Promise<void> {
-  const open = async (at: string) => ({
-    at,
+/** Compares second starts of the two programs, each on a directory of its own. */
+async function compare(theirs: string): Promise<void> {
+  const open = async (program: string) => ({
+    program,
     dataDir: await mkdtemp(join(tmpdir(), 'berth-bench-')),
-    took: [] as number[],
+    took: [] as Start[],
   })
-  const sides = await Promise.all([own, checkout].map(open))
+  const sides = await Promise.all([own, theirs].map(open))
   try {
-    for (const { at, dataDir } of sides) await startMs(dataDir, 'SIGTERM', at)
+    for (const { program, dataDir } of sides) await start(dataDir, 'SIGTERM', program)
     for (let n = 0; n < starts; n += 1) {
-      for (const { at, dataDir, took } of sides) took.push(await startMs(dataDir, 'SIGTERM', at))
+      for (const { program, dataDir, took } of sides) took.push(await start(dataDir, 'SIGTERM', program))
     }
-    const [ours = Number.NaN, theirs = Number.NaN] = sides.map(({ took }) => median(took))
-    print(
-      `second start ${ours.toFixed(0)} ms, of ${checkout} ${theirs.toFixed(0)} ms, ratio ${(ours / theirs).toFixed(2)}`,
-    )
+    for (const [at, unit] of ['ms', 'ms of a processor', 'MB'].entries()) {
+      const [ours = Number.NaN, others = Number.NaN] = sides.map(({ took }) => median(took.map(each => each[at] ?? 0)))
+      print(`second start ${ours.toFixed(0)} against ${others.toFixed(0)} ${unit}, ratio ${(ours / others).toFixed(2)}`)
+    }
   } finally {
     for (const { dataDir } of sides) await rm(dataDir, { recursive: true, force: true }).catch(console.error)
   }
@@ -77,11 +85,11 @@ async function measure(): Promise<void> {
     print(`${title.padEnd(32)} ${median(values).toFixed(0).padStart(6)} ${quantile(values, 1).toFixed(0).padStart(6)}`)
 
   try {
-    const first = await startMs(dataDir, 'SIGTERM')
+    const [first] = await start(dataDir, 'SIGTERM')
     const again = await series(dataDir, 'SIGTERM')
     const [, ...killed] = await series(dataDir, 'SIGKILL')
     // An orderly end clears leftovers of the killed services, such as mounts.
-    await startMs(dataDir, 'SIGTERM')
+    await start(dataDir, 'SIGTERM')
     print(`${'milliseconds'.padEnd(32)} median    most`)
     row('first start', [first])
     row('after an orderly end', again)

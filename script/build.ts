@@ -1,32 +1,16 @@
 /**
- * Builds the bundles for places that cannot run the sources: sandboxes, and installations elsewhere. It rebuilds a
- * bundle if any of its inputs has changed, and replaces it by a rename, because sandboxes may be reading the old one.
+ * Builds what does not run from the sources: the service and its command, the programs of sandboxes, the console and the
+ * documentation. It rebuilds only what has other inputs than before. `node script/build.ts bundles` leaves out the console
+ * and the documentation, which only browsers need.
  */
 import { execFileSync } from 'node:child_process'
-import {
-  chmodSync,
-  existsSync,
-  globSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { existsSync, globSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import type { BuildOptions } from 'esbuild'
+import { type Bundle, common, fingerprint, makeIfChanged, replaceFile } from './bundle.ts'
 import { cliBundle, helpOf } from './cli-bundle.ts'
 import { compiledSession, engineOptions, sessionBundle, sessionOptions } from './engine-bundle.ts'
-
-/** One bundle, by paths from the repository's root. */
-interface Bundle {
-  readonly entry: string
-  readonly output: string
-  readonly options: BuildOptions
-  /** Completes the bundle once it is written. */
-  readonly finish?: () => void
-}
+import { serverBundle, sourceLines } from './server-bundle.ts'
 
 const root = join(import.meta.dirname, '..')
 const forNode: BuildOptions = { platform: 'node', target: 'node24', external: ['@berth/server'] }
@@ -75,6 +59,12 @@ const bundles: readonly Bundle[] = [
     finish: () =>
       replaceFile(join(root, 'packages/cli/dist/help.txt'), helpOf(join(root, 'packages/cli/dist/berth.js'))),
   },
+  {
+    entry: 'packages/server/src/main.ts',
+    output: 'packages/server/dist/main.js',
+    options: serverBundle,
+    map: sourceLines,
+  },
 ]
 
 /** Scripts that sandboxes run unchanged. */
@@ -82,85 +72,6 @@ const scripts = ['berth-present', 'berth-git-credential', 'berth-token', 'gh', '
   from: `packages/supervisor/src/${name}`,
   to: `packages/supervisor/dist/${name}`,
 }))
-
-/** Inputs of every bundle besides its own sources. */
-const common = ['package-lock.json', 'script/build.ts', 'script/cli-bundle.ts', 'script/engine-bundle.ts']
-
-/** Size and modification time of each input; if they are equal, no input has changed. */
-type Fingerprint = Readonly<Record<string, string>>
-
-function fingerprint(inputs: readonly string[]): Fingerprint {
-  return Object.fromEntries(
-    inputs.map(input => {
-      const found = statSync(join(root, input), { throwIfNoEntry: false })
-      return [input, found === undefined ? 'absent' : `${found.size} ${found.mtimeMs}`]
-    }),
-  )
-}
-
-/** Returns the path of a bundle's record, such as `dist/.supervisor.js.inputs`. */
-function recordOf(bundle: Bundle): string {
-  return join(root, dirname(bundle.output), `.${basename(bundle.output)}.inputs`)
-}
-
-function isCurrent(bundle: Bundle): boolean {
-  if (!existsSync(join(root, bundle.output)) || !existsSync(recordOf(bundle))) return false
-  const recorded: Fingerprint = JSON.parse(readFileSync(recordOf(bundle), 'utf8'))
-  const now = fingerprint(Object.keys(recorded))
-  return Object.entries(recorded).every(([input, state]) => now[input] === state)
-}
-
-async function make(bundle: Bundle): Promise<void> {
-  console.error(`building ${bundle.output}`)
-  const { build } = await import('esbuild')
-  const begunMs = Date.now()
-  const result = await build({
-    format: 'esm',
-    entryPoints: [bundle.entry],
-    ...bundle.options,
-    absWorkingDir: root,
-    bundle: true,
-    metafile: true,
-    write: false,
-    logLevel: 'warning',
-    legalComments: 'none',
-    ...(isSplit(bundle) ? { outdir: dirname(bundle.output) } : { outfile: bundle.output }),
-  })
-  const inputs = Object.keys(result.metafile.inputs).filter(input => existsSync(join(root, input)))
-  // The entry comes last, so that whoever reads it finds its parts.
-  const written = result.outputFiles.toSorted((one, other) => depth(other.path) - depth(one.path))
-  for (const file of written) replaceFile(file.path, file.contents)
-  removeOldParts(bundle, new Set(written.map(file => file.path)))
-  bundle.finish?.()
-  // An input was saved during the build. Without a record, the next run builds again.
-  if (inputs.some(input => statSync(join(root, input)).mtimeMs >= begunMs)) rmSync(recordOf(bundle), { force: true })
-  else replaceFile(recordOf(bundle), JSON.stringify(fingerprint([...common, ...inputs])))
-}
-
-function isSplit(bundle: Bundle): boolean {
-  return bundle.options.splitting === true
-}
-
-function depth(path: string): number {
-  return path.split('/').length
-}
-
-/** Removes the parts of earlier builds. A program that was started before may miss one; its next start has them all. */
-function removeOldParts(bundle: Bundle, current: ReadonlySet<string>): void {
-  if (!isSplit(bundle)) return
-  const folder = join(root, dirname(bundle.output), 'parts')
-  for (const name of globSync('*.js', { cwd: folder })) {
-    if (!current.has(join(folder, name))) rmSync(join(folder, name), { force: true })
-  }
-}
-
-function replaceFile(path: string, content: string | Uint8Array, mode?: number): void {
-  mkdirSync(dirname(path), { recursive: true })
-  const temporary = `${path}.${process.pid}`
-  writeFileSync(temporary, content)
-  if (mode !== undefined) chmodSync(temporary, mode)
-  renameSync(temporary, path)
-}
 
 /** Compresses the files of the console and of the site. */
 const precompressed = 'script/lib/precompress.ts'
@@ -229,9 +140,9 @@ for (const { from, to } of scripts) {
   const current = existsSync(join(root, to)) && readFileSync(join(root, to)).equals(content)
   if (!current) replaceFile(join(root, to), content, 0o755)
 }
-for (const bundle of bundles) {
-  if (existsSync(join(root, bundle.entry)) && !isCurrent(bundle)) await make(bundle)
-}
+for (const bundle of bundles) await makeIfChanged(bundle)
 await makeCode()
-await makeConsole()
-makeSite()
+if (process.argv[2] !== 'bundles') {
+  await makeConsole()
+  makeSite()
+}

@@ -37,7 +37,7 @@ test('no source writes the version down: each reads a manifest', () => {
 test('the command, the service and its scripts print the version', () => {
   expect(run('bin/berth', '--version')).toBe(`${version}\n`)
   expect(run('script/server', '--version')).toBe(`${version}\n`)
-  expect(run(process.execPath, 'packages/server/src/main.ts', '--version')).toBe(`${version}\n`)
+  expect(run(process.execPath, 'packages/server/dist/main.js', '--version')).toBe(`${version}\n`)
 })
 
 test('the first line of the log tells the version, even if the start fails', () => {
@@ -46,7 +46,7 @@ test('the first line of the log tells the version, even if the start fails', () 
   const settings = { BERTH_DATA_DIR: directory, DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' }
   try {
     const env = { PATH: process.env['PATH'], BERTH_LOG_FORMAT: 'json', ...settings }
-    const { stdout, status } = spawnSync(process.execPath, ['packages/server/src/main.ts'], { cwd: root, env })
+    const { stdout, status } = spawnSync(process.execPath, ['packages/server/dist/main.js'], { cwd: root, env })
     expect(JSON.parse(`${stdout}`.split('\n')[0] ?? '')).toMatchObject({ msg: 'Berth is starting', version })
     expect(status).toBe(1)
   } finally {

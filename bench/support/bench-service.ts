@@ -6,7 +6,7 @@ import { devNull } from 'node:os'
 import { resolve } from 'node:path'
 import type { BenchDatabase } from './bench-database.ts'
 
-const main = resolve(import.meta.dirname, '../../packages/server/src/main.ts')
+const main = resolve(import.meta.dirname, '../../packages/server/dist/main.js')
 
 /** The API in its own process on the bench's database. It logs as by default, to the file `BERTH_BENCH_LOG` if that is set. */
 export interface BenchService extends AsyncDisposable {

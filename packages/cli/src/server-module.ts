@@ -9,6 +9,8 @@ export async function withServer<Module, Result>(
   name: string,
   work: (module: Module) => Promise<Result>,
 ): Promise<Result> {
+  // Stack traces of the service name its sources.
+  process.setSourceMapsEnabled(true)
   try {
     return await work((await import(name)) as Module)
   } catch (error) {

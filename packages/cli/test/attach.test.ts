@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
-const main = new URL('../src/main.ts', import.meta.url).pathname
+const main = new URL('../dist/berth.js', import.meta.url).pathname
 
 /** Attaches with the tenant's key, or as the person of a home. */
 function attach(

@@ -3,8 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { spawn } from '../../../script/testing/spawn.ts'
 
-/** Runs the sources, because a bundle may be older than they are. */
-const program = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+const program = fileURLToPath(new URL('../dist/berth.js', import.meta.url))
 /** A test has four minutes; what it waited for is named before they are over. */
 const SHOWS_MS = 120_000
 export const launcher = fileURLToPath(new URL('../bin/berth.js', import.meta.url))
@@ -14,7 +13,7 @@ export interface BerthOptions {
   readonly cwd: string
   /** Whole standard input; null leaves it open for `type`. */
   readonly stdin?: string | Buffer | null
-  /** Node and entry file to run instead of the sources under this Node. */
+  /** Node and entry file to run instead of the program under this Node. */
   readonly command?: readonly [node: string, entry: string]
   /** Runs it in a pseudo-terminal, which carries both streams as `stdout`. */
   readonly terminal?: boolean

@@ -108,7 +108,7 @@ describe('the commands of', () => {
   async function follow(page: string, isMeant: (block: string) => boolean): Promise<string> {
     const blocks = [...readFileSync(join(root, page), 'utf8').matchAll(/```sh\n([\s\S]*?)```/g)]
     const commands = blocks.flatMap(([, text = '']) => (isMeant(text) ? [text] : []))
-    const program = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+    const program = fileURLToPath(new URL('../dist/berth.js', import.meta.url))
     const shell = [
       'set -euo pipefail',
       `berth() { '${process.execPath}' '${program}' "$@"; }`,

@@ -41,7 +41,7 @@ function onTerminal(args: readonly string[], size = 'rows 30 cols 90'): BerthPro
     command: [`sh -c '${line}' ${process.execPath}`, main],
   })
 }
-const main = new URL('../src/main.ts', import.meta.url).pathname
+const main = new URL('../dist/berth.js', import.meta.url).pathname
 
 const terminals = () =>
   service.query<{ id: string; ended_at: Date | null }>(

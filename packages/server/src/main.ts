@@ -1,10 +1,14 @@
 import { enableCompileCache } from 'node:module'
-import { resolve } from 'node:path'
+import { join } from 'node:path'
+import { isBundled, packagesDirectory } from './kit/package-files.ts'
 import { releaseVersion } from './kit/version.ts'
 
 // A start spends a fifth of its time on compiling modules that have not changed. The cache lies beside the packages, where
 // only whoever may change them can write; without it the service starts as well.
-enableCompileCache(resolve(import.meta.dirname, '../../../node_modules/.cache/berth/compiled'))
+enableCompileCache(join(packagesDirectory, '../node_modules/.cache/berth/compiled'))
+
+// Before the bundle is loaded, so that stack traces name its sources.
+if (isBundled) process.setSourceMapsEnabled(true)
 
 export const { serve } = await import('./run-service.ts')
 

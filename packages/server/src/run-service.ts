@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
-import { delimiter, join, resolve } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { pino } from 'pino'
+import { packagesDirectory } from './kit/package-files.ts'
 import { knownSecrets } from './kit/redactor.ts'
 import { StartError } from './kit/start-error.ts'
 import { releaseVersion } from './kit/version.ts'
@@ -61,6 +62,6 @@ export async function serve(variables: Readonly<Record<string, string | undefine
 
 /** Returns the directory of this checkout's command unless the shell finds it; null without a checkout. */
 function commandBesides(path = ''): string | null {
-  const directory = resolve(import.meta.dirname, '../../../bin')
+  const directory = join(packagesDirectory, '../bin')
   return path.split(delimiter).includes(directory) || !existsSync(join(directory, 'berth')) ? null : directory
 }

@@ -1,7 +1,7 @@
-import { dirname, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
+import { packagesDirectory } from '../kit/package-files.ts'
 
 /** Directory of the bundles that run inside sandboxes; `npm run build` makes them. */
 export function bundlesDirectory(): string {
-  return resolve(dirname(fileURLToPath(import.meta.resolve('@berth/supervisor'))), '../dist')
+  return join(packagesDirectory, 'supervisor/dist')
 }

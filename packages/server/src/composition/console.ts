@@ -1,4 +1,4 @@
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import type { ConsoleFeatures } from '@berth/contract'
 import type { AccountClient } from '../accounts/far/account-client.ts'
 import { registerDocsRoutes } from '../console/docs/docs-routes.ts'
@@ -20,6 +20,7 @@ import type { ConsoleSurface } from '../http/app.ts'
 import { AddressMeter } from '../identity/guard/address-meter.ts'
 import { DatabaseBrowserAuthority } from '../identity/guard/browser-authority.ts'
 import type { Authority } from '../identity/guard/principal.ts'
+import { packagesDirectory } from '../kit/package-files.ts'
 import type { Config } from '../settings/config-file.ts'
 import type { Settings } from '../settings/settings.ts'
 import { canTranscribe } from '../transcription/routes.ts'
@@ -27,9 +28,9 @@ import type { WebhookParts } from '../webhooks/routes.ts'
 import { personHandlers } from './account-handlers.ts'
 
 /** Where the build puts the page. */
-const builtAt = fileURLToPath(new URL('../../../console/dist', import.meta.url))
+const builtAt = join(packagesDirectory, 'console/dist')
 
-const docsBuiltAt = fileURLToPath(new URL('../../../site/dist', import.meta.url))
+const docsBuiltAt = join(packagesDirectory, 'site/dist')
 
 /** Opens the console: its page, and what the page calls with its cookie. */
 export async function openConsole(

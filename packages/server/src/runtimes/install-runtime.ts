@@ -2,11 +2,12 @@ import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { cp, mkdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { packageDirectory } from '../kit/package-files.ts'
 import { StartError } from '../kit/start-error.ts'
 import type { ForeignRuntime } from './foreign/foreign-runtime.ts'
 
 /** Directory of the lock files, which pin each package with the digest of every part. */
-const locks = join(import.meta.dirname, '../../runtimes')
+const locks = join(packageDirectory, 'runtimes')
 /** Number of trailing characters of npm's output that people are shown. */
 const MAX_COMPLAINT = 2000
 

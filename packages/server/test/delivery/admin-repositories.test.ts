@@ -17,7 +17,7 @@ import { commitTo, sampleRepository, tipOf } from '../support/git/repositories.t
 import { databaseUrl } from '../support/services/service.ts'
 import { createTestDatabase, type TestDatabase } from '../support/storage/postgres.ts'
 
-const berth = fileURLToPath(new URL('../../../cli/src/main.ts', import.meta.url))
+const berth = fileURLToPath(new URL('../../../cli/dist/berth.js', import.meta.url))
 const stack = new AsyncDisposableStack()
 let db: TestDatabase
 let server: GitHubServer

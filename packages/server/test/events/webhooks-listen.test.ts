@@ -10,7 +10,7 @@ import { endedRun } from '../support/runs/ended-run.ts'
 import { startTestService, type TestService } from '../support/services/service.ts'
 import { until } from '../support/until.ts'
 
-const berth = fileURLToPath(new URL('../../../cli/src/main.ts', import.meta.url))
+const berth = fileURLToPath(new URL('../../../cli/dist/berth.js', import.meta.url))
 
 /** Starts `berth webhooks listen` with the tenant's key. */
 function start(...args: readonly string[]) {

@@ -94,7 +94,7 @@ async function playPods(root: string, played: Map<string, PlayedPod>): Promise<v
       containers: readonly { name: string; env?: { name: string; value: string }[] }[]
     }
     const env = containers.find(one => one.name === 'host')?.env ?? []
-    await pod.startHost('packages/server/src/run-host.ts', {
+    await pod.startHost('packages/server/dist/host.js', {
       ...Object.fromEntries(env.map(one => [one.name, one.value])),
       BERTH_HOST_URL: `http://127.0.0.1:${service.service.hostsPort}`,
       BERTH_HOST_TOKEN: token,

@@ -23,7 +23,7 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
-const berth = fileURLToPath(new URL('../../../cli/src/main.ts', import.meta.url))
+const berth = fileURLToPath(new URL('../../../cli/dist/berth.js', import.meta.url))
 
 async function overHttp(key = test.tenant.apiKey): Promise<Client> {
   const client = await connectOverHttp(test.url, key)

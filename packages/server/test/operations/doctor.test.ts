@@ -40,7 +40,7 @@ async function findings(variables: Record<string, string>): Promise<readonly Fin
 /** Examines in a process of its own, after commands of a mount namespace that only it sees. */
 async function findingsIn(commands: string, variables: Record<string, string>): Promise<readonly Finding[]> {
   const program = `
-    import { examine } from './packages/server/src/run-doctor.ts'
+    import { examine } from './packages/server/dist/doctor.js'
     await examine(process.env, finding => console.log(JSON.stringify(finding)))`
   const words = [process.execPath, '--input-type=module', '-e', program]
   const { stdout } = await run('unshare', ['--mount', 'sh', '-c', `${commands}; exec "$@"`, 'sh', ...words], {

@@ -23,7 +23,7 @@ import { until } from '../support/until.ts'
 // The fixture is the dump of a deployment of release 1.0.0 (upgrade.test.ts). Here its rows lie in an embedded database, so the
 // whole deployment is one data directory: database, blobs and key.
 const fixture = join(import.meta.dirname, '../support/releases/1.0.0')
-const main = join(import.meta.dirname, '../../src/main.ts')
+const main = join(import.meta.dirname, '../../dist/main.js')
 const migrations = join(import.meta.dirname, '../../src/storage/migrations')
 const { migration, apiKey, sessions }: Fixture = JSON.parse(readFileSync(join(fixture, 'sessions.json'), 'utf8'))
 

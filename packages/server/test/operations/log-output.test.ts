@@ -11,7 +11,7 @@ import { databaseUrl, testVariables } from '../support/services/service.ts'
 import { createTestDatabase } from '../support/storage/postgres.ts'
 import { until } from '../support/until.ts'
 
-const MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
+const MAIN = join(import.meta.dirname, '..', '..', 'dist', 'main.js')
 
 interface Started extends AsyncDisposable {
   readonly child: ChildProcess

@@ -21,7 +21,7 @@ import { until } from '../support/until.ts'
 // were given back. It was dumped as docs/production.md says, but as statements (`pg_dump --no-owner --no-acl --inserts`).
 const fixture = join(import.meta.dirname, '../support/releases/1.0.0')
 const { migration, apiKey, sessions }: Fixture = JSON.parse(readFileSync(join(fixture, 'sessions.json'), 'utf8'))
-const main = join(import.meta.dirname, '../../src/main.ts')
+const main = join(import.meta.dirname, '../../dist/main.js')
 
 interface Fixture {
   readonly migration: number

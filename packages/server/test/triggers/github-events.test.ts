@@ -278,7 +278,7 @@ it('every command of docs/triggers.md works as it stands there', async () => {
     join(folder, 'trigger.json'),
     JSON.stringify({ name: 'Alerts', message: '{{title}}', hook: { scheme: 'svc' } }),
   )
-  const main = join(import.meta.dirname, '../../../cli/src/main.ts')
+  const main = join(import.meta.dirname, '../../../cli/dist/berth.js')
   writeFileSync(join(folder, 'berth'), `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`, { mode: 0o755 })
   const blocks = [...page.matchAll(/```sh\n(.*?)```/gs)].map(([, block = '']) => block)
   // What the page leaves to its reader: where the service is, the key, an id, and what the secret's command printed.

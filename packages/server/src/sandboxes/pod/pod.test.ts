@@ -231,7 +231,7 @@ if (process.getuid?.() !== 0) {
     afterEach(() => pod.remove())
 
     const startHost = () =>
-      pod.startHost('packages/server/src/run-host.ts', {
+      pod.startHost('packages/server/dist/host.js', {
         BERTH_COMPUTE: 'pod',
         BERTH_DATA_DIR: '/var/lib/berth',
         BERTH_HOST_URL: url,

@@ -18,7 +18,7 @@ import { driverErrors } from './wire.ts'
 const privileged = process.getuid?.() === 0
 const bounds = { ...defaultBounds, memoryBytes: 256 * 1024 ** 2, processes: 80, cpus: 1, diskBytes: 64 * 1024 ** 2 }
 const log = { warn: () => undefined }
-const program = new URL('../../run-host.ts', import.meta.url).pathname
+const program = new URL('../../../dist/host.js', import.meta.url).pathname
 
 /** The program of a host in another process. */
 class HostProgram {

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
+import { threadAt } from '../../kit/package-files.ts'
 import { Semaphore } from '../../kit/semaphore.ts'
 import { rejected, type Verdict } from './judge-output.ts'
 import type { OutputOrder } from './output-worker.ts'
@@ -82,7 +83,7 @@ export class OutputJudge implements AsyncDisposable {
 
   /** Starts the thread, and waits until its modules are loaded: that is no part of a judgement. */
   async #start(): Promise<Worker> {
-    const thread = new Worker(new URL('./output-worker.ts', import.meta.url), {
+    const thread = new Worker(threadAt('sessions/outputs/output-worker'), {
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MEGABYTES },
     })
     // An idle thread must not keep the process alive.

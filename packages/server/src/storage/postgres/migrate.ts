@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { packageDirectory } from '../../kit/package-files.ts'
 import { StartError } from '../../kit/start-error.ts'
 import { type ConcurrentIndex, createIndexes, readConcurrentIndexes } from './concurrent-indexes.ts'
 import type { Database, Queryable } from './database.ts'
@@ -32,7 +33,7 @@ const advisoryLock = 7_215_530_114
 const betweenTriesMs = 100
 const leastServerVersion = 150_000
 
-const ownMigrations = join(import.meta.dirname, '../migrations')
+const ownMigrations = join(packageDirectory, 'src/storage/migrations')
 
 /**
  * Brings the schema to this release. Each missing migration runs in its own transaction under an advisory lock, so any

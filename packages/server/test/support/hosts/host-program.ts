@@ -9,7 +9,7 @@ import { destroySandboxes } from '../faults/destroy-sandboxes.ts'
 import { runDirectory } from '../leaks/run-directory.ts'
 import type { TestService } from '../services/service.ts'
 
-const PROGRAM = fileURLToPath(new URL('../../../src/run-host.ts', import.meta.url))
+const PROGRAM = fileURLToPath(new URL('../../../dist/host.js', import.meta.url))
 
 /** A machine that holds sandboxes for a service, as a process of its own with a data directory of its own. */
 export class HostProgram implements AsyncDisposable {

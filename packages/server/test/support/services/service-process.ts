@@ -6,7 +6,7 @@ import { spawn } from '../../../../../script/testing/spawn.ts'
 import { until } from '../until.ts'
 import { testVariables } from './service.ts'
 
-const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
+const MAIN = fileURLToPath(new URL('../../../dist/main.js', import.meta.url))
 
 /** The service as a process of its own, so that a test can kill it. */
 export interface ServiceProcess extends AsyncDisposable {
