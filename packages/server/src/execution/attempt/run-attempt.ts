@@ -6,7 +6,7 @@ import type { Outcome } from '../../sessions/runs/run.ts'
 import type { TurnRow } from '../../sessions/turns/turn.ts'
 import type { RunBudgets } from '../../settings/run-budgets.ts'
 import type { Order } from '../agent/acp-orders.ts'
-import type { AgentConversation, AgentEnd, AgentFacts } from '../agent/agent-conversation.ts'
+import type { AgentConversation } from '../agent/agent-conversation.ts'
 import { isRefused, nextAttemptStep } from '../agent/attempt-step.ts'
 import type { LastAnswer } from '../agent/transcript.ts'
 import type { RunClaim } from '../claim/claim.ts'
@@ -21,6 +21,7 @@ import { cancelled, decideEnd, outOfEvents, recordEnd, startFailed } from './att
 import { AttemptSpans } from './attempt-spans.ts'
 import { beginRun } from './begin-run.ts'
 import { EventBudget } from './event-budget.ts'
+import { FurtherPrompt } from './further-prompt.ts'
 import { openConversation } from './open-conversation.ts'
 import { ReadingKeeper } from './reading-keeper.ts'
 import { RunIsOver } from './record-reading.ts'
@@ -60,14 +61,11 @@ export class RunAttempt {
   readonly #budget: EventBudget
   readonly #previews: PreviewWriter
   readonly #output: RequestedOutput | null
+  readonly #further: FurtherPrompt
   readonly #spans: AttemptSpans
   /** The agent already had the prompt when this worker attached. */
   readonly #resumed: boolean
   #begun: boolean
-  /** The agent may have asked to leave plan mode. */
-  #planned: boolean
-  /** The follow-up order to the answer in `end`; null if there is none. */
-  #further: { readonly end: AgentEnd; readonly order: Order | null } | null = null
   #parking = false
   #promptGiven = false
   /** People may have answered since the last look. */
@@ -104,7 +102,7 @@ export class RunAttempt {
     this.#orders = new AgentOrders(context, of, parts)
     this.#previews = new PreviewWriter(context, claim, claim.runId, () => this.#conversation.preview)
     this.#resumed = this.#conversation.prompted
-    this.#planned = this.#resumed
+    this.#further = new FurtherPrompt(this.#orders, this.#output, this.#resumed, () => this.#lastAnswer())
     this.#begun = claim.run.started_at !== null
   }
 
@@ -216,18 +214,16 @@ export class RunAttempt {
       const told = position <= this.#lease.journal_offset ? null : this.#output?.before(record)
       if (told) this.#conversation.tell(told)
       if (record.type === 'k' && record.key === this.#stopKey) this.#stopped = true
-      if (this.#conversation.end !== null && !isRefused(this.#conversation) && (await this.#feedback()) === null) break
+      if (this.#conversation.end !== null && !isRefused(this.#conversation) && (await this.#furtherPrompt()) === null)
+        break
     }
-    const feedback = this.#isOver() ? await this.#feedback() : null
-    if (this.#isOver() && feedback === null) {
-      await this.#settle()
-      return
-    }
+    const further = this.#isOver() ? await this.#furtherPrompt() : null
+    if (this.#isOver() && further === null) return this.#settle()
     this.#caughtUp ||= position >= this.#connection.size
-    if (feedback !== null) {
+    if (further !== null) {
       // Nothing is committed until the journal has the order, so a worker that takes over meanwhile reads the same
       // answer.
-      if (this.#caughtUp) await this.#orders.give(feedback)
+      if (this.#caughtUp) await this.#orders.give(further)
       return
     }
     await this.#commit()
@@ -238,19 +234,10 @@ export class RunAttempt {
   }
 
   /** Returns the prompt that follows the agent's answer, or null if the Run is to end. */
-  async #feedback(): Promise<Order | null> {
+  async #furtherPrompt(): Promise<Order | null> {
     const { end, facts } = this.#conversation
     if (end?.kind !== 'answered' || facts.state !== 'ready' || this.#cancelling || this.#forced !== null) return null
-    if (this.#further?.end !== end) this.#further = { end, order: await this.#orderAfter(end.outcome, facts) }
-    return this.#further.order
-  }
-
-  async #orderAfter(outcome: Outcome, facts: AgentFacts): Promise<Order | null> {
-    const planned = this.#planned && (outcome.stopReason === 'completed' || outcome.stopReason === 'aborted')
-    const feedback = planned ? await this.#orders.feedback(facts) : null
-    if (feedback !== null || this.#output === null) return feedback
-    const text = await this.#output.askAgain(outcome, () => this.#lastAnswer())
-    return text === null ? null : this.#orders.askAgain(facts, text)
+    return this.#further.after(end, facts)
   }
 
   async #commit(): Promise<void> {
@@ -263,7 +250,7 @@ export class RunAttempt {
       // Nothing more belongs to the Run. This worker only reads the agent's output until the agent has stopped.
       this.#letGo()
     }
-    this.#planned ||= reading.asked.some(({ ask }) => ask.kind === 'exit_plan_mode')
+    if (reading.asked.some(({ ask }) => ask.kind === 'exit_plan_mode')) this.#further.notePlan()
     // A remembered approval rule answers a request in the same commit.
     if (reading.asked.length > 0) this.#answersDue = true
   }
@@ -346,10 +333,7 @@ export class RunAttempt {
   async #stop(outcome: Outcome, why: string): Promise<void> {
     this.#forced ??= outcome
     if (this.#settled) return
-    if (this.#isIdle()) {
-      await this.#settle()
-      return
-    }
+    if (this.#isIdle()) return this.#settle()
     // The key includes the token: this worker may have read the record of a predecessor's stop, and no second one would
     // follow.
     const { runId, run, token } = this.#claim
