@@ -11,7 +11,8 @@ const meanings: Readonly<Record<string, string>> = {
   branch_moved: 'someone else has pushed to the branch; name another with --branch',
   branch_protected: 'the branch is protected; omit --direct, or name another with --branch',
   target_missing: 'the branch that the session started from no longer exists',
-  target_moved: 'the branch has new commits since the session started; omit --direct',
+  target_moved:
+    'the branch has new commits since the session started; omit --direct, or start a session on it if it had no commit then',
   base_rewritten: 'the base was rewritten since the session started; start a session on it and bring the work onto it',
   pull_request_refused: 'the host refused the pull request',
   merge_not_ready:

@@ -55,7 +55,7 @@ const table: Readonly<Record<string, (event: Event) => Notice>> = {
   'svc.publication.created': event => ({
     look: 'green',
     text:
-      textOf(event, 'delivery') === 'pull_request'
+      deliveryOf(event) === 'pull_request'
         ? `pull request opened ${pullRequestUrl(event)}`.trimEnd()
         : 'pushed to the branch',
   }),
@@ -94,6 +94,11 @@ function issuesOf({ data }: Event): string[] {
     const at = Array.isArray(path) && path.length > 0 ? `${path.join('.')}: ` : ''
     return `${at}${String(Reflect.get(Object(issue), 'message') ?? '')}`
   })
+}
+
+/** Returns how something was delivered: the first commit of a repository goes to its branch, whatever was asked for. */
+function deliveryOf(event: Event): unknown {
+  return Reflect.get(Object(event.data.result), 'delivery') ?? textOf(event, 'delivery')
 }
 
 function pullRequestUrl({ data }: Event): string {

@@ -88,6 +88,14 @@ test('publish publishes the current changes, or a given revision, and reports th
   expect(failed.lines[0]).toMatch(/failed: the session has no changes \(no_changes\)$/)
 })
 
+test('publish says that it made the first commit of a repository', async () => {
+  const first = { delivery: 'direct_branch', branch: 'main', commitSha }
+  await using service = await serve({ publication: { delivery: 'pull_request', result: first }, merge: {} })
+  const it = berth(service, 'publish', session.id, '--title', 'a')
+  expect(await it.ended()).toBe(0)
+  expect(it.lines[0]).toMatch(/^publication \S+ bbbbbbbbbbbb pushed to main as the first commit of the repository$/)
+})
+
 test('merge merges the latest pull request and waits for the outcome', async () => {
   await using service = await serve({ publication: { result }, merge: { mergedCommitSha: commitSha } })
   const it = berth(service, 'merge', session.id, '--strategy', 'squash', '--when-ready')

@@ -264,6 +264,11 @@ test.each([
     ['• pull request opened https://g/1'],
   ],
   ['svc.publication.created', { delivery: 'direct_branch', result: null }, ['• pushed to the branch']],
+  [
+    'svc.publication.created',
+    { delivery: 'pull_request', result: { delivery: 'direct_branch' } },
+    ['• pushed to the branch'],
+  ],
   ['svc.publication.failed', { errorCode: 'push_rejected' }, ['• publishing failed: push rejected']],
   ['svc.publication.merge_succeeded', { mergedCommitSha: '0123456789' }, ['• merged as 01234567']],
   ['svc.publication.merge_failed', {}, ['• merging failed: unknown error']],

@@ -29,7 +29,11 @@ export const errors = {
     status: 400,
     cause: 'The document, secret, extension or archive of an environment is not valid; `issues` names each fault.',
   },
-  cloud_repository_branch_not_found: { status: 400, cause: 'The repository has no branch `source.baseBranch`.' },
+  cloud_repository_branch_not_found: {
+    status: 400,
+    cause:
+      'The repository has commits, and no branch `source.baseBranch`, or no default branch; `message` may say more.',
+  },
   git_connection_refused: {
     status: 400,
     cause:

@@ -12,6 +12,7 @@ export {
   type Role,
   roles,
 } from './capability.ts'
+export { emptyTreeOid } from './commit.ts'
 export type { AdmittedHost, Compute, OwnHost } from './compute.ts'
 export type { Connection } from './connection.ts'
 export type {

@@ -33,7 +33,11 @@ export const publicationErrors = [
 /** The result of a delivery. */
 export const PublicationResult = Type.Object(
   {
-    delivery: Type.Enum(deliveries, { type: 'string' }),
+    delivery: Type.Enum(deliveries, {
+      type: 'string',
+      description:
+        'How it was delivered. The first commit of a repository is `direct_branch` even if a `pull_request` was asked for: there is no branch yet to open one against.',
+    }),
     branch: Type.String(),
     commitSha: CommitOid,
     pullRequest: Type.Optional(

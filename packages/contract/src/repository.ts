@@ -15,7 +15,9 @@ export const Repository = Type.Object(
     provider: openString(gitHostKinds),
     fullName: Type.String({ description: 'The current `owner/name`.' }),
     private: Type.Boolean(),
-    defaultBranch: nullable(Type.String()),
+    defaultBranch: nullable(
+      Type.String({ description: 'In a repository without a commit: the branch that its first commit makes.' }),
+    ),
     htmlUrl: Type.String({ format: 'uri' }),
   },
   { title: 'Repository', description: 'A repository that a Session can start from.', ...open },

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { CommitOid } from './commit.ts'
+import { BaseOid, CommitOid } from './commit.ts'
 import { Count, DateTime, nullable, open, Sha256 } from './scalar.ts'
 
 /** One changed path of a review. */
@@ -29,7 +29,7 @@ export const ReviewFile = Type.Object(
 export const Review = Type.Object(
   {
     revision: Sha256,
-    baseOid: CommitOid,
+    baseOid: BaseOid,
     headTree: CommitOid,
     targetBranch: Type.String({ description: 'The branch that the Session started from.' }),
     files: Type.Array(ReviewFile),

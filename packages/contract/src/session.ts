@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { BaseOid } from './commit.ts'
 import { limits, originLimits, sourceLimits } from './limits.ts'
 import { OutputRequest } from './output.ts'
 import { Count, closed, DateTime, nullable, open, openString, someText, text, Uuid } from './scalar.ts'
@@ -44,8 +45,10 @@ export const Source = Type.Object(
     repositoryId: Type.String(),
     label: Type.String(),
     private: Type.Boolean(),
-    baseBranch: Type.String(),
-    baseOid: Type.String({ pattern: '^[a-f0-9]{40}$' }),
+    baseBranch: Type.String({
+      description: 'In a repository without a commit: the branch that its first commit makes.',
+    }),
+    baseOid: BaseOid,
   },
   {
     title: 'Source',
@@ -185,7 +188,13 @@ export const CreateSession = Type.Object(
         {
           grantId: Uuid,
           repositoryId: Type.String({ pattern: '^[0-9]+$', maxLength: sourceLimits.repositoryId }),
-          baseBranch: Type.Optional(someText(sourceLimits.baseBranch, { pattern: '^[^\\r\\n]*$' })),
+          baseBranch: Type.Optional(
+            someText(sourceLimits.baseBranch, {
+              pattern: '^[^\\r\\n]*$',
+              description:
+                "By default the host's default branch. In a repository without a commit it may be any name: the first commit makes the branch.",
+            }),
+          ),
           label: Type.Optional(text(sourceLimits.label)),
           kind: Type.Optional(text(sourceLimits.kind)),
         },

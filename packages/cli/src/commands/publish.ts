@@ -67,10 +67,11 @@ function progress({ stderr }: CommandIo, json: boolean): (step: string) => Promi
   }
 }
 
-function resultOf({ id, result, lastError }: Publication): string {
+function resultOf({ id, delivery, result, lastError }: Publication): string {
   if (result === undefined) return `publication ${id} failed: ${deliveryError(lastError)}`
   const { branch, commitSha, pullRequest } = result
+  const first = delivery === 'pull_request' ? ' as the first commit of the repository' : ''
   const what =
-    pullRequest === undefined ? `pushed to ${branch}` : `pull request #${pullRequest.number} ${pullRequest.url}`
+    pullRequest === undefined ? `pushed to ${branch}${first}` : `pull request #${pullRequest.number} ${pullRequest.url}`
   return `publication ${id} ${commitSha.slice(0, 12)} ${what}`
 }

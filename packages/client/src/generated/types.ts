@@ -531,6 +531,7 @@ export interface CreateSession {
   source?: {
     grantId: string
     repositoryId: string
+    /** By default the host's default branch. In a repository without a commit it may be any name: the first commit makes the branch. */
     baseBranch?: string
     label?: string
     kind?: string
@@ -1691,6 +1692,7 @@ export interface PublicationPage {
 
 /** The result of a delivery. */
 export interface PublicationResult {
+  /** How it was delivered. The first commit of a repository is `direct_branch` even if a `pull_request` was asked for: there is no branch yet to open one against. */
   delivery: 'pull_request' | 'direct_branch'
   branch: string
   commitSha: string
@@ -1851,6 +1853,7 @@ export interface Repository {
   /** The current `owner/name`. */
   fullName: string
   private: boolean
+  /** In a repository without a commit: the branch that its first commit makes. */
   defaultBranch: string | null
   htmlUrl: string
 }
@@ -1904,6 +1907,7 @@ export interface ResetMember {
 /** The changes of a Session, as an immutable revision. */
 export interface Review {
   revision: string
+  /** The commit that the work begins at. In a repository without a commit: `4b825dc642cb6eb9a060e54bf8d69288fbee4904`, git's id of the empty tree. */
   baseOid: string
   headTree: string
   /** The branch that the Session started from. */
@@ -2150,6 +2154,7 @@ export interface SessionOfTrigger {
   source?: {
     grantId: string
     repositoryId: string
+    /** By default the host's default branch. In a repository without a commit it may be any name: the first commit makes the branch. */
     baseBranch?: string
     label?: string
     kind?: string
@@ -2263,7 +2268,9 @@ export interface Source {
   repositoryId: string
   label: string
   private: boolean
+  /** In a repository without a commit: the branch that its first commit makes. */
   baseBranch: string
+  /** The commit that the work begins at. In a repository without a commit: `4b825dc642cb6eb9a060e54bf8d69288fbee4904`, git's id of the empty tree. */
   baseOid: string
 }
 
@@ -2293,6 +2300,7 @@ export interface StartTrial {
   source?: {
     grantId: string
     repositoryId: string
+    /** By default the host's default branch. In a repository without a commit it may be any name: the first commit makes the branch. */
     baseBranch?: string
     label?: string
     kind?: string
@@ -2444,6 +2452,7 @@ export interface TriggerSession {
   source?: {
     grantId: string
     repositoryId: string
+    /** By default the host's default branch. In a repository without a commit it may be any name: the first commit makes the branch. */
     baseBranch?: string
     label?: string
     kind?: string
@@ -2833,7 +2842,7 @@ export interface ErrorCodes {
   invalid_event_families: Record<never, never>
   /** The document, secret, extension or archive of an environment is not valid; `issues` names each fault. */
   environment_invalid: { issues: Issue[] }
-  /** The repository has no branch `source.baseBranch`. */
+  /** The repository has commits, and no branch `source.baseBranch`, or no default branch; `message` may say more. */
   cloud_repository_branch_not_found: Record<never, never>
   /** The browser has begun no such connection within ten minutes, it was finished already, or the host refused the code. */
   git_connection_refused: Record<never, never>

@@ -15,7 +15,8 @@ const reasons: Readonly<Record<string, string>> = {
   branch_moved: 'somebody else pushed to the branch',
   branch_protected: 'the branch is protected; publish a pull request instead',
   target_missing: 'the target branch is gone',
-  target_moved: 'the target branch has moved on; publish a pull request, or ask the agent to take the new commits in',
+  target_moved:
+    'the target branch has moved on; publish a pull request, or ask the agent to take the new commits in. If the branch had no commit when the Session began, start a Session on it and bring the work there',
   base_rewritten: 'the base was rewritten; start a Session on it and bring the work onto it',
   pull_request_refused: 'the Git host refused the pull request',
   repository_unavailable: 'the repository cannot be reached',

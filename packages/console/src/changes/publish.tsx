@@ -1,4 +1,5 @@
 import type { Publication, Review, Session } from '@berth/client'
+import { emptyTreeOid } from '@berth/contract'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { GitPullRequest, LoaderCircle } from 'lucide-react'
 import { lazy, Suspense, useRef, useState } from 'react'
@@ -88,7 +89,7 @@ function PublishForm(props: {
         <p role="status">
           Published
           {made.result?.pullRequest === undefined
-            ? ` to ${made.result?.branch ?? review.targetBranch}.`
+            ? ` to ${made.result?.branch ?? review.targetBranch}${made.delivery === 'pull_request' ? ' as the first commit of the repository' : ''}.`
             : ` as pull request #${made.result.pullRequest.number}.`}
         </p>
         <div className="flex justify-end">
@@ -131,6 +132,12 @@ function PublishForm(props: {
         <code className="font-mono text-xs">{review.revision.slice(0, 12)}</code>. If the changes have moved on, nothing
         is delivered, and you see what is different.
       </p>
+      {review.baseOid === emptyTreeOid && (
+        <p className="text-[0.8125rem] text-ink-2">
+          The repository had no commit when the Session began. If it still has none, this makes the first one, on{' '}
+          {review.targetBranch}, without a pull request.
+        </p>
+      )}
       <Field label="Deliver as">
         {attributes => (
           <Select

@@ -1,5 +1,6 @@
 import { BerthError, type Session } from '@berth/client'
 import type { WorkspaceNode } from '@berth/contract'
+import { emptyTreeOid } from '@berth/contract'
 import { useIsFetching, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { ChevronLeft, FolderOpen, GitCommitHorizontal, History, RotateCw } from 'lucide-react'
@@ -137,7 +138,8 @@ function State({ view, branch }: { view: WorkspaceNode['view'] | undefined; bran
       <>
         <GitCommitHorizontal className="size-3.5 shrink-0" aria-hidden />
         <span className="truncate">
-          As on {printableLine(branch ?? 'its branch')} at {view.commit?.slice(0, 7)}, when the Session began
+          As on {printableLine(branch ?? 'its branch')}{' '}
+          {view.commit === emptyTreeOid ? 'without a commit' : `at ${view.commit?.slice(0, 7)}`}, when the Session began
         </span>
       </>
     )

@@ -200,6 +200,11 @@ test.each([
     /2\.0 KiB/,
   ],
   ['svc.publication.created', { publicationId: 'p', delivery: 'pull_request', status: 'succeeded' }, /Pull request/],
+  [
+    'svc.publication.created',
+    { publicationId: 'p', delivery: 'pull_request', status: 'succeeded', result: { delivery: 'direct_branch' } },
+    /Pushed to the branch/,
+  ],
   ['svc.publication.failed', { publicationId: 'p', status: 'failed', errorCode: 'review_changed' }, /review changed/],
   ['svc.publication.merge_succeeded', { publicationId: 'p', mergedCommitSha: 'a'.repeat(40) }, /Merged as aaaaaaaa$/],
   ['svc.publication.merge_failed', { publicationId: 'p', errorCode: 'head_moved' }, /head moved/],

@@ -29,7 +29,9 @@ const table: { readonly [T in EventType]?: (data: EventData<T>) => Notice | null
   }),
   'svc.publication.created': ({ delivery, result }) => {
     const link = linkOf(result)
-    const text = delivery === 'pull_request' ? 'Pull request opened' : 'Pushed to the branch'
+    // The first commit of a repository goes to its branch, whatever was asked for.
+    const made: unknown = Reflect.get(Object(result), 'delivery') ?? delivery
+    const text = made === 'pull_request' ? 'Pull request opened' : 'Pushed to the branch'
     return { tone: 'good', text, sets: ['deliveredAt'], ...(link === null ? {} : { link }) }
   },
   'svc.publication.failed': ({ errorCode }) => ({

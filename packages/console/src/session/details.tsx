@@ -1,4 +1,5 @@
 import type { Session } from '@berth/client'
+import { emptyTreeOid } from '@berth/contract'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { Archive, Copy, GitFork } from 'lucide-react'
@@ -24,7 +25,11 @@ export function Details({ session }: { session: Session }) {
         {source !== undefined && (
           <Fact name="Repository">
             {source.label} · {source.baseBranch}{' '}
-            <code className="font-mono text-xs text-ink-3">{source.baseOid.slice(0, 8)}</code>
+            {source.baseOid === emptyTreeOid ? (
+              <span className="text-ink-3">without a commit</span>
+            ) : (
+              <code className="font-mono text-xs text-ink-3">{source.baseOid.slice(0, 8)}</code>
+            )}
           </Fact>
         )}
         <Fact name="Agent">{session.runtime ?? 'native'}</Fact>

@@ -62,7 +62,7 @@ export const publishChanges = tool({
   name: 'publish_changes',
   title: 'Publish the changes of a session',
   description:
-    'Opens a pull request with exactly the reviewed revision. It is refused if the changes are no longer that revision: review them again then.',
+    'Opens a pull request with exactly the reviewed revision; in a repository without a commit, pushes it as the first one. It is refused if the changes are no longer that revision: review them again then.',
   input: Type.Object({
     sessionId: Type.String(),
     revision: Type.String({ description: 'As review_changes returned it.' }),
@@ -89,12 +89,14 @@ export const publishChanges = tool({
       { signal, enough: stopping, atMostMs: SECONDS_MOST * 1000, platform: client.platform },
     )
     const request = result?.pullRequest
-    const told =
-      request === undefined
-        ? `The publication is ${status}${lastError === undefined ? '' : `: ${JSON.stringify(lastError)}`}.`
-        : `Pull request ${request.number}: ${request.url}`
+    const told = (): string => {
+      if (request !== undefined) return `Pull request ${request.number}: ${request.url}`
+      if (result !== undefined)
+        return `Pushed ${result.commitSha} to ${result.branch}, as the repository's first commit.`
+      return `The publication is ${status}${lastError === undefined ? '' : `: ${JSON.stringify(lastError)}`}.`
+    }
     return {
-      text: told,
+      text: told(),
       data: { sessionId, publicationId, status, pullRequest: request ?? null, error: lastError ?? null },
     }
   },

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import { appendAudit, operator } from '../accounts/audit/append.ts'
+import { isBranchName } from '../git/branch-name.ts'
 import { GitHostError, type RepositoryRef } from '../git-hosts/git-host.ts'
 import { LocalHost } from '../git-hosts/local/local-host.ts'
 import type { BranchRule, Check, CheckState } from '../git-hosts/local/rules.ts'
 import type { Clock } from '../kit/clock.ts'
 import { StartError } from '../kit/start-error.ts'
 import { wakeMerges } from '../sessions/merges/wake-merges.ts'
-import { isBranchName } from '../sessions/publications/branch-name.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
 import { type Variables, withDatabase } from './database.ts'
 

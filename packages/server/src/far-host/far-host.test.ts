@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
+import { emptyTreeOid } from '@berth/contract'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { Line } from '../line/line.ts'
 import { FarError } from '../line/line-error.ts'
@@ -179,6 +180,23 @@ describe('a host that dials its service', () => {
     await run('git', ['-C', there, 'cat-file', 'tag', await git('rev-parse', 'v1')])
     await driver.create(spec('and-again', { objects: 'm1' }))
     await expect(driver.create(spec('bad', { objects: '../m1' }))).rejects.toBeInstanceOf(TypeError)
+  })
+
+  it('is sent the empty tree of a repository without a commit, and its first commit later', async () => {
+    const { driver, mirrors, dataDir } = await connected()
+    const [mirror, there] = [join(mirrors, 'm2.git'), join(dataDir, 'mirrors/m2.git')]
+    await run('git', ['init', '-q', '--bare', mirror])
+    const git = async (...args: string[]) =>
+      (await run('git', ['-C', mirror, '-c', 'user.name=a', '-c', 'user.email=a@b', ...args])).stdout.trim()
+    await git('hash-object', '-t', 'tree', '-w', '/dev/null')
+    await git('update-ref', `refs/berth/base/${emptyTreeOid}`, emptyTreeOid)
+    await driver.create(spec('empty', { objects: 'm2' }))
+    expect((await run('git', ['-C', there, 'ls-tree', `refs/berth/base/${emptyTreeOid}`])).stdout).toBe('')
+    const oid = await git('commit-tree', '-m', 'first', emptyTreeOid)
+    await git('update-ref', `refs/berth/base/${oid}`, oid)
+    await driver.create(spec('first', { objects: 'm2' }))
+    await run('git', ['-C', there, 'fsck', '--connectivity-only', oid])
+    await driver.create(spec('empty-again', { objects: 'm2' }))
   })
 
   it("passes a sandbox's requests to the worker as they came, and streams the answer", async () => {

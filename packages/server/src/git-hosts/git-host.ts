@@ -15,7 +15,7 @@ export interface HostRepository {
   /** `owner/name`, its present name. */
   readonly fullName: string
   readonly private: boolean
-  /** Null if the repository has no commit. */
+  /** In a repository without a commit: the branch that its first commit makes. Null if there is none. */
   readonly defaultBranch: string | null
   readonly htmlUrl: string
   /** URL that anybody with rights of their own clones it from, without a credential. Null if nobody does. */
@@ -35,6 +35,14 @@ export interface HostBranch {
   readonly oid: string
   /** The host refuses some pushes to it. */
   readonly protected: boolean
+}
+
+/** A branch that the first commit of a repository would make. */
+export interface UnbornBranch {
+  /** The host takes no commit that is pushed to it. */
+  readonly protected: boolean
+  /** The hash that names the repository's objects, as git calls it. */
+  readonly objectFormat: 'sha1' | 'sha256'
 }
 
 /** A pull request (elsewhere a merge request) as the host has it now. */
@@ -271,6 +279,10 @@ export interface GitHost {
    * @throws GitHostError `not_found` with `subject: 'branch'` if the branch does not exist
    */
   readBranch(repository: RepositoryRef, branch: string, signal?: AbortSignal): Promise<HostBranch>
+  /**
+   * Returns a branch that does not exist yet, in a repository without a commit. Null if the repository has one.
+   */
+  readUnbornBranch(repository: RepositoryRef, branch: string, signal?: AbortSignal): Promise<UnbornBranch | null>
   /**
    * Returns the names of the branches that begin with a prefix, at most `limit` of them, in the order of their names. A
    * repository without a commit has none.

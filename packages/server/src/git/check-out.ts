@@ -1,4 +1,5 @@
 import { text } from 'node:stream/consumers'
+import { emptyTreeOid } from '@berth/contract'
 import { insidePaths } from '../sandboxes/inside-paths.ts'
 import { hasSucceeded, type LeaseScript, type ProgramRun } from '../sandboxes/lease-program.ts'
 import { confinedGitEnvironment } from './git-environment.ts'
@@ -32,6 +33,7 @@ export interface CheckOut {
   /** Its id for the sandbox: the clone borrows its objects and copies none. */
   readonly objects: string
   readonly branch: string
+  /** The commit, or the empty tree: the branch then has no commit either. */
   readonly oid: string
   /**
    * URL of `origin`, without a credential. Null if nothing serves it: `origin` then only names the tracked branches.
@@ -104,6 +106,7 @@ exec git -c checkout.workers=0 -c core.hooksPath=/dev/null -c core.fsmonitor=fal
 
 /** Returns the clone's refs in git's packed form: the branch, its upstream and the tags of its history. */
 async function packedRefs(mirror: string, branch: string, oid: string, signal: AbortSignal): Promise<string> {
+  if (oid === emptyTreeOid) return ''
   const format = ['for-each-ref', `--merged=${oid}`, '--format=%(objectname) %(refname)', 'refs/tags']
   const tags = await gitText(format, { gitDir: mirror, signal })
   const refs = [`${oid} refs/heads/${branch}`, `${oid} refs/remotes/origin/${branch}`, ...tags.split('\n')]

@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { emptyTreeOid } from '@berth/contract'
 import { gitText, runGit } from './run-git.ts'
 import { startGit } from './start-git.ts'
 
@@ -14,7 +15,7 @@ const TRANSFER_MS = 20 * 60_000
 const bounds = { memoryBytes: 2 * GIB, cpuSeconds: TRANSFER_MS / 1000, fileBytes: 64 * GIB }
 
 /**
- * Returns the commits that a bare repository holds whole, and the tags if it was sent packs; none if there is no such
+ * Returns the commits, or the empty tree, that a bare repository holds whole, and the tags if it was sent packs; none if there is no such
  * repository.
  */
 export async function pinnedCommits(gitDir: string): Promise<readonly string[]> {
@@ -27,8 +28,9 @@ export async function pinnedCommits(gitDir: string): Promise<readonly string[]> 
  * no commit leads to them.
  */
 export async function pinnedObjects(gitDir: string): Promise<readonly string[]> {
-  const commits = await pinnedCommits(gitDir)
-  if (commits.length === 0) return []
+  const pinned = await pinnedCommits(gitDir)
+  const commits = pinned.filter(oid => oid !== emptyTreeOid)
+  if (commits.length === 0) return pinned
   const args = [
     'for-each-ref',
     ...commits.map(oid => `--merged=${oid}`),
@@ -36,7 +38,7 @@ export async function pinnedObjects(gitDir: string): Promise<readonly string[]> 
     'refs/tags',
   ]
   const tags = (await gitText(args, { gitDir })).split('\n').filter(line => line.startsWith('tag '))
-  return [...commits, ...new Set(tags.map(line => line.slice('tag '.length)))]
+  return [...pinned, ...new Set(tags.map(line => line.slice('tag '.length)))]
 }
 
 /**

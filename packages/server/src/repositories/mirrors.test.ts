@@ -2,8 +2,11 @@ import { randomBytes } from 'node:crypto'
 import { access, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { emptyTreeOid } from '@berth/contract'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { commitTo, sampleRepository, tipOf } from '../../test/support/git/repositories.ts'
+import { commitTo, emptyRepository, firstCommit, sampleRepository, tipOf } from '../../test/support/git/repositories.ts'
+import { pinnedObjects } from '../git/pack-transfer.ts'
+import { gitText, runGit } from '../git/run-git.ts'
 import type { GitHost } from '../git-hosts/git-host.ts'
 import { type MirroredCommit, Mirrors } from './mirrors.ts'
 
@@ -63,4 +66,24 @@ it('refuses a repository that is over its bound, and keeps nothing of it', async
   })
   await mirrors.tidy({ unusedSince: never, readers: async () => null }, signal)
   expect((await readdir(large)).filter(name => !name.endsWith('.lock'))).toEqual([])
+})
+
+it('holds the empty tree of a repository without a commit, and its commits once there are some', async () => {
+  const url = await emptyRepository(dir, 'sample/empty')
+  const host: Pick<GitHost, 'id' | 'access'> = { id: 'e', access: async () => ({ url }) }
+  const mirrors = new Mirrors(join(dir, 'empty'), 1024 ** 3)
+  const empty = { ...commit, host: host as GitHost, oid: emptyTreeOid }
+  const gitDir = await mirrors.provide(empty, signal)
+  expect(await gitText(['ls-tree', `refs/berth/base/${emptyTreeOid}`], { gitDir })).toBe('')
+  expect(await pinnedObjects(gitDir)).toEqual([emptyTreeOid])
+  const oid = await firstCommit(url, 'main', 'README')
+  await runGit(['tag', '-a', '-m', 'first', 'v1', oid], {
+    gitDir: url,
+    env: { GIT_COMMITTER_NAME: 'a', GIT_COMMITTER_EMAIL: 'a@b' },
+  })
+  expect(await mirrors.provide({ ...empty, oid }, signal)).toBe(gitDir)
+  expect(await mirrors.provide(empty, signal)).toBe(gitDir)
+  expect((await pinnedObjects(gitDir)).toSorted()).toEqual(
+    [oid, emptyTreeOid, await gitText(['rev-parse', 'v1'], { gitDir: url })].toSorted(),
+  )
 })

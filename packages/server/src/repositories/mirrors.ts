@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { closeSync } from 'node:fs'
 import { mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { emptyTreeOid } from '@berth/contract'
 import { transferOptions } from '../git/git-environment.ts'
 import { GitError, runGit } from '../git/run-git.ts'
 import { type GitHost, GitHostError, type RepositoryRef } from '../git-hosts/git-host.ts'
@@ -9,7 +10,7 @@ import { kindOfWords } from '../git-hosts/git-words.ts'
 import { DiskBoundError, withinDisk } from '../sandboxes/linux/disk-bound.ts'
 import { waitToLockFile } from '../storage/embedded/file-lock.ts'
 
-/** A commit of a repository, for one organization. */
+/** A commit of a repository, for one organization; the empty tree stands for no commit. */
 export interface MirroredCommit {
   readonly organizationId: string
   readonly host: GitHost
@@ -33,7 +34,7 @@ const FETCH_MEMORY_BYTES = 2 * 1024 ** 3
  * Mirrors of repositories, one for each organization, host and repository, which the Sessions of this machine share.
  * They are bare. A ref holds each commit that a Session is pinned to, so git never prunes it, and a Session whose
  * commit is there needs nothing from the host. Only missing commits are fetched, by one process at a time: a second
- * caller finds them there.
+ * caller finds them there. The mirror of a repository without a commit holds the empty tree in its place.
  *
  * A fetch writes its ref after everything that the ref reaches, so the ref is proof. A mirror that is deleted is made
  * again, a broken one is put aside; no other file of the service refers to their content. Everybody can read the
@@ -177,6 +178,11 @@ async function fill(
   signal: AbortSignal,
 ): Promise<void> {
   await prepare(gitDir, signal)
+  if (oid === emptyTreeOid) {
+    await runGit(['hash-object', '-t', 'tree', '-w', '--stdin'], { gitDir, input: '', signal })
+    await runGit(['update-ref', pin(oid), oid], { gitDir, signal })
+    return
+  }
   const remote = await host.access(repository, 'read', signal)
   const quiet = ['--quiet', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules']
   const args = ['fetch', ...quiet, ...transferOptions('fetch', remote), remote.url, `+${oid}:${pin(oid)}`]

@@ -1,5 +1,6 @@
-import type { CreateSession, Source } from '@berth/contract'
+import { type CreateSession, emptyTreeOid, type Source } from '@berth/contract'
 import type { Context } from '../context.ts'
+import { isBranchName } from '../git/branch-name.ts'
 import { type GitHost, GitHostError, type RepositoryRef } from '../git-hosts/git-host.ts'
 import { invalidField, refusal } from '../kit/refusal.ts'
 import { findActiveGrant } from './active-grant.ts'
@@ -12,7 +13,8 @@ import { requireOwnAccess } from './people/require-own-access.ts'
 const ADMISSION_MS = 20_000
 
 /**
- * Pins the source of a Session: looks the branch up at the host now.
+ * Pins the source of a Session: looks the branch up at the host now. A repository without a commit is pinned to the empty
+ * tree, on the branch that its first commit will make: the wanted one, or the host's default.
  * @param personId who asks for it; null for an installation, which its grant alone lets in. No installation uses a
  *   connection that asks people for access of their own: whoever causes its work might have none.
  * @throws ApiError 403 if the grant or the repository is not available
@@ -38,7 +40,7 @@ export async function resolveSource(
     if (baseBranch === null) {
       throw refusal('cloud_repository_branch_not_found', {
         message:
-          'The repository has no default branch: it has no commit yet, or its HEAD is detached. Name a branch in source.baseBranch.',
+          'The repository has no default branch: its HEAD is detached, or names a branch that does not exist. Name a branch in source.baseBranch.',
       })
     }
     if (baseBranch === 'HEAD') {
@@ -47,7 +49,7 @@ export async function resolveSource(
         'is called HEAD, by which git means a commit and not a branch; rename it',
       )
     }
-    const { oid } = await host.readBranch(repository, baseBranch, signal)
+    const baseOid = await readBase(host, repository, baseBranch, signal)
     return {
       kind: grant.provider,
       grantId: grant.id,
@@ -55,12 +57,37 @@ export async function resolveSource(
       label: wanted.label ?? found.fullName,
       private: found.private,
       baseBranch,
-      baseOid: oid,
+      baseOid,
     }
   } catch (error) {
     if (error instanceof GitHostError) throw hostRefusal(error)
     if (signal.aborted) throw refusal('cloud_workspace_unavailable')
     throw error
+  }
+}
+
+/**
+ * Returns the tip of a branch, or the empty tree if the repository has no commit.
+ * @throws GitHostError `not_found` with `subject: 'branch'`
+ * @throws ApiError 400 if the branch can never be made
+ */
+async function readBase(
+  host: GitHost,
+  repository: RepositoryRef,
+  branch: string,
+  signal: AbortSignal,
+): Promise<string> {
+  try {
+    return (await host.readBranch(repository, branch, signal)).oid
+  } catch (error) {
+    if (!(error instanceof GitHostError) || error.kind !== 'not_found' || error.subject !== 'branch') throw error
+    const unborn = await host.readUnbornBranch(repository, branch, signal)
+    if (unborn === null) throw error
+    if (!isBranchName(branch)) throw invalidField(['source', 'baseBranch'], 'is not a name that git takes for a branch')
+    if (unborn.objectFormat === 'sha1') return emptyTreeOid
+    throw refusal('cloud_repository_branch_not_found', {
+      message: 'The repository names its objects by SHA-256. Sessions need one that names them by SHA-1.',
+    })
   }
 }
 

@@ -12,7 +12,7 @@ import { systemClock } from '../../src/kit/clock.ts'
 import { knownSecrets } from '../../src/kit/redactor.ts'
 import type { Database, Result, Statement } from '../../src/storage/postgres/database.ts'
 import { type Fault, GitHubServer } from '../support/git/github-server.ts'
-import { commitTo, fileAt, sampleRepository, tipOf } from '../support/git/repositories.ts'
+import { commitTo, emptyRepository, fileAt, firstCommit, sampleRepository, tipOf } from '../support/git/repositories.ts'
 import { createTestDatabase } from '../support/storage/postgres.ts'
 
 /** One host with two repositories; the sample is first. */
@@ -21,6 +21,8 @@ interface Served extends AsyncDisposable {
   readonly account: string
   readonly sample: RepositoryRef
   readonly gitDir: string
+  /** Adds a repository without a commit, whose HEAD names `trunk`. */
+  addEmpty(): Promise<{ readonly ref: RepositoryRef; readonly gitDir: string }>
   rename(): Promise<void>
 }
 
@@ -45,6 +47,11 @@ async function serveLocal(): Promise<ServedLocal> {
   return {
     ...{ host, account: LOCAL_ACCOUNT, sample, gitDir },
     before: (statement, happens) => hostOn(beforeStatement(db.database, statement, happens)),
+    addEmpty: async () => {
+      const empty = await emptyRepository(root, 'sample/third', 'trunk')
+      const ref = await host.findRepository('sample/third')
+      return { ref: { account: LOCAL_ACCOUNT, repositoryId: ref?.repositoryId ?? '' }, gitDir: empty }
+    },
     rename: async () => {},
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
@@ -75,6 +82,11 @@ async function serveGitHub(): Promise<Served & { server: GitHubServer; host: Git
   const opened = stack.move()
   return {
     ...{ host, server, account: '5', sample: { account: '5', repositoryId: '11' }, gitDir },
+    addEmpty: async () => {
+      const third = { id: 13, fullName: 'other/third', gitDir: await emptyRepository(root, 'other/third', 'trunk') }
+      server.addRepository({ ...third, installations: ['6'] }).defaultBranch = 'trunk'
+      return { ref: { account: '6', repositoryId: '13' }, gitDir: third.gitDir }
+    },
     rename: async () => {
       served.fullName = 'sample/renamed'
     },
@@ -157,6 +169,19 @@ describe.each([
     })
     await expect(host.readRepository({ ...sample, repositoryId: '999' })).rejects.toEqual(fails('not_found'))
     await expect(host.readRepository({ ...sample, account: '404' })).rejects.toEqual(fails('not_found'))
+  })
+
+  test('tells a repository without a commit from one whose branch is missing', async () => {
+    const { ref, gitDir } = await served.addEmpty()
+    expect(await host.readRepository(ref)).toMatchObject({ defaultBranch: 'trunk' })
+    await expect(host.readBranch(ref, 'trunk')).rejects.toEqual(fails('not_found', { subject: 'branch' }))
+    expect(await host.readUnbornBranch(ref, 'trunk')).toEqual({ protected: false, objectFormat: 'sha1' })
+    for (const prefix of ['', 'tr', 'a/']) expect(await host.listBranches(ref, { prefix, limit: 1 })).toEqual([])
+    await firstCommit(gitDir, 'other', 'README')
+    expect(await host.readUnbornBranch(ref, 'trunk')).toBeNull()
+    expect(await host.readUnbornBranch(sample, 'nowhere')).toBeNull()
+    await expect(host.readUnbornBranch({ ...sample, repositoryId: '999' }, 'main')).rejects.toEqual(fails('not_found'))
+    await rm(gitDir, { recursive: true })
   })
 
   test('provides git with the access to fetch and to push', async () => {

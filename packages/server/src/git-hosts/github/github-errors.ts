@@ -30,6 +30,12 @@ export function wholeOf<Body>(data: Body): Body {
   throw new GitHostError('unavailable', 'the host did not finish its answer')
 }
 
+/** Returns true if the words of the host's answer match. */
+export function says({ cause }: GitHostError, words: RegExp): boolean {
+  const data = cause instanceof RequestError ? cause.response?.data : undefined
+  return words.test(JSON.stringify(data ?? ''))
+}
+
 function kindOf({ status, response, message }: RequestError, asksForTime: boolean): GitHostErrorKind {
   switch (status) {
     case 401:

@@ -1,4 +1,4 @@
-import { App, Octokit, RequestError } from 'octokit'
+import { App, Octokit } from 'octokit'
 import type { RemoteAccess } from '../../git/remote-access.ts'
 import type { Clock } from '../../kit/clock.ts'
 import {
@@ -17,9 +17,10 @@ import {
   type PullBlocker,
   type RepositoryListing,
   type RepositoryRef,
+  type UnbornBranch,
 } from '../git-host.ts'
 import { readChecks } from './github-checks.ts'
-import { toHostError, wholeOf } from './github-errors.ts'
+import { says, toHostError, wholeOf } from './github-errors.ts'
 import { githubPeople } from './github-people.ts'
 import { githubTalk } from './github-talk.ts'
 import { InstallationTokens } from './installation-tokens.ts'
@@ -137,10 +138,30 @@ export class GitHubHost implements GitHost, Disposable {
     }
   }
 
+  async readUnbornBranch(ref: RepositoryRef, _branch: string, signal?: AbortSignal): Promise<UnbornBranch | null> {
+    const [first] = await this.listBranches(ref, { prefix: '', limit: 1 }, signal)
+    // GitHub tells no protection of a branch that does not exist; it refuses the push.
+    return first === undefined ? { protected: false, objectFormat: 'sha1' } : null
+  }
+
   async listBranches(
+    ref: RepositoryRef,
+    names: { readonly prefix: string; readonly limit: number },
+    signal?: AbortSignal,
+  ): Promise<readonly string[]> {
+    try {
+      return await this.#listBranches(ref, names, signal)
+    } catch (error) {
+      // So GitHub answers for refs of a repository without a commit.
+      if (error instanceof GitHostError && error.kind === 'conflict' && says(error, /repository is empty/i)) return []
+      throw error
+    }
+  }
+
+  async #listBranches(
     { account, repositoryId }: RepositoryRef,
     { prefix, limit }: { readonly prefix: string; readonly limit: number },
-    signal?: AbortSignal,
+    signal: AbortSignal | undefined,
   ): Promise<readonly string[]> {
     const at = `GET /repositories/${repositoryId}`
     if (prefix === '') {
@@ -178,7 +199,8 @@ export class GitHubHost implements GitHost, Disposable {
         await this.#call<Pull>(ref.account, `POST /repositories/${ref.repositoryId}/pulls`, { ...pull }, signal),
       )
     } catch (error) {
-      if (!(error instanceof GitHostError) || error.kind !== 'invalid' || !saysAlreadyThere(error)) throw error
+      if (!(error instanceof GitHostError) || error.kind !== 'invalid' || !says(error, /pull request already exists/i))
+        throw error
       throw new GitHostError('conflict', 'a pull request is open for these branches', { cause: error })
     }
   }
@@ -375,9 +397,4 @@ function blockersOf(pull: Pull): PullBlocker[] {
   if (pull.mergeable === false && told === undefined) blockers.add('conflict')
   if (pull.draft === true) blockers.add('draft')
   return [...blockers]
-}
-
-function saysAlreadyThere({ cause }: GitHostError): boolean {
-  const data = cause instanceof RequestError ? cause.response?.data : undefined
-  return /pull request already exists/i.test(JSON.stringify(data ?? ''))
 }

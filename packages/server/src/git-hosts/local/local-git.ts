@@ -1,5 +1,5 @@
 import { GitError, gitText, runGit } from '../../git/run-git.ts'
-import { GitHostError } from '../git-host.ts'
+import { GitHostError, type MergePullRequest } from '../git-host.ts'
 import type * as sql from './local-sql.ts'
 
 /**
@@ -73,4 +73,14 @@ export async function broughtIn(gitDir: string, tip: string, oid: string, signal
   const [commit = '', parent] = first.split(' ')
   // Nothing follows it, or the next commit is built on it: it lies on the branch itself, as after a fast-forward.
   return commit === '' || parent === oid ? oid : commit
+}
+
+/** Returns the message of a merge: the asked one, or this host's own. */
+export function mergeMessage(row: sql.LocalPullRow, merge: MergePullRequest): string {
+  const own =
+    merge.strategy === 'merge'
+      ? { title: `Merge pull request #${row.number} from ${row.head_branch}`, body: row.title }
+      : { title: `${row.title} (#${row.number})`, body: row.body }
+  const body = (merge.commitMessage ?? own.body).replaceAll('\r\n', '\n').trimEnd()
+  return `${merge.commitTitle ?? own.title}\n${body === '' ? '' : `\n${body}\n`}`
 }

@@ -14,9 +14,10 @@ import {
   type OpenPullRequest,
   type RepositoryListing,
   type RepositoryRef,
+  type UnbornBranch,
 } from '../git-host.ts'
-import { type LocalHead, readHead } from './default-branch.ts'
-import { broughtIn, contains, git, inBounds, moveBase, ofMerge } from './local-git.ts'
+import { findHead } from './default-branch.ts'
+import { broughtIn, contains, git, inBounds, mergeMessage, moveBase, ofMerge } from './local-git.ts'
 import * as sql from './local-sql.ts'
 import { findRepositories, type LocalPath, localPath } from './repositories.ts'
 import { type BranchRule, blockersOf, type Check, type CheckState } from './rules.ts'
@@ -93,6 +94,16 @@ export class LocalHost implements GitHost {
     const oid = await this.#tip(located, branch, signal)
     if (oid === null) throw new GitHostError('not_found', `there is no branch ${branch}`, { subject: 'branch' })
     return { name: branch, oid, protected: (await sql.findRule(this.#db, located.id, branch)) !== null }
+  }
+
+  async readUnbornBranch(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<UnbornBranch | null> {
+    const located = await this.#locate(ref)
+    if (!(await findHead(located.gitDir, signal)).empty) return null
+    const format = await git(['rev-parse', '--show-object-format'], { ...located, exits: [0], signal })
+    return {
+      protected: (await sql.findRule(this.#db, located.id, branch)) !== null,
+      objectFormat: format === 'sha256' ? 'sha256' : 'sha1',
+    }
   }
 
   async listBranches(
@@ -240,7 +251,7 @@ export class LocalHost implements GitHost {
         baseOid: base,
         headOid: pull.headOid,
         strategy: merge.strategy,
-        message: messageOf(row, merge),
+        message: mergeMessage(row, merge),
         committer: { ...this.#committer, at: this.#clock.now() },
         ...(signal && { signal }),
       }),
@@ -353,22 +364,16 @@ export class LocalHost implements GitHost {
   }
 
   async #describe(located: Located, signal?: AbortSignal): Promise<HostRepository> {
-    const { branch, born } = (await readHead(located.gitDir)) ?? (await this.#askHead(located, signal))
+    const { branch, born, empty } = await findHead(located.gitDir, signal)
     return {
       repositoryId: located.id,
       fullName: `${located.owner}/${located.name}`,
       private: true,
-      defaultBranch: born ? branch : null,
+      defaultBranch: born || empty ? branch : null,
       // The console has no page of a repository; its Sessions come closest.
       htmlUrl: `${this.#consoleUrl()}/sessions?repository=${LOCAL_HOST}:${located.id}`,
       cloneUrl: null,
     }
-  }
-
-  async #askHead(located: Located, signal?: AbortSignal): Promise<LocalHead> {
-    const head = await git(['symbolic-ref', '--quiet', 'HEAD'], { gitDir: located.gitDir, exits: [0, 1], signal })
-    const branch = head.startsWith('refs/heads/') ? head.slice('refs/heads/'.length) : null
-    return { branch, born: branch !== null && (await this.#tip(located, branch, signal)) !== null }
   }
 
   /** Returns the commit of a branch by its exact name, without git's revision language. */
@@ -377,13 +382,4 @@ export class LocalHost implements GitHost {
     const shown = await git(['show-ref', '--verify', '--hash', '--', name], { gitDir, exits: [0, 1, 128], signal })
     return /^[0-9a-f]{40}$/.test(shown) ? shown : null
   }
-}
-
-function messageOf(row: sql.LocalPullRow, merge: MergePullRequest): string {
-  const own =
-    merge.strategy === 'merge'
-      ? { title: `Merge pull request #${row.number} from ${row.head_branch}`, body: row.title }
-      : { title: `${row.title} (#${row.number})`, body: row.body }
-  const body = (merge.commitMessage ?? own.body).replaceAll('\r\n', '\n').trimEnd()
-  return `${merge.commitTitle ?? own.title}\n${body === '' ? '' : `\n${body}\n`}`
 }

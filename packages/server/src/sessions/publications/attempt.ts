@@ -8,8 +8,9 @@ import { nobody } from '../../sandboxes/confined/confined.ts'
 import { isBaseRewritten } from './base-history.ts'
 import { findObstacle } from './branch-in-the-way.ts'
 import { buildCommit, unsignedCommit } from './commit.ts'
-import { findBranch, PublicationFailed, reviewOf } from './prepare.ts'
+import { findBranch, reviewOf } from './prepare.ts'
 import type { PublicationRow } from './publication.ts'
+import { PublicationFailed } from './publication-failed.ts'
 import { markOpening, type PublicationClaim } from './publication-sql.ts'
 import { push, removeBranch } from './push.ts'
 
@@ -28,13 +29,18 @@ export async function attempt(
   signal: AbortSignal,
 ): Promise<PublicationResult> {
   const row = preparedRow(claim.row)
-  await deliverCommit(context, { ...claim, row }, source, signal)
-  const { delivery, branch, commit_sha: commitSha } = row
-  if (delivery === 'direct_branch') return { delivery, branch, commitSha }
-  const { pull, reused } = await providePull(context, claim, source, signal)
+  // A new branch begins at the parent, which is not the Session's base if that is no commit.
+  const from = row.moves_from === null ? { ...source, baseOid: row.parent_oid } : source
+  await deliverCommit(context, { ...claim, row }, from, signal)
+  const { branch, commit_sha: commitSha } = row
+  if (goesToTarget(row, source)) return { delivery: 'direct_branch', branch, commitSha }
+  const { pull, reused } = await providePull(context, claim, from, signal)
   const { number, url, draft } = pull
-  return { delivery, branch, commitSha, pullRequest: { number, url, draft, reused } }
+  return { delivery: 'pull_request', branch, commitSha, pullRequest: { number, url, draft, reused } }
 }
+
+/** Returns true if the commit goes to the target itself, as the first one of a repository always does. */
+const goesToTarget = ({ branch }: PublicationRow, { baseBranch }: DeliverySource): boolean => branch === baseBranch
 
 function preparedRow(row: PublicationRow): PreparedRow {
   const { commit_sha, parent_oid } = row
@@ -54,7 +60,7 @@ async function deliverCommit(
   const standing = await findBranch(source, row.branch, signal)
   if (standing?.oid === row.commit_sha) return
   // The host has protected the branch since the preparation.
-  if (row.delivery === 'direct_branch' && standing?.protected) throw new PublicationFailed('branch_protected')
+  if (goesToTarget(row, source) && standing?.protected) throw new PublicationFailed('branch_protected')
   const review = await reviewOf(context, claim)
   const mirror = await context.sources.mirror(source, signal)
   await using scratch = await openScratch(context.scratchDir)
@@ -66,7 +72,7 @@ async function deliverCommit(
     branch: row.branch,
     from: row.moves_from,
     to: row.commit_sha,
-    fetch: row.parent_oid !== review.base_oid,
+    fetch: row.parent_oid !== source.baseOid,
   }
   switch (await push(gitDir, remote, move, signal)) {
     case 'pushed':
@@ -80,7 +86,7 @@ async function deliverCommit(
         // Another push holds the branch, or held it and was given up.
         throw new GitHostError('unavailable', 'the branch is locked')
       }
-      if (row.delivery === 'direct_branch') throw new PublicationFailed('target_moved')
+      if (goesToTarget(row, source)) throw new PublicationFailed('target_moved')
       await requireRoom(claim, source, signal)
       throw new PublicationFailed('branch_moved')
     }

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { emptyTreeOid } from '@berth/contract'
 import { type CommitSigner, defaultIdentity, type GitIdentity } from '../../git/git-identity.ts'
 import { type OwnRepository, openOwnRepository, takePack } from '../../git/own-repository.ts'
 import { gitText, runGit } from '../../git/run-git.ts'
@@ -11,6 +12,7 @@ import type { PublicationRow } from './publication.ts'
 /** A commit before it is signed. */
 interface NewCommit {
   readonly tree: string
+  /** `emptyTreeOid` for none. */
   readonly parent: string
   readonly author: GitIdentity
   readonly committer: GitIdentity
@@ -45,7 +47,8 @@ export async function signedCommit(commit: NewCommit, signer: CommitSigner | nul
 function partsOf(commit: NewCommit): readonly [head: string, rest: string] {
   const { tree, parent, author, committer, at, message } = commit
   const stamp = (who: GitIdentity): string => `${who.name} <${who.email}> ${Math.floor(at.getTime() / 1000)} +0000`
-  const head = `tree ${tree}\nparent ${parent}\nauthor ${stamp(author)}\ncommitter ${stamp(committer)}\n`
+  const parents = parent === emptyTreeOid ? '' : `parent ${parent}\n`
+  const head = `tree ${tree}\n${parents}author ${stamp(author)}\ncommitter ${stamp(committer)}\n`
   return [head, `\n${message}\n`]
 }
 

@@ -1,7 +1,6 @@
-import type { PublicationError } from '@berth/contract'
+import { emptyTreeOid } from '@berth/contract'
 import { readAttribution } from '../../accounts/organizations/commit-attribution.ts'
 import type { DeliveryContext } from '../../delivery/delivery-context.ts'
-import { DeliveryFailed } from '../../delivery/failure.ts'
 import type { DeliverySource } from '../../delivery/sources.ts'
 import { GitHostError, type HostBranch } from '../../git-hosts/git-host.ts'
 import { SandboxGoneError } from '../../sandboxes/driver.ts'
@@ -12,19 +11,11 @@ import { ReviewRefused } from '../reviews/review-place.ts'
 import { attribute } from './attribution.ts'
 import { freeBranch } from './branch-name.ts'
 import { commitName, messageOf, signedCommit, withTrailers } from './commit.ts'
+import { type Start, startOfUnborn } from './first-commit.ts'
 import { hasSecret } from './has-secret.ts'
-import type { Obstacle, Prepared, PublicationRow } from './publication.ts'
+import type { Prepared, PublicationRow } from './publication.ts'
+import { PublicationFailed } from './publication-failed.ts'
 import { listPushed, type PublicationClaim } from './publication-sql.ts'
-
-/** Thrown to end a Publication. */
-export class PublicationFailed extends DeliveryFailed<PublicationError> {
-  readonly obstacle: Obstacle | null
-
-  constructor(code: PublicationError, { obstacle, cause }: { obstacle?: Obstacle; cause?: unknown } = {}) {
-    super(code, cause)
-    this.obstacle = obstacle ?? null
-  }
-}
 
 /** Returns the review that a Publication is pinned to; the Publication's row keeps it there. */
 export async function reviewOf(context: DeliveryContext, claim: PublicationClaim): Promise<ReviewRow> {
@@ -80,23 +71,38 @@ async function settle(
 ): Promise<Prepared> {
   const { row } = claim
   const target = await findBranch(source, source.baseBranch, signal)
-  if (target === null) throw new PublicationFailed('target_missing')
-  const direct = row.delivery === 'direct_branch'
+  const start = await startOf(context, claim, source, { target, review, signal })
+  const { branch, base } = start
+  if (start.delivered) return { branch, sha: base, text: null, parent: base, movesFrom: base }
+  const direct = branch === source.baseBranch
   // Even if the host would let this deployment pass: the protection is meant against pushes like this.
-  if (direct && target.protected) throw new PublicationFailed('branch_protected')
-  const tip = (direct ? target : await findBranch(source, row.branch, signal))?.oid ?? null
-  const pushed = await listPushed(context.db, claim, row.branch)
+  if (direct && target?.protected) throw new PublicationFailed('branch_protected')
+  const tip = (direct ? target : await findBranch(source, branch, signal))?.oid ?? null
+  const pushed = await listPushed(context.db, claim, branch)
   const before = pushed.find(({ commit_sha }) => commit_sha === tip)
-  const parent = parentOf(row, tip, { base: review.base_oid, before: before?.commit_sha, madeHere: pushed.length > 0 })
+  const parent = parentOf(row, tip, { base, before: before?.commit_sha, madeHere: pushed.length > 0 })
   // Delivered before, commit for commit: there is nothing to push.
-  if (before?.head_tree === review.head_tree) return { sha: before.commit_sha, text: null, parent, movesFrom: tip }
+  if (before?.head_tree === review.head_tree) {
+    return { branch, sha: before.commit_sha, text: null, parent, movesFrom: tip }
+  }
   const { identity, signer } = context.commits
   const choice = await readAttribution(context.db, claim.organizationId)
   const { trailers, ...people } = attribute(choice, row.author, identity)
   const message = await withTrailers(messageOf(row), trailers, signal)
   const commit = { tree: review.head_tree, parent, ...people, at: row.created_at, message }
   const text = await signedCommit(commit, signer)
-  return { sha: await commitName(text, signal), text, parent, movesFrom: tip }
+  return { branch, sha: await commitName(text, signal), text, parent, movesFrom: tip }
+}
+
+async function startOf(
+  context: DeliveryContext,
+  claim: PublicationClaim,
+  source: DeliverySource,
+  at: Parameters<typeof startOfUnborn>[3],
+): Promise<Start> {
+  if (source.baseOid === emptyTreeOid) return await startOfUnborn(context, claim, source, at)
+  if (at.target === null) throw new PublicationFailed('target_missing')
+  return { branch: claim.row.branch, base: source.baseOid, delivered: false }
 }
 
 /**
@@ -126,6 +132,8 @@ export function parentOf(
   known: { readonly base: string; readonly before: string | undefined; readonly madeHere: boolean },
 ): string {
   if (known.before !== undefined) return known.before
+  // The first commit of a repository.
+  if (tip === null && known.base === emptyTreeOid) return emptyTreeOid
   if (row.delivery === 'direct_branch') {
     if (tip === known.base) return known.base
     throw new PublicationFailed('target_moved')

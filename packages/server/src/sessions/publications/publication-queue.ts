@@ -10,8 +10,9 @@ import { keepArtifact, type NewArtifact } from '../artifacts/keep-artifact.ts'
 import { appendEvents } from '../log/append.ts'
 import { holdSession } from '../session/session-sql.ts'
 import { attempt, ClaimTaken } from './attempt.ts'
-import { PublicationFailed, prepare } from './prepare.ts'
+import { prepare } from './prepare.ts'
 import type { Obstacle, PublicationRow } from './publication.ts'
+import { PublicationFailed } from './publication-failed.ts'
 import {
   claimedPublications,
   claimPublications,

@@ -175,9 +175,10 @@ export function markPrepared(
   commit: Prepared,
   now: Date,
 ): Promise<PublicationRow | null> {
-  const { sha, text, parent, movesFrom } = commit
-  const set = "status = 'prepared', commit_sha = $3, commit_object = $4, parent_oid = $5, moves_from = $6, failures = 0"
-  return take(db, step(set, "'admitted'"), [claim, now, sha, text, parent, movesFrom])
+  const { branch, sha, text, parent, movesFrom } = commit
+  const set = `
+    status = 'prepared', commit_sha = $3, commit_object = $4, parent_oid = $5, moves_from = $6, branch = $7, failures = 0`
+  return take(db, step(set, "'admitted'"), [claim, now, sha, text, parent, movesFrom, branch])
 }
 
 export function markAttempted(db: Queryable, claim: string, now: Date): Promise<PublicationRow | null> {
@@ -226,15 +227,18 @@ export async function failUnattempted(
   return rows
 }
 
-/** Lists the commits that the Session has pushed to a branch, newest first, with their trees. */
-export async function listPushed(
-  db: Queryable,
-  key: SessionKey,
-  branch: string,
-): Promise<{ readonly commit_sha: string; readonly head_tree: string }[]> {
-  const { rows } = await db.query<{ commit_sha: string; head_tree: string }>({
+/** A commit of a Publication that has ended. */
+export interface PushedCommit {
+  readonly commit_sha: string
+  readonly head_tree: string
+  readonly status: 'succeeded' | 'failed'
+}
+
+/** Lists the commits that the Session has pushed to a branch, or tried to, newest first, with their trees. */
+export async function listPushed(db: Queryable, key: SessionKey, branch: string): Promise<PushedCommit[]> {
+  const { rows } = await db.query<PushedCommit>({
     text: `
-      select p.commit_sha, r.head_tree from publications p join reviews r using (organization_id, session_id, revision)
+      select p.commit_sha, r.head_tree, p.status from publications p join reviews r using (organization_id, session_id, revision)
       where p.organization_id = $1 and p.session_id = $2 and p.branch = $3 and p.commit_sha is not null
         and p.status in ('succeeded', 'failed')
       order by p.created_at desc, p.id desc limit 1000`,

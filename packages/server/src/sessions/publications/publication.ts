@@ -19,7 +19,10 @@ export interface PublicationRow {
   readonly title: string
   readonly body: string
   readonly delivery: 'pull_request' | 'direct_branch'
-  /** The branch that is pushed: the head of the pull request, or the target. */
+  /**
+   * The branch that is pushed: the head of the pull request, or the target. The first commit of a repository makes the
+   * target, however it was to be delivered.
+   */
   readonly branch: string
   readonly draft: boolean
   /** The person who asked for it, until it ends; null for an installation. */
@@ -31,6 +34,7 @@ export interface PublicationRow {
    * made once. Null if the branch has it already.
    */
   readonly commit_object: string | null
+  /** `emptyTreeOid` if the commit is the first one of the repository. */
   readonly parent_oid: string | null
   /** Tip of the branch before the push; null if the branch does not exist. */
   readonly moves_from: string | null
@@ -45,8 +49,9 @@ export interface PublicationRow {
   readonly completed_at: Date | null
 }
 
-/** The commit of a Publication, its parent, and the tip that the branch moves from. */
+/** The commit of a Publication, its parent, and the branch with the tip that it moves from. */
 export interface Prepared {
+  readonly branch: string
   readonly sha: string
   /** The commit as git writes it; null if the branch has it already. */
   readonly text: string | null

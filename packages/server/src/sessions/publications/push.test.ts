@@ -31,6 +31,12 @@ it('makes a branch that is missing, and moves one from its known tip', async () 
   expect([await tipOf(url, 'fresh'), await tipOf(url, 'standing')]).toEqual([ours, ours])
 })
 
+it('does not move a branch that should be missing', async () => {
+  await runGit(['update-ref', 'refs/heads/theirs', base], { gitDir: url })
+  expect(await pushed('theirs', null)).toBe('moved')
+  expect(await tipOf(url, 'theirs')).toBe(base)
+})
+
 it.each(['way/of', 'way'])('says that another branch keeps %s from being made', async branch => {
   await runGit(['update-ref', '-d', 'refs/heads/way'], { gitDir: url, exits: [0, 1] })
   await runGit(['update-ref', '-d', 'refs/heads/way/of'], { gitDir: url, exits: [0, 1] })

@@ -121,6 +121,8 @@ export class DeliveryCrash {
       listRepositories: (account, page, signal) => real.listRepositories(account, page, signal),
       readRepository: (ref, signal) => real.readRepository(ref, signal),
       readBranch: (ref, branch, signal) => step('read a branch', () => real.readBranch(ref, branch, signal)),
+      readUnbornBranch: (ref, branch, signal) =>
+        step('read an unborn branch', () => real.readUnbornBranch(ref, branch, signal)),
       readChecks: (ref, pull, signal) => real.readChecks(ref, pull, signal),
       listBranches: (ref, names, signal) => real.listBranches(ref, names, signal),
       access: (ref, right, signal) => step(`get access to ${right}`, () => real.access(ref, right, signal)),

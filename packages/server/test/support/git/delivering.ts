@@ -50,9 +50,10 @@ export class Delivering {
   static async begin(
     test: TestService,
     from: Granted & { readonly grantId: string },
-    { title }: { readonly title?: string } = {},
+    { title, baseBranch }: { readonly title?: string; readonly baseBranch?: string } = {},
   ): Promise<Delivering> {
-    const source = { grantId: from.grantId, repositoryId: from.repository.repositoryId }
+    const { grantId, repository } = from
+    const source = { grantId, repositoryId: repository.repositoryId, ...(baseBranch !== undefined && { baseBranch }) }
     const asked = { runtime: 'shell', source, ...(title === undefined ? {} : { title }) }
     return Delivering.of(test, await test.api.createSession(asked, 'true'))
   }

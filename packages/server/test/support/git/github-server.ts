@@ -242,6 +242,7 @@ export class GitHubServer implements AsyncDisposable {
         gitDir: repository.gitDir,
         exits: [0],
       })
+      if (listed === '' && rest !== 'branches') throw new Refused(409, 'Git Repository is empty.')
       const refs = listed.split('\n').filter(ref => ref !== '' && ref.startsWith(prefix))
       const size = Math.min(100, Number(query.get('per_page') ?? 30))
       const page = refs.slice(0, size).map(ref => ({ name: ref.slice('refs/heads/'.length) }))

@@ -25,8 +25,34 @@ export async function sampleRepository(root: string, fullName = 'sample/greeter'
   return gitDir
 }
 
+/**
+ * Makes a bare repository without a commit, at `<root>/<owner>/<name>.git`.
+ * @param branch the one that HEAD names
+ * @returns its path
+ */
+export async function emptyRepository(
+  root: string,
+  fullName: string,
+  branch = 'main',
+  options: readonly string[] = [],
+): Promise<string> {
+  const gitDir = join(root, `${fullName}.git`)
+  await mkdir(gitDir, { recursive: true })
+  await runGit(['init', '--bare', '--quiet', `--initial-branch=${branch}`, ...options, gitDir])
+  return gitDir
+}
+
 /** Returns the commit at the tip of a branch. */
 export const tipOf = (gitDir: string, branch: string) => gitText(['rev-parse', `refs/heads/${branch}`], { gitDir })
+
+/** Makes a commit without a parent, and points a branch at it. */
+export async function firstCommit(gitDir: string, branch: string, file: string): Promise<string> {
+  const blob = await gitText(['hash-object', '-w', '--stdin'], { gitDir, input: file })
+  const tree = await gitText(['mktree'], { gitDir, input: `100644 blob ${blob}\t${file}\n` })
+  const oid = await gitText(['commit-tree', '-m', 'first', tree], { gitDir, env: ada })
+  await runGit(['update-ref', `refs/heads/${branch}`, oid, ''], { gitDir })
+  return oid
+}
 
 /**
  * Commits files on top of a commit and points a branch at the result.

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { runGit } from '../../git/run-git.ts'
 import { isBranchName } from './branch-name.ts'
+import { runGit } from './run-git.ts'
 
 describe('a branch', () => {
   it('may have any name that git accepts', async () => {
