@@ -15,6 +15,7 @@ test_requirements=(
   strace:strace
   zsh:zsh
   fish:fish
+  chromium-headless-shell:chromium-headless-shell
   chromium:chromium
   /usr/bin/python3:python3
   pgbouncer:pgbouncer

@@ -165,7 +165,7 @@ beforeAll(async () => {
   await until('the end', async () => (await api.session(session.id)).phase === 'idle')
   const { body } = await api.get<ArtifactPage>(`/v1/sessions/${session.id}/artifacts`)
   ids = new Map(body.artifacts.map(({ name, id }) => [name, id]))
-  const browser = await launchChromium()
+  const browser = await launchChromium([], 'chromium')
   stack.defer(() => browser.close())
   visitor = stack.use(await newVisitor(browser, { scripts: true }))
   page = visitor.page

@@ -98,7 +98,7 @@ END
   },
   {
     name: 'Chromium without its own sandbox',
-    script: `chromium --headless --no-sandbox --dump-dom \\
+    script: `chromium-headless-shell --no-sandbox --dump-dom \\
       'data:text/html,<p id=answer></p><script>answer.append(6 * 7)</script>' 2>/dev/null | grep -o '>42<'`,
     prints: '>42<',
   },
