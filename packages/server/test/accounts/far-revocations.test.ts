@@ -3,6 +3,8 @@ import type { Session } from '@berth/contract'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { CopiedRows } from '../../src/accounts/far/copied-rows.ts'
 import { readStanding } from '../../src/accounts/far/standing-sql.ts'
+import { findLink, issueReset } from '../../src/accounts/links/one-time-link.ts'
+import { resetPassword } from '../../src/accounts/links/reset-password.ts'
 import { disablePerson } from '../../src/accounts/people/change-person.ts'
 import { Sweeper } from '../../src/execution/host/sweeper.ts'
 import { Worker } from '../../src/execution/worker.ts'
@@ -154,6 +156,26 @@ describe('a revocation at the account service stops over here', () => {
     const session = await there(await tokenOf(person)).createSession({}, 'say never')
     await disablePerson(accountDb(), person.email, new Date())
     expect(await endOf(session)).toBe('failed authority_revoked_dispatch')
+  })
+
+  it('accounts at Git hosts of a person whose account is recovered, and none that is connected afterwards', async () => {
+    const person = await signInPerson(accountDb(), tenant.organizationId)
+    await there(await tokenOf(person)).get('/v1/me')
+    const connect = (host: string, at: Date) =>
+      apiDb().query(
+        `insert into host_people (id, person_id, host, provider, account, login, created_at)
+         values ($1, $2, $3, 'github', '7', 'robin', $4)`,
+        [randomUUID(), person.personId, host, at],
+      )
+    await connect('before', new Date(0))
+    const { secret } = await issueReset(accountDb(), person.personId, null, new Date())
+    const link = await findLink(accountDb(), secret, new Date())
+    if (link?.kind !== 'reset') throw new Error('there is no reset')
+    await resetPassword(accountDb(), systemClock, link, { secret, password: 'a new password', address: '127.0.0.1' })
+    await connect('after', new Date(Date.now() + 60_000))
+    const hosts = () => rowsOf<{ host: string }>('select host from host_people where person_id = $1', person.personId)
+    await until('the account is unlinked', async () => (await hosts()).length === 1)
+    expect(await hosts()).toEqual([{ host: 'after' }])
   })
 
   it.each([

@@ -158,7 +158,7 @@ async function takeOver(
   await setPassword(tx, id, null)
   await endEverySession(tx, id, now)
   await endResets(tx, id, now)
-  const ended = { linked: await dropLinked(tx, id), secondFactor: totpSecret !== null }
+  const ended = { linked: await dropLinked(tx, id, now), secondFactor: totpSecret !== null }
   await removeSecondFactor(tx, id)
   const actor = { kind: 'person', id, name } as const
   const details = { provider, ...endedDetails(ended) }

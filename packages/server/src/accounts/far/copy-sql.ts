@@ -209,6 +209,13 @@ export async function applyChanges(tx: Queryable, changes: readonly Change[]): P
     values: [of('person')],
   })
   await tx.query({
+    name: 'unlink-host-people',
+    text: `
+      delete from host_people h using jsonb_to_recordset($1) as c(id uuid, unlinked_at timestamptz)
+      where h.person_id = c.id and h.created_at <= c.unlinked_at`,
+    values: [of('person')],
+  })
+  await tx.query({
     name: 'apply-sign-in-changes',
     text: `
       update sign_ins s set ended_at = c.ended_at

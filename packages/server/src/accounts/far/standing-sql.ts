@@ -77,7 +77,7 @@ export async function readStandingChanges(
         select id, capabilities, revoked_at from installations where c.kind = 'installation' and id = c.id) i on true
       left join lateral (
         select id, revoked_at from memberships where c.kind = 'membership' and id = c.id) m on true
-      left join lateral (select id, disabled_at from people where c.kind = 'person' and id = c.id) p on true
+      left join lateral (select id, disabled_at, unlinked_at from people where c.kind = 'person' and id = c.id) p on true
       left join lateral (select id, ended_at from sign_ins where c.kind = 'sign_in' and id = c.id) s on true
       where c.kind = any ($4) and c.position < pg_snapshot_xmin(pg_current_snapshot())
         and (c.position, c.id) > ((select position from asked), $2::uuid)

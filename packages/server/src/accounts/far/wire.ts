@@ -139,7 +139,11 @@ const Change = Type.Union([
     row: Type.Pick(InstallationRow, ['id', 'capabilities', 'revoked_at']),
   }),
   Type.Object({ kind: Type.Literal('membership'), row: Type.Pick(MembershipRow, ['id', 'revoked_at']) }),
-  Type.Object({ kind: Type.Literal('person'), row: PersonRow }),
+  // An account service of an earlier release unlinks nothing elsewhere.
+  Type.Object({
+    kind: Type.Literal('person'),
+    row: Type.Object({ ...PersonRow.properties, unlinked_at: Type.Optional(Nullable(Time)) }),
+  }),
   Type.Object({ kind: Type.Literal('sign_in'), row: SignInRow }),
 ])
 export type Change = Static<typeof Change>

@@ -158,7 +158,7 @@ async function join(the: Dependencies, link: InvitationLink, known: Person, sent
         return { ended: null, began: entered }
       }
       const began = await endEverySession(tx, person.id, now)
-      const ended = { linked: await dropLinked(tx, person.id, sent.confirmed), secondFactor: false }
+      const ended = { linked: await dropLinked(tx, person.id, now, sent.confirmed), secondFactor: false }
       await makeMember(tx, link, person, sent.address, ended, now)
       return { ended, began }
     })

@@ -27,7 +27,7 @@ export async function resetPassword(
   return whileAlive(db, sent.secret, clock, async (tx, now) => {
     const name = await setPassword(tx, personId, passwordHash)
     const began = await endEverySession(tx, personId, now)
-    const linked = await dropLinked(tx, personId)
+    const linked = await dropLinked(tx, personId, now)
     const person = await findPersonById(tx, personId)
     const isClaimed = byOperator && person?.emailProven === false
     const secondFactor = isClaimed && person.totpSecret !== null

@@ -29,6 +29,8 @@ export async function listLinked(db: Queryable, personId: string): Promise<reado
 
 /**
  * Unlinks everything but what the person has confirmed. The caller has locked the person, so nothing is linked meanwhile.
+ * An API with another database hears of it and unlinks all accounts at Git hosts that it has for the person: nobody
+ * could confirm them here.
  *
  * @param confirmed keys of what stays
  * @returns what was unlinked
@@ -36,6 +38,7 @@ export async function listLinked(db: Queryable, personId: string): Promise<reado
 export async function dropLinked(
   tx: Queryable,
   personId: string,
+  now: Date,
   confirmed: ReadonlySet<string> = new Set(),
 ): Promise<readonly Linked[]> {
   const dropped = (await listLinked(tx, personId)).filter(one => !confirmed.has(keyOfLinked(one)))
@@ -43,6 +46,7 @@ export async function dropLinked(
     if (one.kind === 'identity') await deleteIdentity(tx, personId, one)
     else await deleteHostPerson(tx, personId, one.id)
   }
+  await tx.query('update people set unlinked_at = $2 where id = $1', [personId, now])
   return dropped
 }
 
