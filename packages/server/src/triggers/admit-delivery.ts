@@ -41,9 +41,9 @@ export async function admitDelivery(context: Context, due: DueDelivery): Promise
     if (settled?.kind === 'refused') return settled
     if (settled !== null && settled.headOid !== null) await setHead(context.db, due, settled.headOid)
     const session = due.session_id === null ? null : await findSession(context.db, key)
-    const isScript = runsScripts(context.runtimes, due.session)
-    // The message was made for the runtime of the trigger: text must not become a script, nor a script text.
-    if (session !== null && runsScripts(context.runtimes, session) !== isScript) throw refusal('invalid_input')
+    const isScript = due.is_script ?? runsScripts(context.runtimes, due.session)
+    // The message was made for the runtime that the trigger had: text must not become a script, nor a script text.
+    if (runsScripts(context.runtimes, session ?? due.session) !== isScript) throw refusal('invalid_input')
     const message = isScript ? due.message : withSaid(due.message, settled?.said ?? '')
     if (session !== null) await continueSession(context, principal, key, { ...due, message })
     else await beginSession(context, principal, key, { due: { ...due, message }, source: settled?.source })

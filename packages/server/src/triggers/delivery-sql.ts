@@ -10,6 +10,8 @@ export interface DeliveryRow {
   readonly trigger_id: string
   readonly key: string
   readonly message: string
+  /** Whether the message was made as a script; null if it was taken by an earlier release. */
+  readonly is_script: boolean | null
   /** The conversation that it belongs to; null: a Session of its own. */
   readonly thread: string | null
   readonly session_id: string | null
@@ -40,6 +42,7 @@ export const sessionOf = ({ trigger_id, key, session_id }: DeliveryRow): string 
 export interface NewDelivery {
   readonly key: string
   readonly message: string
+  readonly isScript: boolean
   readonly thread: string | null
   /** The Session that gets its Turn; null: it follows from the key. */
   readonly sessionId: string | null
@@ -57,15 +60,16 @@ export interface NewDelivery {
 export async function insertDelivery(
   db: Queryable,
   { organizationId, triggerId }: TriggerKey,
-  { key, message, thread, sessionId, signature, event }: NewDelivery,
+  { key, message, isScript, thread, sessionId, signature, event }: NewDelivery,
   now: Date,
 ): Promise<boolean> {
   const { rowCount } = await db.query({
     name: 'insert-trigger-delivery',
     text: `
       insert into trigger_deliveries
-        (organization_id, trigger_id, key, message, thread, session_id, signature, status, created_at, due_at, event)
-      select t.organization_id, t.id, $3, $4, $5, $6, $7, 'waiting', $8, $8, $9 from triggers t
+        (organization_id, trigger_id, key, message, thread, session_id, signature, status, created_at, due_at, event,
+          is_script)
+      select t.organization_id, t.id, $3, $4, $5, $6, $7, 'waiting', $8, $8, $9, $10 from triggers t
       where t.organization_id = $1 and t.id = $2 and (
         select count(*) from (
           select from trigger_deliveries d join triggers o on o.organization_id = d.organization_id and o.id = d.trigger_id
@@ -83,6 +87,7 @@ export async function insertDelivery(
       signature,
       now,
       event === null ? null : JSON.stringify(event),
+      isScript,
     ],
   })
   return rowCount > 0

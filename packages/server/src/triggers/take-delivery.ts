@@ -61,7 +61,8 @@ export async function takeFor(parts: Parts, trigger: TriggerRow, sent: SentDeliv
   if (known !== null) return known
   if (!trigger.enabled) throw refusal('trigger_disabled')
   // A system that posts may send any text, and does not mend it if it is refused.
-  const message = storable(messageOf(trigger, payload, runsScripts(parts.runtimes, trigger.session)))
+  const isScript = runsScripts(parts.runtimes, trigger.session)
+  const message = storable(messageOf(trigger, payload, isScript))
   const named = event === null ? threadOf(payload, trigger.thread) : threadOfEvent(event)
   const thread = named === null ? null : storable(named)
   if (thread !== null && thread.length > triggerLimits.threadCharacters) {
@@ -69,7 +70,7 @@ export async function takeFor(parts: Parts, trigger: TriggerRow, sent: SentDeliv
   }
   const published = event === null ? null : await publishedSession(db, owned, event)
   const sessionId = published ?? (thread === null ? null : derivedId('thread', trigger.id, thread))
-  const delivery = { key, message, thread, sessionId, signature, event }
+  const delivery = { key, message, isScript, thread, sessionId, signature, event }
   const inserted = await insertDelivery(db, owned, delivery, clock.now())
   const taken = await find()
   if (taken === null)

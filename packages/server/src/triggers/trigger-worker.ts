@@ -17,6 +17,7 @@ import { fillTemplate } from './message-template.ts'
 import { nextOccurrence } from './occurrences.ts'
 import { pauseAfter } from './pause-after.ts'
 import { closeReportsOf, openReport } from './reports/report-sql.ts'
+import { runsScripts } from './runs-scripts.ts'
 import { type DueTrigger, setNextOccurrence, takeDueTriggers } from './trigger-sql.ts'
 
 const SWEEP_MS = 1_000
@@ -108,7 +109,8 @@ export class TriggerWorker extends WokenService {
         const filled = fillTemplate(trigger.message, { occurrence: at }, limits.messageCharacters)
         if (filled.kind === 'message' && filled.message.trim() !== '') {
           const { message } = filled
-          const delivery = { key: at, message, thread: null, sessionId: null, signature: null, event: null }
+          const isScript = runsScripts(this.#context.runtimes, trigger.session)
+          const delivery = { key: at, message, isScript, thread: null, sessionId: null, signature: null, event: null }
           if (!(await insertDelivery(tx, key, delivery, now)))
             this.#context.log.warn({ triggerId: trigger.id, at }, 'a schedule did not fire: too many deliveries wait')
         }

@@ -198,6 +198,24 @@ describe('a delivery', () => {
     expect(rows).toEqual([{ message: '' }])
   })
 
+  it.each([
+    ['a script, as its trigger was changed to run them', {}, { runtime: 'shell' }],
+    ['text, as its trigger ran scripts', { runtime: 'shell' }, {}],
+  ])('that waits does not become %s', async (_, before, after) => {
+    const trigger = await make({ message: 'echo "{{it}}"', session: before })
+    await deliver(trigger, 'first', { it: '$(rm -rf ~)' })
+    await ended(trigger, 'first')
+    await test.api.put(`/v1/triggers/${trigger.id}`, { ...draft, message: 'echo "{{it}}"', session: after })
+    // One that was taken with the first, and has waited until now.
+    await test.db.database.query(
+      `update trigger_deliveries set key = 'second', status = 'waiting', message = 'echo $(rm -rf ~)', due_at = created_at
+       where trigger_id = $1`,
+      [trigger.id],
+    )
+    expect(await ended(trigger, 'second')).toMatchObject({ status: 'refused', errorCode: 'invalid_input' })
+    expect(await made(trigger)).toHaveLength(1)
+  })
+
   it('is of no trigger that was deleted meanwhile', async () => {
     const trigger = await make()
     const database = test.db.database
