@@ -1,7 +1,7 @@
-import { BerthError } from '@berth/client'
+import { BerthConnectionError, BerthError } from '@berth/client'
 import { errors } from '@berth/contract'
 import { describe, expect, it } from 'vitest'
-import { problemOf } from './problem.ts'
+import { isPassing, problemOf } from './problem.ts'
 
 const conflicts = Object.entries(errors).flatMap(([code, { status }]) => (status === 409 ? [code] : []))
 const refused = (code: string, fields: Record<string, unknown> = {}) =>
@@ -31,4 +31,19 @@ describe('a refusal with the status 409', () => {
       expect(`${title} ${advice}`).not.toMatch(/changed meanwhile|reload/i)
     },
   )
+})
+
+describe('trying again', () => {
+  it.each([500, 502, 503, 504, 408, 409, 429])('may help after %i', status => {
+    expect(isPassing(new BerthError({ status, code: null }))).toBe(true)
+  })
+
+  it.each([400, 401, 403, 404, 410, 413, 422])('does not help after %i', status => {
+    expect(isPassing(new BerthError({ status, code: null }))).toBe(false)
+  })
+
+  it('may help if nothing answered, or if the page itself has a fault', () => {
+    expect(isPassing(new BerthConnectionError('https://berth.example', 'no answer'))).toBe(true)
+    expect(isPassing(new Error('cannot render'))).toBe(true)
+  })
 })

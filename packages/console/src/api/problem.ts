@@ -143,6 +143,13 @@ export function problemOf(error: unknown): Problem {
   }
 }
 
+/** Statuses of refusals whose reason may pass: a request that took too long, a conflict with the state of now, a limit. */
+const passing: readonly number[] = [408, 409, 429]
+
+/** Returns whether the same request may succeed later: after a fault, a conflict or a limit, but after no other refusal. */
+export const isPassing = (error: unknown): boolean =>
+  !(error instanceof BerthError) || error.status >= 500 || passing.includes(error.status)
+
 function byStatus(status: number): readonly [string, string] {
   if (status === 401) return ['You are signed out', 'Sign in again.']
   if (status === 403) return ['You may not do this', 'Ask an administrator of your organization.']

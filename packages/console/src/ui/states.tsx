@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router'
 import type { LucideIcon } from 'lucide-react'
 import { CloudOff, RotateCw } from 'lucide-react'
 import type { ReactNode } from 'react'
-import { problemOf } from '../api/problem.ts'
+import { isPassing, problemOf } from '../api/problem.ts'
 import { to } from '../routing/to.ts'
 import { Button } from './button.tsx'
 
@@ -21,7 +21,7 @@ export function EmptyState(props: { icon: LucideIcon; title: string; children?: 
   )
 }
 
-/** What a page shows in place of what could not be loaded: what happened and what to do. */
+/** What a page shows in place of what could not be loaded: what happened and what to do. A refusal whose reason stays is not tried again. */
 export function ErrorState({ error, retry }: { error: unknown; retry?: () => void }) {
   const { title, advice, code, missesGit } = problemOf(error)
   return (
@@ -35,7 +35,7 @@ export function ErrorState({ error, retry }: { error: unknown; retry?: () => voi
         {missesGit !== undefined && <GitLink to={missesGit} />}
       </p>
       {code !== null && <p className="font-mono text-xs text-ink-3">{code}</p>}
-      {retry !== undefined && (
+      {retry !== undefined && isPassing(error) && (
         <Button onClick={retry}>
           <RotateCw className="size-3.5" aria-hidden /> Try again
         </Button>
