@@ -51,7 +51,7 @@ export const gatewayOperations = {
     path: '/v1/models',
     summary: 'List models',
     description:
-      "Lists the models that the caller may use: those of the configured providers, and aliases. With `anthropic-version`, the list has Anthropic's format (`data`, `has_more`, `first_id`, `last_id`; of each model `type`, `id`, `display_name`, `created_at`, `max_input_tokens`, `max_tokens`, `capabilities`) and holds the models that can be used in it. With `x-goog-api-key`, it is the list of `/v1beta/models`.",
+      "Lists the models that the caller may use: those of the configured providers, and aliases. With `anthropic-version`, the list has Anthropic's format (`data`, `has_more`, `first_id`, `last_id`; of each model `type`, `id`, `display_name`, `created_at`, `max_input_tokens`, `max_tokens`, `capabilities`) and holds the models that can be used in it. With `x-goog-api-key`, it is the list of `/v1beta/models`. The header `x-svc-silent-providers` names the providers that did not answer with their lists; of those it has what they told last.",
     tag: 'AI gateway',
     access: 'gateway',
     dialect: 'openai',

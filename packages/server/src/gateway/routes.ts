@@ -39,7 +39,12 @@ export function gatewayHandlers(gateway: Gateway): GatewayHandlers {
   const list = async ({ caller, dialect, query }: GatewayRequest): Promise<GatewayReply> => {
     const wire = wireOf[dialect]
     const models = (await gateway.catalog.list()).filter(model => isOpen(model, caller) && serves(model, wire))
-    return { contentType: json, body: JSON.stringify(modelListView(models, dialect, query)) }
+    const silent = gateway.catalog.silent.filter(id => mayUse(caller, id))
+    return {
+      contentType: json,
+      ...(silent.length > 0 && { headers: { [silentProviders]: silent.join(', ') } }),
+      body: JSON.stringify(modelListView(models, dialect, query)),
+    }
   }
   const get = async ({ caller, dialect, params }: GatewayRequest): Promise<GatewayReply> => {
     const [model] = await candidatesOf(gateway, { modelId: String(params['model']), wire: wireOf[dialect], caller })
@@ -59,6 +64,12 @@ export function gatewayHandlers(gateway: Gateway): GatewayHandlers {
     countContentTokens: count('generate', inPath(false)),
   }
 }
+
+/** Names the providers that did not answer with their lists, so that a short list is not taken for a whole one. */
+const silentProviders = 'x-svc-silent-providers'
+
+const mayUse = ({ allowedModels }: GatewayRequest['caller'], provider: string): boolean =>
+  allowedModels === null || [...allowedModels].some(id => id.startsWith(`${provider}/`))
 
 const texts = (headers: GatewayRequest['headers']): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))

@@ -51,6 +51,8 @@ describe('a provider without models', () => {
       ])
     }
     expect(lister.requests.filter(({ path }) => path === '/v1/models')).toHaveLength(1)
+    const { response } = await gateway.openai.models.list().withResponse()
+    expect(response.headers.has('x-svc-silent-providers')).toBe(false)
   })
 
   it('serves its listed models, and Responses even if it speaks only Chat', async () => {
@@ -63,13 +65,16 @@ describe('a provider without models', () => {
     expect((await gateway.call('/v1/responses', { model: 'listed/other', input: 'a' })).status).toBe(404)
   })
 
-  it('that does not answer with its list leaves the others unchanged', async () => {
+  it('that does not answer with its list leaves the others unchanged, and is named', async () => {
     const silent = await startScriptedUpstream()
     silent.next(refuses(500))
     await using other = await startGatewayService({
       providers: [{ id: 'listed', kind: 'openai', baseUrl: silent.baseUrl }],
     })
-    expect((await other.openai.models.list()).data.map(({ owned_by }) => owned_by)).not.toContain('listed')
+    const { data: listed, response } = await other.openai.models.list().withResponse()
+    expect(listed.data.map(({ owned_by }) => owned_by)).not.toContain('listed')
+    expect(listed.data).not.toEqual([])
+    expect(response.headers.get('x-svc-silent-providers')).toBe('listed')
     // The refusal of the request tells the provider's fault, and not that the model is unknown.
     silent.next(refuses(401))
     const refused = await other.call('/v1/responses', { model: 'listed/a', input: 'a' })

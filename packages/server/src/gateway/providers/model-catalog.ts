@@ -48,6 +48,13 @@ export class ModelCatalog {
     return this.#options.providers.length === 0
   }
 
+  /** Ids of the providers that did not answer with their lists when they were last asked: what is listed of them may be old. */
+  get silent(): readonly string[] {
+    return this.#options.providers.flatMap(({ id, models }) =>
+      models === undefined && this.#lists.get(id)?.told === false ? [id] : [],
+    )
+  }
+
   /** Returns whether an id may name a model. Any id may, for a provider that lists its own models. */
   has(id: string): boolean {
     const found = this.#place(id)

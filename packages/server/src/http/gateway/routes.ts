@@ -60,6 +60,7 @@ function registerRow(
         const dialect = gatewayDialect(row, request.headers)
         const sent = { id: request.id, caller, dialect, params, ...asked, signal }
         const answer = await gateway.handlers[id](sent)
+        reply.headers(answer.headers ?? {})
         if (typeof answer.body === 'string' || Buffer.isBuffer(answer.body)) {
           return await reply.type(answer.contentType).send(answer.body)
         }

@@ -159,6 +159,7 @@ export interface GatewayRequest {
 /** The gateway's reply: bytes, or a stream of pieces, each complete in the wire format. */
 export interface GatewayReply {
   readonly contentType: string
+  readonly headers?: Readonly<Record<string, string>>
   readonly body: Buffer | string | AsyncIterable<Uint8Array | string>
 }
 
