@@ -10,7 +10,7 @@ const pages = `${server}/operations/pages.test.ts`
 const environments = 'packages/cli/test/env-apply.test.ts'
 const apps = `${server}/accounts/apps-page.test.ts`
 const triggers = `${server}/triggers/github-events.test.ts`
-const upgrade = `${server}/operations/embedded-upgrade.test.ts`
+const upgrade = `${server}/operations/killed-migrations.test.ts`
 
 /** Why no test runs a block as it stands. */
 const not = {

@@ -197,7 +197,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   runtime_release_engines: { writes: ['releases'], reads: ['housekeeping'] },
   hosts: { writes: ['hosts', 'runtimes'], reads: ['console', 'metrics', 'sessions/leases', 'execution/claim'] },
   bound_organizations: { writes: ['runtimes'] },
-  // What the release before calls the hosts.
+  // What the first migrations call the hosts.
   runtime_hosts: { writes: [] },
 
   // The deployment.

@@ -3,10 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { embeddedConnection, startEmbeddedPostgres } from '../../src/storage/embedded/embedded-postgres.ts'
-import { ensureDataDirectory, superuser } from '../../src/storage/embedded/initialize.ts'
-import { prepareLayout } from '../../src/storage/embedded/layout.ts'
-import { launchPostmaster } from '../../src/storage/embedded/postmaster.ts'
+import { startEmbeddedPostgres } from '../../src/storage/embedded/embedded-postgres.ts'
+import { superuser } from '../../src/storage/embedded/initialize.ts'
 import { couldChangeEvents, prepareDatabase } from '../../src/storage/postgres/database-roles.ts'
 import { migrate } from '../../src/storage/postgres/migrate.ts'
 import { openDatabase, type PooledDatabase } from '../../src/storage/postgres/pool.ts'
@@ -110,41 +108,21 @@ describe('an embedded database', () => {
     return { service, administration, [Symbol.asyncDispose]: () => opened.disposeAsync() }
   }
 
-  /** Makes a cluster as the previous release left it: its service was the superuser. */
-  async function makeOldCluster(): Promise<void> {
-    const layout = prepareLayout(dataDir)
-    await ensureDataDirectory(layout)
-    const postmaster = await launchPostmaster(layout, {}, new AbortController().signal)
-    const connection = { ...embeddedConnection(dataDir), user: superuser }
+  test('whose first start was killed before it gave the plain role its rights is prepared by the next', async () => {
     {
-      await using old = openDatabase({ connection, log })
-      await migrate(old)
-      await appendEvent(old)
+      await using server = await startEmbeddedPostgres({ dataDir, log })
+      await using administration = openDatabase({ connection: server.administration, log })
+      await migrate(administration)
+      await appendEvent(administration)
+      await using service = openDatabase({ connection: server.connection, log })
+      await expect(service.query('select 1 from events')).rejects.toThrow('permission denied')
     }
-    postmaster.signal('SIGINT')
-    await postmaster.ended
-  }
-
-  test('of the previous release is upgraded in place by the start', async () => {
-    await makeOldCluster()
     await using database = await openEmbedded()
     const { service } = database
     expect((await service.query('select 1 from events')).rowCount).toBe(1)
     await appendEvent(service)
     expect(await couldChangeEvents(service)).toBe(false)
     await expect(service.query('delete from events')).rejects.toThrow('permission denied')
-  })
-
-  test('whose upgrade was interrupted is upgraded by the next start', async () => {
-    await makeOldCluster()
-    {
-      // Killed after making the role, which holds no privilege yet.
-      await using server = await startEmbeddedPostgres({ dataDir, log })
-      await using service = openDatabase({ connection: server.connection, log })
-      await expect(service.query('select 1 from events')).rejects.toThrow('permission denied')
-    }
-    await using database = await openEmbedded()
-    expect((await database.service.query('select 1 from events')).rowCount).toBe(1)
   })
 
   test('is used only by the plain role once it is prepared', async () => {

@@ -1,7 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { gunzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Queryable } from '../../src/storage/postgres/database.ts'
 import { prepareDatabase } from '../../src/storage/postgres/database-roles.ts'
@@ -13,7 +10,6 @@ import { until } from '../support/until.ts'
 // With two roles, grants hold the log append-only; with one, triggers do.
 
 const log = silentLog
-const dump = join(import.meta.dirname, '../support/releases/1.0.0/database.sql.gz')
 const guards = ['event_pages_are_immutable', 'event_pages_are_kept', 'events_are_immutable', 'events_are_kept']
 
 const changes = [
@@ -88,17 +84,6 @@ describe('with one role', () => {
     await Promise.all(Array.from({ length: 4 }, () => prepareDatabase(service, null)))
     expect(await standing()).toEqual(guards)
     await refuses(service)
-  })
-
-  test('an upgrade of release 1.0.0 leaves them where they are', async () => {
-    await db.database.query(`${gunzipSync(readFileSync(dump)).toString()}; reset all`)
-    const ids = async () => (await db.database.query("select oid from pg_trigger where tgname ~ '^event'")).rows
-    const before = await ids()
-    await prepareDatabase(db.database, null)
-    expect(await standing()).toEqual(guards)
-    expect(await ids()).toEqual(before)
-    await fill()
-    await refuses(db.database)
   })
 
   test('a start takes no lock while they stand, and waits for those who append if they do not', async () => {

@@ -74,7 +74,7 @@ interface Sorted {
  *
  * A pod has one lease in its life. It is created, dials, waits, is leased, and deleted when its lease is over: `takeRoom`
  * cordons its host with the lease, so it never gets a second one. A host is always cordoned some time before its pod is
- * deleted, and only a pod without a lease then goes; the release before writes leases without a cordon.
+ * deleted, and only a pod without a lease then goes; an operator may have taken the cordon away.
  *
  * | pod | host | then |
  * |---|---|---|

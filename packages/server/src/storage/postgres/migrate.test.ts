@@ -6,7 +6,6 @@ import { silentLog } from '../../../test/support/services/log.ts'
 import { createTestDatabase, type TestDatabase } from '../../../test/support/storage/postgres.ts'
 import { until } from '../../../test/support/until.ts'
 import { StartError } from '../../kit/start-error.ts'
-import type { Queryable, TransactionOptions } from './database.ts'
 import { migrate, requireMigrated } from './migrate.ts'
 import { openDatabase } from './pool.ts'
 
@@ -117,65 +116,6 @@ describe('a migration outside a transaction', () => {
       await expect(migrate(made.database, { directory })).rejects.toThrow('0002_indexes.sql may hold only')
     },
   )
-})
-
-describe('a migration that processes of an older release would not survive', () => {
-  const hear = () => made.database.query("update processes set heard_at = clock_timestamp() where id = 'box/7'")
-
-  beforeEach(async () => {
-    await add(
-      '0002_processes.sql',
-      'create table processes (id text, release text, heard_at timestamptz, patience interval)',
-    )
-    await migrate(made.database, { directory })
-    await made.database.query("insert into processes values ('box/7', '1.0.0', clock_timestamp(), '1 hour')")
-    await add('0003_more.sql', 'insert into things values (3)')
-    await add('0004_less.sql', '-- without older processes\ndrop table things;')
-  })
-
-  test('is refused while one is heard of, with its name, before anything changes', async () => {
-    const settled = migrate(made.database, { directory }).then(String, String)
-    let refusal: string | undefined
-    void settled.then(said => (refusal = said))
-    await until('a refusal', async () => {
-      await hear()
-      return refusal !== undefined
-    })
-    expect(refusal).toContain('such processes still run: box/7 (1.0.0); stop every one of them')
-    expect((await made.database.query('select from schema_migrations')).rowCount).toBe(2)
-    await made.database.query("update processes set patience = '0'")
-    expect(await migrate(made.database, { directory })).toEqual([3, 4])
-  })
-
-  test('waits until one that was killed can be said to be silent', async () => {
-    let looks = 0
-    const watched = {
-      ...made.database,
-      query: made.database.query.bind(made.database),
-      session: made.database.session.bind(made.database),
-      transaction: <T>(work: (tx: Queryable) => Promise<T>, options?: TransactionOptions) => {
-        looks += 1
-        return made.database.transaction(work, options)
-      },
-    }
-    const migrated = migrate(watched, { directory })
-    await until('more looks than migrations', () => looks > 3)
-    expect((await made.database.query('select from schema_migrations')).rowCount).toBe(2)
-    await made.database.query("update processes set patience = '0'")
-    expect(await migrated).toEqual([3, 4])
-  })
-
-  test('waits no longer for one that was heard of later than now, before the clock of the database was set back', async () => {
-    await made.database.query(
-      "update processes set heard_at = clock_timestamp() + interval '1 hour', patience = '1 second'",
-    )
-    expect(await migrate(made.database, { directory })).toEqual([3, 4])
-  })
-
-  test('does not keep other migrations waiting', async () => {
-    await rm(join(directory, '0004_less.sql'))
-    expect(await migrate(made.database, { directory })).toEqual([3])
-  })
 })
 
 test('no migration builds an index on a table of others that holds up their writes', async () => {

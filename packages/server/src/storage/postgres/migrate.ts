@@ -6,7 +6,6 @@ import { packageDirectory } from '../../kit/package-files.ts'
 import { StartError } from '../../kit/start-error.ts'
 import { type ConcurrentIndex, createIndexes, readConcurrentIndexes } from './concurrent-indexes.ts'
 import type { Database, Queryable } from './database.ts'
-import { needsThemEnded, OlderProcesses } from './older-processes.ts'
 import type { PooledDatabase } from './pool.ts'
 
 /** One numbered file of SQL. */
@@ -20,8 +19,6 @@ interface Migration {
 interface OwnMigration extends Migration {
   /** The indexes that it builds outside a transaction; null if it runs in one. */
   readonly indexes: readonly ConcurrentIndex[] | null
-  /** True if processes of an older release must not run any more. */
-  readonly contracts: boolean
 }
 
 /** A database whose schema may be changed. */
@@ -38,11 +35,9 @@ const ownMigrations = join(packageDirectory, 'src/storage/migrations')
 /**
  * Brings the schema to this release. Each missing migration runs in its own transaction under an advisory lock, so any
  * number of services may start at once. A migration may hold any statement that PostgreSQL allows in a transaction. One
- * that builds indexes without holding up writes runs outside of transactions, and goes on where it was killed. If one of
- * them takes away a part of the schema that an older release needs, none is applied before its processes have ended.
+ * that builds indexes without holding up writes runs outside of transactions, and goes on where it was killed.
  * @returns the numbers of the migrations that it applied
- * @throws StartError if the schema is newer than this release, an applied file has changed since, or processes of an older
- *   release run that the schema would not fit any more
+ * @throws StartError if the schema is newer than this release, or an applied file has changed since
  */
 export async function migrate(database: Migrating, options: { directory?: string } = {}): Promise<number[]> {
   const migrations = await readMigrations(options.directory ?? ownMigrations)
@@ -50,10 +45,9 @@ export async function migrate(database: Migrating, options: { directory?: string
   // A role that may not change the schema can start on one that is up to date.
   if (nextOf(migrations, await readApplied(database)) === undefined) return []
   const applied: number[] = []
-  const older = new OlderProcesses()
   for (;;) {
     const step =
-      (await database.transaction(transaction => applyNext(transaction, migrations, older), { unbounded: true })) ??
+      (await database.transaction(transaction => applyNext(transaction, migrations), { unbounded: true })) ??
       (await database.session(session => applyOutside(session, migrations)))
     if (step === 'done') return applied
     // Nobody waits in a statement: an index that is built beside the writes would wait for its snapshot, and it for us.
@@ -90,15 +84,11 @@ async function readApplied(database: Queryable): Promise<readonly Migration[]> {
   return readNumbers(database)
 }
 
-/** The outcome of one try: the number of the migration that it applied, a wait for other processes, or nothing left to do. */
+/** The outcome of one try: the number of the migration that it applied, a wait for another service, or nothing left to do. */
 type Step = number | 'busy' | 'done'
 
 /** Applies the next migration; null if it has to run outside a transaction. */
-async function applyNext(
-  transaction: Queryable,
-  migrations: readonly OwnMigration[],
-  older: OlderProcesses,
-): Promise<Step | null> {
+async function applyNext(transaction: Queryable, migrations: readonly OwnMigration[]): Promise<Step | null> {
   if (!(await takeLock(transaction, 'pg_try_advisory_xact_lock'))) return 'busy'
   await transaction.query(`
     create table if not exists schema_migrations (
@@ -109,8 +99,6 @@ async function applyNext(
     )`)
   const next = nextOf(migrations, await readNumbers(transaction))
   if (next === undefined) return 'done'
-  const contracts = migrations.slice(next.number - 1).some(migration => migration.contracts)
-  if (contracts && !(await older.haveEnded(transaction))) return 'busy'
   if (next.indexes !== null) return null
   return apply(transaction, next, () => transaction.query(next.sql))
 }
@@ -182,7 +170,7 @@ async function readMigrations(directory: string): Promise<OwnMigration[]> {
       if (number !== index + 1) throw new StartError(`migration ${name} is out of order: numbers are 0001, 0002, …`)
       const sql = await readFile(join(directory, name), 'utf8')
       const sha256 = createHash('sha256').update(sql).digest('hex')
-      return { number, name, sql, sha256, indexes: readConcurrentIndexes(name, sql), contracts: needsThemEnded(sql) }
+      return { number, name, sql, sha256, indexes: readConcurrentIndexes(name, sql) }
     }),
   )
 }

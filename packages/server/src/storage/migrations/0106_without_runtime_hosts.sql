@@ -1,0 +1,2 @@
+-- What a release that nobody has run called the hosts.
+drop view runtime_hosts;
