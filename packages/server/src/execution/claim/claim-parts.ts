@@ -12,16 +12,21 @@ export interface ClaimRow extends RunRow {
 }
 
 /**
- * Gives the claimed Runs their next fence token. `for update of r skip locked` keeps two workers off the same row. The
+ * Gives the work of a CTE its next fence token. `for update of r skip locked` keeps two workers off the same row. The
  * Run's lock comes first, as everywhere. The claim stands as long as the holder's row in `processes`.
+ *
+ * @param when a condition on the execution as it stands once its lock is held. The statement's snapshot is older: another
+ *   worker may have taken other work of the Session since. Work without a fence token is not taken.
  */
-export const takeFence = `
+export const takeFence = (work: string, when: string): string => `
   insert into executions (organization_id, session_id, token, task, run_id, attempt, holder, acquired_at, heartbeat_at,
     expires_at)
-  select organization_id, session_id, 1, task, id, attempts, $1, $2, $2, 'infinity' from taken
+  select organization_id, session_id, 1, task, id, attempts, $1, $2, $2, 'infinity' from ${work}
+  order by organization_id, session_id
   on conflict (organization_id, session_id) do update
   set token = executions.token + 1, task = excluded.task, run_id = excluded.run_id, attempt = excluded.attempt,
     holder = excluded.holder, acquired_at = excluded.acquired_at, heartbeat_at = excluded.heartbeat_at, expires_at = excluded.expires_at
+  where ${when}
   returning organization_id, session_id, token`
 
 /** SQL: the host of a Session's live lease; null without one. */

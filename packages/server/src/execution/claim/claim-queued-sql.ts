@@ -176,21 +176,22 @@ export async function claimShare(db: Queryable, by: Claimant, limit: number, sha
         select f.organization_id, f.session_id, f.id, f.turn, false
         from (table near union all table far) as given join offers o using (place) join fresh f using (id)
         where o.worker = $1
+      ), picked as (
+        select r.organization_id, r.session_id, r.id, 'run' as task, r.attempts + 1 as attempts from (
+          select mine.*, row_number() over (partition by mine.settled order by mine.turn) as n from mine
+        ) mine
+        join runs r on (r.organization_id, r.session_id, r.id) = (mine.organization_id, mine.session_id, mine.id)
+        where r.status = 'queued' and (mine.settled or mine.n <= (
+          select coalesce(sum(room), 0) from open join kind k on ${takes('open', 'k.owner')} and ${hasRuntime('open', 'k')}
+        ))
+        order by mine.turn, r.claimable_at limit $4 for update of r skip locked
+      ), fence as (${takeFence('picked', 'executions.task is null')}
       ), taken as (
-        update runs r set status = 'dispatching', attempts = attempts + 1
-        from (
-          select r.organization_id, r.session_id, r.id from (
-            select mine.*, row_number() over (partition by mine.settled order by mine.turn) as n from mine
-          ) mine
-          join runs r on (r.organization_id, r.session_id, r.id) = (mine.organization_id, mine.session_id, mine.id)
-          where r.status = 'queued' and (mine.settled or mine.n <= (
-            select coalesce(sum(room), 0) from open join kind k on ${takes('open', 'k.owner')} and ${hasRuntime('open', 'k')}
-          ))
-          order by mine.turn, r.claimable_at limit $4 for update of r skip locked
-        ) as next
+        update runs r set status = 'dispatching', attempts = r.attempts + 1
+        from picked as next join fence using (organization_id, session_id)
         where (r.organization_id, r.session_id, r.id) = (next.organization_id, next.session_id, next.id)
         returning r.*, 'run' as task
-      ), fence as (${takeFence}), said as (
+      ), said as (
         update processes p set busy = $7 + (select count(*) from taken)
         where p.id = $1 and p.busy <> $7 + (select count(*) from taken)
       )

@@ -42,7 +42,7 @@ export async function adoptLapsed(db: Queryable, by: Claimant, limit: number): P
         ) as next
         where (r.organization_id, r.session_id, r.id) = (next.organization_id, next.session_id, next.id)
         returning r.*, next.task as task
-      ), fence as (${takeFence})
+      ), fence as (${takeFence('taken', 'true')})
       ${claimed}`,
     values: [by.holder, by.now, by.hosts, limit],
   })
@@ -72,7 +72,8 @@ export async function isDue(db: Queryable, holder: string, withinMs: number): Pr
 
 /**
  * Claims requested workspaces, and takes over those of lost workers. A request stands until a worker has carried it
- * out, so one statement does both.
+ * out, so one statement does both. The execution of a lost worker is locked ahead of the request, as its holder would, and
+ * passed over if somebody has it: a worker that carries the request out deletes it under that lock.
  */
 export async function claimWorkspaces(db: Queryable, by: Claimant, limit: number): Promise<Taken<Claim>[]> {
   const { rows } = await db.query<{
@@ -83,16 +84,32 @@ export async function claimWorkspaces(db: Queryable, by: Claimant, limit: number
   }>({
     name: 'claim-workspaces',
     text: `
-      with taken as (
-        select r.organization_id, r.session_id, 'restore' as task, null::uuid as id, 0 as attempts
+      with open as materialized (
+        select r.organization_id, r.session_id, r.requested_at, e.token as lapsed
         from workspace_requests r
-        where r.failed_at is null and ${onHeldHost} and ${placeableHere} and not exists (
-          select 1 from executions e
-          where e.organization_id = r.organization_id and e.session_id = r.session_id and e.task is not null
-            and not (e.task = 'restore' and (e.expires_at < statement_timestamp()
-              or exists (select 1 from ${lapsedProcesses('$1')} where lapsed.id = e.holder))))
-        order by r.requested_at limit $4 for update of r skip locked
-      ), fence as (${takeFence})
+        left join executions e
+          on e.organization_id = r.organization_id and e.session_id = r.session_id and e.task is not null
+        where r.failed_at is null and ${onHeldHost} and ${placeableHere} and (e.task is null
+          or e.task = 'restore' and (e.expires_at < statement_timestamp()
+            or exists (select 1 from ${lapsedProcesses('$1')} where lapsed.id = e.holder)))
+        order by r.requested_at limit $4
+      ), left_over as materialized (
+        select e.organization_id, e.session_id from open
+        join executions e on e.organization_id = open.organization_id and e.session_id = open.session_id
+          and e.token = open.lapsed
+        for update of e skip locked
+      ), taken as (
+        select r.organization_id, r.session_id, 'restore' as task, null::uuid as id, 0 as attempts, open.lapsed
+        from open join workspace_requests r using (organization_id, session_id)
+        where r.failed_at is null and (open.lapsed is null or exists (
+          select from left_over l where l.organization_id = r.organization_id and l.session_id = r.session_id))
+        order by open.requested_at for update of r skip locked
+      ), fence as (${takeFence(
+        'taken',
+        `executions.task is null or executions.token = (
+          select lapsed from taken
+          where taken.organization_id = executions.organization_id and taken.session_id = executions.session_id)`,
+      )})
       select organization_id, session_id, token, ${leaseHost('fence')} as lease_host from fence`,
     values: [by.holder, by.now, by.hosts, limit],
   })
