@@ -3,6 +3,7 @@ import type { CommitsConfig } from '../../settings/commits.ts'
 import { type CommitApp, type CommitSigner, defaultIdentity } from '../git-identity.ts'
 import { KeyProblem } from './key-problem.ts'
 import { openOpenPgpSigner } from './openpgp-signer.ts'
+import { removeLeftKeys } from './run-with-key.ts'
 import { openSshSigner } from './ssh-signer.ts'
 
 /**
@@ -17,6 +18,7 @@ export async function openCommitApp({ name, email, signingKey }: CommitsConfig):
 }
 
 async function openSigner(key: string): Promise<CommitSigner> {
+  await removeLeftKeys()
   try {
     const [, kind] = /^-----BEGIN (PGP |)[A-Z ]*PRIVATE KEY/.exec(key.trim()) ?? []
     if (kind === undefined) throw new KeyProblem('is no private key as ssh-keygen or gpg --armor writes it')
