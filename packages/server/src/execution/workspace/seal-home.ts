@@ -4,10 +4,14 @@ import type { OverCap } from '../../checkpoints/over-cap.ts'
 import { type SealedTree, type SealOptions, sealTree } from '../../checkpoints/seal-tree.ts'
 import { pathsIn } from '../../environments/cache/cache-trees.ts'
 import { readFixedDocument } from '../../environments/fix-environment.ts'
+import { isHostAway } from '../../line/line-error.ts'
 import type { RuntimeEntry } from '../../runtimes/catalog.ts'
+import { SandboxGoneError } from '../../sandboxes/driver.ts'
 import { treeOf } from '../../sandboxes/tree.ts'
 import type { LeaseRow } from '../../sessions/leases/lease-sql.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
+import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
+import { ClaimLost } from '../claim/claim-lost.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 
 /** The home of a sandbox, as far as it could be sealed. */
@@ -27,16 +31,26 @@ export interface SealedHome {
  * workspace's checkpoint: then only the paths are sealed in which the runtime keeps its conversations.
  *
  * @param workspace the sealed workspace, with which it shares the cap of stored bytes
- * @throws SealFailed if the conversation cannot be sealed, an error of the store, or the signal's reason
+ * @param isLast whether nobody tries again: then whatever fails is left out
+ * @throws SealFailed or an error of the store, if somebody tries again; ClaimLost, DatabaseUnavailable, SandboxGoneError,
+ *   an error of a host that is away, or the signal's reason
  */
 export async function sealHome(
   context: ExecutionContext,
-  { lease, runtime, workspace }: { lease: LeaseRow; runtime: RuntimeEntry; workspace: SealedTree },
+  {
+    lease,
+    runtime,
+    workspace,
+    isLast,
+  }: { lease: LeaseRow; runtime: RuntimeEntry; workspace: SealedTree; isLast: boolean },
   options: Pick<SealOptions, 'blobs' | 'previous' | 'signal'>,
 ): Promise<SealedHome> {
   const { home, workspace: whole } = context.checkpointLimits
   const { state } = runtime
   const room = Math.min(home.storedBytes, Math.max(0, whole.storedBytes - workspace.storedBytes))
+  /** A bound would be met again. Anything else may pass, unless this is the last try: a full store, a program that was killed. */
+  const mayLeaveOut = (error: unknown): boolean =>
+    (isLast || (error instanceof SealFailed && error.bound !== undefined)) && !endsSeal(error, options.signal)
   const shared = { ...options, tree: treeOf(context.driver, lease.id, 'home'), excludeOverCap: [] }
   const left = await sealTree({
     ...shared,
@@ -44,7 +58,7 @@ export async function sealHome(
     exclude: homeRules({ state, placed: await placedIn(context.db, lease) }),
     ...(state.length > 0 && { counted: state }),
   }).catch((error: unknown) => {
-    if (!(error instanceof SealFailed)) throw error
+    if (!mayLeaveOut(error)) throw error
     context.log.error({ err: error, leaseId: lease.id }, 'sealing a home failed')
     return 'failed' as const
   })
@@ -56,14 +70,22 @@ export async function sealHome(
     only: state,
     exclude: [],
   }).catch((error: unknown) => {
-    // It would come to the bound again.
-    if (error instanceof SealFailed && error.bound !== undefined) return null
-    throw error
+    if (!mayLeaveOut(error)) throw error
+    context.log.error({ err: error, leaseId: lease.id }, 'sealing a conversation failed')
+    return null
   })
   if (conversation === null) return { tree: null, hasConversation: false, left }
   if (conversation.kind === 'sealed') return { tree: conversation, hasConversation: true, left }
   return { tree: null, hasConversation: false, left, conversation }
 }
+
+/** Returns true for an error that ends the whole seal, since another worker takes it up, or no sandbox is there to be sealed. */
+const endsSeal = (error: unknown, signal: AbortSignal | undefined): boolean =>
+  signal?.aborted === true ||
+  error instanceof ClaimLost ||
+  error instanceof DatabaseUnavailable ||
+  error instanceof SandboxGoneError ||
+  isHostAway(error)
 
 /** An agent's record of a conversation keeps to its own caps, also within a home that is kept. */
 function keptOf({ checkpointLimits }: ExecutionContext, sealed: SealedTree): SealedHome {

@@ -71,11 +71,19 @@ export interface Sealed {
   readonly omissions: readonly EventDraft[]
 }
 
+type SealParts = [
+  context: ExecutionContext,
+  claim: RunClaim,
+  lease: LeaseRow,
+  runtime: RuntimeEntry,
+  signal: AbortSignal,
+]
+
 /** Retries, so that a store that is briefly away does not cost a Run's work. */
-async function sealPatiently(...parts: Parameters<typeof seal>): Promise<Sealed | null> {
+async function sealPatiently(...parts: SealParts): Promise<Sealed | null> {
   const signal = parts[4]
   for (const pauseMs of [...PAUSES_MS, null]) {
-    const sealed = await seal(...parts)
+    const sealed = await seal(...parts, pauseMs === null)
     if (sealed === 'gone' || sealed === 'over_bound') return null
     if (sealed !== 'failed') return sealed
     if (pauseMs !== null) await sleep(pauseMs, undefined, { signal })
@@ -89,6 +97,7 @@ async function seal(
   lease: LeaseRow,
   runtime: RuntimeEntry,
   signal: AbortSignal,
+  isLast: boolean,
 ): Promise<Sealed | 'gone' | 'over_bound' | 'failed'> {
   try {
     const { driver } = context
@@ -105,7 +114,7 @@ async function seal(
     if (workspace.kind === 'over_cap') return { omissions: [omission('workspace_checkpoint', workspace)] }
     const home = await sealHome(
       context,
-      { lease, runtime, workspace },
+      { lease, runtime, workspace, isLast },
       { ...shared, previous: encoded(previous?.home_manifest) },
     )
     return await toCheckpoint(context, claim, lease, runtime, workspace, home)
