@@ -188,6 +188,7 @@ export async function serve(
   const gateway = roles.has('gateway')
     ? openGateway(context, settings, { registry, masterKey, judge: guards.gateway }, stack)
     : undefined
+  const stopping = new AbortController()
   const ownGateway = roles.has('gateway') && settings.urls.gatewayUrl === settings.urls.authUrl
   const platform: string[] = [helpers.description]
   let hostsPort: number | null = null
@@ -205,7 +206,8 @@ export async function serve(
     const { sandboxRequests } = settings.gateway
     const cluster = await openCluster(context, settings, registry, stack)
     const { hostCalls, hostRests } = around
-    const parts = { gateway: { url, sandboxRequests }, identity: cluster?.identity, relayUrl: relay?.url }
+    const sandboxGateway = { url, sandboxRequests, ...(ownGateway && { stopping: stopping.signal }) }
+    const parts = { gateway: sandboxGateway, identity: cluster?.identity, relayUrl: relay?.url }
     const worker = await openWorker(context, settings, { ...parts, hostCalls, hostRests }, stack)
     doors = new SandboxDoors(own, worker.hosts, relayTokens)
     relay?.serve(doors)
@@ -271,7 +273,6 @@ export async function serve(
     clientAddress: clientAddressBehind(settings.http.trustedProxies),
   }
   const webhooks = webhookParts(settings, masterKey, around.network)
-  const stopping = new AbortController()
   const tools = { served: () => served, baseUrl: () => listening.urls.baseUrl, stopping: stopping.signal }
   const api = roles.has('api')
     ? await openApi(context, settings, { terminals, previews, tools, webhooks }, stack)
@@ -303,7 +304,7 @@ export async function serve(
     const otherHosts = console === undefined ? undefined : firstOf([new ViewSite(previews), new PreviewSite(previews)])
     const surfaces = { api, gateway, account, console, otherHosts, authority: guards.api }
     const { port, listener } = await listen(context, settings, surfaces, needs, stack)
-    // Before the listener closes, which waits for calls of tools.
+    // Before the listener closes, which waits for calls of tools, and refuses the model requests of sandboxes.
     stack.defer(() => stopping.abort())
     listening = listeningOn(settings, port)
     note.listensOn(addressOf(settings.listener.host, port))

@@ -8,6 +8,8 @@ import { type GatewayLink, type GatewayLog, type GatewayRoute, openGatewayLink }
 export interface GatewayAccessOptions {
   /** Returns the gateway's URL, which may be unknown before the service listens. */
   url(): string
+  /** Aborted once this process stops, if the gateway is its own. */
+  readonly stopping?: AbortSignal
   /** Hears why the gateway does not answer. */
   readonly log: GatewayLog
   /** Number of requests that one sandbox may have at the gateway at once. */
@@ -69,6 +71,7 @@ export class GatewayAccess implements Disposable {
       get url() {
         return options.url()
       },
+      stopping: options.stopping,
       mostRequests: options.sandboxRequests ?? SANDBOX_REQUESTS,
       bearer: () => atWork.get(leaseId)?.credential ?? null,
       arrival: () => this.#arrival(leaseId),

@@ -25,6 +25,7 @@ let proxy: EgressProxy
 let url: string
 let bearer: string | null
 let logged: object[]
+let stopping: AbortController
 let link: GatewayLink
 let gateway: SandboxService
 const clean: (() => void)[] = []
@@ -40,8 +41,12 @@ beforeEach(async () => {
   dir = await mkdtemp(join(tmpdir(), 'berth-proxy-gateway-'))
   bearer = 'svc_run_of-the-first'
   logged = []
+  stopping = new AbortController()
   const route = {
     leaseId: 'one',
+    get stopping() {
+      return stopping.signal
+    },
     get url() {
       return url
     },
@@ -302,4 +307,19 @@ test("the proxy answers in the gateway's form while the gateway is away, and rec
   }
   await serveGateway((_, response) => response.end('back'))
   expect((await ask('/v1/models')).body).toBe('back')
+})
+
+test('a request gets no refusal once the process stops: its connection ends with the worker', async () => {
+  await serveGateway((_, response) => response.end('answered'))
+  stopping.abort()
+  const sent = request({ socketPath: join(dir, 's'), path: '/v1/models' }).end()
+  const ended = once(sent, 'response').then(
+    () => 'answered',
+    () => 'cut',
+  )
+  // The proxy answers in the order in which it is asked.
+  expect((await ask('/nothing')).status).toBe(404)
+  await proxy[Symbol.asyncDispose]()
+  expect(await ended).toBe('cut')
+  expect(logged).toEqual([])
 })

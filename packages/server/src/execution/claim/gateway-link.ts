@@ -11,6 +11,11 @@ export interface GatewayRoute {
   readonly leaseId: string
   /** URL below which the gateway's paths lie. */
   readonly url: string
+  /**
+   * Aborted once this process stops, with its gateway. A request then gets no answer any more: its connection ends with the
+   * worker, and the next process answers the agent, which would take a refusal for the end of its Run.
+   */
+  readonly stopping?: AbortSignal | undefined
   /** Maximum number of simultaneous gateway requests of the sandbox. */
   readonly mostRequests: number
   /** Returns the credential of the Run that is active in the sandbox, or null if none is. */
@@ -86,7 +91,9 @@ export function openGatewayLink(log: GatewayLog): GatewayLink {
       const refuse = refuser(incoming, outgoing, dialectOf(path, incoming))
       if (!paths.some(known => known.test(path)))
         return refuse('unknown_endpoint', `${path} is not one of the gateway's paths.`)
-      const { leaseId } = route
+      const { leaseId, stopping } = route
+      const isStopping = () => stopping?.aborted === true
+      if (isStopping()) return closed(outgoing)
       const open = atOnce.get(leaseId) ?? 0
       if (open >= route.mostRequests) {
         return refuse(
@@ -128,6 +135,7 @@ export function openGatewayLink(log: GatewayLog): GatewayLink {
           outgoing.destroy()
           return
         }
+        if (isStopping()) return closed(outgoing)
         log.warn({ err: error, leaseId }, 'the gateway did not answer a sandbox')
         refuse('service_unavailable', 'The gateway cannot be reached.')
       }
@@ -138,6 +146,10 @@ export function openGatewayLink(log: GatewayLog): GatewayLink {
     },
   }
 }
+
+/** Resolves when a connection has ended. */
+const closed = (outgoing: ServerResponse): Promise<void> =>
+  outgoing.destroyed ? Promise.resolve() : new Promise(resolve => void outgoing.once('close', () => resolve()))
 
 /** Returns a function that refuses a request in the form of its path's clients. */
 const refuser =

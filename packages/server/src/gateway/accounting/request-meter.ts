@@ -31,6 +31,11 @@ function tellModelRequest(record: RequestRecord): void {
   })
 }
 
+const aborted = (signal: AbortSignal): Promise<void> =>
+  signal.aborted
+    ? Promise.resolve()
+    : new Promise(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
+
 /** Measures one request and books it exactly once, however it ends. */
 export class RequestMeter {
   readonly #booking: Booking
@@ -102,13 +107,17 @@ export class RequestMeter {
     this.#opened = true
   }
 
-  /** Books the request. Only a Run's request waits for its booking. */
+  /**
+   * Books the request. Only a Run's request waits for its booking, and no longer than somebody waits for the answer: its row
+   * says meanwhile that the cost is not known.
+   */
   async #book(outcome: RequestRecord['outcome'], code: string | null, usage: GatewayUsage | null): Promise<void> {
     if (this.#booked !== null) return this.#booked
     const record = this.#record(outcome, code, usage)
     setImmediate(() => this.#measure(record))
     const kept = this.#opened ? this.#booking.settle(record) : this.#booking.keep(record)
-    this.#booked = this.#request.caller.run === null ? Promise.resolve() : kept
+    const { caller, signal } = this.#request
+    this.#booked = caller.run === null ? Promise.resolve() : Promise.race([kept, aborted(signal)])
     return this.#booked
   }
 
