@@ -4,7 +4,7 @@ import type { DeliverySource } from '../../delivery/sources.ts'
 import type { HostBranch } from '../../git-hosts/git-host.ts'
 import type { ReviewRow } from '../reviews/find-review.ts'
 import { PublicationFailed } from './publication-failed.ts'
-import { listPushed, type PublicationClaim, type PushedCommit } from './publication-sql.ts'
+import { isResetSince, listPushed, type PublicationClaim, type PushedCommit } from './publication-sql.ts'
 
 /** Where a Publication's commit goes, and the commit that it begins at if the branch is new. */
 export interface Start {
@@ -20,7 +20,7 @@ export interface Start {
  * the target itself, since a pull request needs a branch to go to. Later pull requests begin at the last commit that the
  * Session put there: with any other the Session's work has no history in common.
  * @param target null if the branch does not exist
- * @throws PublicationFailed `target_moved` if somebody else has made the first commit
+ * @throws PublicationFailed `target_moved` if somebody else has made the first commit, or the Session was reset since
  */
 export async function startOfUnborn(
   context: DeliveryContext,
@@ -38,7 +38,10 @@ export async function startOfUnborn(
   }
   const last = pushed.find(({ commit_sha }) => commit_sha === target.oid) ?? pushed.find(isDelivered)
   if (last === undefined) throw new PublicationFailed('target_moved')
-  const delivered = claim.row.delivery === 'pull_request' && last.head_tree === review.head_tree
+  // After a reset the work begins again without the files of that commit: built on it, it would delete them unseen.
+  if (await isResetSince(context.db, claim, last.commit_sha)) throw new PublicationFailed('target_moved')
+  const isTip = last.commit_sha === target.oid
+  const delivered = isTip && claim.row.delivery === 'pull_request' && last.head_tree === review.head_tree
   return { branch: delivered ? baseBranch : claim.row.branch, base: last.commit_sha, delivered }
 }
 
