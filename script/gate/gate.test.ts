@@ -62,9 +62,9 @@ test('the record has failed tests with their errors, files that do not load, sui
   expect(ended.status).toBe(1)
   const record = readRecord(path)
   const byName = Object.fromEntries(record.files.map(each => [each.file, each]))
-  expect(byName['mixed.test.js']).toMatchObject({ passed: 3, failures: [{ test: 'fails' }] })
+  expect(byName['mixed.test.js']).toMatchObject({ passed: 3, skipped: 1, failures: [{ test: 'fails' }] })
   expect(byName['mixed.test.js']?.failures[0]?.text).toContain('on purpose')
-  expect(byName['broken.test.js']).toMatchObject({ passed: 0, failures: [{ test: '(file)' }] })
+  expect(byName['broken.test.js']).toMatchObject({ passed: 0, skipped: 0, failures: [{ test: '(file)' }] })
   expect(byName['hook.test.js']).toMatchObject({ passed: 0, failures: [{ test: 'a suite' }] })
   expect(record.errors).toEqual([expect.stringContaining('nobody took this')])
   expect(record.ended).toBe(true)
@@ -73,7 +73,15 @@ test('the record has failed tests with their errors, files that do not load, sui
 
 test('the record of a run that broke off has no end', () => {
   const path = join(directory, 'record')
-  const line = JSON.stringify({ kind: 'file', file: 'a.test.ts', passed: 1, failures: [], ms: 1, cpuSeconds: 0 })
+  const line = JSON.stringify({
+    kind: 'file',
+    file: 'a.test.ts',
+    passed: 1,
+    skipped: 0,
+    failures: [],
+    ms: 1,
+    cpuSeconds: 0,
+  })
   writeFileSync(path, `${line}\n{"kind":"fi`)
   expect(readRecord(path)).toMatchObject({ files: [{ file: 'a.test.ts' }], ended: false })
 })
@@ -81,7 +89,7 @@ test('the record of a run that broke off has no end', () => {
 test('the ledger keeps the first output of a file that passed alone, with the load', () => {
   mkdirSync(join(directory, 'below'))
   const failure = { test: 'holds', text: 'Error: not within 60000 ms' }
-  const first = { file: 'a/b.test.ts', passed: 2, failures: [failure], ms: 5, cpuSeconds: 1 }
+  const first = { file: 'a/b.test.ts', passed: 2, skipped: 0, failures: [failure], ms: 5, cpuSeconds: 1 }
   const path = writeUnsteady(directory, first, 'abc', new Date(0))
   expect(path).toBe('.test-ledger/1970-01-01T00-00-00.000Z-a+b.test.ts.json')
   const entry: unknown = JSON.parse(readFileSync(join(directory, path), 'utf8'))

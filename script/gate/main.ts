@@ -173,13 +173,16 @@ function conclude({ first, results, files, unsteady, leaked, interrupted }: Conc
     ...missing.map(file => `did not run: ${file}`),
     ...failed,
   ]
-  // Without a failed test, the end of vitest tells of leaks, which its set-up has listed.
   const broke =
-    first.code !== 0 && first.files.every(({ failures }) => failures.length === 0) && first.errors.length === 0
+    !first.ended ||
+    (first.code !== 0 && first.files.every(({ failures }) => failures.length === 0) && first.errors.length === 0)
   if (broke) lines.push('failed: the run of the tests ended with an error, which stands above')
   for (const line of lines) console.info(line)
   if (interrupted) console.info('interrupted')
   const passes = results.reduce((sum, { passed }) => sum + passed, 0)
+  const skipped = results.filter(result => result.skipped > 0)
+  if (skipped.length > 0)
+    console.info(`skipped: ${skipped.map(({ file, skipped }) => `${skipped} of ${file}`).join(', ')}`)
   const faults = failed.length + leaked.length + first.errors.length + missing.length + (broke ? 1 : 0)
   console.info(`${passes} passed, ${faults} failed`)
   return faults === 0 && !interrupted

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 export interface FileResult {
   readonly file: string
   readonly passed: number
+  readonly skipped: number
   /** Failed tests, each with its errors as people read them; suites and files that could not run count as one each. */
   readonly failures: readonly { readonly test: string; readonly text: string }[]
   /** Wall time. */
@@ -24,7 +25,8 @@ export interface RunRecord {
 /** One line of the file that the reporter appends to. */
 export type RecordLine =
   | ({ readonly kind: 'file' } & FileResult)
-  | { readonly kind: 'end'; readonly errors: readonly string[] }
+  /** Leaks are found after the end of the run. */
+  | { readonly kind: 'end' | 'leaks'; readonly errors: readonly string[] }
 
 /** Reads the lines that a reporter wrote to `path`; a run that broke off has no end. */
 export function readRecord(path: string): RunRecord {
@@ -35,7 +37,7 @@ export function readRecord(path: string): RunRecord {
   const end = lines.find(line => line.kind === 'end')
   return {
     files: lines.flatMap(line => (line.kind === 'file' ? [line] : [])),
-    errors: end?.errors ?? [],
+    errors: lines.flatMap(line => (line.kind === 'file' ? [] : line.errors)),
     ended: end !== undefined,
   }
 }

@@ -53,6 +53,7 @@ export default class GateReporter implements Reporter {
     const tests = [...module.children.allTests()]
     const failures = failuresOf(module)
     const passed = tests.filter(test => test.result().state === 'passed').length
+    const skipped = tests.filter(test => test.result().state === 'skipped').length
     this.#files += 1
     this.#passed += passed
     this.#failed += failures.length
@@ -63,6 +64,7 @@ export default class GateReporter implements Reporter {
       kind: 'file',
       file,
       passed,
+      skipped,
       failures,
       ms: performance.now() - startedAt,
       cpuSeconds: cpuSeconds ?? 0,

@@ -1,3 +1,4 @@
+import { appendFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import type { TestProject } from 'vitest/node'
 import { startEmbeddedPostgres } from '../../../src/storage/embedded/embedded-postgres.ts'
@@ -54,6 +55,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await server.stop()
     await rm(dataDir, { recursive: true, force: true })
     const leaks = await takeDownRun(process.pid)
-    if (leaks.length > 0) throw new Error(`the tests leak on this machine:\n${leaks.join('\n')}`)
+    if (leaks.length === 0) return
+    const error = `the tests leak on this machine: ${leaks.join(', ')}`
+    const { GATE_RECORD: record } = process.env
+    if (record !== undefined) appendFileSync(record, `${JSON.stringify({ kind: 'leaks', errors: [error] })}\n`)
+    throw new Error(error)
   }
 }
