@@ -46,6 +46,7 @@ beforeAll(async () => {
   stack.defer(() => browser.close())
   visitor = stack.use(await newVisitor(browser, { scripts: true }))
   page = visitor.page
+  await visitor.context.grantPermissions(['clipboard-write'])
   await openSignedIn(page, `${test.url}/sessions/${at.session.id}?panel=details`, person)
 })
 afterAll(() => stack.disposeAsync())

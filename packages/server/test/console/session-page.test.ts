@@ -33,6 +33,7 @@ beforeAll(async () => {
   stack.defer(() => browser.close())
   visitor = stack.use(await newVisitor(browser, { scripts: true }))
   page = visitor.page
+  await visitor.context.grantPermissions(['clipboard-write'])
   await page.goto(`${test.url}/sessions`)
   await page.getByLabel('Email').and(page.locator('input')).fill(person.email)
   await page.getByLabel('Password').and(page.locator('input')).fill(password)
