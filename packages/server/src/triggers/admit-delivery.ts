@@ -33,8 +33,8 @@ export async function admitDelivery(context: Context, due: DueDelivery): Promise
   const principal = await standingOf(context.db, { organizationId, installationId })
   if (principal === null) return { kind: 'refused', errorCode: 'authority_revoked' }
   const key = { organizationId, sessionId: sessionOf(due) }
-  // The host's answers may have changed since an earlier try made the Turn.
-  if (due.event !== null && (await findTurn(context.db, key, turnOf(due))) !== null) return { kind: 'admitted' }
+  // The host's answers, or the trigger, may have changed since an earlier try made the Turn.
+  if ((await findTurn(context.db, key, turnOf(due))) !== null) return { kind: 'admitted' }
   try {
     const grantee = { organizationId, installationId }
     const settled = due.event === null ? null : await settleEvent(context, grantee, due.event, due.hook)
