@@ -3,6 +3,7 @@ import type { EventData } from '@berth/contract'
 import { appendEvents } from '../../sessions/log/append.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
 import type { Claim } from '../claim/claim.ts'
+import { ClaimLost, WorkerStopping } from '../claim/claim-lost.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { underFence } from '../claim/under-fence.ts'
 
@@ -47,7 +48,9 @@ export async function tellIfLong<T>(
   try {
     result = await work()
   } catch (error) {
-    await end('failed')
+    // The step is not over: another worker goes on with it.
+    if (error instanceof WorkerStopping || error instanceof ClaimLost) clearTimeout(timer)
+    else await end('failed')
     throw error
   }
   await end('succeeded')
