@@ -29,6 +29,7 @@ const root = join(import.meta.dirname, '..')
 /** Inputs of every bundle besides its own sources. */
 export const common = [
   'package-lock.json',
+  'packages/server/package.json',
   ...['build', 'bundle', 'cli-bundle', 'engine-bundle', 'server-bundle'].map(name => `script/${name}.ts`),
 ]
 

@@ -16,6 +16,8 @@ export async function withServer<Module, Result>(
   } catch (error) {
     if (!(error instanceof Error)) throw error
     if (error.name === 'StartError') throw new UsageError(error.message)
+    if (/server\/dist\/\w+\.js'/.test(error.message) && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')
+      throw new UsageError('the service of this checkout has not been built: run npm run build')
     const missing = error.message.includes("'@berth/server'")
     throw missing
       ? new UsageError('this installation contains only the client; run this command where the service is installed')
