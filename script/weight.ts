@@ -3,7 +3,7 @@
  * Whoever raises a bound says why in a decision record.
  */
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Node, parseSync, Visitor } from 'oxc-parser'
 import { operationIds } from '../packages/contract/src/routes.ts'
@@ -17,23 +17,17 @@ interface SourceFile {
   readonly lines: number
 }
 
-interface Named {
-  readonly name: string
-  readonly lines: number
-}
+type Named = Readonly<Record<'name', string>> & Pick<SourceFile, 'lines'>
 
 const listed = execFileSync('git', ['ls-files', '-z'], { cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 ** 2 })
 const files = listed
   .split('\0')
   .filter(path => /\.(?:ts|tsx|js|css|sql|sh|njk)$/.test(path) || /^script\/[\w-]+$/.test(path))
-  .flatMap((path): SourceFile[] => {
-    try {
-      const text = readFileSync(join(root, path), 'utf8')
-      return [{ path, text, lines: text.split('\n').length - 1 }]
-    } catch {
-      // Deleted, but not yet in git.
-      return []
-    }
+  // Deleted, but not yet in git.
+  .filter(path => existsSync(join(root, path)))
+  .map((path): SourceFile => {
+    const text = readFileSync(join(root, path), 'utf8')
+    return { path, text, lines: text.split('\n').length - 1 }
   })
 
 const isTest = ({ path }: SourceFile) =>
