@@ -208,12 +208,11 @@ export async function applyChanges(tx: Queryable, changes: readonly Change[]): P
       where p.id = c.id`,
     values: [of('person')],
   })
-  // The clocks of two services: an account that was connected just before is rather ended than kept.
   await tx.query({
     name: 'unlink-host-people',
     text: `
       delete from host_people h using jsonb_to_recordset($1) as c(id uuid, unlinked_at timestamptz)
-      where h.person_id = c.id and h.created_at <= c.unlinked_at + interval '2 minutes'`,
+      where h.person_id = c.id and h.created_at <= c.unlinked_at`,
     values: [of('person')],
   })
   await tx.query({
