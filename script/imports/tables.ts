@@ -177,7 +177,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   environment_caches: { writes: ['environments'], reads: ['housekeeping'] },
 
   // Repositories and their hosts.
-  host_people: { writes: ['repositories'] },
+  host_people: { writes: ['repositories', 'accounts/far'] },
   host_people_begun: { writes: ['console'] },
   host_connections: { writes: ['repositories'], reads: ['triggers'] },
   repository_grants: { writes: ['repositories'], reads: ['triggers'] },

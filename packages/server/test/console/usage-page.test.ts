@@ -7,6 +7,7 @@ import { newVisitor, type Visitor } from '../support/browser/visitor.ts'
 import { password, personWithPassword } from '../support/console/console-page.ts'
 import { pageFaults, shoot } from '../support/console/page-checks.ts'
 import { type Spent, spend } from '../support/console/usage-rows.ts'
+import { until } from '../support/until.ts'
 
 const stack = new AsyncDisposableStack()
 let accounts: Accounts
@@ -87,8 +88,11 @@ describe('an administrator', () => {
     await adminPage.getByLabel('Time', { exact: true }).selectOption('90d')
     await adminPage.waitForURL('**/organization/usage?by=model&measure=tokens&range=90d')
     await adminPage.getByRole('heading', { name: 'Tokens by day, by model' }).waitFor()
-    await adminPage.getByRole('img').hover({ position: { x: 700, y: 100 } })
-    await adminPage.locator('figure').getByText('acme/model-', { exact: false }).first().waitFor()
+    // A chart that is drawn anew forgets the pointer.
+    await until('the day below the pointer', async () => {
+      for (const x of [690, 700]) await adminPage.getByRole('img').hover({ position: { x, y: 100 } })
+      return adminPage.locator('figure').getByText('acme/model-', { exact: false }).first().isVisible()
+    })
     await shoot(adminPage, 'usage-model')
     expect(await pageFaults(adminPage)).toEqual([])
     await adminPage.reload()

@@ -177,6 +177,18 @@ describe.each([
   })
 })
 
+it('gets no commit of a Session that was reset since the first one, which would delete its files unseen', async () => {
+  const session = await Delivering.begin(test, await local())
+  await session.shell('echo one > a')
+  expect((await session.publish()).status).toBe('succeeded')
+  await session.shell('rm a; echo two > b')
+  await test.db.database.query(
+    'update sessions set fresh_from_turn = turn_count - 1, first_run_started_at = now() where id = $1',
+    [session.session.id],
+  )
+  expect(failure(await session.publish())).toEqual(['failed', 'target_moved'])
+})
+
 it('does not overwrite a first commit that comes between the check and the push', async () => {
   const at = await github()
   const session = await Delivering.begin(test, at)

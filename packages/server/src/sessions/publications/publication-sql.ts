@@ -247,15 +247,14 @@ export async function listPushed(db: Queryable, key: SessionKey, branch: string)
   return rows
 }
 
-/** Returns true if the Session was reset after the Publication of a commit: its first Turn since is younger. */
+/** Returns true if the Session was reset after the Publication of a commit: its first Run since is younger. */
 export async function isResetSince(db: Queryable, key: SessionKey, commit: string): Promise<boolean> {
   const { rows } = await db.query<{ reset: boolean }>({
     text: `
       select exists (
         select 1 from sessions s
-        join turns t on t.organization_id = s.organization_id and t.session_id = s.id and t.sequence = s.fresh_from_turn
         join publications p on p.organization_id = s.organization_id and p.session_id = s.id and p.commit_sha = $3
-        where s.organization_id = $1 and s.id = $2 and s.fresh_from_turn > 0 and p.created_at < t.created_at) as reset`,
+        where s.organization_id = $1 and s.id = $2 and s.fresh_from_turn > 0 and p.created_at < s.first_run_started_at) as reset`,
     values: [key.organizationId, key.sessionId, commit],
   })
   return rows[0]?.reset === true
