@@ -78,6 +78,6 @@ describe('the route table', () => {
   })
 })
 
-test('the catalog contains twenty-seven Event types', () => {
-  expect(eventTypes).toHaveLength(27)
+test('the catalog contains twenty-eight Event types', () => {
+  expect(eventTypes).toHaveLength(28)
 })
