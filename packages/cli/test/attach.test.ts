@@ -100,12 +100,12 @@ describe('in a terminal', () => {
     const it = attach(null, true)
     await it.shows(
       'stdout',
-      / {2}1 {2}Asks \u241b\[31mred {2}.*asks to be allowed, (?:10:00|9:\d\d) left.* {2}2 {2}Latest {2}.*idle.*Which session/s,
+      / {2}1 {2}Asks \u241b\[31mred {2}.*asks to be allowed, (?:10:0\d|9:\d\d) left.* {2}2 {2}Latest {2}.*idle.*Which session/s,
     )
     it.key('77\r')
     await it.shows('stdout', /Which session.*Which session/s)
     it.key('\r')
-    await it.shows('stdout', /(?:10:00|9:\d\d) left to decide/)
+    await it.shows('stdout', /(?:10:0\d|9:\d\d) left to decide/)
     it.key('y\r')
     await it.shows('stdout', /permission: yes.*completed/s)
     it.key('\u0004')
