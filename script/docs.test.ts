@@ -7,8 +7,8 @@ import { renderErrors } from './docs/errors-page.ts'
 import { renderEvents } from './docs/events-page.ts'
 import { danglingReferences } from './docs/references.ts'
 import { renderSettings } from './docs/settings-page.ts'
+import { renderTables } from './docs/tables-page.ts'
 import { innerRooms, rooms } from './imports/rooms.ts'
-import { tables } from './imports/tables.ts'
 
 const root = join(import.meta.dirname, '..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
@@ -19,6 +19,7 @@ test.each([
   ['cli-reference.md', renderCommands],
   ['errors.md', renderErrors],
   ['events.md', renderEvents],
+  ['internals/tables.md', renderTables],
 ])('docs/%s is as `node script/docs.ts` writes it', (name, render) => {
   expect(read(`docs/${name}`)).toBe(render())
 })
@@ -80,8 +81,7 @@ test('source files cite only pages and headings that are there', () => {
   expect(danglingReferences(root, 'README.md', cited.join('\n'))).toEqual([])
 })
 
-describe('ARCHITECTURE.md', () => {
-  const architecture = read('ARCHITECTURE.md')
+describe('the page of the folders', () => {
   const folders = rooms.flat().map(room => (['context', 'serve', 'main'].includes(room) ? `${room}.ts` : `${room}/`))
   const present = folders.filter(folder => globSync(`packages/server/src/${folder}`, { cwd: root }).length > 0)
   const inner = ['sessions', 'execution'].flatMap(room =>
@@ -89,12 +89,6 @@ describe('ARCHITECTURE.md', () => {
   )
 
   test.each([...present, ...inner])('has a line for %s', folder => {
-    expect(architecture).toMatch(new RegExp(`^\\| (?:\`[^\`]+\`, )*\`${folder}\``, 'm'))
-  })
-
-  test.each(Object.keys(tables))('names an owner of the table %s', table => {
-    const family = table.replace(/_.*/, '_*')
-    const [, section = ''] = architecture.split('## The import rule')
-    expect(section.includes(`\`${table}\``) || section.includes(`\`${family}\``)).toBe(true)
+    expect(read('docs/internals/folders.md')).toMatch(new RegExp(`^\\| (?:\`[^\`]+\`, )*\`${folder}\``, 'm'))
   })
 })

@@ -5,12 +5,14 @@ import { renderCommands } from './docs/cli-page.ts'
 import { renderErrors } from './docs/errors-page.ts'
 import { renderEvents } from './docs/events-page.ts'
 import { renderSettings } from './docs/settings-page.ts'
+import { renderTables } from './docs/tables-page.ts'
 
 const pages = {
   'settings.md': renderSettings,
   'cli-reference.md': renderCommands,
   'errors.md': renderErrors,
   'events.md': renderEvents,
+  'internals/tables.md': renderTables,
 }
 for (const [page, render] of Object.entries(pages)) {
   writeFileSync(join(import.meta.dirname, '..', 'docs', page), render())

@@ -1,4 +1,4 @@
-/** Checks that imports follow the directions in ARCHITECTURE.md. */
+/** Checks that imports follow the directions in docs/internals/folders.md. */
 import { join } from 'node:path'
 import { checkImports } from './imports/check.ts'
 

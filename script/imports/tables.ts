@@ -3,7 +3,12 @@ export interface TableAccess {
   readonly writes: readonly string[]
   /** Folders that read the table, besides those that write it. */
   readonly reads?: readonly string[]
+  /** Says in the generated page which part of the table a folder writes that does not own all of it. */
+  readonly note?: string
 }
+
+/** A list that would not fit on a line. */
+const folders = (names: string): readonly string[] => names.split(' ')
 
 /**
  * Says which folders' statements may name which table. The folders that write a table own its rules. A folder that only
@@ -21,18 +26,13 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   apps: { writes: ['accounts', 'identity/development'], reads: ['console', 'webhooks'] },
   installations: {
     writes: ['accounts', 'identity/development'],
-    reads: [
-      'identity',
-      'admin',
-      'console',
-      'gateway/accounting',
-      'repositories',
-      'sessions/runs',
-      'triggers',
-      'webhooks',
-    ],
+    reads: folders('identity admin console gateway/accounting repositories sessions/runs triggers webhooks'),
   },
-  api_keys: { writes: ['accounts', 'identity/development', 'identity/guard'], reads: ['gateway/accounting'] },
+  api_keys: {
+    writes: ['accounts', 'identity/development', 'identity/guard'],
+    reads: ['gateway/accounting'],
+    note: '`identity/guard/` notes its last use',
+  },
   external_identities: { writes: ['accounts'] },
   recovery_codes: { writes: ['accounts'] },
   sign_ins: { writes: ['accounts'], reads: ['console', 'sessions/terminals'] },
@@ -53,45 +53,22 @@ export const tables: Readonly<Record<string, TableAccess>> = {
 
   // Sessions and everything that belongs to one.
   sessions: {
-    writes: [
-      'sessions/purge',
-      'sessions/session',
-      'sessions/log',
-      'sessions/runs',
-      'sessions/turns',
-      'repositories',
-      'checkpoints',
-    ],
-    reads: [
-      'console',
-      'sessions/streams',
-      'sessions/trials',
-      'sessions/leases',
-      'sessions/merges',
-      'sessions/publications',
-      'delivery',
-      'execution/workspace',
-      'releases',
-      'triggers',
-      'webhooks',
-    ],
+    writes: folders(
+      'sessions/purge sessions/session sessions/log sessions/runs sessions/turns repositories checkpoints',
+    ),
+    reads: folders(
+      'console sessions/streams sessions/trials sessions/leases sessions/merges sessions/publications delivery execution/workspace releases triggers webhooks',
+    ),
+    note: 'each other folder moves columns of its own',
   },
   purged_sessions: { writes: ['sessions/purge'], reads: ['sessions/session'] },
   session_secrets: { writes: ['sessions/log'] },
   session_tokens: { writes: ['sessions/log'] },
   events: {
     writes: ['sessions/log'],
-    reads: [
-      'console',
-      'sessions/purge',
-      'sessions/runs',
-      'sessions/streams',
-      'sessions/trials',
-      'execution',
-      'webhooks',
-    ],
+    reads: folders('console sessions/purge sessions/runs sessions/streams sessions/trials execution webhooks'),
   },
-  event_pages: { writes: ['sealed-logs'], reads: ['housekeeping'] },
+  event_pages: { writes: ['sealed-logs'], reads: ['housekeeping'], note: "by a function of the tables' owner" },
   session_previews: { writes: ['sessions/previews'] },
   preview_watches: { writes: ['sessions/previews'] },
   session_marks: { writes: ['console'] },
@@ -107,46 +84,32 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   turns: {
     writes: ['sessions/turns', 'sessions/runs'],
     reads: ['sessions/session', 'checkpoints', 'execution/workspace', 'housekeeping', 'triggers'],
+    note: '`sessions/runs/` settles those that were to join a Run that ends',
   },
   runs: {
     writes: ['sessions/runs', 'execution/claim'],
-    reads: [
-      'sessions/previews',
-      'console',
-      'sessions/session',
-      'sessions/leases',
-      'checkpoints',
-      'gateway/accounting',
-      'identity',
-      'metrics',
-      'triggers',
-    ],
+    reads: folders(
+      'sessions/previews console sessions/session sessions/leases checkpoints gateway/accounting identity metrics triggers',
+    ),
+    note: '`execution/claim/` claims',
   },
   run_budgets: { writes: ['sessions/runs'] },
   executions: {
     writes: ['sessions/runs', 'execution/claim'],
     reads: ['sessions/purge', 'console', 'sessions/session', 'sessions/leases', 'processes'],
+    note: '`execution/claim/` claims',
   },
   processes: {
     writes: ['processes', 'execution/claim'],
     reads: ['hosts', 'metrics', 'sessions/runs', 'execution/claim', 'storage'],
+    note: '`execution/claim/` notes the load',
   },
   leases: {
     writes: ['sessions/leases', 'execution/claim'],
-    reads: [
-      'hosts',
-      'sessions/purge',
-      'console',
-      'sessions/session',
-      'sessions/reviews',
-      'sessions/publications',
-      'sessions/terminals',
-      'sessions/trials',
-      'console',
-      'environments',
-      'metrics',
-      'housekeeping',
-    ],
+    reads: folders(
+      'hosts sessions/purge console sessions/session sessions/reviews sessions/publications sessions/terminals sessions/trials environments metrics housekeeping',
+    ),
+    note: '`execution/claim/` keeps the progress of the agent',
   },
   terminals: { writes: ['sessions/terminals'], reads: ['console'] },
   workspace_requests: { writes: ['sessions/leases'], reads: ['console', 'execution/claim'] },
@@ -177,7 +140,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   environment_caches: { writes: ['environments'], reads: ['housekeeping'] },
 
   // Repositories and their hosts.
-  host_people: { writes: ['repositories', 'accounts/far'] },
+  host_people: { writes: ['repositories', 'accounts/far'], note: 'a recovery ends them in `accounts/far/`' },
   host_people_begun: { writes: ['console'] },
   host_connections: { writes: ['repositories'], reads: ['triggers'] },
   repository_grants: { writes: ['repositories'], reads: ['triggers'] },
@@ -195,7 +158,11 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   gateway_models: { writes: ['gateway/accounting'] },
   runtime_release_probes: { writes: ['releases'], reads: ['housekeeping'] },
   runtime_release_engines: { writes: ['releases'], reads: ['housekeeping'] },
-  hosts: { writes: ['hosts', 'runtimes'], reads: ['console', 'metrics', 'sessions/leases', 'execution/claim'] },
+  hosts: {
+    writes: ['hosts', 'runtimes'],
+    reads: ['console', 'metrics', 'sessions/leases', 'execution/claim'],
+    note: '`runtimes/` notes the runtimes that a host announces',
+  },
   bound_organizations: { writes: ['runtimes'] },
   // What the first migrations call the hosts.
   runtime_hosts: { writes: [] },

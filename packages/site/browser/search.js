@@ -95,9 +95,12 @@ async function readIndex(address) {
   return index
 }
 
-/** Pages for users come before those for people who change Berth, and a page before its sections. */
-const weightOf = place =>
-  (/^(?:repository|decisions)\/|^(?:benchmarks|crash-points)\./.test(place) ? 0.4 : 1) * (place.includes('#') ? 1 : 1.6)
+/** Guides come before pages for people who change Berth, those before decision records, and a page before its sections. */
+const weightOf = place => {
+  const isInside = /^(?:repository|internals)\/|^(?:benchmarks|crash-points)\./.test(place)
+  const kind = place.startsWith('decisions/') ? 0.1 : isInside ? 0.25 : 1
+  return kind * (place.includes('#') ? 1 : 1.6)
+}
 
 function result({ heading, page, place, text, terms }, root) {
   const link = document.createElement('a')

@@ -100,6 +100,19 @@ describe('in a browser', () => {
     expect(complaints).toEqual([])
   })
 
+  test('the search puts a guide before pages on how it works, and those before decisions', async () => {
+    const { page } = visitor
+    await page.goto(`${service.url}/docs/`)
+    await page.getByRole('searchbox').fill('cache')
+    await page.locator('#found a').first().waitFor()
+    const places = await page.locator('#found a').evaluateAll(links => links.map(link => String(link)))
+    const first = (folder: RegExp) => places.findIndex(place => folder.test(place))
+    const [guide, inside, decision] = [/docs\/environments\.html/, /docs\/internals\//, /docs\/decisions\//].map(first)
+    expect(guide).toBe(0)
+    expect(inside).toBeGreaterThan(0)
+    expect(decision).toBeGreaterThan(inside ?? 0)
+  })
+
   test('a chosen theme stays on the next page', async () => {
     const { page } = visitor
     await page.emulateMedia({ colorScheme: 'light' })
