@@ -14,6 +14,8 @@ const meanings: Readonly<Record<string, string>> = {
   target_moved:
     'the branch has new commits since the session started; omit --direct, or start a session on it if it had no commit then',
   base_rewritten: 'the base was rewritten since the session started; start a session on it and bring the work onto it',
+  commit_not_signed:
+    'the organization has the Git host sign commits, and this host did not; an administrator chooses who signs at /organization/git',
   pull_request_refused: 'the host refused the pull request',
   merge_not_ready:
     'the pull request is a draft, has conflicts, or lacks a check or a review; --when-ready waits for checks and reviews',

@@ -21,6 +21,11 @@ const attribution = {
   signOff: Type.Boolean({ description: 'Whether the author signs off in the message, as the DCO asks for.' }),
 }
 
+const signer = Type.Enum(['deployment', 'host'], {
+  description:
+    'Who signs. `deployment`: its key, if it has one. `host`: the Git host makes the commit, as the app, and signs it. The person is a co-author then, whatever `author` says, and a Publication to a host that signs no commits fails with `commit_not_signed`.',
+})
+
 const RunBounds = Type.Object(
   { costUsd: nullable(Dollars), turns: nullable(Count), seconds: nullable(Count) },
   { description: 'Null: no bound.', ...open },
@@ -53,6 +58,8 @@ export const OrganizationSettings = Type.Object(
     commits: Type.Object(
       {
         ...attribution,
+        signer,
+        hostSigns: Type.Boolean({ description: 'Whether a Git host of the deployment signs commits; GitHub does.' }),
         committer: Type.Object({ name: Type.String(), email: Type.String() }, { description: 'The app.', ...open }),
         publicKey: nullable(
           Type.String({
@@ -82,7 +89,12 @@ export const OrganizationSettings = Type.Object(
 export const UpdateOrganizationSettings = Type.Object(
   {
     ...ownBudgets,
-    commits: Type.Optional(Type.Object(attribution, { description: 'Absent: as it is.', ...closed })),
+    commits: Type.Optional(
+      Type.Object(
+        { ...attribution, signer: Type.Optional(signer) },
+        { description: 'Absent: as it is. So is a `signer` that is absent.', ...closed },
+      ),
+    ),
   },
   { title: 'UpdateOrganizationSettings', ...closed },
 )

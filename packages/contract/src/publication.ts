@@ -20,6 +20,7 @@ export const publicationErrors = [
   'target_missing',
   'target_moved',
   'base_rewritten',
+  'commit_not_signed',
   'pull_request_refused',
   'repository_unavailable',
   'repository_permission_denied',

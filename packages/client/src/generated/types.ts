@@ -1519,6 +1519,10 @@ export interface OrganizationSettings {
     author: 'person' | 'app'
     /** Whether the author signs off in the message, as the DCO asks for. */
     signOff: boolean
+    /** Who signs. `deployment`: its key, if it has one. `host`: the Git host makes the commit, as the app, and signs it. The person is a co-author then, whatever `author` says, and a Publication to a host that signs no commits fails with `commit_not_signed`. */
+    signer: 'deployment' | 'host'
+    /** Whether a Git host of the deployment signs commits; GitHub does. */
+    hostSigns: boolean
     /** The app. */
     committer: {
       name: string
@@ -2558,12 +2562,14 @@ export interface UpdateOrganizationSettings {
   runTurns: number | null
   /** Seconds that a Run may work, without waiting for people. */
   runSeconds: number | null
-  /** Absent: as it is. */
+  /** Absent: as it is. So is a `signer` that is absent. */
   commits?: {
     /** The person who asked for the Publication, or the app, with the person as a co-author. */
     author: 'person' | 'app'
     /** Whether the author signs off in the message, as the DCO asks for. */
     signOff: boolean
+    /** Who signs. `deployment`: its key, if it has one. `host`: the Git host makes the commit, as the app, and signs it. The person is a co-author then, whatever `author` says, and a Publication to a host that signs no commits fails with `commit_not_signed`. */
+    signer?: 'deployment' | 'host'
   }
 }
 

@@ -18,6 +18,8 @@ const reasons: Readonly<Record<string, string>> = {
   target_moved:
     'the target branch has moved on; publish a pull request, or ask the agent to take the new commits in. If the branch had no commit when the Session began, start a Session on it and bring the work there',
   base_rewritten: 'the base was rewritten; start a Session on it and bring the work onto it',
+  commit_not_signed:
+    'your organization has the Git host sign commits, and this host did not sign; an administrator chooses who signs on the page Git hosts',
   pull_request_refused: 'the Git host refused the pull request',
   repository_unavailable: 'the repository cannot be reached',
   repository_permission_denied: 'Berth may not write to the repository',

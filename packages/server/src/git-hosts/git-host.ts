@@ -246,6 +246,24 @@ export interface HostTalk {
   editCheck(repository: RepositoryRef, id: string, check: OwnCheck, signal?: AbortSignal): Promise<void>
 }
 
+/** A commit for the host to make, of objects that the repository has. */
+export interface HostCommit {
+  readonly tree: string
+  /** Null: it is the first commit of the repository. */
+  readonly parent: string | null
+  readonly message: string
+}
+
+/** Commits that the host makes and signs itself; it alone says who their author and committer are. */
+export interface HostSigning {
+  /**
+   * Makes a commit that no branch has yet.
+   * @returns its id; null if the host did not sign it
+   * @throws GitHostError
+   */
+  makeCommit(repository: RepositoryRef, commit: HostCommit, signal?: AbortSignal): Promise<string | null>
+}
+
 /**
  * A host of Git repositories. The driver bounds every method in time; each one ends with the signal and fails only with
  * a `GitHostError`. The caller retries. A driver remembers nothing of a host but credentials, until shortly before they
@@ -262,6 +280,8 @@ export interface GitHost {
   readonly people?: HostPeople
   /** Absent: nobody comments there. */
   readonly talk?: HostTalk
+  /** Absent: the host signs no commits. */
+  readonly signing?: HostSigning
   /**
    * Returns the account's present name at the host.
    * @throws GitHostError `not_found` if this deployment does not reach the account

@@ -18,6 +18,11 @@ export class GitHosts {
     return [...this.#hosts.values()].some(host => host.kind === kind)
   }
 
+  /** True if a host of the deployment signs commits that it makes. */
+  get canSign(): boolean {
+    return [...this.#hosts.values()].some(host => host.signing !== undefined)
+  }
+
   /** Hosts at which people can connect accounts of their own. */
   get withPeople(): readonly (GitHost & { readonly people: HostPeople })[] {
     return [...this.#hosts.values()].flatMap(host =>

@@ -5,6 +5,7 @@ import { launchChromium } from '../support/browser/chromium.ts'
 import { newVisitor, type Visitor } from '../support/browser/visitor.ts'
 import { password, personWithPassword } from '../support/console/console-page.ts'
 import { pageFaults, shoot } from '../support/console/page-checks.ts'
+import { GitHubServer } from '../support/git/github-server.ts'
 import { grantRepository } from '../support/git/grants.ts'
 
 const stack = new AsyncDisposableStack()
@@ -14,7 +15,8 @@ let visitor: Visitor
 let page: Page
 let admin: Awaited<ReturnType<typeof personWithPassword>>
 beforeAll(async () => {
-  accounts = stack.use(await startAccounts())
+  const { url: baseUrl, appId, privateKey } = stack.use(await GitHubServer.start())
+  accounts = stack.use(await startAccounts({ config: { gitHosts: [{ kind: 'github', baseUrl, appId, privateKey }] } }))
   const db = accounts.test.db.database
   const { tenant } = accounts.test
   const account = { host: 'local', provider: 'local', account: tenant.organizationId, accountLogin: 'acme' } as const
@@ -86,6 +88,25 @@ describe('an administrator who connects Git hosts', () => {
     await form.waitFor()
     expect(await form.getByLabel('Author', { exact: true }).inputValue()).toBe('app')
     expect(await form.getByLabel('Sign off').isChecked()).toBe(true)
+  })
+
+  it('chooses who signs commits, and that GitHub names the app alone', async () => {
+    const form = page.getByRole('form', { name: 'Commits' })
+    await form.getByLabel('Author', { exact: true }).selectOption('person')
+    await form.getByLabel('Signed by').selectOption('host')
+    const author = form.getByLabel('Author', { exact: true })
+    expect([await author.inputValue(), await author.isDisabled()]).toEqual(['app', true])
+    await form.getByText('GitHub is the committer').waitFor()
+    await form.getByRole('button', { name: 'Save' }).click()
+    await form.getByText('Saved.').waitFor()
+    await shoot(page, 'git-commits-by-host')
+    expect(await pageFaults(page)).toEqual([])
+    await page.reload()
+    await form.waitFor()
+    expect(await form.getByLabel('Signed by').inputValue()).toBe('host')
+    // The choice of an author is there again with the deployment's own commits.
+    await form.getByLabel('Signed by').selectOption('deployment')
+    expect([await author.inputValue(), await author.isDisabled()]).toEqual(['person', false])
   })
 
   it('finds both in the audit log', async () => {

@@ -81,6 +81,8 @@ describe('the settings of an organization', () => {
       commits: {
         author: 'person',
         signOff: false,
+        signer: 'deployment',
+        hostSigns: false,
         committer: { name: 'Berth', email: 'berth@localhost' },
         publicKey: null,
       },

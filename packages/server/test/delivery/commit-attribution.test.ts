@@ -144,7 +144,7 @@ describe('the choice of an organization', () => {
     const read = async (api: Api) => Object((await api.get('/cloud/settings')).body)['commits']
     const [, type, blob] = readFileSync(signers, 'utf8').trim().split(' ')
     const initial = {
-      ...{ author: 'person', signOff: false },
+      ...{ author: 'person', signOff: false, signer: 'deployment', hostSigns: false },
       committer: { name: 'Acme Agents', email: 'agents@acme.example' },
       publicKey: `${type} ${blob}`,
     }
@@ -153,13 +153,17 @@ describe('the choice of an organization', () => {
     expect(outcome(await choose(admin.api, 'nobody', true))).toBe('400 invalid_request')
     expect(outcome(await choose(admin.api, 'app', true))).toBe('200')
     await choose(admin.api, 'app', true)
+    const byHost = { ...none, commits: { author: 'app', signOff: true, signer: 'host' } }
+    const refused = await admin.api.put('/cloud/settings', byHost)
+    expect(outcome(refused)).toBe('400 invalid_request')
+    expect(refused.text).toContain('no Git host of this deployment signs commits')
     // A client that does not know of the choice leaves it as it is.
     await admin.api.put('/cloud/settings', { ...none, dayUsd: 5 })
     expect(await read(admin.api)).toEqual({ ...initial, author: 'app', signOff: true })
     expect(await read(stranger.api)).toEqual(initial)
     const { body } = await admin.api.get('/cloud/audit?action=organization.commits_changed')
     expect(Object(body)['entries']).toMatchObject([
-      { actor: { id: admin.who.personId }, details: { author: 'app', signOff: true } },
+      { actor: { id: admin.who.personId }, details: { author: 'app', signOff: true, signer: 'deployment' } },
     ])
   })
 })

@@ -5,6 +5,7 @@ import { readAttribution, setAttribution } from '../../accounts/organizations/co
 import type { Context } from '../../context.ts'
 import { listBudgets, setOwnBudgets } from '../../gateway/accounting/own-budgets.ts'
 import type { PersonPrincipal } from '../../identity/guard/principal.ts'
+import { invalidField } from '../../kit/refusal.ts'
 import { readRunBudgets, setOwnRunBudgets, tighter } from '../../sessions/runs/run-budgets.ts'
 import type { RateLimit } from '../../settings/rate-limit.ts'
 import type { RunBudgets } from '../../settings/run-budgets.ts'
@@ -23,7 +24,7 @@ export interface DeploymentLimits {
 
 /** Returns what an organization may use: what it set itself, and what its operator set. */
 export async function readSettings(
-  { db, clock, commits }: { readonly db: Queryable } & Pick<Context, 'clock' | 'commits'>,
+  { db, clock, commits, gitHosts }: { readonly db: Queryable } & Pick<Context, 'clock' | 'commits' | 'gitHosts'>,
   organizationId: string,
   deployment: DeploymentLimits,
 ): Promise<OrganizationSettings> {
@@ -52,6 +53,7 @@ export async function readSettings(
       ...(await readAttribution(db, organizationId)),
       committer: commits.identity,
       publicKey: commits.signer?.publicKey ?? null,
+      hostSigns: gitHosts.canSign,
     },
     rate: { burst: deployment.rate.burst, perMinute: deployment.rate.perMinute, own: false, ...rate },
     retention: { auditDays: Math.floor(deployment.auditMs / DAY_MS) },
@@ -64,9 +66,12 @@ const boundsOf = ({ costUsd, turns, seconds }: RunBudgets) => ({
   seconds: seconds ?? null,
 })
 
-/** Sets what an organization lets itself spend and whom its commits name, and returns its settings. */
+/**
+ * Sets what an organization lets itself spend and whom its commits name, and returns its settings.
+ * @throws ApiError 400 if a Git host is to sign commits, and none of the deployment does
+ */
 export async function updateSettings(
-  { db, clock, commits }: Pick<Context, 'db' | 'clock' | 'commits'>,
+  { db, clock, commits, gitHosts }: Pick<Context, 'db' | 'clock' | 'commits' | 'gitHosts'>,
   principal: PersonPrincipal,
   { commits: attribution, ...own }: UpdateOrganizationSettings,
   deployment: DeploymentLimits,
@@ -77,7 +82,7 @@ export async function updateSettings(
     const now = clock.now()
     // Two saves at once would each skip what only the other changes, and leave a mixture.
     await tx.query('select 1 from organizations where id = $1 for no key update', [organizationId])
-    const before = await readSettings({ db: tx, clock, commits }, organizationId, deployment)
+    const before = await readSettings({ db: tx, clock, commits, gitHosts }, organizationId, deployment)
     const names = Object.keys(own) as (keyof typeof own)[]
     const changed = names.filter(name => before.own[name] !== own[name])
     if (changed.some(name => name.startsWith('run'))) {
@@ -91,9 +96,12 @@ export async function updateSettings(
       const details = Object.fromEntries(changed.map(name => [name, own[name]]))
       await appendAudit(tx, personEntry(principal, clientAddress, 'organization.budgets_changed', { details }), now)
     }
-    const { author, signOff } = { ...before.commits, ...attribution }
-    if (author !== before.commits.author || signOff !== before.commits.signOff) {
-      const details = { author, signOff }
+    const { author, signOff, signer } = { ...before.commits, ...attribution }
+    const details = { author, signOff, signer }
+    if (Object.entries(details).some(([name, value]) => before.commits[name as keyof typeof details] !== value)) {
+      if (signer === 'host' && !gitHosts.canSign) {
+        throw invalidField(['commits', 'signer'], 'no Git host of this deployment signs commits; GitHub does')
+      }
       await setAttribution(tx, organizationId, details)
       await appendAudit(tx, personEntry(principal, clientAddress, 'organization.commits_changed', { details }), now)
     }
@@ -105,6 +113,6 @@ export async function updateSettings(
     const wanted = budgets.filter(({ name }) => changed.includes(name))
     const limits = wanted.map(({ name, period }) => ({ period, limitUsd: own[name] }))
     await setOwnBudgets(tx, organizationId, limits, now)
-    return await readSettings({ db: tx, clock, commits }, organizationId, deployment)
+    return await readSettings({ db: tx, clock, commits, gitHosts }, organizationId, deployment)
   })
 }

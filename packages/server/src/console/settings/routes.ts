@@ -9,7 +9,7 @@ type Operations = 'getOrganizationSettings' | 'updateOrganizationSettings' | 'li
 
 /** Serves what an organization may use, and of which models. */
 export function settingsHandlers(
-  context: Pick<Context, 'db' | 'clock' | 'commits'>,
+  context: Pick<Context, 'db' | 'clock' | 'commits' | 'gitHosts'>,
   deployment: DeploymentLimits,
   config: Pick<Config, 'providers' | 'models'>,
 ): Pick<Handlers, Operations> {

@@ -11,17 +11,19 @@ import {
   type HostPeople,
   type HostPull,
   type HostRepository,
+  type HostSigning,
   type HostTalk,
   type MergePullRequest,
   type OpenPullRequest,
-  type PullBlocker,
   type RepositoryListing,
   type RepositoryRef,
   type UnbornBranch,
 } from '../git-host.ts'
 import { readChecks } from './github-checks.ts'
+import { githubSigning } from './github-commits.ts'
 import { says, toHostError, wholeOf } from './github-errors.ts'
 import { githubPeople } from './github-people.ts'
+import { type GitHubPull, toPull } from './github-pull.ts'
 import { githubTalk } from './github-talk.ts'
 import { InstallationTokens } from './installation-tokens.ts'
 
@@ -41,7 +43,6 @@ const PUBLIC_URL = 'https://github.com'
 
 type Repository = Awaited<ReturnType<Octokit['rest']['repos']['get']>>['data']
 type ListedRepository = Pick<Repository, 'id' | 'full_name' | 'private' | 'default_branch' | 'html_url' | 'clone_url'>
-type Pull = Awaited<ReturnType<Octokit['rest']['pulls']['get']>>['data']
 type Parameters = Readonly<Record<string, unknown>>
 
 /**
@@ -55,6 +56,7 @@ export class GitHubHost implements GitHost, Disposable {
   readonly tokens: AccountTokens
   readonly people?: HostPeople
   readonly talk: HostTalk
+  readonly signing: HostSigning
   readonly #api: Octokit
   readonly #app: App
   readonly #tokens: InstallationTokens
@@ -81,9 +83,10 @@ export class GitHubHost implements GitHost, Disposable {
       const app = { client, webUrl: this.#webUrl, api: this.#api, app: this.#app.octokit, clock }
       this.people = githubPeople(app, (work, signal) => this.#guard(() => work(this.#bounded(signal)), signal))
     }
-    this.talk = githubTalk(appId, (account, route, parameters, signal) =>
-      this.#call(account, route, parameters, signal),
-    )
+    const call = <Body>(account: string, route: string, parameters: Parameters, signal?: AbortSignal): Promise<Body> =>
+      this.#call(account, route, parameters, signal)
+    this.talk = githubTalk(appId, call)
+    this.signing = githubSigning(call)
     this.tokens = {
       webUrl: this.#webUrl,
       mint: (account, repositoryIds, signal) => {
@@ -189,14 +192,19 @@ export class GitHubHost implements GitHost, Disposable {
   ): Promise<HostPull | null> {
     const [owner = ''] = (await this.readRepository(ref, signal)).fullName.split('/')
     const query = { state: 'open', head: `${owner}:${head}`, base, per_page: 1 }
-    const [found] = await this.#call<Pull[]>(ref.account, `GET /repositories/${ref.repositoryId}/pulls`, query, signal)
+    const [found] = await this.#call<GitHubPull[]>(
+      ref.account,
+      `GET /repositories/${ref.repositoryId}/pulls`,
+      query,
+      signal,
+    )
     return found === undefined ? null : toPull(found)
   }
 
   async openPull(ref: RepositoryRef, pull: OpenPullRequest, signal?: AbortSignal): Promise<HostPull> {
     try {
       return toPull(
-        await this.#call<Pull>(ref.account, `POST /repositories/${ref.repositoryId}/pulls`, { ...pull }, signal),
+        await this.#call<GitHubPull>(ref.account, `POST /repositories/${ref.repositoryId}/pulls`, { ...pull }, signal),
       )
     } catch (error) {
       if (!(error instanceof GitHostError) || error.kind !== 'invalid' || !says(error, /pull request already exists/i))
@@ -208,7 +216,7 @@ export class GitHubHost implements GitHost, Disposable {
   async readPull(ref: RepositoryRef, number: number, signal?: AbortSignal): Promise<HostPull> {
     try {
       const route = `GET /repositories/${ref.repositoryId}/pulls/${number}`
-      return toPull(await this.#call<Pull>(ref.account, route, {}, signal))
+      return toPull(await this.#call<GitHubPull>(ref.account, route, {}, signal))
     } catch (error) {
       throw await this.#missing(ref, 'pull', error, signal)
     }
@@ -357,44 +365,4 @@ function toRepository(repository: ListedRepository): HostRepository {
     htmlUrl: repository.html_url,
     cloneUrl: repository.clone_url,
   }
-}
-
-function toPull(pull: Pull): HostPull {
-  const open = pull.state === 'open'
-  const blockers = open ? blockersOf(pull) : []
-  const known = pull.mergeable !== null && pull.mergeable !== undefined && pull.mergeable_state !== 'unknown'
-  return {
-    number: pull.number,
-    url: pull.html_url,
-    title: pull.title,
-    body: pull.body ?? '',
-    draft: pull.draft === true,
-    // The repository of a head may be gone.
-    fromFork: pull.head.repo?.id !== pull.base.repo?.id,
-    state: open ? 'open' : pull.merged_at === null ? 'closed' : 'merged',
-    headBranch: pull.head.ref,
-    headOid: pull.head.sha,
-    baseBranch: pull.base.ref,
-    ...(pull.merged_at !== null && pull.merge_commit_sha !== null && { mergeCommitOid: pull.merge_commit_sha }),
-    mergeable: !open || blockers.length > 0 ? 'no' : known ? 'yes' : 'unknown',
-    blockers,
-  }
-}
-
-/** Blockers by `mergeable_state`, if it tells one; `unstable` means a check that nobody requires. */
-const blockerOfState: ReadonlyMap<string, PullBlocker> = new Map(
-  Object.entries({
-    dirty: 'conflict',
-    draft: 'draft',
-    blocked: 'rules',
-    behind: 'behind',
-  }),
-)
-
-function blockersOf(pull: Pull): PullBlocker[] {
-  const told = blockerOfState.get(pull.mergeable_state ?? '')
-  const blockers = new Set<PullBlocker>(told === undefined ? [] : [told])
-  if (pull.mergeable === false && told === undefined) blockers.add('conflict')
-  if (pull.draft === true) blockers.add('draft')
-  return [...blockers]
 }

@@ -1,7 +1,7 @@
 import { GitHostError, type HostComment, type HostTalk, type OwnCheck, type RepositoryRef } from '../git-host.ts'
 
 /** Makes a call as the installation. */
-type Call = <Body>(
+export type Call = <Body>(
   account: string,
   route: string,
   parameters: Readonly<Record<string, unknown>>,

@@ -8,18 +8,20 @@ import { nobody } from '../../sandboxes/confined/confined.ts'
 import { isBaseRewritten } from './base-history.ts'
 import { findObstacle } from './branch-in-the-way.ts'
 import { buildCommit, unsignedCommit } from './commit.ts'
+import { makeAtHost } from './make-at-host.ts'
 import { findBranch, reviewOf } from './prepare.ts'
 import type { PublicationRow } from './publication.ts'
 import { PublicationFailed } from './publication-failed.ts'
-import { markOpening, type PublicationClaim } from './publication-sql.ts'
-import { push, removeBranch } from './push.ts'
+import { markMade, markOpening, type PublicationClaim } from './publication-sql.ts'
+import { push, removeRef } from './push.ts'
 
-/** A row that has been prepared. */
-type PreparedRow = PublicationRow & { readonly commit_sha: string; readonly parent_oid: string }
+/** A row whose commit exists. */
+type MadeRow = PublicationRow & { readonly commit_sha: string; readonly parent_oid: string }
 
 /**
  * Brings the commit to the host and opens the pull request, unless the host has them. An earlier attempt may have
- * stopped anywhere, so this one asks the host first.
+ * stopped anywhere, so this one asks the host first. A commit that the host makes has its id on record before the branch
+ * gets it: whoever continues without one knows that no commit of this Publication is on the branch.
  * @throws PublicationFailed, GitHostError, ClaimTaken
  */
 export async function attempt(
@@ -28,13 +30,14 @@ export async function attempt(
   source: DeliverySource,
   signal: AbortSignal,
 ): Promise<PublicationResult> {
-  const row = preparedRow(claim.row)
+  const { moves_from, parent_oid, commit_sha } = claim.row
   // A new branch begins at the parent, which is not the Session's base if that is no commit.
-  const from = row.moves_from === null ? { ...source, baseOid: row.parent_oid } : source
+  const from = moves_from === null && parent_oid !== null ? { ...source, baseOid: parent_oid } : source
+  const row = madeRow(commit_sha === null ? await haveMade(context, claim, from, signal) : claim.row)
   await deliverCommit(context, { ...claim, row }, from, signal)
   const { branch, commit_sha: commitSha } = row
   if (goesToTarget(row, source)) return { delivery: 'direct_branch', branch, commitSha }
-  const { pull, reused } = await providePull(context, claim, from, signal)
+  const { pull, reused } = await providePull(context, { ...claim, row }, from, signal)
   const { number, url, draft } = pull
   return { delivery: 'pull_request', branch, commitSha, pullRequest: { number, url, draft, reused } }
 }
@@ -42,7 +45,26 @@ export async function attempt(
 /** Returns true if the commit goes to the target itself, as the first one of a repository always does. */
 const goesToTarget = ({ branch }: PublicationRow, { baseBranch }: DeliverySource): boolean => branch === baseBranch
 
-function preparedRow(row: PublicationRow): PreparedRow {
+/**
+ * Lets the host make the commit, and records it.
+ * @throws PublicationFailed if the branch cannot get it
+ */
+async function haveMade(
+  context: DeliveryContext,
+  claim: PublicationClaim,
+  source: DeliverySource,
+  signal: AbortSignal,
+): Promise<PublicationRow> {
+  const standing = await findBranch(source, claim.row.branch, signal)
+  if (goesToTarget(claim.row, source) && standing?.protected) throw new PublicationFailed('branch_protected')
+  if ((standing?.oid ?? null) !== claim.row.moves_from) return await refuseMoved(claim, source, signal)
+  const commit = await makeAtHost(context, claim, source, signal)
+  const row = await markMade(context.db, claim.claim, commit, context.clock.now())
+  if (row === null) throw new ClaimTaken()
+  return row
+}
+
+function madeRow(row: PublicationRow): MadeRow {
   const { commit_sha, parent_oid } = row
   if (commit_sha === null || parent_oid === null) throw new Error('a publication was attempted before it was prepared')
   return { ...row, commit_sha, parent_oid }
@@ -50,7 +72,7 @@ function preparedRow(row: PublicationRow): PreparedRow {
 
 async function deliverCommit(
   context: DeliveryContext,
-  claim: PublicationClaim & { readonly row: PreparedRow },
+  claim: PublicationClaim & { readonly row: MadeRow },
   source: DeliverySource,
   signal: AbortSignal,
 ): Promise<void> {
@@ -69,10 +91,10 @@ async function deliverCommit(
   const gitDir = await buildCommit(parts, review, text)
   const remote = await host.access(repository, 'write', signal)
   const move = {
-    branch: row.branch,
+    ref: `refs/heads/${row.branch}`,
     from: row.moves_from,
     to: row.commit_sha,
-    fetch: row.parent_oid !== source.baseOid,
+    fetch: row.parent_oid === source.baseOid ? null : `refs/heads/${row.branch}`,
   }
   switch (await push(gitDir, remote, move, signal)) {
     case 'pushed':
@@ -86,9 +108,7 @@ async function deliverCommit(
         // Another push holds the branch, or held it and was given up.
         throw new GitHostError('unavailable', 'the branch is locked')
       }
-      if (goesToTarget(row, source)) throw new PublicationFailed('target_moved')
-      await requireRoom(claim, source, signal)
-      throw new PublicationFailed('branch_moved')
+      return await refuseMoved(claim, source, signal)
     }
     case 'obstructed':
       await requireRoom(claim, source, signal)
@@ -100,6 +120,16 @@ async function deliverCommit(
     case 'refused':
       throw new PublicationFailed('git_host_refused')
   }
+}
+
+/**
+ * Fails because the branch is not where it was when the Publication was prepared.
+ * @throws PublicationFailed
+ */
+async function refuseMoved(claim: PublicationClaim, source: DeliverySource, signal: AbortSignal): Promise<never> {
+  if (goesToTarget(claim.row, source)) throw new PublicationFailed('target_moved')
+  await requireRoom(claim, source, signal)
+  throw new PublicationFailed('branch_moved')
 }
 
 /**
@@ -155,7 +185,7 @@ async function takeBack(
   await using scratch = await openScratch(context.scratchDir)
   const { gitDir } = await openOwnRepository(scratch.path, [], nobody)
   const remote = await host.access(repository, 'write', signal)
-  await removeBranch(gitDir, remote, { branch, oid: commit_sha }, signal)
+  await removeRef(gitDir, remote, { ref: `refs/heads/${branch}`, oid: commit_sha }, signal)
 }
 
 /** Thrown if another worker has claimed the row, or it has ended: this worker's results no longer count. */

@@ -6,16 +6,20 @@ const app = { name: 'App', email: 'app@example.com' }
 const robin = { name: 'Robin', email: 'robin@example.com' }
 const signal = new AbortController().signal
 
+const signer = 'deployment'
+
 test.each([
-  ['person', false, robin, 'Robin', []],
-  ['person', true, robin, 'Robin', ['Signed-off-by: Robin <robin@example.com>']],
-  ['person', true, null, 'App', ['Signed-off-by: App <app@example.com>']],
-  ['app', false, robin, 'App', ['Co-authored-by: Robin <robin@example.com>']],
-  ['app', false, null, 'App', []],
+  ['person', signer, false, robin, 'Robin', []],
+  ['person', signer, true, robin, 'Robin', ['Signed-off-by: Robin <robin@example.com>']],
+  ['person', signer, true, null, 'App', ['Signed-off-by: App <app@example.com>']],
+  ['app', signer, false, robin, 'App', ['Co-authored-by: Robin <robin@example.com>']],
+  ['app', signer, false, null, 'App', []],
+  ['person', 'host', false, robin, 'App', ['Co-authored-by: Robin <robin@example.com>']],
+  ['person', 'host', false, null, 'App', []],
 ] as const)(
-  'an author chosen as %s, with sign-off %j, asked for by %j, is %s',
-  (author, signOff, asked, name, lines) => {
-    const { committer, ...found } = attribute({ author, signOff }, asked, app)
+  'an author chosen as %s, signed by the %s, with sign-off %j, asked for by %j, is %s',
+  (author, signer, signOff, asked, name, lines) => {
+    const { committer, ...found } = attribute({ author, signOff, signer }, asked, app)
     expect(found).toMatchObject({ author: { name }, trailers: lines })
     expect(committer).toBe(app)
   },
@@ -23,13 +27,15 @@ test.each([
 
 test('nobody writes a header or another person into a commit by their name or email', async () => {
   const asked = { name: 'Eve <a@b> 1 +0000\ncommitter Mallory', email: 'e ve@x>\n.example' }
-  const { author, trailers } = attribute({ author: 'person', signOff: true }, asked, app)
+  const { author, trailers } = attribute({ author: 'person', signOff: true, signer }, asked, app)
   expect(author).toEqual({ name: 'Eve a@b 1 +0000 committer Mallory', email: 'eve@x.example' })
   expect(trailers).toEqual(['Signed-off-by: Eve a@b 1 +0000 committer Mallory <eve@x.example>'])
   const commit = { tree: 't', parent: 'p', author, committer: app, at: new Date(0), message: 'm' }
   expect((await signedCommit(commit, null)).split('\n').length).toBe(7)
-  expect(attribute({ author: 'person', signOff: false }, { name: '', email: 'r@x' }, app).author.name).toBe('r@x')
-  expect(attribute({ author: 'app', signOff: false }, { name: 'Robin', email: ' <>' }, app)).toMatchObject({
+  expect(attribute({ author: 'person', signOff: false, signer }, { name: '', email: 'r@x' }, app).author.name).toBe(
+    'r@x',
+  )
+  expect(attribute({ author: 'app', signOff: false, signer }, { name: 'Robin', email: ' <>' }, app)).toMatchObject({
     author: app,
     trailers: [],
   })

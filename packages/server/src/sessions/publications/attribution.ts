@@ -3,15 +3,15 @@ import { cleanIdentity, type GitIdentity } from '../../git/git-identity.ts'
 
 /**
  * Returns whom a commit names, and the lines at the end of its message. The app is the committer, since it makes and
- * signs the commit; without a person it is the author too.
+ * signs the commit; without a person it is the author too. A host makes commits only as the app.
  */
 export function attribute(
-  { author: wanted, signOff }: Attribution,
+  { author: wanted, signOff, signer }: Attribution,
   asked: GitIdentity | null,
   app: GitIdentity,
 ): { readonly author: GitIdentity; readonly committer: GitIdentity; readonly trailers: readonly string[] } {
   const person = asked === null ? null : cleanIdentity(asked)
-  const author = wanted === 'person' ? (person ?? app) : app
+  const author = wanted === 'person' && signer === 'deployment' ? (person ?? app) : app
   const trailers = [
     ...(person !== null && author !== person ? [`Co-authored-by: ${person.name} <${person.email}>`] : []),
     ...(signOff ? [`Signed-off-by: ${author.name} <${author.email}>`] : []),

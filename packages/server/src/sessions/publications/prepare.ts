@@ -26,8 +26,8 @@ export async function reviewOf(context: DeliveryContext, claim: PublicationClaim
 
 /**
  * Checks that the workspace is still as it was reviewed and that nothing to deliver holds a secret, and settles the
- * commit: its id, its parent, and the tip that the branch must have. A branch is only ever moved from a commit that this
- * Session put there.
+ * commit: its parent, its id unless the host is to make it, and the tip that the branch must have. A branch is only ever
+ * moved from a commit that this Session put there.
  * @throws PublicationFailed, GitHostError
  */
 export async function prepare(
@@ -87,11 +87,13 @@ async function settle(
   }
   const { identity, signer } = context.commits
   const choice = await readAttribution(context.db, claim.organizationId)
+  const made = choice.signer === 'deployment'
+  if (!made && source.host.signing === undefined) throw new PublicationFailed('commit_not_signed')
   const { trailers, ...people } = attribute(choice, row.author, identity)
   const message = await withTrailers(messageOf(row), trailers, signal)
   const commit = { tree: review.head_tree, parent, ...people, at: row.created_at, message }
-  const text = await signedCommit(commit, signer)
-  return { branch, sha: await commitName(text, signal), text, parent, movesFrom: tip }
+  const text = await signedCommit(commit, made ? signer : null)
+  return { branch, sha: made ? await commitName(text, signal) : null, text, parent, movesFrom: tip }
 }
 
 async function startOf(

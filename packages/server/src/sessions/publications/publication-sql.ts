@@ -181,6 +181,17 @@ export function markPrepared(
   return take(db, step(set, "'admitted'"), [claim, now, sha, text, parent, movesFrom, branch])
 }
 
+/** Records the commit that the host has made. */
+export function markMade(
+  db: Queryable,
+  claim: string,
+  commit: { readonly sha: string; readonly text: string },
+  now: Date,
+): Promise<PublicationRow | null> {
+  const set = 'commit_sha = $3, commit_object = $4, failures = 0'
+  return take(db, step(set, "'attempted'"), [claim, now, commit.sha, commit.text])
+}
+
 export function markAttempted(db: Queryable, claim: string, now: Date): Promise<PublicationRow | null> {
   return take(db, step("status = 'attempted', failures = 0", "'prepared'"), [claim, now])
 }

@@ -5,7 +5,8 @@ import type { GitIdentity } from '../../git/git-identity.ts'
  * A delivery. It goes through these states, each recorded before the next step begins:
  *
  * - `admitted`: requested. A worker checks that the workspace is still as it was reviewed.
- * - `prepared`: the id of the commit is settled, and the tip that the branch must have.
+ * - `prepared`: the commit is settled, and the tip that the branch must have. The commit has its id, unless the host makes
+ *   it.
  * - `attempted`: the host may have the commit, and may have the pull request.
  * - `succeeded`, `failed`: final.
  *
@@ -28,10 +29,12 @@ export interface PublicationRow {
   /** The person who asked for it, until it ends; null for an installation. */
   readonly author: GitIdentity | null
   readonly status: PublicationStatus
+  /** Null until it is prepared, and if the host makes the commit until it has: only then the branch gets it. */
   readonly commit_sha: string | null
   /**
-   * The commit as git writes it, until it ends. Some signatures differ each time that they are made, so the commit is
-   * made once. Null if the branch has it already.
+   * The commit as git writes it, until the Publication ends. Some signatures differ each time that they are made, so the
+   * commit is made once. Until a host has made its commit this is a draft of it, unsigned. Null if the branch has the
+   * commit already.
    */
   readonly commit_object: string | null
   /** `emptyTreeOid` if the commit is the first one of the repository. */
@@ -52,8 +55,9 @@ export interface PublicationRow {
 /** The commit of a Publication, its parent, and the branch with the tip that it moves from. */
 export interface Prepared {
   readonly branch: string
-  readonly sha: string
-  /** The commit as git writes it; null if the branch has it already. */
+  /** Null: the host is to make the commit. */
+  readonly sha: string | null
+  /** The commit as git writes it, or a draft for the host; null if the branch has the commit already. */
   readonly text: string | null
   readonly parent: string
   readonly movesFrom: string | null

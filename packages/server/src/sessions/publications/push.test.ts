@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => rm(dir, { recursive: true }))
 
 const pushed = (branch: string, from: string | null) =>
-  push(gitDir, { url }, { branch, from, to: ours, fetch: false }, signal)
+  push(gitDir, { url }, { ref: `refs/heads/${branch}`, from, to: ours, fetch: null }, signal)
 
 it('makes a branch that is missing, and moves one from its known tip', async () => {
   await runGit(['update-ref', 'refs/heads/standing', base], { gitDir: url })
@@ -67,7 +67,7 @@ it.each(['protected', 'permission/denied', 'non-fast-forward', 'gh006'])(
     const strict = await sampleRepository(dir, `named/${name}`)
     // Hidden refs are refused without a word of the host: git's own output holds the names alone.
     await runGit(['config', 'receive.hideRefs', `refs/heads/${name}`], { gitDir: strict })
-    const move = { branch: name, from: null, to: ours, fetch: false }
+    const move = { ref: `refs/heads/${name}`, from: null, to: ours, fetch: null }
     expect(await push(gitDir, { url: strict }, move, signal)).toBe('refused')
   },
 )

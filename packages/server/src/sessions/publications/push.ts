@@ -4,27 +4,25 @@ import { GitError, runGit } from '../../git/run-git.ts'
 import { GitHostError } from '../../git-hosts/git-host.ts'
 import { kindOfWords } from '../../git-hosts/git-words.ts'
 
-/** The outcome of a push. `obstructed`: another branch takes the place that this one needs. */
+/** The outcome of a push. `obstructed`: another ref takes the place that this one needs. */
 export type Pushed = 'pushed' | 'moved' | 'obstructed' | 'protected' | 'forbidden' | 'refused'
 
 /**
- * Moves a branch of the host from exactly its known tip, or makes a branch that is known to be missing.
- * @param from tip of the branch; null if there is none. Its commit is fetched first, for the push to build on
+ * Moves a ref of the host, such as `refs/heads/main`, from exactly its known commit, or makes one that is known to be
+ * missing.
+ * @param from commit of the ref; null if there is none
+ * @param fetch a ref whose commit is fetched first, for the push to build on
  * @throws GitHostError if the host did not let git get there; `unavailable` if the cause is unknown
  */
 export async function push(
   gitDir: string,
   remote: RemoteAccess,
-  move: { readonly branch: string; readonly from: string | null; readonly to: string; readonly fetch: boolean },
+  move: { readonly ref: string; readonly from: string | null; readonly to: string; readonly fetch: string | null },
   signal: AbortSignal,
 ): Promise<Pushed> {
-  const ref = `refs/heads/${move.branch}`
+  const { ref } = move
+  if (move.fetch !== null) await fetchCommit(gitDir, remote, { wanted: `+${move.fetch}:refs/berth/tip` }, signal)
   try {
-    if (move.fetch) {
-      const options = ['--quiet', '--no-tags', '--no-write-fetch-head', '--no-recurse-submodules']
-      const fetched = ['fetch', ...transferOptions('fetch', remote), ...options, remote.url, `+${ref}:refs/berth/tip`]
-      await runGit(fetched, { gitDir, remote, signal })
-    }
     const lease = `--force-with-lease=${ref}:${move.from ?? ''}`
     const pushed = ['push', ...transferOptions('push', remote), '--porcelain', '--no-verify', '--no-follow-tags', lease]
     const { exitCode, stdout, stderr } = await runGit([...pushed, remote.url, `${move.to}:${ref}`], {
@@ -46,16 +44,37 @@ export async function push(
 }
 
 /**
- * Removes a branch of the host if it stands at a commit. A refusal is no error: the branch then stays.
- * @throws GitHostError if the host did not let git get there
+ * Fetches a commit of the host, with everything that leads to it.
+ * @param wanted its id, or where a ref goes
+ * @param have a commit here that the host has as well: git then asks for nothing of it
+ * @throws GitHostError if the host did not let git get there, or has no such commit
  */
-export async function removeBranch(
+export async function fetchCommit(
   gitDir: string,
   remote: RemoteAccess,
-  { branch, oid }: { readonly branch: string; readonly oid: string },
+  { wanted, have }: { readonly wanted: string; readonly have?: string },
   signal: AbortSignal,
 ): Promise<void> {
-  const ref = `refs/heads/${branch}`
+  const quiet = ['--quiet', '--no-tags', '--no-write-fetch-head', '--no-recurse-submodules']
+  const options = [...transferOptions('fetch', remote), ...quiet, ...(have ? [`--negotiation-tip=${have}`] : [])]
+  try {
+    await runGit(['fetch', ...options, remote.url, wanted], { gitDir, remote, signal })
+  } catch (error) {
+    if (!(error instanceof GitError)) throw error
+    return unreached(error.stderr, error)
+  }
+}
+
+/**
+ * Removes a ref of the host if it stands at a commit. A refusal is no error: the ref then stays.
+ * @throws GitHostError if the host did not let git get there
+ */
+export async function removeRef(
+  gitDir: string,
+  remote: RemoteAccess,
+  { ref, oid }: { readonly ref: string; readonly oid: string },
+  signal: AbortSignal,
+): Promise<void> {
   const options = [...transferOptions('push', remote), '--porcelain', '--no-verify', `--force-with-lease=${ref}:${oid}`]
   try {
     await runGit(['push', ...options, remote.url, `:${ref}`], { gitDir, remote, signal, exits: [0, 1] })

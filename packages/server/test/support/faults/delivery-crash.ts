@@ -114,9 +114,15 @@ export class DeliveryCrash {
   #host(real: GitHost): GitHost {
     const away = () => new GitHostError('unavailable', 'struck')
     const step = <T>(name: string, work: () => Promise<T>) => this.#step(name, away, work)
+    const { signing } = real
     return {
       id: real.id,
       kind: real.kind,
+      ...(signing && {
+        signing: {
+          makeCommit: (ref, commit, signal) => step('make the commit', () => signing.makeCommit(ref, commit, signal)),
+        },
+      }),
       readAccount: (account, signal) => real.readAccount(account, signal),
       listRepositories: (account, page, signal) => real.listRepositories(account, page, signal),
       readRepository: (ref, signal) => real.readRepository(ref, signal),

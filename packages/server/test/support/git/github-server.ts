@@ -6,6 +6,7 @@ import { spawn } from '../../../../../script/testing/spawn.ts'
 import { mergeCommits } from '../../../src/git/merge-commits.ts'
 import { gitText, runGit } from '../../../src/git/run-git.ts'
 import { GitHubChecks } from './github-checks.ts'
+import { GitHubCommits } from './github-commits.ts'
 import { GitHubPeople } from './github-people.ts'
 import { GitHubTalk } from './github-talk.ts'
 
@@ -86,6 +87,8 @@ export class GitHubServer implements AsyncDisposable {
   readonly people = new GitHubPeople()
   /** People's rights, comments and check runs. */
   readonly talk = new GitHubTalk(this.appId)
+  /** The commits that it makes and signs. */
+  readonly commits = new GitHubCommits()
   readonly #publicKey
   readonly #repositories = new Map<number, ServedRepository>()
   readonly #tokens = new Map<
@@ -152,6 +155,7 @@ export class GitHubServer implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.commits[Symbol.dispose]()
     this.#server.closeAllConnections()
     await new Promise(resolve => this.#server.close(resolve))
   }
@@ -222,6 +226,10 @@ export class GitHubServer implements AsyncDisposable {
   ): Promise<void> {
     const said = this.talk.answer({ method: request.method ?? '', repository: repository.id, rest, query, body })
     if (said !== null) return reply(response, said.status, said.body)
+    if (rest === 'git/commits') {
+      const made = await this.commits.make(repository.gitDir, body)
+      return reply(response, made.status, made.body)
+    }
     const checked = this.checks.answer(rest)
     if (checked !== null) return reply(response, checked.status, checked.body)
     const branch = rest.match(/^branches\/(.+)$/)?.[1]
