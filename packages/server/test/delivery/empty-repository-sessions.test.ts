@@ -1,0 +1,122 @@
+import { join } from 'node:path'
+import { emptyTreeOid, type Session } from '@berth/contract'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { gitText } from '../../src/git/run-git.ts'
+import { Delivering, type Granted } from '../support/git/delivering.ts'
+import { emptyLocalRepository } from '../support/git/local-repository.ts'
+import { fileAt, tipOf } from '../support/git/repositories.ts'
+import { says } from '../support/models/scripted-upstream.ts'
+import { activitiesOf, endedRun, outcomeOf } from '../support/runs/ended-run.ts'
+import { type GatewayService, startGatewayService } from '../support/services/gateway-service.ts'
+import { until } from '../support/until.ts'
+
+let service: GatewayService
+let count = 0
+beforeAll(async () => {
+  const variables = { BERTH_ROLES: 'api,gateway,worker' }
+  service = await startGatewayService({ variables, models: { default: 'main/m1' } })
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+const make = () => emptyLocalRepository(service.test, `later/r${++count}`, 'trunk')
+const parentsOf = ({ gitDir }: Granted, oid: string) => gitText(['log', '-1', '--format=%P', oid], { gitDir })
+
+/** Gives the sandbox of a Session back, and waits until nothing of it is left. */
+async function giveBack({ api, session }: Delivering): Promise<void> {
+  expect((await api.call('DELETE', `/v1/sessions/${session.id}/workspace`)).status).toBe(204)
+  await until('a workspace that is gone', async () => (await api.session(session.id)).workspace.state !== 'attached')
+}
+
+/** Runs a script as a Turn of a Session, and returns what it printed. */
+async function printed({ api, session }: Pick<Delivering, 'api' | 'session'>, script: string): Promise<string> {
+  const { run } = await api.submitTurn(session.id, `cd /workspace/project\n${script}`)
+  const ended = await endedRun(api, session, run.id)
+  await until('a sealed run', async () => (await api.session(session.id)).phase === 'idle')
+  expect(outcomeOf(ended)).toMatch(/^completed/)
+  return activitiesOf(ended)
+    .map(({ output }) => output)
+    .join('')
+}
+
+it('a restored Session has its files, its index and its unborn branch, and makes the first commit', async () => {
+  const at = await make()
+  const session = await Delivering.begin(service.test, at)
+  await session.shell('mkdir src; echo one > src/a; echo two > b; git add src')
+  const { revision, headTree } = await session.review()
+  await giveBack(session)
+  const state = await printed(session, 'git symbolic-ref HEAD; git status --porcelain; cat src/a b')
+  expect(state).toBe('refs/heads/trunk\nA  src/a\n?? b\none\ntwo\n')
+  expect(await session.review()).toMatchObject({ revision, headTree, baseOid: emptyTreeOid })
+  const first = await session.publish()
+  const root = await tipOf(at.gitDir, 'trunk')
+  expect(first.result).toEqual({ delivery: 'direct_branch', branch: 'trunk', commitSha: root })
+  expect([await parentsOf(at, root), await gitText(['rev-parse', `${root}^{tree}`], { gitDir: at.gitDir })]).toEqual([
+    '',
+    headTree,
+  ])
+
+  // Nothing that the Session knew of its first commit is lost with the next sandbox.
+  await giveBack(session)
+  await session.shell('echo three >> b')
+  const second = await session.publish()
+  expect(second.result).toMatchObject({ branch: `svc/${session.session.id}`, pullRequest: { number: 1 } })
+  expect(await parentsOf(at, second.result?.commitSha ?? '')).toBe(root)
+  expect(await fileAt(at.gitDir, second.result?.commitSha ?? '', 'b')).toBe('two\nthree')
+})
+
+it('a second Turn goes on with the commits that the first one made beside its files', async () => {
+  const at = await make()
+  const session = await Delivering.begin(service.test, at)
+  await session.shell('echo one > a; git add a; git -c user.name=a -c user.email=a@b commit -qm agent')
+  expect(await printed(session, 'git log --format=%s; git status --porcelain; echo two >> a')).toBe('agent\n')
+  const first = await session.publish()
+  const root = await tipOf(at.gitDir, 'trunk')
+  // The agent's own commit stays in its sandbox.
+  expect([first.result?.commitSha, await parentsOf(at, root)]).toEqual([root, ''])
+  expect(await fileAt(at.gitDir, root, 'a')).toBe('one\ntwo')
+})
+
+it('a fork goes on from the same empty repository, and only one of both makes the first commit', async () => {
+  const at = await make()
+  const session = await Delivering.begin(service.test, at)
+  await session.shell('echo one > a')
+  const { api } = session
+  const answer = await api.call<{ session: Session }>('POST', session.path('/forks'), {})
+  expect(answer.status).toBe(201)
+  const copy = answer.body.session
+  expect(copy.source).toMatchObject({ baseBranch: 'trunk', baseOid: emptyTreeOid })
+  const { run } = await api.submitTurn(copy.id, 'cd /workspace/project; git symbolic-ref HEAD; cat a; echo two >> a')
+  const fork = await Delivering.of(service.test, { ...copy, activeRunId: run.id })
+  expect(await gitText(['symbolic-ref', 'HEAD'], { gitDir: join(fork.project, '.git') })).toBe('refs/heads/trunk')
+  const first = await fork.publish()
+  const root = await tipOf(at.gitDir, 'trunk')
+  expect(first.result).toEqual({ delivery: 'direct_branch', branch: 'trunk', commitSha: root })
+  expect(await fileAt(at.gitDir, root, 'a')).toBe('one\ntwo')
+  expect(await session.publish()).toMatchObject({ status: 'failed', lastError: { code: 'target_moved' } })
+  expect(await tipOf(at.gitDir, 'trunk')).toBe(root)
+})
+
+it('the native agent works in it, and its changes make the first commit', async () => {
+  const at = await make()
+  const command = 'cd /workspace/project && git symbolic-ref HEAD && git status --short && echo hello > greeting'
+  service.upstream.next(says({ calls: [{ name: 'bash', args: { command } }] }), says({ text: 'Greeted.' }))
+  const { api } = service.test
+  const source = { grantId: at.grantId, repositoryId: at.repository.repositoryId }
+  const made = await api.createSession({ source }, 'Greet')
+  const ended = await endedRun(api, made, made.activeRunId ?? '')
+  expect(outcomeOf(ended)).toBe('completed completed - 1')
+  expect(activitiesOf(ended)).toMatchObject([{ name: 'bash', status: 'succeeded', output: 'refs/heads/trunk\n' }])
+  const session = await Delivering.of(service.test, made)
+  const first = await session.publish()
+  const root = await tipOf(at.gitDir, 'trunk')
+  expect(first.result).toEqual({ delivery: 'direct_branch', branch: 'trunk', commitSha: root })
+  expect(await gitText(['ls-tree', '--name-only', root], { gitDir: at.gitDir })).toBe('greeting')
+
+  const more = { command: 'echo more >> /workspace/project/greeting' }
+  service.upstream.next(says({ calls: [{ name: 'bash', args: more }] }), says({ text: 'More.' }))
+  const { run } = await api.submitTurn(made.id, 'Once more')
+  await Delivering.of(service.test, { ...made, activeRunId: run.id })
+  const second = await session.publish()
+  expect(await parentsOf(at, second.result?.commitSha ?? '')).toBe(root)
+  expect(await fileAt(at.gitDir, second.result?.commitSha ?? '', 'greeting')).toBe('hello\nmore')
+})
