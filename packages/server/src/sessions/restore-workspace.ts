@@ -5,12 +5,12 @@ import { refusal, sessionNotFound } from '../kit/refusal.ts'
 import type { SessionKey } from '../kit/session-key.ts'
 import { requireCompute } from '../runtimes/own-hosts.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
+import { listen } from '../storage/postgres/listen.ts'
 import { topics } from '../storage/postgres/wakeups.ts'
 import { endLease } from './leases/end-lease.ts'
 import { extendLease } from './leases/extend-lease.ts'
 import { askForWorkspace, isWorkspaceBeingMade } from './leases/request-workspace.ts'
 import { isPublicationUnderWay } from './publications/under-way.ts'
-import { listenToSession } from './session/listen-to-session.ts'
 import { lockVisibleSession } from './session/lock-session.ts'
 import { continuationOfSession, type SessionRow, toSession } from './session/session.ts'
 import { findSession } from './session/session-sql.ts'
@@ -38,7 +38,7 @@ export async function restoreWorkspace(
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(context.workspaceWaitMs)])
   let asked = false
   for (;;) {
-    using moved = listenToSession(context, key)
+    using moved = listen(context.wakeups, topics.session(key.organizationId, key.sessionId))
     const step = await context.db.transaction(tx => take(tx, context, principal, key, asked))
     if (step === 'failed') throw refusal('cloud_workspace_unavailable')
     if (step === 'ended') {

@@ -12,11 +12,10 @@ import { findActiveGrant } from '../../repositories/active-grant.ts'
 import { findLiveLease } from '../../sessions/leases/lease-sql.ts'
 import { readSession } from '../../sessions/session/read-session.ts'
 import type { SessionRow } from '../../sessions/session/session.ts'
+import { listen } from '../../storage/postgres/listen.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
 import { askForLook, dropLook, takeLook } from './look-sql.ts'
 
-/** Longest delay after a missed wake-up. */
-const POLL_MS = 1_000
 const PATIENCE_MS = 15_000
 /** Looks into checkpoints that a process does at once, and with those that wait. Each unpacks whole parts of them in memory. */
 const MAX_READ = 4
@@ -94,22 +93,14 @@ async function ask(
   await askForLook(db, key, { id, leaseId, look: JSON.stringify(look), now: clock.now() })
   wakeups.publish(topics.deliveries)
   for (;;) {
-    const { promise: moved, resolve } = Promise.withResolvers<void>()
-    const unsubscribe = wakeups.subscribe(topics.files(key.organizationId, key.sessionId), () => resolve())
-    const polling = setTimeout(resolve, POLL_MS)
-    try {
-      const taken = await takeLook(db, id)
-      if (taken !== null) return taken.answer === null ? null : seenOf(taken.answer, taken.content)
-      if (deadline.aborted) {
-        await dropLook(db, id)
-        throw refusal('cloud_workspace_unavailable')
-      }
-      deadline.addEventListener('abort', () => resolve(), { once: true })
-      await moved
-    } finally {
-      clearTimeout(polling)
-      unsubscribe()
+    using moved = listen(wakeups, topics.files(key.organizationId, key.sessionId))
+    const taken = await takeLook(db, id)
+    if (taken !== null) return taken.answer === null ? null : seenOf(taken.answer, taken.content)
+    if (deadline.aborted) {
+      await dropLook(db, id)
+      throw refusal('cloud_workspace_unavailable')
     }
+    await moved.once(deadline)
   }
 }
 

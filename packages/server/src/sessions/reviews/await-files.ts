@@ -1,12 +1,11 @@
 import type { Context } from '../../context.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
+import { listen } from '../../storage/postgres/listen.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
 import { findReview, type ReviewRow } from './review-sql.ts'
 
 /** Longest wait for the lines of a review; a review of that age has them, or never will. */
 const STORED_WITHIN_MS = 15_000
-/** Longest delay after a missed wake-up. */
-const POLL_MS = 500
 
 /**
  * Returns a review with the lines of its files, as far as they will be there. A worker stores them after it has answered
@@ -21,18 +20,9 @@ export async function awaitFiles(
   let row = found
   while (row.files_sha256 === null && !signal.aborted) {
     if (clock.now().getTime() - row.created_at.getTime() > STORED_WITHIN_MS) break
-    const { promise: moved, resolve } = Promise.withResolvers<void>()
-    const unsubscribe = wakeups.subscribe(topics.review(key.organizationId, key.sessionId), () => resolve())
-    const polling = setTimeout(resolve, POLL_MS)
-    signal.addEventListener('abort', () => resolve(), { once: true })
-    try {
-      // Read again with the subscription in place, so that no wake-up falls in between.
-      row = (await findReview(db, key, row.revision)) ?? row
-      if (row.files_sha256 === null) await moved
-    } finally {
-      clearTimeout(polling)
-      unsubscribe()
-    }
+    using moved = listen(wakeups, topics.review(key.organizationId, key.sessionId))
+    row = (await findReview(db, key, row.revision)) ?? row
+    if (row.files_sha256 === null) await moved.once(signal)
   }
   return row
 }

@@ -3,13 +3,11 @@ import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
 import { refusal, workspaceLapsed } from '../../kit/refusal.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
+import { listen } from '../../storage/postgres/listen.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
 import { readSession } from '../session/read-session.ts'
 import { readReview } from './read-review.ts'
 import { askForReview, findReview, readAnswer } from './review-sql.ts'
-
-/** Longest delay after a missed wake-up. */
-const POLL_MS = 1_000
 
 /**
  * Makes a review of the Session's changes. A worker beside the sandbox makes it; callers who ask at once share one that
@@ -30,28 +28,20 @@ export async function requestReview(
   const ticket = await askForReview(context.db, key)
   context.wakeups.publish(topics.deliveries)
   for (;;) {
-    const { promise: moved, resolve } = Promise.withResolvers<void>()
-    const unsubscribe = context.wakeups.subscribe(topics.review(key.organizationId, key.sessionId), () => resolve())
-    const polling = setTimeout(resolve, POLL_MS)
-    try {
-      const answer = await readAnswer(context.db, key)
-      if (answer !== null && answer.answered >= ticket) {
-        if (answer.revision === null) {
-          const { failure, message } = answer
-          throw refusal(failure ?? 'cloud_workspace_unavailable', message === null ? {} : { message })
-        }
-        const row = await findReview(context.db, key, answer.revision)
-        if (row === null) throw new Error(`no review ${answer.revision}`)
-        return await readReview(context.blobs, row)
+    using moved = listen(context.wakeups, topics.review(key.organizationId, key.sessionId))
+    const answer = await readAnswer(context.db, key)
+    if (answer !== null && answer.answered >= ticket) {
+      if (answer.revision === null) {
+        const { failure, message } = answer
+        throw refusal(failure ?? 'cloud_workspace_unavailable', message === null ? {} : { message })
       }
-      await requireAttached(context, principal, key)
-      if (deadline.aborted) throw refusal('cloud_workspace_unavailable')
-      deadline.addEventListener('abort', () => resolve(), { once: true })
-      await moved
-    } finally {
-      clearTimeout(polling)
-      unsubscribe()
+      const row = await findReview(context.db, key, answer.revision)
+      if (row === null) throw new Error(`no review ${answer.revision}`)
+      return await readReview(context.blobs, row)
     }
+    await requireAttached(context, principal, key)
+    if (deadline.aborted) throw refusal('cloud_workspace_unavailable')
+    await moved.once(deadline)
   }
 }
 

@@ -1,7 +1,8 @@
 import type { Context } from '../../context.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
-import { listenToSession } from '../session/listen-to-session.ts'
+import { listen } from '../../storage/postgres/listen.ts'
+import { topics } from '../../storage/postgres/wakeups.ts'
 import { listEventsAfter } from '../streams/event-sql.ts'
 import { toTrial } from './trial.ts'
 import { findTrial, watchTrial } from './trial-sql.ts'
@@ -29,7 +30,7 @@ export async function* followTrial(
   let renewAt = 0
   try {
     while (!signal.aborted) {
-      using moved = listenToSession(context, key)
+      using moved = listen(context.wakeups, topics.session(key.organizationId, key.sessionId))
       const now = clock.now()
       if (now.getTime() >= renewAt) {
         await watchTrial(db, key, watchedFrom(now))
