@@ -7,7 +7,7 @@ import { GitHostError, type HostPull } from '../../git-hosts/git-host.ts'
 import { nobody } from '../../sandboxes/confined/confined.ts'
 import { isBaseRewritten } from './base-history.ts'
 import { findObstacle } from './branch-in-the-way.ts'
-import { buildCommit, unsignedCommit } from './commit.ts'
+import { addCommit, openReviewed } from './commit.ts'
 import { makeAtHost } from './make-at-host.ts'
 import { findBranch, reviewOf } from './prepare.ts'
 import type { PublicationRow } from './publication.ts'
@@ -83,12 +83,9 @@ async function deliverCommit(
   if (standing?.oid === row.commit_sha) return
   // The host has protected the branch since the preparation.
   if (goesToTarget(row, source) && standing?.protected) throw new PublicationFailed('branch_protected')
-  const review = await reviewOf(context, claim)
-  const mirror = await context.sources.mirror(source, signal)
-  await using scratch = await openScratch(context.scratchDir)
-  const parts = { blobs: context.blobs, scratch: scratch.path, mirror, signal }
-  const text = row.commit_object ?? unsignedCommit(row, review.head_tree, row.parent_oid)
-  const gitDir = await buildCommit(parts, review, text)
+  if (row.commit_object === null) throw new Error('a commit that no branch has is not stored')
+  await using own = await openReviewed(context, source, await reviewOf(context, claim), signal)
+  await addCommit(own, row.commit_object, signal)
   const remote = await host.access(repository, 'write', signal)
   const move = {
     ref: `refs/heads/${row.branch}`,
@@ -96,7 +93,7 @@ async function deliverCommit(
     to: row.commit_sha,
     fetch: row.parent_oid === source.baseOid ? null : `refs/heads/${row.branch}`,
   }
-  switch (await push(gitDir, remote, move, signal)) {
+  switch (await push(own.gitDir, remote, move, signal)) {
     case 'pushed':
       return
     case 'moved': {

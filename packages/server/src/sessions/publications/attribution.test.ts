@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { attribute } from './attribution.ts'
-import { signedCommit, unsignedCommit, withTrailers } from './commit.ts'
+import { signedCommit, withTrailers } from './commit.ts'
 
 const app = { name: 'App', email: 'app@example.com' }
 const robin = { name: 'Robin', email: 'robin@example.com' }
@@ -50,11 +50,4 @@ test.each([
 ])('a line at the end of %j is a trailer for git', async (message, expected) => {
   expect(await withTrailers(message, ['A: 1'], signal)).toBe(expected)
   expect(await withTrailers(message, [], signal)).toBe(message)
-})
-
-test('a commit that an earlier release prepared is made as that release made it', () => {
-  const row = { title: 'Title', body: 'One.\r\nTwo.\n', created_at: new Date(7_900) }
-  expect(unsignedCommit(row, 't', 'p')).toBe(
-    'tree t\nparent p\nauthor Berth <berth@localhost> 7 +0000\ncommitter Berth <berth@localhost> 7 +0000\n\nTitle\n\nOne.\nTwo.\n',
-  )
 })

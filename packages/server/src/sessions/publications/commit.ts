@@ -1,12 +1,14 @@
 import { join } from 'node:path'
 import { emptyTreeOid } from '@berth/contract'
-import { type CommitSigner, defaultIdentity, type GitIdentity } from '../../git/git-identity.ts'
+import type { DeliveryContext } from '../../delivery/delivery-context.ts'
+import { openScratch } from '../../delivery/scratch.ts'
+import type { DeliverySource } from '../../delivery/sources.ts'
+import type { CommitSigner, GitIdentity } from '../../git/git-identity.ts'
 import { type OwnRepository, openOwnRepository, takePack } from '../../git/own-repository.ts'
 import { gitText, runGit } from '../../git/run-git.ts'
 import { nobody } from '../../sandboxes/confined/confined.ts'
-import type { Blobs } from '../../storage/blobs/blobs.ts'
-import type { ReviewRow } from '../reviews/find-review.ts'
 import { reviewBounds } from '../reviews/review-place.ts'
+import type { ReviewRow } from '../reviews/review-sql.ts'
 import type { PublicationRow } from './publication.ts'
 
 /** A commit before it is signed. */
@@ -36,30 +38,15 @@ export async function withTrailers(message: string, trailers: readonly string[],
 
 /** Returns a commit as git writes it, signed if there is a signer. */
 export async function signedCommit(commit: NewCommit, signer: CommitSigner | null): Promise<string> {
-  const [head, rest] = partsOf(commit)
-  if (signer === null) return head + rest
-  const signature = (await signer.sign(head + rest)).trim()
-  // The further lines of a header begin with a space.
-  return `${head}gpgsig ${signature.replaceAll('\n', '\n ')}\n${rest}`
-}
-
-/** Returns the text of a commit before and after the place of its signature. */
-function partsOf(commit: NewCommit): readonly [head: string, rest: string] {
   const { tree, parent, author, committer, at, message } = commit
   const stamp = (who: GitIdentity): string => `${who.name} <${who.email}> ${Math.floor(at.getTime() / 1000)} +0000`
   const parents = parent === emptyTreeOid ? '' : `parent ${parent}\n`
   const head = `tree ${tree}\n${parents}author ${stamp(author)}\ncommitter ${stamp(committer)}\n`
-  return [head, `\n${message}\n`]
-}
-
-/** Returns the commit of a Publication that a release prepared which did not store commits. */
-export function unsignedCommit(
-  row: Pick<PublicationRow, 'title' | 'body' | 'created_at'>,
-  tree: string,
-  parent: string,
-): string {
-  const people = { author: defaultIdentity, committer: defaultIdentity }
-  return partsOf({ tree, parent, ...people, at: row.created_at, message: messageOf(row) }).join('')
+  const rest = `\n${message}\n`
+  if (signer === null) return head + rest
+  const signature = (await signer.sign(head + rest)).trim()
+  // The further lines of a header begin with a space.
+  return `${head}gpgsig ${signature.replaceAll('\n', '\n ')}\n${rest}`
 }
 
 /** Returns the id that git gives to the commit. */
@@ -68,30 +55,44 @@ export async function commitName(text: string, signal: AbortSignal): Promise<str
   return stdout.toString('latin1').trim()
 }
 
-/** What a repository with a review's objects is made of. */
-interface CommitParts {
-  readonly blobs: Blobs
-  readonly scratch: string
-  readonly mirror: string
-  readonly signal: AbortSignal
+/** A repository of the service's own that goes with its use. */
+export type ScratchRepository = OwnRepository & AsyncDisposable
+
+/** Makes a repository that borrows the base's objects from the mirror. */
+export async function openBorrowing(
+  { sources, scratchDir }: Pick<DeliveryContext, 'sources' | 'scratchDir'>,
+  source: DeliverySource,
+  signal: AbortSignal,
+): Promise<ScratchRepository> {
+  const mirror = await sources.mirror(source, signal)
+  await using stack = new AsyncDisposableStack()
+  const { path } = stack.use(await openScratch(scratchDir))
+  const repository = await openOwnRepository(path, [join(mirror, 'objects')], nobody)
+  const kept = stack.move()
+  return { ...repository, [Symbol.asyncDispose]: () => kept.disposeAsync() }
 }
 
 /**
  * Makes a repository that holds the trees of a review. It borrows the base's objects from the mirror and takes the
  * review's from its pack; it needs nothing of the sandbox.
  */
-export async function openReviewed(parts: CommitParts, review: ReviewRow): Promise<OwnRepository> {
-  const repository = await openOwnRepository(parts.scratch, [join(parts.mirror, 'objects')], nobody)
+export async function openReviewed(
+  context: Pick<DeliveryContext, 'sources' | 'scratchDir' | 'blobs'>,
+  source: DeliverySource,
+  review: ReviewRow,
+  signal: AbortSignal,
+): Promise<ScratchRepository> {
+  await using stack = new AsyncDisposableStack()
+  const repository = stack.use(await openBorrowing(context, source, signal))
   if (review.pack_sha256 !== null) {
-    const input = await parts.blobs.get(review.pack_sha256)
-    await takePack(repository, input, { strict: false, bounds: reviewBounds.git, signal: parts.signal })
+    const input = await context.blobs.get(review.pack_sha256)
+    await takePack(repository, input, { strict: false, bounds: reviewBounds.git, signal })
   }
+  stack.move()
   return repository
 }
 
-/** Makes a repository that holds the commit, and returns its path. */
-export async function buildCommit(parts: CommitParts, review: ReviewRow, text: string): Promise<string> {
-  const { gitDir } = await openReviewed(parts, review)
-  await runGit(['hash-object', '-t', 'commit', '-w', '--stdin'], { gitDir, input: text, signal: parts.signal })
-  return gitDir
+/** Puts a commit into a repository that holds its tree. */
+export async function addCommit({ gitDir }: OwnRepository, text: string, signal: AbortSignal): Promise<void> {
+  await runGit(['hash-object', '-t', 'commit', '-w', '--stdin'], { gitDir, input: text, signal })
 }

@@ -1,13 +1,12 @@
 import { ByteSearch } from '@berth/supervisor/tree/byte-search'
 import type { DeliveryContext } from '../../delivery/delivery-context.ts'
-import { openScratch } from '../../delivery/scratch.ts'
 import type { DeliverySource } from '../../delivery/sources.ts'
 import type { OwnRepository } from '../../git/own-repository.ts'
 import { runGit } from '../../git/run-git.ts'
 import { wholeForms } from '../../kit/redactor.ts'
 import { listSecretValues } from '../log/session-redactor.ts'
-import type { ReviewRow } from '../reviews/find-review.ts'
 import { reviewBounds } from '../reviews/review-place.ts'
+import type { ReviewRow } from '../reviews/review-sql.ts'
 import { openReviewed } from './commit.ts'
 import type { PublicationClaim } from './publication-sql.ts'
 
@@ -35,9 +34,7 @@ export async function hasSecret(
   const { branch, title, body } = claim.row
   // The host gets the body's line ends as they are, and the commit gets plain ones.
   if ([branch, title, body, body.replaceAll('\r\n', '\n')].some(text => search.isIn(Buffer.from(text)))) return true
-  const mirror = await context.sources.mirror(source, signal)
-  await using scratch = await openScratch(context.scratchDir)
-  const repository = await openReviewed({ blobs: context.blobs, scratch: scratch.path, mirror, signal }, review)
+  await using repository = await openReviewed(context, source, review, signal)
   const added = await listAdded(repository, review, signal)
   if (added.names.some(name => search.isIn(name))) return true
   return await isInBlobs(repository, added.blobs, search, signal)

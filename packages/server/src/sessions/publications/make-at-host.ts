@@ -1,11 +1,10 @@
 import { emptyTreeOid } from '@berth/contract'
 import type { DeliveryContext } from '../../delivery/delivery-context.ts'
-import { openScratch } from '../../delivery/scratch.ts'
 import type { DeliverySource } from '../../delivery/sources.ts'
 import type { RemoteAccess } from '../../git/remote-access.ts'
 import { runGit } from '../../git/run-git.ts'
 import { GitHostError, type HostCommit } from '../../git-hosts/git-host.ts'
-import { buildCommit, commitName } from './commit.ts'
+import { addCommit, commitName, openReviewed } from './commit.ts'
 import { reviewOf } from './prepare.ts'
 import { PublicationFailed } from './publication-failed.ts'
 import type { PublicationClaim } from './publication-sql.ts'
@@ -36,14 +35,12 @@ export async function makeAtHost(
   if (text === null || parent === null) throw new Error('a publication was attempted before it was prepared')
   if (host.signing === undefined) throw new PublicationFailed('commit_not_signed')
   const review = await reviewOf(context, claim)
-  const mirror = await context.sources.mirror(source, signal)
-  await using scratch = await openScratch(context.scratchDir)
-  const parts = { blobs: context.blobs, scratch: scratch.path, mirror, signal }
-  const gitDir = await buildCommit(parts, review, text)
+  await using own = await openReviewed(context, source, review, signal)
+  await addCommit(own, text, signal)
   const remote = await host.access(repository, 'write', signal)
   const draft = { ref: `refs/berth/drafts/${row.id}`, oid: await commitName(text, signal) }
   const fetch = parent === source.baseOid ? null : `refs/heads/${row.branch}`
-  requirePushed(await push(gitDir, remote, { ref: draft.ref, from: null, to: draft.oid, fetch }, signal))
+  requirePushed(await push(own.gitDir, remote, { ref: draft.ref, from: null, to: draft.oid, fetch }, signal))
   const commit = {
     tree: review.head_tree,
     parent: parent === emptyTreeOid ? null : parent,
@@ -52,12 +49,12 @@ export async function makeAtHost(
   try {
     const sha = await host.signing.makeCommit(repository, commit, signal)
     if (sha === null) throw new PublicationFailed('commit_not_signed')
-    const made = await fetchMade(gitDir, remote, { sha, commit, draft: draft.oid }, signal)
-    await removeRef(gitDir, remote, draft, signal)
+    const made = await fetchMade(own.gitDir, remote, { sha, commit, draft: draft.oid }, signal)
+    await removeRef(own.gitDir, remote, draft, signal)
     return made
   } catch (error) {
     // The first cause is the one to tell.
-    await removeRef(gitDir, remote, draft, signal).catch(() => undefined)
+    await removeRef(own.gitDir, remote, draft, signal).catch(() => undefined)
     throw error
   }
 }
