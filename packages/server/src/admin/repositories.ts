@@ -6,7 +6,7 @@ import { LocalHost } from '../git-hosts/local/local-host.ts'
 import type { BranchRule, Check, CheckState } from '../git-hosts/local/rules.ts'
 import type { Clock } from '../kit/clock.ts'
 import { StartError } from '../kit/start-error.ts'
-import { wakeMerges } from '../sessions/merges/wake-merges.ts'
+import { wakeMerges } from '../sessions/merges/merge-sql.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
 import { type Variables, withDatabase } from './database.ts'
 

@@ -11,17 +11,6 @@ export type HostFailure =
   | 'git_host_unavailable'
   | 'git_host_refused'
 
-/** Thrown to end a delivery; its row shows this code. */
-export class DeliveryFailed<Code extends string> extends Error {
-  override readonly name = 'DeliveryFailed'
-  readonly code: Code
-
-  constructor(code: Code, cause?: unknown) {
-    super(code, { cause })
-    this.code = code
-  }
-}
-
 /** Returns the code for an error of a host, if the delivery has no more particular one. */
 export function hostFailure(error: GitHostError): HostFailure {
   switch (error.kind) {

@@ -2,7 +2,7 @@ import type { SessionKey } from '../kit/session-key.ts'
 import type { Queryable } from '../storage/postgres/database.ts'
 import { closeInteractions } from './interactions/close-interactions.ts'
 import { abandonUnfinished, endLease } from './leases/end-lease.ts'
-import { withdrawWorkspaceRequest } from './leases/request-workspace.ts'
+import { deleteWorkspaceRequest } from './leases/workspace-request-sql.ts'
 import { abandonMerges } from './merges/abandon-merges.ts'
 import { abandonPublications } from './publications/under-way.ts'
 import { endRun } from './runs/end-run.ts'
@@ -24,7 +24,7 @@ export async function closeSession(
   await abandonUnfinished(tx, key, now, 'session_archived')
   if (activeRunId !== null) await endRun(tx, key, activeRunId, { status: 'cancelled', stopReason: 'aborted' }, now)
   // Before the fence: a worker's claim needs the request, so no claim can come between the two.
-  await withdrawWorkspaceRequest(tx, key)
+  await deleteWorkspaceRequest(tx, key)
   // Releases the fence even without an active Run: the last Run may still be sealing, and nothing needs that
   // checkpoint any more.
   await releaseFence(tx, key)

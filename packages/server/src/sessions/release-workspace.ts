@@ -7,7 +7,7 @@ import type { Queryable } from '../storage/postgres/database.ts'
 import { topics } from '../storage/postgres/wakeups.ts'
 import { endLease } from './leases/end-lease.ts'
 import { readWorkspaceRequest } from './leases/workspace-request-sql.ts'
-import { isPublicationUnderWay } from './publications/under-way.ts'
+import { hasOpenPublication } from './publications/publication-sql.ts'
 import { lockVisibleSession } from './session/lock-session.ts'
 import { continuationOfSession, type SessionRow } from './session/session.ts'
 import { findSession } from './session/session-sql.ts'
@@ -45,7 +45,7 @@ export async function releaseWorkspace(context: Context, principal: Principal, k
 async function requireIdle(tx: Queryable, key: SessionKey, session: SessionRow): Promise<void> {
   if (session.archived_at !== null) throw sessionNotFound()
   if (session.finalizing) throw refusal('cloud_session_finalizing')
-  if (await isPublicationUnderWay(tx, key)) throw refusal('cloud_publication_in_progress')
+  if (await hasOpenPublication(tx, key)) throw refusal('cloud_publication_in_progress')
   if (session.active_run_status !== null) throw refusal('cloud_run_in_progress')
   if ((await readWorkspaceRequest(tx, key)) === 'open') throw refusal('cloud_workspace_starting')
 }

@@ -1,5 +1,5 @@
 import type { Session } from '@berth/contract'
-import { forgetCheckpoints } from '../checkpoints/forget-checkpoints.ts'
+import { dropCheckpoints } from '../checkpoints/checkpoint-sql.ts'
 import type { Context } from '../context.ts'
 import type { Principal } from '../identity/guard/principal.ts'
 import { refusal, sessionNotFound } from '../kit/refusal.ts'
@@ -29,7 +29,8 @@ export async function resetSession(context: Context, principal: Principal, key: 
     if (state !== 'unavailable' || reason !== 'checkpoint_missing') throw refusal('cloud_reset_unavailable')
     const lostRunIds = await listBegunRuns(tx, key)
     await clearContinuation(tx, key)
-    await forgetCheckpoints(tx, key)
+    // Even an intact one before the last: a later seal must not build on packs whose blobs may be missing.
+    await dropCheckpoints(tx, key)
     const data = { reason: 'checkpoint_missing', lostRunIds }
     await appendEvents(tx, key, [{ type: 'svc.conversation.cleared', visibility: 'transcript', data }], now)
     return (await findSession(tx, key)) ?? session

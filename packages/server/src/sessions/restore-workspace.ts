@@ -8,9 +8,10 @@ import type { Queryable } from '../storage/postgres/database.ts'
 import { listen } from '../storage/postgres/listen.ts'
 import { topics } from '../storage/postgres/wakeups.ts'
 import { endLease } from './leases/end-lease.ts'
-import { extendLease } from './leases/extend-lease.ts'
-import { askForWorkspace, isWorkspaceBeingMade } from './leases/request-workspace.ts'
-import { isPublicationUnderWay } from './publications/under-way.ts'
+import { touchLease } from './leases/lease-sql.ts'
+import { askForWorkspace } from './leases/request-workspace.ts'
+import { workspaceIsBeingMade } from './leases/workspace-request-sql.ts'
+import { hasOpenPublication } from './publications/publication-sql.ts'
 import { lockVisibleSession } from './session/lock-session.ts'
 import { continuationOfSession, type SessionRow, toSession } from './session/session.ts'
 import { findSession } from './session/session-sql.ts'
@@ -53,7 +54,7 @@ export async function restoreWorkspace(
     await moved.once(deadline)
     if (!deadline.aborted) continue
     // No worker has taken the request up, so none that makes sandboxes is within reach.
-    const idle = step === 'asked' && !(await isWorkspaceBeingMade(context.db, key))
+    const idle = step === 'asked' && !(await workspaceIsBeingMade(context.db, key))
     throw refusal(idle ? 'cloud_workspace_unavailable' : 'cloud_workspace_starting')
   }
 }
@@ -68,12 +69,12 @@ async function take(
 ): Promise<SessionRow | 'starting' | 'asked' | 'ended' | 'failed'> {
   const now = context.clock.now()
   const session = await lockVisibleSession(tx, principal, key)
-  const publishing = await isPublicationUnderWay(tx, key)
+  const publishing = await hasOpenPublication(tx, key)
   switch (decide(session, publishing, context, now)) {
     case 'attached':
       return session
     case 'renew': {
-      await extendLease(tx, key, now)
+      await touchLease(tx, key, now)
       const renewed = (await findSession(tx, key)) ?? session
       if ((renewed.lease_expires_at?.getTime() ?? 0) > now.getTime()) return renewed
       // The lease is past its bound and not swept yet; end it to make room for a new one.

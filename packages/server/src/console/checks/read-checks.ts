@@ -7,7 +7,7 @@ import type { SessionKey } from '../../kit/session-key.ts'
 import { hostRefusal } from '../../repositories/host-refusal.ts'
 import { reachSource } from '../../repositories/resolve-source.ts'
 import { toCheck } from '../../sessions/publications/check.ts'
-import { findDelivered } from '../../sessions/publications/find-delivered.ts'
+import { findPublication } from '../../sessions/publications/publication-sql.ts'
 import { readSession } from '../../sessions/session/read-session.ts'
 
 /** Longest that a host may take, in milliseconds: the page shows the rest meanwhile. */
@@ -27,15 +27,16 @@ export async function readChecks(
   signal: AbortSignal,
 ): Promise<PullChecks> {
   const session = await readSession(context, principal, key)
-  const delivered = await findDelivered(context.db, key, publicationId)
-  if (delivered === null || session.source === null) throw sessionNotFound()
-  if (delivered.pull === null) throw refusal('cloud_publication_not_mergeable')
+  const publication = await findPublication(context.db, key, publicationId)
+  if (publication === null || session.source === null) throw sessionNotFound()
+  const published = publication.result?.pullRequest
+  if (published === undefined) throw refusal('cloud_publication_not_mergeable')
   const grantee = { organizationId: key.organizationId, installationId: session.owner_id }
   const { host, repository } = await reachSource(context, grantee, session.source)
   const late = AbortSignal.timeout(ASKING_MS)
   const either = AbortSignal.any([signal, late])
   try {
-    const pull = await host.readPull(repository, delivered.pull.number, either)
+    const pull = await host.readPull(repository, published.number, either)
     const checks = pull.state === 'open' ? await host.readChecks(repository, pull, either) : []
     return {
       state: pull.state,

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { expect, it } from 'vitest'
-import type { ReviewRow } from '../../sessions/reviews/find-review.ts'
+import type { ReviewRow } from '../../sessions/reviews/review-sql.ts'
 import type { Blobs } from '../../storage/blobs/blobs.ts'
 import { readReviewFile } from './read-file.ts'
 

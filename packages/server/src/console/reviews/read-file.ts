@@ -1,8 +1,8 @@
 import type { Review, ReviewFileDiff } from '@berth/contract'
 import { refusal } from '../../kit/refusal.ts'
-import type { ReviewRow } from '../../sessions/reviews/find-review.ts'
 import { readReview, readWholeFiles } from '../../sessions/reviews/read-review.ts'
 import { reviewBounds } from '../../sessions/reviews/review-place.ts'
+import type { ReviewRow } from '../../sessions/reviews/review-sql.ts'
 import type { Blobs } from '../../storage/blobs/blobs.ts'
 import { splitPatch, withContext } from './file-patches.ts'
 

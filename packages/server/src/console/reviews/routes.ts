@@ -3,8 +3,8 @@ import type { Handlers } from '../../http/routing/handler.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
 import { refusal } from '../../kit/refusal.ts'
 import { awaitFiles } from '../../sessions/reviews/await-files.ts'
-import { findRevision, listRevisions, type ReviewRow } from '../../sessions/reviews/find-review.ts'
 import { readReview } from '../../sessions/reviews/read-review.ts'
+import { findReview, listReviews, type ReviewRow } from '../../sessions/reviews/review-sql.ts'
 import { readSession } from '../../sessions/session/read-session.ts'
 import { readReviewFile } from './read-file.ts'
 
@@ -18,7 +18,7 @@ export function storedReviewHandlers(
     listStoredReviews: async ({ principal, params: { sessionId } }) => {
       const key = { organizationId: principal.organizationId, sessionId }
       await readSession(context, principal, key)
-      const rows = await listRevisions(context.db, key, LISTED)
+      const rows = await listReviews(context.db, key, LISTED)
       const reviews = rows.map(row => ({ revision: row.revision, createdAt: row.created_at.toISOString() }))
       return { status: 200, body: { reviews } }
     },
@@ -45,7 +45,7 @@ async function storedReview(
 ): Promise<ReviewRow> {
   const key = { organizationId: principal.organizationId, sessionId }
   await readSession(context, principal, key)
-  const row = await findRevision(context.db, key, revision)
+  const row = await findReview(context.db, key, revision)
   if (row === null) throw refusal('cloud_session_not_found')
   return row
 }

@@ -1,6 +1,5 @@
 import { allSettled } from '../../kit/all-settled.ts'
-import { extendLease } from '../../sessions/leases/extend-lease.ts'
-import type { LeaseRow } from '../../sessions/leases/lease-sql.ts'
+import { type LeaseRow, touchLease } from '../../sessions/leases/lease-sql.ts'
 import { appendEvents } from '../../sessions/log/append.ts'
 import { markRunning } from '../../sessions/runs/run-sql.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
@@ -26,7 +25,7 @@ export async function beginRun(
     discardPresented(context, claim, leaseId),
     inOneFlight(context, claim, (tx, now) => [
       markRunning(tx, claim, id, now),
-      extendLease(tx, claim, now),
+      touchLease(tx, claim, now),
       appendEvents(tx, claim, [{ type: 'svc.run.started', runId: id, data }], now),
     ]),
   ])

@@ -1,7 +1,6 @@
 import { hasOpenApproval } from '../../sessions/interactions/interaction-sql.ts'
-import { extendLease } from '../../sessions/leases/extend-lease.ts'
 import { workEndsAt } from '../../sessions/leases/lease-bound.ts'
-import type { LeaseRow } from '../../sessions/leases/lease-sql.ts'
+import { type LeaseRow, touchLease } from '../../sessions/leases/lease-sql.ts'
 import { isUnauthorized } from '../../sessions/runs/authority-sql.ts'
 import type { Outcome, RunRow } from '../../sessions/runs/run.ts'
 import { findRun } from '../../sessions/runs/run-sql.ts'
@@ -139,7 +138,7 @@ export function watchAttempt(
   holdTo(claim.run)
 
   const renew = async () => {
-    await underFence(context, claim, tx => extendLease(tx, claim, clock.now())).catch(unlessAway)
+    await underFence(context, claim, tx => touchLease(tx, claim, clock.now())).catch(unlessAway)
     later(renew, lease.idle_ms / 3)
   }
   later(renew, lease.idle_ms / 3)

@@ -4,7 +4,6 @@ import {
   deleteWorkspaceRequest,
   readWorkspaceRequest,
   requestWorkspace,
-  workspaceIsBeingMade,
 } from './workspace-request-sql.ts'
 
 /**
@@ -25,14 +24,4 @@ export async function askForWorkspace(
   if (request === 'failed') await deleteWorkspaceRequest(tx, key)
   if (request !== 'open') await requestWorkspace(tx, key, now)
   return 'asked'
-}
-
-/** Returns true if a worker has taken the request up: it tells a slow request from one that no worker hears. */
-export function isWorkspaceBeingMade(db: Queryable, key: SessionKey): Promise<boolean> {
-  return workspaceIsBeingMade(db, key)
-}
-
-/** Withdraws a request, since the Session needs no workspace any more. */
-export async function withdrawWorkspaceRequest(tx: Queryable, key: SessionKey): Promise<void> {
-  await deleteWorkspaceRequest(tx, key)
 }

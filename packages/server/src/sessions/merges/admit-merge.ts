@@ -4,7 +4,7 @@ import type { Principal } from '../../identity/guard/principal.ts'
 import { refusal, sessionNotFound } from '../../kit/refusal.ts'
 import { requestHash } from '../../kit/request-hash.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
-import { findDelivered } from '../publications/find-delivered.ts'
+import { findPublication } from '../publications/publication-sql.ts'
 import { requireDeliverer } from '../publications/require-deliverer.ts'
 import { lockVisibleSession } from '../session/lock-session.ts'
 import { toMerge } from './merge.ts'
@@ -30,7 +30,7 @@ export async function admitMerge(
   const hash = requestHash(body)
   const admitted = await context.db.transaction(async tx => {
     const session = await lockVisibleSession(tx, principal, key)
-    const publication = await findDelivered(tx, key, key.publicationId)
+    const publication = await findPublication(tx, key, key.publicationId)
     if (publication === null) throw sessionNotFound()
     const known = await findMerge(tx, key, id)
     if (known !== null) {
@@ -38,7 +38,8 @@ export async function admitMerge(
       return { created: false, row: known }
     }
     if (session.archived_at !== null) throw sessionNotFound()
-    if (publication.pull === null) throw refusal('cloud_publication_not_mergeable')
+    const { pullRequest, commitSha } = publication.result ?? {}
+    if (pullRequest === undefined || commitSha === undefined) throw refusal('cloud_publication_not_mergeable')
     const row = await insertMerge(
       tx,
       key,
@@ -49,8 +50,8 @@ export async function admitMerge(
         mode: body.mode,
         commit_title: body.commitTitle ?? null,
         commit_message: body.commitMessage ?? null,
-        pull_number: publication.pull.number,
-        head_sha: publication.pull.headOid,
+        pull_number: pullRequest.number,
+        head_sha: commitSha,
       },
       now,
     )

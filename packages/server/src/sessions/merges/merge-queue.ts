@@ -19,7 +19,7 @@ import {
   markMerging,
   parkMerge,
 } from './merge-sql.ts'
-import { afterNotReady, nextStep } from './next-step.ts'
+import { nextStep } from './next-step.ts'
 
 /** Number of times that a Merge asks a host that is still undecided, before the pull request counts as not ready. */
 const LOOKS = 6
@@ -136,10 +136,10 @@ async function tryMerge(
 const lookAgain = (context: DeliveryContext, row: MergeRow): Outcome =>
   row.failures < LOOKS ? { laterMs: pauseMs(row.failures, null) } : notReady(context, row)
 
+/** Waits if the mode says so, else fails. */
 function notReady(context: DeliveryContext, row: MergeRow): Outcome {
   const { mergeCheckMs, mergeWaitMs } = context.delivery
-  const next = afterNotReady(row.mode, ageOf(context, row), mergeWaitMs)
-  if (next.kind === 'failed') return { errorCode: next.code }
+  if (row.mode !== 'when_ready' || ageOf(context, row) >= mergeWaitMs) return { errorCode: 'merge_not_ready' }
   return { waitMs: Math.min(LONGEST_CHECK_MS, mergeCheckMs * 2 ** Math.min(row.attempts, 10)) }
 }
 

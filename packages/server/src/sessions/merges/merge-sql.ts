@@ -2,6 +2,7 @@ import type { MergeError } from '@berth/contract'
 import { ClaimedRows } from '../../delivery/claimed-rows.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
+import { announce, topics } from '../../storage/postgres/wakeups.ts'
 import type { MergeRow } from './merge.ts'
 
 export interface MergeKey extends SessionKey {
@@ -134,12 +135,16 @@ export async function parkMerge(db: Queryable, claim: string, dueAt: Date, now: 
   await claimedMerges.release(db, claim, { ...waiting, updated_at: now })
 }
 
-/** Makes the Merges due that wait for a repository's pull requests, on `merges_due`: few Merges wait at a time. */
-export async function makeWaitingDue(
+/**
+ * Makes workers check at once the Merges that wait for a repository's pull requests, on `merges_due`, because of news that
+ * may have made one ready. Without it they wait for their next check.
+ * @param at.provider kind of the host, as in `source.kind`
+ */
+export async function wakeMerges(
   db: Queryable,
   at: { readonly provider: string; readonly repositoryId: string },
   now: Date,
-): Promise<number> {
+): Promise<void> {
   const { rowCount } = await db.query({
     text: `
       update merges m set due_at = $3 from sessions s
@@ -148,7 +153,7 @@ export async function makeWaitingDue(
         and s.source ->> 'kind' = $1 and s.source ->> 'repositoryId' = $2`,
     values: [at.provider, at.repositoryId, now],
   })
-  return rowCount
+  if (rowCount > 0) await announce(db, topics.deliveries)
 }
 
 /** Ends a Merge; null if the claim is lost. The caller holds the Session's lock. */

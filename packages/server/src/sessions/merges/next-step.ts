@@ -1,4 +1,4 @@
-import type { MergeError, MergeMode } from '@berth/contract'
+import type { MergeError } from '@berth/contract'
 import type { HostPull } from '../../git-hosts/git-host.ts'
 
 /** The next step of a Merge, by the host's state of its pull request. */
@@ -21,14 +21,4 @@ export function nextStep(pull: HostPull, expectedHead: string): MergeStep {
   if (pull.state === 'closed') return { kind: 'failed', code: 'pull_request_closed' }
   if (pull.mergeable === 'yes') return { kind: 'merge' }
   return { kind: pull.mergeable === 'unknown' ? 'look_again' : 'not_ready' }
-}
-
-/** Decides if a Merge that the host does not take now waits or fails. */
-export function afterNotReady(
-  mode: MergeMode,
-  ageMs: number,
-  maxWaitMs: number,
-): { readonly kind: 'wait' } | { readonly kind: 'failed'; readonly code: MergeError } {
-  if (mode === 'when_ready' && ageMs < maxWaitMs) return { kind: 'wait' }
-  return { kind: 'failed', code: 'merge_not_ready' }
 }

@@ -7,7 +7,7 @@ import { invalidField, refusal, sessionNotFound, workspaceLapsed } from '../../k
 import { requestHash } from '../../kit/request-hash.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
-import { findRevision } from '../reviews/find-review.ts'
+import { findReview } from '../reviews/review-sql.ts'
 import { lockVisibleSession } from '../session/lock-session.ts'
 import { defaultBranch } from './branch-name.ts'
 import { toPublication } from './publication.ts'
@@ -47,7 +47,7 @@ export async function admitPublication(
     if (session.archived_at !== null) throw sessionNotFound()
     if (target === undefined || branch === undefined) throw refusal('cloud_repository_required')
     requireDeliverable(body, branch, target)
-    if ((await findRevision(tx, key, body.revision)) === null) {
+    if ((await findReview(tx, key, body.revision)) === null) {
       throw invalidField(['revision'], 'is not a revision that this Session has made; read its review first')
     }
     if (!session.lease_held) throw workspaceLapsed(session.id)

@@ -2,7 +2,7 @@ import { emptyTreeOid } from '@berth/contract'
 import type { DeliveryContext } from '../../delivery/delivery-context.ts'
 import type { DeliverySource } from '../../delivery/sources.ts'
 import type { HostBranch } from '../../git-hosts/git-host.ts'
-import type { ReviewRow } from '../reviews/find-review.ts'
+import type { ReviewRow } from '../reviews/review-sql.ts'
 import { PublicationFailed } from './publication-failed.ts'
 import { isResetSince, listPushed, type PublicationClaim, type PushedCommit } from './publication-sql.ts'
 

@@ -5,9 +5,9 @@ import type { DeliverySource } from '../../delivery/sources.ts'
 import { GitHostError, type HostBranch } from '../../git-hosts/git-host.ts'
 import { SandboxGoneError } from '../../sandboxes/driver.ts'
 import { currentTree } from '../reviews/current-tree.ts'
-import { findRevision, type ReviewRow } from '../reviews/find-review.ts'
 import { openPlace } from '../reviews/open-place.ts'
 import { ReviewRefused } from '../reviews/review-place.ts'
+import { findReview, type ReviewRow } from '../reviews/review-sql.ts'
 import { attribute } from './attribution.ts'
 import { freeBranch } from './branch-name.ts'
 import { commitName, messageOf, signedCommit, withTrailers } from './commit.ts'
@@ -19,7 +19,7 @@ import { listPushed, type PublicationClaim } from './publication-sql.ts'
 
 /** Returns the review that a Publication is pinned to; the Publication's row keeps it there. */
 export async function reviewOf(context: DeliveryContext, claim: PublicationClaim): Promise<ReviewRow> {
-  const review = await findRevision(context.db, claim, claim.row.revision)
+  const review = await findReview(context.db, claim, claim.row.revision)
   if (review === null) throw new Error(`no review ${claim.row.revision}`)
   return review
 }

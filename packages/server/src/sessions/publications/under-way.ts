@@ -4,12 +4,7 @@ import type { Queryable } from '../../storage/postgres/database.ts'
 import { appendEvents } from '../log/append.ts'
 import type { EventDraft } from '../log/envelope.ts'
 import type { PublicationRow } from './publication.ts'
-import { failUnattempted, hasOpenPublication } from './publication-sql.ts'
-
-/** Returns true if a Publication of the Session has not ended. */
-export function isPublicationUnderWay(db: Queryable, key: SessionKey): Promise<boolean> {
-  return hasOpenPublication(db, key)
-}
+import { failUnattempted } from './publication-sql.ts'
 
 /**
  * Ends the Session's Publications that the host knows nothing of yet, because the Session is archived. An attempted one

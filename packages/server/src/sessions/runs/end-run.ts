@@ -3,7 +3,7 @@ import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import { type EndedRun, tellRunEnded } from '../../telemetry/observe.ts'
 import { closeInteractions } from '../interactions/close-interactions.ts'
-import { extendLease } from '../leases/extend-lease.ts'
+import { touchLease } from '../leases/lease-sql.ts'
 import { appendEvents } from '../log/append.ts'
 import type { EventDraft } from '../log/envelope.ts'
 import { isUnauthorized } from './authority-sql.ts'
@@ -43,7 +43,7 @@ export async function endRun(
   const [late] = await Promise.all([
     missSteering(tx, key, runId),
     options.seal === true ? keepFenceToSeal(tx, key, runId) : releaseFenceOf(tx, key, runId),
-    extendLease(tx, key, now),
+    touchLease(tx, key, now),
     closeInteractions(tx, key, revoked === null ? closingOf(outcome) : 'authority_revoked', now),
   ])
   const { status, stopReason, errorCode, turns, output } = outcome
