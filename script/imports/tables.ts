@@ -100,9 +100,8 @@ export const tables: Readonly<Record<string, TableAccess>> = {
     note: '`execution/claim/` claims',
   },
   processes: {
-    writes: ['processes', 'execution/claim'],
+    writes: ['processes'],
     reads: ['hosts', 'metrics', 'sessions/runs', 'execution/claim', 'storage'],
-    note: '`execution/claim/` notes the load',
   },
   leases: {
     writes: ['sessions/leases', 'execution/claim'],

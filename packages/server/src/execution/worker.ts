@@ -9,7 +9,7 @@ import { topics } from '../storage/postgres/wakeups.ts'
 import type { Claim, Taken } from './claim/claim.ts'
 import { ClaimLost, WorkerStopping } from './claim/claim-lost.ts'
 import type { Claimant } from './claim/claim-parts.ts'
-import { claimShare } from './claim/claim-queued-sql.ts'
+import { claimRun } from './claim/claim-queued-sql.ts'
 import { adoptLapsed, claimWorkspaces, isDue } from './claim/claim-sql.ts'
 import { atHost, type ExecutionContext, type WorkerContext } from './claim/execution-context.ts'
 import { giveBackUnmade, giveBackUnplaced } from './claim/finish.ts'
@@ -31,9 +31,8 @@ interface Held {
 const CALM = 10
 /** Of so many heartbeats, one compares the claims that rows name with those that are held. */
 const BEATS_PER_LOOK = 4
-/** Time until the next look while Runs are left to other workers; it doubles. */
-const LOOK_FIRST_MS = 50
-const LOOK_MOST_MS = 400
+/** A Run waits so long for the worker that holds the host of its Session's last sandbox; the others look again then. */
+const HEAD_START_MS = 250
 
 /**
  * Claims Runs and executes them.
@@ -54,7 +53,6 @@ export class Worker implements Service {
   /** Of the Runs it holds, those that waited for people when it was last at its limit. */
   #awaiting = 0
   #next: NodeJS.Timeout | undefined
-  #lookMs = LOOK_FIRST_MS / 2
   #stopping = false
   /** Number of answers of the database that were lost: rows may name this worker for work that it does not know of. */
   #doubts = 0
@@ -108,38 +106,52 @@ export class Worker implements Service {
   }
 
   async #claim(): Promise<void> {
-    const { db, clock, limits, hosts } = this.#context
+    const { db, limits, hosts } = this.#context
     // Without a row of this process its claims would neither stand nor lapse.
     if (this.#beats === 0) return
     const doubts = this.#doubts
     // Also without a host or a free hand: other workers may take a claim that this one has lost.
     if (this.#settled < doubts) await lapseUnheld(db, this.holder, this.#claims())
     this.#settled = doubts
-    const hands = limits.concurrency
-    const free = hands - (await this.#busy())
+    const free = limits.concurrency - (await this.#busy())
     if (free <= 0 || this.#stopping || hosts.ids().length === 0) return
     // That of this look, until it is over. A release that fails meanwhile adds its own.
     this.#doubts += 1
-    const by = { holder: this.holder, hosts: hosts.ids(), now: clock.now() }
+    const by = this.#claimant()
     const adopted = await adoptLapsed(db, by, free)
     for (const claim of adopted) await this.#take(claim, by, (context, signal) => executeRun(context, claim, signal))
-    const busy = hands - free + adopted.length
-    const share = { hands, busy, patienceMs: limits.fenceMs / 2, pending: this.#pending(), away: this.#away() }
-    const { claims, left } = busy < hands ? await claimShare(db, by, hands - busy, share) : { claims: [], left: 0 }
-    for (const claim of claims) await this.#take(claim, by, (context, signal) => executeRun(context, claim, signal))
-    const room = hands - busy - claims.length
+    const room = await this.#claimQueued(free - adopted.length)
     for (const claim of room > 0 ? await claimWorkspaces(db, by, room) : []) {
       await this.#take(claim, by, (context, signal) => executeRestore(context, claim, signal))
     }
     this.#settled += 1
-    this.#lookAgain(room > 0 && left > 0)
   }
 
-  /** Looks again soon for Runs that were left to others. Nothing tells of their claims, nor that they do not come. */
-  #lookAgain(wanted: boolean): void {
+  /**
+   * Claims queued Runs one by one, so that each claim counts the sandboxes of those before it. If it leaves one to the worker
+   * that is nearer, or finds one locked, it looks again: no wake-up tells that the other has not come.
+   * @returns how many more it could take
+   */
+  async #claimQueued(most: number): Promise<number> {
     clearTimeout(this.#next)
-    this.#lookMs = wanted ? Math.min(this.#lookMs * 2, LOOK_MOST_MS) : LOOK_FIRST_MS / 2
-    if (wanted && !this.#stopping) this.#next = setTimeout(() => this.#claiming.wake(), this.#lookMs)
+    let free = most
+    while (free > 0 && !this.#stopping) {
+      const by = this.#claimant()
+      const bounds = { headStartMs: HEAD_START_MS, pending: this.#pending(), away: this.#away() }
+      const { claim, isLeft } = await claimRun(this.#context.db, by, bounds)
+      if (claim === null) {
+        if (isLeft && !this.#stopping) this.#next = setTimeout(() => this.#claiming.wake(), HEAD_START_MS)
+        break
+      }
+      await this.#take(claim, by, (context, signal) => executeRun(context, claim, signal))
+      free -= 1
+    }
+    return free
+  }
+
+  #claimant(): Claimant {
+    const { clock, hosts } = this.#context
+    return { holder: this.holder, hosts: hosts.ids(), now: clock.now() }
   }
 
   /** Sandboxes that are to be made for claims of this worker. */

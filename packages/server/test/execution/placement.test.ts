@@ -3,13 +3,13 @@ import { mkdtemp } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Session } from '@berth/contract'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { claimShare, type Share } from '../../src/execution/claim/claim-queued-sql.ts'
+import { type ClaimBounds, claimRun } from '../../src/execution/claim/claim-queued-sql.ts'
 import { chooseHost } from '../../src/execution/claim/placement-sql.ts'
+import type { Pending } from '../../src/execution/claim/room-sql.ts'
 import { RuntimeAnnouncer } from '../../src/execution/host/runtime-announcer.ts'
 import { Sweeper } from '../../src/execution/host/sweeper.ts'
 import { Worker } from '../../src/execution/worker.ts'
 import { systemClock } from '../../src/kit/clock.ts'
-import { hearProcess } from '../../src/processes/process-sql.ts'
 import { bindToOwnHosts } from '../../src/runtimes/own-hosts.ts'
 import { installedRuntimes } from '../../src/runtimes/runtime-hosts.ts'
 import type { SandboxDriver } from '../../src/sandboxes/driver.ts'
@@ -37,21 +37,14 @@ afterEach(async () => {
 })
 
 const db = () => test.db.database
-/** Long enough that no worker takes what was offered to another. */
-const PATIENT_MS = 240_000
+/** Long enough that no worker takes over from another, and that none of its heartbeats falls into a test. */
+const PATIENT_MS = 2_400_000
 
 async function queue(count: number): Promise<Session[]> {
   const sessions = []
   for (let n = 0; n < count; n += 1) sessions.push(await test.api.createSession({ runtime: 'shell' }, 'sleep 600'))
   return sessions
 }
-
-/** Writes the row of a worker that never comes. */
-const worker = (id: string, hands: number, busy = 0, host = id) =>
-  hearProcess(db(), {
-    ...{ id, host, roles: ['worker'], release: null, patienceMs: PATIENT_MS },
-    load: () => ({ hands, busy }),
-  })
 
 const host = (
   id: string,
@@ -65,12 +58,24 @@ const host = (
 
 const none = { pending: [], away: [] }
 
-/** Claims as a worker does. It waits for better ones as long as it takes, unless the test says otherwise. */
-async function claim(id: string, share: Partial<Share> & { hosts?: readonly string[] } = {}) {
-  const { hosts = [id], hands = 8, busy = 0, patienceMs = 3_600_000, pending = [], away = [] } = share
-  const by = { holder: id, hosts, now: new Date() }
-  const { claims, left } = await claimShare(db(), by, hands - busy, { hands, busy, patienceMs, pending, away })
-  return { taken: claims.map(({ sessionId }) => sessionId), left }
+/**
+ * Claims Runs one by one as a worker does, and chooses a host for each. It leaves others as long as it takes to workers that are
+ * nearer, unless the test says otherwise.
+ */
+async function claim(id: string, more: Partial<ClaimBounds> & { hosts?: readonly string[]; most?: number } = {}) {
+  const { hosts = [id], most = 8, headStartMs = 3_600_000, away = [] } = more
+  const pending: Pending[] = [...(more.pending ?? [])]
+  const taken: string[] = []
+  for (;;) {
+    const by = { holder: id, hosts, now: new Date() }
+    const { claim: next, isLeft } =
+      taken.length < most ? await claimRun(db(), by, { headStartMs, pending, away }) : { claim: null, isLeft: false }
+    if (next === null) return { taken, isLeft }
+    const { organizationId, sessionId, leaseHost } = next
+    taken.push(sessionId)
+    const at = leaseHost ?? (await chooseHost(db(), hosts, next, { pending, away }))
+    if (leaseHost === null) pending.push({ organizationId, sessionId, host: at ?? '' })
+  }
 }
 
 const held = async () => {
@@ -83,11 +88,11 @@ const held = async () => {
 it('begins nothing at a host whose line is cut', async () => {
   await host('a')
   await queue(1)
-  expect(await claim('a', { away: ['a'] })).toEqual({ taken: [], left: 0 })
+  expect(await claim('a', { away: ['a'] })).toEqual({ taken: [], isLeft: false })
   expect((await claim('a')).taken).toHaveLength(1)
 })
 
-it('spreads a burst over two workers on machines of their own', async () => {
+it('gives a burst to every worker with free hands, and none more than it has', async () => {
   for (const name of ['left', 'right']) {
     const dataDir = await mkdtemp(join(test.dataDir, `${name}-`))
     const creates: Promise<void>[] = []
@@ -99,7 +104,8 @@ it('spreads a burst over two workers on machines of their own', async () => {
         return created
       },
     })
-    const context = await workerContext({ db: test.db, dataDir }, stack, { limits: { fenceMs: PATIENT_MS }, driver })
+    const limits = { fenceMs: PATIENT_MS, concurrency: 4 }
+    const context = await workerContext({ db: test.db, dataDir }, stack, { limits, driver })
     stack.defer(async () => {
       // A worker that stops leaves them, and here nobody sweeps.
       await Promise.allSettled(creates)
@@ -107,41 +113,64 @@ it('spreads a burst over two workers on machines of their own', async () => {
     })
     for (const service of [new RuntimeAnnouncer(context), new Worker(context)]) await stack.use(service).start()
   }
-  await until('two workers', async () => (await db().query('select 1 from processes where hands > 0')).rowCount === 2)
   await Promise.all(Array.from({ length: 8 }, () => queue(1)))
-  const spread = await until('eight claims', async () => {
-    const counts = (await held()).map(({ count }) => count)
-    return counts.reduce((sum, count) => sum + count, 0) === 8 && counts
+  const counts = await until('eight claims', async () => {
+    const each = (await held()).map(({ count }) => count)
+    return each.reduce((sum, count) => sum + count, 0) === 8 && each
   })
-  expect(Math.max(...spread)).toBeLessThanOrEqual(5)
-  expect(spread).toHaveLength(2)
+  expect(counts).toEqual([4, 4])
 })
 
-it('offers to each worker by the part of its hands that is free', async () => {
+it('gives each Run to one of the workers that ask at once', async () => {
   for (const id of ['a', 'b', 'c']) await host(id)
-  await worker('a', 8, 6)
-  await worker('b', 8)
-  await worker('c', 4)
-  await queue(6)
-  const [a, b, c] = [await claim('a', { busy: 6 }), await claim('b'), await claim('c', { hands: 4 })]
-  expect([a.taken.length, b.taken.length, c.taken.length]).toEqual([0, 4, 2])
-  expect([a.left, b.left, c.left]).toEqual([6, 2, 0])
+  const sessions = await queue(9)
+  const claims = await Promise.all(['a', 'b', 'c'].map(id => claim(id)))
+  // One that finds all others' Runs locked comes again.
+  const rest = await claim('a', { most: 9 })
+  const taken = [...claims, rest].flatMap(each => each.taken)
+  expect(taken.toSorted()).toEqual(sessions.map(({ id }) => id).toSorted())
 })
 
-it('leaves nothing to a worker that does not come, has no host, or has no room', async () => {
-  await host('a')
-  await host('gone', { cordoned: true })
-  await worker('gone', 8)
-  await worker('full', 8, 8, 'a')
-  await worker('silent', 8, 0, 'a')
-  await db().query("update processes set heard_at = now() - interval '1 hour' where id = 'silent'")
-  await queue(3)
-  expect((await claim('a')).taken).toHaveLength(3)
-  await worker('frozen', 8, 0, 'a')
-  await queue(4)
-  const first = await claim('a', { busy: 4 })
-  expect([first.taken.length, first.left]).toEqual([0, 4])
-  expect((await claim('a', { busy: 4, patienceMs: 0 })).taken).toHaveLength(4)
+it('gives a Run at once to the host of its last sandbox, and to anybody soon', async () => {
+  for (const id of ['a', 'b']) await host(id)
+  const [first, second, fresh] = await queue(3)
+  if (first === undefined || second === undefined || fresh === undefined) throw new Error('no sessions')
+  for (const { organizationId, id } of [first, second]) await lease(organizationId, id, 'a', true)
+  expect(await claim('b')).toEqual({ taken: [fresh.id], isLeft: true })
+  expect(await claim('a', { most: 1 })).toMatchObject({ taken: [first.id] })
+  expect(await claim('b')).toEqual({ taken: [], isLeft: true })
+  await db().query("update runs set claimable_at = claimable_at - interval '1 hour' where session_id = $1", [second.id])
+  expect(await claim('b')).toEqual({ taken: [second.id], isLeft: false })
+})
+
+it.each([
+  ['is cordoned', 'cordoned_at = now()'],
+  ['rests', "rests_until = now() + interval '1 hour'"],
+  ['is away', "seen_at = now() - interval '1 hour'"],
+])('waits for no host that %s', async (_, change) => {
+  for (const id of ['a', 'last']) await host(id)
+  const [session] = await queue(1)
+  if (session === undefined) throw new Error('no session')
+  await lease(session.organizationId, session.id, 'last', true)
+  expect((await claim('a')).taken).toEqual([])
+  await db().query(`update hosts set ${change} where id = 'last'`)
+  expect((await claim('a')).taken).toEqual([session.id])
+})
+
+it('is looked at again by a worker that left it to one which does not come', async () => {
+  const [session] = await queue(1)
+  if (session === undefined) throw new Error('no session')
+  await db().query("update runs set status = 'cancelled', ended_at = now() where ended_at is null")
+  await lease(session.organizationId, session.id, 'gone', true)
+  const context = await workerContext(test, stack, {
+    // It polls and writes its row only after the test has failed.
+    limits: { fenceMs: PATIENT_MS, pollMs: PATIENT_MS },
+    driver: real => ({ ...real, create: () => new Promise<never>(() => undefined) }),
+  })
+  for (const id of ['gone', context.host]) await host(id)
+  await stack.use(new Worker(context)).start()
+  await test.api.submitTurn(session.id, 'true')
+  await until('a claim', async () => (await held()).length === 1)
 })
 
 it('lets organizations take turns, so that the burst of one holds up no other', async () => {
@@ -154,7 +183,7 @@ it('lets organizations take turns, so that the burst of one holds up no other', 
   const [first, second] = late
   const own = test.tenant.organizationId
   const taken = async (count: number) => {
-    const { taken: sessions } = await claim('a', { hands: 100, busy: 100 - count })
+    const { taken: sessions } = await claim('a', { most: count })
     const { rows } = await db().query<{ organization_id: string }>(
       'select organization_id from sessions where id = any ($1)',
       [sessions],
@@ -180,28 +209,17 @@ it('lets no organization wait behind very many others', async () => {
   )
   let claims = 0
   await until('a Run of every organization', async () => {
-    claims += (await claim('a', { hands: 10_000, busy: 9_992 })).taken.length
+    claims += (await claim('a')).taken.length
     const { rows } = await db().query<{ count: number }>(
       "select count(distinct organization_id)::integer as count from runs where status = 'dispatching'",
     )
     return rows[0]?.count === 100
   })
-  // Those that are looked at first still have Runs that wait.
-  expect(claims).toBeLessThan(64 * 200)
+  // Each has had its turn before any had its third.
+  expect(claims).toBeLessThan(3 * 100)
 })
 
-it('gives a session back to the host of its last sandbox, within the shares', async () => {
-  for (const id of ['a', 'b']) await host(id)
-  for (const id of ['a', 'b']) await worker(id, 8)
-  const sessions = await queue(4)
-  const [, first, , second] = sessions
-  for (const { organizationId, id } of [first, second].flatMap(session => session ?? []))
-    await lease(organizationId, id, 'a', true)
-  expect((await claim('a')).taken.sort()).toEqual([first?.id, second?.id].sort())
-  expect((await claim('b', { busy: 0 })).taken).toHaveLength(2)
-})
-
-it('begins nothing at a host that rests, goes on with what it has, and leaves no share to its worker', async () => {
+it('begins nothing at a host that rests, and goes on with what it has', async () => {
   await host('tired', { heldBy: 'w' })
   await host('well')
   await db().query("update hosts set rests_until = now() + interval '1 hour' where id = 'tired'")
@@ -213,17 +231,13 @@ it('begins nothing at a host that rests, goes on with what it has, and leaves no
   // A Run that has begun has to go on somewhere.
   expect(await chooseHost(db(), ['tired'], key, none)).toBe('tired')
   expect((await claim('w', { hosts: ['tired'] })).taken).toEqual([standing.id])
-  await worker('w', 8)
-  expect((await claim('well', { busy: 7 })).taken).toEqual([fresh.id])
+  expect((await claim('well')).taken).toEqual([fresh.id])
 })
 
-it('offers to the worker of a host whose rest is over', async () => {
+it('begins again at a host whose rest is over', async () => {
   await host('tired', { heldBy: 'w' })
-  await host('well')
   await db().query("update hosts set rests_until = now() - interval '1 second', failures = 3 where id = 'tired'")
-  await worker('w', 8)
   const [session] = await queue(1)
-  expect(await claim('well', { busy: 7 })).toEqual({ taken: [], left: 1 })
   expect((await claim('w', { hosts: ['tired'] })).taken).toEqual([session?.id])
 })
 
@@ -235,10 +249,22 @@ it('takes no more than its hosts have room for, and none for a host that is cord
   if (first === undefined) throw new Error('no session')
   await lease(first.organizationId, first.id, 'closed')
   const pending = [{ organizationId: first.organizationId, sessionId: randomUUID(), host: 'small' }]
-  const { taken, left } = await claim('w', { hosts: ['small', 'closed'], pending })
+  const { taken, isLeft } = await claim('w', { hosts: ['small', 'closed'], pending })
   expect(taken).toHaveLength(3)
   expect(taken).toContain(first.id)
-  expect(left).toBe(2)
+  expect(isLeft).toBe(false)
+})
+
+it('takes no more of an organization than the hosts that take it have room for', async () => {
+  const own = (await queue(3)).map(({ id }) => id)
+  const { api } = await test.newTenant()
+  const others: string[] = []
+  for (let n = 0; n < 2; n += 1) others.push((await api.createSession({ runtime: 'shell' }, 'sleep 600')).id)
+  await host('own', { organization: test.tenant.organizationId, capacity: 1, heldBy: 'w' })
+  await host('shared', { capacity: 1, heldBy: 'w' })
+  await bindToOwnHosts(db(), test.tenant.organizationId, true, new Date())
+  const { taken } = await claim('w', { hosts: ['own', 'shared'] })
+  expect(taken.toSorted()).toEqual([own[0], others[0]].toSorted())
 })
 
 it('uses the host of another organization for none of its own', async () => {
@@ -353,7 +379,7 @@ it('makes no sandbox at the host of another organization, and gives the claim ba
   // The line to the only host for the Run is cut between the claim and the work.
   const query: typeof context.db.query = async (statement, values) => {
     const result = await context.db.query<never>(statement, values)
-    if (typeof statement === 'object' && statement.name === 'claim-share') hosts.remove(context.host)
+    if (typeof statement === 'object' && statement.name === 'claim-run') hosts.remove(context.host)
     return result
   }
   const watched = { query, transaction: context.db.transaction.bind(context.db), masterKey: context.db.masterKey }

@@ -146,7 +146,7 @@ describe('claims of a process', () => {
     let lost = false
     const query: typeof context.db.query = async (statement, values) => {
       const result = await context.db.query<never>(statement, values)
-      const claims = typeof statement === 'object' && statement.name === 'claim-share'
+      const claims = typeof statement === 'object' && statement.name === 'claim-run'
       if (!claims || lost || !result.rows.some(({ id }) => id !== null)) return result
       lost = true
       throw new DatabaseUnavailable(new Error('the connection was cut'))
@@ -166,7 +166,7 @@ describe('claims of a process', () => {
     let late: Promise<unknown> | undefined
     const query: typeof db.query = async (statement, values) => {
       const name = typeof statement === 'object' ? statement.name : undefined
-      if (name === 'claim-share' && late === undefined) {
+      if (name === 'claim-run' && late === undefined) {
         late = looked.promise.then(() => db.query(statement, values))
         throw new DatabaseUnavailable(new Error('the connection was cut'))
       }

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { claimQueued } from '../../src/execution/claim/claim-queued-sql.ts'
 import { adoptLapsed, claimWorkspaces, isDue } from '../../src/execution/claim/claim-sql.ts'
 import { countAwaiting, hasUnheld, standingClaims } from '../../src/execution/claim/hold-sql.ts'
 import { findOverdue } from '../../src/sessions/interactions/interaction-sql.ts'
@@ -13,6 +12,7 @@ import {
 import { findUnauthorizedRuns } from '../../src/sessions/runs/authority-sql.ts'
 import type { Queryable } from '../../src/storage/postgres/database.ts'
 import { claimedDeliveries, findDueEndpoints } from '../../src/webhooks/delivery-sql.ts'
+import { claimQueued } from '../support/runs/claim-queued.ts'
 import { createTestDatabase, type TestDatabase } from '../support/storage/postgres.ts'
 
 /**
