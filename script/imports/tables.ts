@@ -101,7 +101,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   },
   processes: {
     writes: ['processes'],
-    reads: ['hosts', 'metrics', 'sessions/runs', 'execution/claim', 'storage'],
+    reads: ['hosts', 'sessions/runs', 'execution/claim', 'storage'],
   },
   leases: {
     writes: ['sessions/leases', 'execution/claim'],

@@ -42,7 +42,7 @@ import { knownSecrets } from './kit/redactor.ts'
 import type { Service } from './kit/service.ts'
 import { releaseVersion } from './kit/version.ts'
 import { serveMetrics } from './metrics/metrics-server.ts'
-import { serviceMetrics } from './metrics/service-metrics.ts'
+import { countLoad, serviceMetrics } from './metrics/service-metrics.ts'
 import { observeInMetrics } from './metrics/work-metrics.ts'
 import type { Network } from './network/dial.ts'
 import { ProcessHeartbeat } from './processes/process-heartbeat.ts'
@@ -209,6 +209,7 @@ export async function serve(
     const sandboxGateway = { url, sandboxRequests, ...(ownGateway && { stopping: stopping.signal }) }
     const parts = { gateway: sandboxGateway, identity: cluster?.identity, relayUrl: relay?.url }
     const worker = await openWorker(context, settings, { ...parts, hostCalls, hostRests }, stack)
+    countLoad(registry, worker.load)
     doors = new SandboxDoors(own, worker.hosts, relayTokens)
     relay?.serve(doors)
     for (const service of worker.services) await start(service)

@@ -81,6 +81,8 @@ export interface WorkerParts {
   /** The limits of this machine's sandboxes, one line each. */
   readonly platform: readonly string[]
   readonly hosts: Hosts
+  /** The Runs that it works on, and how many more it would take. */
+  load(): Worker['load']
   /** The port that hosts dial; null if none may. */
   hostsPort(): number | null
 }
@@ -119,6 +121,7 @@ export async function openWorker(
       ...(far === null ? [] : [far]),
     ],
     hosts: execution.hosts,
+    load: () => worker.load,
     platform: driver?.describe() ?? ['this process makes no sandboxes of its own: hosts dial it'],
     hostsPort: () => far?.port ?? null,
   }

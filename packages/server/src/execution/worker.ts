@@ -70,12 +70,15 @@ export class Worker implements Service {
       log,
     )
     const { self, limits } = context
-    const load = () => ({ hands: limits.concurrency, busy: this.#held.size - this.#awaiting })
-    this.#heartbeat = new ProcessHeartbeat(
-      context,
-      { id: this.holder, ...self, patienceMs: limits.fenceMs, load },
-      late => this.#heard(late),
+    this.#heartbeat = new ProcessHeartbeat(context, { id: this.holder, ...self, patienceMs: limits.fenceMs }, late =>
+      this.#heard(late),
     )
+  }
+
+  /** The Runs that it works on, and how many more it would take. */
+  get load(): { readonly busy: number; readonly free: number } {
+    const busy = this.#held.size - this.#awaiting
+    return { busy, free: Math.max(0, this.#context.limits.concurrency - busy) }
   }
 
   async start(): Promise<void> {

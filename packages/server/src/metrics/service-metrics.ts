@@ -55,15 +55,6 @@ export function serviceMetrics(
     label: 'status',
   })
   counted(registry, db, {
-    name: 'berth_worker_hands',
-    help: 'Runs that the living workers take at most, by whether a Run is on them.',
-    text: `select state as label, sum(hands)::integer as value from (
-        select unnest(array['busy', 'free']) as state, unnest(array[busy, greatest(0, hands - busy)]) as hands
-        from processes where hands is not null and heard_at + patience > clock_timestamp()) of_workers
-      group by state`,
-    label: 'state',
-  })
-  counted(registry, db, {
     name: 'berth_host_sandboxes',
     help: 'Sandboxes that the hosts hold at most, by whether a lease is on them; hosts without a bound are not counted.',
     text: `select state as label, sum(places)::integer as value from (
@@ -99,6 +90,19 @@ export function serviceMetrics(
     },
   })
   return registry
+}
+
+/** Adds the load of this process's worker to a registry. */
+export function countLoad(registry: Registry, load: () => { readonly busy: number; readonly free: number }): void {
+  new Gauge({
+    name: 'berth_worker_hands',
+    help: 'Runs that the worker of this process takes at most, by whether a Run is on them.',
+    labelNames: ['state'],
+    registers: [registry],
+    collect() {
+      for (const [state, runs] of Object.entries(load())) this.set({ state }, runs)
+    },
+  })
 }
 
 function counted(

@@ -11,8 +11,6 @@ export interface ProcessIdentity {
   readonly relayUrl?: string | undefined
   /** Others take over what it holds after so long a silence. */
   readonly patienceMs: number
-  /** What it can work on at once, and works on; absent if it claims no Runs. */
-  readonly load?: () => { readonly hands: number; readonly busy: number }
 }
 
 /** SQL condition: a process was heard of recently enough to stand for what it holds. */
@@ -38,26 +36,16 @@ export const lapsedProcesses = (asking: string): string => `
  * @returns true if it was silent for so long, or for the first time, that others may have taken over what it holds
  */
 export async function hearProcess(db: Queryable, process: ProcessIdentity): Promise<boolean> {
-  const { hands, busy } = process.load?.() ?? { hands: null, busy: 0 }
   const { rows } = await db.query<{ late: boolean }>({
     name: 'hear-process',
     text: `
       with before as (select not (${isHeard('p')}) as late from processes p where p.id = $1)
-      insert into processes as p (id, host, roles, release, patience, started_at, heard_at, heard_since, hands, busy, relay_url)
-      values ($1, $2, $3, $4, $5 * interval '1 millisecond', clock_timestamp(), clock_timestamp(), clock_timestamp(), $6, $7, $8)
-      on conflict (id) do update set heard_at = clock_timestamp(), hands = excluded.hands, busy = excluded.busy,
+      insert into processes as p (id, host, roles, release, patience, started_at, heard_at, heard_since, relay_url)
+      values ($1, $2, $3, $4, $5 * interval '1 millisecond', clock_timestamp(), clock_timestamp(), clock_timestamp(), $6)
+      on conflict (id) do update set heard_at = clock_timestamp(),
         heard_since = case when ${isHeard('p')} then p.heard_since else clock_timestamp() end
       returning coalesce((select late from before), true) as late`,
-    values: [
-      process.id,
-      process.host,
-      process.roles,
-      process.release,
-      process.patienceMs,
-      hands,
-      busy,
-      process.relayUrl ?? null,
-    ],
+    values: [process.id, process.host, process.roles, process.release, process.patienceMs, process.relayUrl ?? null],
   })
   return rows[0]?.late ?? true
 }

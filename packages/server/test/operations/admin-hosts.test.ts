@@ -148,7 +148,7 @@ it('lets Sessions of a host that an operator calls lost go on at once, from thei
 
 it('does not call a host lost whose connection a living process has', async () => {
   const holder = { id: 'a-process', host: 'a-machine', roles: ['worker'], release: null, patienceMs: 240_000 }
-  await hearProcess(db(), { ...holder, load: () => ({ hands: 1, busy: 0 }) })
+  await hearProcess(db(), holder)
   await db().query(
     `insert into hosts (id, runtimes, seen_at, heard_at, connected_to)
      values ('held', '{}', now(), now() - interval '2 minutes', $1)`,

@@ -121,6 +121,8 @@ test('one Turn is one trace across api, worker, gateway and sandbox, and points 
   expect(metrics).toMatch(/berth_step_seconds_count\{step="provision",outcome="ok"\} \d/)
   expect(metrics).toMatch(/berth_http_request_seconds_count\{method="PUT",route="[^"]+",status="201"\} \d/)
   expect(metrics).toMatch(/berth_database_connections\{state="idle"\} \d/)
+  expect(metrics).toMatch(/berth_worker_hands\{state="busy"\} [01]\n/)
+  expect(metrics).toMatch(/berth_worker_hands\{state="free"\} [78]\n/)
 })
 
 test('a collector that refuses, or is not there, costs a Turn nothing; a ratio of 0 sends nothing', async () => {
