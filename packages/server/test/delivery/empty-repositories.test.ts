@@ -189,21 +189,26 @@ it('gets no commit of a Session that was reset since the first one, which would 
   expect(failure(await session.publish())).toEqual(['failed', 'target_moved'])
 })
 
-it('does not overwrite a first commit that comes between the check and the push', async () => {
-  const at = await github()
-  const session = await Delivering.begin(test, at)
-  await writeFile(join(session.project, 'a'), 'a')
-  const { revision } = await session.review()
-  server.fail({ when: /git-receive-pack/, answer: { status: 503 }, times: 1 })
-  const publishing = session.publish({ revision })
-  await until('a push that is left for later', async () => {
-    const text = "select 1 from publications where session_id = $1 and status = 'attempted' and failures > 0"
-    return (await test.db.database.query(text, [session.session.id])).rows.length > 0
-  })
-  const theirs = await firstCommit(at.gitDir, 'main', 'README')
-  expect(failure(await publishing)).toEqual(['failed', 'target_moved'])
-  expect(await tipOf(at.gitDir, 'main')).toBe(theirs)
-})
+it.each(['main', 'develop'])(
+  'pushes nothing if a first commit comes to %s between the check and the push',
+  async branch => {
+    const at = await github()
+    const session = await Delivering.begin(test, at)
+    await writeFile(join(session.project, 'a'), 'a')
+    const { revision } = await session.review()
+    server.fail({ when: /git-receive-pack/, answer: { status: 503 }, times: 1 })
+    const publishing = session.publish({ revision })
+    await until('a push that is left for later', async () => {
+      const text = "select 1 from publications where session_id = $1 and status = 'attempted' and failures > 0"
+      return (await test.db.database.query(text, [session.session.id])).rows.length > 0
+    })
+    const theirs = await firstCommit(at.gitDir, branch, 'README')
+    expect(failure(await publishing)).toEqual(['failed', 'target_moved'])
+    expect(await gitText(['for-each-ref', '--format=%(objectname) %(refname)'], { gitDir: at.gitDir })).toBe(
+      `${theirs} refs/heads/${branch}`,
+    )
+  },
+)
 
 it('keeps a rule of the branch that the first commit would make', async () => {
   const at = await local()

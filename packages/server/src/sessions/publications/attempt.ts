@@ -1,4 +1,4 @@
-import type { PublicationResult } from '@berth/contract'
+import { emptyTreeOid, type PublicationResult } from '@berth/contract'
 import type { DeliveryContext } from '../../delivery/delivery-context.ts'
 import { openScratch } from '../../delivery/scratch.ts'
 import type { DeliverySource } from '../../delivery/sources.ts'
@@ -83,6 +83,9 @@ async function deliverCommit(
   if (standing?.oid === row.commit_sha) return
   // The host has protected the branch since the preparation.
   if (goesToTarget(row, source) && standing?.protected) throw new PublicationFailed('branch_protected')
+  // Another Session may have made the first commit since, on another branch.
+  if (row.parent_oid === emptyTreeOid && (await host.readUnbornBranch(repository, row.branch, signal)) === null)
+    throw new PublicationFailed('target_moved')
   if (row.commit_object === null) throw new Error('a commit that no branch has is not stored')
   await using own = await openReviewed(context, source, await reviewOf(context, claim), signal)
   await addCommit(own, row.commit_object, signal)
