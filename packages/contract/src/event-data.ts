@@ -198,7 +198,10 @@ export const EnvironmentApply = Type.Object(
 export const WorkspaceProgress = Type.Object(
   {
     stepId: Type.String({ description: 'The same at the start and at the end of a step.' }),
-    step: openString(['fetch_repository', 'create_sandbox', 'restore', 'place_image', 'place_repository']),
+    step: openString([
+      ...['fetch_repository', 'bring_image', 'unpack_extensions', 'create_sandbox', 'restore', 'place_image'],
+      'place_repository',
+    ]),
     title: Type.String({ description: 'The step in words for people.' }),
     status: Type.Enum(['started', 'succeeded', 'failed'], { type: 'string' }),
     durationMs: Type.Optional(Count),

@@ -1,5 +1,9 @@
 import type { Session } from '@berth/contract'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import type { Blobs } from '../../src/storage/blobs/blobs.ts'
+import { uploadTo } from '../support/environments/archives.ts'
+import { Environments } from '../support/environments/environments.ts'
+import { extensionOf, sha256Of } from '../support/environments/zip.ts'
 import { until } from '../support/until.ts'
 import { brokenDriver, Gate, Resuming } from '../support/workspaces/resuming.ts'
 
@@ -84,6 +88,38 @@ it('a long step that fails is told to have failed, and the run ends as ever', as
   expect((await bench.ended(session)).run.status).toBe('crashed')
   expect((await told(session, 'create_sandbox')).map(({ data }) => data['status'])).toEqual(['started', 'failed'])
   expect((await bench.api.events(session.id)).at(-1)?.type).toBe('svc.run.crashed')
+})
+
+it('extensions that a sandbox waits for are told', async () => {
+  const reads = new Gate()
+  const blobs = (real: Blobs): Blobs => ({
+    put: content => real.put(content),
+    has: (sha256, sizeBytes) => real.has(sha256, sizeBytes),
+    stat: sha256 => real.stat(sha256),
+    delete: sha256 => real.delete(sha256),
+    get: async sha256 => {
+      await reads.pass()
+      return real.get(sha256)
+    },
+  })
+  // bound: the step is held until it was told of
+  await bench.work(stack, { blobs, limits: { tellStepMs: 1 } })
+  const content = extensionOf({}, [{ name: 'bin/run', content: 'x' }])
+  const archive = sha256Of(content)
+  const environments = new Environments(bench.api)
+  const { id, document } = await environments.make()
+  expect((await uploadTo(bench.api, id, archive, content)).status).toBe(201)
+  const extensions = [{ archive: `sha256:${archive}` }]
+  expect((await environments.put(id, { ...document, extensions }, 1)).status).toBe(200)
+  reads.shut()
+  const session = await bench.api.createSession({ runtime: 'shell', environment: { id } }, 'true')
+  await until('the beginning', async () => (await told(session, 'unpack_extensions')).length > 0)
+  reads.open()
+  await bench.settled(session)
+  expect((await told(session, 'unpack_extensions')).map(({ data }) => data)).toMatchObject([
+    { title: "Unpacking the environment's extensions", status: 'started' },
+    { status: 'succeeded', durationMs: expect.any(Number) },
+  ])
 })
 
 it('quick steps are not told', async () => {

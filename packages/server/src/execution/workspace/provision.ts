@@ -138,8 +138,9 @@ async function provideLease(
   try {
     const source = await telling('fetch_repository', () => readySource(context, claim, signal))
     const [found, extensions, packages] = await Promise.all([
-      findPrebuilt(context, claim, lease, signal),
-      extensionsOf(context, lease, signal),
+      telling('bring_image', () => findPrebuilt(context, claim, lease, signal)),
+      telling('unpack_extensions', () => extensionsOf(context, lease, signal)),
+      // It tells by itself, as the beginning of the apply.
       findPackages(context, claim, lease, signal),
     ])
     const layer = packages !== null && 'directory' in packages ? packages.directory : null

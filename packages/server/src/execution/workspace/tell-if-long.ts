@@ -10,6 +10,8 @@ import { underFence } from '../claim/under-fence.ts'
 /** Names of the steps for people. */
 const titles = {
   fetch_repository: 'Fetching the repository',
+  bring_image: "Bringing the environment's image to this host",
+  unpack_extensions: "Unpacking the environment's extensions",
   create_sandbox: 'Creating the sandbox',
   place_image: "Copying the environment's image",
   restore: 'Restoring the workspace',
