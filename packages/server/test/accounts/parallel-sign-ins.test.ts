@@ -29,7 +29,13 @@ function tabOf(browser: Browser): Browser {
   return tab
 }
 
+async function countBindings(): Promise<number> {
+  const text = "select 1 from oidc_records where kind = 'SessionBinding'"
+  return (await accounts.test.db.database.query(text)).rows.length
+}
+
 it('several tabs of a browser may approve a client at once, and each gets a sign-in that ends with the browser', async () => {
+  const before = await countBindings()
   const person = await newPerson()
   const { browser } = await client.signIn(person)
   const tabs = await Promise.all(
@@ -52,4 +58,5 @@ it('several tabs of a browser may approve a client at once, and each gets a sign
   for (const { body } of refreshed) {
     expect((await client.refresh(String(body['refresh_token']))).body['error']).toBe('invalid_grant')
   }
+  expect(await countBindings()).toBe(before)
 })

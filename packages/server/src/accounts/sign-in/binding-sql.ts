@@ -1,5 +1,6 @@
+import type { Queryable } from '../../storage/postgres/database.ts'
 import type { SignInContext } from './configuration.ts'
-import { listRecordsOfGrant, putRecord } from './record-sql.ts'
+import { deleteRecord, listRecordsOfGrant, putRecord } from './record-sql.ts'
 
 /** A binding outlives every sign-in that it could end. */
 const BINDING_MS = 90 * 86_400_000
@@ -22,6 +23,9 @@ export async function putBinding(
     expiresAt: new Date(clock.now().getTime() + BINDING_MS),
   })
 }
+
+/** Forgets that a sign-in ends with a session. */
+export const dropBinding = (db: Queryable, grantId: string): Promise<void> => deleteRecord(db, KIND, grantId)
 
 /** Returns the ids of the sign-ins that end with a session, the oldest first. */
 export async function listBindings({ db, masterKey }: BindingContext, sessionUid: string): Promise<readonly string[]> {

@@ -1,5 +1,5 @@
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
-import { listBindings, putBinding } from './binding-sql.ts'
+import { dropBinding, listBindings, putBinding } from './binding-sql.ts'
 import type { SignInContext } from './configuration.ts'
 
 /** Sign-ins of one session that live as long as it; beyond it the oldest ends. */
@@ -27,7 +27,7 @@ export async function bindToSession(
   if (oidc.session === undefined || grantId === undefined) return
   await putBinding(context, { grantId, sessionUid: oidc.session.uid })
   const bound = await listBindings(context, oidc.session.uid)
-  for (const id of bound.slice(0, -MOST_BOUND)) await endGrant(oidc.provider, id)
+  for (const id of bound.slice(0, -MOST_BOUND)) await endBound(context, oidc.provider, id)
 }
 
 /**
@@ -48,7 +48,7 @@ export function keepBoundSignIns(context: BindingContext, provider: Provider): v
   const { destroy } = provider.Session.prototype
   provider.Session.prototype.destroy = async function () {
     await destroy.call(this)
-    for (const id of await listBindings(context, this.uid)) await endGrant(provider, id)
+    for (const id of await listBindings(context, this.uid)) await endBound(context, provider, id)
   }
   renewOnlyAtSignIn(provider)
 }
@@ -69,7 +69,9 @@ function renewOnlyAtSignIn(provider: Provider): void {
   }
 }
 
-async function endGrant(provider: Provider, id: string): Promise<void> {
+/** Ends a sign-in, and then what names it: whoever stops in between is told of it again. */
+async function endBound({ db }: BindingContext, provider: Provider, id: string): Promise<void> {
   const grant = await provider.Grant.find(id)
   await grant?.destroy()
+  await dropBinding(db, id)
 }
