@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type Ground, isInEighth, selectAll, selectGate } from './select.ts'
-import { everyGate, isLong, isPure } from './tiers.ts'
+import { everyGate, isLong, isPure, longFromSeconds } from './tiers.ts'
 
 const [walk] = Object.keys(everyGate) as [string]
 const short = 'packages/server/src/kit/cursor.test.ts'
@@ -67,8 +67,8 @@ test('all files are the short and the long ones, and words choose among the long
 })
 
 test('a test is long by its cost, by its faults, or by its browser', () => {
-  expect(isLong(short, 9.9, '')).toBe(false)
-  expect(isLong(short, 10, '')).toBe(true)
+  expect(isLong(short, longFromSeconds - 0.1, '')).toBe(false)
+  expect(isLong(short, longFromSeconds, '')).toBe(true)
   expect(isLong(fault, 0, '')).toBe(true)
   expect(isLong(page, 0, "import { visitor } from '../support/browser/visitor.ts'")).toBe(true)
 })
