@@ -104,7 +104,7 @@ describe('what the image of the service holds of the checkout', () => {
     const folders = ['server/src/storage/migrations', 'server/runtimes', 'console/dist', 'site/dist', 'supervisor/dist']
     const wanted = folders.flatMap(folder => {
       const found = globSync(`packages/${folder}/**/*.*`, { cwd: root, withFileTypes: true })
-      expect(found.length, folder).toBeGreaterThan(3)
+      expect(found, folder).not.toHaveLength(0)
       return found
         .filter(entry => entry.isFile())
         .map(entry => join(entry.parentPath, entry.name).slice(root.length + 1))

@@ -34,8 +34,12 @@ export async function openBenchDatabase(connections = 20): Promise<BenchDatabase
   const installationId = randomUUID()
   const apiKey = `svc_cloud_live_${randomBytes(32).toString('base64url')}`
   const now = new Date()
-  await db.query('insert into organizations values ($1, $2, $3)', [organizationId, 'bench', now])
-  await db.query('insert into apps values ($1, $2, $1, $3)', ['bench', organizationId, now])
+  await db.query('insert into organizations (id, name, created_at) values ($1, $2, $3)', [organizationId, 'bench', now])
+  await db.query('insert into apps (slug, organization_id, name, created_at) values ($1, $2, $1, $3)', [
+    'bench',
+    organizationId,
+    now,
+  ])
   await db.query(
     'insert into installations (id, organization_id, app_slug, capabilities, created_at) values ($1, $2, $3, $4, $5)',
     [installationId, organizationId, 'bench', capabilities, now],

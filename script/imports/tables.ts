@@ -163,8 +163,6 @@ export const tables: Readonly<Record<string, TableAccess>> = {
     note: '`runtimes/` notes the runtimes that a host announces',
   },
   bound_organizations: { writes: ['runtimes'] },
-  // What the first migrations call the hosts.
-  runtime_hosts: { writes: [] },
 
   // The deployment.
   deployment: { writes: ['storage'] },

@@ -201,7 +201,7 @@ it('lets organizations take turns, so that the burst of one holds up no other', 
 it('lets no organization wait behind very many others', async () => {
   await host('a')
   const { rows: organizations } = await db().query<{ id: string }>(`
-    insert into organizations select md5(n::text)::uuid, n::text, now() from generate_series(1, 100) n returning id`)
+    insert into organizations (id, name, created_at) select md5(n::text)::uuid, n::text, now() from generate_series(1, 100) n returning id`)
   await insertQueuedRuns(
     db(),
     organizations.map(({ id }) => id),

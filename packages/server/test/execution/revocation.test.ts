@@ -234,7 +234,10 @@ describe('a member who leaves the organization', () => {
   /** Makes a person the author of the Session's Turns. */
   async function author(session: Session): Promise<string> {
     const person = randomUUID()
-    await db().query(`insert into people values ($1, $2, 'P', 'x', now())`, [person, `${person}@localhost`])
+    await db().query(
+      `insert into people (id, email, name, password_hash, created_at) values ($1, $2, 'P', 'x', now())`,
+      [person, `${person}@localhost`],
+    )
     await db().query(
       "insert into memberships (id, organization_id, person_id, role, created_at) values (gen_random_uuid(), $1, $2, 'member', now())",
       [session.organizationId, person],

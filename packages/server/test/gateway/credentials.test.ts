@@ -235,13 +235,11 @@ describe('the use of a request', () => {
 
 describe('a budget', () => {
   const setBudget = (organizationId: string, apiKeyId: string | null, period: string, limitUsd: number) =>
-    db().query('insert into gateway_budgets values ($1, $2, $3, $4, $5, 0, now())', [
-      randomUUID(),
-      organizationId,
-      apiKeyId,
-      period,
-      limitUsd,
-    ])
+    db().query(
+      `insert into gateway_budgets (id, organization_id, api_key_id, period, limit_usd, period_started_at)
+       values ($1, $2, $3, $4, $5, now())`,
+      [randomUUID(), organizationId, apiKeyId, period, limitUsd],
+    )
 
   it('of a key or an organization refuses once it is spent, until its period is over', async () => {
     const { tenant } = await gateway.test.newTenant()

@@ -1,13 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { spawn } from '../../../../script/testing/spawn.ts'
-import { serve } from '../../src/serve.ts'
-import { loadSettings } from '../../src/settings/settings.ts'
 import { embeddedConnection, startEmbeddedPostgres } from '../../src/storage/embedded/embedded-postgres.ts'
 import { superuser } from '../../src/storage/embedded/initialize.ts'
 import { migrate } from '../../src/storage/postgres/migrate.ts'
@@ -16,12 +13,19 @@ import { destroySandboxes } from '../support/faults/destroy-sandboxes.ts'
 import { runDirectory } from '../support/leaks/run-directory.ts'
 import { silentLog } from '../support/services/log.ts'
 import { testVariables } from '../support/services/service.ts'
+import { startServiceProcess } from '../support/services/service-process.ts'
 import { until } from '../support/until.ts'
 
-const main = join(import.meta.dirname, '../../dist/main.js')
-const migrations = join(import.meta.dirname, '../../src/storage/migrations')
-/** The last migration of the older release. */
-const LAST = 84
+const root = join(import.meta.dirname, '../../../..')
+/** The last migration of this release, which is the older one here. */
+const LAST = readdirSync(join(root, 'packages/server/src/storage/migrations')).length
+/** The migrations that the newer release adds. */
+const newer = [
+  'alter table chores add column note text; create table newer_things (id integer primary key);',
+  `-- outside a transaction
+create index concurrently chores_by_note on chores (note);
+create index concurrently chores_by_holder on chores (holder);`,
+]
 
 /** Held by a test to let a migration pass that waits at the gate. */
 const gateLock = 424_242
@@ -31,26 +35,41 @@ let directory: string
 let dataDir: string
 let backup: string
 let variables: Readonly<Record<string, string>>
-/** The migrations of the older release. */
-let older: string
+/** The service of the newer release. */
+let main: string
 
 beforeAll(async () => {
   directory = await runDirectory('migrations')
   stack.defer(() => rm(directory, { recursive: true, force: true }))
   dataDir = join(directory, 'data')
   backup = join(directory, 'backup')
-  older = join(directory, 'migrations')
   stack.defer(() => destroySandboxes(dataDir))
-  for (const path of [dataDir, older]) mkdirSync(path, { mode: 0o700 })
+  mkdirSync(dataDir, { mode: 0o700 })
   variables = { ...testVariables, BERTH_DATA_DIR: dataDir }
-  for (const name of readdirSync(migrations).filter(each => Number(each.slice(0, 4)) <= LAST)) {
-    copyFileSync(join(migrations, name), join(older, name))
-  }
-  await withDatabase(db => migrate(db, { directory: older }))
+  main = makeNewerRelease(join(directory, 'newer'))
+  await withDatabase(migrate)
   // As docs/production.md says: the service is stopped, and the whole directory is copied.
   execFileSync('cp', ['-a', dataDir, backup])
 })
 afterAll(() => stack.disposeAsync())
+
+/** Lays out this release with further migrations. */
+function makeNewerRelease(place: string): string {
+  const server = join(place, 'packages/server')
+  mkdirSync(join(server, 'src/storage'), { recursive: true })
+  const others = readdirSync(join(root, 'packages')).filter(name => name !== 'server')
+  const linked = ['node_modules', 'packages/server/node_modules', 'packages/server/runtimes']
+  for (const path of [...linked, ...others.map(name => `packages/${name}`)])
+    symlinkSync(join(root, path), join(place, path))
+  for (const name of ['package.json', 'dist', 'src/storage/migrations']) {
+    cpSync(join(root, 'packages/server', name), join(server, name), { recursive: true })
+  }
+  for (const [index, sql] of newer.entries()) {
+    const number = String(LAST + 1 + index).padStart(4, '0')
+    writeFileSync(join(server, 'src/storage/migrations', `${number}_newer.sql`), `${sql}\n`)
+  }
+  return join(server, 'dist/main.js')
+}
 
 function connect(): PooledDatabase {
   return openDatabase({ connection: { ...embeddedConnection(dataDir), user: superuser }, log: silentLog })
@@ -85,12 +104,10 @@ async function gate(tag: string, pattern: string): Promise<void> {
   })
 }
 
-/** Starts the service and waits until a migration stands at the gate; `work` kills it. */
+/** Starts the newer release and waits until a migration stands at the gate; `work` kills it. */
 async function atGate(work: (db: PooledDatabase, kill: () => Promise<void>) => Promise<void>): Promise<void> {
-  await using child = spawn(process.execPath, [main], {
-    env: { PATH: process.env['PATH'], ...variables },
-    stdio: 'ignore',
-  })
+  const env = { PATH: process.env['PATH'], ...variables }
+  await using child = spawn(process.execPath, [main], { env, stdio: 'ignore' })
   const exited = once(child, 'exit')
   await using db = connect()
   await until('a migration at the gate', async () => {
@@ -105,29 +122,29 @@ async function atGate(work: (db: PooledDatabase, kill: () => Promise<void>) => P
 }
 
 test('a kill in the middle of a migration takes back all of it', async () => {
-  await gate('CREATE TABLE', 'create table trigger_reports')
+  await gate('CREATE TABLE', 'create table newer_things')
   await atGate((_, kill) => kill())
   await withDatabase(async db => {
-    expect(await applied(db)).toBe(90)
+    expect(await applied(db)).toBe(LAST)
     const { rowCount } = await db.query(
-      "select from information_schema.columns where table_name = 'trigger_deliveries' and column_name = 'head_oid'",
+      "select from information_schema.columns where table_name = 'chores' and column_name = 'note'",
     )
     expect(rowCount).toBe(0)
   })
 })
 
 test('a kill in the middle of a migration outside of transactions leaves an index that is not whole', async () => {
-  await gate('CREATE INDEX', 'concurrently interactions_of_lease')
+  await gate('CREATE INDEX', 'concurrently chores_by_holder')
   await atGate(async (db, kill) => {
     let ended = false
     const held = db.transaction(async tx => {
       // The index is in the catalog by then, and its build waits for those who write to the table.
-      await tx.query('lock table interactions in row exclusive mode')
+      await tx.query('lock table chores in row exclusive mode')
       await tx.query(`select pg_advisory_xact_lock(${gateLock})`)
-      await until('an index that is built', async () => (await indexes(db)).get('interactions_of_lease') === false)
+      await until('an index that is built', async () => (await indexes(db)).get('chores_by_holder') === false)
       const { rows } = await tx.query<{ own: number; builder: number }>(
         `select pg_backend_pid() as own, pid as builder from pg_stat_activity
-         where pid <> pg_backend_pid() and query ~ 'concurrently interactions_of_lease'`,
+         where pid <> pg_backend_pid() and query ~ 'concurrently chores_by_holder'`,
       )
       const [{ own, builder } = expect.fail('nobody builds')] = rows
       // The database ends with the service, and both of these with it. A holder that stands still keeps the lock meanwhile.
@@ -145,39 +162,37 @@ test('a kill in the middle of a migration outside of transactions leaves an inde
     })
   })
   await withDatabase(async db => {
-    expect(await applied(db)).toBe(94)
-    const found = await indexes(db)
-    expect([found.get('leases_by_id'), found.get('interactions_of_lease')]).toEqual([true, false])
+    expect(await applied(db)).toBe(LAST + 1)
+    expect(await indexes(db)).toEqual(new Map(Object.entries({ chores_by_note: true, chores_by_holder: false })))
     await db.query('drop event trigger gate')
     await db.query('drop function pg_catalog.gate()')
   })
 })
 
 test('the next start applies the rest', async () => {
-  const readFile = (path: string) => (existsSync(path) ? readFileSync(path, 'utf8') : undefined)
-  await using service = await serve(loadSettings(variables, readFile), pino({ level: 'silent' }))
+  await using service = await startServiceProcess(variables, main)
   await using db = connect()
-  expect(await applied(db)).toBe(readdirSync(migrations).length)
-  expect((await indexes(db)).get('interactions_of_lease')).toBe(true)
-  expect((await fetch(`${service.settings.urls.baseUrl}/readyz`)).status).toBe(200)
+  expect(await applied(db)).toBe(LAST + newer.length)
+  expect((await indexes(db)).get('chores_by_holder')).toBe(true)
+  await service.kill('SIGTERM')
 })
 
 test('an older release refuses the directory, and takes the copy that was made before', async () => {
   await withDatabase(async db => {
-    await expect(migrate(db, { directory: older })).rejects.toThrow(
-      /^the database is at migration \d+, but this release knows only 84: start a newer release, or restore the backup/,
+    await expect(migrate(db)).rejects.toThrow(
+      `the database is at migration ${LAST + newer.length}, but this release knows only ${LAST}: start a newer release, or restore the backup`,
     )
   })
   await destroySandboxes(dataDir)
   await rm(dataDir, { recursive: true })
   execFileSync('cp', ['-a', backup, dataDir])
-  await withDatabase(async db => expect(await migrate(db, { directory: older })).toEqual([]))
+  await withDatabase(async db => expect(await migrate(db)).toEqual([]))
 })
 
-/** Returns the indexes of the migration, and whether each is whole. */
+/** Returns the indexes of the newer release, and whether each is whole. */
 async function indexes(db: PooledDatabase): Promise<ReadonlyMap<string, boolean>> {
   const { rows } = await db.query<{ name: string; whole: boolean }>(
-    "select indexrelid::regclass::text as name, indisvalid as whole from pg_index where indexrelid::regclass::text ~ '_by_id$|_of_lease$'",
+    "select indexrelid::regclass::text as name, indisvalid as whole from pg_index where indexrelid::regclass::text ~ '^chores_by_'",
   )
   return new Map(rows.map(({ name, whole }) => [name, whole]))
 }

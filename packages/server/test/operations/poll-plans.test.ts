@@ -20,7 +20,7 @@ import { createTestDatabase, type TestDatabase } from '../support/storage/postgr
  * others.
  */
 const history = `
-  with o as (insert into organizations values (gen_random_uuid(), 'o', now()) returning id),
+  with o as (insert into organizations (id, name, created_at) values (gen_random_uuid(), 'o', now()) returning id),
   s as (
     insert into sessions (organization_id, id, owner_kind, owner_id, request_hash, title, created_at, updated_at)
     select o.id, gen_random_uuid(), 'app_installation', o.id, '', 't', now(), now()

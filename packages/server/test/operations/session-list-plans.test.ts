@@ -13,7 +13,7 @@ const personId = randomUUID()
 let made: TestDatabase
 beforeAll(async () => {
   made = await createTestDatabase()
-  await made.database.query(`insert into organizations values ('${organizationId}', 'o', now())`)
+  await made.database.query(`insert into organizations (id, name, created_at) values ('${organizationId}', 'o', now())`)
   await made.database.query(`
     with s as (
       insert into sessions (organization_id, id, owner_kind, owner_id, request_hash, title, created_at, updated_at,

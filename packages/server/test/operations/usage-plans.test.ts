@@ -15,7 +15,9 @@ let made: TestDatabase
 beforeAll(async () => {
   made = await createTestDatabase()
   const db = made.database
-  await db.query(`insert into organizations values ('${organizationId}', 'o', now()), ('${other}', 'p', now())`)
+  await db.query(
+    `insert into organizations (id, name, created_at) values ('${organizationId}', 'o', now()), ('${other}', 'p', now())`,
+  )
   for (const id of [organizationId, other]) {
     await db.query(`
       insert into gateway_requests (id, organization_id, credential_kind, wire, provider, model, outcome, cost_usd,

@@ -22,9 +22,13 @@ export interface ServiceProcess extends AsyncDisposable {
 /**
  * Starts the service and waits until it is ready.
  * @param variables the settings; the environment has no others
+ * @param main the program, of another release perhaps
  */
-export async function startServiceProcess(variables: Readonly<Record<string, string>>): Promise<ServiceProcess> {
-  const child = spawn(process.execPath, [MAIN], {
+export async function startServiceProcess(
+  variables: Readonly<Record<string, string>>,
+  main = MAIN,
+): Promise<ServiceProcess> {
+  const child = spawn(process.execPath, [main], {
     env: {
       PATH: process.env.PATH,
       BERTH_PORT: '0',

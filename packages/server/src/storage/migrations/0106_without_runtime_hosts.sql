@@ -1,2 +1,0 @@
--- What a release that nobody has run called the hosts.
-drop view runtime_hosts;
