@@ -45,7 +45,7 @@ export async function readSessionStates(
         case when m.session_id is not null or $2 in (s.owner_id, s.initiated_by)
           then coalesce(m.read_sequence, 0) end as read_sequence,
         m.pinned_at is not null as pinned, coalesce(m.viewed_marks, 0) as viewed_marks,
-        ${hasLostWork('s')} as work_lost, coalesce(c.usd, 0) as cost_usd,
+        ${hasLostWork('s')} as work_lost, coalesce(c.usd, 0)::double precision as cost_usd,
         p.pull, p.merge_status, person.id as started_by, person.name as started_by_name
       from sessions s
       left join runs r on r.organization_id = s.organization_id and r.session_id = s.id and r.ended_at is null

@@ -40,7 +40,7 @@ export interface RunRow {
   readonly open_calls: readonly OpenCall[]
   readonly stop_reason: string | null
   readonly error_code: string | null
-  readonly cost_usd: number | null
+  readonly cost_usd: string | null
   readonly cost_complete: boolean | null
   readonly turns: number | null
   readonly usage: Run['usage'] | null
@@ -67,7 +67,7 @@ export function toRun(row: RunRow): Run {
     attempts: row.attempts,
     ...(row.stop_reason !== null && { stopReason: row.stop_reason }),
     ...(row.error_code !== null && { errorCode: row.error_code }),
-    ...(row.cost_usd !== null && { costUsd: row.cost_usd }),
+    ...(row.cost_usd !== null && { costUsd: Number(row.cost_usd) }),
     ...(row.cost_complete !== null && { costComplete: row.cost_complete }),
     ...(row.turns !== null && { turns: row.turns }),
     ...(row.usage !== null && { usage: row.usage }),

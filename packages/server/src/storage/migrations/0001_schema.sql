@@ -664,7 +664,7 @@ create table runs (
   awaiting_since timestamptz, awaited_ms bigint not null default 0,
   event_count integer not null default 0, event_bytes bigint not null default 0, dropped_events integer not null default 0,
   stop_reason text, error_code text,
-  usage jsonb, cost_usd double precision, cost_complete boolean,
+  usage jsonb, cost_usd numeric, cost_complete boolean,
   result jsonb, output text,
   queued_at timestamptz not null, claimable_at timestamptz not null, started_at timestamptz,
   cancel_requested_at timestamptz, ended_at timestamptz,
