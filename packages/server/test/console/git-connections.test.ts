@@ -212,7 +212,7 @@ describe('the state of a connection that was begun', () => {
   it('lasts ten minutes', async () => {
     const { page } = await atBrowser()
     const told = both(await answered(page, 'ada'))
-    await db().query(`update host_people_begun set ends_at = now() - interval '1 second'`)
+    await db().query(`update host_people_begun set expires_at = now() - interval '1 second'`)
     expect(outcome(await finish(page, told))).toBe('400 git_connection_refused')
   })
 

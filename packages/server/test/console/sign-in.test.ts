@@ -123,7 +123,7 @@ describe('a session', () => {
 
   it.each([
     ['idle for 12 hours', `update console_sessions set seen_at = now() - interval '12 hours 1 second' where id = $1`],
-    ['older than its bound', `update console_sessions set ends_at = now() - interval '1 second' where id = $1`],
+    ['older than its bound', `update console_sessions set expires_at = now() - interval '1 second' where id = $1`],
     [
       'whose sign-in has ended',
       'update sign_ins set ended_at = now() where id = (select sign_in_id from console_sessions where id = $1)',

@@ -213,9 +213,10 @@ describe('the ticket of a terminal', () => {
 
   it('opens within thirty seconds', async () => {
     const opened = await ticket()
-    await db().query("update terminals set ticket_ends_at = ticket_ends_at - interval '30 seconds' where id = $1", [
-      opened.terminalId,
-    ])
+    await db().query(
+      "update terminals set ticket_expires_at = ticket_expires_at - interval '30 seconds' where id = $1",
+      [opened.terminalId],
+    )
     expect(await refusalOf(opened)).toBe('401 invalid_or_expired_credential')
   })
 

@@ -128,7 +128,7 @@ describe('a trial of an environment', () => {
 
   it.each([
     ['unwatched', 'watched_until'],
-    ['overdue', 'ends_at'],
+    ['overdue', 'expires_at'],
   ])('is stopped by the chore: %s', async (reason, column) => {
     const [left, watched] = [await endless(), await endless()]
     await db().query(`update environment_trials set ${column} = 'epoch' where session_id = $1`, [left.id])

@@ -126,7 +126,7 @@ describe.each(wrong)('a service on a machine whose clock is an hour %s', (_, off
     const { session } = await page.identity()
     expect(Math.abs(Date.parse(session.recentUntil) - Date.now() - 10 * 60_000)).toBeLessThan(MINUTES_MS)
     const ends = (minutes: number) =>
-      db.database.query(`update console_sessions set ends_at = now() + $1 * interval '1 minute' where id = $2`, [
+      db.database.query(`update console_sessions set expires_at = now() + $1 * interval '1 minute' where id = $2`, [
         minutes,
         session.id,
       ])

@@ -7,7 +7,7 @@ export interface SigningKeyRow {
   readonly sealed_private: Buffer
   readonly signs_from: Date
   readonly signs_until: Date
-  readonly ends_at: Date
+  readonly expires_at: Date
 }
 
 /** Lists the keys that sign now or later, or whose tokens may still be valid, oldest first. */
@@ -15,8 +15,8 @@ export async function listSigningKeys(db: Queryable, now: Date): Promise<readonl
   const { rows } = await db.query<SigningKeyRow>({
     name: 'list-signing-keys',
     text: `
-      select kid, public_jwk, sealed_private, signs_from, signs_until, ends_at
-      from signing_keys where ends_at > $1 order by signs_from, kid`,
+      select kid, public_jwk, sealed_private, signs_from, signs_until, expires_at
+      from signing_keys where expires_at > $1 order by signs_from, kid`,
     values: [now],
   })
   return rows
@@ -30,7 +30,7 @@ export async function lockSigningKeys(tx: Queryable): Promise<void> {
 export async function insertSigningKey(tx: Queryable, key: SigningKeyRow, now: Date): Promise<void> {
   await tx.query({
     text: `
-      insert into signing_keys (kid, public_jwk, sealed_private, created_at, signs_from, signs_until, ends_at)
+      insert into signing_keys (kid, public_jwk, sealed_private, created_at, signs_from, signs_until, expires_at)
       values ($1, $2, $3, $4, $5, $6, $7)`,
     values: [
       key.kid,
@@ -39,7 +39,7 @@ export async function insertSigningKey(tx: Queryable, key: SigningKeyRow, now: D
       now,
       key.signs_from,
       key.signs_until,
-      key.ends_at,
+      key.expires_at,
     ],
   })
 }
@@ -49,6 +49,6 @@ export async function insertSigningKey(tx: Queryable, key: SigningKeyRow, now: D
  * @returns the number of deleted keys
  */
 export async function forgetSigningKeys(db: Queryable, now: Date): Promise<number> {
-  const { rowCount } = await db.query({ text: 'delete from signing_keys where ends_at <= $1', values: [now] })
+  const { rowCount } = await db.query({ text: 'delete from signing_keys where expires_at <= $1', values: [now] })
   return rowCount
 }

@@ -114,9 +114,9 @@ export class SigningKeys implements AsyncDisposable {
     return last.signs_until.getTime() - now.getTime() <= this.#times.publishAheadMs ? last.signs_until : null
   }
 
-  #datesFrom(from: Date): Pick<SigningKeyRow, 'signs_from' | 'signs_until' | 'ends_at'> {
+  #datesFrom(from: Date): Pick<SigningKeyRow, 'signs_from' | 'signs_until' | 'expires_at'> {
     const until = from.getTime() + this.#times.signMs
-    return { signs_from: from, signs_until: new Date(until), ends_at: new Date(until + this.#times.tokenMs) }
+    return { signs_from: from, signs_until: new Date(until), expires_at: new Date(until + this.#times.tokenMs) }
   }
 
   async #lookOn(onFault: (error: unknown) => void): Promise<void> {

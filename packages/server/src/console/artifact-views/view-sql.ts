@@ -22,7 +22,7 @@ export async function insertView(db: Queryable, view: NewView): Promise<void> {
   await db.query({
     text: `
       insert into artifact_views (label, organization_id, session_id, artifact_id, person_id, membership_id, sign_in_id,
-        ticket_digest, ends_at)
+        ticket_digest, expires_at)
       values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
     values: [
       view.label,
@@ -48,8 +48,8 @@ export async function takeViewTicket(
   const { rowCount } = await db.query({
     name: 'take-view-ticket',
     text: `
-      update artifact_views set ticket_digest = null, content_digest = $3, ends_at = $5
-      where label = $1 and ticket_digest = $2 and ends_at > $4`,
+      update artifact_views set ticket_digest = null, content_digest = $3, expires_at = $5
+      where label = $1 and ticket_digest = $2 and expires_at > $4`,
     values: [label, digests.ticket, digests.content, now, endsAt],
   })
   return rowCount > 0
@@ -73,7 +73,7 @@ export async function findView(
       join memberships m on m.id = v.membership_id and m.revoked_at is null
       join organizations o on o.id = v.organization_id and o.suspended_at is null and o.cloud_access
       join sign_ins s on s.id = v.sign_in_id and s.ended_at is null
-      where v.label = $1 and v.content_digest = $2 and v.ends_at > $3`,
+      where v.label = $1 and v.content_digest = $2 and v.expires_at > $3`,
     values: [at.label, at.content, now],
   })
   return rows[0] ?? null
@@ -81,5 +81,5 @@ export async function findView(
 
 /** Deletes views that nobody can use any more. */
 export async function forgetViews(db: Queryable, now: Date): Promise<void> {
-  await db.query({ text: 'delete from artifact_views where ends_at < $1', values: [now] })
+  await db.query({ text: 'delete from artifact_views where expires_at < $1', values: [now] })
 }

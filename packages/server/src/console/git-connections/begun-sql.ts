@@ -15,7 +15,7 @@ export async function insertBegun(
   await db.query({
     name: 'insert-host-people-begun',
     text: `
-      insert into host_people_begun (state_digest, console_session_id, host, verifier, return_to, ends_at)
+      insert into host_people_begun (state_digest, console_session_id, host, verifier, return_to, expires_at)
       values ($1, $2, $3, $4, $5, $6)`,
     values: [begun.stateDigest, begun.browserSessionId, begun.host, begun.verifier, begun.returnTo, begun.endsAt],
   })
@@ -32,7 +32,7 @@ export async function takeBegun(
   const { rows } = await db.query<Begun>({
     name: 'take-host-people-begun',
     text: `
-      delete from host_people_begun where state_digest = $1 and console_session_id = $2 and ends_at > $3
+      delete from host_people_begun where state_digest = $1 and console_session_id = $2 and expires_at > $3
       returning host, verifier, return_to as "returnTo"`,
     values: [by.stateDigest, by.browserSessionId, by.now],
   })
@@ -41,7 +41,7 @@ export async function takeBegun(
 
 /** Deletes what can no longer be finished. */
 export async function forgetBegun(db: Queryable, now: Date): Promise<void> {
-  await db.query('delete from host_people_begun where ends_at <= $1', [now])
+  await db.query('delete from host_people_begun where expires_at <= $1', [now])
 }
 
 /**

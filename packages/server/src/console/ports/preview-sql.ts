@@ -17,7 +17,7 @@ export async function insertPreview(db: Queryable, preview: NewPreview): Promise
   await db.query({
     text: `
       insert into port_previews (label, port, organization_id, session_id, lease_id, person_id, membership_id, sign_in_id,
-        ticket_digest, ticket_ends_at, ends_at)
+        ticket_digest, ticket_expires_at, expires_at)
       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
     values: [
       preview.label,
@@ -46,7 +46,7 @@ export async function takePreviewTicket(
     name: 'take-preview-ticket',
     text: `
       update port_previews set ticket_digest = null, cookie_digest = $4
-      where label = $1 and port = $2 and ticket_digest = $3 and ticket_ends_at > $5`,
+      where label = $1 and port = $2 and ticket_digest = $3 and ticket_expires_at > $5`,
     values: [at.label, at.port, digests.ticket, digests.cookie, now],
   })
   return rowCount > 0
@@ -70,7 +70,7 @@ export async function findPreview(
       join memberships m on m.id = v.membership_id and m.revoked_at is null
       join organizations o on o.id = v.organization_id and o.suspended_at is null and o.cloud_access
       join sign_ins s on s.id = v.sign_in_id and s.ended_at is null
-      where v.label = $1 and v.port = $2 and v.cookie_digest = $3 and v.ends_at > $4`,
+      where v.label = $1 and v.port = $2 and v.cookie_digest = $3 and v.expires_at > $4`,
     values: [at.label, at.port, at.cookie, now],
   })
   return rows[0] ?? null
@@ -87,7 +87,7 @@ export async function endPreviews(db: Queryable, key: SessionKey, port: number):
 export async function forgetPortPreviews(db: Queryable, now: Date): Promise<void> {
   await db.query({
     text: `
-      delete from port_previews v where v.ends_at < $1 or (v.cookie_digest is null and v.ticket_ends_at < $1)
+      delete from port_previews v where v.expires_at < $1 or (v.cookie_digest is null and v.ticket_expires_at < $1)
         or not exists (select 1 from leases l where l.id = v.lease_id and l.ended_at is null)`,
     values: [now],
   })

@@ -23,7 +23,7 @@ export async function insertBrowserSession(tx: Queryable, session: NewBrowserSes
     name: 'insert-console-session',
     text: `
       insert into console_sessions
-        (id, digest, person_id, sign_in_id, created_at, seen_at, ends_at, signed_in_at, agent, address)
+        (id, digest, person_id, sign_in_id, created_at, seen_at, expires_at, signed_in_at, agent, address)
       select $1, $2, s.person_id, s.id, $5, $5, $6, $7, $8, $9
       from sign_ins s where s.id = $4 and s.person_id = $3 and s.ended_at is null`,
     values: [id, digest, personId, signInId, now, endsAt, signedInAt, agent, address],
@@ -45,7 +45,7 @@ interface SessionRow {
   readonly id: string
   readonly created_at: Date
   readonly seen_at: Date
-  readonly ends_at: Date
+  readonly expires_at: Date
   readonly agent: string | null
   readonly address: string | null
 }
@@ -61,9 +61,9 @@ export async function listBrowserSessions(
   const { rows } = await db.query<SessionRow>({
     name: 'list-console-sessions',
     text: `
-      select c.id, c.created_at, c.seen_at, c.ends_at, c.agent, c.address
+      select c.id, c.created_at, c.seen_at, c.expires_at, c.agent, c.address
       from console_sessions c join sign_ins s on s.id = c.sign_in_id
-      where c.person_id = $1 and c.ends_at > $2 and c.seen_at > $3 and s.ended_at is null
+      where c.person_id = $1 and c.expires_at > $2 and c.seen_at > $3 and s.ended_at is null
       order by c.seen_at desc, c.id limit 100`,
     values: [personId, now, idleSince],
   })
@@ -71,7 +71,7 @@ export async function listBrowserSessions(
     id: row.id,
     createdAt: row.created_at.toISOString(),
     lastUsedAt: row.seen_at.toISOString(),
-    endsAt: row.ends_at.toISOString(),
+    endsAt: row.expires_at.toISOString(),
     address: row.address,
     agent: row.agent,
     current: row.id === currentId,
@@ -143,7 +143,7 @@ export async function forgetBrowserSessions(
     text: `
       delete from console_sessions where ctid = any (array(
         select c.ctid from console_sessions c join sign_ins s on s.id = c.sign_in_id
-        where c.ends_at <= $1 or c.seen_at <= $2 or s.ended_at is not null limit $3 for update of c skip locked))`,
+        where c.expires_at <= $1 or c.seen_at <= $2 or s.ended_at is not null limit $3 for update of c skip locked))`,
     values: [now, idleSince, atMost],
   })
   return rowCount

@@ -28,7 +28,7 @@ const stands = `exists (
       and s.id = t.sign_in_id and (s.ended_at is null or t.console_session_id is not null and s.ended_at > $4)
       and (t.console_session_id is null or exists (
         select 1 from console_sessions c
-        where c.id = t.console_session_id and c.ends_at > $2 and c.seen_at > $3)))`
+        where c.id = t.console_session_id and c.expires_at > $2 and c.seen_at > $3)))`
 
 /** Reads how things stand with a terminal. @param idleSince browsers last seen before it are signed out */
 export async function readStanding(

@@ -58,7 +58,7 @@ interface JudgementRow {
   readonly session_id: string
   readonly person_id: string
   readonly sign_in_id: string
-  readonly ends_at: Date
+  readonly session_expires_at: Date
   readonly signed_in_at: Date
   readonly organization_id: string | null
   readonly role: Role
@@ -119,7 +119,7 @@ export class DatabaseBrowserAuthority implements BrowserAuthority {
             id: row.session_id,
             personId: row.person_id,
             signInId: row.sign_in_id,
-            endsAt: row.ends_at,
+            endsAt: row.session_expires_at,
             signedInAt: row.signed_in_at,
             isRecent: now.getTime() - row.signed_in_at.getTime() <= RECENT_MS,
           },
@@ -139,7 +139,7 @@ function principalOf(row: JudgementRow): PersonPrincipal | null {
     id: row.person_id,
     organizationId: row.organization_id,
     capabilities: grantedCapabilities(null, row.cloud_access),
-    expiresAt: row.ends_at,
+    expiresAt: row.session_expires_at,
     membershipId: row.membership_id,
     signInId: row.sign_in_id,
     role: row.role,

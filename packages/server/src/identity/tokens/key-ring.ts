@@ -35,18 +35,18 @@ export class KeyRing {
 
   async #read(): Promise<void> {
     const now = this.#clock.now()
-    const { rows } = await this.#db.query<{ kid: string; public_jwk: JsonWebKey; ends_at: Date }>({
+    const { rows } = await this.#db.query<{ kid: string; public_jwk: JsonWebKey; expires_at: Date }>({
       name: 'read-key-ring',
-      text: 'select kid, public_jwk, ends_at from signing_keys where ends_at > $1',
+      text: 'select kid, public_jwk, expires_at from signing_keys where expires_at > $1',
       values: [now],
     })
     this.#keys = new Map(
-      rows.map(({ kid, public_jwk, ends_at }) => [
+      rows.map(({ kid, public_jwk, expires_at }) => [
         kid,
         {
           // An id is the digest of its key. The same object serves on, so that verified tokens stay remembered.
           key: this.#keys.get(kid)?.key ?? createPublicKey({ key: public_jwk, format: 'jwk' }),
-          endsAtMs: Number(ends_at),
+          endsAtMs: Number(expires_at),
         },
       ]),
     )

@@ -53,7 +53,7 @@ export async function insertTerminal(tx: Queryable, terminal: NewTerminal, now: 
     name: 'insert-terminal',
     text: `
       insert into terminals (id, organization_id, session_id, lease_id, person_id, membership_id, sign_in_id,
-        console_session_id, origin, columns, rows, state, created_at, ticket_digest, ticket_ends_at, awake_until,
+        console_session_id, origin, columns, rows, state, created_at, ticket_digest, ticket_expires_at, awake_until,
         ticket_membership_id, ticket_sign_in_id, ticket_console_session_id)
       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'asked', $12, $13, $14, $15, $6, $7, $8)`,
     values: [
@@ -122,7 +122,7 @@ export async function renewTicket(
   const { rowCount } = await tx.query({
     name: 'renew-ticket',
     text: `
-      update terminals set ticket_digest = $4, ticket_ends_at = $5, awake_until = greatest(awake_until, $6),
+      update terminals set ticket_digest = $4, ticket_expires_at = $5, awake_until = greatest(awake_until, $6),
         ticket_membership_id = $7, ticket_sign_in_id = $8, ticket_console_session_id = $9
       where id = $1 and lease_id = $2 and person_id = $3 and ended_at is null`,
     values: [
@@ -148,10 +148,10 @@ export async function takeTicket(
   const { rows } = await db.query<TerminalRow>({
     name: 'take-ticket',
     text: `
-      update terminals set ticket_digest = null, ticket_ends_at = null, awake_until = greatest(awake_until, $5),
+      update terminals set ticket_digest = null, ticket_expires_at = null, awake_until = greatest(awake_until, $5),
         holder_id = gen_random_uuid(), membership_id = ticket_membership_id, sign_in_id = ticket_sign_in_id,
         console_session_id = ticket_console_session_id
-      where id = $1 and ticket_digest = $2 and ticket_ends_at > $4 and origin = $3 and ended_at is null
+      where id = $1 and ticket_digest = $2 and ticket_expires_at > $4 and origin = $3 and ended_at is null
       returning *`,
     values: [id, digest, origin, now, awakeUntil],
   })
@@ -228,7 +228,7 @@ export async function endTerminal(db: Queryable, id: string, reason: TerminalEnd
   const { rowCount } = await db.query({
     name: 'end-terminal',
     text: `
-      update terminals set state = 'ended', end_reason = $2, ended_at = $3, ticket_digest = null, ticket_ends_at = null,
+      update terminals set state = 'ended', end_reason = $2, ended_at = $3, ticket_digest = null, ticket_expires_at = null,
         end_owed = $2 in ('closed', 'failed')
       where id = $1 and ended_at is null`,
     values: [id, reason, now],
@@ -272,7 +272,7 @@ export async function endLostTerminals(db: Queryable, now: Date): Promise<readon
     name: 'end-lost-terminals',
     text: `
       update terminals t
-      set state = 'ended', end_reason = 'workspace_lost', ended_at = $1, ticket_digest = null, ticket_ends_at = null
+      set state = 'ended', end_reason = 'workspace_lost', ended_at = $1, ticket_digest = null, ticket_expires_at = null
       from leases l where l.id = t.lease_id and t.ended_at is null and l.ended_at is not null
       returning t.id`,
     values: [now],

@@ -13,7 +13,7 @@ type SessionPart = 'organization_id' | 'owner_kind' | 'owner_id' | 'initiated_by
 export interface TrialRow extends Pick<SessionRow, SessionPart> {
   readonly session_id: string
   readonly environment_id: string
-  readonly ends_at: Date
+  readonly expires_at: Date
   readonly ended_at: Date | null
   readonly outcome: TrialOutcome | null
   /** The revision of the newest sandbox; null before the first. */
@@ -30,7 +30,7 @@ export async function insertTrial(
 ): Promise<void> {
   await tx.query({
     text: `
-      insert into environment_trials (organization_id, session_id, ends_at, watched_until) values ($1, $2, $3, $4)`,
+      insert into environment_trials (organization_id, session_id, expires_at, watched_until) values ($1, $2, $3, $4)`,
     values: [key.organizationId, key.sessionId, endsAt, watchedUntil],
   })
 }
@@ -48,7 +48,7 @@ export async function findTrial(db: Queryable, key: SessionKey): Promise<TrialRo
   const { rows } = await db.query<TrialRow>({
     name: 'find-trial',
     text: `
-      select t.organization_id, t.session_id, t.ends_at, t.ended_at, t.outcome, s.owner_kind, s.owner_id, s.initiated_by,
+      select t.organization_id, t.session_id, t.expires_at, t.ended_at, t.outcome, s.owner_kind, s.owner_id, s.initiated_by,
         s.created_at, s.environment_id, l.revision, l.lease_state, v.envelope
       from environment_trials t
       join sessions s on s.organization_id = t.organization_id and s.id = t.session_id
@@ -99,9 +99,9 @@ export async function findLapsedTrials(db: Queryable, now: Date, limit: number):
   const { rows } = await db.query<LapsedTrial>({
     text: `
       select organization_id as "organizationId", session_id as "sessionId",
-        case when ends_at <= $1 then 'overdue' else 'unwatched' end as stop
-      from environment_trials where ended_at is null and least(ends_at, watched_until) <= $1
-      order by least(ends_at, watched_until) limit $2`,
+        case when expires_at <= $1 then 'overdue' else 'unwatched' end as stop
+      from environment_trials where ended_at is null and least(expires_at, watched_until) <= $1
+      order by least(expires_at, watched_until) limit $2`,
     values: [now, limit],
   })
   return rows
@@ -112,7 +112,7 @@ export async function hasLapsed(tx: Queryable, key: SessionKey, now: Date): Prom
   const { rows } = await tx.query({
     text: `
       select 1 from environment_trials
-      where organization_id = $1 and session_id = $2 and ended_at is null and least(ends_at, watched_until) <= $3`,
+      where organization_id = $1 and session_id = $2 and ended_at is null and least(expires_at, watched_until) <= $3`,
     values: [key.organizationId, key.sessionId, now],
   })
   return rows.length > 0

@@ -16,7 +16,7 @@ export function toTrial(row: TrialRow): EnvironmentTrial {
     ...(isStopped && { stopReason: outcome }),
     startedBy: row.initiated_by === null ? ownerOf(row) : { kind: 'person', id: row.initiated_by },
     createdAt: row.created_at.toISOString(),
-    endsAt: row.ends_at.toISOString(),
+    endsAt: row.expires_at.toISOString(),
     endedAt: row.ended_at?.toISOString() ?? null,
     result: resultOf(row.envelope),
   }

@@ -170,8 +170,8 @@ create index oidc_records_by_expiry on oidc_records (expires_at);
 
 create table signing_keys (
   kid text primary key, public_jwk jsonb not null, sealed_private bytea not null, created_at timestamptz not null,
-  signs_from timestamptz not null, signs_until timestamptz not null, ends_at timestamptz not null,
-  check (created_at <= signs_from and signs_from < signs_until and signs_until < ends_at)
+  signs_from timestamptz not null, signs_until timestamptz not null, expires_at timestamptz not null,
+  check (created_at <= signs_from and signs_from < signs_until and signs_until < expires_at)
 );
 comment on table signing_keys is 'A key is published ahead of its use and stays until the last token that it signed has ended.';
 
@@ -531,12 +531,12 @@ comment on table session_tokens is 'Tokens of Git hosts that a Session''s sandbo
 
 create table environment_trials (
   organization_id uuid not null, session_id uuid not null,
-  ends_at timestamptz not null, watched_until timestamptz not null, ended_at timestamptz,
+  expires_at timestamptz not null, watched_until timestamptz not null, ended_at timestamptz,
   outcome text check (outcome in ('succeeded', 'failed', 'asked', 'unwatched', 'overdue')),
   primary key (organization_id, session_id), foreign key (organization_id, session_id) references sessions,
   check ((ended_at is null) = (outcome is null))
 );
-comment on column environment_trials.ends_at is 'It is stopped then in any case.';
+comment on column environment_trials.expires_at is 'It is stopped then in any case.';
 comment on column environment_trials.watched_until is 'It is stopped then if nobody has read or followed it since.';
 create index environment_trials_live on environment_trials (organization_id) where ended_at is null;
 create index environment_trials_ended on environment_trials (ended_at) where ended_at is not null;
@@ -878,7 +878,7 @@ create table terminals (
   origin text not null, columns smallint not null, rows smallint not null,
   state text not null check (state in ('asked', 'started', 'ended')),
   end_reason text, end_owed boolean not null default false,
-  ticket_digest bytea, ticket_ends_at timestamptz,
+  ticket_digest bytea, ticket_expires_at timestamptz,
   ticket_membership_id uuid, ticket_sign_in_id uuid, ticket_console_session_id uuid, holder_id uuid,
   awake_until timestamptz not null, typed_at timestamptz, seal_asked_at timestamptz,
   created_at timestamptz not null, ended_at timestamptz,
@@ -1368,19 +1368,19 @@ create table console_sessions (
   digest bytea not null unique,
   person_id uuid not null references people, sign_in_id uuid not null references sign_ins, agent text, address text,
   created_at timestamptz not null, signed_in_at timestamptz not null, seen_at timestamptz not null,
-  ends_at timestamptz not null
+  expires_at timestamptz not null
 );
 comment on table console_sessions is 'Browsers in which a person is signed in to the console. The browser holds 32 random '
   'bytes in a cookie; the row their digest. It ends with its sign-in.';
 comment on column console_sessions.signed_in_at is 'When the person last proved who they are.';
 create index console_sessions_of_person on console_sessions (person_id);
-create index console_sessions_by_end on console_sessions (ends_at);
+create index console_sessions_by_end on console_sessions (expires_at);
 
 create function judge_console(
   credential bytea, organization uuid, address text, at timestamptz, idle interval, metered boolean,
   burst double precision, per_minute double precision, edge_burst double precision, edge_per_minute double precision,
   out outcome text, out standing bearer_standing, out remaining double precision, out session_id uuid,
-  out person_id uuid, out sign_in_id uuid, out ends_at timestamptz, out signed_in_at timestamptz)
+  out person_id uuid, out sign_in_id uuid, out session_expires_at timestamptz, out signed_in_at timestamptz)
 language plpgsql as $$
 declare taken metering; seen timestamptz;
 begin
@@ -1388,15 +1388,15 @@ begin
     taken := take_token('address/' || address, edge_burst, edge_per_minute, at); remaining := taken.remaining;
     if not taken.granted then outcome := 'svc-cloud-auth'; return; end if;
   end if;
-  select c.id, c.person_id, c.sign_in_id, c.ends_at, c.signed_in_at, c.seen_at
-    into session_id, person_id, sign_in_id, ends_at, signed_in_at, seen
+  select c.id, c.person_id, c.sign_in_id, c.expires_at, c.signed_in_at, c.seen_at
+    into session_id, person_id, sign_in_id, session_expires_at, signed_in_at, seen
     from console_sessions c join sign_ins s on s.id = c.sign_in_id join people p on p.id = c.person_id
-    where c.digest = credential and c.ends_at > at and c.seen_at > at - idle and s.ended_at is null
+    where c.digest = credential and c.expires_at > at and c.seen_at > at - idle and s.ended_at is null
       and p.disabled_at is null;
   if not found then outcome := 'invalid'; return; end if;
   if organization is not null then
     select 'person', m.person_id, m.organization_id, null::text[], m.role, m.permissions, m.id, null::uuid,
-           o.cloud_access, judge_console.ends_at, o.rate_burst, o.rate_per_minute
+           o.cloud_access, judge_console.session_expires_at, o.rate_burst, o.rate_per_minute
       into standing
       from memberships m join organizations o on o.id = m.organization_id
       where m.person_id = judge_console.person_id and m.organization_id = organization and m.revoked_at is null
@@ -1434,12 +1434,12 @@ comment on column console_tokens.renewing_until is 'A process renews them until 
 create table host_people_begun (
   state_digest bytea primary key,
   console_session_id uuid not null references console_sessions on delete cascade,
-  host text not null, verifier bytea not null, return_to text not null, ends_at timestamptz not null
+  host text not null, verifier bytea not null, return_to text not null, expires_at timestamptz not null
 );
 comment on table host_people_begun is 'Connections to Git hosts, each finished by the browser that began it, and once.';
 comment on column host_people_begun.verifier is 'Of PKCE, sealed for this row.';
 create index host_people_begun_of_browser on host_people_begun (console_session_id);
-create index host_people_begun_ending on host_people_begun (ends_at);
+create index host_people_begun_ending on host_people_begun (expires_at);
 
 create table session_marks (
   organization_id uuid not null, session_id uuid not null, person_id uuid not null references people,
@@ -1500,26 +1500,26 @@ create table port_previews (
   port integer not null check (port between 1 and 65535),
   organization_id uuid not null, session_id uuid not null, lease_id uuid not null,
   person_id uuid not null, membership_id uuid not null, sign_in_id uuid not null,
-  ticket_digest bytea, ticket_ends_at timestamptz not null, cookie_digest bytea, ends_at timestamptz not null,
+  ticket_digest bytea, ticket_expires_at timestamptz not null, cookie_digest bytea, expires_at timestamptz not null,
   primary key (label, session_id), foreign key (organization_id, session_id) references sessions
 );
 comment on table port_previews is 'Ports of sandboxes. Each has a host of its own, which one browser has entered by a ticket.';
 comment on column port_previews.ticket_digest is 'Null once it was used.';
 create index port_previews_of_session on port_previews (organization_id, session_id, port);
-create index port_previews_ending on port_previews (ends_at);
+create index port_previews_ending on port_previews (expires_at);
 
 create table artifact_views (
   label text not null check (label ~ '^[a-z2-7]{20}$'),
   organization_id uuid not null, session_id uuid not null, artifact_id uuid not null,
   person_id uuid not null, membership_id uuid not null, sign_in_id uuid not null,
-  ticket_digest bytea, content_digest bytea, ends_at timestamptz not null,
+  ticket_digest bytea, content_digest bytea, expires_at timestamptz not null,
   primary key (label, session_id), foreign key (organization_id, session_id) references sessions
 );
 comment on table artifact_views is 'Artifacts that a browser would run. Each has its own host and a link that opens it once.';
 comment on column artifact_views.ticket_digest is 'Null once it was used.';
 comment on column artifact_views.content_digest is 'Of the content''s address, which only the page that the ticket opened knows.';
-comment on column artifact_views.ends_at is 'Of the ticket until it is used, then of the content.';
-create index artifact_views_ending on artifact_views (ends_at);
+comment on column artifact_views.expires_at is 'Of the ticket until it is used, then of the content.';
+create index artifact_views_ending on artifact_views (expires_at);
 create index artifact_views_of_session on artifact_views (organization_id, session_id);
 
 create table push_keys (
