@@ -69,7 +69,7 @@ async function insertRun() {
     [organizationId, sessionId, installationId],
   )
   await made.database.query(
-    `insert into runs (organization_id, session_id, id, turn_id, status, queued_at, claimable_at)
+    `insert into runs (organization_id, session_id, id, turn_id, status, queued_at, due_at)
      values ($1, $2, $3, $3, 'queued', now(), now())`,
     [organizationId, sessionId, runId],
   )

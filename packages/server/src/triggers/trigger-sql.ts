@@ -28,7 +28,7 @@ export interface TriggerRow {
   readonly previous_secret: Buffer | null
   readonly previous_until: Date | null
   readonly enabled: boolean
-  readonly next_at: Date | null
+  readonly due_at: Date | null
   readonly created_at: Date
   readonly updated_at: Date
 }
@@ -109,16 +109,16 @@ export async function upsertTrigger(
     name: 'upsert-trigger',
     text: `
       insert into triggers (organization_id, id, installation_id, name, message, session, cron, time_zone, enabled,
-        next_at, created_at, updated_at, thread, hook)
+        due_at, created_at, updated_at, thread, hook)
       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13)
       on conflict (organization_id, id) do update set
         name = excluded.name, message = excluded.message, session = excluded.session, cron = excluded.cron,
         time_zone = excluded.time_zone, enabled = excluded.enabled, updated_at = excluded.updated_at,
         thread = excluded.thread, hook = excluded.hook,
-        next_at = case
+        due_at = case
           when excluded.enabled and (excluded.cron, excluded.time_zone) = (triggers.cron, triggers.time_zone)
-            then least(triggers.next_at, excluded.next_at)
-          else excluded.next_at end
+            then least(triggers.due_at, excluded.due_at)
+          else excluded.due_at end
       where triggers.installation_id = excluded.installation_id
       returning *, xmax = 0 as created`,
     values: [
@@ -162,7 +162,7 @@ export async function takeDueTriggers(tx: Queryable, now: Date, limit: number): 
     text: `
       select t.*, i.revoked_at is not null or not ${isAddressable('i')} as is_revoked
       from triggers t join installations i on i.id = t.installation_id
-      where t.next_at <= $1 order by t.next_at limit $2 for update of t skip locked`,
+      where t.due_at <= $1 order by t.due_at limit $2 for update of t skip locked`,
     values: [now, limit],
   })
   return rows
@@ -176,7 +176,7 @@ export async function setNextOccurrence(
 ): Promise<void> {
   await tx.query({
     name: 'set-next-occurrence',
-    text: 'update triggers set next_at = $3 where organization_id = $1 and id = $2',
+    text: 'update triggers set due_at = $3 where organization_id = $1 and id = $2',
     values: [organization_id, id, nextAt],
   })
 }

@@ -105,7 +105,7 @@ export class TriggerWorker extends WokenService {
       const now = clock.now()
       for (const trigger of await takeDueTriggers(tx, now, FIRED_AT_ONCE)) {
         const key = { organizationId: trigger.organization_id, triggerId: trigger.id }
-        const at = trigger.next_at?.toISOString() ?? ''
+        const at = trigger.due_at?.toISOString() ?? ''
         const filled = fillTemplate(trigger.message, { occurrence: at }, limits.messageCharacters)
         if (filled.kind === 'message' && filled.message.trim() !== '') {
           const { message } = filled

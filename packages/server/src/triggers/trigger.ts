@@ -6,7 +6,7 @@ import type { TriggerRow } from './trigger-sql.ts'
 
 /** Returns a trigger as callers see it. */
 export function toTrigger(row: TriggerRow, baseUrl: string): Trigger {
-  const { id, name, message, session, cron, time_zone: timeZone, thread, enabled, next_at: nextAt } = row
+  const { id, name, message, session, cron, time_zone: timeZone, thread, enabled, due_at: nextAt } = row
   return {
     id,
     name,

@@ -130,7 +130,7 @@ describe('of two workers that find different work of a Session, one takes it', (
     const session = await queued()
     const held = await claimed(session)
     await underFence(context, held, tx => settleLoss(tx, context, held, { sandboxLost: false, outcome: executionLost }))
-    await context.db.query('update runs set claimable_at = now() where session_id = $1', [session.id])
+    await context.db.query('update runs set due_at = now() where session_id = $1', [session.id])
     await request(session)
     expect(
       await beside(

@@ -139,7 +139,7 @@ it('gives a Run at once to the host of its last sandbox, and to anybody soon', a
   expect(await claim('b')).toEqual({ taken: [fresh.id], isLeft: true })
   expect(await claim('a', { most: 1 })).toMatchObject({ taken: [first.id] })
   expect(await claim('b')).toEqual({ taken: [], isLeft: true })
-  await db().query("update runs set claimable_at = claimable_at - interval '1 hour' where session_id = $1", [second.id])
+  await db().query("update runs set due_at = due_at - interval '1 hour' where session_id = $1", [second.id])
   expect(await claim('b')).toEqual({ taken: [second.id], isLeft: false })
 })
 

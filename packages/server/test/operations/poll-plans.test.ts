@@ -26,7 +26,7 @@ const history = `
     select o.id, gen_random_uuid(), 'app_installation', o.id, '', 't', now(), now()
     from o, generate_series(1, 3000) returning organization_id, id),
   r as (
-    insert into runs (organization_id, session_id, id, turn_id, status, queued_at, claimable_at, ended_at)
+    insert into runs (organization_id, session_id, id, turn_id, status, queued_at, due_at, ended_at)
     select organization_id, id, id, id, 'completed', now(), now(), now() from s returning organization_id, id),
   e as (
     insert into executions (organization_id, session_id, token, task, attempt, holder, acquired_at, heartbeat_at, expires_at)

@@ -21,7 +21,7 @@ beforeAll(async () => {
       select '${organizationId}', gen_random_uuid(), 'app_installation', gen_random_uuid(), '', 't ' || n, now(),
         now() - n * interval '1 minute', case when n % 10 = 0 then now() end
       from generate_series(1, ${SESSIONS}) n returning organization_id, id, updated_at)
-    insert into runs (organization_id, session_id, id, turn_id, status, queued_at, claimable_at, ended_at)
+    insert into runs (organization_id, session_id, id, turn_id, status, queued_at, due_at, ended_at)
     select organization_id, id, id, id, case when n % 1000 = 0 then 'running' else 'completed' end, now(), now(),
       case when n % 1000 <> 0 then now() end
     from (select *, row_number() over () as n from s) s`)

@@ -175,7 +175,7 @@ describe('a delivery', () => {
     const trigger = await make({ schedule: { cron: '* * * * *' } }, api)
     const context = await workerContext(test, stack)
     await test.db.database.query('update installations set revoked_at = now() where id = $1', [tenant.installationId])
-    await test.db.database.query('update triggers set next_at = $2 where id = $1', [trigger.id, '2031-01-01T00:00:00Z'])
+    await test.db.database.query('update triggers set due_at = $2 where id = $1', [trigger.id, '2031-01-01T00:00:00Z'])
     await whole(new TriggerWorker({ ...context, clock: { now: () => new Date('2031-01-01T00:00:01Z') } }))
     const { rows } = await test.db.database.query(
       'select status, error_code from trigger_deliveries where trigger_id = $1',
@@ -183,8 +183,8 @@ describe('a delivery', () => {
     )
     expect(rows).toEqual([{ status: 'refused', error_code: 'authority_revoked' }])
     // Nobody could end a schedule that went on.
-    expect(await test.db.database.query('select next_at from triggers where id = $1', [trigger.id])).toMatchObject({
-      rows: [{ next_at: null }],
+    expect(await test.db.database.query('select due_at from triggers where id = $1', [trigger.id])).toMatchObject({
+      rows: [{ due_at: null }],
     })
   })
 
@@ -262,17 +262,14 @@ describe('a delivery', () => {
     const { database } = test.db
     const trigger = await make({ schedule: { cron: '0 7 * * *' } })
     const own = await provideOwnInstallation({ db: database, clock: systemClock }, test.tenant.organizationId)
-    await database.query(`update triggers set installation_id = $2, next_at = now() where id = $1`, [
-      trigger.id,
-      own.id,
-    ])
+    await database.query(`update triggers set installation_id = $2, due_at = now() where id = $1`, [trigger.id, own.id])
     const refused = await until('the refusal', async () => {
       const text = `select error_code from trigger_deliveries where trigger_id = $1 and status = 'refused'`
       return (await database.query<{ error_code: string }>(text, [trigger.id])).rows[0] ?? false
     })
     expect(refused.error_code).toBe('authority_revoked')
-    const { rows } = await database.query('select next_at from triggers where id = $1', [trigger.id])
-    expect(rows).toEqual([{ next_at: null }])
+    const { rows } = await database.query('select due_at from triggers where id = $1', [trigger.id])
+    expect(rows).toEqual([{ due_at: null }])
   })
 
   it('is given up after a day, however it fails', async () => {
@@ -318,7 +315,7 @@ describe('a schedule', () => {
       schedule: { cron: '0 6 * * *', timeZone: 'Europe/Berlin' },
     })
     // Times in a far year are due for these workers alone.
-    await test.db.database.query('update triggers set next_at = $2 where id = $1', [trigger.id, '2030-03-29T05:00:00Z'])
+    await test.db.database.query('update triggers set due_at = $2 where id = $1', [trigger.id, '2030-03-29T05:00:00Z'])
     const context = await workerContext(test, stack)
     let now = new Date('2030-03-29T04:59:59Z')
     const workers = Array.from({ length: 4 }, () => new TriggerWorker({ ...context, clock: { now: () => now } }))
@@ -352,7 +349,7 @@ describe('a schedule', () => {
     const broken = await make({ schedule })
     const sound = await make({ schedule })
     await test.db.database.query(
-      `update triggers set next_at = '2033-01-01T06:00:00Z', time_zone = case id when $1 then 'Europe/Atlantis' else 'UTC' end
+      `update triggers set due_at = '2033-01-01T06:00:00Z', time_zone = case id when $1 then 'Europe/Atlantis' else 'UTC' end
        where id in ($1, $2)`,
       [broken.id, sound.id],
     )

@@ -62,9 +62,9 @@ export async function claimRun(db: Queryable, by: Claimant, bounds: ClaimBounds)
         from (select distinct organization_id from runs where status = 'queued') as o
       ), candidates as materialized (
         select r.*, waiting.at_work from waiting, lateral (
-          select r.organization_id, r.session_id, r.id, r.claimable_at,
+          select r.organization_id, r.session_id, r.id, r.due_at,
             coalesce(near.host = any ($3), true)
-              or r.claimable_at <= statement_timestamp() - $5 * interval '1 millisecond'
+              or r.due_at <= statement_timestamp() - $5 * interval '1 millisecond'
               or not exists (
                 select 1 from hosts h
                 where h.id = near.host and h.seen_at > $4 and ${takesNew('h')} and ${takes('h', 'r.organization_id')}
@@ -75,7 +75,7 @@ export async function claimRun(db: Queryable, by: Claimant, bounds: ClaimBounds)
             where l.organization_id = r.organization_id and l.session_id = r.session_id
             order by l.ended_at is null desc, l.created_at desc limit 1) near on true
           where r.organization_id = waiting.organization_id
-            and r.status = 'queued' and r.claimable_at <= greatest($2, statement_timestamp()) and ${onHeldHost}
+            and r.status = 'queued' and r.due_at <= greatest($2, statement_timestamp()) and ${onHeldHost}
             and (near.stands and near.host = any ($3) or exists (
               select 1 from open
               where ${takes('open', 'r.organization_id')}
@@ -84,16 +84,16 @@ export async function claimRun(db: Queryable, by: Claimant, bounds: ClaimBounds)
             and not exists (
               select 1 from executions e
               where e.organization_id = r.organization_id and e.session_id = r.session_id and e.task is not null)
-          order by r.claimable_at limit greatest(2, ${LOOKED_AT} / (select count(*) from waiting))
+          order by r.due_at limit greatest(2, ${LOOKED_AT} / (select count(*) from waiting))
         ) r
       ), next as (
         select r.organization_id, r.session_id, r.id, 'run' as task, r.attempts + 1 as attempts
         from (
-          select c.*, c.at_work + row_number() over (partition by c.organization_id order by c.claimable_at, c.id) as turn
+          select c.*, c.at_work + row_number() over (partition by c.organization_id order by c.due_at, c.id) as turn
           from candidates c where c.is_due) c
         join runs r on (r.organization_id, r.session_id, r.id) = (c.organization_id, c.session_id, c.id)
         where r.status = 'queued'
-        order by c.turn, c.claimable_at, c.id limit 1 for update of r skip locked
+        order by c.turn, c.due_at, c.id limit 1 for update of r skip locked
       ), fence as (${takeFence('next', 'executions.task is null')}
       ), taken as (
         update runs r set status = 'dispatching', attempts = next.attempts

@@ -60,8 +60,8 @@ export async function isDue(db: Queryable, holder: string, withinMs: number): Pr
       select exists (select 1 from executions where task is not null and expires_at < statement_timestamp())
         or exists (
           select 1 from runs
-          where status = 'queued' and claimable_at <= statement_timestamp()
-            and claimable_at > statement_timestamp() - $2 * interval '1 millisecond')
+          where status = 'queued' and due_at <= statement_timestamp()
+            and due_at > statement_timestamp() - $2 * interval '1 millisecond')
         or exists (
           select 1 from ${lapsedProcesses('$1')}
           join executions e on e.holder = lapsed.id and e.task is not null and e.expires_at = 'infinity') as due`,

@@ -90,7 +90,7 @@ test('requests of a run that has not ended stay', async () => {
   })
   await database.query({
     text: `
-      insert into runs (organization_id, session_id, id, turn_id, status, queued_at, claimable_at)
+      insert into runs (organization_id, session_id, id, turn_id, status, queued_at, due_at)
       values ($1, $2, $3, gen_random_uuid(), 'running', now(), now())`,
     values: [organizationId, sessionId, runId],
   })

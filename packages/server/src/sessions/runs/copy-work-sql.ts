@@ -26,11 +26,11 @@ export async function copyWork(tx: Queryable, key: SessionKey, runId: string, to
         select run_id, gen_random_uuid() as id from kept group by run_id
       ), run_rows as (
         insert into runs (organization_id, session_id, id, turn_id, status, runtime, model, attempts, tool_calls,
-          stop_reason, error_code, turns, result, output, queued_at, claimable_at, started_at, ended_at)
+          stop_reason, error_code, turns, result, output, queued_at, due_at, started_at, ended_at)
         select r.organization_id, $4, n.id, r.turn_id, r.status, r.runtime, r.model, r.attempts, r.tool_calls,
           r.stop_reason, r.error_code, r.turns,
           case when r.result ? 'summary' then jsonb_build_object('summary', r.result -> 'summary', 'artifactIds', '[]'::jsonb) end,
-          r.output, r.queued_at, r.claimable_at, r.started_at, r.ended_at
+          r.output, r.queued_at, r.due_at, r.started_at, r.ended_at
         from named n join runs r on r.organization_id = $1 and r.session_id = $2 and r.id = n.run_id
         returning started_at
       ), turn_rows as (

@@ -26,7 +26,7 @@ async function insertSession() {
 /** Returns how long a Run still waits before it may be claimed, in seconds by the database's clock. */
 async function waits(runId: string): Promise<number> {
   const { rows } = await made.database.query<{ seconds: number }>(
-    'select extract(epoch from claimable_at - clock_timestamp())::float8 as seconds from runs where id = $1',
+    'select extract(epoch from due_at - clock_timestamp())::float8 as seconds from runs where id = $1',
     [runId],
   )
   return rows[0]?.seconds ?? Number.NaN

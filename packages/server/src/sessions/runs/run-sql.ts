@@ -36,7 +36,7 @@ export async function insertRun(
   const { rows } = await tx.query<RunRow>({
     name: 'insert-run',
     text: `
-      insert into runs (organization_id, session_id, id, turn_id, status, runtime, model, queued_at, claimable_at)
+      insert into runs (organization_id, session_id, id, turn_id, status, runtime, model, queued_at, due_at)
       values ($1, $2, $3, $4, 'queued', $5, $6, $7, least($7, statement_timestamp())) returning *`,
     values: [key.organizationId, key.sessionId, run.id, run.turnId, run.runtime, run.model, run.now],
   })
@@ -142,7 +142,7 @@ export async function requeueRun(
     text: `
       update runs set status = 'queued', started_at = null, awaiting_since = null, awaited_ms = 0,
         attempts = attempts - $6, handovers = $7,
-        claimable_at = least($4, statement_timestamp()) + $5 * interval '1 millisecond'
+        due_at = least($4, statement_timestamp()) + $5 * interval '1 millisecond'
       where organization_id = $1 and session_id = $2 and id = $3 and ended_at is null`,
     values: [key.organizationId, key.sessionId, runId, now, pauseMs, unbegun ? 1 : 0, unbegun?.handovers ?? 0],
   })

@@ -666,7 +666,7 @@ create table runs (
   stop_reason text, error_code text,
   usage jsonb, cost_usd numeric, cost_complete boolean,
   result jsonb, output text,
-  queued_at timestamptz not null, claimable_at timestamptz not null, started_at timestamptz,
+  queued_at timestamptz not null, due_at timestamptz not null, started_at timestamptz,
   cancel_requested_at timestamptz, ended_at timestamptz,
   primary key (organization_id, session_id, id), foreign key (organization_id, session_id) references sessions,
   check ((ended_at is null) = (status in ('queued', 'dispatching', 'running', 'awaiting')))
@@ -678,11 +678,11 @@ comment on column runs.event_count is 'Events that its agent has put into the lo
   'a worker that takes over goes on counting from here.';
 comment on column runs.dropped_events is 'Left out once the budget was spent; the end of the Run says so.';
 comment on column runs.output is 'It satisfies the Turn''s schema. Text: members keep the order in which the agent gave them.';
-comment on column runs.claimable_at is 'Not claimed before: an attempt that was lost is not started again at once.';
+comment on column runs.due_at is 'Not claimed before: an attempt that was lost is not started again at once.';
 create unique index runs_active on runs (organization_id, session_id) where ended_at is null;
 comment on index runs_active is 'The active Run of a Session is this row and nothing else.';
-create index runs_queued on runs (claimable_at) where status = 'queued';
-create index runs_queued_of_organization on runs (organization_id, claimable_at) where status = 'queued';
+create index runs_queued on runs (due_at) where status = 'queued';
+create index runs_queued_of_organization on runs (organization_id, due_at) where status = 'queued';
 comment on index runs_queued_of_organization is 'A claim steps from one organization to the next and counts their work.';
 create index runs_at_work on runs (organization_id) where status in ('dispatching', 'running');
 
@@ -1133,18 +1133,18 @@ create table triggers (
   organization_id uuid not null references organizations, id uuid not null,
   installation_id uuid not null references installations,
   name text not null, message text not null, session jsonb not null, thread text[], enabled boolean not null,
-  cron text, time_zone text, next_at timestamptz,
+  cron text, time_zone text, due_at timestamptz,
   hook jsonb, hook_id uuid not null default gen_random_uuid(),
   secret bytea, previous_secret bytea, previous_until timestamptz,
   created_at timestamptz not null, updated_at timestamptz not null,
   primary key (organization_id, id), check ((cron is null) = (time_zone is null)),
-  check (next_at is null or (enabled and cron is not null)), check ((previous_secret is null) = (previous_until is null))
+  check (due_at is null or (enabled and cron is not null)), check ((previous_secret is null) = (previous_until is null))
 );
-comment on column triggers.next_at is 'When the schedule fires next; null without one, or while the trigger is off.';
+comment on column triggers.due_at is 'When the schedule fires next; null without one, or while the trigger is off.';
 comment on column triggers.hook is 'Other systems post to an address of the trigger and sign whatever they send.';
 comment on column triggers.hook_id is 'The last part of the address, as two organizations may have a trigger of the same id.';
 create index triggers_of_installation on triggers (organization_id, installation_id);
-create index triggers_due on triggers (next_at) where next_at is not null;
+create index triggers_due on triggers (due_at) where due_at is not null;
 create unique index triggers_by_hook on triggers (hook_id);
 
 create table trigger_deliveries (

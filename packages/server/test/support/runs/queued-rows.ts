@@ -7,7 +7,7 @@ export async function insertQueuedRuns(db: Queryable, organizations: readonly st
        insert into sessions (organization_id, id, owner_kind, owner_id, request_hash, title, created_at, updated_at)
        select o, gen_random_uuid(), 'app_installation', o, '', 't', now(), now()
        from unnest($1::uuid[]) o, generate_series(1, $2) returning organization_id, id)
-     insert into runs (organization_id, session_id, id, turn_id, status, queued_at, claimable_at)
+     insert into runs (organization_id, session_id, id, turn_id, status, queued_at, due_at)
      select organization_id, id, id, id, 'queued', now(), now() from s`,
     [organizations, each],
   )
