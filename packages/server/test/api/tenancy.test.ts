@@ -228,13 +228,13 @@ async function hang(organizationId: string, { sessionId, runId, artifactId, ...i
   )
   await insert(
     `insert into publications (organization_id, session_id, id, request_hash, revision, title, body, delivery, branch,
-       draft, status, due_at, created_at, updated_at, completed_at, error_code)
+       draft, status, due_at, created_at, updated_at, ended_at, error_code)
      values ($1, $2, $3, '', $4, 't', '', 'pull_request', 'b', false, 'failed', now(), now(), now(), now(), 'no_changes')`,
     ...[ids.publicationId, digest],
   )
   await insert(
     `insert into merges (organization_id, session_id, publication_id, id, request_hash, strategy, mode, pull_number,
-       head_sha, status, due_at, created_at, updated_at, completed_at, error_code)
+       head_sha, status, due_at, created_at, updated_at, ended_at, error_code)
      values ($1, $2, $3, $4, '', 'merge', 'immediate', 1, '', 'failed', now(), now(), now(), now(), 'head_moved')`,
     ...[ids.publicationId, ids.mergeId],
   )

@@ -137,7 +137,7 @@ async function publish(
   }
   await db.query(
     `insert into publications (organization_id, session_id, id, request_hash, revision, title, body, delivery, branch,
-       draft, status, result, due_at, created_at, updated_at, completed_at)
+       draft, status, result, due_at, created_at, updated_at, ended_at)
      values ($1, $2, $3, '', $4, 'Mend it', '', 'pull_request', 'change', false, 'succeeded', $5, now(), now(), now(), now())`,
     [...of, publicationId, revision, JSON.stringify(result)],
   )

@@ -167,7 +167,7 @@ describe('a browser that is pushed to', () => {
     const session = await asking(api, 'Answered')
     await held()
     await accounts.test.db.database.query({
-      text: `update interactions set status = 'expired', resolution = 'cancelled', closed_at = now() where session_id = $1`,
+      text: `update interactions set status = 'expired', resolution = 'cancelled', ended_at = now() where session_id = $1`,
       values: [session.id],
     })
     await api.call('POST', `${path}/${browser.id}/test`)

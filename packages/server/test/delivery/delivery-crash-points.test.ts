@@ -78,7 +78,7 @@ const queues = { publications: publicationQueue, merges: mergeQueue } as const
 
 /** Lets one worker, with its own dependencies, do the work that is due. */
 async function workOff(kind: keyof typeof queues, world: DeliveryContext, signal: AbortSignal): Promise<number> {
-  await test.db.database.query(`update ${kind} set claimed_until = null, due_at = 'epoch' where completed_at is null`)
+  await test.db.database.query(`update ${kind} set claimed_until = null, due_at = 'epoch' where ended_at is null`)
   const by = { now: new Date(), until: new Date(Date.now() + 600_000) }
   const tasks = await queues[kind](world)
     .claim(by, 10)

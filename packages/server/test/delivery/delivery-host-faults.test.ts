@@ -94,12 +94,12 @@ class HandWorker implements Disposable {
     }
     const queue: WorkQueue = this.#table === 'merges' ? mergeQueue(world) : publicationQueue(world)
     const { db } = context
-    await db.query(`update ${this.#table} set due_at = 'epoch' where completed_at is null`)
+    await db.query(`update ${this.#table} set due_at = 'epoch' where ended_at is null`)
     const tasks = await queue.claim({ now, until: new Date(now.getTime() + 600_000) }, 10)
     expect(tasks).toHaveLength(1)
     for (const task of tasks) await task.work(AbortSignal.timeout(30_000))
     const { rows } = await db.query<{ due_at: Date }>(
-      `select due_at from ${this.#table} where completed_at is null and claim is null`,
+      `select due_at from ${this.#table} where ended_at is null and claim is null`,
     )
     return rows[0] === undefined ? null : rows[0].due_at.getTime() - now.getTime()
   }

@@ -75,9 +75,7 @@ afterAll(() => stack.disposeAsync())
 
 /** Lets one worker, with its own dependencies, do the work that is due. */
 async function workOff(world: DeliveryContext, signal: AbortSignal): Promise<number> {
-  await test.db.database.query(
-    "update publications set claimed_until = null, due_at = 'epoch' where completed_at is null",
-  )
+  await test.db.database.query("update publications set claimed_until = null, due_at = 'epoch' where ended_at is null")
   const by = { now: new Date(), until: new Date(Date.now() + 600_000) }
   const tasks = await publicationQueue(world)
     .claim(by, 10)

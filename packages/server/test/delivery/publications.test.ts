@@ -230,7 +230,7 @@ describe('a publication that is impossible', () => {
     // As if the Publication had been prepared before the rule was made.
     await test.db.database.query(
       `update publications set status = 'prepared', commit_sha = $2, parent_oid = $3, moves_from = $3, error_code = null,
-         completed_at = null, due_at = now() where id = $1`,
+         ended_at = null, due_at = now() where id = $1`,
       [late.id, '1'.repeat(40), at.baseOid],
     )
     expect(failure(await at.ended(late.id))).toEqual(['failed', 'branch_protected'])
@@ -508,7 +508,7 @@ describe('an event in between', () => {
     await db.database.query('update publications set due_at = now() where id = $1', [id])
     const { rows } = await until('an ended publication', async () => {
       const read = await db.database.query(
-        'select error_code from publications where id = $1 and completed_at is not null',
+        'select error_code from publications where id = $1 and ended_at is not null',
         [id],
       )
       return read.rows.length > 0 && read
@@ -521,7 +521,7 @@ describe('an event in between', () => {
     await writeFile(join(at.project, 'a'), 'a')
     const { id } = await at.publish()
     await test.db.database.query(
-      "update publications set status = 'attempted', completed_at = null, due_at = 'infinity' where id = $1",
+      "update publications set status = 'attempted', ended_at = null, due_at = 'infinity' where id = $1",
       [id],
     )
     expect(outcome(await at.api.call('DELETE', at.path('/workspace')))).toBe('409 cloud_publication_in_progress')

@@ -37,7 +37,7 @@ const history = `
       idle_ms, ended_at, end_reason)
     select id, organization_id, id, 'bubblewrap', 'a', 'shell', 'ended', now(), now(), now(), 1, now(), 'expired' from s)
   insert into interactions (organization_id, session_id, id, run_id, kind, status, resolution, request, lease_id,
-    journal_offset, agent_request, opened_at, closed_at)
+    journal_offset, agent_request, opened_at, ended_at)
   select organization_id, id, 'q', id, 'ask_user', 'expired', 'run_ended', '{}', id, 0, '{}', now(), now() from r`
 
 const busyEndpoint = randomUUID()

@@ -146,10 +146,10 @@ export async function listBacklogs(db: Queryable, organizationId: string): Promi
       select 'review', count(*)::integer, null from review_requests where organization_id = $1 and answered < asked
       union all
       select 'publication', count(*)::integer, min(created_at) from publications
-        where organization_id = $1 and completed_at is null
+        where organization_id = $1 and ended_at is null
       union all
       select 'merge', count(*)::integer, min(created_at) from merges
-        where organization_id = $1 and completed_at is null
+        where organization_id = $1 and ended_at is null
       union all
       select 'webhook', count(*)::integer, min(d.created_at) from installations i
         join webhook_endpoints e on e.installation_id = i.id

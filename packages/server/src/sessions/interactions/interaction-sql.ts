@@ -37,7 +37,7 @@ export async function insertInteraction(tx: Queryable, row: InteractionRow): Pro
     name: 'insert-interaction',
     text: `
       insert into interactions (organization_id, session_id, id, run_id, kind, status, resolution, request, lease_id,
-        journal_offset, agent_request, request_id, deadline, opened_at, closed_at)
+        journal_offset, agent_request, request_id, deadline, opened_at, ended_at)
       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
       on conflict do nothing returning 1`,
     values: [
@@ -55,7 +55,7 @@ export async function insertInteraction(tx: Queryable, row: InteractionRow): Pro
       row.request_id,
       row.deadline,
       row.opened_at,
-      row.closed_at,
+      row.ended_at,
     ],
   })
   return rows.length > 0
@@ -83,7 +83,7 @@ export async function expireOpen(
     name: 'expire-interactions',
     text: `
       with closed as (
-        update interactions set status = 'expired', resolution = $3, closed_at = $4
+        update interactions set status = 'expired', resolution = $3, ended_at = $4
         where organization_id = $1 and session_id = $2 and status = 'open' and ($5::text is null or id = $5)
           and ($6::uuid is null or (lease_id = $6 and journal_offset = any ($7::bigint[])))
         returning *
@@ -125,7 +125,7 @@ export async function resolveOpen(
     name: 'resolve-interaction',
     text: `
       update interactions set status = 'resolved', resolution = $4, choice = $5, idempotency_key = $6,
-        response_turn_id = $7, answer = $8, closed_at = $9, decided_by_kind = $10, decided_by_id = $11
+        response_turn_id = $7, answer = $8, ended_at = $9, decided_by_kind = $10, decided_by_id = $11
       where organization_id = $1 and session_id = $2 and id = $3 and status = 'open' returning *`,
     values: [
       key.organizationId,

@@ -35,7 +35,7 @@ export interface InteractionRow {
   readonly request_id: string | null
   readonly deadline: Date | null
   readonly opened_at: Date
-  readonly closed_at: Date | null
+  readonly ended_at: Date | null
   readonly choice: DecisionChoice | null
   readonly idempotency_key: string | null
   readonly decided_by_kind: Principal['kind'] | null
@@ -72,7 +72,7 @@ export const requestOf = (row: Pick<InteractionRow, 'request'>): InteractionRequ
 
 /** Returns the Interaction resource. */
 export function toInteraction(row: InteractionRow): Interaction {
-  const closedAt = row.closed_at?.toISOString()
+  const closedAt = row.ended_at?.toISOString()
   return {
     id: row.id,
     sessionId: row.session_id,

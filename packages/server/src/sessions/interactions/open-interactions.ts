@@ -63,7 +63,7 @@ export async function openInteraction(tx: Queryable, asking: Asking, asked: Aske
     request_id: requestId,
     deadline,
     opened_at: now,
-    closed_at: closing === null ? null : now,
+    ended_at: closing === null ? null : now,
     choice: null,
     idempotency_key: null,
     response_turn_id: null,

@@ -80,7 +80,7 @@ export async function insertMerge(tx: Queryable, key: MergeKey, row: NewMerge, n
 export const claimedMerges = new ClaimedRows<MergeRow>({
   table: 'merges',
   key: ['organization_id', 'session_id', 'publication_id', 'id'],
-  due: 'r.completed_at is null and r.due_at <= $1',
+  due: 'r.ended_at is null and r.due_at <= $1',
   order: ['due_at'],
 })
 
@@ -148,7 +148,7 @@ export async function wakeMerges(
   const { rowCount } = await db.query({
     text: `
       update merges m set due_at = $3 from sessions s
-      where m.completed_at is null and m.due_at > $3 and m.status = 'waiting'
+      where m.ended_at is null and m.due_at > $3 and m.status = 'waiting'
         and (s.organization_id, s.id) = (m.organization_id, m.session_id)
         and s.source ->> 'kind' = $1 and s.source ->> 'repositoryId' = $2`,
     values: [at.provider, at.repositoryId, now],
@@ -167,7 +167,7 @@ export function finishMerge(
     'commit' in outcome
       ? ({ status: 'succeeded', merged_commit_sha: outcome.commit, error_code: null } as const)
       : ({ status: 'failed', merged_commit_sha: null, error_code: outcome.errorCode } as const)
-  return claimedMerges.release(tx, claim, { ...end, completed_at: now, updated_at: now })
+  return claimedMerges.release(tx, claim, { ...end, ended_at: now, updated_at: now })
 }
 
 /** Fails the Session's Merges that no host has been asked for. The caller holds the Session's lock. */
@@ -180,7 +180,7 @@ export async function failUnattempted(
   const { rows } = await tx.query<MergeRow>({
     text: `
       update merges
-      set status = 'failed', error_code = $3, completed_at = $4, updated_at = $4, claim = null, claimed_until = null
+      set status = 'failed', error_code = $3, ended_at = $4, updated_at = $4, claim = null, claimed_until = null
       where organization_id = $1 and session_id = $2 and status in ('admitted', 'waiting') returning *`,
     values: [key.organizationId, key.sessionId, errorCode, now],
   })

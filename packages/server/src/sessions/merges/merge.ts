@@ -30,7 +30,7 @@ export interface MergeRow {
   readonly failures: number
   readonly created_at: Date
   readonly updated_at: Date
-  readonly completed_at: Date | null
+  readonly ended_at: Date | null
 }
 
 /** Returns the Merge resource. */
@@ -49,6 +49,6 @@ export function toMerge(row: MergeRow): Merge {
     attempts: row.attempts,
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),
-    ...(row.completed_at !== null && { completedAt: row.completed_at.toISOString() }),
+    ...(row.ended_at !== null && { completedAt: row.ended_at.toISOString() }),
   }
 }

@@ -82,7 +82,7 @@ export async function insertPublication(
 export async function hasOpenPublication(db: Queryable, key: SessionKey): Promise<boolean> {
   const { rows } = await db.query({
     name: 'has-open-publication',
-    text: 'select 1 from publications where organization_id = $1 and session_id = $2 and completed_at is null limit 1',
+    text: 'select 1 from publications where organization_id = $1 and session_id = $2 and ended_at is null limit 1',
     values: [key.organizationId, key.sessionId],
   })
   return rows.length > 0
@@ -120,12 +120,12 @@ export const claimedPublications = new ClaimedRows<PublicationRow>({
   key: ['organization_id', 'session_id', 'id'],
   order: ['due_at'],
   due: `
-    r.completed_at is null and r.due_at <= $1
+    r.ended_at is null and r.due_at <= $1
     and (r.status <> 'admitted' or l.id is null or l.host = any ($4))
     and not exists (
       select 1 from publications earlier
       where earlier.organization_id = r.organization_id and earlier.session_id = r.session_id
-        and earlier.completed_at is null and (earlier.created_at, earlier.id) < (r.created_at, r.id))`,
+        and earlier.ended_at is null and (earlier.created_at, earlier.id) < (r.created_at, r.id))`,
   join: {
     clause: `
       left join leases l on l.organization_id = r.organization_id and l.session_id = r.session_id
@@ -216,7 +216,7 @@ export function finishPublication(
     'result' in outcome
       ? ({ status: 'succeeded', result: outcome.result, error_code: null } as const)
       : ({ status: 'failed', result: null, error_code: outcome.errorCode, obstacle: outcome.obstacle ?? null } as const)
-  return claimedPublications.release(tx, claim, { ...end, ...forgotten, completed_at: now, updated_at: now })
+  return claimedPublications.release(tx, claim, { ...end, ...forgotten, ended_at: now, updated_at: now })
 }
 
 /** Fails the Session's Publications that no host has been asked for yet. The caller holds the Session's lock. */
@@ -229,7 +229,7 @@ export async function failUnattempted(
   const { rows } = await tx.query<PublicationRow>({
     text: `
       update publications
-      set status = 'failed', error_code = $3, completed_at = $4, updated_at = $4, claim = null, claimed_until = null,
+      set status = 'failed', error_code = $3, ended_at = $4, updated_at = $4, claim = null, claimed_until = null,
         author = null, commit_object = null
       where organization_id = $1 and session_id = $2 and status in ('admitted', 'prepared')
       returning *`,

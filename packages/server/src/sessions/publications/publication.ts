@@ -49,7 +49,7 @@ export interface PublicationRow {
   readonly failures: number
   readonly created_at: Date
   readonly updated_at: Date
-  readonly completed_at: Date | null
+  readonly ended_at: Date | null
 }
 
 /** The commit of a Publication, its parent, and the branch with the tip that it moves from. */
@@ -82,6 +82,6 @@ export function toPublication(row: PublicationRow): Publication {
     ...(row.error_code !== null && { lastError: { code: row.error_code, ...row.obstacle } }),
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),
-    ...(row.completed_at !== null && { completedAt: row.completed_at.toISOString() }),
+    ...(row.ended_at !== null && { completedAt: row.ended_at.toISOString() }),
   }
 }

@@ -46,10 +46,10 @@ export const isAtRest = `
     where e.organization_id = s.organization_id and e.session_id = s.id and e.task is not null)
   and not exists (
     select from publications p
-    where p.organization_id = s.organization_id and p.session_id = s.id and p.completed_at is null)
+    where p.organization_id = s.organization_id and p.session_id = s.id and p.ended_at is null)
   and not exists (
     select from merges m
-    where m.organization_id = s.organization_id and m.session_id = s.id and m.completed_at is null)`
+    where m.organization_id = s.organization_id and m.session_id = s.id and m.ended_at is null)`
 
 /** Returns Sessions that were archived before a time and are at rest, the oldest first. */
 export async function findPurgeable(db: Queryable, before: Date, most: number): Promise<SessionKey[]> {

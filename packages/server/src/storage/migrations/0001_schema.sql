@@ -847,9 +847,9 @@ create table interactions (
   request_id text, deadline timestamptz,
   choice text check (choice in ('allow_once', 'allow_turn', 'allow_chat', 'deny')),
   decided_by_kind text, decided_by_id uuid, idempotency_key text, response_turn_id uuid, answer text,
-  opened_at timestamptz not null, closed_at timestamptz, delivered_at timestamptz,
+  opened_at timestamptz not null, ended_at timestamptz, delivered_at timestamptz,
   primary key (organization_id, session_id, id), foreign key (organization_id, session_id, run_id) references runs,
-  foreign key (lease_id, session_id) references leases, check ((status = 'open') = (closed_at is null)),
+  foreign key (lease_id, session_id) references leases, check ((status = 'open') = (ended_at is null)),
   check ((kind = 'approval') = (request_id is not null))
 );
 comment on table interactions is 'Questions of agents to people. The request stands in the journal of the lease; this row is '
@@ -1049,9 +1049,9 @@ create table publications (
   author jsonb, commit_object text, commit_sha text, parent_oid text, moves_from text,
   opening boolean not null default false, result jsonb, error_code text, obstacle jsonb,
   failures integer not null default 0, due_at timestamptz not null, claim uuid, claimed_until timestamptz,
-  created_at timestamptz not null, updated_at timestamptz not null, completed_at timestamptz,
+  created_at timestamptz not null, updated_at timestamptz not null, ended_at timestamptz,
   primary key (organization_id, session_id, id), foreign key (organization_id, session_id, revision) references reviews,
-  check ((completed_at is not null) = (status in ('succeeded', 'failed')))
+  check ((ended_at is not null) = (status in ('succeeded', 'failed')))
 );
 comment on column publications.author is 'The person who asked, until it ends.';
 comment on column publications.commit_object is 'The whole commit, until it ends: a signature differs each time that it is '
@@ -1060,8 +1060,8 @@ comment on column publications.moves_from is 'Where the branch stood before; nul
 comment on column publications.opening is 'No pull request of the branch was open before: one that is found later is ours.';
 comment on column publications.obstacle is 'The branch that was in the way of a failed one, and a name that is free.';
 create index publications_in_order on publications (organization_id, session_id, created_at desc, id desc);
-create index publications_open on publications (organization_id, session_id, created_at) where completed_at is null;
-create index publications_due on publications (due_at) where completed_at is null;
+create index publications_open on publications (organization_id, session_id, created_at) where ended_at is null;
+create index publications_due on publications (due_at) where ended_at is null;
 create index publications_of_pull on publications (organization_id, (result -> 'pullRequest' ->> 'number'))
   where result is not null;
 comment on index publications_of_pull is 'People read a pull request because they see the Session that published it.';
@@ -1076,14 +1076,14 @@ create table merges (
   status text not null check (status in ('admitted', 'attempted', 'waiting', 'succeeded', 'failed')),
   merged_commit_sha text, error_code text, attempts integer not null default 0,
   failures integer not null default 0, due_at timestamptz not null, claim uuid, claimed_until timestamptz,
-  created_at timestamptz not null, updated_at timestamptz not null, completed_at timestamptz,
+  created_at timestamptz not null, updated_at timestamptz not null, ended_at timestamptz,
   primary key (organization_id, session_id, publication_id, id),
   foreign key (organization_id, session_id, publication_id) references publications,
-  check ((completed_at is not null) = (status in ('succeeded', 'failed')))
+  check ((ended_at is not null) = (status in ('succeeded', 'failed')))
 );
 create index merges_in_order on merges (organization_id, session_id, publication_id, created_at desc, id desc);
-create index merges_open on merges (organization_id, session_id) where completed_at is null;
-create index merges_due on merges (due_at) where completed_at is null;
+create index merges_open on merges (organization_id, session_id) where ended_at is null;
+create index merges_due on merges (due_at) where ended_at is null;
 create unique index merges_of_claim on merges (claim, session_id) where claim is not null;
 
 -- Webhooks.
@@ -1180,16 +1180,16 @@ create table trigger_reports (
   told text not null check (told in ('nothing', 'begun', 'ended')),
   comment_id text, comment_url text, comment_error text, check_id text, check_error text,
   failures integer not null default 0, due_at timestamptz not null, claim uuid, claimed_until timestamptz,
-  created_at timestamptz not null, closed_at timestamptz,
+  created_at timestamptz not null, ended_at timestamptz,
   primary key (organization_id, trigger_id, key),
   foreign key (organization_id, trigger_id, key) references trigger_deliveries on delete cascade
 );
 comment on table trigger_reports is 'GitHub is told of a Turn that its event made, by a check run and a comment.';
 comment on column trigger_reports.told is 'How much GitHub has been told.';
 comment on column trigger_reports.comment_error is 'Why it cannot be written, as `check_error`.';
-comment on column trigger_reports.closed_at is 'Nothing more is told.';
-create index trigger_reports_open on trigger_reports (due_at) where closed_at is null;
-create index trigger_reports_of_session on trigger_reports (organization_id, session_id) where closed_at is null;
+comment on column trigger_reports.ended_at is 'Nothing more is told.';
+create index trigger_reports_open on trigger_reports (due_at) where ended_at is null;
+create index trigger_reports_of_session on trigger_reports (organization_id, session_id) where ended_at is null;
 create unique index trigger_reports_claimed on trigger_reports (claim) where claim is not null;
 
 -- The AI gateway: who may call it, which models, for how much, and the use that was made of it.

@@ -18,7 +18,7 @@ export async function findPublishedSession(
       join host_connections c on c.id = g.connection_id
       where p.organization_id = $1 and p.result -> 'pullRequest' ->> 'number' = $2 and p.result is not null
         and s.owner_id = $3 and s.archived_at is null and c.host = $4 and g.repository_id = $5
-      order by p.completed_at desc limit 1`,
+      order by p.ended_at desc limit 1`,
     values: [organizationId, String(pull.number), installationId, pull.host, pull.repositoryId],
   })
   return rows[0]?.id ?? null

@@ -19,7 +19,7 @@ export interface ReportRow {
   readonly failures: number
   readonly created_at: Date
   readonly due_at: Date
-  readonly closed_at: Date | null
+  readonly ended_at: Date | null
 }
 
 /** A report that has something to tell now, with the event that it answers. */
@@ -41,7 +41,7 @@ const PUBLICATION_TIME = "interval '7 days'"
 const reports = new ClaimedRows<ReportRow>({
   table: 'trigger_reports',
   key: ['organization_id', 'trigger_id', 'key'],
-  due: `r.closed_at is null and r.due_at <= $1 and r.organization_id <> all ($5::uuid[]) and (
+  due: `r.ended_at is null and r.due_at <= $1 and r.organization_id <> all ($5::uuid[]) and (
     r.told = 'nothing'
     or r.told = 'begun' and exists (
       select from runs u
@@ -83,8 +83,8 @@ export async function closeReportsOf(
 ): Promise<void> {
   await db.query({
     text: `
-      update trigger_reports set closed_at = $3
-      where organization_id = $1 and session_id = $2 and closed_at is null and told = 'ended' and claim is null`,
+      update trigger_reports set ended_at = $3
+      where organization_id = $1 and session_id = $2 and ended_at is null and told = 'ended' and claim is null`,
     values: [organizationId, sessionId, now],
   })
 }
@@ -128,7 +128,7 @@ export async function readReportedRun(db: Queryable, report: ReportRow): Promise
       from runs r cross join lateral (
         select exists (
           select from trigger_reports t
-          where t.organization_id = r.organization_id and t.session_id = r.session_id and t.closed_at is null
+          where t.organization_id = r.organization_id and t.session_id = r.session_id and t.ended_at is null
             and t.created_at > $4) as has_next) n
       left join lateral (
         select p.result -> 'pullRequest' as pull from publications p

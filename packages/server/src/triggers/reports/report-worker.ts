@@ -108,7 +108,7 @@ export class ReportWorker extends WokenService {
 
   async #close(due: DueReport, columns: Partial<ReportRow>): Promise<void> {
     const { db, clock } = this.#context
-    await releaseReport(db, due, { ...columns, closed_at: clock.now() })
+    await releaseReport(db, due, { ...columns, ended_at: clock.now() })
   }
 
   /** Returns where a report is told, or the code that says why it cannot be. */

@@ -46,7 +46,7 @@ export async function deliverPull(
   )
   await db.query(
     `insert into publications (organization_id, session_id, id, request_hash, revision, title, body, delivery, branch,
-       draft, status, due_at, created_at, updated_at, completed_at, result)
+       draft, status, due_at, created_at, updated_at, ended_at, result)
      values ($1, $2, $3, '', $4, 't', '', 'pull_request', 'b', false, 'succeeded', now(), now(), now(), now(), $5)`,
     [organizationId, id, publicationId, '0'.repeat(64), result],
   )

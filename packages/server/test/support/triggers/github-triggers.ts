@@ -145,7 +145,7 @@ export class GitHubTriggers {
     )
     await database.query(
       `insert into publications (organization_id, session_id, id, request_hash, revision, title, body, delivery,
-         branch, draft, status, result, due_at, created_at, updated_at, completed_at)
+         branch, draft, status, result, due_at, created_at, updated_at, ended_at)
        values ($1, $2, $3, '', $5, 't', '', 'pull_request', 'svc/x', false, 'succeeded', $4, now(), now(), now(), now())`,
       [organizationId, id, randomUUID(), JSON.stringify(result), revision],
     )
