@@ -145,6 +145,7 @@ function installationRules(row: GuardedOperation) {
     ...(row.installationCapability === undefined
       ? {}
       : { 'x-svc-installation-capability': row.installationCapability }),
+    ...(row.permission === undefined ? {} : { 'x-svc-needs': row.permission }),
     ...(row.principal === undefined ? {} : { 'x-svc-principal': row.principal }),
   }
 }

@@ -87,6 +87,10 @@ export interface GuardedOperation extends OperationBase {
   readonly installationCapability?: Capability
   /** Another capability that suffices for an installation. */
   readonly installationAlternative?: Capability
+  /** The permission that a person needs in place of the capability. */
+  readonly permission?: Permission
+  /** Whether a browser must have signed in within the last ten minutes. Bearers are not asked. */
+  readonly recent?: true
   /**
    * Who may call it: people are refused with `installation_principal_required`, installations with
    * `invalid_or_expired_credential`. Absent: both may.

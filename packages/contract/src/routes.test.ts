@@ -41,22 +41,8 @@ describe('the route table', () => {
     const recent = operationIds.filter(id => Reflect.get(operationOf(id), 'recent') === true)
     expect(recent.toSorted()).toEqual([
       ...['addConnection', 'admitHost', 'connectGitAccount', 'createApiKey', 'createIntegration', 'createInvitation'],
-      ...[
-        'deleteApp',
-        'deleteInstallationTrigger',
-        'deleteIntegration',
-        'loseHost',
-        'putInstallationTrigger',
-        'registerAppKey',
-      ],
-      ...[
-        'registerWebhook',
-        'removeConnection',
-        'removeHost',
-        'removeMember',
-        'replaceInstallationTriggerSecret',
-        'resetMember',
-      ],
+      ...['deleteApp', 'deleteIntegration', 'deleteTrigger', 'loseHost', 'putTrigger', 'registerAppKey'],
+      ...['registerWebhook', 'removeConnection', 'removeHost', 'removeMember', 'replaceTriggerSecret', 'resetMember'],
       ...[
         'revokeApiKey',
         'revokeAppKey',

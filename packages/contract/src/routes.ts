@@ -26,7 +26,6 @@ import { installationOperations } from './operations/installation.ts'
 import { installationIntentOperations } from './operations/installation-intent.ts'
 import { interactionOperations } from './operations/interaction.ts'
 import { organizationOperations } from './operations/organization.ts'
-import { organizationTriggerOperations } from './operations/organization-trigger.ts'
 import { oversightOperations } from './operations/oversight.ts'
 import { portPreviewOperations } from './operations/port-preview.ts'
 import { publicationOperations } from './operations/publication.ts'
@@ -76,7 +75,6 @@ export const routes = {
   ...terminalOperations,
   ...toolOperations,
   ...triggerOperations,
-  ...organizationTriggerOperations,
   ...webhookOperations,
 } as const satisfies Record<string, Operation>
 

@@ -112,6 +112,13 @@ export const PutTrigger = Type.Object(
     ),
     hook: Type.Optional(TriggerHook),
     enabled: Type.Optional(Type.Boolean({ description: '`true` if absent.' })),
+    installationId: Type.Optional(
+      Type.String({
+        format: 'uuid',
+        description:
+          "The installation whose Sessions it makes. A person names it for a new trigger; an installation's is its own.",
+      }),
+    ),
   },
   { title: 'PutTrigger', ...closed },
 )
@@ -120,6 +127,7 @@ export const PutTrigger = Type.Object(
 export const Trigger = Type.Object(
   {
     id: Uuid,
+    installationId: Type.String({ format: 'uuid', description: 'The installation that it belongs to.' }),
     name: Type.String(),
     message: Type.String(),
     session: opened(TriggerSession, 'SessionOfTrigger'),
@@ -151,20 +159,6 @@ export const Trigger = Type.Object(
 
 export const TriggerEnvelope = Type.Object({ trigger: Trigger }, open)
 export const TriggerList = Type.Object({ triggers: Type.Array(Trigger) }, open)
-export const OrganizationTriggerList = Type.Object(
-  {
-    triggers: Type.Array(
-      Type.Object(
-        {
-          installationId: Type.String({ format: 'uuid', description: 'The installation that it belongs to.' }),
-          trigger: Trigger,
-        },
-        open,
-      ),
-    ),
-  },
-  open,
-)
 
 /** Body of `putTriggerDelivery`. */
 export const PutTriggerDelivery = Type.Object(

@@ -4,11 +4,11 @@ const trigger: ResourceArgument = { shown: '<trigger>', to: 'triggerId' }
 
 /** Groups of commands on triggers. */
 export const triggerGroups: readonly ResourceGroup[] = [
-  { name: 'triggers', does: 'manage what starts sessions by a schedule or from another system; for API keys' },
-  { name: 'deliveries', does: 'see what triggers were sent, and send them something; for API keys' },
+  { name: 'triggers', does: 'manage what starts sessions by a schedule or from another system' },
+  { name: 'deliveries', does: 'see what triggers were sent, and send them something' },
 ]
 
-/** Commands on the triggers of an installation: each calls one operation. */
+/** Commands on triggers: each calls one operation. */
 export const triggerResources: readonly ResourceCommand[] = [
   {
     path: 'triggers list',
@@ -87,7 +87,7 @@ export const triggerResources: readonly ResourceCommand[] = [
   },
   {
     path: 'deliveries send',
-    does: 'fire a trigger; the same key again makes nothing new',
+    does: 'fire a trigger; the same key again makes nothing new; for API keys',
     operation: 'putTriggerDelivery',
     args: [trigger, { shown: '<key>', to: 'key', does: 'what tells this delivery from others' }],
     options: [

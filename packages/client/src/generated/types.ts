@@ -1787,6 +1787,8 @@ export interface PutTrigger {
   hook?: TriggerHook
   /** `true` if absent. */
   enabled?: boolean
+  /** The installation whose Sessions it makes. A person names it for a new trigger; an installation's is its own. */
+  installationId?: string
 }
 
 export interface PutTriggerDelivery {
@@ -2357,6 +2359,8 @@ export interface Transcription {
 
 export interface Trigger {
   id: string
+  /** The installation that it belongs to. */
+  installationId: string
   name: string
   message: string
   session: SessionOfTrigger
@@ -4142,7 +4146,7 @@ export interface Operations {
     } }
     answer: Response
   }
-  /** List triggers. Lists the triggers of the installation by name; there are at most 100. */
+  /** List triggers. Lists the triggers of the installation by name, or, for a person, those of all installations of the organization. An installation has at most 100. */
   listTriggers: {
     input: Record<never, never>
     answer: {
@@ -4156,7 +4160,7 @@ export interface Operations {
       trigger: Trigger
     }
   }
-  /** Create or replace a trigger. Writes the whole trigger under an id that the caller chooses. A schedule that has changed counts from now on. */
+  /** Create or replace a trigger. Writes the whole trigger under an id that the caller chooses. A schedule that has changed counts from now on. Its Sessions are the installation's, which must be allowed to create some. */
   putTrigger: {
     input: { triggerId?: string; body: PutTrigger }
     answer: {
@@ -4194,44 +4198,6 @@ export interface Operations {
   receiveHook: {
     input: { hookId: string; body: HookBody }
     answer: HookAnswer
-  }
-  /** List an organization's triggers. Lists the triggers of all its installations by name. */
-  listOrganizationTriggers: {
-    input: { organizationId: string }
-    answer: {
-      triggers: Array<{
-        /** The installation that it belongs to. */
-        installationId: string
-        trigger: Trigger
-      }>
-    }
-  }
-  /** Create or replace an installation's trigger. Its Sessions are the installation's, which must be allowed to create some. Otherwise as `putTrigger`. */
-  putInstallationTrigger: {
-    input: { installationId: string; triggerId: string; body: PutTrigger }
-    answer: {
-      trigger: Trigger
-    }
-  }
-  /** Delete an installation's trigger. Its Sessions stay; deliveries that still wait are dropped. Idempotent. */
-  deleteInstallationTrigger: {
-    input: { installationId: string; triggerId: string }
-    answer: undefined
-  }
-  /** List deliveries of an installation's trigger. Lists the latest deliveries, newest first. Those that have ended are kept for 30 days. */
-  listInstallationTriggerDeliveries: {
-    input: { installationId: string; triggerId: string; query?: {
-      /** Largest number of items in the page. */
-      limit?: number
-    } }
-    answer: {
-      deliveries: TriggerDelivery[]
-    }
-  }
-  /** Replace the secret of an installation's trigger. As `replaceTriggerSecret`. */
-  replaceInstallationTriggerSecret: {
-    input: { installationId: string; triggerId: string; body: ReplaceTriggerSecret }
-    answer: TriggerSecret
   }
   /** Register a webhook endpoint. The endpoint gets the Events of these families that are appended from now on to Sessions of the installation. An installation has at most five endpoints. */
   registerWebhook: {

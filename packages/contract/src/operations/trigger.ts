@@ -18,11 +18,12 @@ import { pageLimit } from './parameters.ts'
 
 const TriggerPath = Type.Object({ triggerId: Uuid })
 
+/** Installations manage their own triggers; people who manage integrations those of every installation. */
 const shared = {
   tag: 'Triggers',
   access: 'bearer',
   capability: 'svc.cloud.sessions:create',
-  principal: 'app_installation',
+  permission: 'organization.integrations.manage',
 } as const
 
 /** Schedules and deliveries of other systems, which make Sessions of an installation. */
@@ -32,7 +33,8 @@ export const triggerOperations = {
     method: 'GET',
     path: '/v1/triggers',
     summary: 'List triggers',
-    description: 'Lists the triggers of the installation by name; there are at most 100.',
+    description:
+      'Lists the triggers of the installation by name, or, for a person, those of all installations of the organization. An installation has at most 100.',
     responses: { 200: { description: 'All of them.', schema: TriggerList } },
     errors: [],
   }),
@@ -47,11 +49,12 @@ export const triggerOperations = {
   }),
   putTrigger: operation({
     ...shared,
+    recent: true,
     method: 'PUT',
     path: '/v1/triggers/{triggerId}',
     summary: 'Create or replace a trigger',
     description:
-      'Writes the whole trigger under an id that the caller chooses. A schedule that has changed counts from now on.',
+      "Writes the whole trigger under an id that the caller chooses. A schedule that has changed counts from now on. Its Sessions are the installation's, which must be allowed to create some.",
     params: TriggerPath,
     body: PutTrigger,
     responses: {
@@ -59,6 +62,7 @@ export const triggerOperations = {
       201: { description: 'It was created.', schema: TriggerEnvelope },
     },
     errors: [
+      'installation_not_found',
       'trigger_not_found',
       'trigger_limit_reached',
       'environment_forbidden',
@@ -68,6 +72,7 @@ export const triggerOperations = {
   }),
   deleteTrigger: operation({
     ...shared,
+    recent: true,
     method: 'DELETE',
     path: '/v1/triggers/{triggerId}',
     summary: 'Delete a trigger',
@@ -88,7 +93,10 @@ export const triggerOperations = {
     errors: ['trigger_not_found'],
   }),
   putTriggerDelivery: operation({
-    ...shared,
+    tag: 'Triggers',
+    access: 'bearer',
+    capability: 'svc.cloud.sessions:create',
+    principal: 'app_installation',
     method: 'PUT',
     path: '/v1/triggers/{triggerId}/deliveries/{key}',
     summary: 'Fire a trigger',
@@ -104,6 +112,7 @@ export const triggerOperations = {
   }),
   replaceTriggerSecret: operation({
     ...shared,
+    recent: true,
     method: 'POST',
     path: '/v1/triggers/{triggerId}/secret',
     summary: 'Replace the secret of a trigger',

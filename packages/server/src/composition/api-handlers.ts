@@ -42,7 +42,6 @@ import { trialHandlers } from '../sessions/trials/routes.ts'
 import { turnHandlers } from '../sessions/turns/routes.ts'
 import type { Config } from '../settings/config-file.ts'
 import { transcriptionHandlers } from '../transcription/routes.ts'
-import { organizationTriggerHandlers } from '../triggers/organization-routes.ts'
 import { triggerHandlers } from '../triggers/routes.ts'
 import type { WebhookParts } from '../webhooks/routes.ts'
 
@@ -102,6 +101,5 @@ export function apiHandlers(
     ...pushHandlers(context, webhooks),
     ...mcpHandlers(tools),
     ...triggerHandlers(context, tools),
-    ...organizationTriggerHandlers(context, tools),
   }
 }

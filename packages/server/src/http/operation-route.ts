@@ -7,6 +7,7 @@ import {
 } from '@berth/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ClientLeft } from '../kit/client-left.ts'
+import { refusal } from '../kit/refusal.ts'
 import type { BodyReading } from './body/body-reader.ts'
 import { parseJson } from './body/json-body.ts'
 import type { RequestBodies } from './body/request-bodies.ts'
@@ -72,6 +73,7 @@ function registerRow(
     onRequest: async request => {
       request.params = contract.params(request.params)
       requireCapability(row, admissionOf(request).principal)
+      if (row.recent === true && request.browser?.session.isRecent === false) throw refusal('recent_sign_in_required')
       if (row.method !== 'GET') requireMediaType(request.headers, takes)
     },
     handler: async (request, reply) => {

@@ -67,13 +67,22 @@ export async function listTriggers(
   return rows
 }
 
-/** Lists the triggers of all installations of an organization that are not revoked. */
-export async function listOrganizationTriggers(db: Queryable, organizationId: string): Promise<readonly TriggerRow[]> {
+/**
+ * Lists the triggers of all installations of an organization that are not revoked.
+ * @param triggerId the only one of them to return
+ */
+export async function listOrganizationTriggers(
+  db: Queryable,
+  organizationId: string,
+  triggerId: string | null = null,
+): Promise<readonly TriggerRow[]> {
   const { rows } = await db.query<TriggerRow>({
+    name: 'list-organization-triggers',
     text: `
       select t.* from triggers t join installations i on i.id = t.installation_id
-      where t.organization_id = $1 and i.revoked_at is null and ${isAddressable('i')} order by t.name, t.id`,
-    values: [organizationId],
+      where t.organization_id = $1 and ($2::uuid is null or t.id = $2) and i.revoked_at is null and ${isAddressable('i')}
+      order by t.name, t.id`,
+    values: [organizationId, triggerId],
   })
   return rows
 }

@@ -9,6 +9,7 @@ export function toTrigger(row: TriggerRow, baseUrl: string): Trigger {
   const { id, name, message, session, cron, time_zone: timeZone, thread, enabled, due_at: nextAt } = row
   return {
     id,
+    installationId: row.installation_id,
     name,
     message,
     session,

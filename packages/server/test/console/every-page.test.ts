@@ -67,7 +67,7 @@ async function makePages(api: Api, delivered: unknown): Promise<typeof pages> {
   await made(of(`integrations/${integrationId}/keys`), { kind: 'cloud' })
   const triggerId = randomUUID()
   const trigger = { name: 'Nightly', message: 'Look after the dependencies', hook: { scheme: 'svc' } }
-  await api.put(`/api/installations/${installationId}/triggers/${triggerId}`, trigger)
+  await api.put(`/v1/triggers/${triggerId}`, { ...trigger, installationId })
   await made(of('invitations'), { email: 'somebody.with.a.long.address@example.test' })
   const webhooks = `/api/apps/${appSlug}/installations/${installationId}/webhooks`
   const { endpoint } = await made(webhooks, { url: 'https://hooks.example.com/a/rather/long/path', families: ['run'] })

@@ -3,38 +3,24 @@ import { queryOptions } from '@tanstack/react-query'
 import { call } from '../../api/client.ts'
 import { queryClient } from '../../api/queries.ts'
 
-/** A trigger with the installation that its Sessions belong to. */
-export interface OwnedTrigger {
-  readonly installationId: string
-  readonly trigger: Trigger
-}
-
-/** Returns the path of a trigger. */
-export function triggerPath(installationId: string, triggerId: string): string {
-  return `account/installations/${installationId}/triggers/${triggerId}`
-}
-
 /** Creates a trigger, or replaces it. */
-export function putTrigger(installationId: string, triggerId: string, body: PutTrigger): Promise<{ trigger: Trigger }> {
-  return call('PUT', triggerPath(installationId, triggerId), body)
+export function putTrigger(triggerId: string, body: PutTrigger): Promise<{ trigger: Trigger }> {
+  return call('PUT', `v1/triggers/${triggerId}`, body)
 }
 
 /** The triggers of an organization by name. */
 export const triggersQuery = (organizationId: string) =>
   queryOptions({
     queryKey: ['organization', organizationId, 'triggers'],
-    queryFn: async () =>
-      (await call<{ triggers: readonly OwnedTrigger[] }>('GET', `account/organizations/${organizationId}/triggers`))
-        .triggers,
+    queryFn: async () => (await call<{ triggers: readonly Trigger[] }>('GET', 'v1/triggers')).triggers,
   })
 
 /** The latest deliveries of a trigger, newest first. */
-export const triggerDeliveriesQuery = (organizationId: string, { installationId, trigger: { id } }: OwnedTrigger) =>
+export const triggerDeliveriesQuery = (organizationId: string, id: string) =>
   queryOptions({
     queryKey: ['organization', organizationId, 'trigger-deliveries', id],
     queryFn: async () =>
-      (await call<{ deliveries: readonly TriggerDelivery[] }>('GET', `${triggerPath(installationId, id)}/deliveries`))
-        .deliveries,
+      (await call<{ deliveries: readonly TriggerDelivery[] }>('GET', `v1/triggers/${id}/deliveries`)).deliveries,
     // No stream tells of deliveries. Only what waits changes soon.
     refetchInterval: ({ state }) => (state.data?.some(({ status }) => status === 'waiting') === true ? 2_000 : 10_000),
   })

@@ -5,12 +5,12 @@ import { to } from '../../routing/to.ts'
 import { Ago } from '../../ui/dates.tsx'
 import { ErrorState, LoadingLines } from '../../ui/states.tsx'
 import { Part } from '../access/facts.tsx'
-import { type OwnedTrigger, triggerDeliveriesQuery } from './queries.ts'
+import { triggerDeliveriesQuery } from './queries.ts'
 import { statusWords, troubleOf } from './trigger-words.ts'
 
 /** The latest deliveries of a trigger, each with its outcome. */
-export function TriggerDeliveries({ organizationId, owned }: { organizationId: string; owned: OwnedTrigger }) {
-  const list = useQuery(triggerDeliveriesQuery(organizationId, owned))
+export function TriggerDeliveries({ organizationId, triggerId }: { organizationId: string; triggerId: string }) {
+  const list = useQuery(triggerDeliveriesQuery(organizationId, triggerId))
   return (
     <Part id="deliveries" title="Deliveries" hint="The latest ones. Those that have ended are kept for 30 days.">
       {list.isPending && <LoadingLines label="deliveries" lines={4} />}

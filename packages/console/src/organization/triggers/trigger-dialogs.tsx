@@ -1,3 +1,4 @@
+import type { Trigger } from '@berth/contract'
 import { useMutation } from '@tanstack/react-query'
 import { useRouter } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -10,17 +11,16 @@ import { FormDialog, ShownOnce } from '../form-dialog.tsx'
 import { useKeptForm } from '../kept-form.ts'
 import { useOrganizationCan } from '../organization-can.ts'
 import { ActionProblem } from '../step-up.tsx'
-import { type OwnedTrigger, refreshTriggers, triggerPath } from './queries.ts'
+import { refreshTriggers } from './queries.ts'
 
 interface DialogProps {
   readonly organizationId: string
-  readonly owned: OwnedTrigger
+  readonly trigger: Trigger
   readonly onClose: () => void
 }
 
 /** Makes a secret, or takes the one that Slack or Linear has chosen. */
-export function ReplaceSecret({ organizationId, owned, onClose }: DialogProps) {
-  const { installationId, trigger } = owned
+export function ReplaceSecret({ organizationId, trigger, onClose }: DialogProps) {
   const scheme = trigger.hook?.scheme ?? 'svc'
   const isTheirs = scheme === 'slack' || scheme === 'linear'
   const can = useOrganizationCan()
@@ -29,10 +29,12 @@ export function ReplaceSecret({ organizationId, owned, onClose }: DialogProps) {
   const form = useKeptForm({
     name: keptAs('secret'),
     initial: {},
-    send: () => {
-      const path = `${triggerPath(installationId, trigger.id)}/secret`
-      return call<{ secret: string; url: string }>('POST', path, isTheirs ? { secret: chosen } : {})
-    },
+    send: () =>
+      call<{ secret: string; url: string }>(
+        'POST',
+        `v1/triggers/${trigger.id}/secret`,
+        isTheirs ? { secret: chosen } : {},
+      ),
     onSent: () => {
       refreshTriggers(organizationId)
       if (isTheirs) onClose()
@@ -82,11 +84,11 @@ export function ReplaceSecret({ organizationId, owned, onClose }: DialogProps) {
 }
 
 /** Deletes a trigger. */
-export function DeleteTrigger({ organizationId, owned, onClose }: DialogProps) {
+export function DeleteTrigger({ organizationId, trigger, onClose }: DialogProps) {
   const router = useRouter()
   const can = useOrganizationCan()
   const remove = useMutation({
-    mutationFn: () => call('DELETE', triggerPath(owned.installationId, owned.trigger.id)),
+    mutationFn: () => call('DELETE', `v1/triggers/${trigger.id}`),
     onSuccess: async () => {
       await router.navigate({ ...to.triggers(), replace: true })
       refreshTriggers(organizationId)
@@ -94,7 +96,7 @@ export function DeleteTrigger({ organizationId, owned, onClose }: DialogProps) {
   })
   return (
     <Confirm
-      title={`Delete ${owned.trigger.name}?`}
+      title={`Delete ${trigger.name}?`}
       act="Delete the trigger"
       verdict={can('deleteTrigger')}
       busy={remove.isPending}

@@ -4,6 +4,7 @@ import { fieldsOf, newFields, toBody, triggerFaults } from './trigger-fields.ts'
 
 const trigger: Trigger = {
   id: '0f8fad5b-d9cb-469f-a165-70867728950e',
+  installationId: 'i',
   name: 'Slack',
   message: '{{event.text}}',
   session: { runtime: 'native', source: { grantId: 'g', repositoryId: '7' } },
@@ -24,18 +25,19 @@ const trigger: Trigger = {
 test('a trigger keeps what the form does not show', () => {
   const { id, createdAt, updatedAt, hook, ...shown } = trigger
   const { url, hasSecret, ...ownHook } = hook ?? { url: '', hasSecret: true }
-  expect(toBody(fieldsOf('i', trigger), trigger)).toEqual({ ...shown, hook: ownHook })
+  expect(toBody(fieldsOf(trigger), trigger)).toEqual({ ...shown, hook: ownHook })
 })
 
 test('events of GitHub tell the repository and the conversation themselves', () => {
   const fields = {
-    ...fieldsOf('i', trigger),
+    ...fieldsOf(trigger),
     sender: 'events' as const,
     repositories: 'a/b\n c/d ',
     cron: '',
     forks: true,
   }
   expect(toBody(fields, trigger)).toEqual({
+    installationId: 'i',
     name: 'Slack',
     message: '{{event.text}}',
     session: { runtime: 'native' },

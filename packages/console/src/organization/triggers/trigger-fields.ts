@@ -39,8 +39,8 @@ export const newFields = (installation: string): TriggerFields => ({
 })
 
 /** Returns the fields of a trigger. */
-export function fieldsOf(installation: string, trigger: Trigger): TriggerFields {
-  const fresh = newFields(installation)
+export function fieldsOf(trigger: Trigger): TriggerFields {
+  const fresh = newFields(trigger.installationId)
   const github = trigger.hook?.github as GitHub | undefined
   return {
     ...fresh,
@@ -79,12 +79,13 @@ export function triggerFaults(fields: TriggerFields): Faults<TriggerFields> {
  * @param before the trigger that it replaces, which keeps the members that the form does not show
  */
 export function toBody(fields: TriggerFields, before?: Trigger): PutTrigger {
-  const { name, message, sender, cron, timeZone } = fields
+  const { name, installation, message, sender, cron, timeZone } = fields
   const same = before !== undefined && senderOf(before) === sender ? before : undefined
   // The Session of an event is told its repository, and its conversation.
   const { source, ...session } = before?.session ?? {}
   const events = sender === 'events'
   return {
+    installationId: installation,
     name: name.trim(),
     message,
     session: { ...session, ...(!events && source !== undefined && { source }) },

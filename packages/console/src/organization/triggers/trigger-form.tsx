@@ -19,7 +19,7 @@ export function TriggerForm(props: {
   organizationId: string
   places: readonly TriggerPlace[]
   /** The trigger that is changed; absent: a new one. */
-  before?: { readonly installationId: string; readonly trigger: Trigger }
+  before?: Trigger
   onDone: (installationId: string, triggerId: string) => void
   onClose: () => void
 }) {
@@ -27,11 +27,11 @@ export function TriggerForm(props: {
   const can = useOrganizationCan()
   const form = useKeptForm({
     name: keptAs(before === undefined ? 'new' : 'edit'),
-    initial: before === undefined ? newFields(places[0]?.id ?? '') : fieldsOf(before.installationId, before.trigger),
+    initial: before === undefined ? newFields(places[0]?.id ?? '') : fieldsOf(before),
     faultsOf: triggerFaults,
     send: async fields => {
-      const id = before?.trigger.id ?? crypto.randomUUID()
-      await putTrigger(fields.installation, id, toBody(fields, before?.trigger))
+      const id = before?.id ?? crypto.randomUUID()
+      await putTrigger(id, toBody(fields, before))
       return { installation: fields.installation, id }
     },
     onSent: ({ installation, id }) => {

@@ -1,3 +1,4 @@
+import type { Trigger } from '@berth/contract'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useRouteContext } from '@tanstack/react-router'
 import { ChevronLeft, KeyRound, Pencil, Power, Trash2, Zap } from 'lucide-react'
@@ -10,7 +11,7 @@ import { useDialog } from '../dialogs.ts'
 import { useOrganizationCan } from '../organization-can.ts'
 import { SectionPage } from '../section-page.tsx'
 import { ActionProblem } from '../step-up.tsx'
-import { type OwnedTrigger, putTrigger, refreshTriggers, triggersQuery } from './queries.ts'
+import { putTrigger, refreshTriggers, triggersQuery } from './queries.ts'
 import { TriggerDeliveries } from './trigger-deliveries.tsx'
 import { DeleteTrigger, ReplaceSecret } from './trigger-dialogs.tsx'
 import { fieldsOf, toBody } from './trigger-fields.ts'
@@ -29,22 +30,22 @@ export function TriggerPage() {
   const organizationId = viewer.membership.organization.id
   const allowed = viewer.membership.capabilities.includes(needs)
   const list = useQuery({ ...triggersQuery(organizationId), enabled: allowed })
-  const owned = list.data?.find(({ trigger, installationId: of }) => trigger.id === triggerId && of === installationId)
+  const trigger = list.data?.find(({ id, installationId: of }) => id === triggerId && of === installationId)
   return (
     <SectionPage
-      title={owned?.trigger.name ?? 'Trigger'}
+      title={trigger?.name ?? 'Trigger'}
       needs={needs}
-      actions={owned !== undefined && <Actions />}
+      actions={trigger !== undefined && <Actions />}
       below={
         <Link {...to.triggers()} className="flex min-h-6 w-full items-center text-xs text-ink-2 hover:text-ink">
           <ChevronLeft className="size-3.5" aria-hidden /> Triggers
         </Link>
       }
     >
-      {owned !== undefined && <View key={triggerId} organizationId={organizationId} owned={owned} />}
-      {owned === undefined && list.isPending && <LoadingLines label="the trigger" />}
-      {owned === undefined && list.isError && <ErrorState error={list.error} retry={() => void list.refetch()} />}
-      {owned === undefined && list.isSuccess && (
+      {trigger !== undefined && <View key={triggerId} organizationId={organizationId} trigger={trigger} />}
+      {trigger === undefined && list.isPending && <LoadingLines label="the trigger" />}
+      {trigger === undefined && list.isError && <ErrorState error={list.error} retry={() => void list.refetch()} />}
+      {trigger === undefined && list.isSuccess && (
         <EmptyState icon={Zap} title="No such trigger">
           It is deleted, its installation is revoked, or the link is wrong.
         </EmptyState>
@@ -69,18 +70,16 @@ function Actions() {
   )
 }
 
-function View({ organizationId, owned }: { organizationId: string; owned: OwnedTrigger }) {
+function View({ organizationId, trigger }: { organizationId: string; trigger: Trigger }) {
   const can = useOrganizationCan()
   const dialog = useDialog()
   const places = usePlaces(organizationId)
-  const { installationId, trigger } = owned
-  const { id, hook, enabled, message } = trigger
+  const { id, installationId, hook, enabled, message } = trigger
   const turn = useMutation({
-    mutationFn: () =>
-      putTrigger(installationId, id, { ...toBody(fieldsOf(installationId, trigger), trigger), enabled: !enabled }),
+    mutationFn: () => putTrigger(id, { ...toBody(fieldsOf(trigger), trigger), enabled: !enabled }),
     onSuccess: () => refreshTriggers(organizationId),
   })
-  const shared = { organizationId, owned, onClose: dialog.close }
+  const shared = { organizationId, trigger, onClose: dialog.close }
   return (
     <div className="flex flex-col gap-6">
       <Facts
@@ -113,12 +112,12 @@ function View({ organizationId, owned }: { organizationId: string; owned: OwnedT
         )}
       </div>
       <ActionProblem error={turn.error} />
-      <TriggerDeliveries organizationId={organizationId} owned={owned} />
+      <TriggerDeliveries organizationId={organizationId} triggerId={id} />
       {dialog.name === 'edit' && (
         <TriggerForm
           organizationId={organizationId}
           places={places.data ?? []}
-          before={owned}
+          before={trigger}
           onDone={dialog.close}
           onClose={dialog.close}
         />

@@ -1,3 +1,4 @@
+import type { Trigger } from '@berth/contract'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useRouteContext, useRouter } from '@tanstack/react-router'
 import { Plus, Zap } from 'lucide-react'
@@ -9,7 +10,7 @@ import type { Column } from '../../ui/table.tsx'
 import { useDialog } from '../dialogs.ts'
 import { useOrganizationCan } from '../organization-can.ts'
 import { SectionPage } from '../section-page.tsx'
-import { type OwnedTrigger, triggersQuery } from './queries.ts'
+import { triggersQuery } from './queries.ts'
 import { TriggerForm } from './trigger-form.tsx'
 import { TriggerState } from './trigger-state.tsx'
 import { firedBy } from './trigger-words.ts'
@@ -66,8 +67,8 @@ function Triggers() {
           noun={['trigger', 'triggers']}
           columns={columnsOf(id => data.find(place => place.id === id)?.name ?? id)}
           rows={list.data}
-          keyOf={({ trigger }) => trigger.id}
-          textOf={({ trigger }) => `${trigger.name} ${firedBy(trigger)} ${trigger.id}`}
+          keyOf={({ id }) => id}
+          textOf={trigger => `${trigger.name} ${firedBy(trigger)} ${trigger.id}`}
         />
       )}
       {dialog.name === 'new' && (
@@ -82,13 +83,13 @@ function Triggers() {
   )
 }
 
-const columnsOf = (nameOf: (installationId: string) => string): readonly Column<OwnedTrigger>[] => [
+const columnsOf = (nameOf: (installationId: string) => string): readonly Column<Trigger>[] => [
   {
     id: 'name',
     header: 'Name',
-    cell: ({ installationId, trigger }) => (
+    cell: trigger => (
       <Link
-        {...to.trigger(installationId, trigger.id)}
+        {...to.trigger(trigger.installationId, trigger.id)}
         data-list-item
         className="block min-w-0 rounded-sm hover:text-accent"
       >
@@ -103,5 +104,5 @@ const columnsOf = (nameOf: (installationId: string) => string): readonly Column<
     className: 'max-sm:hidden',
     cell: ({ installationId }) => <span className="text-ink-2">{nameOf(installationId)}</span>,
   },
-  { id: 'state', header: 'State', cell: ({ trigger }) => <TriggerState trigger={trigger} /> },
+  { id: 'state', header: 'State', cell: trigger => <TriggerState trigger={trigger} /> },
 ]

@@ -3,15 +3,21 @@ import type { Principal } from '../../identity/guard/principal.ts'
 import { refusal } from '../../kit/refusal.ts'
 import { invalidCredential } from './bearer.ts'
 
-/** Returns the capability that an operation requires of this kind of principal. */
-export const requiredCapability = (row: GuardedOperation, kind: Principal['kind']) =>
-  kind === 'app_installation' ? (row.installationCapability ?? row.capability) : row.capability
+/** Returns the capability or permission that an operation requires of this kind of principal. */
+const required = (row: GuardedOperation, kind: Principal['kind']) =>
+  kind === 'app_installation' ? (row.installationCapability ?? row.capability) : (row.permission ?? row.capability)
 
 /** Returns whether a principal may call an operation, product access included. */
 export const isAllowed = (row: GuardedOperation, principal: Principal): boolean =>
   principal.capabilities.has(accessCapability) &&
   (row.principal === undefined || row.principal === principal.kind) &&
-  (principal.capabilities.has(requiredCapability(row, principal.kind)) || holdsAlternative(row, principal))
+  (holdsRequired(row, principal) || holdsAlternative(row, principal))
+
+function holdsRequired(row: GuardedOperation, principal: Principal): boolean {
+  const held: ReadonlySet<string> =
+    principal.kind === 'person' && row.permission !== undefined ? principal.permissions : principal.capabilities
+  return held.has(required(row, principal.kind))
+}
 
 const holdsAlternative = ({ installationAlternative }: GuardedOperation, { kind, capabilities }: Principal): boolean =>
   kind === 'app_installation' && installationAlternative !== undefined && capabilities.has(installationAlternative)
@@ -27,5 +33,5 @@ export function requireCapability(row: GuardedOperation, principal: Principal): 
   if (!principal.capabilities.has(accessCapability)) throw refusal('cloud_access_denied')
   if (row.principal === 'app_installation' && principal.kind !== 'app_installation')
     throw refusal('installation_principal_required')
-  throw refusal('insufficient_scope', { requiredScope: requiredCapability(row, principal.kind) })
+  throw refusal('insufficient_scope', { requiredScope: required(row, principal.kind) })
 }
