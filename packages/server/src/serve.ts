@@ -38,6 +38,7 @@ import { openTokenVerifier } from './identity/tokens/token-verifier.ts'
 import { systemClock } from './kit/clock.ts'
 import { hostName } from './kit/host-id.ts'
 import { openDataDirectory } from './kit/open-data-directory.ts'
+import { PeriodicTasks } from './kit/periodic-tasks.ts'
 import { knownSecrets } from './kit/redactor.ts'
 import type { Service } from './kit/service.ts'
 import { releaseVersion } from './kit/version.ts'
@@ -133,7 +134,8 @@ export async function serve(
   // Parts that all roles share.
   const { db, direct } = await openDeploymentDatabase(settings, log, stack)
   const keeper = new ClockKeeper({ db, log }, settings.worker.limits.fenceMs / 4)
-  await start(keeper)
+  await keeper.begin()
+  await start(new PeriodicTasks([keeper]))
   const { clock } = keeper
   const helpers = stack.use(
     await openHelperGroup(settings.dataDir, { ...settings.sandboxes.helpers, processes: HELPER_PROCESSES }),
@@ -177,9 +179,9 @@ export async function serve(
   }
   const tokens = openTokenVerifier(db, clock, () => listening.urls.authUrl)
   const guards = await openGuards(context, settings, tokens, stack)
-  await start(new InteractionSweeper(context))
-  await start(new AuthoritySweeper(context))
-  await start(new NextTurnAdmitter(context))
+  await start(
+    new PeriodicTasks([new InteractionSweeper(context), new AuthoritySweeper(context), new NextTurnAdmitter(context)]),
+  )
   const registry = serviceMetrics(db, around, clock)
   stack.use(observeInMetrics(registry))
 

@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import type { Handlers } from '../http/routing/handler.ts'
+import { PeriodicTasks } from '../kit/periodic-tasks.ts'
 import { EventStreams } from '../sessions/streams/event-streams.ts'
 import { StreamBudget } from '../sessions/streams/stream-budget.ts'
 import { StreamLedger } from '../sessions/streams/stream-ledger.ts'
@@ -17,7 +18,7 @@ export async function openApi(
 ): Promise<Handlers> {
   const { compute, dataDir, leases, streams, config } = settings
   const ledger = stack.use(new StreamLedger(context.db, context.log, streams.perAuthority))
-  await ledger.start()
+  await stack.use(new PeriodicTasks([ledger])).start()
   return apiHandlers(
     context,
     { kind: compute.kind, leaseIdleMs: leases.idleMs, leaseMaxMs: leases.maxMs },

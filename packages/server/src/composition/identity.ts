@@ -8,6 +8,7 @@ import type { Context } from '../context.ts'
 import { DatabaseAuthority } from '../identity/guard/authority.ts'
 import { DatabaseGatewayJudge } from '../identity/guard/gateway-judge.ts'
 import type { TokenVerifier } from '../identity/tokens/token-verifier.ts'
+import { PeriodicTasks } from '../kit/periodic-tasks.ts'
 import type { Settings } from '../settings/settings.ts'
 
 /**
@@ -26,7 +27,7 @@ export async function openGuards(
   if (identity.far === undefined) return { api: new DatabaseAuthority(db, clock, tokens, limits), gateway: here }
   const account = stack.use(new AccountClient(identity.far, log))
   const copies = new CopiedRows(db, clock)
-  await stack.use(new RevocationFollower({ account, copies }, context)).start()
+  await stack.use(new PeriodicTasks([new RevocationFollower({ account, copies }, context)])).start()
   return {
     far: account,
     api: new FarAuthority(account, copies),

@@ -28,6 +28,7 @@ import { clientAddressBehind } from '../http/request/client-address.ts'
 import { mintRuntimeCredential } from '../identity/runtime-credentials/runtime-credential.ts'
 import { systemClock } from '../kit/clock.ts'
 import { hostName } from '../kit/host-id.ts'
+import { PeriodicTasks } from '../kit/periodic-tasks.ts'
 import type { Service } from '../kit/service.ts'
 import { StartError } from '../kit/start-error.ts'
 import { mirrorPacks } from '../repositories/mirror-packs.ts'
@@ -114,9 +115,7 @@ export async function openWorker(
       new Sweeper(execution, async () => settings.leases.stopGivesBack && (await servesAlone(settings.dataDir))),
       new AgentKeeper(execution),
       new TerminalKeeper(execution, settings.console),
-      new MirrorKeeper(execution),
-      new CacheKeeper(execution),
-      new ImageKeeper(execution),
+      new PeriodicTasks([new MirrorKeeper(execution), new CacheKeeper(execution), new ImageKeeper(execution)]),
       new Deliverer(context, queues, { claimMs: fenceMs, pollMs: POLL_MS }),
       ...(far === null ? [] : [far]),
     ],

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { claimBuild } from '../../src/environments/images/image-sql.ts'
 import { ImageKeeper } from '../../src/execution/images/image-keeper.ts'
 import { isTrial } from '../../src/execution/images/start-once.ts'
+import { PeriodicTasks } from '../../src/kit/periodic-tasks.ts'
 import { type SandboxDriver, SandboxGoneError } from '../../src/sandboxes/driver.ts'
 import { type Blobs, BlobsUnavailable } from '../../src/storage/blobs/blobs.ts'
 import { MasterKey } from '../../src/storage/master-key.ts'
@@ -51,7 +52,7 @@ test('a host that shows no lower trees copies the image, and starts it once in t
   const first = await run(id, 'cat stamp ~/stamp linked')
   expect(first.prebuilt).toEqual({ state: 'building' })
   expect(await isReady(id)).toBe(false)
-  await stack.use(new ImageKeeper(context)).start()
+  await stack.use(new PeriodicTasks([new ImageKeeper(context)])).start()
   await until('the image was started', () => isReady(id))
   expect(await run(id, 'cat stamp ~/stamp linked')).toEqual({ prebuilt: { state: 'used' }, output: first.output })
   // Nothing of the trial is left, and no directory was made for later sandboxes.
@@ -75,7 +76,7 @@ test('an image that cannot be copied into a sandbox is done without, and stays g
   const context = await bench.work(stack, { driver, blobs })
   const { id } = await environments.make({ setup, prebuild: true })
   const first = await run(id, 'cat stamp ~/stamp linked')
-  await stack.use(new ImageKeeper(context)).start()
+  await stack.use(new PeriodicTasks([new ImageKeeper(context)])).start()
   await until('the image was started', () => isReady(id))
   away = true
   const second = await run(id, 'cat stamp ~/stamp linked; ls')
@@ -104,7 +105,7 @@ test('an image is given up after the third trial in which its sandbox is silent,
   const context = await bench.work(stack, { driver: silent })
   const { id } = await environments.make({ setup: 'true', prebuild: true })
   await run(id, 'true')
-  const keeper = stack.use(new ImageKeeper(context))
+  const keeper = stack.use(new PeriodicTasks([new ImageKeeper(context)]))
   await keeper.start()
   const { database } = bench.test.db
   for (const trials of [1, 2, 3]) {
@@ -131,7 +132,7 @@ test('a host without room for an image sets up anew, and the image stays good fo
   const context = await bench.work(stack, { imageBounds: bounds })
   const { id } = await environments.make({ setup: 'echo up > file', prebuild: true })
   await run(id, 'true')
-  await stack.use(new ImageKeeper(context)).start()
+  await stack.use(new PeriodicTasks([new ImageKeeper(context)])).start()
   await until('the image was started', () => isReady(id))
   bounds.bytes = 0
   await rm(join(bench.test.dataDir, 'images'), { recursive: true })

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import type { Principal } from '../../src/identity/guard/principal.ts'
 import { ApiError } from '../../src/kit/api-error.ts'
 import { StreamBudget } from '../../src/sessions/streams/stream-budget.ts'
+import { PeriodicTasks } from '../../src/kit/periodic-tasks.ts'
 import { StreamLedger } from '../../src/sessions/streams/stream-ledger.ts'
 import type { Queryable } from '../../src/storage/postgres/database.ts'
 import { DatabaseUnavailable } from '../../src/storage/postgres/database-errors.ts'
@@ -40,6 +41,13 @@ function budget({ perAuthority = 64, perProcess = 256, db = made.database as Que
   const ledger = new StreamLedger(db, silentLog, perAuthority, { renewalMs })
   onTestFinished(() => ledger[Symbol.asyncDispose]())
   return Object.assign(new StreamBudget(ledger, perProcess), { ledger })
+}
+
+/** Lets the ledger of a process renew its rows. */
+async function renew({ ledger }: { readonly ledger: StreamLedger }): Promise<void> {
+  const renewals = new PeriodicTasks([ledger])
+  onTestFinished(() => renewals[Symbol.asyncDispose]())
+  await renewals.start()
 }
 
 const refusal = (open: Promise<unknown>) =>
@@ -148,7 +156,7 @@ describe('the budget of an authority in several processes', () => {
   test('is kept by a live process and restored after the database lost it', async () => {
     // bound: a pause between two looks
     const here = budget({ perAuthority: 1, renewalMs: 20 })
-    await here.ledger.start()
+    await renew(here)
     const one = installation()
     await here.take(one)
     await made.database.query(
@@ -183,7 +191,7 @@ describe('the budget of an authority in several processes', () => {
     away = false
     expect([here.open, await rows(one)]).toEqual([0, [{ held: 1 }]])
     await here.take(other)
-    await here.ledger.start()
+    await renew(here)
     await until('that nothing is held', async () => (await rows(one)).length === 0)
   })
 
@@ -205,7 +213,7 @@ describe('the budget of an authority in several processes', () => {
     await take(here, one, 2)
     await late?.()
     expect([here.open, await rows(one)]).toEqual([2, [{ held: 1 }]])
-    await here.ledger.start()
+    await renew(here)
     const counted = async () => (await rows(one)).map(({ held }) => held)
     await until('both streams in the row', async () => (await counted()).join() === '2')
   })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Fence, Interaction, Session } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Worker } from '../../src/execution/worker.ts'
+import { PeriodicTasks } from '../../src/kit/periodic-tasks.ts'
 import { credentialDigest } from '../../src/storage/master-key.ts'
 import type { Database } from '../../src/storage/postgres/database.ts'
 import { ClockKeeper } from '../../src/storage/postgres/database-clock.ts'
@@ -279,8 +280,9 @@ describe('workers whose clocks are wrong', () => {
     const context = await workerContext(test, own)
     let offMs = 0
     const ask = async () => Date.now() + offMs
-    const keeper = own.use(new ClockKeeper({ db: context.db, log: silentLog }, 20, { ask }))
-    await keeper.start()
+    const keeper = new ClockKeeper({ db: context.db, log: silentLog }, 20, { ask })
+    await keeper.begin()
+    await own.use(new PeriodicTasks([keeper])).start()
     // The worker's first look at the Run comes once the clock was set: a connection for it may take long on a busy machine.
     const set = Promise.withResolvers<void>()
     const query: Database['query'] = async (statement, values) => {

@@ -2,7 +2,7 @@ import type { Context } from '../../context.ts'
 import { ApiError } from '../../kit/api-error.ts'
 import type { Clock } from '../../kit/clock.ts'
 import type { Log } from '../../kit/log.ts'
-import { LoopingService } from '../../kit/looping-service.ts'
+import type { PeriodicTask } from '../../kit/periodic-tasks.ts'
 import { endConnectionsOf } from '../../repositories/grant-sql.ts'
 import type { Database } from '../../storage/postgres/database.ts'
 import { logFailure } from '../../storage/postgres/log-failure.ts'
@@ -19,8 +19,9 @@ const POLL_MS = 1_000
  * its place in the database. What a change stops is then stopped as if the rows were here: `AuthoritySweeper` ends Runs,
  * `TerminalKeeper` terminals, and streams ask the guard again. Every process follows, so the changes arrive whichever of them lives.
  */
-export class RevocationFollower extends LoopingService {
-  override readonly name = 'revocation-follower'
+export class RevocationFollower implements PeriodicTask {
+  readonly name = 'revocation-follower'
+  readonly intervalMs = POLL_MS
   readonly #account: AccountClient
   readonly #copies: CopiedRows
   readonly #db: Database
@@ -31,9 +32,7 @@ export class RevocationFollower extends LoopingService {
   constructor(
     { account, copies }: { readonly account: AccountClient; readonly copies: CopiedRows },
     { db, clock, log, wakeups }: Pick<Context, 'db' | 'clock' | 'log' | 'wakeups'>,
-    pollMs: number = POLL_MS,
   ) {
-    super(pollMs)
     this.#account = account
     this.#copies = copies
     this.#db = db
@@ -55,7 +54,7 @@ export class RevocationFollower extends LoopingService {
     }
   }
 
-  protected failed(error: unknown): void {
+  failed(error: unknown): void {
     // The client has logged that the account service is away.
     if (error instanceof ApiError) return
     logFailure(this.#log, error, {

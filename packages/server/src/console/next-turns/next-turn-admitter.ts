@@ -1,5 +1,6 @@
 import type { Context } from '../../context.ts'
 import { ApiError } from '../../kit/api-error.ts'
+import type { PeriodicTask } from '../../kit/periodic-tasks.ts'
 import { refusal } from '../../kit/refusal.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import { isUnauthorized } from '../../sessions/runs/authority-sql.ts'
@@ -8,7 +9,6 @@ import { beginTurn } from '../../sessions/turns/admit-turn.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import { logFailure } from '../../storage/postgres/log-failure.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
-import { WokenService } from '../../storage/postgres/woken-service.ts'
 import { type DueNextTurn, deleteNextTurn, findDueNextTurns, findNextTurn, refuseNextTurn } from './next-turn-sql.ts'
 
 /** Pause between two sweeps; a Run that ends wakes the admitter at once. */
@@ -19,14 +19,18 @@ const AT_ONCE = 100
  * Turns the messages that wait into Turns, as soon as their Session has no active Run. It runs in every process,
  * whatever its roles; the Session's lock lets one of them admit. A Turn that is refused leaves its message with the reason.
  */
-export class NextTurnAdmitter extends WokenService {
-  override readonly name = 'next-turn-admitter'
+export class NextTurnAdmitter implements PeriodicTask {
+  readonly name = 'next-turn-admitter'
+  readonly intervalMs = SWEEP_MS
   readonly #context: Context
 
-  constructor(context: Context, sweepMs: number = SWEEP_MS) {
-    // Whatever ends a Run wakes the queue, because other Runs may wait for the place.
-    super(context.wakeups, [topics.queue], sweepMs)
+  constructor(context: Context) {
     this.#context = context
+  }
+
+  /** Whatever ends a Run wakes the queue, because other Runs may wait for the place. */
+  subscribe(wake: () => void): () => void {
+    return this.#context.wakeups.subscribe(topics.queue, wake)
   }
 
   /**
@@ -42,7 +46,7 @@ export class NextTurnAdmitter extends WokenService {
     if (failures.length > 0) throw failures[0]
   }
 
-  protected failed(error: unknown): void {
+  failed(error: unknown): void {
     logFailure(this.#context.log, error, {
       waiting: 'the database is away; messages that wait become turns once it is back',
       failed: 'could not admit a message that waited; the next sweep tries again',

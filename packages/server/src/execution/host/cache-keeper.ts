@@ -1,5 +1,5 @@
 import { systemClock } from '../../kit/clock.ts'
-import { LoopingService } from '../../kit/looping-service.ts'
+import type { PeriodicTask } from '../../kit/periodic-tasks.ts'
 import type { WorkerContext } from '../claim/execution-context.ts'
 
 const HOUR_MS = 60 * 60_000
@@ -12,35 +12,29 @@ type KeeperContext = Pick<WorkerContext, 'log' | 'extensions' | 'hosts'>
  * Removes unpacked extensions and layers of system packages that no sandbox of its hosts shows any more, and downloads that
  * the catalog names no more.
  */
-export class CacheKeeper extends LoopingService {
-  override readonly name = 'cache-keeper'
+export class CacheKeeper implements PeriodicTask {
+  readonly name = 'cache-keeper'
+  readonly intervalMs = HOUR_MS
   readonly #context: KeeperContext
-  readonly #stopping = new AbortController()
 
   constructor(context: KeeperContext) {
-    super(HOUR_MS)
     this.#context = context
   }
 
-  override async [Symbol.asyncDispose](): Promise<void> {
-    this.#stopping.abort(new Error('the service stops'))
-    await super[Symbol.asyncDispose]()
-  }
-
-  protected async round(): Promise<void> {
+  async round(stopping: AbortSignal): Promise<void> {
     const { log, extensions, hosts } = this.#context
     const unusedSince = new Date(systemClock.now().getTime() - UNUSED_MS)
-    const unpacked = await extensions.unpacked.tidy(unusedSince, this.#stopping.signal)
+    const unpacked = await extensions.unpacked.tidy(unusedSince, stopping)
     const downloads = await extensions.catalog.tidy()
     let layers = 0
     for (const packages of new Set(hosts.held().map(host => host.packages)))
-      layers += await packages.tidy(unusedSince, this.#stopping.signal)
+      layers += await packages.tidy(unusedSince, stopping)
     if (unpacked + layers + downloads > 0)
       log.info({ extensions: unpacked, layers, downloads }, 'removed what no sandbox uses')
   }
 
-  protected failed(error: unknown): void {
-    if (this.#stopping.signal.aborted) return
+  failed(error: unknown, stopping: AbortSignal): void {
+    if (stopping.aborted) return
     this.#context.log.warn({ err: error }, 'removing what no sandbox uses failed')
   }
 }

@@ -5,7 +5,7 @@ import {
   recordStarted,
   recordUnavailable,
 } from '../../environments/images/image-sql.ts'
-import { LoopingService } from '../../kit/looping-service.ts'
+import type { PeriodicTask } from '../../kit/periodic-tasks.ts'
 import { logFailure } from '../../storage/postgres/log-failure.ts'
 import { atHost, type ExecutionContext, type WorkerContext } from '../claim/execution-context.ts'
 import { platformOf } from './image-key.ts'
@@ -18,47 +18,42 @@ const CLAIM_MS = 5 * 60_000
 const MOST_TRIALS = 3
 
 /** Starts each new image once, so that it counts from then on, and bounds the images that this host keeps. */
-export class ImageKeeper extends LoopingService {
-  override readonly name = 'image-keeper'
+export class ImageKeeper implements PeriodicTask {
+  readonly name = 'image-keeper'
+  readonly intervalMs: number
   readonly #context: WorkerContext
-  readonly #stopping = new AbortController()
   #tidiedAt = 0
 
   constructor(context: WorkerContext) {
-    super(context.limits.sweepMs)
+    this.intervalMs = context.limits.sweepMs
     this.#context = context
   }
 
-  override async [Symbol.asyncDispose](): Promise<void> {
-    this.#stopping.abort(new Error('the service stops'))
-    await super[Symbol.asyncDispose]()
-  }
-
-  protected async round(): Promise<void> {
+  async round(stopping: AbortSignal): Promise<void> {
     // One host of each platform tries for the others, too.
     const { hosts } = this.#context
     const trying = new Map(hosts.held().map(({ id, driver }) => [platformOf(driver), id]))
     for (const id of trying.values())
-      while (!this.#stopping.signal.aborted && hosts.holds(id) && (await this.#tryOne(atHost(this.#context, id))));
+      while (!stopping.aborted && hosts.holds(id) && (await this.#tryOne(atHost(this.#context, id), stopping)));
     if (performance.now() - this.#tidiedAt < HOUR_MS && this.#tidiedAt !== 0) return
-    await this.#tidy()
+    await this.#tidy(stopping)
     this.#tidiedAt = performance.now()
   }
 
-  protected failed(error: unknown): void {
-    if (this.#stopping.signal.aborted) return
+  failed(error: unknown, stopping: AbortSignal): void {
+    if (stopping.aborted) return
     logFailure(this.#context.log, error, {
       waiting: 'trying images waits for the database',
       failed: 'an image could not be tried, or images could not be tidied',
     })
   }
 
-  async #tryOne(context: ExecutionContext): Promise<boolean> {
+  async #tryOne(context: ExecutionContext, stopping: AbortSignal): Promise<boolean> {
     const { db, driver, clock, log } = context
     const now = clock.now()
     const image = await claimTrial(db, platformOf(driver), now, new Date(now.getTime() + CLAIM_MS))
     if (image === null) return false
-    const fault = await startOnce(context, image, this.#stopping.signal)
+    const fault = await startOnce(context, image, stopping)
     if (fault === null) await recordStarted(db, image.id)
     else {
       log.warn({ imageId: image.id, fault }, 'no sandbox starts from an image')
@@ -69,10 +64,10 @@ export class ImageKeeper extends LoopingService {
     return true
   }
 
-  async #tidy(): Promise<void> {
+  async #tidy(stopping: AbortSignal): Promise<void> {
     const { db, hosts, log } = this.#context
     for (const images of new Set(hosts.held().map(host => host.images))) {
-      const removed = await images.tidy(new Set(await listImageDigests(db)), this.#stopping.signal)
+      const removed = await images.tidy(new Set(await listImageDigests(db)), stopping)
       if (removed > 0) log.info({ removed }, 'removed images that no sandbox of this host shows')
     }
   }

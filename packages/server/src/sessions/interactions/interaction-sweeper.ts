@@ -1,5 +1,5 @@
 import type { Context } from '../../context.ts'
-import { LoopingService } from '../../kit/looping-service.ts'
+import type { PeriodicTask } from '../../kit/periodic-tasks.ts'
 import { logFailure } from '../../storage/postgres/log-failure.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
 import { holdSession } from '../session/session-sql.ts'
@@ -15,12 +15,12 @@ const AT_ONCE = 100
  * Closes approvals at their deadline. It runs in every process, whatever its roles, so an approval ends on time even if
  * no worker is left to run the agent that asked.
  */
-export class InteractionSweeper extends LoopingService {
-  override readonly name = 'interaction-sweeper'
+export class InteractionSweeper implements PeriodicTask {
+  readonly name = 'interaction-sweeper'
+  readonly intervalMs = SWEEP_MS
   readonly #context: Context
 
-  constructor(context: Context, sweepMs: number = SWEEP_MS) {
-    super(sweepMs)
+  constructor(context: Context) {
     this.#context = context
   }
 
@@ -37,7 +37,7 @@ export class InteractionSweeper extends LoopingService {
     if (failures.length > 0) throw failures[0]
   }
 
-  protected failed(error: unknown): void {
+  failed(error: unknown): void {
     logFailure(this.#context.log, error, {
       waiting: 'the database is away; overdue approvals close once it is back',
       failed: 'could not close an overdue approval; the next sweep tries again',

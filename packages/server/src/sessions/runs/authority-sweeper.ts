@@ -1,5 +1,5 @@
 import type { Context } from '../../context.ts'
-import { LoopingService } from '../../kit/looping-service.ts'
+import type { PeriodicTask } from '../../kit/periodic-tasks.ts'
 import { logFailure } from '../../storage/postgres/log-failure.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
 import { closeInteractions } from '../interactions/close-interactions.ts'
@@ -19,12 +19,12 @@ const AT_ONCE = 100
  * One that waits for a worker, for its sandbox or for people ends here. The sweeper runs in every process, whatever its
  * roles, so a waiting Run ends even if no worker is left.
  */
-export class AuthoritySweeper extends LoopingService {
-  override readonly name = 'authority-sweeper'
+export class AuthoritySweeper implements PeriodicTask {
+  readonly name = 'authority-sweeper'
+  readonly intervalMs = SWEEP_MS
   readonly #context: Context
 
-  constructor(context: Context, sweepMs: number = SWEEP_MS) {
-    super(sweepMs)
+  constructor(context: Context) {
     this.#context = context
   }
 
@@ -41,7 +41,7 @@ export class AuthoritySweeper extends LoopingService {
     if (failures.length > 0) throw failures[0]
   }
 
-  protected failed(error: unknown): void {
+  failed(error: unknown): void {
     logFailure(this.#context.log, error, {
       waiting: 'the database is away; revoked runs end once it is back',
       failed: 'could not end a revoked run; the next sweep tries again',

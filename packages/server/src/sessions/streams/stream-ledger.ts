@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Log } from '../../kit/log.ts'
-import { LoopingService } from '../../kit/looping-service.ts'
+import type { PeriodicTask } from '../../kit/periodic-tasks.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import { logFailure } from '../../storage/postgres/log-failure.ts'
 import { holdStreams, releaseStreams, renewStreams } from './stream-ledger-sql.ts'
@@ -26,8 +26,9 @@ const RENEWAL_MS = 5_000
  * statement writes how many streams this process holds then, so the last one makes the row right; the renewal finds a row
  * that one of before wrote last. A process that dies stops renewing its rows, and they lapse.
  */
-export class StreamLedger extends LoopingService {
-  override readonly name = 'stream-ledger'
+export class StreamLedger implements PeriodicTask, AsyncDisposable {
+  readonly name = 'stream-ledger'
+  readonly intervalMs: number
   readonly #db: Queryable
   readonly #log: Log
   readonly #bound: number
@@ -37,16 +38,15 @@ export class StreamLedger extends LoopingService {
 
   /** @param bound streams that one authority may have open at once, in all processes together */
   constructor(db: Queryable, log: Log, bound: number, { lifeMs = LIFE_MS, renewalMs = RENEWAL_MS } = {}) {
-    super(renewalMs)
+    this.intervalMs = renewalMs
     this.#db = db
     this.#log = log
     this.#bound = bound
     this.#lifeMs = lifeMs
   }
 
-  /** Stops, and gives back every held stream, so that nobody waits for its row to lapse. */
-  override async [Symbol.asyncDispose](): Promise<void> {
-    await super[Symbol.asyncDispose]()
+  /** Gives back every held stream, so that nobody waits for its row to lapse. */
+  async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#accounts.values()].map(({ settling }) => settling))
     await releaseStreams(this.#db, this.#holder).catch(error => this.failed(error))
   }
@@ -111,7 +111,7 @@ export class StreamLedger extends LoopingService {
    * Mends the rows: a crash of the database may lose one, and a statement whose answer was lost may have written one, even
    * after those that followed it.
    */
-  protected async round(): Promise<void> {
+  async round(): Promise<void> {
     if (this.#accounts.size === 0) return
     const renewed = await renewStreams(this.#db, this.#holder, this.#lifeMs)
     for (const [authority, written] of renewed) {
@@ -124,7 +124,7 @@ export class StreamLedger extends LoopingService {
     }
   }
 
-  protected failed(error: unknown): void {
+  failed(error: unknown): void {
     logFailure(this.#log, error, {
       waiting: 'the database is away; the count of open streams is written once it is back',
       failed: 'could not write the count of open streams',

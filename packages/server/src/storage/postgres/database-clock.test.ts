@@ -97,8 +97,8 @@ describe('the keeper of a clock', () => {
   afterAll(() => test[Symbol.asyncDispose]())
 
   it('has the time of a real database once it has started', async () => {
-    await using keeper = new ClockKeeper({ db: test.database, log: silentLog }, 60_000)
-    await keeper.start()
+    const keeper = new ClockKeeper({ db: test.database, log: silentLog }, 60_000)
+    await keeper.begin()
     const told = async () =>
       (await test.database.query<{ at: Date }>('select clock_timestamp() as at')).rows[0]?.at.getTime() ?? Number.NaN
     const [before, seen, after] = [await told(), keeper.clock.now().getTime(), await told()]
@@ -113,16 +113,11 @@ describe('the keeper of a clock', () => {
   ] as const)('tells once of %s', async (_, which, told) => {
     const warned: string[] = []
     const log = { ...silentLog, warn: (_fields: object, message: string) => void warned.push(message) }
-    class Woken extends ClockKeeper {
-      look(): Promise<void> {
-        return this.round()
-      }
-    }
-    await using keeper = new Woken({ db: test.database, log: log as never }, 60_000, sources)
-    await keeper.start()
+    const keeper = new ClockKeeper({ db: test.database, log: log as never }, 60_000, sources)
+    await keeper.begin()
     times[which] += HOUR_MS
     if (which === 'database') times.machine += HOUR_MS
-    for (let looked = 0; looked < 3; looked += 1) await keeper.look()
+    for (let looked = 0; looked < 3; looked += 1) await keeper.round()
     expect(warned).toEqual([expect.stringContaining(told)])
   })
 })

@@ -1,6 +1,6 @@
 import type { Clock } from '../../kit/clock.ts'
 import type { Log } from '../../kit/log.ts'
-import { LoopingService } from '../../kit/looping-service.ts'
+import type { PeriodicTask } from '../../kit/periodic-tasks.ts'
 import type { Queryable } from './database.ts'
 import { logFailure } from './log-failure.ts'
 
@@ -89,8 +89,9 @@ async function askTime(db: Queryable): Promise<number> {
 }
 
 /** Keeps a clock true, and tells operators of clocks that were set or are wrong. */
-export class ClockKeeper extends LoopingService {
-  override readonly name = 'clock-keeper'
+export class ClockKeeper implements PeriodicTask {
+  readonly name = 'clock-keeper'
+  readonly intervalMs: number
   readonly clock: DatabaseClock
   readonly #log: Log
   #isApart = false
@@ -104,19 +105,18 @@ export class ClockKeeper extends LoopingService {
     intervalMs: number,
     sources: TimeSources = { ask: () => askTime(db) },
   ) {
-    super(intervalMs)
+    this.intervalMs = intervalMs
     this.clock = new DatabaseClock(sources)
     this.#log = log
   }
 
   /** Resolves when the clock can be read. @throws if the database cannot be asked */
-  override async start(): Promise<void> {
+  async begin(): Promise<void> {
     for (let reading = 1; reading < FIRST_READINGS; reading += 1) await this.clock.read()
     await this.round()
-    await super.start()
   }
 
-  protected async round(): Promise<void> {
+  async round(): Promise<void> {
     const setMs = await this.clock.read()
     if (Math.abs(setMs) > SET_MS) {
       const fields = { seconds: seconds(setMs) }
@@ -134,7 +134,7 @@ export class ClockKeeper extends LoopingService {
     this.#isApart = isApart
   }
 
-  protected failed(error: unknown): void {
+  failed(error: unknown): void {
     logFailure(this.#log, error, {
       waiting: 'reading the clock waits for the database',
       failed: "the database's clock could not be read",

@@ -14,6 +14,7 @@ import { DatabaseAuthority } from '../../../src/identity/guard/authority.ts'
 import type { Authority } from '../../../src/identity/guard/principal.ts'
 import { openTokenVerifier } from '../../../src/identity/tokens/token-verifier.ts'
 import { systemClock } from '../../../src/kit/clock.ts'
+import { PeriodicTasks } from '../../../src/kit/periodic-tasks.ts'
 import { openNetwork } from '../../../src/network/dial.ts'
 import { RuntimeCatalog } from '../../../src/runtimes/catalog.ts'
 import { configuredModels } from '../../../src/runtimes/configured-models.ts'
@@ -77,7 +78,7 @@ export async function startStreamingApp(test: TestDatabase, options: StreamingAp
   const streams = new EventStreams(context)
   const { perAuthority, perProcess } = options.allowance ?? { perAuthority: 64, perProcess: 256 }
   const ledger = stack.use(new StreamLedger(statements, log, perAuthority))
-  await ledger.start()
+  await stack.use(new PeriodicTasks([ledger])).start()
   const budget = new StreamBudget(ledger, perProcess)
   const life = { minMs: 300_000, maxMs: 600_000, authorityMs: 10_000, random: Math.random }
   const compute = { kind: 'bubblewrap', leaseIdleMs: 900_000, leaseMaxMs: 14_400_000 } as const
