@@ -45,7 +45,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   app_keys: { writes: ['accounts'] },
   setup_authorities: { writes: ['accounts'] },
   installation_intents: { writes: ['accounts'] },
-  audit_log: { writes: ['accounts'], reads: ['console'] },
+  audit_log: { writes: ['accounts'] },
   standing_changes: { writes: ['accounts'] },
   identity_feed: { writes: ['accounts'] },
   runtime_credentials: { writes: ['identity'] },

@@ -1,17 +1,6 @@
 import { type Static, Type } from 'typebox'
-import { AuditRecord } from './organization.ts'
+import { AuditEntry } from './organization.ts'
 import { nullable, open } from './scalar.ts'
-
-/** An entry of the audit log as the page shows it. */
-const AuditEntry = Type.Object(
-  {
-    ...AuditRecord.properties,
-    targetName: nullable(
-      Type.String({ description: 'How people call the target; null if nothing has its name any more.' }),
-    ),
-  },
-  { title: 'AuditEntry', ...open },
-)
 
 export const AuditEntryPage = Type.Object(
   { entries: Type.Array(AuditEntry), nextCursor: nullable(Type.String()), hasMore: Type.Boolean() },
@@ -38,6 +27,5 @@ export const AuditFacets = Type.Object(
   { title: 'AuditFacets', ...open },
 )
 
-export type AuditEntry = Static<typeof AuditEntry>
 export type AuditEntryPage = Static<typeof AuditEntryPage>
 export type AuditFacets = Static<typeof AuditFacets>

@@ -1,7 +1,7 @@
 export type { App, AppKey } from './app.ts'
 export { Artifact, type ArtifactKind, ArtifactPage, type ArtifactViewLink, artifactKinds } from './artifact.ts'
 export { type ArtifactViewKind, artifactViewOf } from './artifact-view.ts'
-export type { AuditEntry, AuditEntryPage, AuditFacets } from './audit.ts'
+export type { AuditEntryPage, AuditFacets } from './audit.ts'
 export {
   accessCapability,
   type Capability,
@@ -139,7 +139,7 @@ export type {
   Success,
 } from './operation.ts'
 export { browserCodes, errorCodesOf } from './operation-errors.ts'
-export type { AuditRecord, Invitation, Member, SignIn } from './organization.ts'
+export type { AuditEntry, Invitation, Member, SignIn } from './organization.ts'
 export type { OrganizationSettings, PricedModelList, UpdateOrganizationSettings } from './organization-settings.ts'
 export type { OutputRequest } from './output.ts'
 export type { PortList, PortPreview } from './port-preview.ts'

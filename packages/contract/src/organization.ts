@@ -87,7 +87,7 @@ export const CreatedInvitation = Type.Object(
 )
 
 /** One fact of the audit log. */
-export const AuditRecord = Type.Object(
+export const AuditEntry = Type.Object(
   {
     id: Uuid,
     at: DateTime,
@@ -97,17 +97,20 @@ export const AuditRecord = Type.Object(
     ),
     action: Type.String({ description: 'Such as `member.removed`.' }),
     target: nullable(Type.String({ description: 'What it was done to.' })),
+    targetName: nullable(
+      Type.String({ description: 'How people call the target; null if nothing has its name any more.' }),
+    ),
     address: nullable(Type.String({ description: 'Network address of the client.' })),
     outcome: openString(['done', 'refused']),
     details: OpenObject,
   },
-  { title: 'AuditRecord', ...open },
+  { title: 'AuditEntry', ...open },
 )
 
 export const AuditPage = Type.Object(
   {
     success,
-    entries: Type.Array(AuditRecord),
+    entries: Type.Array(AuditEntry),
     nextCursor: nullable(Type.String()),
     hasMore: Type.Boolean(),
   },
@@ -133,5 +136,5 @@ export const SignInList = Type.Object({ success, signIns: Type.Array(SignIn) }, 
 
 export type Member = Static<typeof Member>
 export type Invitation = Static<typeof Invitation>
-export type AuditRecord = Static<typeof AuditRecord>
+export type AuditEntry = Static<typeof AuditEntry>
 export type SignIn = Static<typeof SignIn>

@@ -161,12 +161,12 @@ export interface AuditEntry {
   action: string
   /** What it was done to. */
   target: string | null
+  /** How people call the target; null if nothing has its name any more. */
+  targetName: string | null
   /** Network address of the client. */
   address: string | null
   outcome: string
   details: Record<string, unknown>
-  /** How people call the target; null if nothing has its name any more. */
-  targetName: string | null
 }
 
 export interface AuditEntryPage {
@@ -190,28 +190,9 @@ export interface AuditFacets {
 
 export interface AuditPage {
   success: true
-  entries: AuditRecord[]
+  entries: AuditEntry[]
   nextCursor: string | null
   hasMore: boolean
-}
-
-export interface AuditRecord {
-  id: string
-  at: string
-  /** Who did it: a person, an app, an installation, an operator or the service. */
-  actor: {
-    kind: string
-    id: string | null
-    name: string | null
-  }
-  /** Such as `member.removed`. */
-  action: string
-  /** What it was done to. */
-  target: string | null
-  /** Network address of the client. */
-  address: string | null
-  outcome: string
-  details: Record<string, unknown>
 }
 
 export interface Backlog {
@@ -4034,7 +4015,7 @@ export interface Operations {
     } }
     answer: Response
   }
-  /** Search the audit log. As `listAudit`, with names and more filters. `from` and `to` are days of UTC, both included. (First-party: it may change in any release.) */
+  /** Search the audit log. As `listAudit`, with more filters. `from` and `to` are days of UTC, both included. (First-party: it may change in any release.) */
   readAudit: {
     input: { query?: {
       /** Largest number of items in the page. */

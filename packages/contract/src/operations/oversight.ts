@@ -67,7 +67,7 @@ export const oversightOperations = {
     method: 'GET',
     path: '/cloud/audit',
     summary: 'Search the audit log',
-    description: 'As `listAudit`, with names and more filters. `from` and `to` are days of UTC, both included.',
+    description: 'As `listAudit`, with more filters. `from` and `to` are days of UTC, both included.',
     query: Type.Object({ limit: pageLimit(50), cursor: Cursor, ...auditFilters }, closed),
     responses: { 200: { description: 'A page of entries, newest first.', schema: AuditEntryPage } },
     errors: [],

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { AuditRecord } from '@berth/contract'
+import type { AuditEntry } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { issueInvitation } from '../../src/accounts/links/one-time-link.ts'
 import { hashPassword } from '../../src/accounts/people/password.ts'
@@ -48,7 +48,7 @@ async function factorOf({ member }: Team) {
 }
 
 async function auditOf({ admin, organizationId }: Team, action: string) {
-  const { body } = await admin.api.get<{ entries: AuditRecord[] }>(`/api/organizations/${organizationId}/audit`)
+  const { body } = await admin.api.get<{ entries: AuditEntry[] }>(`/api/organizations/${organizationId}/audit`)
   return body.entries.filter(entry => entry.action === action)
 }
 

@@ -1,4 +1,4 @@
-import type { AuditRecord, Invitation, Member, SignIn } from '@berth/contract'
+import type { AuditEntry, Invitation, Member, SignIn } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Accounts, startAccounts } from '../support/accounts/accounts.ts'
 import type { Api } from '../support/api/api.ts'
@@ -20,7 +20,7 @@ const organization = async () => {
   return { organizationId, ...admin, of: (rest: string) => url(organizationId, rest) }
 }
 const auditOf = async (api: Api, organizationId: string, query = '') => {
-  const { body } = await api.get<{ entries: AuditRecord[]; nextCursor: string; hasMore: boolean }>(
+  const { body } = await api.get<{ entries: AuditEntry[]; nextCursor: string; hasMore: boolean }>(
     url(organizationId, `audit${query}`),
   )
   return body

@@ -2,7 +2,7 @@ import type { Member as MemberBody } from '@berth/contract'
 import type { Context } from '../../context.ts'
 import type { AccountHandlers } from '../../http/routing/handler.ts'
 import type { PersonPrincipal } from '../../identity/guard/principal.ts'
-import { readAudit } from '../audit/read-audit.ts'
+import { pageAudit } from '../audit/read-audit.ts'
 import { linkUrl } from '../links/one-time-link.ts'
 import { listInvitations, withdrawInvitation } from '../links/open-invitations.ts'
 import { type By, changeMember, removeMember } from './change-member.ts'
@@ -87,7 +87,7 @@ export function organizationHandlers(
     },
 
     listAudit: async asked => {
-      const page = await readAudit(db, ownOrganization(asked), asked.query)
+      const page = await pageAudit({ db }, ownOrganization(asked), asked.query)
       return { status: 200, body: { success: true, ...page } }
     },
   }

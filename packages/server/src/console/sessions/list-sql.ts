@@ -1,7 +1,8 @@
 import type { SessionGroup } from '@berth/contract'
 import { hasLostWork } from '../../sessions/session/lost-work-sql.ts'
-import { listedAt, statementName } from '../../sessions/session/session-sql.ts'
+import { listedAt } from '../../sessions/session/session-sql.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
+import { statementName } from '../../storage/postgres/statement-name.ts'
 
 /** Words of a search that count; the rest is left out. */
 const MAX_WORDS = 8

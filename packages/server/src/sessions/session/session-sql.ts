@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto'
 import { continuationRun } from '../../checkpoints/continuation-run.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import { movedIn } from '../../storage/postgres/moved-in.ts'
+import { statementName } from '../../storage/postgres/statement-name.ts'
 import type { SessionRow } from './session.ts'
 
 /**
@@ -235,10 +235,6 @@ export interface SessionFilter {
   readonly before: { readonly updatedAt: Date; readonly id: string } | null
   readonly limit: number
 }
-
-/** Names a statement by its text, so that each connection plans each of its few shapes once. */
-export const statementName = (stem: string, text: string): string =>
-  `${stem}-${createHash('sha256').update(text).digest('hex').slice(0, 16)}`
 
 /** Returns the second under which a time is listed, as the generated column computes it. */
 export const listedAt = (time: string): string => `date_trunc('second', ${time}::timestamptz at time zone 'UTC')`

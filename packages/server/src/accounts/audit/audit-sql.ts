@@ -1,6 +1,6 @@
 import { isUuid } from '../../kit/uuid.ts'
-import { statementName } from '../../sessions/session/session-sql.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
+import { statementName } from '../../storage/postgres/statement-name.ts'
 
 /** The entries that somebody looks for. Absent members filter nothing. */
 export interface AuditFilter {
