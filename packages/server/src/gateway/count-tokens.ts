@@ -15,7 +15,7 @@ const patienceMs = 60_000
 export async function countTokens(
   gateway: Gateway,
   request: ModelRequest & { readonly wire: CountedWire },
-): Promise<Buffer> {
+): Promise<string> {
   refuseState(request.wire, request.body)
   const [model] = await candidatesOf(gateway, request)
   const client = gateway.clients.get(model.provider)

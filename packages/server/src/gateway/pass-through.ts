@@ -1,7 +1,6 @@
 import { askedPauseMs, LONGEST_PAUSE_MS } from '../kit/asked-pause.ts'
 import type { Clock } from '../kit/clock.ts'
-import { parseObject } from '../kit/json.ts'
-import { spliceMembers } from '../kit/json-splice.ts'
+import { type Json, parseObject } from '../kit/json.ts'
 import { UpstreamError } from '../kit/upstream-error.ts'
 import { FrameReader, FrameTooLarge, frameData } from './formats/frame-splitter.ts'
 import { generateFormat } from './formats/generate-format.ts'
@@ -19,8 +18,6 @@ import { toFailure } from './translate/failure.ts'
 /** A request to a provider that speaks its format. */
 export interface PassedRequest extends FormattedRequest {
   readonly wire: Wire
-  /** JSON text by name of members that replace those of the body, whatever the format. */
-  readonly replaced?: Readonly<Record<string, string>>
   /** Headers to pass on. */
   readonly headers: Readonly<Record<string, string>>
   /** Aborted if the client leaves or the time is up; in the latter case the reason is an UpstreamError. */
@@ -33,7 +30,7 @@ export interface PassedRequest extends FormattedRequest {
 
 /** A provider's answer. A stream has its first frame in hand. */
 export type PassedAnswer =
-  | { readonly kind: 'whole'; readonly body: Buffer; readonly usage: GatewayUsage | null }
+  | { readonly kind: 'whole'; readonly body: string; readonly usage: GatewayUsage | null }
   | { readonly kind: 'stream'; readonly relay: StreamRelay; readonly pieces: AsyncIterable<Buffer | string> }
 
 const formats = {
@@ -49,7 +46,7 @@ const maxErrorBytes = 64 * 1024
 const readOutMs = 1000
 
 /**
- * Passes a request to a provider byte for byte, except for the members that its format sets.
+ * Passes a request to a provider as it is, except for the members that its format sets.
  * @throws UpstreamError if the failure comes before the first byte of the answer
  */
 export async function passThrough(client: ProviderClient, request: PassedRequest): Promise<PassedAnswer> {
@@ -57,10 +54,9 @@ export async function passThrough(client: ProviderClient, request: PassedRequest
   const answer = await send(client, format.call(request), request)
   try {
     if (!request.streams) {
-      const { bytes, json } = await readJson(answer)
-      const whole = format.whole(json, bytes, request)
+      const whole = format.whole(await readJson(answer), request)
       if (whole === null) throw upstreamError('upstream_invalid_response')
-      return { kind: 'whole', ...whole }
+      return { kind: 'whole', body: JSON.stringify(whole.body), usage: whole.usage }
     }
     if (!String(answer.headers['content-type']).startsWith('text/event-stream')) {
       throw upstreamError('upstream_invalid_response')
@@ -79,25 +75,25 @@ export async function passThrough(client: ProviderClient, request: PassedRequest
 export async function passCount(
   client: ProviderClient,
   request: Omit<PassedRequest, 'beforeEnd'> & { readonly wire: CountedWire },
-): Promise<Buffer> {
+): Promise<string> {
   const answer = await send(client, formats[request.wire].countCall(request), request)
   try {
-    return (await readJson(answer)).bytes
+    return JSON.stringify(await readJson(answer))
   } catch (error) {
     answer.close()
     throw connectionError(error, request.signal, 'upstream_cut')
   }
 }
 
-type Sent = Pick<PassedRequest, 'bytes' | 'replaced' | 'headers' | 'signal' | 'clock'>
+type Sent = Pick<PassedRequest, 'body' | 'headers' | 'signal' | 'clock'>
 
 /**
  * Sends a request and returns the provider's answer if its status is 200.
  * @throws UpstreamError
  */
 async function send(client: ProviderClient, call: ProviderCall, request: Sent) {
-  const { bytes, replaced, headers, signal, clock } = request
-  const body = spliceMembers(bytes, { ...replaced, ...call.members })
+  const { headers, signal, clock } = request
+  const body = Buffer.from(JSON.stringify({ ...request.body, ...call.members }))
   const answer = await client.send({ method: 'POST', path: call.path, headers, body, signal })
   if (answer.status === 200) return answer
   const refusal = await refusalOf(answer, clock)
@@ -105,11 +101,11 @@ async function send(client: ProviderClient, call: ProviderCall, request: Sent) {
   throw connectionError(refusal, signal, 'upstream_cut')
 }
 
-async function readJson(answer: UpstreamAnswer) {
+async function readJson(answer: UpstreamAnswer): Promise<Json> {
   const bytes = await answer.readAll(maxAnswerBytes)
   const json = bytes === null ? null : parseObject(bytes.toString('utf8'))
-  if (bytes === null || json === null) throw upstreamError('upstream_invalid_response')
-  return { bytes, json }
+  if (json === null) throw upstreamError('upstream_invalid_response')
+  return json
 }
 
 /** Reads a provider's refusal. Its words reach the client only if they concern the request itself. */

@@ -13,15 +13,11 @@ export interface BodySettings {
 
 const mebibyte = 1024 ** 2
 
-/**
- * Reads the limits. The bytes grow with the largest request.
- * @param gatewayBytes largest body of one model request
- */
-export function readBodies(env: Environment, gatewayBytes: number): BodySettings {
-  const callerBytes = Math.max(64 * mebibyte, gatewayBytes)
+/** Reads the limits. */
+export function readBodies(env: Environment): BodySettings {
   return {
-    processBytes: Math.max(256 * mebibyte, 2 * callerBytes),
-    callerBytes,
+    processBytes: 256 * mebibyte,
+    callerBytes: 64 * mebibyte,
     callerBodies: 16,
     patienceMs: env.duration(
       'BERTH_BODY_PATIENCE_SECONDS',

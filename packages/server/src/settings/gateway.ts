@@ -29,7 +29,7 @@ export function readGateway(env: Environment): GatewaySettings {
     ),
     bodyBytes: env.integer('BERTH_GATEWAY_BODY_BYTES', 32 * 1024 ** 2, 'Largest body of a model request.', {
       least: 1024,
-      most: 256 * 1024 ** 2,
+      most: 32 * 1024 ** 2,
     }),
     connectMs: 10_000,
     firstByteMs: env.duration(

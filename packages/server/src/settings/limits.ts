@@ -13,11 +13,8 @@ export interface LimitSettings {
   readonly bodies: BodySettings
 }
 
-/**
- * Reads the limits.
- * @param gatewayBytes largest body of one model request
- */
-export function readLimits(env: Environment, gatewayBytes: number): LimitSettings {
+/** Reads the limits. */
+export function readLimits(env: Environment): LimitSettings {
   const authority = { burst: 120, perMinute: 600 }
   const edge = { burst: 600, perMinute: 3000 }
   return {
@@ -34,6 +31,6 @@ export function readLimits(env: Environment, gatewayBytes: number): LimitSetting
       { burst: 60, perMinute: 60 },
       { limited: 'Requests for tokens, and sign-ins begun, that each address may send' },
     ),
-    bodies: readBodies(env, gatewayBytes),
+    bodies: readBodies(env),
   }
 }

@@ -114,11 +114,10 @@ describe('the environment', () => {
     })
   })
 
-  test('a larger limit of gateway requests raises the default limits of bodies', () => {
-    const mebibyte = 1024 ** 2
-    const { bodies } = load({ BERTH_GATEWAY_BODY_BYTES: String(200 * mebibyte) }).limits
-    expect(bodies).toMatchObject({ callerBytes: 200 * mebibyte, processBytes: 400 * mebibyte })
-    expect(load({}).limits.bodies).toMatchObject({ callerBytes: 64 * mebibyte, processBytes: 256 * mebibyte })
+  test('a body that would be parsed for too long is no choice', () => {
+    const bytes = 32 * 1024 ** 2
+    expect(load({ BERTH_GATEWAY_BODY_BYTES: String(bytes) }).gateway.bodyBytes).toBe(bytes)
+    expect(() => load({ BERTH_GATEWAY_BODY_BYTES: String(bytes + 1) })).toThrow('BERTH_GATEWAY_BODY_BYTES')
   })
 
   test('every setting is described', () => {

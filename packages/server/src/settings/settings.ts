@@ -143,7 +143,7 @@ function read(env: Environment, variables: Variables, files: SettingsFiles): Set
     http: readHttp(env),
     logging: readLogging(env),
     traces: readTraces(env),
-    limits: readLimits(env, gateway.bodyBytes),
+    limits: readLimits(env),
     leases: readLeases(env),
     retention: readRetention(env),
     worker: readWorker(env, files.readFile),

@@ -20,16 +20,16 @@ export const generateFormat: CountingFormat = {
       path: pathTo(request, 'countTokens'),
       members: {
         ...namingModel(request),
-        ...(isObject(whole) && { generateContentRequest: JSON.stringify({ ...whole, model: nameOf(request.model) }) }),
+        ...(isObject(whole) && { generateContentRequest: { ...whole, model: nameOf(request.model) } }),
       },
     }
   },
-  whole(answer, bytes) {
+  whole(answer) {
     if (!Array.isArray(answer['candidates']) && !isObject(answer['promptFeedback'])) return null
-    return { body: bytes, usage: readGenerateUsage(answer['usageMetadata']) }
+    return { body: answer, usage: readGenerateUsage(answer['usageMetadata']) }
   },
   relay: () => new GenerateRelay(),
 }
 
 const namingModel = ({ body, model }: FormattedRequest): Readonly<Record<string, string>> =>
-  body['model'] === undefined ? {} : { model: JSON.stringify(nameOf(model)) }
+  body['model'] === undefined ? {} : { model: nameOf(model) }

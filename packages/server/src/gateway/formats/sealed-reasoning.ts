@@ -62,9 +62,6 @@ export function signatureOf(metadata: SharedV4ProviderMetadata | undefined): Sha
   return undefined
 }
 
-/** The first bytes of sealed content, for callers that search bytes. */
-export const sealedMark = Buffer.from(mark)
-
 /** Returns the input items without those sealed here, which a provider that speaks Responses cannot read. */
 export function withoutSealed(input: unknown): unknown {
   if (!Array.isArray(input)) return input

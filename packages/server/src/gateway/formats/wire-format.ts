@@ -7,8 +7,6 @@ const formatMembers = ['model', 'messages', 'input', 'stream_options', 'generate
 /** The parts of a request that a format needs. */
 export interface FormattedRequest {
   readonly body: Json
-  /** The body as received. */
-  readonly bytes: Buffer
   /** Whether the answer is a stream of server-sent events. */
   readonly streams: boolean
   /** Query parameters to pass on. */
@@ -20,15 +18,15 @@ export interface FormattedRequest {
 export interface ProviderCall {
   /** Relative to the provider's base URL. */
   readonly path: string
-  /** JSON text by name of the members to replace; the rest of the body stays as received. */
-  readonly members: Readonly<Partial<Record<(typeof formatMembers)[number], string>>>
+  /** The members to replace; the rest of the body stays as received. */
+  readonly members: Readonly<Partial<Record<(typeof formatMembers)[number], unknown>>>
 }
 
 /** Everything specific to a format that the gateway passes through. */
 export interface WireFormat {
   call(request: FormattedRequest): ProviderCall
   /** Returns the client's version of a provider's whole answer, or null if the answer is invalid. */
-  whole(answer: Json, bytes: Buffer, request: FormattedRequest): { body: Buffer; usage: GatewayUsage | null } | null
+  whole(answer: Json, request: FormattedRequest): { body: Json; usage: GatewayUsage | null } | null
   relay(request: FormattedRequest): StreamRelay
 }
 

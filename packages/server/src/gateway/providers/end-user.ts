@@ -31,11 +31,7 @@ export function hideEndUser(request: ModelRequest): ModelRequest {
     const named = body[member]
     return isName(named) ? [[member, hash('sha256', `${caller.installationId}\0${named}`)] as const] : []
   })
-  if (hidden.length === 0) return request
-  // A large body has members that are parsed when they are read; copying their descriptors reads none.
-  const copy: Record<string, unknown> = Object.defineProperties({}, Object.getOwnPropertyDescriptors(body))
-  const replaced = Object.fromEntries(hidden.map(([member, value]) => [member, JSON.stringify(value)]))
-  return { ...request, body: Object.assign(copy, Object.fromEntries(hidden)), replaced }
+  return { ...request, body: { ...body, ...Object.fromEntries(hidden) } }
 }
 
 const names = (wire: Wire): boolean => wire === 'chat' || wire === 'responses'

@@ -10,9 +10,6 @@ export interface ModelRequest {
   readonly modelId: string
   readonly streams: boolean
   readonly body: Readonly<Record<string, unknown>>
-  readonly bytes: Buffer
-  /** JSON text by name of members that reach the provider with other values than `bytes` holds. */
-  readonly replaced?: Readonly<Record<string, string>>
   /** Query parameters and headers to pass on. */
   readonly query: Readonly<Record<string, unknown>>
   readonly headers: Readonly<Record<string, string>>

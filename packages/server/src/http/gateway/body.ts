@@ -6,8 +6,6 @@ import { queryOf } from '../request/request-path.ts'
 
 /** A gateway request's parts besides its path, validated by the contract. They hold no other parameters. */
 export interface GatewayBody {
-  /** The body as received. */
-  readonly bytes: Buffer
   readonly body: Readonly<Record<string, unknown>>
   readonly query: Readonly<Record<string, unknown>>
   readonly headers: Readonly<Record<string, unknown>>
@@ -31,7 +29,6 @@ export function judgeBody(
     bodyBytes: reading?.kind === 'read' ? reading.bytes.length : 0,
   })
   return {
-    bytes: reading?.kind === 'read' ? reading.bytes : Buffer.alloc(0),
     body: membersOf(body),
     query: membersOf(query),
     headers: membersOf(headerParams),

@@ -150,8 +150,6 @@ export interface GatewayRequest {
   /** The headers that the contract defines. */
   readonly headers: Readonly<Record<string, unknown>>
   readonly body: Readonly<Record<string, unknown>>
-  /** The body as received. */
-  readonly bytes: Buffer
   /** Aborted when the client leaves, or with a refusal as its reason when the service stops. */
   readonly signal: AbortSignal
 }
