@@ -190,7 +190,6 @@ describe('a large body of the gateway', () => {
     const [request] = seen
     expect(Object.keys(request?.body ?? {})).toEqual(expect.arrayContaining(['model', 'messages', 'metadata', 'stop']))
     expect(JSON.parse(JSON.stringify(request?.body))).toEqual(JSON.parse(large))
-    expect(request?.bytes.equals(Buffer.from(large))).toBe(true)
   })
 
   test.each([
