@@ -51,7 +51,7 @@ export async function sendPush(
       Topic: topic,
       Urgency: urgency,
     }
-    const body = encryptPush(Buffer.from(JSON.stringify(message)), browser)
+    const body = Buffer.from(await encryptPush(Buffer.from(JSON.stringify(message)), browser))
     const post = { url: read.url, servername: nameOf(read), addresses, body, headers }
     const { status, headers: answered, drained } = await poster.post(post, signal)
     await drained
