@@ -43,15 +43,8 @@ describe('the route table', () => {
       ...['addConnection', 'admitHost', 'connectGitAccount', 'createApiKey', 'createIntegration', 'createInvitation'],
       ...['deleteApp', 'deleteIntegration', 'deleteTrigger', 'loseHost', 'putTrigger', 'registerAppKey'],
       ...['registerWebhook', 'removeConnection', 'removeHost', 'removeMember', 'replaceTriggerSecret', 'resetMember'],
-      ...[
-        'revokeApiKey',
-        'revokeAppKey',
-        'revokeInstallation',
-        'updateCompute',
-        'updateConnection',
-        'updateInstallation',
-      ],
-      ...['updateMember'],
+      ...['revokeApiKey', 'revokeAppKey', 'revokeInstallation', 'updateCompute', 'updateConnection'],
+      ...['updateInstallation', 'updateMember'],
     ])
   })
 

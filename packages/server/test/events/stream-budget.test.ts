@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { Principal } from '../../src/identity/guard/principal.ts'
 import { ApiError } from '../../src/kit/api-error.ts'
-import { StreamBudget } from '../../src/sessions/streams/stream-budget.ts'
 import { PeriodicTasks } from '../../src/kit/periodic-tasks.ts'
+import { StreamBudget } from '../../src/sessions/streams/stream-budget.ts'
 import { StreamLedger } from '../../src/sessions/streams/stream-ledger.ts'
 import type { Queryable } from '../../src/storage/postgres/database.ts'
 import { DatabaseUnavailable } from '../../src/storage/postgres/database-errors.ts'
@@ -39,15 +39,10 @@ const installation = (): Principal => ({
 /** The budget of one process. */
 function budget({ perAuthority = 64, perProcess = 256, db = made.database as Queryable, renewalMs = 3_600_000 } = {}) {
   const ledger = new StreamLedger(db, silentLog, perAuthority, { renewalMs })
-  onTestFinished(() => ledger[Symbol.asyncDispose]())
-  return Object.assign(new StreamBudget(ledger, perProcess), { ledger })
-}
-
-/** Lets the ledger of a process renew its rows. */
-async function renew({ ledger }: { readonly ledger: StreamLedger }): Promise<void> {
   const renewals = new PeriodicTasks([ledger])
+  onTestFinished(() => ledger[Symbol.asyncDispose]())
   onTestFinished(() => renewals[Symbol.asyncDispose]())
-  await renewals.start()
+  return Object.assign(new StreamBudget(ledger, perProcess), { ledger, renewals })
 }
 
 const refusal = (open: Promise<unknown>) =>
@@ -156,7 +151,7 @@ describe('the budget of an authority in several processes', () => {
   test('is kept by a live process and restored after the database lost it', async () => {
     // bound: a pause between two looks
     const here = budget({ perAuthority: 1, renewalMs: 20 })
-    await renew(here)
+    await here.renewals.start()
     const one = installation()
     await here.take(one)
     await made.database.query(
@@ -191,7 +186,7 @@ describe('the budget of an authority in several processes', () => {
     away = false
     expect([here.open, await rows(one)]).toEqual([0, [{ held: 1 }]])
     await here.take(other)
-    await renew(here)
+    await here.renewals.start()
     await until('that nothing is held', async () => (await rows(one)).length === 0)
   })
 
@@ -213,7 +208,7 @@ describe('the budget of an authority in several processes', () => {
     await take(here, one, 2)
     await late?.()
     expect([here.open, await rows(one)]).toEqual([2, [{ held: 1 }]])
-    await renew(here)
+    await here.renewals.start()
     const counted = async () => (await rows(one)).map(({ held }) => held)
     await until('both streams in the row', async () => (await counted()).join() === '2')
   })

@@ -15,17 +15,14 @@ const example = {
     'DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A_yl95bQpu6cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN',
 }
 
-const browserOf = ({ receiver, auth }: Pick<typeof example, 'receiver' | 'auth'>) =>
-  new SubscribedBrowser(bytes(receiver), auth)
+const browser = new SubscribedBrowser(bytes(example.receiver), example.auth)
 
 test('a browser reads the example of RFC 8291, and a message that was encrypted to it alike', async () => {
-  const browser = browserOf(example)
   expect(browser.read(bytes(example.encrypted))).toBe(String(example.message))
   expect(browser.read(Buffer.from(await encryptPush(example.message, example)))).toBe(String(example.message))
 })
 
 test('the length of what was encrypted tells nothing, and no message is encrypted twice alike', async () => {
-  const browser = browserOf(example)
   const texts = ['{}', '{}', JSON.stringify({ title: '🔔'.repeat(160) })]
   const encrypted = await Promise.all(
     texts.map(async text => Buffer.from(await encryptPush(Buffer.from(text), example))),
