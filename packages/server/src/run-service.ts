@@ -10,6 +10,7 @@ import { LogOutput } from './logging/log-output.ts'
 import { openLogSink } from './logging/log-sink.ts'
 import { welcome } from './logging/welcome.ts'
 import { serve as start } from './serve.ts'
+import type { Fixed } from './settings/fixed.ts'
 import { isOpenToOthers, readIfThere } from './settings/read-if-there.ts'
 import { loadSettings } from './settings/settings.ts'
 
@@ -21,14 +22,18 @@ const LAST_LINES_MS = 2_000
 /**
  * Runs the service until a signal stops it (SIGTERM, SIGINT), then drains it. Only this function reads the environment.
  * @param variables the environment
+ * @param fixed other values of those that no operator sets, for tests
  * @returns the exit code: 0 after a requested stop; 1 if the service could not start, with one line on stderr
  */
-export async function serve(variables: Readonly<Record<string, string | undefined>>): Promise<number> {
+export async function serve(
+  variables: Readonly<Record<string, string | undefined>>,
+  fixed: Partial<Fixed> = {},
+): Promise<number> {
   const output = new LogOutput(openLogSink(STDOUT))
   // For an uncaught error: the last lines may hold its cause.
   process.once('exit', () => output.writeLastLines())
   try {
-    const settings = loadSettings(variables, readIfThere, isOpenToOthers)
+    const settings = loadSettings(variables, readIfThere, isOpenToOthers, fixed)
     const lines = logLines(settings.logging.format, STDOUT, variables)
     // Secrets are masked before a line takes another form, which could split one.
     const hooks = { streamWrite: (line: string) => lines.write(knownSecrets.text(line)) }

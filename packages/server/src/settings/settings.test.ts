@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { StartError } from '../kit/start-error.ts'
+import type { Fixed } from './fixed.ts'
 import { describeSettings, listeningOn, loadSettings } from './settings.ts'
 
 const nothing = (): undefined => undefined
 
-function load(variables: Record<string, string>, file?: unknown) {
+function load(variables: Record<string, string>, file?: unknown, fixed: Partial<Fixed> = {}) {
   const text = file === undefined ? undefined : typeof file === 'string' ? file : JSON.stringify(file)
-  return loadSettings({ BERTH_DATA_DIR: '/data', ...variables }, path =>
-    path === '/data/berth.json' ? text : undefined,
-  )
+  const readFile = (path: string) => (path === '/data/berth.json' ? text : undefined)
+  return loadSettings({ BERTH_DATA_DIR: '/data', ...variables }, readFile, () => false, fixed)
 }
 
 function refusal(variables: Record<string, string>, file?: unknown): string {
@@ -114,10 +114,10 @@ describe('the environment', () => {
     })
   })
 
-  test('a body that would be parsed for too long is no choice', () => {
-    const bytes = 32 * 1024 ** 2
-    expect(load({ BERTH_GATEWAY_BODY_BYTES: String(bytes) }).gateway.bodyBytes).toBe(bytes)
-    expect(() => load({ BERTH_GATEWAY_BODY_BYTES: String(bytes + 1) })).toThrow('BERTH_GATEWAY_BODY_BYTES')
+  test('does not reach the values that no operator sets, and a caller does', () => {
+    expect(() => load({ BERTH_GATEWAY_IDLE_SECONDS: '1' })).toThrow('BERTH_GATEWAY_IDLE_SECONDS is not a setting')
+    expect(load({}).gateway).toMatchObject({ idleMs: 300_000, retries: 2 })
+    expect(load({}, undefined, { gatewayIdleMs: 5000 }).gateway).toMatchObject({ idleMs: 5000, retries: 2 })
   })
 
   test('every setting is described', () => {

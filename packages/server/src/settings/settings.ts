@@ -9,6 +9,7 @@ import { type DatabaseSettings, readDatabase } from './database.ts'
 import { type DeliverySettings, readDelivery } from './delivery.ts'
 import { type Declaration, Environment } from './environment.ts'
 import { type FarHostSettings, readFarHost, readHostsPort } from './far-host.ts'
+import { defaults, type Fixed } from './fixed.ts'
 import { type GatewaySettings, readGateway } from './gateway.ts'
 import { type IdentitySettings, readIdentity } from './identity.ts'
 import { type KubernetesSettings, readKubernetes } from './kubernetes.ts'
@@ -83,15 +84,17 @@ type Variables = Readonly<Record<string, string | undefined>>
  * @param variables the environment
  * @param readFile returns the text of a file, or undefined if there is none
  * @param isOpen returns true if others than its owner may read a file
+ * @param fixed other values than the defaults of those that no operator sets, for tests
  * @throws StartError that names the first wrong or unknown setting
  */
 export function loadSettings(
   variables: Variables,
   readFile: SettingsFiles['readFile'],
   isOpen: SettingsFiles['isOpen'] = () => false,
+  fixed: Partial<Fixed> = {},
 ): Settings {
   const environment = new Environment(variables)
-  const settings = read(environment, variables, { readFile, isOpen })
+  const settings = read(environment, variables, { readFile, isOpen }, { ...defaults, ...fixed })
   environment.refuseUnknown()
   requireConsistent(settings)
   return deepFreeze(settings)
@@ -100,7 +103,7 @@ export function loadSettings(
 /** Lists every setting with its meaning and default, in the order of reading, for the documentation. */
 export function describeSettings(): readonly Declaration[] {
   const environment = new Environment({})
-  read(environment, {}, { readFile: () => undefined, isOpen: () => false })
+  read(environment, {}, { readFile: () => undefined, isOpen: () => false }, defaults)
   return environment.declarations
 }
 
@@ -114,7 +117,7 @@ export function listeningOn(settings: Settings, port: number): Settings {
 }
 
 /** The order of reading is the order of the table in `docs/settings.md`. */
-function read(env: Environment, variables: Variables, files: SettingsFiles): Settings {
+function read(env: Environment, variables: Variables, files: SettingsFiles, fixed: Fixed): Settings {
   const dataDir = resolve(
     env.text(
       'BERTH_DATA_DIR',
@@ -125,7 +128,7 @@ function read(env: Environment, variables: Variables, files: SettingsFiles): Set
   const listener = readListener(env)
   const config = readConfig(env, dataDir, variables, files)
   const authUrl = readAuthUrl(env, listener)
-  const gateway = readGateway(env)
+  const gateway = readGateway(env, fixed)
   const roles = readRoles(env)
   const production = variables['NODE_ENV'] === 'production'
   return {

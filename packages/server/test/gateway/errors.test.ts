@@ -8,7 +8,7 @@ import { until } from '../support/until.ts'
 
 let gateway: GatewayService
 beforeAll(async () => {
-  gateway = await startGatewayService({ variables: { BERTH_GATEWAY_BODY_BYTES: '2000000' } })
+  gateway = await startGatewayService({ fixed: { gatewayBodyBytes: 2_000_000 } })
   gateway.upstream.next(says({ text: 'hello' }))
 })
 afterAll(() => gateway[Symbol.asyncDispose]())

@@ -10,23 +10,21 @@ let gateway: GatewayService
 let impatient: GatewayService
 beforeAll(async () => {
   // bound: the longest pause that a provider may ask for
-  const variables = { BERTH_GATEWAY_RETRIES: '1', BERTH_GATEWAY_RETRY_WAIT_SECONDS: '1' }
+  const fixed = { gatewayRetries: 1, gatewayRetryWaitMs: 1000 }
   gateway = await startGatewayService({
-    variables,
+    fixed,
     // Nobody listens there.
     providers: [{ id: 'gone', kind: 'openai', baseUrl: 'http://127.0.0.1:9/v1', models: [{ id: 'm1' }] }],
     models: { aliases: { safe: 'main/plain' }, fallbacks: { safe: ['gone/m1', 'spare/m1'] } },
   })
   impatient = await startGatewayService({
-    variables: {
-      ...variables,
-      // bound: it is to be over, as are those that follow
-      BERTH_GATEWAY_FIRST_BYTE_SECONDS: '3',
+    fixed: {
+      ...fixed,
+      gatewayFirstByteMs: 3000,
+      gatewayIdleMs: 3000,
+      gatewayTotalMs: 6000,
       // bound: it is to be over
-      BERTH_GATEWAY_IDLE_SECONDS: '3',
-      BERTH_GATEWAY_TOTAL_SECONDS: '6',
-      // bound: it is to be over
-      BERTH_GATEWAY_CLIENT_PATIENCE_SECONDS: '1',
+      gatewayClientPatienceMs: 1000,
     },
   })
 })

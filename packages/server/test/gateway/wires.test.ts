@@ -33,7 +33,7 @@ beforeAll(async () => {
   const origin = new URL(upstream.baseUrl).origin
   const provider = (id: string, kind: string, baseUrl: string) => ({ id, kind, baseUrl, apiKey: providerKey, models })
   gateway = await startGatewayService({
-    variables: { BERTH_GATEWAY_IDLE_SECONDS: '6' },
+    fixed: { gatewayIdleMs: 6000 },
     providers: [provider('a', 'anthropic', `${origin}/v1`), provider('g', 'google', `${origin}/v1beta`)],
     models: {
       aliases: { claude: 'a/m1', gemini: 'g/m1', 'safe-claude': 'a/m2', 'safe-gemini': 'g/m2' },

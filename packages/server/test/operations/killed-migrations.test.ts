@@ -170,7 +170,7 @@ test('a kill in the middle of a migration outside of transactions leaves an inde
 })
 
 test('the next start applies the rest', async () => {
-  await using service = await startServiceProcess(variables, main)
+  await using service = await startServiceProcess(variables, {}, main)
   await using db = connect()
   expect(await applied(db)).toBe(LAST + newer.length)
   expect((await indexes(db)).get('chores_by_holder')).toBe(true)

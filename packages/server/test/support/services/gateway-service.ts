@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { type Capability, capabilities } from '@berth/contract'
 import OpenAI from 'openai'
+import type { Fixed } from '../../../src/settings/fixed.ts'
 import { credentialDigest } from '../../../src/storage/master-key.ts'
 import type { Database } from '../../../src/storage/postgres/database.ts'
 import { createInstallation, type Tenant } from '../api/tenant.ts'
@@ -48,6 +49,7 @@ const price = { input: 1, cachedInput: 0.5, output: 10 }
 export async function startGatewayService(
   options: {
     variables?: Record<string, string>
+    fixed?: Partial<Fixed>
     provider?: object
     providers?: readonly object[]
     models?: object
@@ -62,9 +64,9 @@ export async function startGatewayService(
       variables: {
         BERTH_ROLES: 'api,gateway',
         BERTH_GATEWAY_RATE_BURST: '100000',
-        BERTH_GATEWAY_RETRIES: '0',
         ...options.variables,
       },
+      fixed: { gatewayRetries: 0, ...options.fixed },
       config: {
         ...(options.runtimes && { runtimes: options.runtimes }),
         providers: [

@@ -3,10 +3,11 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { spawn } from '../../../../../script/testing/spawn.ts'
+import type { Fixed } from '../../../src/settings/fixed.ts'
 import { until } from '../until.ts'
 import { testVariables } from './service.ts'
 
-const MAIN = fileURLToPath(new URL('../../../dist/main.js', import.meta.url))
+const PROGRAM = fileURLToPath(new URL('service-program.ts', import.meta.url))
 
 /** The service as a process of its own, so that a test can kill it. */
 export interface ServiceProcess extends AsyncDisposable {
@@ -22,13 +23,15 @@ export interface ServiceProcess extends AsyncDisposable {
 /**
  * Starts the service and waits until it is ready.
  * @param variables the settings; the environment has no others
- * @param main the program, of another release perhaps
+ * @param fixed other values of those that no operator sets
+ * @param main another program than the service as it is installed, which takes none of those
  */
 export async function startServiceProcess(
   variables: Readonly<Record<string, string>>,
-  main = MAIN,
+  fixed: Partial<Fixed> = {},
+  main?: string,
 ): Promise<ServiceProcess> {
-  const child = spawn(process.execPath, [main], {
+  const child = spawn(process.execPath, main === undefined ? [PROGRAM, JSON.stringify(fixed)] : [main], {
     env: {
       PATH: process.env.PATH,
       BERTH_PORT: '0',

@@ -6,6 +6,7 @@ import type { RestBounds } from '../../../src/hosts/host-rest-sql.ts'
 import type { Network } from '../../../src/network/dial.ts'
 import type { CallBounds } from '../../../src/sandboxes/remote/create-driver.ts'
 import { type RunningService, serve } from '../../../src/serve.ts'
+import type { Fixed } from '../../../src/settings/fixed.ts'
 import { loadSettings } from '../../../src/settings/settings.ts'
 import { Api } from '../api/api.ts'
 import { createTenant, type Tenant } from '../api/tenant.ts'
@@ -85,6 +86,8 @@ export function variablesBeside({ db, dataDir }: Pick<TestService, 'db' | 'dataD
 export async function startTestService(
   options: {
     variables?: Record<string, string>
+    /** Other values of those that no operator sets. */
+    fixed?: Partial<Fixed>
     config?: object
     /** Fills the data directory as an operator would before the start. */
     prepare?: (dataDir: string) => Promise<void>
@@ -114,7 +117,8 @@ export async function startTestService(
     DATABASE_URL: (options.url ?? databaseUrl)(db),
     ...options.variables,
   }
-  const settings = loadSettings(variables, path => (existsSync(path) ? readFileSync(path, 'utf8') : undefined))
+  const readFile = (path: string) => (existsSync(path) ? readFileSync(path, 'utf8') : undefined)
+  const settings = loadSettings(variables, readFile, () => false, options.fixed)
   const service = stack.use(
     await serve(settings, pino({ level: settings.logging.level }), {
       droppedLogLines: () => 0,
