@@ -38,10 +38,7 @@ const models = [{ id: 'm1', contextTokens: 1_000_000, outputTokens: 8192, reason
 const providers = [{ id: 'main', kind: 'openai', baseUrl: modelUrl, apiKey: 'sk-bench', models }]
 const config = { providers, models: { default: 'main/m1' } }
 await writeFile(join(bench.dataDir, 'berth.json'), JSON.stringify(config), { mode: 0o600 })
-await using service = await startBenchService(bench, {
-  BERTH_ROLES: 'api,worker,gateway',
-  BERTH_AGENT_IDLE_SECONDS: '6',
-})
+await using service = await startBenchService(bench, { BERTH_ROLES: 'api,worker,gateway' }, { agentIdleMs: 6000 })
 
 const call = callerOf(service.url, bench.apiKey)
 

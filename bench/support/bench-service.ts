@@ -4,9 +4,10 @@ import { openSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { devNull } from 'node:os'
 import { resolve } from 'node:path'
+import type { Fixed } from '../../packages/server/src/settings/fixed.ts'
 import type { BenchDatabase } from './bench-database.ts'
 
-const main = resolve(import.meta.dirname, '../../packages/server/dist/main.js')
+const program = resolve(import.meta.dirname, '../../packages/server/test/support/services/service-program.ts')
 
 /** The API in its own process on the bench's database. It logs as by default, to the file `BERTH_BENCH_LOG` if that is set. */
 export interface BenchService extends AsyncDisposable {
@@ -17,10 +18,11 @@ export interface BenchService extends AsyncDisposable {
 export async function startBenchService(
   bench: BenchDatabase,
   variables: Record<string, string> = {},
+  fixed: Partial<Fixed> = {},
 ): Promise<BenchService> {
   const port = variables['BERTH_PORT'] ?? (await freePort())
   const url = `http://127.0.0.1:${port}`
-  const child = spawn(process.execPath, [main], {
+  const child = spawn(process.execPath, [program, JSON.stringify(fixed)], {
     env: {
       PATH: process.env['PATH'],
       BERTH_DATA_DIR: bench.dataDir,

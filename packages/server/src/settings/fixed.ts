@@ -23,6 +23,31 @@ export interface Fixed {
   readonly gatewayConnections: number
   /** Maximum number of concurrent model requests of one sandbox. */
   readonly gatewaySandboxRequests: number
+
+  /** Most attempts at a Run, if its agent is lost before it called a tool. */
+  readonly maxAttempts: number
+  /**
+   * How often a Run may lose its worker without progress, or its host before its agent begins. One more counts as an attempt,
+   * or the Run crashes.
+   */
+  readonly maxHandovers: number
+  /** Deadline for a sandbox to be made. */
+  readonly provisionMs: number
+  /** Deadline for an agent to start and open its conversation. */
+  readonly agentStartMs: number
+  /** A cancelled agent that has not stopped after this long is killed. */
+  readonly cancelGraceMs: number
+  /** A native agent that has waited for an answer this long is sealed and gives its sandbox back. */
+  readonly parkMs: number
+  /** An agent that was not asked anything for this long is ended, and its sandbox stays. */
+  readonly agentIdleMs: number
+  /** A supervisor that is silent for this long counts as hung. */
+  readonly pingMs: number
+  /** A host that is silent for this long counts as lost, and its sandboxes with it. */
+  readonly hostLostMs: number
+  /** How much the agent of one Run may add to the log, which is kept for ever; the Run then fails with `event_budget`. */
+  readonly runEvents: number
+  readonly runEventBytes: number
 }
 
 export const defaults: Fixed = {
@@ -36,4 +61,16 @@ export const defaults: Fixed = {
   gatewayBodyBytes: 32 * 1024 ** 2,
   gatewayConnections: 1024,
   gatewaySandboxRequests: 64,
+
+  maxAttempts: 3,
+  maxHandovers: 5,
+  provisionMs: 60_000,
+  agentStartMs: 60_000,
+  cancelGraceMs: 10_000,
+  parkMs: 600_000,
+  agentIdleMs: 120_000,
+  pingMs: 10_000,
+  hostLostMs: 300_000,
+  runEvents: 200_000,
+  runEventBytes: 256 * 1024 ** 2,
 }

@@ -149,7 +149,7 @@ function read(env: Environment, variables: Variables, files: SettingsFiles, fixe
     limits: readLimits(env),
     leases: readLeases(env),
     retention: readRetention(env),
-    worker: readWorker(env, files.readFile),
+    worker: readWorker(env, files.readFile, fixed),
     delivery: readDelivery(env),
     sandboxes: readSandboxes(env, config),
     streams: readStreams(env),

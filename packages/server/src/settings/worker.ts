@@ -2,11 +2,8 @@ import { resolve } from 'node:path'
 import { StartError } from '../kit/start-error.ts'
 import { type ApprovalRule, parseApprovalRules } from './approval-rules.ts'
 import type { Environment } from './environment.ts'
+import type { Fixed } from './fixed.ts'
 import { type RunBudgets, readBudgets } from './run-budgets.ts'
-
-/** How much the agent of one Run may add to the log, which is kept for ever; the Run then fails with `event_budget`. */
-const RUN_EVENTS = 200_000
-const RUN_EVENT_BYTES = 256 * 1024 ** 2
 
 /** Times and counts of a worker. */
 export interface WorkerLimits {
@@ -52,45 +49,34 @@ export interface WorkerSettings {
  * Reads the worker's settings.
  * @throws StartError if the file of approval rules is missing or wrong
  */
-export function readWorker(env: Environment, readFile: (path: string) => string | undefined): WorkerSettings {
+export function readWorker(
+  env: Environment,
+  readFile: (path: string) => string | undefined,
+  fixed: Fixed,
+): WorkerSettings {
   const fenceMs = env.duration(
     'BERTH_FENCE_SECONDS',
     4,
     'Others take over from a process that was silent for this long; it writes its heartbeat four times as often.',
   )
-  const counts = {
-    maxAttempts: env.integer(
-      'BERTH_MAX_ATTEMPTS',
-      3,
-      'Most attempts at a Run, if its agent is lost before it called a tool.',
-    ),
-    maxHandovers: env.integer(
-      'BERTH_MAX_HANDOVERS',
-      5,
-      'Times that a Run may lose its worker without progress, or its host before its agent begins, before that counts as an attempt or it crashes.',
-    ),
-    // A running restore may still read the newest but one.
-    sealsKept: env.integer(
-      'BERTH_SEALS_KEPT',
-      2,
-      'Newest sealed Runs of a Session that can be forked; each further one costs what its Run changed, once more.',
-      { least: 2, most: 1000 },
-    ),
-  }
+  // A running restore may still read the newest but one.
+  const sealsKept = env.integer(
+    'BERTH_SEALS_KEPT',
+    2,
+    'Newest sealed Runs of a Session that can be forked; each further one costs what its Run changed, once more.',
+    { least: 2, most: 1000 },
+  )
   const times = readTimes(env)
   const approvalRules = readApprovalRules(env, readFile)
-  const hosts = readHostTimes(env)
   const concurrency = env.integer('BERTH_WORKER_CONCURRENCY', 8, 'Runs that a worker executes at once.')
   const budgets = readBudgets(env)
+  const { maxAttempts, maxHandovers, provisionMs, agentStartMs, cancelGraceMs, parkMs, agentIdleMs, pingMs } = fixed
+  const { hostLostMs, runEvents, runEventBytes } = fixed
   return {
     limits: {
-      fenceMs,
-      ...counts,
-      ...times,
-      ...hosts,
-      concurrency,
-      runEvents: RUN_EVENTS,
-      runEventBytes: RUN_EVENT_BYTES,
+      ...{ fenceMs, sealsKept, ...times, concurrency },
+      ...{ maxAttempts, maxHandovers, provisionMs, agentStartMs, cancelGraceMs, parkMs, agentIdleMs, pingMs },
+      ...{ hostLostMs, runEvents, runEventBytes },
     },
     approvalRules,
     budgets,
@@ -99,45 +85,17 @@ export function readWorker(env: Environment, readFile: (path: string) => string 
 
 function readTimes(env: Environment) {
   return {
-    provisionMs: 60_000,
     setupMs: env.duration(
       'BERTH_SETUP_SECONDS',
       1200,
       "Longest duration of an environment's setup script; it is no part of the Run's own time.",
-    ),
-    agentStartMs: env.duration(
-      'BERTH_AGENT_START_SECONDS',
-      60,
-      'Deadline for an agent to start and open its conversation.',
     ),
     runMs: env.duration(
       'BERTH_RUN_SECONDS',
       14_400,
       'Longest duration of a Run, without the time in which it waits for people.',
     ),
-    cancelGraceMs: env.duration(
-      'BERTH_CANCEL_GRACE_SECONDS',
-      10,
-      'A cancelled agent that has not stopped after this long is killed.',
-    ),
-    parkMs: env.duration(
-      'BERTH_PARK_SECONDS',
-      600,
-      'A native agent that has waited for an answer this long is sealed and gives its sandbox back.',
-    ),
-    agentIdleMs: env.duration(
-      'BERTH_AGENT_IDLE_SECONDS',
-      120,
-      'An agent that was not asked anything for this long is ended, and its sandbox stays; the next Turn starts it again ([leases](leases.md#idle-agents)).',
-    ),
     approvalMs: env.duration('BERTH_APPROVAL_SECONDS', 600, 'Deadline for people to decide an approval.'),
-  }
-}
-
-function readHostTimes(env: Environment) {
-  return {
-    pingMs: env.duration('BERTH_PING_SECONDS', 10, 'A supervisor that is silent for this long counts as hung.'),
-    hostLostMs: 300_000,
   }
 }
 

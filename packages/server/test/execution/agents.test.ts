@@ -21,8 +21,7 @@ const stack = new AsyncDisposableStack()
 let test: TestService
 beforeAll(async () => {
   const { runtimes } = stack.use(await scriptedRuntimes())
-  const variables = { BERTH_AGENT_START_SECONDS: '8' }
-  test = stack.use(await startTestService({ variables, config: { runtimes } }))
+  test = stack.use(await startTestService({ fixed: { agentStartMs: 8000 }, config: { runtimes } }))
 })
 afterAll(() => stack.disposeAsync())
 

@@ -68,9 +68,9 @@ beforeAll(async () => {
       // The agents alone take 400 MB.
       variables: {
         BERTH_SANDBOX_MEMORY_BYTES: String(1536 * 1024 ** 2),
-        BERTH_AGENT_START_SECONDS: '240',
         BERTH_PACKAGE_SOURCES: packages.sources,
       },
+      fixed: { agentStartMs: 240_000 },
       config: {
         providers: [
           { id: 'main', kind: 'openai', baseUrl: upstream.baseUrl, ...provider },

@@ -27,7 +27,8 @@ beforeAll(async () => {
   test = stack.use(
     await startTestService({
       // The agents alone take 400 MB.
-      variables: { BERTH_SANDBOX_MEMORY_BYTES: String(1536 * 1024 ** 2), BERTH_AGENT_START_SECONDS: '240' },
+      variables: { BERTH_SANDBOX_MEMORY_BYTES: String(1536 * 1024 ** 2) },
+      fixed: { agentStartMs: 240_000 },
       config: {
         providers: [
           { id: 'main', kind: 'openai', baseUrl: upstream.baseUrl, apiKey: providerKey, models },

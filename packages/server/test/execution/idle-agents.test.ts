@@ -18,8 +18,9 @@ beforeAll(async () => {
   const { runtimes } = stack.use(await scriptedRuntimes())
   service = stack.use(
     await startGatewayService({
+      variables: { BERTH_ROLES: 'api,gateway,worker' },
       // bound: agents are to be idle for so long
-      variables: { BERTH_ROLES: 'api,gateway,worker', BERTH_AGENT_IDLE_SECONDS: '1' },
+      fixed: { agentIdleMs: 1000 },
       models: { default: 'main/m1' },
       runtimes,
     }),

@@ -9,8 +9,9 @@ import { until } from '../support/until.ts'
 let service: GatewayService
 beforeAll(async () => {
   service = await startGatewayService({
+    variables: { BERTH_ROLES: 'api,gateway,worker' },
     // bound: Runs are to wait for so long
-    variables: { BERTH_ROLES: 'api,gateway,worker', BERTH_PARK_SECONDS: '1' },
+    fixed: { parkMs: 1000 },
     models: { default: 'main/m1' },
   })
 })

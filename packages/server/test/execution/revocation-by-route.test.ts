@@ -15,8 +15,8 @@ let accounts: Accounts
 const stack = new AsyncDisposableStack()
 beforeAll(async () => {
   const { runtimes } = stack.use(await scriptedRuntimes())
-  const variables = { BERTH_ROLES: 'api,account,gateway,worker', BERTH_CANCEL_GRACE_SECONDS: '600' }
-  accounts = stack.use(await startAccounts({ variables, config: { runtimes } }))
+  const variables = { BERTH_ROLES: 'api,account,gateway,worker' }
+  accounts = stack.use(await startAccounts({ variables, fixed: { cancelGraceMs: 600_000 }, config: { runtimes } }))
 })
 afterAll(() => stack.disposeAsync())
 

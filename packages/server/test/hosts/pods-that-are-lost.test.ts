@@ -16,10 +16,8 @@ let one: Organization
 let pods: ScriptedHost[] = []
 beforeAll(async () => {
   test = await startTestService({
-    variables: {
-      ...{ BERTH_ROLES: 'api,worker', BERTH_COMPUTE: 'remote', BERTH_HOSTS_PORT: '0' },
-      ...{ BERTH_MAX_ATTEMPTS: '2', BERTH_MAX_HANDOVERS: String(MANY) },
-    },
+    variables: { BERTH_ROLES: 'api,worker', BERTH_COMPUTE: 'remote', BERTH_HOSTS_PORT: '0' },
+    fixed: { maxAttempts: 2, maxHandovers: MANY },
   })
 })
 beforeEach(async () => {

@@ -14,10 +14,8 @@ let machine: HostProgram
 let pods: ScriptedHost[] = []
 beforeAll(async () => {
   test = await startTestService({
-    variables: {
-      ...{ BERTH_ROLES: 'api,worker', BERTH_COMPUTE: 'remote', BERTH_HOSTS_PORT: '0' },
-      ...{ BERTH_MAX_ATTEMPTS: '2', BERTH_MAX_HANDOVERS: String(MANY) },
-    },
+    variables: { BERTH_ROLES: 'api,worker', BERTH_COMPUTE: 'remote', BERTH_HOSTS_PORT: '0' },
+    fixed: { maxAttempts: 2, maxHandovers: MANY },
   })
   machine = await HostProgram.of(test)
   machine.start()

@@ -15,7 +15,7 @@ import { sealLease } from './seal-run.ts'
 /**
  * Parks a Run that awaits an answer: seals its sandbox and ends its lease, so that a question may stay open for longer
  * than a lease lasts. The caller holds the Run's claim, has seen that the Run is `awaiting`, and no longer reads the
- * agent's journal. It calls this when the Run has awaited for `BERTH_PARK_SECONDS`, and at `workEndsAt(lease)`.
+ * agent's journal. It calls this when the Run has awaited for `limits.parkMs`, and at `workEndsAt(lease)`.
  *
  * States: the Run stays `awaiting` and gets a checkpoint. The Session's execution is free (no task, no fence), the
  * lease has ended as `expired` in the log, and `phase` stays `awaiting`. `continuation` says `restorable` and

@@ -43,7 +43,6 @@ const settings = {
   BERTH_FENCE_SECONDS: String(FENCE_SECONDS),
   // bound: leases are to end amid the faults
   BERTH_LEASE_IDLE_SECONDS: '3',
-  BERTH_MAX_HANDOVERS: '1000',
   BERTH_SANDBOX_MEMORY_BYTES: String(512 * 1024 ** 2),
   BERTH_SANDBOX_DISK_BYTES: String(256 * 1024 ** 2),
   // A kill meets sandboxes that stand ready too.
@@ -122,7 +121,7 @@ export class Fleet implements AsyncDisposable {
       const way = stack.use(await severable(postgres))
       ways.push(way)
       const variables = { ...shared, DATABASE_URL: databaseUrl(way), BERTH_ROLES: role, ...more }
-      return new Restartable(join(directory, name), variables, PATIENCE_MS)
+      return new Restartable(join(directory, name), variables, { maxHandovers: 1000 }, PATIENCE_MS)
     }
     const named = (name: string, count: number, role: string) =>
       Promise.all(Array.from({ length: count }, (_, n) => placed(`${name}-${n + 1}`, role)))

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Fixed } from '../../../src/settings/fixed.ts'
 import { isRunning } from '../../../src/storage/embedded/process-stat.ts'
 import { type ServiceProcess, startServiceProcess } from '../services/service-process.ts'
 import { until } from '../until.ts'
@@ -8,6 +9,7 @@ import { JumpingClock } from './jumping-clock.ts'
 export class Restartable {
   readonly dataDir: string
   readonly #variables: Readonly<Record<string, string>>
+  readonly #fixed: Partial<Fixed>
   readonly #clock: JumpingClock
   readonly #patienceMs: number
   #running: ServiceProcess | null = null
@@ -16,8 +18,14 @@ export class Restartable {
    * @param dataDir its clock is kept beside it
    * @param patienceMs how long a start may take, with all that is away meanwhile
    */
-  constructor(dataDir: string, variables: Readonly<Record<string, string>>, patienceMs: number) {
+  constructor(
+    dataDir: string,
+    variables: Readonly<Record<string, string>>,
+    fixed: Partial<Fixed>,
+    patienceMs: number,
+  ) {
     this.dataDir = dataDir
+    this.#fixed = fixed
     this.#clock = new JumpingClock(`${dataDir}.clock`)
     this.#variables = { ...variables, ...this.#clock.variables, BERTH_DATA_DIR: dataDir }
     this.#patienceMs = patienceMs
@@ -29,7 +37,7 @@ export class Restartable {
 
   /** Tries again and again: the database may be away. */
   async start(): Promise<void> {
-    const started = () => startServiceProcess(this.#variables).catch(() => false as const)
+    const started = () => startServiceProcess(this.#variables, this.#fixed).catch(() => false as const)
     this.#running = await until('a process', started, this.#patienceMs)
   }
 

@@ -6,6 +6,7 @@ import { Sweeper } from '../../../src/execution/host/sweeper.ts'
 import { Worker } from '../../../src/execution/worker.ts'
 import type { RuntimeEntry } from '../../../src/runtimes/catalog.ts'
 import type { SandboxDriver } from '../../../src/sandboxes/driver.ts'
+import type { Fixed } from '../../../src/settings/fixed.ts'
 import { entryOf, scriptedRuntimes } from '../agents/scripted-runtimes.ts'
 import { type EndedRun, endedRun } from '../runs/ended-run.ts'
 import { startTestService, type TestService } from '../services/service.ts'
@@ -48,11 +49,11 @@ export class Resuming implements AsyncDisposable {
   readonly #runtimes: readonly Parameters<typeof entryOf>[0][]
   readonly #opened: AsyncDisposableStack
 
-  static async open(variables: Record<string, string> = {}): Promise<Resuming> {
+  static async open(variables: Record<string, string> = {}, fixed: Partial<Fixed> = {}): Promise<Resuming> {
     await using stack = new AsyncDisposableStack()
     const { runtimes } = stack.use(await scriptedRuntimes())
     const test = stack.use(
-      await startTestService({ variables: { BERTH_ROLES: 'api', ...variables }, config: { runtimes } }),
+      await startTestService({ variables: { BERTH_ROLES: 'api', ...variables }, fixed, config: { runtimes } }),
     )
     return new Resuming(test, runtimes, stack.move())
   }
