@@ -44,7 +44,6 @@ await using service = await startBenchService(bench, {
   BERTH_MASTER_KEY: masterKey.toString('hex'),
   BERTH_AUTH_URL: `http://127.0.0.1:${port}`,
   BERTH_BASE_URL: `http://127.0.0.1:${port}`,
-  BERTH_ISSUANCE_RATE_BURST: '100000000',
 })
 await compareReads()
 await compareExchange()

@@ -45,7 +45,6 @@ const startService = (variables: Record<string, string> = {}) =>
     BERTH_ROLES: 'gateway',
     BERTH_CONFIG: config,
     PROVIDER_KEY: 'x',
-    BERTH_GATEWAY_RATE_BURST: '100000000',
     ...variables,
   })
 const service = stack.use(await startService())

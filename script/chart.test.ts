@@ -44,7 +44,7 @@ const everything = {
     endpoint: 'https://s3.example.com',
     secret: 's3',
   },
-  settings: { BERTH_LOG_LEVEL: 'warn', BERTH_RATE_BURST: 500 },
+  settings: { BERTH_LOG_LEVEL: 'warn', BERTH_RATE_PER_MINUTE: 500 },
   settingsSecrets: ['more'],
   api: { replicas: 4, nodeSelector: { disk: 'ssd' }, tolerations: [{ key: 'a', operator: 'Exists' }] },
   worker: { replicas: 8, concurrency: 50, disk: '100Gi', affinity: { podAntiAffinity: {} } },

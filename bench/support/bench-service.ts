@@ -9,6 +9,16 @@ import type { BenchDatabase } from './bench-database.ts'
 
 const program = resolve(import.meta.dirname, '../../packages/server/test/support/services/service-program.ts')
 
+/** A bench sends more at once, and holds more streams open, than any caller may. */
+const unbounded: Partial<Fixed> = {
+  callerBurstSeconds: 10_000_000,
+  addressBurstSeconds: 10_000_000,
+  issuanceBurstSeconds: 100_000_000,
+  gatewayBurstSeconds: 1_000_000,
+  streamsPerAuthority: 10_000,
+  streamsPerProcess: 10_000,
+}
+
 /** The API in its own process on the bench's database. It logs as by default, to the file `BERTH_BENCH_LOG` if that is set. */
 export interface BenchService extends AsyncDisposable {
   readonly url: string
@@ -22,17 +32,13 @@ export async function startBenchService(
 ): Promise<BenchService> {
   const port = variables['BERTH_PORT'] ?? (await freePort())
   const url = `http://127.0.0.1:${port}`
-  const child = spawn(process.execPath, [program, JSON.stringify(fixed)], {
+  const child = spawn(process.execPath, [program, JSON.stringify({ ...unbounded, ...fixed })], {
     env: {
       PATH: process.env['PATH'],
       BERTH_DATA_DIR: bench.dataDir,
       DATABASE_URL: bench.url,
       BERTH_PORT: String(port),
       BERTH_ROLES: 'api',
-      BERTH_RATE_BURST: '100000000',
-      BERTH_AUTH_RATE_BURST: '100000000',
-      BERTH_STREAMS_PER_AUTHORITY: '10000',
-      BERTH_STREAMS_PER_PROCESS: '10000',
       ...variables,
     },
     stdio: ['ignore', openSync(process.env['BERTH_BENCH_LOG'] ?? devNull, 'a'), 'inherit'],

@@ -48,6 +48,34 @@ export interface Fixed {
   /** How much the agent of one Run may add to the log, which is kept for ever; the Run then fails with `event_budget`. */
   readonly runEvents: number
   readonly runEventBytes: number
+
+  /** How many seconds of its rate an installation or a membership may use at once. */
+  readonly callerBurstSeconds: number
+  /** The same for an address. */
+  readonly addressBurstSeconds: number
+  /** The same for an address that requests tokens. */
+  readonly issuanceBurstSeconds: number
+  /** The same for requests to models. */
+  readonly gatewayBurstSeconds: number
+  /** Bytes of the request bodies that a process holds; one organization gets half of them at most. */
+  readonly bodyBytesPerProcess: number
+  /** For one installation, person, key or Run. */
+  readonly bodyBytesPerCaller: number
+  /** Bodies over 64 KiB that one of those may send at once. */
+  readonly bodiesPerCaller: number
+  /** A body that brings less than 64 KiB in this long, and does not end, is refused. */
+  readonly bodyPatienceMs: number
+
+  /** Streams that one authority may have open, over all processes. */
+  readonly streamsPerAuthority: number
+  /** Streams that a process may have open. */
+  readonly streamsPerProcess: number
+  /** Least age at which a stream ends. Each ends at a random age, and its client resumes it. */
+  readonly streamMinMs: number
+  /** Greatest age at which a stream ends. */
+  readonly streamMaxMs: number
+  /** An open stream ends within this long after its credential was revoked. */
+  readonly streamAuthorityMs: number
 }
 
 export const defaults: Fixed = {
@@ -73,4 +101,19 @@ export const defaults: Fixed = {
   hostLostMs: 300_000,
   runEvents: 200_000,
   runEventBytes: 256 * 1024 ** 2,
+
+  callerBurstSeconds: 12,
+  addressBurstSeconds: 12,
+  issuanceBurstSeconds: 60,
+  gatewayBurstSeconds: 6,
+  bodyBytesPerProcess: 256 * 1024 ** 2,
+  bodyBytesPerCaller: 64 * 1024 ** 2,
+  bodiesPerCaller: 16,
+  bodyPatienceMs: 20_000,
+
+  streamsPerAuthority: 64,
+  streamsPerProcess: 256,
+  streamMinMs: 300_000,
+  streamMaxMs: 600_000,
+  streamAuthorityMs: 10_000,
 }

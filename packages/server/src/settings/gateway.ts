@@ -25,8 +25,8 @@ export function readGateway(env: Environment, fixed: Fixed): GatewaySettings {
     rate: readRateLimit(
       env,
       'BERTH_GATEWAY_RATE',
-      { burst: 600, perMinute: 6000 },
-      { limited: 'Model requests that an installation, an end user, a membership or a Run may send' },
+      { perMinute: 6000, burstSeconds: fixed.gatewayBurstSeconds },
+      'Model requests that an installation, an end user, a membership or a Run may send per minute; a tenth of them at once.',
     ),
     bodyBytes: fixed.gatewayBodyBytes,
     connectMs: fixed.gatewayConnectMs,

@@ -1,6 +1,17 @@
-import { type BodySettings, readBodies } from './bodies.ts'
 import type { Environment } from './environment.ts'
+import type { Fixed } from './fixed.ts'
 import { type RateLimit, readRateLimit } from './rate-limit.ts'
+
+/** Limits on the request bodies that a process holds, and on its patience with slow ones. */
+export interface BodySettings {
+  /** One organization gets half of them at most. */
+  readonly processBytes: number
+  /** For one installation, person, key or Run. */
+  readonly callerBytes: number
+  /** Bodies over 64 KiB that one of those may send at once. */
+  readonly callerBodies: number
+  readonly patienceMs: number
+}
 
 /** Limits on the callers of the API. */
 export interface LimitSettings {
@@ -13,24 +24,31 @@ export interface LimitSettings {
   readonly bodies: BodySettings
 }
 
-/** Reads the limits. */
-export function readLimits(env: Environment): LimitSettings {
-  const authority = { burst: 120, perMinute: 600 }
-  const edge = { burst: 600, perMinute: 3000 }
+export function readLimits(env: Environment, fixed: Fixed): LimitSettings {
   return {
-    authority: readRateLimit(env, 'BERTH_RATE', authority, {
-      limited: 'Requests that an installation or a membership may send',
-    }),
-    edge: readRateLimit(env, 'BERTH_AUTH_RATE', edge, {
-      limited: 'Requests that an address may send',
-      note: 'At the gateway, only requests without a valid credential count.',
-    }),
+    authority: readRateLimit(
+      env,
+      'BERTH_RATE',
+      { perMinute: 600, burstSeconds: fixed.callerBurstSeconds },
+      'Requests that an installation or a membership may send per minute; a fifth of them at once.',
+    ),
+    edge: readRateLimit(
+      env,
+      'BERTH_AUTH_RATE',
+      { perMinute: 3000, burstSeconds: fixed.addressBurstSeconds },
+      'Requests that an address may send per minute; a fifth of them at once. At the gateway, only requests without a valid credential count.',
+    ),
     issuance: readRateLimit(
       env,
       'BERTH_ISSUANCE_RATE',
-      { burst: 60, perMinute: 60 },
-      { limited: 'Requests for tokens, and sign-ins begun, that each address may send' },
+      { perMinute: 60, burstSeconds: fixed.issuanceBurstSeconds },
+      'Requests for tokens, and sign-ins begun, that each address may send per minute; all of them at once.',
     ),
-    bodies: readBodies(env),
+    bodies: {
+      processBytes: fixed.bodyBytesPerProcess,
+      callerBytes: fixed.bodyBytesPerCaller,
+      callerBodies: fixed.bodiesPerCaller,
+      patienceMs: fixed.bodyPatienceMs,
+    },
   }
 }

@@ -7,18 +7,15 @@ export interface RateLimit {
 }
 
 /**
- * Reads a bucket from `<prefix>_BURST` and `<prefix>_PER_MINUTE`.
- * @param description `limited` names the limited requests ("Requests that … may send"); `note` is a sentence of its own
+ * Reads a bucket from `<prefix>_PER_MINUTE`.
+ * @param burstSeconds how many seconds of the rate may be used at once
  */
 export function readRateLimit(
   env: Environment,
   prefix: string,
-  fallback: RateLimit,
-  { limited, note }: { readonly limited: string; readonly note?: string },
+  { perMinute: fallback, burstSeconds }: { readonly perMinute: number; readonly burstSeconds: number },
+  meaning: string,
 ): RateLimit {
-  const more = note === undefined ? '' : ` ${note}`
-  return {
-    burst: env.integer(`${prefix}_BURST`, fallback.burst, `${limited} at once.${more}`),
-    perMinute: env.integer(`${prefix}_PER_MINUTE`, fallback.perMinute, `${limited} per minute.${more}`),
-  }
+  const perMinute = env.integer(`${prefix}_PER_MINUTE`, fallback, meaning)
+  return { burst: Math.max(1, Math.round((perMinute * burstSeconds) / 60)), perMinute }
 }

@@ -66,8 +66,8 @@ describe('the environment', () => {
   test.each([
     [{ BERTH_PORT: '65536' }, 'BERTH_PORT must be a whole number from 0 to 65535'],
     [{ BERTH_PORT: '0x10' }, 'BERTH_PORT must be a whole number from 0 to 65535'],
-    [{ BERTH_RATE_BURST: '0' }, 'BERTH_RATE_BURST must be a whole number, at least 1'],
-    [{ BERTH_RATE_BURST: '1e3' }, 'BERTH_RATE_BURST must be a whole number, at least 1'],
+    [{ BERTH_RATE_PER_MINUTE: '0' }, 'BERTH_RATE_PER_MINUTE must be a whole number, at least 1'],
+    [{ BERTH_RATE_PER_MINUTE: '1e3' }, 'BERTH_RATE_PER_MINUTE must be a whole number, at least 1'],
     [{ BERTH_SANDBOX_CPUS: '-1' }, 'BERTH_SANDBOX_CPUS must be a number from 0.1 to 1024'],
     [{ BERTH_TRUSTED_PROXIES: 'true' }, 'BERTH_TRUSTED_PROXIES must be a list of IP addresses and ranges (10.0.0.0/8)'],
     [{ BERTH_ROLES: 'api,cook' }, 'BERTH_ROLES must be a list of api, account, gateway, worker'],
@@ -83,7 +83,6 @@ describe('the environment', () => {
     [{ BERTH_PROT: '1' }, 'BERTH_PROT is not a setting; did you mean BERTH_PORT?'],
     [{ BERTH_COLOUR: '' }, 'BERTH_COLOUR is not a setting'],
     [{ BERTH_LEASE_IDLE_SECONDS: '20000' }, 'BERTH_LEASE_IDLE_SECONDS must not be above BERTH_LEASE_MAX_SECONDS'],
-    [{ BERTH_STREAM_MIN_SECONDS: '601' }, 'BERTH_STREAM_MIN_SECONDS must not be above BERTH_STREAM_MAX_SECONDS'],
     [{ BERTH_WEBHOOK_PORTS: '8443,0' }, 'BERTH_WEBHOOK_PORTS must be a list of ports'],
     [{ NODE_ENV: 'production' }, 'BERTH_BASE_URL must be an https URL when NODE_ENV is production'],
   ])('%j is refused', (variables, message) => {
@@ -112,6 +111,16 @@ describe('the environment', () => {
         consoleUrl: 'http://127.0.0.1:5000',
       },
     })
+  })
+
+  test('sets rates, and a burst is a share of each', () => {
+    expect(load({}).limits).toMatchObject({
+      edge: { burst: 600, perMinute: 3000 },
+      issuance: { burst: 60, perMinute: 60 },
+    })
+    expect(load({ BERTH_RATE_PER_MINUTE: '1000' }).limits.authority).toEqual({ burst: 200, perMinute: 1000 })
+    expect(load({ BERTH_RATE_PER_MINUTE: '1' }).limits.authority).toEqual({ burst: 1, perMinute: 1 })
+    expect(load({}).gateway.rate).toEqual({ burst: 600, perMinute: 6000 })
   })
 
   test('does not reach the values that no operator sets, and a caller does', () => {

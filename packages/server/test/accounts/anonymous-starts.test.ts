@@ -9,11 +9,8 @@ let accounts: Accounts
 let addresses = 0
 beforeAll(async () => {
   accounts = await startAccounts({
-    variables: {
-      BERTH_ISSUANCE_RATE_BURST: String(burst),
-      BERTH_ISSUANCE_RATE_PER_MINUTE: '1',
-      BERTH_TRUSTED_PROXIES: '127.0.0.1',
-    },
+    variables: { BERTH_ISSUANCE_RATE_PER_MINUTE: '1', BERTH_TRUSTED_PROXIES: '127.0.0.1' },
+    fixed: { issuanceBurstSeconds: burst * 60 },
   })
 })
 afterAll(() => accounts[Symbol.asyncDispose]())

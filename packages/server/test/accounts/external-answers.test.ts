@@ -39,11 +39,8 @@ beforeAll(async () => {
   issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const provider = { id: 'acme', name: 'Acme', issuer, clientId: 'berth', clientSecret: 'a secret of the client' }
   accounts = await startAccounts({
-    variables: {
-      BERTH_TRUSTED_PROXIES: '127.0.0.1',
-      BERTH_ISSUANCE_RATE_BURST: '5',
-      BERTH_ISSUANCE_RATE_PER_MINUTE: '1',
-    },
+    variables: { BERTH_TRUSTED_PROXIES: '127.0.0.1', BERTH_ISSUANCE_RATE_PER_MINUTE: '1' },
+    fixed: { issuanceBurstSeconds: 5 * 60 },
     config: { identityProviders: [{ ...provider, organization, domains: ['acme.test'] }] },
   })
   await change("insert into organizations (id, name, created_at) values ($1, 'Acme', now())", [organization])

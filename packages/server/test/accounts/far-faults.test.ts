@@ -13,7 +13,7 @@ let tenant: Tenant
 let aiKey: string
 beforeAll(async () => {
   // bound: a pause between two looks at what a stream may show
-  far = await startFar({ api: { BERTH_STREAM_AUTHORITY_SECONDS: '1' } })
+  far = await startFar({ apiFixed: { streamAuthorityMs: 1000 } })
   tenant = await createTenant(far.account.db.database)
   aiKey = (await createAiKey(far.account.db.database, tenant)).aiKey
 })

@@ -27,7 +27,7 @@ let tenant: Tenant
 let api: Api
 beforeAll(async () => {
   // bound: a pause between two looks at what a stream may show
-  far = await startFar({ api: { BERTH_STREAM_AUTHORITY_SECONDS: '1' } })
+  far = await startFar({ apiFixed: { streamAuthorityMs: 1000 } })
 })
 afterAll(() => far[Symbol.asyncDispose]())
 beforeEach(async () => {

@@ -20,7 +20,7 @@ let organizationId: string
 let manager: Api
 beforeAll(async () => {
   // bound: a pause between two looks at what a stream may show
-  accounts = await startAccounts({ variables: { BERTH_STREAM_AUTHORITY_SECONDS: '1' } })
+  accounts = await startAccounts({ fixed: { streamAuthorityMs: 1000 } })
   ;({ organizationId } = accounts.test.tenant)
   manager = (await accounts.person({ permissions: ['organization.integrations.manage'] })).api
 })

@@ -187,7 +187,8 @@ describe('a reset link', () => {
 
 it('an address can try only so often', async () => {
   await using metered = await startTestService({
-    variables: { BERTH_ROLES: 'account', BERTH_ISSUANCE_RATE_BURST: '2', BERTH_ISSUANCE_RATE_PER_MINUTE: '1' },
+    variables: { BERTH_ROLES: 'account', BERTH_ISSUANCE_RATE_PER_MINUTE: '1' },
+    fixed: { issuanceBurstSeconds: 2 * 60 },
   })
   const guess = () => fetch(`${metered.url}/links/guess`)
   expect([(await guess()).status, (await guess()).status]).toEqual([404, 404])

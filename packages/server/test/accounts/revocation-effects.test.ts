@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 let accounts: Accounts
 beforeAll(async () => {
   // bound: a pause between two looks at what a stream may show
-  accounts = await startAccounts({ variables: { BERTH_STREAM_AUTHORITY_SECONDS: '1' } })
+  accounts = await startAccounts({ fixed: { streamAuthorityMs: 1000 } })
 })
 afterAll(() => accounts[Symbol.asyncDispose]())
 

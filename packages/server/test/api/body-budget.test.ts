@@ -8,7 +8,7 @@ const mebibyte = 1024 ** 2
 
 let service: GatewayProcess
 beforeAll(async () => {
-  service = await startGatewayProcess({ BERTH_BODY_PATIENCE_SECONDS: '300' })
+  service = await startGatewayProcess({ bodyPatienceMs: 300_000 })
 })
 afterAll(() => service[Symbol.asyncDispose]())
 

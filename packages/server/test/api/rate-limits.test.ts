@@ -7,8 +7,14 @@ import { startTestService, type TestService } from '../support/services/service.
 
 const variables = { BERTH_ROLES: 'api' }
 /** Three requests at once and one a minute, so the bucket stays empty for the length of a test. */
-const authorityBucket = { BERTH_RATE_BURST: '3', BERTH_RATE_PER_MINUTE: '1' }
-const edgeBucket = { BERTH_AUTH_RATE_BURST: '3', BERTH_AUTH_RATE_PER_MINUTE: '1' }
+const authorityBucket = {
+  variables: { ...variables, BERTH_RATE_PER_MINUTE: '1' },
+  fixed: { callerBurstSeconds: 3 * 60 },
+}
+const edgeBucket = {
+  variables: { ...variables, BERTH_AUTH_RATE_PER_MINUTE: '1' },
+  fixed: { addressBurstSeconds: 3 * 60 },
+}
 
 const list = (api: Api) => api.get('/v1/sessions')
 const bucket = ({ headers }: Answer) => [headers.get('ratelimit-policy'), headers.get('ratelimit')?.replace(/t=.*/, '')]
@@ -25,7 +31,7 @@ async function spend(api: Api, count: number): Promise<string[]> {
 
 describe('the bucket of an installation', () => {
   it('is reported with every answer, and refuses while it is empty', async () => {
-    await using test = await startTestService({ variables: { ...variables, ...authorityBucket } })
+    await using test = await startTestService(authorityBucket)
     const policy = '"svc-cloud";q=1;w=60;svc-burst=3'
     for (const path of ['/v1/sessions', '/v1/sessions/x', '/v1/nope']) {
       expect((await test.api.get(path)).headers.get('ratelimit-policy')).toBe(policy)
@@ -42,21 +48,21 @@ describe('the bucket of an installation', () => {
   })
 
   it('counts down', async () => {
-    await using test = await startTestService({ variables: { ...variables, ...authorityBucket } })
+    await using test = await startTestService(authorityBucket)
     const left: unknown[] = []
     for (let n = 0; n < 3; n += 1) left.push(bucket(await list(test.api))[1])
     expect(left).toEqual(['"svc-cloud";r=2;', '"svc-cloud";r=1;', '"svc-cloud";r=0;'])
   })
 
   it('is charged for requests that are refused later, after the organization header and before the path', async () => {
-    await using test = await startTestService({ variables: { ...variables, ...authorityBucket } })
+    await using test = await startTestService(authorityBucket)
     for (let n = 0; n < 3; n += 1) expect(outcome(await test.api.get('/v1/nope'))).toBe('404 unknown_endpoint')
     expect(outcome(await test.api.get('/v1/nope'))).toBe('429 cloud_rate_limit_exceeded')
     expect(outcome(await test.api.get('/v1/nope', { 'x-svc-organization': 'x' }))).toBe('400 invalid_organization')
   })
 
   it('belongs to the installation: its keys share it, and another installation has its own', async () => {
-    await using test = await startTestService({ variables: { ...variables, ...authorityBucket } })
+    await using test = await startTestService(authorityBucket)
     await spend(test.api, 3)
     const rotated = 'svc_cloud_live_rotated'
     await test.db.database.query('update api_keys set digest = $2 where installation_id = $1', [
@@ -100,7 +106,7 @@ describe('every answer to a valid credential', () => {
   })
 
   it('reports it with the refusal of the organization header even while the bucket is empty', async () => {
-    await using test = await startTestService({ variables: { ...variables, ...authorityBucket } })
+    await using test = await startTestService(authorityBucket)
     await spend(test.api, 3)
     const answer = await test.api.get('/v1/sessions', { 'x-svc-organization': test.tenant.organizationId })
     expect([outcome(answer), bucket(answer)[1]]).toEqual(['400 organization_header_not_allowed', '"svc-cloud";r=0;'])
@@ -135,7 +141,7 @@ describe("an organization's own rate", () => {
 describe('the bucket of an address', () => {
   it('is one for a whole /64 of IPv6, and one for an IPv4 address however it is written', async () => {
     const proxies = { BERTH_TRUSTED_PROXIES: '127.0.0.1' }
-    await using test = await startTestService({ variables: { ...variables, ...edgeBucket, ...proxies } })
+    await using test = await startTestService({ ...edgeBucket, variables: { ...edgeBucket.variables, ...proxies } })
     const from = async (address: string) => outcome(await test.api.get('/v1/sessions', { 'x-forwarded-for': address }))
     const spent = '429 cloud_auth_rate_limit_exceeded'
     for (const [one, same, other] of [
@@ -148,7 +154,7 @@ describe('the bucket of an address', () => {
   })
 
   it('is charged for invalid credentials and then refuses every credential', async () => {
-    await using test = await startTestService({ variables: { ...variables, ...edgeBucket } })
+    await using test = await startTestService(edgeBucket)
     const unknown = new Api(test.url, 'svc_cloud_live_unknown')
     expect(await spend(unknown, 4)).toEqual([
       ...Array.from({ length: 3 }, () => '401 invalid_or_expired_credential'),
@@ -163,7 +169,7 @@ describe('the bucket of an address', () => {
   })
 
   it('is not charged for the public endpoints and the probes', async () => {
-    await using test = await startTestService({ variables: { ...variables, ...edgeBucket } })
+    await using test = await startTestService(edgeBucket)
     for (const path of ['/v1/openapi.json', '/v1/docs', '/healthz', '/readyz', '/v1/openapi.json']) {
       const response = await fetch(test.url + path)
       await response.body?.cancel()

@@ -27,7 +27,7 @@ let stack: AsyncDisposableStack
 let tenant: Tenant
 beforeAll(async () => {
   // bound: a pause between two looks at what a stream may show
-  far = await startFarConsole({ BERTH_ROLES: 'api,gateway,worker', BERTH_STREAM_AUTHORITY_SECONDS: '1' })
+  far = await startFarConsole({ BERTH_ROLES: 'api,gateway,worker' }, { streamAuthorityMs: 1000 })
   tenant = await createTenant(accountDb())
 })
 afterAll(() => far[Symbol.asyncDispose]())

@@ -19,7 +19,7 @@ let sessionId: string
 let url: string
 beforeAll(async () => {
   // bound: a pause between two looks at what a stream may show
-  far = stack.use(await startFarConsole({ BERTH_STREAM_AUTHORITY_SECONDS: '1' }))
+  far = stack.use(await startFarConsole({}, { streamAuthorityMs: 1000 }))
   url = far.api.process.url
   const tenant = await createTenant(accountDb())
   ada = await personWithPassword(accountDb(), tenant.organizationId, { role: 'admin' })

@@ -17,7 +17,7 @@ let own: Awaited<ReturnType<Accounts['person']>>
 beforeAll(async () => {
   accounts = await startAccounts({
     // bound: a pause between two looks at what a stream may show
-    variables: { BERTH_STREAMS_PER_AUTHORITY: '3', BERTH_STREAM_AUTHORITY_SECONDS: '1' },
+    fixed: { streamsPerAuthority: 3, streamAuthorityMs: 1000 },
   })
   writer = await LogWriter.open(accounts.test.db)
   own = await accounts.person({})

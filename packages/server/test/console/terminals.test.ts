@@ -23,11 +23,11 @@ beforeAll(async () => {
   accounts = await startAccounts({
     variables: {
       BERTH_ROLES: 'api,account,gateway,worker',
-      // bound: a pause between two looks at what a stream may show
-      BERTH_STREAM_AUTHORITY_SECONDS: '1',
       // Each browser has its own address: ten sign-ins a minute from one are the most.
       BERTH_TRUSTED_PROXIES: '127.0.0.1',
     },
+    // bound: a pause between two looks at what a stream may show
+    fixed: { streamAuthorityMs: 1000 },
   })
   const { organizationId } = accounts.test.tenant
   page = await signedIn()

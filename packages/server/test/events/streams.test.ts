@@ -231,10 +231,10 @@ describe('the log', () => {
 })
 
 describe('the budget', () => {
-  const small = { BERTH_STREAMS_PER_AUTHORITY: '3', BERTH_STREAMS_PER_PROCESS: '5' }
+  const small = { streamsPerAuthority: 3, streamsPerProcess: 5 }
 
   test("refuses streams beyond an authority's or the process's places, and takes places back", async () => {
-    await using limited = await startTestService({ variables: { ...variables, ...small } })
+    await using limited = await startTestService({ variables, fixed: small })
     const [mine, theirs] = [limited, await limited.newTenant()]
     const open = async ({ api, tenant }: typeof theirs, feed = false) => {
       const session = await api.createSession()
@@ -296,8 +296,8 @@ describe('the budget', () => {
 describe('the end of a stream', () => {
   test('comes with its age, and a client that resumes misses nothing', async () => {
     // bound: streams are to reach this age
-    const short = { BERTH_STREAM_MIN_SECONDS: '1', BERTH_STREAM_MAX_SECONDS: '1' }
-    await using aged = await startTestService({ variables: { ...variables, ...short } })
+    const short = { streamMinMs: 1000, streamMaxMs: 1000 }
+    await using aged = await startTestService({ variables, fixed: short })
     await using elsewhere = await LogWriter.open(aged.db)
     const key = keyOf(await aged.api.createSession())
     const done = new AbortController()
@@ -326,7 +326,7 @@ describe('the end of a stream', () => {
 
   test('comes when its credential is revoked, and to no other stream', async () => {
     // bound: a pause between two looks at what a stream may show
-    await using strict = await startTestService({ variables: { ...variables, BERTH_STREAM_AUTHORITY_SECONDS: '1' } })
+    await using strict = await startTestService({ variables, fixed: { streamAuthorityMs: 1000 } })
     await using elsewhere = await LogWriter.open(strict.db)
     const other = await strict.newTenant()
     const keys = [keyOf(await strict.api.createSession()), keyOf(await other.api.createSession())] as const

@@ -290,7 +290,8 @@ describe('a budget', () => {
 describe('the bucket', () => {
   it('is svc-ai: one for each installation and one for each Run', async () => {
     await using small = await startGatewayService({
-      variables: { BERTH_GATEWAY_RATE_BURST: '2', BERTH_GATEWAY_RATE_PER_MINUTE: '1' },
+      variables: { BERTH_GATEWAY_RATE_PER_MINUTE: '1' },
+      fixed: { gatewayBurstSeconds: 2 * 60 },
     })
     const list = () => small.call('/v1/models', undefined)
     const policies = [(await list()).headers.get('ratelimit-policy'), (await list()).headers.get('ratelimit')]

@@ -256,7 +256,8 @@ describe('tools over HTTP', () => {
   it('tell what there is at once to a call that waits for nothing, and end as their service stops', async () => {
     // Nobody begins Runs there, so nothing ends the wait.
     await using idle = await startTestService({
-      variables: { BERTH_ROLES: 'api', BERTH_STREAMS_PER_AUTHORITY: '1' },
+      variables: { BERTH_ROLES: 'api' },
+      fixed: { streamsPerAuthority: 1 },
     })
     const client = await connectOverHttp(idle.url, idle.tenant.apiKey)
     const { sessionId } = await call(client, 'start_session', { message: 'hold' })

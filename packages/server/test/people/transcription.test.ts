@@ -268,8 +268,9 @@ describe('transcription', () => {
 
   it('gives up a form that does not end', async () => {
     await using impatient = await startTestService({
+      variables: { BERTH_ROLES: 'api' },
       // bound: it is to be over
-      variables: { BERTH_ROLES: 'api', BERTH_BODY_PATIENCE_SECONDS: '1' },
+      fixed: { bodyPatienceMs: 1000 },
     })
     const socket = connect(Number(new URL(impatient.url).port), '127.0.0.1')
     const head = ['POST /v1/transcriptions HTTP/1.1', 'Host: x', `Authorization: Bearer ${impatient.tenant.apiKey}`]

@@ -4,6 +4,7 @@ import { rm, writeFile } from 'node:fs/promises'
 import { Agent, createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import type { Fixed } from '../../../src/settings/fixed.ts'
 import { MasterKey } from '../../../src/storage/master-key.ts'
 import { destroySandboxes } from '../faults/destroy-sandboxes.ts'
 import { runDirectory } from '../leaks/run-directory.ts'
@@ -94,12 +95,13 @@ export interface Deployment {
   /** Kills the process. */
   kill(): Promise<void>
   /** Starts it again on its database. */
-  start(more?: Readonly<Record<string, string>>): Promise<void>
+  start(more?: Readonly<Record<string, string>>, moreFixed?: Partial<Fixed>): Promise<void>
 }
 
 async function deploy(
   stack: AsyncDisposableStack,
   variables: Readonly<Record<string, string>>,
+  fixed: Partial<Fixed>,
   config?: object,
 ): Promise<Deployment> {
   const db = stack.use(await createTestDatabase())
@@ -109,7 +111,7 @@ async function deploy(
   if (config !== undefined) await writeFile(join(dataDir, 'berth.json'), JSON.stringify(config), { mode: 0o600 })
   const { BERTH_LOG_LEVEL: _, ...shared } = testVariables
   const all = { ...shared, ...variables, DATABASE_URL: databaseUrl(db), BERTH_DATA_DIR: dataDir }
-  let process = await startServiceProcess(all)
+  let process = await startServiceProcess(all, fixed)
   stack.defer(() => process.kill())
   return {
     db,
@@ -118,8 +120,8 @@ async function deploy(
       return process
     },
     kill: () => process.kill(),
-    async start(more) {
-      process = await startServiceProcess({ ...all, ...more })
+    async start(more, moreFixed) {
+      process = await startServiceProcess({ ...all, ...more }, { ...fixed, ...moreFixed })
     },
   }
 }
@@ -141,6 +143,8 @@ export interface FarDeployments extends AsyncDisposable {
 export async function startFar(
   variables: {
     readonly api?: Record<string, string>
+    /** Other values of the API of those that no operator sets. */
+    readonly apiFixed?: Partial<Fixed>
     readonly account?: Record<string, string>
     readonly config?: object
     /** The account service's configuration. */
@@ -159,6 +163,7 @@ export async function startFar(
       BERTH_IDENTITY_SECRET: secret,
       ...variables.account,
     },
+    {},
     variables.accountConfig,
   )
   between.target = account.process.url
@@ -173,6 +178,7 @@ export async function startFar(
       BERTH_AUTH_URL: account.process.url,
       ...variables.api,
     },
+    { ...variables.apiFixed },
     variables.config,
   )
   const opened = stack.move()

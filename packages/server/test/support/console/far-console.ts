@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
+import type { Fixed } from '../../../src/settings/fixed.ts'
 import { type FarDeployments, startFar } from '../accounts/far.ts'
 
 const clientSecret = 'of-the-console-far-away-0123456789abcdef'
@@ -16,7 +17,10 @@ async function freePort(): Promise<number> {
 }
 
 /** An account service and an API with a console, without a shared database. */
-export async function startFarConsole(variables: Readonly<Record<string, string>> = {}): Promise<FarDeployments> {
+export async function startFarConsole(
+  variables: Readonly<Record<string, string>> = {},
+  apiFixed: Partial<Fixed> = {},
+): Promise<FarDeployments> {
   // The account service has to know the console's address before either of them listens.
   const port = await freePort()
   return startFar({
@@ -33,5 +37,6 @@ export async function startFarConsole(variables: Readonly<Record<string, string>
       BERTH_TRUSTED_PROXIES: '127.0.0.1',
       ...variables,
     },
+    apiFixed,
   })
 }

@@ -4,6 +4,7 @@ import { rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import type { Fixed } from '../../../src/settings/fixed.ts'
 import { createTenant } from '../api/tenant.ts'
 import { runDirectory } from '../leaks/run-directory.ts'
 import { createTestDatabase } from '../storage/postgres.ts'
@@ -39,7 +40,7 @@ const answers: readonly (readonly [path: RegExp, answer: object])[] = [
 /**
  * Starts the process on its own database. It has one provider of each kind; they answer without reading the request.
  */
-export async function startGatewayProcess(variables: Readonly<Record<string, string>> = {}): Promise<GatewayProcess> {
+export async function startGatewayProcess(fixed: Partial<Fixed> = {}): Promise<GatewayProcess> {
   await using stack = new AsyncDisposableStack()
   const provider = createServer((incoming, response) => {
     incoming.resume().once('end', () => {
@@ -64,13 +65,14 @@ export async function startGatewayProcess(variables: Readonly<Record<string, str
   await writeFile(join(dataDir, 'berth.json'), JSON.stringify({ providers }), { mode: 0o600 })
   const { database, connection } = stack.use(await createTestDatabase())
   const service = stack.use(
-    await startServiceProcess({
-      DATABASE_URL: databaseUrl({ connection }),
-      BERTH_DATA_DIR: dataDir,
-      BERTH_ROLES: 'api,gateway',
-      BERTH_GATEWAY_RATE_BURST: '100000',
-      ...variables,
-    }),
+    await startServiceProcess(
+      {
+        DATABASE_URL: databaseUrl({ connection }),
+        BERTH_DATA_DIR: dataDir,
+        BERTH_ROLES: 'api,gateway',
+      },
+      fixed,
+    ),
   )
   const opened = stack.move()
   return {

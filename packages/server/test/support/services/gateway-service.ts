@@ -63,7 +63,6 @@ export async function startGatewayService(
     await startTestService({
       variables: {
         BERTH_ROLES: 'api,gateway',
-        BERTH_GATEWAY_RATE_BURST: '100000',
         ...options.variables,
       },
       fixed: { gatewayRetries: 0, ...options.fixed },

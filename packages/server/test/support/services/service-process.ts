@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { spawn } from '../../../../../script/testing/spawn.ts'
 import type { Fixed } from '../../../src/settings/fixed.ts'
 import { until } from '../until.ts'
-import { testVariables } from './service.ts'
+import { testFixed, testVariables } from './service.ts'
 
 const PROGRAM = fileURLToPath(new URL('service-program.ts', import.meta.url))
 
@@ -31,58 +31,3 @@ export async function startServiceProcess(
   fixed: Partial<Fixed> = {},
   main?: string,
 ): Promise<ServiceProcess> {
-  const child = spawn(process.execPath, main === undefined ? [PROGRAM, JSON.stringify(fixed)] : [main], {
-    env: {
-      PATH: process.env.PATH,
-      BERTH_PORT: '0',
-      BERTH_RATE_BURST: '100000',
-      BERTH_AUTH_RATE_BURST: '100000',
-      BERTH_EGRESS: 'none',
-      BERTH_FENCE_SECONDS: testVariables.BERTH_FENCE_SECONDS,
-      // Sandboxes that stand ready cost every start of a service a second of both cores.
-      BERTH_POOL_MOST: '0',
-      ...variables,
-      BERTH_LOG_LEVEL: 'info',
-    },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const ended = once(child, 'exit')
-  const service = {
-    pid: child.pid ?? 0,
-    url: '',
-    lines: [] as string[],
-    async kill(signal: NodeJS.Signals = 'SIGKILL') {
-      child.kill(signal)
-      await ended
-    },
-    [Symbol.asyncDispose]: () => service.kill(),
-  }
-  try {
-    service.url = await readiness(child, service.lines)
-    if ((variables['BERTH_ROLES'] ?? 'api').includes('api')) {
-      await until('a ready service', async () => (await fetch(`${service.url}/readyz`)).ok)
-    }
-    return service
-  } catch (error) {
-    await service.kill()
-    throw error
-  }
-}
-
-/** Returns the base URL that the service logs once it is ready. */
-async function readiness(child: ChildProcess, lines: string[]): Promise<string> {
-  if (child.stdout === null || child.stderr === null) throw new Error('the service has no streams')
-  const { promise, resolve, reject } = Promise.withResolvers<string>()
-  const said = (line: string) => {
-    lines.push(line)
-    if (!line.startsWith('{')) return
-    const entry: { msg?: string; baseUrl?: string } = JSON.parse(line)
-    if (entry.msg === 'Berth is ready') resolve(entry.baseUrl ?? '')
-  }
-  // Read the output to its end: a full pipe would stop the service.
-  createInterface(child.stdout).on('line', said)
-  createInterface(child.stderr).on('line', said)
-  child.once('error', reject)
-  child.once('exit', () => reject(new Error(`the service did not start:\n${lines.slice(-20).join('\n')}`)))
-  return promise
-}

@@ -41,15 +41,12 @@ const noNetwork: Network = {
 }
 
 /**
- * Default settings of tests: a free port, generous rate limits, claims that outlast a pause of a busy machine, and sandboxes
+ * Default settings of tests: a free port, claims that outlast a pause of a busy machine, and sandboxes
  * that cannot reach anything beyond this machine.
  */
 export const testVariables = {
   BERTH_PORT: '0',
   BERTH_LOG_LEVEL: 'silent',
-  BERTH_RATE_BURST: '100000',
-  BERTH_AUTH_RATE_BURST: '100000',
-  BERTH_ISSUANCE_RATE_BURST: '100000',
   BERTH_FENCE_SECONDS: '30',
   BERTH_EGRESS: 'none',
   // The console's requests to its account service have this bound, too. Both are this process, which may stand still for seconds.
@@ -61,6 +58,14 @@ export const testVariables = {
   BERTH_SANDBOX_MEMORY_BYTES: String(512 * 1024 ** 2),
   BERTH_SANDBOX_DISK_BYTES: String(256 * 1024 ** 2),
 } as const
+
+/** Default values of tests for those that no operator sets: bursts of 100,000 requests. */
+export const testFixed: Partial<Fixed> = {
+  callerBurstSeconds: 10_000,
+  addressBurstSeconds: 2_000,
+  issuanceBurstSeconds: 100_000,
+  gatewayBurstSeconds: 1_000,
+}
 
 /** For a test that kills a process: others take its claims over soon. */
 export const shortFence = {
@@ -118,7 +123,7 @@ export async function startTestService(
     ...options.variables,
   }
   const readFile = (path: string) => (existsSync(path) ? readFileSync(path, 'utf8') : undefined)
-  const settings = loadSettings(variables, readFile, () => false, options.fixed)
+  const settings = loadSettings(variables, readFile, () => false, { ...testFixed, ...options.fixed })
   const service = stack.use(
     await serve(settings, pino({ level: settings.logging.level }), {
       droppedLogLines: () => 0,
