@@ -1,4 +1,4 @@
-import type { Environment } from './environment.ts'
+import type { Fixed } from './fixed.ts'
 
 /** Times of reviews, Publications and Merges. */
 export interface DeliverySettings {
@@ -14,15 +14,9 @@ export interface DeliverySettings {
   readonly mergeCheckMs: number
 }
 
-export function readDelivery(env: Environment): DeliverySettings {
-  return {
-    reviewWaitMs: 60_000,
-    publicationMs: 600_000,
-    mergeWaitMs: 86_400_000,
-    mergeCheckMs: env.duration(
-      'BERTH_MERGE_CHECK_SECONDS',
-      5,
-      'First pause before a waiting Merge is checked again; it doubles each time, up to five minutes.',
-    ),
-  }
-}
+export const readDelivery = ({ reviewWaitMs, publicationMs, mergeWaitMs, mergeCheckMs }: Fixed): DeliverySettings => ({
+  reviewWaitMs,
+  publicationMs,
+  mergeWaitMs,
+  mergeCheckMs,
+})

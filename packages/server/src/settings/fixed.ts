@@ -76,6 +76,27 @@ export interface Fixed {
   readonly streamMaxMs: number
   /** An open stream ends within this long after its credential was revoked. */
   readonly streamAuthorityMs: number
+
+  /** Time for each request to an external identity provider. */
+  readonly identityProviderMs: number
+  /** Longest time for a verdict of an account service with a database of its own. */
+  readonly identityMs: number
+
+  /** Longest wait of a caller for a workspace that a worker is restoring. */
+  readonly workspaceWaitMs: number
+  /** Longest life of a trial of an environment. */
+  readonly trialMs: number
+  /** Whether an orderly stop gives back the sandboxes that rest on this machine, their work sealed. */
+  readonly stopGivesBack: boolean
+
+  /** Longest wait of a caller for a review. */
+  readonly reviewWaitMs: number
+  /** A Publication or a Merge fails if its Git host has not answered after this long. */
+  readonly publicationMs: number
+  /** Longest wait of a Merge for its pull request to become ready. */
+  readonly mergeWaitMs: number
+  /** Delay before the second look at a pull request that is not ready. It doubles for each further look, up to a bound. */
+  readonly mergeCheckMs: number
 }
 
 export const defaults: Fixed = {
@@ -116,4 +137,16 @@ export const defaults: Fixed = {
   streamMinMs: 300_000,
   streamMaxMs: 600_000,
   streamAuthorityMs: 10_000,
+
+  identityProviderMs: 5_000,
+  identityMs: 250,
+
+  workspaceWaitMs: 30_000,
+  trialMs: 1_800_000,
+  stopGivesBack: true,
+
+  reviewWaitMs: 60_000,
+  publicationMs: 600_000,
+  mergeWaitMs: 86_400_000,
+  mergeCheckMs: 5_000,
 }

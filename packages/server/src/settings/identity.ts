@@ -1,5 +1,6 @@
 import { StartError } from '../kit/start-error.ts'
 import type { Environment } from './environment.ts'
+import type { Fixed } from './fixed.ts'
 import type { Role } from './roles.ts'
 import { isLoopback, parseWebUrl } from './web-url.ts'
 
@@ -25,7 +26,10 @@ export interface IdentitySettings {
 const parseSecret = (text: string): string | undefined => (/^[\x21-\x7e]{32,512}$/.test(text) ? text : undefined)
 
 /** @throws StartError if a deployment has an account service and names another */
-export function readIdentity(env: Environment, roles: ReadonlySet<Role>, production: boolean): IdentitySettings {
+export function readIdentity(
+  env: Environment,
+  { roles, production, fixed }: { readonly roles: ReadonlySet<Role>; readonly production: boolean; readonly fixed: Fixed },
+): IdentitySettings {
   const url = env.parsed(
     'BERTH_IDENTITY_URL',
     'URL of an account service with another database. This process then asks it about every credential ([operations](operations.md#run-the-account-service-apart)).',
@@ -39,12 +43,6 @@ export function readIdentity(env: Environment, roles: ReadonlySet<Role>, product
     'none: the account service answers no other deployment',
     parseSecret,
     'at least 32 visible ASCII characters',
-  )
-  const timeoutMs = env.integer(
-    'BERTH_IDENTITY_TIMEOUT_MS',
-    250,
-    'Milliseconds that the account service at `BERTH_IDENTITY_URL` may take for a verdict. A request that waited longer is refused with 503.',
-    { least: 10, most: 10_000 },
   )
   const clientId = env.parsed(
     'BERTH_CONSOLE_CLIENT',
@@ -75,5 +73,5 @@ export function readIdentity(env: Environment, roles: ReadonlySet<Role>, product
     throw new StartError('BERTH_IDENTITY_URL must be an https URL when NODE_ENV is production')
   }
   const console = clientId === undefined || clientSecret === undefined ? undefined : { clientId, clientSecret }
-  return { far: { url, secret, timeoutMs, console }, secret }
+  return { far: { url, secret, timeoutMs: fixed.identityMs, console }, secret }
 }

@@ -1,5 +1,6 @@
 import { StartError } from '../kit/start-error.ts'
 import type { Environment } from './environment.ts'
+import type { Fixed } from './fixed.ts'
 
 /** Lifetimes of sandboxes. */
 export interface LeaseSettings {
@@ -15,23 +16,13 @@ export interface LeaseSettings {
   readonly stopGivesBack: boolean
 }
 
-export function readLeases(env: Environment): LeaseSettings {
+export function readLeases(env: Environment, fixed: Fixed): LeaseSettings {
   const leases = {
     idleMs: env.duration('BERTH_LEASE_IDLE_SECONDS', 900, 'A sandbox is given up after this long without a Run.'),
     maxMs: env.duration('BERTH_LEASE_MAX_SECONDS', 14_400, 'A sandbox is given up after this long in any case.'),
-    workspaceWaitMs: env.duration(
-      'BERTH_WORKSPACE_WAIT_SECONDS',
-      30,
-      'Longest wait of a caller that asks for a workspace.',
-    ),
-    trialMs: 1_800_000,
-    stopGivesBack:
-      env.oneOf(
-        'BERTH_STOP_GIVES_BACK',
-        'idle',
-        'What an orderly stop ends: sandboxes of this machine that rest with sealed work, or nothing.',
-        ['idle', 'nothing'],
-      ) === 'idle',
+    workspaceWaitMs: fixed.workspaceWaitMs,
+    trialMs: fixed.trialMs,
+    stopGivesBack: fixed.stopGivesBack,
   }
   if (leases.idleMs > leases.maxMs) {
     throw new StartError('BERTH_LEASE_IDLE_SECONDS must not be above BERTH_LEASE_MAX_SECONDS')

@@ -19,7 +19,7 @@ let client: CloudClient
 beforeAll(async () => {
   ;[idp, anyone] = await Promise.all([startIdentityProvider(), startIdentityProvider()])
   accounts = await startAccounts({
-    variables: { BERTH_TRUSTED_PROXIES: '127.0.0.1', BERTH_IDENTITY_PROVIDER_SECONDS: '60' },
+    variables: { BERTH_TRUSTED_PROXIES: '127.0.0.1' },
     config: {
       identityProviders: [
         { id: 'acme', name: 'Acme', ...idp.configuration, organization: acme, domains: ['acme.test'] },

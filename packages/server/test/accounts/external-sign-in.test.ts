@@ -17,7 +17,7 @@ let client: CloudClient
 beforeAll(async () => {
   ;[idp, other] = await Promise.all([startIdentityProvider(), startIdentityProvider()])
   accounts = await startAccounts({
-    variables: { BERTH_TRUSTED_PROXIES: '127.0.0.1', BERTH_IDENTITY_PROVIDER_SECONDS: '60' },
+    variables: { BERTH_TRUSTED_PROXIES: '127.0.0.1' },
     config: {
       identityProviders: [
         { id: 'acme', name: 'Acme', ...idp.configuration, organization, domains: ['acme.test'] },
@@ -269,8 +269,9 @@ describe('linking on the account page', () => {
 it('a provider that hangs, at the beginning or the end, is a page that says so, and comes back', async () => {
   await using slow = await startIdentityProvider()
   await using service = await startAccounts({
-    // bound: it is to be over twice; between the two, the provider has to answer within this time on a busy machine.
-    variables: { BERTH_TRUSTED_PROXIES: '127.0.0.1', BERTH_IDENTITY_PROVIDER_SECONDS: '5' },
+    variables: { BERTH_TRUSTED_PROXIES: '127.0.0.1' },
+    // It is to be over twice; between the two, the provider has to answer within this time on a busy machine.
+    fixed: { identityProviderMs: 5000 },
     config: { identityProviders: [{ id: 'slow', name: 'Slow', ...slow.configuration }] },
   })
   slow.serve(`${service.test.url}/external/slow/callback`)

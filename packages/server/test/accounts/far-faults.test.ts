@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Fixed } from '../../src/settings/fixed.ts'
 import { type FarDeployments, type Passing, secret, startFar } from '../support/accounts/far.ts'
 import { Api } from '../support/api/api.ts'
 import { createTenant, type Tenant } from '../support/api/tenant.ts'
@@ -156,13 +157,13 @@ describe('the secret between the two', () => {
 })
 
 describe('an API that is set otherwise', () => {
-  const restart = async (more: Readonly<Record<string, string>>) => {
+  const restart = async (more: Readonly<Record<string, string>>, fixed: Partial<Fixed> = {}) => {
     await far.api.kill()
-    await far.api.start(more)
+    await far.api.start(more, fixed)
   }
 
   it('asks a slow account service once, and refuses after its time', async () => {
-    await restart({ BERTH_IDENTITY_TIMEOUT_MS: '2000' })
+    await restart({}, { identityMs: 2000 })
     far.between.passing = 'stalled'
     const judged = () => far.between.asked.filter(({ path }) => path.startsWith('/internal/judge')).length
     const before = judged()

@@ -23,7 +23,7 @@ it('the provider publishes a new key before it signs, signs with it in its time,
   await keys.look()
   const app = Fastify()
   const url = 'http://localhost'
-  const own = { firstPartyClients: [], identityProviders: [], refreshGraceMs: 0, providerTimeoutMs: 30_000 }
+  const own = { firstPartyClients: [], identityProviders: [], providerTimeoutMs: 30_000 }
   const context = { db, clock, masterKey, keys, authUrl: () => url, consoleUrl: () => url, ...own }
   const meter = { take: () => Promise.reject(new Error('nothing is issued')) }
   const { provider } = mountSignIn(app, context, meter, silentLog)

@@ -14,8 +14,7 @@ beforeAll(async () => {
   server = await GitHubServer.start()
   const gitHosts = [{ kind: 'github', baseUrl: server.url, appId: server.appId, privateKey: server.privateKey }]
   // bound: a pause between two looks
-  const variables = { BERTH_MERGE_CHECK_SECONDS: '1' }
-  test = await startTestService({ config: { gitHosts }, variables })
+  test = await startTestService({ config: { gitHosts }, fixed: { mergeCheckMs: 1000 } })
 })
 afterAll(async () => {
   await test[Symbol.asyncDispose]()

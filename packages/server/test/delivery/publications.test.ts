@@ -21,7 +21,7 @@ let host: LocalHost
 let count = 0
 beforeAll(async () => {
   // bound: a pause between two looks
-  test = await startTestService({ variables: { BERTH_MERGE_CHECK_SECONDS: '1' } })
+  test = await startTestService({ fixed: { mergeCheckMs: 1000 } })
   host = new LocalHost(test.db.database, systemClock, join(test.dataDir, 'repositories'), () => test.url)
 })
 afterAll(() => test[Symbol.asyncDispose]())

@@ -7,7 +7,7 @@ const stack = new AsyncDisposableStack()
 let applying: Applying
 beforeAll(async () => {
   // bound: callers are to wait in vain for so long
-  applying = stack.use(await Applying.open({ BERTH_WORKSPACE_WAIT_SECONDS: '1' }))
+  applying = stack.use(await Applying.open({ workspaceWaitMs: 1000 }))
   // bound: a pause between two looks
   await applying.resuming.work(stack, { limits: { pulseMs: 100 } })
 })

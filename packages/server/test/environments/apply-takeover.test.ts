@@ -19,7 +19,7 @@ let applying: Applying
 let context: ExecutionContext
 beforeAll(async () => {
   // bound: callers are to wait in vain for so long
-  applying = stack.use(await Applying.open({ BERTH_WORKSPACE_WAIT_SECONDS: '1' }))
+  applying = stack.use(await Applying.open({ workspaceWaitMs: 1000 }))
   // Nothing here renews a claim: only the test lapses one.
   context = await workerContext(applying.resuming.test, stack, {
     // bound: a pause between two looks

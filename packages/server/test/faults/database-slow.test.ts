@@ -9,7 +9,7 @@ let service: TestService
 const made = new Map<string, { readonly idle: Session; readonly busy: readonly Session[] }>()
 beforeAll(async () => {
   // bound: callers are to wait in vain for so long
-  service = await startTestService({ variables: { BERTH_ROLES: 'api', BERTH_WORKSPACE_WAIT_SECONDS: '1' } })
+  service = await startTestService({ variables: { BERTH_ROLES: 'api' }, fixed: { workspaceWaitMs: 1000 } })
   const { api } = service
   // Made before locks have a timeout: on a busy machine Sessions that are made together wait for one another.
   for (const table of tables) {

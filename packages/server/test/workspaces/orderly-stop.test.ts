@@ -12,7 +12,7 @@ import { leaseOf, touch } from '../support/workspaces/workspace.ts'
 
 let test: TestService
 beforeEach(async () => {
-  test = await startTestService({ variables: { BERTH_STOP_GIVES_BACK: 'idle' } })
+  test = await startTestService({ fixed: { stopGivesBack: true } })
 })
 afterEach(() => test[Symbol.asyncDispose]())
 

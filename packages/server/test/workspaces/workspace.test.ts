@@ -20,13 +20,9 @@ let standIn: WorkerStandIn
 let stack: AsyncDisposableStack
 beforeAll(async () => {
   bench = opened.use(await Resuming.open())
-  const variables = {
-    BERTH_ROLES: 'api',
-    // bound: callers are to wait in vain for so long
-    BERTH_WORKSPACE_WAIT_SECONDS: '1',
-    ...variablesBeside(bench.test),
-  }
-  const { url } = opened.use(await startTestService({ variables }))
+  const variables = { BERTH_ROLES: 'api', ...variablesBeside(bench.test) }
+  // bound: callers are to wait in vain for so long
+  const { url } = opened.use(await startTestService({ variables, fixed: { workspaceWaitMs: 1000 } }))
   impatient = new Api(url, bench.test.tenant.apiKey)
   standIn = new WorkerStandIn(bench.test.db.database)
 })

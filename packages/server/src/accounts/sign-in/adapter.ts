@@ -26,8 +26,6 @@ export interface RecordStore {
   readonly replayed: () => Error
   /** Makes the error for a request whose parameters are too long to be kept. */
   readonly tooLong: () => Error
-  /** How long a refresh token that was consumed may be used again. */
-  readonly refreshGraceMs: number
 }
 
 /** Longest parameters of a request that a stranger may leave here, as JSON: `state`, `nonce` and all others together. */
@@ -86,17 +84,13 @@ export class RecordAdapter implements Adapter {
 
   /**
    * Of several requests that present one refresh token at the same moment, one succeeds and the others are refused, which
-   * ends nothing. A token that comes back later is returned as consumed, and the provider ends the sign-in. Within the
-   * deployment's grace it is returned as if nobody had used it.
+   * ends nothing. A token that comes back later is returned as consumed, and the provider ends the sign-in.
    * @throws the error that `alreadyUsed` makes
    */
   async find(id: string): Promise<AdapterPayload | undefined> {
     const record = await this.#read('digest', id)
-    if (record !== null && this.#wasUsedWithin(this.#store.refreshGraceMs, record)) {
-      return this.#open({ ...record, consumed_at: null })
-    }
     const { isIssuing, alreadyUsed } = this.#store
-    if (record !== null && isIssuing() && this.#wasUsedWithin(SAME_MOMENT_MS, record)) throw alreadyUsed()
+    if (record !== null && isIssuing() && this.#isSameMoment(record)) throw alreadyUsed()
     return this.#open(record)
   }
 
@@ -119,10 +113,7 @@ export class RecordAdapter implements Adapter {
    */
   async consume(id: string): Promise<void> {
     const { db, clock, alreadyUsed } = this.#store
-    if (await consumeRecord(db, this.#kind, id, clock.now())) return
-    // The first use stays on record, so the grace is not prolonged.
-    const record = await this.#read('digest', id)
-    if (record === null || !this.#wasUsedWithin(this.#store.refreshGraceMs, record)) throw alreadyUsed()
+    if (!(await consumeRecord(db, this.#kind, id, clock.now()))) throw alreadyUsed()
   }
 
   async destroy(id: string): Promise<void> {
@@ -138,10 +129,10 @@ export class RecordAdapter implements Adapter {
     await deleteRecordsOfGrant(this.#store.db, this.#kind, grantId)
   }
 
-  /** Whether this is a refresh token whose first use was so long ago at most. */
-  #wasUsedWithin(ms: number, { consumed_at: consumedAt }: StoredRecord): boolean {
+  /** Whether this is a refresh token whose first use was a moment ago. */
+  #isSameMoment({ consumed_at: consumedAt }: StoredRecord): boolean {
     if (this.#kind !== 'RefreshToken' || consumedAt === null) return false
-    return this.#store.clock.now().getTime() - consumedAt.getTime() < ms
+    return this.#store.clock.now().getTime() - consumedAt.getTime() < SAME_MOMENT_MS
   }
 
   #read(by: 'digest' | 'user_code_digest' | 'uid_digest', value: string): Promise<StoredRecord | null> {

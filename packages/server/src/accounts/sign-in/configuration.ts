@@ -48,8 +48,6 @@ export interface SignInContext {
   /** Known once the service listens. */
   readonly consoleUrl: () => string
   readonly firstPartyClients: readonly FirstPartyClientConfig[]
-  /** How long a refresh token that was used may be used again. */
-  readonly refreshGraceMs: number
   readonly identityProviders: readonly IdentityProviderConfig[]
   /** Time for each request to an external identity provider. */
   readonly providerTimeoutMs: number

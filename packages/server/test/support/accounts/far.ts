@@ -174,11 +174,10 @@ export async function startFar(
       BERTH_ROLES: 'api,gateway',
       BERTH_IDENTITY_URL: between.url,
       BERTH_IDENTITY_SECRET: secret,
-      BERTH_IDENTITY_TIMEOUT_MS: '10000',
       BERTH_AUTH_URL: account.process.url,
       ...variables.api,
     },
-    { ...variables.apiFixed },
+    { identityMs: 10_000, ...variables.apiFixed },
     variables.config,
   )
   const opened = stack.move()

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Environment, Event, Session } from '@berth/contract'
+import type { Fixed } from '../../../src/settings/fixed.ts'
 import { MasterKey, parseMasterKey } from '../../../src/storage/master-key.ts'
 import { until } from '../until.ts'
 import { Resuming } from '../workspaces/resuming.ts'
@@ -15,8 +16,8 @@ export class Applying implements AsyncDisposable {
   readonly resuming: Resuming
   readonly environments: Environments
 
-  static async open(variables: Record<string, string> = {}): Promise<Applying> {
-    const resuming = await Resuming.open(variables)
+  static async open(fixed: Partial<Fixed> = {}): Promise<Applying> {
+    const resuming = await Resuming.open({}, fixed)
     const { dataDir, db } = resuming.test
     const key = parseMasterKey(readFileSync(join(dataDir, 'master.key'), 'utf8').trim())
     // Workers of the test open what the service has sealed.

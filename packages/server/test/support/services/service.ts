@@ -49,22 +49,23 @@ export const testVariables = {
   BERTH_LOG_LEVEL: 'silent',
   BERTH_FENCE_SECONDS: '30',
   BERTH_EGRESS: 'none',
-  // The console's requests to its account service have this bound, too. Both are this process, which may stand still for seconds.
-  BERTH_IDENTITY_PROVIDER_SECONDS: '60',
   // Sandboxes that stand ready cost every start of a service a second of both cores.
   BERTH_POOL_MOST: '0',
-  // A test that stops a service in order to start another asks for what an upgrade of a running machine needs.
-  BERTH_STOP_GIVES_BACK: 'nothing',
   BERTH_SANDBOX_MEMORY_BYTES: String(512 * 1024 ** 2),
   BERTH_SANDBOX_DISK_BYTES: String(256 * 1024 ** 2),
 } as const
 
-/** Default values of tests for those that no operator sets: bursts of 100,000 requests. */
+/** Default values of tests for those that no operator sets. */
 export const testFixed: Partial<Fixed> = {
+  // Bursts of 100,000 requests.
   callerBurstSeconds: 10_000,
   addressBurstSeconds: 2_000,
   issuanceBurstSeconds: 100_000,
   gatewayBurstSeconds: 1_000,
+  // The console's requests to its account service have this bound, too. Both are this process, which may stand still for seconds.
+  identityProviderMs: 60_000,
+  // A test that stops a service in order to start another needs the sandboxes as they were.
+  stopGivesBack: false,
 }
 
 /** For a test that kills a process: others take its claims over soon. */
