@@ -34,6 +34,6 @@ export async function openDriver(
     return createPodDriver({ dataDir, log, ready: { fileSizeBytes, ...readiness(runtimes) } })
   }
   if (compute.kind === 'remote') throw new StartError('BERTH_COMPUTE is remote: this process makes no sandboxes')
-  const { engine, image, runtime } = compute
-  return createOciDriver({ ...common, engine, image, ...(runtime !== undefined && { runtime }) })
+  const { image, runtime } = compute
+  return createOciDriver({ ...common, image, ...(runtime !== undefined && { runtime }) })
 }

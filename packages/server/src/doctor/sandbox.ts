@@ -59,8 +59,8 @@ export async function examineSandbox(
     let weak: readonly WeakBound[] = []
     let driver: SandboxDriver
     if (compute.kind === 'oci') {
-      const { engine, image, runtime } = compute
-      driver = await createOciDriver({ ...common, engine, image, ...(runtime !== undefined && { runtime }) })
+      const { image, runtime } = compute
+      driver = await createOciDriver({ ...common, image, ...(runtime !== undefined && { runtime }) })
     } else {
       const made = await createBubblewrapDriver(common)
       weak = made.weakBounds

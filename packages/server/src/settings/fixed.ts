@@ -97,6 +97,9 @@ export interface Fixed {
   readonly mergeWaitMs: number
   /** Delay before the second look at a pull request that is not ready. It doubles for each further look, up to a bound. */
   readonly mergeCheckMs: number
+
+  /** Largest file in a sandbox. */
+  readonly sandboxFileBytes: number
 }
 
 export const defaults: Fixed = {
@@ -149,4 +152,6 @@ export const defaults: Fixed = {
   publicationMs: 600_000,
   mergeWaitMs: 86_400_000,
   mergeCheckMs: 5_000,
+
+  sandboxFileBytes: 4 * 1024 ** 3,
 }

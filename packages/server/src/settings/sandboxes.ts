@@ -1,7 +1,9 @@
+import { availableParallelism, totalmem } from 'node:os'
 import { StartError } from '../kit/start-error.ts'
 import type { Config } from './config-file.ts'
 import { type Egress, readEgress } from './egress.ts'
 import type { Environment } from './environment.ts'
+import type { Fixed } from './fixed.ts'
 
 const gibibyte = 1024 ** 3
 
@@ -43,8 +45,6 @@ export type ComputeSettings =
 /** How sandboxes are made as containers. */
 interface ContainerSettings {
   readonly image: string
-  /** Name or path of podman. */
-  readonly engine: string
   /** Name or path of the runtime; undefined for podman's own choice. */
   readonly runtime: string | undefined
 }
@@ -59,17 +59,16 @@ export function readCompute(env: Environment): ComputeSettings {
     'Image of sandboxes that are containers; podman must have it already.',
     'none; needed with `oci`',
   )
-  const engine = env.text('BERTH_OCI_ENGINE', 'Name or path of podman.', 'podman') ?? 'podman'
   const runtime = env.text('BERTH_OCI_RUNTIME', 'Name or path of the runtime that podman uses.', "podman's choice")
   if (kind !== 'oci') return { kind }
   if (image === undefined) throw new StartError('BERTH_OCI_IMAGE must name an image when BERTH_COMPUTE is oci')
-  return { kind, image, engine, runtime }
+  return { kind, image, runtime }
 }
 
-export function readSandboxes(env: Environment, config: Config): SandboxSettings {
+export function readSandboxes(env: Environment, config: Config, fixed: Fixed): SandboxSettings {
   return {
     egress: readEgress(env, config),
-    bounds: readBounds(env),
+    bounds: readBounds(env, fixed),
     pool: readPool(env),
     mirrorBytes: env.integer(
       'BERTH_MIRROR_BYTES',
@@ -77,32 +76,27 @@ export function readSandboxes(env: Environment, config: Config): SandboxSettings
       'Largest mirror of a repository; a larger repository is refused.',
       { least: 1024 ** 2 },
     ),
-    extensionsBytes: env.integer(
-      'BERTH_EXTENSIONS_BYTES',
-      10 * gibibyte,
-      'Disk that unpacked extensions may take on a host together. Those that no sandbox shows make room for others.',
-      { least: 512 * 1024 ** 2 },
-    ),
-    imageBytes: env.integer(
-      'BERTH_IMAGE_BYTES',
-      20 * gibibyte,
-      'Disk that prebuilt environments may take on a host together. Those that no sandbox shows make room for others; one for which there is no room is set up anew.',
-      { least: 0 },
-    ),
-    packagesBytes: env.integer(
-      'BERTH_PACKAGES_BYTES',
-      20 * gibibyte,
-      'Disk that system packages of environments may take on a host together. Those that no sandbox shows make room for others.',
-      { least: 0 },
-    ),
+    ...readCaches(env),
     packageSources:
       env.text(
         'BERTH_PACKAGE_SOURCES',
         "File of apt's sources for system packages; deb822 if its name ends in `.sources`.",
         "the host's own",
       ) ?? null,
-    helpers: readHelpers(env),
+    helpers: helpersOfMachine(),
   }
+}
+
+/** Shares one bound of a host among its caches. */
+function readCaches(env: Environment): Pick<SandboxSettings, 'extensionsBytes' | 'imageBytes' | 'packagesBytes'> {
+  const bytes = env.integer(
+    'BERTH_CACHE_BYTES',
+    50 * gibibyte,
+    'Disk that the caches of a host may take: two fifths for prebuilt environments, as much for system packages, the rest for unpacked extensions. Entries that no sandbox shows make room for others; an environment for which there is none is set up anew.',
+    { least: 2.5 * gibibyte },
+  )
+  const fifth = Math.floor(bytes / 5)
+  return { extensionsBytes: fifth, imageBytes: 2 * fifth, packagesBytes: 2 * fifth }
 }
 
 function readPool(env: Environment): SandboxSettings['pool'] {
@@ -123,7 +117,7 @@ function readPool(env: Environment): SandboxSettings['pool'] {
   return { ...pool, least: Math.min(pool.least, pool.most) }
 }
 
-function readBounds(env: Environment): SandboxSettings['bounds'] {
+function readBounds(env: Environment, fixed: Fixed): SandboxSettings['bounds'] {
   return {
     memoryBytes: env.integer('BERTH_SANDBOX_MEMORY_BYTES', 4 * gibibyte, 'Memory of one sandbox.', {
       least: 128 * 1024 ** 2,
@@ -133,27 +127,17 @@ function readBounds(env: Environment): SandboxSettings['bounds'] {
       least: 0.1,
       most: 1024,
     }),
-    fileSizeBytes: env.integer('BERTH_SANDBOX_FILE_BYTES', 4 * gibibyte, 'Largest file in a sandbox.'),
+    fileSizeBytes: fixed.sandboxFileBytes,
     diskBytes: env.integer('BERTH_SANDBOX_DISK_BYTES', 10 * gibibyte, 'Size of all files of one sandbox together.'),
   }
 }
 
-function readHelpers(env: Environment): SandboxSettings['helpers'] {
+/** Shares the machine, or the container that this process is in, with the sandboxes. */
+function helpersOfMachine(): SandboxSettings['helpers'] {
+  const constrained = process.constrainedMemory()
+  const memoryBytes = constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()
   return {
-    memoryBytes: env.integer(
-      'BERTH_HELPER_MEMORY_BYTES',
-      4 * gibibyte,
-      'Memory of all helper programs of this process together: git, seals, restores, decoders.',
-      { least: gibibyte },
-    ),
-    cpus: env.number(
-      'BERTH_HELPER_CPUS',
-      2,
-      'Processors of all helper programs of this process together; may be a fraction.',
-      {
-        least: 0.1,
-        most: 1024,
-      },
-    ),
+    memoryBytes: Math.max(gibibyte, Math.floor(memoryBytes / 4), Math.min(4 * gibibyte, Math.floor(memoryBytes / 2))),
+    cpus: Math.max(2, availableParallelism() / 2),
   }
 }

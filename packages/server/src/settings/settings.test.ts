@@ -123,6 +123,15 @@ describe('the environment', () => {
     expect(load({}).gateway.rate).toEqual({ burst: 600, perMinute: 6000 })
   })
 
+  test('bounds all caches of a host with one number', () => {
+    const mebibyte = 1024 ** 2
+    expect(load({ BERTH_CACHE_BYTES: String(5000 * mebibyte) }).sandboxes).toMatchObject({
+      extensionsBytes: 1000 * mebibyte,
+      imageBytes: 2000 * mebibyte,
+      packagesBytes: 2000 * mebibyte,
+    })
+  })
+
   test('does not reach the values that no operator sets, and a caller does', () => {
     expect(() => load({ BERTH_GATEWAY_IDLE_SECONDS: '1' })).toThrow('BERTH_GATEWAY_IDLE_SECONDS is not a setting')
     expect(load({}).gateway).toMatchObject({ idleMs: 300_000, retries: 2 })

@@ -151,7 +151,7 @@ function read(env: Environment, variables: Variables, files: SettingsFiles, fixe
     retention: readRetention(env),
     worker: readWorker(env, files.readFile, fixed),
     delivery: readDelivery(fixed),
-    sandboxes: readSandboxes(env, config),
+    sandboxes: readSandboxes(env, config, fixed),
     streams: readStreams(fixed),
     accounts: readAccounts(env, fixed),
     console: readConsole(env),

@@ -15,8 +15,8 @@ async function signedIn() {
   await test.db.database.query('update people set password_hash = $2 where id = $1', [person.personId, hash])
   const { tokens } = await client.signIn({ ...person, password }, lasting)
   return {
-    refresh: async (token = tokens.refresh_token) => {
-      const { status, body } = await client.refresh(token)
+    refresh: async () => {
+      const { status, body } = await client.refresh(tokens.refresh_token)
       const lives = async () => (await new Api(test.url, String(body['access_token'])).get('/v1/me')).status === 200
       return { status, lives }
     },

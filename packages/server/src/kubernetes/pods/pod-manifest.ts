@@ -27,7 +27,6 @@ export interface PodSettings {
     readonly memoryBytes: number
     readonly cpus: number
     readonly diskBytes: number
-    readonly fileSizeBytes: number
   }
 }
 
@@ -46,7 +45,7 @@ const uids = { host: 10_001, agent: 10_002 }
 const mebibyte = 1024 ** 2
 const gibibyte = 1024 ** 3
 /** Raise it with every change of `podSpec`, so that pods of the release before are replaced. */
-const LAYOUT = 3
+const LAYOUT = 4
 
 /** Returns the selector that finds the pods of an owner and no others. */
 export const selectorOf = ({ deployment, instance }: PodOwner): string =>
@@ -139,7 +138,7 @@ const confined = (uid: number) => ({
   capabilities: { drop: ['ALL'] },
 })
 
-function hostContainer({ hostImage, hostsUrl, pool, release, bounds }: PodSettings): object {
+function hostContainer({ hostImage, hostsUrl, pool, release }: PodSettings): object {
   const variables = {
     BERTH_COMPUTE: 'pod',
     BERTH_DATA_DIR: '/var/lib/berth',
@@ -147,8 +146,6 @@ function hostContainer({ hostImage, hostsUrl, pool, release, bounds }: PodSettin
     BERTH_HOST_POOL: pool,
     BERTH_HOST_TOKEN_FILE: '/var/run/secrets/berth/token',
     BERTH_HOST_URL: hostsUrl,
-    // The waiting agent in the sandbox is bounded as its lease will be.
-    BERTH_SANDBOX_FILE_BYTES: String(bounds.fileSizeBytes),
     ...(release !== undefined && { BERTH_RELEASE: release }),
   }
   return {

@@ -12,6 +12,6 @@ export const podSettings = (changes: Partial<PodSettings> = {}): PodSettings => 
   nodeSelector: {},
   pool: 'default',
   release: '1',
-  bounds: { memoryBytes: 2 * 1024 ** 3, cpus: 1.5, diskBytes: 4 * 1024 ** 3, fileSizeBytes: 1024 ** 3 },
+  bounds: { memoryBytes: 2 * 1024 ** 3, cpus: 1.5, diskBytes: 4 * 1024 ** 3 },
   ...changes,
 })
