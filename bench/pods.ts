@@ -7,7 +7,8 @@ import { loadavg } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Event, Run, Session } from '@berth/contract'
 import { listPodHosts } from '../packages/server/src/hosts/pod-host-sql.ts'
-import { realCluster, workerVariables } from '../packages/server/test/support/kubernetes/real-cluster.ts'
+import type { Fixed } from '../packages/server/src/settings/fixed.ts'
+import { realCluster, workerSettings } from '../packages/server/test/support/kubernetes/real-cluster.ts'
 import { callerOf } from './support/bench-api.ts'
 import { type BenchDatabase, openBenchDatabase } from './support/bench-database.ts'
 import { startBenchService } from './support/bench-service.ts'
@@ -24,11 +25,14 @@ await using stack = new AsyncDisposableStack()
 const model = stack.use(await startAskedModel())
 
 /** A service that fresh Sessions are started on. */
-async function startSide(variables: Record<string, string>, isReady: (bench: BenchDatabase) => Promise<boolean>) {
+async function startSide(
+  { variables = {}, fixed = {} }: { variables?: Record<string, string>; fixed?: Partial<Fixed> },
+  isReady: (bench: BenchDatabase) => Promise<boolean>,
+) {
   const bench = stack.use(await openBenchDatabase())
   stack.defer(() => removeSandboxes(bench.dataDir))
   await model.configure(bench.dataDir)
-  const service = stack.use(await startBenchService(bench, { BERTH_ROLES: 'api,worker,gateway', ...variables }))
+  const service = stack.use(await startBenchService(bench, { BERTH_ROLES: 'api,worker,gateway', ...variables }, fixed))
   const call = callerOf(service.url.replace('0.0.0.0', '127.0.0.1'), bench.apiKey)
   /** Starts a Session once the side is ready. @returns milliseconds from its `PUT` to its prompt or its model request */
   return async (): Promise<{ readonly totalMs: number; readonly startedMs: number } | { readonly lost: string }> => {
@@ -62,9 +66,9 @@ const podsWait = async ({ db }: BenchDatabase) => {
   return hosts.filter(host => host.isConnected && host.cordonedAt === null && host.leases === 0).length >= 2
 }
 const sides = {
-  'pod of a warm pool': await startSide(workerVariables(realCluster()), podsWait),
+  'pod of a warm pool': await startSide(workerSettings(realCluster()), podsWait),
   'in-process host': await startSide({}, async () => true),
-  'in-process host, nothing prepared ahead': await startSide({ BERTH_POOL_MOST: '0' }, async () => true),
+  'in-process host, nothing prepared ahead': await startSide({ variables: { BERTH_POOL_MOST: '0' } }, async () => true),
 }
 const samples = Object.entries(sides).map(([title, start]) => ({
   title,

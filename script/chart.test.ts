@@ -82,7 +82,7 @@ describe.skipIf(noHelm !== undefined)('the chart of deploy/kubernetes', () => {
 
   test('makes objects that the schemas of Kubernetes know, as are the pods that hold sandboxes', async () => {
     const owner = { deployment: 'd1', instance: 'one' }
-    const settings = podSettings({ runtimeClass: 'gvisor', pullSecrets: ['one'], nodeSelector: { zone: 'a' } })
+    const settings = podSettings({ runtimeClass: 'gvisor', nodeSelector: { zone: 'a' } })
     const pod = podTemplate(owner, settings).manifest('10.0.0.1') as Found
     for (const objects of [render(), render(everything), [pod]]) {
       expect(new Set(objects.map(idOf)).size).toBe(objects.length)
@@ -125,12 +125,11 @@ describe.skipIf(noHelm !== undefined)('the chart of deploy/kubernetes', () => {
       BERTH_KUBERNETES_HOST_IMAGE: 'registry.example.com/other:7',
       BERTH_KUBERNETES_HOSTS_URL: 'http://berth-hosts.berth.svc:4101',
       BERTH_KUBERNETES_NAMESPACE: 'agents',
-      BERTH_KUBERNETES_SERVICE_ACCOUNT: 'berth-sandbox',
+      BERTH_KUBERNETES_INSTANCE: 'berth',
       BERTH_KUBERNETES_POOL: 'gpu',
       BERTH_KUBERNETES_IDLE: '5',
       BERTH_KUBERNETES_MOST: '50',
       BERTH_KUBERNETES_RUNTIME_CLASS: 'gvisor',
-      BERTH_KUBERNETES_PULL_SECRETS: 'one,two',
       BERTH_KUBERNETES_NODE_SELECTOR: 'example.com/for=sandboxes,zone=a',
       BERTH_SANDBOX_MEMORY_BYTES: '8589934592',
       BERTH_SANDBOX_CPUS: '1.5',
@@ -139,6 +138,9 @@ describe.skipIf(noHelm !== undefined)('the chart of deploy/kubernetes', () => {
       BERTH_LOG_LEVEL: 'warn',
     })
     expect(variablesOf(render(everything), 'api')).not.toHaveProperty('BERTH_KUBERNETES_IMAGE')
+    // A worker makes pods of this service account, which brings the secrets.
+    const account = of('ServiceAccount', render(everything)).find(({ metadata }) => metadata.name === 'berth-sandbox')
+    expect(account).toMatchObject({ imagePullSecrets: [{ name: 'one' }, { name: 'two' }] })
   })
 
   test('selects objects that are there: services their processes, bindings their roles and accounts', () => {

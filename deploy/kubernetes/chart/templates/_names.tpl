@@ -24,7 +24,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* Name of the pods' service account, and of the account of the processes of a component. */}}
+{{/* Name of the pods' service account, as BERTH_KUBERNETES_INSTANCE decides it, and of the account of the processes of a component. */}}
 {{- define "berth.sandboxAccount" -}}
 {{- printf "%s-sandbox" (include "berth.name" .) -}}
 {{- end -}}

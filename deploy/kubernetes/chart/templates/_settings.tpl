@@ -35,7 +35,6 @@ BERTH_KUBERNETES_HOST_IMAGE: {{ include "berth.image" $.root | quote }}
 BERTH_KUBERNETES_HOSTS_URL: http://{{ $name }}-hosts.{{ $namespace }}.svc:4101
 BERTH_KUBERNETES_NAMESPACE: {{ include "berth.sandboxNamespace" $.root }}
 BERTH_KUBERNETES_INSTANCE: {{ $name }}
-BERTH_KUBERNETES_SERVICE_ACCOUNT: {{ include "berth.sandboxAccount" $.root }}
 BERTH_KUBERNETES_POOL: {{ .sandboxes.pool | quote }}
 BERTH_KUBERNETES_IDLE: {{ .sandboxes.idle | quote }}
 BERTH_KUBERNETES_MOST: {{ .sandboxes.most | quote }}
@@ -44,9 +43,6 @@ BERTH_SANDBOX_CPUS: {{ .sandboxes.cpus | quote }}
 BERTH_SANDBOX_DISK_BYTES: {{ .sandboxes.diskBytes | int64 | quote }}
 {{- with .sandboxes.runtimeClass }}
 BERTH_KUBERNETES_RUNTIME_CLASS: {{ . | quote }}
-{{- end }}
-{{- with .sandboxes.imagePullSecrets }}
-BERTH_KUBERNETES_PULL_SECRETS: {{ join "," . | quote }}
 {{- end }}
 {{- with .sandboxes.nodeSelector }}
 {{- $labels := list }}

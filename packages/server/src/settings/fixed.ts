@@ -100,6 +100,15 @@ export interface Fixed {
 
   /** Largest file in a sandbox. */
   readonly sandboxFileBytes: number
+
+  /** URL of the API server of the cluster that this process is in. */
+  readonly kubernetesApiUrl: string
+  /** File with the token for it, which is read again for each request. */
+  readonly kubernetesTokenFile: string
+  /** File with the authorities of its certificate. */
+  readonly kubernetesCaFile: string
+  /** Deadline for a pod to dial. */
+  readonly kubernetesStartMs: number
 }
 
 export const defaults: Fixed = {
@@ -154,4 +163,9 @@ export const defaults: Fixed = {
   mergeCheckMs: 5_000,
 
   sandboxFileBytes: 4 * 1024 ** 3,
+
+  kubernetesApiUrl: 'https://kubernetes.default.svc',
+  kubernetesTokenFile: '/var/run/secrets/kubernetes.io/serviceaccount/token',
+  kubernetesCaFile: '/var/run/secrets/kubernetes.io/serviceaccount/ca.crt',
+  kubernetesStartMs: 300_000,
 }

@@ -16,13 +16,13 @@ describe('pods of a cluster', () => {
       api: 'https://kubernetes.default.svc',
       namespace: 'berth-sandboxes',
       idle: 2,
+      serviceAccount: 'berth-sandbox',
       startMs: 300_000,
-      pullSecrets: [],
     })
-    expect(
-      read({ ...pods, BERTH_KUBERNETES_NODE_SELECTOR: 'a.b/c=d, e=f', BERTH_KUBERNETES_PULL_SECRETS: 'one, two' })
-        .kubernetes,
-    ).toMatchObject({ nodeSelector: { 'a.b/c': 'd', e: 'f' }, pullSecrets: ['one', 'two'] })
+    expect(read({ ...pods, BERTH_KUBERNETES_NODE_SELECTOR: 'a.b/c=d, e=f' }).kubernetes).toMatchObject({
+      nodeSelector: { 'a.b/c': 'd', e: 'f' },
+    })
+    expect(read({ ...pods, BERTH_KUBERNETES_INSTANCE: 'two' }).kubernetes?.serviceAccount).toBe('two-sandbox')
   })
 
   it.each([
@@ -32,7 +32,6 @@ describe('pods of a cluster', () => {
     ['BERTH_KUBERNETES_HOSTS_URL', 'berth-hosts:4101'],
     ['BERTH_KUBERNETES_INSTANCE', 'One_'],
     ['BERTH_KUBERNETES_NODE_SELECTOR', 'a'],
-    ['BERTH_KUBERNETES_PULL_SECRETS', 'a,,b'],
   ])('are refused if %s is %j', (name, value) => {
     expect(() => read({ ...pods, [name]: value })).toThrow(name)
   })

@@ -1,5 +1,6 @@
 import { StartError } from '../kit/start-error.ts'
 import type { Environment } from './environment.ts'
+import type { Fixed } from './fixed.ts'
 import { parseWebUrl } from './web-url.ts'
 
 /** How pods of a cluster hold sandboxes. */
@@ -16,7 +17,6 @@ export interface KubernetesSettings {
   readonly hostsUrl: string
   readonly pool: string
   readonly runtimeClass: string | undefined
-  readonly pullSecrets: readonly string[]
   readonly nodeSelector: Readonly<Record<string, string>>
   readonly idle: number
   readonly most: number
@@ -26,12 +26,11 @@ export interface KubernetesSettings {
 const NAME = /^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/
 const OBJECT = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/
 const LABEL = /^([A-Za-z0-9][A-Za-z0-9._/-]{0,251})=([A-Za-z0-9][A-Za-z0-9._-]{0,61}[A-Za-z0-9]|[A-Za-z0-9])$/
-const MOUNTED = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 const match = (form: RegExp) => (text: string) => (form.test(text) ? text : undefined)
 
 /** Reads the settings of pods; undefined if this process makes none. */
-export function readKubernetes(env: Environment): KubernetesSettings | undefined {
+export function readKubernetes(env: Environment, fixed: Fixed): KubernetesSettings | undefined {
   const image = env.text(
     'BERTH_KUBERNETES_IMAGE',
     'Image of the pods that hold sandboxes. Naming one makes a worker keep pods waiting ([hosts on Kubernetes](hosts-kubernetes.md)).',
@@ -50,7 +49,10 @@ export function readKubernetes(env: Environment): KubernetesSettings | undefined
     'an http or https URL without query',
   )
   const settings = {
-    ...readCluster(env),
+    api: fixed.kubernetesApiUrl,
+    tokenFile: fixed.kubernetesTokenFile,
+    caFile: fixed.kubernetesCaFile,
+    ...readPlace(env),
     pool:
       env.parsed(
         'BERTH_KUBERNETES_POOL',
@@ -66,14 +68,6 @@ export function readKubernetes(env: Environment): KubernetesSettings | undefined
       match(OBJECT),
       'the name of a runtime class',
     ),
-    pullSecrets:
-      env.parsed(
-        'BERTH_KUBERNETES_PULL_SECRETS',
-        'Secrets to pull the images with, separated by commas.',
-        'none',
-        parseNames,
-        'names of secrets',
-      ) ?? [],
     nodeSelector:
       env.parsed(
         'BERTH_KUBERNETES_NODE_SELECTOR',
@@ -87,7 +81,7 @@ export function readKubernetes(env: Environment): KubernetesSettings | undefined
       most: 1000,
     }),
     most: env.integer('BERTH_KUBERNETES_MOST', 20, 'Pods at most, those in use as well.', { most: 10_000 }),
-    startMs: 300_000,
+    startMs: fixed.kubernetesStartMs,
   }
   if (image === undefined) return undefined
   if (hostImage === undefined || hostsUrl === undefined) {
@@ -98,58 +92,24 @@ export function readKubernetes(env: Environment): KubernetesSettings | undefined
   return { ...settings, image, hostImage, hostsUrl }
 }
 
-function readCluster(env: Environment) {
-  return {
-    api:
-      env.parsed(
-        'BERTH_KUBERNETES_API',
-        "URL of the cluster's API server.",
-        'as a pod of the cluster finds it',
-        parseWebUrl,
-        'an http or https URL without query',
-      ) ?? 'https://kubernetes.default.svc',
-    tokenFile:
-      env.text(
-        'BERTH_KUBERNETES_TOKEN_FILE',
-        'File with the token for the API server; it is read again for each request.',
-        "that of this pod's service account",
-      ) ?? `${MOUNTED}/token`,
-    caFile:
-      env.text(
-        'BERTH_KUBERNETES_CA_FILE',
-        "File with the authorities of the API server's certificate.",
-        "that of this pod's service account",
-      ) ?? `${MOUNTED}/ca.crt`,
-    namespace:
-      env.parsed(
-        'BERTH_KUBERNETES_NAMESPACE',
-        'Namespace of the pods.',
-        'berth-sandboxes',
-        match(NAME),
-        'the name of a namespace',
-      ) ?? 'berth-sandboxes',
-    instance:
-      env.parsed(
-        'BERTH_KUBERNETES_INSTANCE',
-        'Names this set of pods; each cluster or namespace of a service needs another one.',
-        'berth',
-        match(NAME),
-        'lower-case letters, digits and hyphens',
-      ) ?? 'berth',
-    serviceAccount:
-      env.parsed(
-        'BERTH_KUBERNETES_SERVICE_ACCOUNT',
-        'Service account of the pods; it needs no rights.',
-        'berth-sandbox',
-        match(OBJECT),
-        'the name of a service account',
-      ) ?? 'berth-sandbox',
-  }
-}
-
-function parseNames(text: string): readonly string[] | undefined {
-  const names = text.split(',').map(one => one.trim())
-  return names.every(name => OBJECT.test(name)) ? names : undefined
+/** Reads where the pods are. Their service account is named for the set of pods, and needs no rights. */
+function readPlace(env: Environment): Pick<KubernetesSettings, 'namespace' | 'instance' | 'serviceAccount'> {
+  const namespace = env.parsed(
+    'BERTH_KUBERNETES_NAMESPACE',
+    'Namespace of the pods.',
+    'berth-sandboxes',
+    match(NAME),
+    'the name of a namespace',
+  )
+  const instance =
+    env.parsed(
+      'BERTH_KUBERNETES_INSTANCE',
+      'Names this set of pods, and their service account with `-sandbox` at its end; each cluster or namespace of a service needs another one.',
+      'berth',
+      match(NAME),
+      'lower-case letters, digits and hyphens',
+    ) ?? 'berth'
+  return { namespace: namespace ?? 'berth-sandboxes', instance, serviceAccount: `${instance}-sandbox` }
 }
 
 function parseLabels(text: string): Readonly<Record<string, string>> | undefined {

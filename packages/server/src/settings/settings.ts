@@ -159,7 +159,7 @@ function read(env: Environment, variables: Variables, files: SettingsFiles, fixe
     identity: readIdentity(env, { roles, production, fixed }),
     hostsPort: readHostsPort(env),
     relay: readRelay(env),
-    kubernetes: readKubernetes(env),
+    kubernetes: readKubernetes(env, fixed),
     farHost: readFarHost(env),
   }
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { listPodHosts } from '../../src/hosts/pod-host-sql.ts'
 import { localRepository } from '../support/git/local-repository.ts'
-import { realCluster, workerVariables } from '../support/kubernetes/real-cluster.ts'
+import { realCluster, workerSettings } from '../support/kubernetes/real-cluster.ts'
 import { says } from '../support/models/scripted-upstream.ts'
 import { type GatewayService, startGatewayService } from '../support/services/gateway-service.ts'
 import type { TestService } from '../support/services/service.ts'
@@ -11,10 +11,12 @@ const stack = new AsyncDisposableStack()
 let gateway: GatewayService
 let service: TestService
 beforeAll(async () => {
+  const { variables, fixed } = workerSettings(realCluster())
   gateway = stack.use(
     await startGatewayService({
       models: { default: 'main/m1' },
-      variables: { BERTH_ROLES: 'api,gateway,worker', ...workerVariables(realCluster()) },
+      variables: { BERTH_ROLES: 'api,gateway,worker', ...variables },
+      fixed,
     }),
   )
   service = gateway.test

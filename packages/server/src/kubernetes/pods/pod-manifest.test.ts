@@ -85,13 +85,12 @@ describe("a pod's manifest", () => {
     })
   })
 
-  it('has a runtime class, secrets and nodes only if they are set', () => {
-    for (const member of ['runtimeClassName', 'imagePullSecrets', 'nodeSelector']) {
+  it('has a runtime class and nodes only if they are set', () => {
+    for (const member of ['runtimeClassName', 'nodeSelector']) {
       expect(made().spec).not.toHaveProperty(member)
     }
-    expect(made({ runtimeClass: 'gvisor', pullSecrets: ['one'], nodeSelector: { a: 'b' } }).spec).toMatchObject({
+    expect(made({ runtimeClass: 'gvisor', nodeSelector: { a: 'b' } }).spec).toMatchObject({
       runtimeClassName: 'gvisor',
-      imagePullSecrets: [{ name: 'one' }],
       nodeSelector: { a: 'b' },
     })
   })

@@ -18,7 +18,6 @@ export interface PodSettings {
   readonly hostsUrl: string
   readonly serviceAccount: string
   readonly runtimeClass: string | undefined
-  readonly pullSecrets: readonly string[]
   readonly nodeSelector: Readonly<Record<string, string>>
   readonly pool: string
   /** Of the service; a host says which it has. */
@@ -82,7 +81,7 @@ export function podTemplate(owner: PodOwner, settings: PodSettings): PodTemplate
 }
 
 function podSpec(settings: PodSettings, address: string): object {
-  const { hostsUrl, runtimeClass, nodeSelector, pullSecrets, serviceAccount, bounds } = settings
+  const { hostsUrl, runtimeClass, nodeSelector, serviceAccount, bounds } = settings
   const diskMebibytes = Math.ceil(bounds.diskBytes / mebibyte)
   return {
     automountServiceAccountToken: false,
@@ -94,7 +93,6 @@ function podSpec(settings: PodSettings, address: string): object {
     terminationGracePeriodSeconds: 5,
     ...(runtimeClass !== undefined && { runtimeClassName: runtimeClass }),
     ...(Object.keys(nodeSelector).length > 0 && { nodeSelector }),
-    ...(pullSecrets.length > 0 && { imagePullSecrets: pullSecrets.map(name => ({ name })) }),
     // No name server: the only name that a pod needs stands in its file of hosts.
     dnsPolicy: 'None',
     dnsConfig: { nameservers: ['127.0.0.1'] },

@@ -8,7 +8,6 @@ export const podSettings = (changes: Partial<PodSettings> = {}): PodSettings => 
   hostsUrl: 'http://berth-hosts.berth.svc:4101',
   serviceAccount: 'berth-sandbox',
   runtimeClass: undefined,
-  pullSecrets: [],
   nodeSelector: {},
   pool: 'default',
   release: '1',

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { env } from 'node:process'
 import { ClusterApi } from '../../../src/kubernetes/api/cluster-api.ts'
+import type { Fixed } from '../../../src/settings/fixed.ts'
 
 /** The cluster beside which `script/test-kubernetes` runs this process. */
 export interface RealCluster {
@@ -21,14 +22,18 @@ export function realCluster(): RealCluster {
 }
 
 /** Settings of a worker that keeps its pods there, with the token and the rights that the chart gives it. */
-export function workerVariables({ api, directory, variables }: RealCluster): Record<string, string> {
+export function workerSettings({ api, directory, variables }: RealCluster): {
+  readonly variables: Record<string, string>
+  readonly fixed: Partial<Fixed>
+} {
   return {
-    ...variables,
-    BERTH_KUBERNETES_API: api,
-    BERTH_KUBERNETES_TOKEN_FILE: join(directory, 'worker.token'),
-    BERTH_KUBERNETES_CA_FILE: join(directory, 'api.crt'),
     // Pods dial the node.
-    BERTH_HOST: '0.0.0.0',
+    variables: { ...variables, BERTH_HOST: '0.0.0.0' },
+    fixed: {
+      kubernetesApiUrl: api,
+      kubernetesTokenFile: join(directory, 'worker.token'),
+      kubernetesCaFile: join(directory, 'api.crt'),
+    },
   }
 }
 

@@ -206,7 +206,7 @@ export class RealPods {
     const { image, hostImage } = this.#cluster
     const template = podTemplate(this.#owner, {
       ...{ namespace: NAMESPACE, image, hostImage, bounds, pool: 'default', release: undefined },
-      ...{ serviceAccount: 'berth-sandbox', runtimeClass: undefined, pullSecrets: [], nodeSelector: {} },
+      ...{ serviceAccount: 'berth-sandbox', runtimeClass: undefined, nodeSelector: {} },
       hostsUrl: `http://berth-hosts.berth.svc:${port}`,
     })
     const pod = await this.#pods.create(askingForLittle(template.manifest('10.88.0.1')), never)
