@@ -5,40 +5,20 @@ const introduction = `# Settings
 
 <!-- Made by \`node script/docs.ts\`; do not edit. -->
 
-For operators: every setting, its meaning and its default. The service reads its environment once, at the start. A variable that
-begins with \`BERTH_\` and is not listed here, or a value that does not fit, stops the start with one line that names it. An empty
-variable counts as absent. Names end in their unit where they have one.
+For operators: every setting, its meaning, when to change it, its default and which values it takes. The service reads its
+environment once, at the start. A variable that begins with \`BERTH_\` and is not listed here, or a value that does not fit, stops the
+start with one line that names it. An empty variable counts as absent. Names end in their unit where they have one.
 
 \`NODE_ENV=production\` makes a production service: its three URLs must be https, and it makes no development tenant.
 `
 
-/** The sections of the page, with the names of the settings that belong to each; the first that fits takes a setting. */
-const sections: readonly (readonly [title: string, names: RegExp])[] = [
-  [
-    'This process',
-    /^BERTH_(?:DATA_DIR|HOST|PORT|CONFIG|ROLES|RELEASE|TRUSTED_PROXIES|LOG_LEVEL|LOG_FORMAT|METRICS_PORT)$/,
-  ],
-  ['URLs', /^BERTH_(?:BASE|AUTH|CONSOLE|GATEWAY)_URL$/],
-  ['Database, blobs and keys', /^(?:DATABASE_|AWS_|BERTH_(?:MIGRATION|DATABASE|BLOB|MASTER_KEY))/],
-  ['Rates and request bodies', /^BERTH_(?:AUTH_|ISSUANCE_)?RATE_|^BERTH_BODY_/],
-  ['Retention', /^BERTH_(?:ARCHIVED|SEALS)_/],
-  ['Streams', /^BERTH_STREAM/],
-  ['The account service', /^BERTH_(?:AUDIT|IDENTITY|REFRESH)_/],
-  ['The console', /^BERTH_(?:CONSOLE|PREVIEW)_/],
-  ['Runs', /^BERTH_(?:RUN_|FENCE|MAX_|AGENT_|CANCEL_|PARK_|APPROVAL_|PING_|WORKER_)/],
-  [
-    'Sandboxes',
-    /^BERTH_(?:COMPUTE|OCI_|LEASE_|POOL_|WORKSPACE_|PROVISION_|SETUP_|TRIAL_|STOP_|SANDBOX_|EGRESS|MIRROR_|EXTENSIONS_|IMAGE_|PACKAGE|HELPER_)/,
-  ],
-  ['Reviews, Publications and Merges', /^BERTH_(?:REVIEW|PUBLICATION|MERGE)_/],
-  ['Webhooks', /^BERTH_WEBHOOK_/],
-  ['The gateway', /^BERTH_GATEWAY_/],
-  ['Traces', /^OTEL_/],
-  ['Pods of a Kubernetes cluster', /^BERTH_KUBERNETES_/],
-  [
-    'A machine that holds sandboxes for a service',
-    /^BERTH_(?:HOSTS_PORT|RELAY_\w+|HOST_(?:URL|TOKEN|CAPACITY|POOL|LABELS|UPLOADS))/,
-  ],
+/** The settings that people set first, in the order in which they meet them. */
+const first: readonly string[] = [
+  ...['BERTH_DATA_DIR', 'BERTH_CONFIG', 'BERTH_HOST', 'BERTH_PORT', 'BERTH_BASE_URL', 'BERTH_AUTH_URL'],
+  ...['BERTH_CONSOLE_URL', 'BERTH_GATEWAY_URL', 'BERTH_PREVIEW_DOMAIN', 'BERTH_TRUSTED_PROXIES', 'BERTH_ROLES'],
+  ...['DATABASE_URL', 'BERTH_BLOBS', 'AWS_REGION', 'AWS_ENDPOINT_URL', 'BERTH_MASTER_KEY', 'BERTH_COMPUTE'],
+  ...['BERTH_WORKER_CONCURRENCY', 'BERTH_SANDBOX_MEMORY_BYTES', 'BERTH_SANDBOX_CPUS', 'BERTH_SANDBOX_DISK_BYTES'],
+  ...['BERTH_EGRESS', 'BERTH_RUN_BUDGET_USD', 'BERTH_LOG_LEVEL', 'BERTH_METRICS_PORT'],
 ]
 
 const bucket = `
@@ -125,21 +105,31 @@ as secrets depends on their names ([runtimes](runtimes.md#secrets)).
 | \`transcription\` | The engine for speech ([transcription.md](transcription.md)). |
 `
 
-/** Returns the page of every setting, made from their declarations. @throws Error for a setting without a section */
+/** Returns the page of every setting, made from their declarations. @throws Error if a foremost one is none */
 export function renderSettings(): string {
-  const bySection = Map.groupBy(describeSettings(), ({ name }) => {
-    const section = sections.find(([, names]) => names.test(name))
-    if (section === undefined) throw new Error(`${name} has no section in docs/settings.md`)
-    return section[0]
-  })
-  const tables = sections.map(([title]) => {
-    const rows = (bySection.get(title) ?? []).map(rowOf)
-    return `\n## ${title}\n\n| setting | meaning | default |\n|---|---|---|\n${rows.join('')}`
-  })
-  return introduction + tables.join('') + bucket + configuration
+  const settings = describeSettings()
+  const foremost = first.map(name => settings.find(setting => setting.name === name) ?? missing(name))
+  const others = settings.filter(setting => !foremost.includes(setting))
+  const tables = `
+## The ${first.length} that people set first
+
+${tableOf(foremost)}
+## The rest
+
+${tableOf(others)}`
+  return introduction + tables + bucket + configuration
 }
 
-function rowOf({ name, meaning, fallback }: Declaration): string {
+function missing(name: string): never {
+  throw new Error(`${name} is not a setting`)
+}
+
+const tableOf = (settings: readonly Declaration[]): string =>
+  `| setting | meaning, and when to change it | default | values |\n|---|---|---|---|\n${settings.map(rowOf).join('')}`
+
+function rowOf({ name, meaning, fallback, range }: Declaration): string {
   const isValue = /^[\w./:-]+$/.test(fallback) && !['absent', 'all', 'none'].includes(fallback)
-  return `| \`${name}\` | ${meaning} | ${isValue ? `\`${fallback}\`` : fallback} |\n`
+  // Outside of code, what stands in angle brackets would be an element of HTML.
+  const values = range.replaceAll(/\S*<\S+/g, '`$&`')
+  return `| \`${name}\` | ${meaning} | ${isValue ? `\`${fallback}\`` : fallback} | ${values} |\n`
 }

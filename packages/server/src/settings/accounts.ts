@@ -14,9 +14,14 @@ export interface AccountSettings {
 /** Reads the settings of the account service. */
 export function readAccounts(env: Environment, fixed: Fixed): AccountSettings {
   // The trigger that guards the log lets nothing go that is younger than 30 days.
-  const days = env.integer('BERTH_AUDIT_DAYS', 400, 'Days that an entry of the audit log is kept.', {
-    least: 31,
-    most: 36_500,
-  })
+  const days = env.integer(
+    'BERTH_AUDIT_DAYS',
+    400,
+    'Days that an entry of the audit log is kept. Change it to what your rules ask for.',
+    {
+      least: 31,
+      most: 36_500,
+    },
+  )
   return { auditMs: days * DAY_MS, providerTimeoutMs: fixed.identityProviderMs }
 }

@@ -29,21 +29,34 @@ export function readBlobs(env: Environment, dataDir: string): BlobSettings {
 export function readBlobStore(env: Environment, dataDir: string): BlobStore {
   const named = env.parsed(
     'BERTH_BLOBS',
-    'Store of Artifacts and checkpoints, the same for all processes of a database: `file:<directory>` or `s3://<bucket>/<prefix>`.',
+    'Store of Artifacts and checkpoints, the same for all processes of a database: `file:<directory>` or `s3://<bucket>/<prefix>`. Set it to a bucket for more than one machine.',
     '`blobs` in the data directory',
     parseBlobs,
     'file:<directory> or s3://<bucket>/<prefix>',
   )
-  const aws = (name: string, meaning: string, fallback = 'absent') => env.text(name, meaning, fallback)
+  const aws = (name: string, meaning: string, fallback = 'absent', range = 'any text') =>
+    env.text(name, meaning, fallback, range)
   const accessKeyId = aws(
     'AWS_ACCESS_KEY_ID',
-    'Access key for the bucket.',
+    'Access key for the bucket. Set it if the machine has no credentials of its own.',
     'absent: the profile, role or identity that the machine has',
   )
-  const secretAccessKey = aws('AWS_SECRET_ACCESS_KEY', 'Secret key for the bucket.')
-  const sessionToken = aws('AWS_SESSION_TOKEN', 'Session token, if the credentials for the bucket are temporary.')
-  const namedRegion = aws('AWS_REGION', 'Region of the bucket.', '`us-east-1` if `AWS_ENDPOINT_URL` is set')
-  const endpoint = aws('AWS_ENDPOINT_URL', 'URL of a store other than AWS.')
+  const secretAccessKey = aws('AWS_SECRET_ACCESS_KEY', 'Secret key for the bucket. Set it with `AWS_ACCESS_KEY_ID`.')
+  const sessionToken = aws(
+    'AWS_SESSION_TOKEN',
+    'Session token, if the credentials for the bucket are temporary. Set it with temporary keys.',
+  )
+  const namedRegion = aws(
+    'AWS_REGION',
+    'Region of the bucket. Set it for a bucket at AWS.',
+    '`us-east-1` if `AWS_ENDPOINT_URL` is set',
+  )
+  const endpoint = aws(
+    'AWS_ENDPOINT_URL',
+    'URL of a store other than AWS. Set it for MinIO, Ceph and the like.',
+    'absent',
+    'an http or https URL without query',
+  )
   if (named === undefined) return { kind: 'file', directory: resolve(dataDir, 'blobs') }
   if ('directory' in named) return { kind: 'file', directory: resolve(named.directory) }
 

@@ -18,12 +18,12 @@ export function readEgress(env: Environment, { egress }: Config): Egress | undef
   const open = env.oneOf(
     'BERTH_EGRESS',
     'public',
-    'What sandboxes reach besides the `reach` of their runtime: `public` hosts or `none`.',
+    'What sandboxes reach besides the `reach` of their runtime: `public` hosts or `none`. Set it to `none` if agents may not reach the internet.',
     ['public', 'none'],
   )
   const ports = env.parsed(
     'BERTH_EGRESS_PORTS',
-    'Ports of public hosts that sandboxes reach, separated by commas.',
+    'Ports of public hosts that sandboxes reach, separated by commas. Change it if agents need other services, such as SSH.',
     '`80,443`',
     parse,
     'a list of ports',

@@ -9,6 +9,8 @@ export interface Declaration {
   readonly meaning: string
   /** Default, as prose or as an operator would write it. */
   readonly fallback: string
+  /** Which values are allowed, as prose. */
+  readonly range: string
 }
 
 interface Range {
@@ -32,8 +34,9 @@ export class Environment {
     return [...this.#declared.values()]
   }
 
-  text(name: string, meaning: string, fallback: string): string | undefined {
-    this.#declared.set(name, { name, meaning, fallback })
+  /** @param meaning ends with a sentence that says when to change the setting, as in all methods */
+  text(name: string, meaning: string, fallback: string, range = 'any text'): string | undefined {
+    this.#declared.set(name, { name, meaning, fallback, range })
     const value = this.#variables[name]
     return value === '' ? undefined : value
   }
@@ -46,7 +49,7 @@ export class Environment {
     parse: (text: string) => T | undefined,
     expected: string,
   ): T | undefined {
-    const text = this.text(name, meaning, fallback)
+    const text = this.text(name, meaning, fallback, expected)
     if (text === undefined) return undefined
     const value = parse(text)
     if (value === undefined) throw new StartError(`${name} must be ${expected}`)

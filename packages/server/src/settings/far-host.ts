@@ -18,7 +18,7 @@ export interface FarHostSettings {
 export function readHostsPort(env: Environment): number | undefined {
   return env.parsed(
     'BERTH_HOSTS_PORT',
-    'Port at which a worker takes machines that run `berth host`; 0 takes a free one. Put TLS in front of it.',
+    'Port at which a worker takes machines that run `berth host`; 0 takes a free one. Put TLS in front of it. Set it to let other machines hold sandboxes.',
     'none',
     text => (/^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined),
     'a port',
@@ -29,23 +29,34 @@ export function readFarHost(env: Environment): FarHostSettings {
   return {
     url: env.parsed(
       'BERTH_HOST_URL',
-      'URL of the service that `berth host` dials.',
+      'URL of the service that `berth host` dials. Set it on each machine that runs `berth host`.',
       'none',
       parseWebUrl,
       'an http or https URL without query',
     ),
-    token: env.text('BERTH_HOST_TOKEN', 'Token of this host, as the service issued it.', 'none'),
+    token: env.text(
+      'BERTH_HOST_TOKEN',
+      'Token of this host, as the service issued it. Set it on each machine that runs `berth host`.',
+      'none',
+      '16 visible ASCII characters or more',
+    ),
     tokenFile: env.text(
       'BERTH_HOST_TOKEN_FILE',
-      'File that holds the token of this host; it is read again for each dial.',
+      'File that holds the token of this host; it is read again for each dial. Set it if the token changes while the host runs.',
       'none',
+      'a path',
     ),
-    capacity: env.integer('BERTH_HOST_CAPACITY', 4, 'Sandboxes that this host holds at most.', {
-      most: hostLimits.capacity,
-    }),
+    capacity: env.integer(
+      'BERTH_HOST_CAPACITY',
+      4,
+      'Sandboxes that this host holds at most. Raise it on a large machine: each sandbox needs its memory.',
+      {
+        most: hostLimits.capacity,
+      },
+    ),
     pool: env.parsed(
       'BERTH_HOST_POOL',
-      'Pool that the token of this host must be for.',
+      'Pool that the token of this host must be for. Set it so that a token of another pool is refused.',
       'any',
       text => (isHostPool(text) ? text : undefined),
       'lower-case letters, digits and hyphens',
@@ -53,7 +64,7 @@ export function readFarHost(env: Environment): FarHostSettings {
     labels:
       env.parsed(
         'BERTH_HOST_LABELS',
-        'Labels of this host, `name=value` with commas between.',
+        'Labels of this host, `name=value` with commas between. Set it to tell hosts apart in `berth hosts list` and the console.',
         'none',
         text => parseHostLabels(text.split(',')),
         'labels (name=value,name=value)',

@@ -26,7 +26,7 @@ export function readGateway(env: Environment, fixed: Fixed): GatewaySettings {
       env,
       'BERTH_GATEWAY_RATE',
       { perMinute: 6000, burstSeconds: fixed.gatewayBurstSeconds },
-      'Model requests that an installation, an end user, a membership or a Run may send per minute; a tenth of them at once.',
+      'Model requests that an installation, an end user, a membership or a Run may send per minute; a tenth of them at once. Raise it for integrations that send more than a hundred requests a second.',
     ),
     bodyBytes: fixed.gatewayBodyBytes,
     connectMs: fixed.gatewayConnectMs,

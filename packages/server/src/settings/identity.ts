@@ -28,32 +28,36 @@ const parseSecret = (text: string): string | undefined => (/^[\x21-\x7e]{32,512}
 /** @throws StartError if a deployment has an account service and names another */
 export function readIdentity(
   env: Environment,
-  { roles, production, fixed }: { readonly roles: ReadonlySet<Role>; readonly production: boolean; readonly fixed: Fixed },
+  {
+    roles,
+    production,
+    fixed,
+  }: { readonly roles: ReadonlySet<Role>; readonly production: boolean; readonly fixed: Fixed },
 ): IdentitySettings {
   const url = env.parsed(
     'BERTH_IDENTITY_URL',
-    'URL of an account service with another database. This process then asks it about every credential ([operations](operations.md#run-the-account-service-apart)).',
+    'URL of an account service with another database. This process then asks it about every credential ([operations](operations.md#run-the-account-service-apart)). Set it if several deployments share their accounts.',
     'credentials are judged in the own database',
     parseWebUrl,
     'an http or https URL without query',
   )
   const secret = env.parsed(
     'BERTH_IDENTITY_SECRET',
-    'Secret between an API and an account service with another database: 32 characters or more, the same on both sides.',
+    'Secret between an API and an account service with another database: 32 characters or more, the same on both sides. Set it with `BERTH_IDENTITY_URL`, and on the account service.',
     'none: the account service answers no other deployment',
     parseSecret,
     'at least 32 visible ASCII characters',
   )
   const clientId = env.parsed(
     'BERTH_CONSOLE_CLIENT',
-    'Id of the client with which the account service at `BERTH_IDENTITY_URL` knows the console of this deployment ([operations](operations.md#run-the-account-service-apart)).',
+    'Id of the client with which the account service at `BERTH_IDENTITY_URL` knows the console of this deployment ([operations](operations.md#run-the-account-service-apart)). Set it with `BERTH_IDENTITY_URL` to have a console.',
     'none: with `BERTH_IDENTITY_URL`, this deployment has no console',
     text => (/^[a-z][a-z0-9-]{1,62}$/.test(text) ? text : undefined),
     'the id of a client of firstPartyClients',
   )
   const clientSecret = env.parsed(
     'BERTH_CONSOLE_CLIENT_SECRET',
-    'Secret of that client.',
+    'Secret of that client. Set it with `BERTH_CONSOLE_CLIENT`.',
     'none',
     parseSecret,
     'at least 32 visible ASCII characters',

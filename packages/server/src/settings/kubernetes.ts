@@ -33,17 +33,19 @@ const match = (form: RegExp) => (text: string) => (form.test(text) ? text : unde
 export function readKubernetes(env: Environment, fixed: Fixed): KubernetesSettings | undefined {
   const image = env.text(
     'BERTH_KUBERNETES_IMAGE',
-    'Image of the pods that hold sandboxes. Naming one makes a worker keep pods waiting ([hosts on Kubernetes](hosts-kubernetes.md)).',
+    'Image of the pods that hold sandboxes. Naming one makes a worker keep pods waiting ([hosts on Kubernetes](hosts-kubernetes.md)). Set it to hold sandboxes in pods.',
     'no pods',
+    'the name of an image',
   )
   const hostImage = env.text(
     'BERTH_KUBERNETES_HOST_IMAGE',
-    'Image of this service, whose `berth host` runs in each pod.',
+    'Image of this service, whose `berth host` runs in each pod. Set it with `BERTH_KUBERNETES_IMAGE`.',
     'none',
+    'the name of an image',
   )
   const hostsUrl = env.parsed(
     'BERTH_KUBERNETES_HOSTS_URL',
-    'URL of the hosts’ endpoint, as pods dial it.',
+    'URL of the hosts’ endpoint, as pods dial it. Set it with `BERTH_KUBERNETES_IMAGE`.',
     'none',
     parseWebUrl,
     'an http or https URL without query',
@@ -56,14 +58,14 @@ export function readKubernetes(env: Environment, fixed: Fixed): KubernetesSettin
     pool:
       env.parsed(
         'BERTH_KUBERNETES_POOL',
-        'Pool that the pods belong to.',
+        'Pool that the pods belong to. Change it to tell these hosts from others in `berth hosts list`.',
         'default',
         match(NAME),
         'lower-case letters, digits and hyphens',
       ) ?? 'default',
     runtimeClass: env.parsed(
       'BERTH_KUBERNETES_RUNTIME_CLASS',
-      'Runtime class of the pods, such as `gvisor`.',
+      'Runtime class of the pods, such as `gvisor`. Set it for a stronger wall.',
       "the cluster's default",
       match(OBJECT),
       'the name of a runtime class',
@@ -71,16 +73,26 @@ export function readKubernetes(env: Environment, fixed: Fixed): KubernetesSettin
     nodeSelector:
       env.parsed(
         'BERTH_KUBERNETES_NODE_SELECTOR',
-        'Labels of the nodes that take pods, `name=value` with commas between.',
+        'Labels of the nodes that take pods, `name=value` with commas between. Set it to keep pods on nodes of their own.',
         'any node',
         parseLabels,
         'labels (name=value,name=value)',
       ) ?? {},
-    idle: env.integer('BERTH_KUBERNETES_IDLE', 2, 'Pods that wait, connected, for a Session.', {
-      least: 0,
-      most: 1000,
-    }),
-    most: env.integer('BERTH_KUBERNETES_MOST', 20, 'Pods at most, those in use as well.', { most: 10_000 }),
+    idle: env.integer(
+      'BERTH_KUBERNETES_IDLE',
+      2,
+      'Pods that wait, connected, for a Session. Raise it if many Sessions begin at once.',
+      {
+        least: 0,
+        most: 1000,
+      },
+    ),
+    most: env.integer(
+      'BERTH_KUBERNETES_MOST',
+      20,
+      'Pods at most, those in use as well. Raise it with the size of the cluster.',
+      { most: 10_000 },
+    ),
     startMs: fixed.kubernetesStartMs,
   }
   if (image === undefined) return undefined
@@ -96,7 +108,7 @@ export function readKubernetes(env: Environment, fixed: Fixed): KubernetesSettin
 function readPlace(env: Environment): Pick<KubernetesSettings, 'namespace' | 'instance' | 'serviceAccount'> {
   const namespace = env.parsed(
     'BERTH_KUBERNETES_NAMESPACE',
-    'Namespace of the pods.',
+    'Namespace of the pods. Change it if the namespace has another name.',
     'berth-sandboxes',
     match(NAME),
     'the name of a namespace',
@@ -104,7 +116,7 @@ function readPlace(env: Environment): Pick<KubernetesSettings, 'namespace' | 'in
   const instance =
     env.parsed(
       'BERTH_KUBERNETES_INSTANCE',
-      'Names this set of pods, and their service account with `-sandbox` at its end; each cluster or namespace of a service needs another one.',
+      'Names this set of pods, and their service account with `-sandbox` at its end; each cluster or namespace of a service needs another one. Change it for a second set.',
       'berth',
       match(NAME),
       'lower-case letters, digits and hyphens',

@@ -18,8 +18,16 @@ export interface LeaseSettings {
 
 export function readLeases(env: Environment, fixed: Fixed): LeaseSettings {
   const leases = {
-    idleMs: env.duration('BERTH_LEASE_IDLE_SECONDS', 900, 'A sandbox is given up after this long without a Run.'),
-    maxMs: env.duration('BERTH_LEASE_MAX_SECONDS', 14_400, 'A sandbox is given up after this long in any case.'),
+    idleMs: env.duration(
+      'BERTH_LEASE_IDLE_SECONDS',
+      900,
+      'A sandbox is given up after this long without a Run. Raise it if people come back later and should find a warm sandbox, lower it to free memory.',
+    ),
+    maxMs: env.duration(
+      'BERTH_LEASE_MAX_SECONDS',
+      14_400,
+      'A sandbox is given up after this long in any case. Raise it for Runs that work longer than this.',
+    ),
     workspaceWaitMs: fixed.workspaceWaitMs,
     trialMs: fixed.trialMs,
     stopGivesBack: fixed.stopGivesBack,

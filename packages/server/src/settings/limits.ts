@@ -30,19 +30,19 @@ export function readLimits(env: Environment, fixed: Fixed): LimitSettings {
       env,
       'BERTH_RATE',
       { perMinute: 600, burstSeconds: fixed.callerBurstSeconds },
-      'Requests that an installation or a membership may send per minute; a fifth of them at once.',
+      'Requests that an installation or a membership may send per minute; a fifth of them at once. Raise it for integrations that ask often.',
     ),
     edge: readRateLimit(
       env,
       'BERTH_AUTH_RATE',
       { perMinute: 3000, burstSeconds: fixed.addressBurstSeconds },
-      'Requests that an address may send per minute; a fifth of them at once. At the gateway, only requests without a valid credential count.',
+      'Requests that an address may send per minute; a fifth of them at once. At the gateway, only requests without a valid credential count. Raise it if many people share one address.',
     ),
     issuance: readRateLimit(
       env,
       'BERTH_ISSUANCE_RATE',
       { perMinute: 60, burstSeconds: fixed.issuanceBurstSeconds },
-      'Requests for tokens, and sign-ins begun, that each address may send per minute; all of them at once.',
+      'Requests for tokens, and sign-ins begun, that each address may send per minute; all of them at once. Raise it if many people sign in from one address.',
     ),
     bodies: {
       processBytes: fixed.bodyBytesPerProcess,

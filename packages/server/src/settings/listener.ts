@@ -29,34 +29,55 @@ export interface HttpSettings {
 }
 
 export function readListener(env: Environment): ListenerSettings {
-  const host = env.text('BERTH_HOST', 'Address that the service listens on.', '127.0.0.1') ?? '127.0.0.1'
-  const port = env.integer('BERTH_PORT', 4100, 'Port that the service listens on; 0 takes a free one.', {
-    least: 0,
-    most: 65_535,
-  })
+  const host =
+    env.text(
+      'BERTH_HOST',
+      'Address that the service listens on. Set it to `0.0.0.0` if a proxy or another machine reaches the service.',
+      '127.0.0.1',
+      'an address',
+    ) ?? '127.0.0.1'
+  const port = env.integer(
+    'BERTH_PORT',
+    4100,
+    'Port that the service listens on; 0 takes a free one. Change it if something else has the port.',
+    {
+      least: 0,
+      most: 65_535,
+    },
+  )
   return { host, port, loopback: isLoopback(host) }
 }
 
 export function readAuthUrl(env: Environment, listener: ListenerSettings): string {
-  return readUrl(env, listener, 'BERTH_AUTH_URL', 'URL at which clients reach the account service and the gateway.')
+  return readUrl(
+    env,
+    listener,
+    'BERTH_AUTH_URL',
+    'URL at which clients reach the account service and the gateway. Set it if clients reach the service at another address than its own.',
+  )
 }
 
 /** Reads the other URLs. By default, workers look for the gateway at the same URL as clients. */
 export function readUrls(env: Environment, listener: ListenerSettings, authUrl: string): UrlSettings {
   return {
     authUrl,
-    baseUrl: readUrl(env, listener, 'BERTH_BASE_URL', 'URL at which clients reach the API.'),
+    baseUrl: readUrl(
+      env,
+      listener,
+      'BERTH_BASE_URL',
+      'URL at which clients reach the API. Set it if clients reach the service at another address than its own.',
+    ),
     consoleUrl: readUrl(
       env,
       listener,
       'BERTH_CONSOLE_URL',
-      'URL of the console: `sessionUrl` and the pull requests of local repositories begin with it.',
+      'URL of the console: `sessionUrl` and the pull requests of local repositories begin with it. Set it if people reach the service at another address than its own.',
     ),
     gatewayUrl: readUrl(
       env,
       listener,
       'BERTH_GATEWAY_URL',
-      'URL at which workers reach the gateway for their sandboxes. A worker checks it at its start.',
+      'URL at which workers reach the gateway for their sandboxes. A worker checks it at its start. Set it to an address of the inner network, so that requests to models stay there.',
       { url: authUrl, words: '`BERTH_AUTH_URL`' },
     ),
   }
@@ -75,11 +96,15 @@ export function urlsOn(urls: UrlSettings, { host, port: before }: ListenerSettin
 
 export function readHttp(env: Environment): HttpSettings {
   return {
-    release: env.text('BERTH_RELEASE', 'Value of `info.x-svc-release` in the OpenAPI document.', 'absent'),
+    release: env.text(
+      'BERTH_RELEASE',
+      'Value of `info.x-svc-release` in the OpenAPI document. Set it to tell releases of your own apart.',
+      'absent',
+    ),
     trustedProxies:
       env.parsed(
         'BERTH_TRUSTED_PROXIES',
-        "Addresses and ranges of proxies in front of the service, separated by commas. The client's address is the last one in `X-Forwarded-For` that is not a proxy's.",
+        "Addresses and ranges of proxies in front of the service, separated by commas. The client's address is the last one in `X-Forwarded-For` that is not a proxy's. Set it behind a proxy, or all clients share one rate.",
         'none',
         parseRanges,
         'a list of IP addresses and ranges (10.0.0.0/8)',

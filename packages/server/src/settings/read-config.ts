@@ -24,8 +24,9 @@ export function readConfig(
 ): Config {
   const named = env.text(
     'BERTH_CONFIG',
-    'JSON file with providers, models, runtimes and Git hosts.',
+    'JSON file with providers, models, runtimes and Git hosts. Set it if the file lies elsewhere.',
     '`berth.json` in the data directory, if it exists',
+    'a path',
   )
   const path = resolve(named ?? resolve(dataDir, 'berth.json'))
   const text = files.readFile(path)

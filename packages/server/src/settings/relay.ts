@@ -14,14 +14,14 @@ export function readRelay(env: Environment): RelaySettings {
   return {
     port: env.parsed(
       'BERTH_RELAY_PORT',
-      'Port at which a worker passes connections on to its sandboxes, for the terminals and previews of API processes elsewhere; 0 takes a free one. Open it to these processes alone.',
+      'Port at which a worker passes connections on to its sandboxes, for the terminals and previews of API processes elsewhere; 0 takes a free one. Open it to these processes alone. Set it if APIs and workers run on several machines.',
       'none',
       text => (/^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined),
       'a port',
     ),
     url: env.parsed(
       'BERTH_RELAY_URL',
-      'URL at which API processes reach `BERTH_RELAY_PORT` of this worker.',
+      'URL at which API processes reach `BERTH_RELAY_PORT` of this worker. Set it with `BERTH_RELAY_PORT`, unless `BERTH_HOST` is that address.',
       '`BERTH_HOST` and the port',
       parseWebUrl,
       'an http or https URL without query',

@@ -11,6 +11,7 @@ export function readRoles(env: Environment): ReadonlySet<Role> {
     const known = named.filter(role => role !== undefined)
     return known.length === named.length ? new Set(known) : undefined
   }
-  const meaning = 'Roles of this process, separated by commas: `api`, `account`, `gateway`, `worker`.'
+  const meaning =
+    'Roles of this process, separated by commas: `api`, `account`, `gateway`, `worker`. Set it to spread the service over several processes.'
   return env.parsed('BERTH_ROLES', meaning, 'all', parse, `a list of ${roles.join(', ')}`) ?? new Set(roles)
 }

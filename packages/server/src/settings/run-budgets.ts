@@ -23,19 +23,19 @@ export function readBudgets(env: Environment): RunBudgets {
   const whole = /^\d{1,9}$/
   const costUsd = bound(
     'BERTH_RUN_BUDGET_USD',
-    'US dollars that a Run may spend on models; it then ends with `cost_budget`.',
+    'US dollars that a Run may spend on models; it then ends with `cost_budget`. Set it before others use the service.',
     /^\d{1,9}(\.\d{1,6})?$/,
     'a number of dollars above 0',
   )
   const turns = bound(
     'BERTH_RUN_BUDGET_TURNS',
-    "Calls of its model that a Run's agent may make; it then ends with `turn_budget`.",
+    "Calls of its model that a Run's agent may make; it then ends with `turn_budget`. Set it against agents that go round in circles.",
     whole,
     'a whole number above 0',
   )
   const budgetSeconds = bound(
     'BERTH_RUN_BUDGET_SECONDS',
-    'Time that a Run may work, without waiting for people; it then ends with `time_budget`.',
+    'Time that a Run may work, without waiting for people; it then ends with `time_budget`. Set it to bound the work of a Run below `BERTH_RUN_SECONDS`.',
     whole,
     'a whole number above 0',
   )

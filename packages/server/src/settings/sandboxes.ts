@@ -52,14 +52,20 @@ interface ContainerSettings {
 export function readCompute(env: Environment): ComputeSettings {
   const kinds = ['bubblewrap', 'oci', 'remote', 'pod'] as const
   const meaning =
-    "What makes sandboxes: `bubblewrap` of this host's own system, `oci` as containers of an image; with `remote`, only hosts that dial in. `pod` is for `berth host` in a pod that a worker has made."
+    "What makes sandboxes: `bubblewrap` of this host's own system, `oci` as containers of an image; with `remote`, only hosts that dial in. `pod` is for `berth host` in a pod that a worker has made. Change it if sandboxes are to have another system than the host, or if this machine is to hold none."
   const kind = env.oneOf('BERTH_COMPUTE', 'bubblewrap', meaning, kinds)
   const image = env.text(
     'BERTH_OCI_IMAGE',
-    'Image of sandboxes that are containers; podman must have it already.',
+    'Image of sandboxes that are containers; podman must have it already. Set it with `oci`.',
     'none; needed with `oci`',
+    'the name of an image',
   )
-  const runtime = env.text('BERTH_OCI_RUNTIME', 'Name or path of the runtime that podman uses.', "podman's choice")
+  const runtime = env.text(
+    'BERTH_OCI_RUNTIME',
+    'Name or path of the runtime that podman uses. Set it for a stronger wall, such as gVisor.',
+    "podman's choice",
+    'a name or a path',
+  )
   if (kind !== 'oci') return { kind }
   if (image === undefined) throw new StartError('BERTH_OCI_IMAGE must name an image when BERTH_COMPUTE is oci')
   return { kind, image, runtime }
@@ -73,15 +79,16 @@ export function readSandboxes(env: Environment, config: Config, fixed: Fixed): S
     mirrorBytes: env.integer(
       'BERTH_MIRROR_BYTES',
       10 * gibibyte,
-      'Largest mirror of a repository; a larger repository is refused.',
+      'Largest mirror of a repository; a larger repository is refused. Raise it for larger repositories.',
       { least: 1024 ** 2 },
     ),
     ...readCaches(env),
     packageSources:
       env.text(
         'BERTH_PACKAGE_SOURCES',
-        "File of apt's sources for system packages; deb822 if its name ends in `.sources`.",
+        "File of apt's sources for system packages; deb822 if its name ends in `.sources`. Set it to a mirror of your own.",
         "the host's own",
+        'a path',
       ) ?? null,
     helpers: helpersOfMachine(),
   }
@@ -92,7 +99,7 @@ function readCaches(env: Environment): Pick<SandboxSettings, 'extensionsBytes' |
   const bytes = env.integer(
     'BERTH_CACHE_BYTES',
     50 * gibibyte,
-    'Disk that the caches of a host may take: two fifths for prebuilt environments, as much for system packages, the rest for unpacked extensions. Entries that no sandbox shows make room for others; an environment for which there is none is set up anew.',
+    'Disk that the caches of a host may take: two fifths for prebuilt environments, as much for system packages, the rest for unpacked extensions. Entries that no sandbox shows make room for others; an environment for which there is none is set up anew. Raise it if environments are set up again and again, lower it on a small disk.',
     { least: 2.5 * gibibyte },
   )
   const fifth = Math.floor(bytes / 5)
@@ -104,13 +111,13 @@ function readPool(env: Environment): SandboxSettings['pool'] {
     least: env.integer(
       'BERTH_POOL_LEAST',
       1,
-      'Sandboxes that stand ready for Sessions without any demand, with supervisor and agent; some 110 MB each.',
+      'Sandboxes that stand ready for Sessions without any demand, with supervisor and agent; some 110 MB each. Raise it if Sessions that begin after a pause should not wait.',
       { least: 0, most: 256 },
     ),
     most: env.integer(
       'BERTH_POOL_MOST',
       4,
-      'Sandboxes that stand ready at most: as many as were taken in the last two minutes. 0: none, ever.',
+      'Sandboxes that stand ready at most: as many as were taken in the last two minutes. 0: none, ever. Raise it if many Sessions begin at once, lower it to save memory.',
       { least: 0, most: 256 },
     ),
   }
@@ -119,16 +126,35 @@ function readPool(env: Environment): SandboxSettings['pool'] {
 
 function readBounds(env: Environment, fixed: Fixed): SandboxSettings['bounds'] {
   return {
-    memoryBytes: env.integer('BERTH_SANDBOX_MEMORY_BYTES', 4 * gibibyte, 'Memory of one sandbox.', {
-      least: 128 * 1024 ** 2,
-    }),
-    processes: env.integer('BERTH_SANDBOX_PROCESSES', 512, 'Processes and threads of one sandbox.', { least: 32 }),
-    cpus: env.number('BERTH_SANDBOX_CPUS', 2, 'Processors of one sandbox; may be a fraction.', {
-      least: 0.1,
-      most: 1024,
-    }),
+    memoryBytes: env.integer(
+      'BERTH_SANDBOX_MEMORY_BYTES',
+      4 * gibibyte,
+      'Memory of one sandbox. Raise it for large builds, lower it for more Runs at once.',
+      {
+        least: 128 * 1024 ** 2,
+      },
+    ),
+    processes: env.integer(
+      'BERTH_SANDBOX_PROCESSES',
+      512,
+      'Processes and threads of one sandbox. Raise it for builds that start very many processes.',
+      { least: 32 },
+    ),
+    cpus: env.number(
+      'BERTH_SANDBOX_CPUS',
+      2,
+      'Processors of one sandbox; may be a fraction. Raise it for large builds, lower it for more Runs at once.',
+      {
+        least: 0.1,
+        most: 1024,
+      },
+    ),
     fileSizeBytes: fixed.sandboxFileBytes,
-    diskBytes: env.integer('BERTH_SANDBOX_DISK_BYTES', 10 * gibibyte, 'Size of all files of one sandbox together.'),
+    diskBytes: env.integer(
+      'BERTH_SANDBOX_DISK_BYTES',
+      10 * gibibyte,
+      'Size of all files of one sandbox together. Raise it for large repositories and their dependencies.',
+    ),
   }
 }
 

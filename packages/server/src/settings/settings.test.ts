@@ -133,16 +133,16 @@ describe('the environment', () => {
   })
 
   test('does not reach the values that no operator sets, and a caller does', () => {
-    expect(() => load({ BERTH_GATEWAY_IDLE_SECONDS: '1' })).toThrow('BERTH_GATEWAY_IDLE_SECONDS is not a setting')
+    expect(() => load({ BERTH_GATEWAY_RETRIES: '1' })).toThrow('BERTH_GATEWAY_RETRIES is not a setting')
     expect(load({}).gateway).toMatchObject({ idleMs: 300_000, retries: 2 })
-    expect(load({}, undefined, { gatewayIdleMs: 5000 }).gateway).toMatchObject({ idleMs: 5000, retries: 2 })
+    expect(load({}, undefined, { gatewayRetries: 5 }).gateway).toMatchObject({ idleMs: 300_000, retries: 5 })
   })
 
-  test('every setting is described', () => {
-    for (const { name, meaning, fallback } of describeSettings()) {
+  test('every setting says its default, its range and when to change it', () => {
+    for (const { name, meaning, fallback, range } of describeSettings()) {
       expect(name).toMatch(/^[A-Z_]+$/)
-      expect(meaning).toMatch(/\.$/)
-      expect(fallback).not.toBe('')
+      expect(meaning, name).toMatch(/\. (?:Set|Raise|Lower|Change) it .+\.$/)
+      expect([fallback, range]).not.toContain('')
     }
   })
 })

@@ -121,8 +121,9 @@ function read(env: Environment, variables: Variables, files: SettingsFiles, fixe
   const dataDir = resolve(
     env.text(
       'BERTH_DATA_DIR',
-      'Directory that keeps everything of this host: embedded database, blobs, keys, sandboxes, mirrors.',
+      'Directory that keeps everything of this host: embedded database, blobs, keys, sandboxes, mirrors. Set it to a disk that lasts and is backed up.',
       './.berth',
+      'a path',
     ) ?? '.berth',
   )
   const listener = readListener(env)

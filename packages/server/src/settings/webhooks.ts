@@ -19,7 +19,7 @@ export function readWebhooks(env: Environment, { webhooks, egress }: Config): We
   }
   const ports = env.parsed(
     'BERTH_WEBHOOK_PORTS',
-    'Ports besides 443 to which webhooks may be sent, separated by commas.',
+    'Ports besides 443 to which webhooks may be sent, separated by commas. Set it if a receiver listens elsewhere.',
     'none',
     parse,
     'a list of ports',

@@ -57,18 +57,22 @@ export function readWorker(
   const fenceMs = env.duration(
     'BERTH_FENCE_SECONDS',
     4,
-    'Others take over from a process that was silent for this long; it writes its heartbeat four times as often.',
+    'Others take over from a process that was silent for this long; it writes its heartbeat four times as often. Raise it if processes stand still for seconds, as on a busy virtual machine; takeovers then take longer.',
   )
   // A running restore may still read the newest but one.
   const sealsKept = env.integer(
     'BERTH_SEALS_KEPT',
     2,
-    'Newest sealed Runs of a Session that can be forked; each further one costs what its Run changed, once more.',
+    'Newest sealed Runs of a Session that can be forked; each further one costs what its Run changed, once more. Raise it if people fork from older Runs.',
     { least: 2, most: 1000 },
   )
   const times = readTimes(env)
   const approvalRules = readApprovalRules(env, readFile)
-  const concurrency = env.integer('BERTH_WORKER_CONCURRENCY', 8, 'Runs that a worker executes at once.')
+  const concurrency = env.integer(
+    'BERTH_WORKER_CONCURRENCY',
+    8,
+    'Runs that a worker executes at once. Raise it on a large machine: a Run needs the memory of its sandbox.',
+  )
   const budgets = readBudgets(env)
   const { maxAttempts, maxHandovers, provisionMs, agentStartMs, cancelGraceMs, parkMs, agentIdleMs, pingMs } = fixed
   const { hostLostMs, runEvents, runEventBytes } = fixed
@@ -88,22 +92,27 @@ function readTimes(env: Environment) {
     setupMs: env.duration(
       'BERTH_SETUP_SECONDS',
       1200,
-      "Longest duration of an environment's setup script; it is no part of the Run's own time.",
+      "Longest duration of an environment's setup script; it is no part of the Run's own time. Raise it for environments that build for long.",
     ),
     runMs: env.duration(
       'BERTH_RUN_SECONDS',
       14_400,
-      'Longest duration of a Run, without the time in which it waits for people.',
+      'Longest duration of a Run, without the time in which it waits for people. Raise it for longer work, with `BERTH_LEASE_MAX_SECONDS`.',
     ),
-    approvalMs: env.duration('BERTH_APPROVAL_SECONDS', 600, 'Deadline for people to decide an approval.'),
+    approvalMs: env.duration(
+      'BERTH_APPROVAL_SECONDS',
+      600,
+      'Deadline for people to decide an approval. Raise it if nobody watches all the time.',
+    ),
   }
 }
 
 function readApprovalRules(env: Environment, readFile: (path: string) => string | undefined): readonly ApprovalRule[] {
   const named = env.text(
     'BERTH_APPROVAL_RULES',
-    'JSON file of approvals that need no person ([interactions](interactions.md)).',
+    'JSON file of approvals that need no person ([interactions](interactions.md)). Set it if people approve the same harmless calls again and again.',
     'people are asked',
+    'a path',
   )
   if (named === undefined) return []
   const path = resolve(named)

@@ -18,12 +18,7 @@ export class Restartable {
    * @param dataDir its clock is kept beside it
    * @param patienceMs how long a start may take, with all that is away meanwhile
    */
-  constructor(
-    dataDir: string,
-    variables: Readonly<Record<string, string>>,
-    fixed: Partial<Fixed>,
-    patienceMs: number,
-  ) {
+  constructor(dataDir: string, variables: Readonly<Record<string, string>>, fixed: Partial<Fixed>, patienceMs: number) {
     this.dataDir = dataDir
     this.#fixed = fixed
     this.#clock = new JumpingClock(`${dataDir}.clock`)
