@@ -9,18 +9,7 @@ import type { Environment } from './environment.ts'
  * @throws StartError
  */
 export function readTraces(env: Environment): TraceDestination | undefined {
-  const base = address(
-    env,
-    'OTEL_EXPORTER_OTLP_ENDPOINT',
-    'Collector of traces, by OTLP over HTTP; the service adds `v1/traces` to its path ([operations](operations.md#traces)). Set it to see where the time of a Turn goes.',
-    'no traces',
-  )
-  const whole = address(
-    env,
-    'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
-    'The same with its whole path. Set it if the collector takes traces at another path.',
-    'the one before with `v1/traces`',
-  )
+  const endpoint = readEndpoint(env)
   const headers = env.parsed(
     'OTEL_EXPORTER_OTLP_HEADERS',
     'Headers for the collector, such as `authorization=Bearer%20key`, separated by commas. Set it if the collector asks for a key.',
@@ -43,12 +32,15 @@ export function readTraces(env: Environment): TraceDestination | undefined {
       'Name of the service in its traces. Change it if several deployments send to one collector.',
       '`berth`',
     ) ?? 'berth'
-  const url = whole ?? (base === undefined ? undefined : `${base.replace(/\/$/, '')}/v1/traces`)
-  return url === undefined ? undefined : { url, headers: headers ?? {}, ratio, serviceName }
+  if (endpoint === undefined) return undefined
+  return { url: `${endpoint.replace(/\/$/, '')}/v1/traces`, headers: headers ?? {}, ratio, serviceName }
 }
 
-function address(env: Environment, name: string, meaning: string, fallback: string): string | undefined {
-  const text = env.text(name, meaning, fallback, 'an http or https URL')
+function readEndpoint(env: Environment): string | undefined {
+  const name = 'OTEL_EXPORTER_OTLP_ENDPOINT'
+  const meaning =
+    'Collector of traces, by OTLP over HTTP; the service adds `v1/traces` to its path ([operations](operations.md#traces)). Set it to see where the time of a Turn goes.'
+  const text = env.text(name, meaning, 'no traces', 'an http or https URL')
   if (text === undefined) return undefined
   const url = URL.canParse(text) ? new URL(text) : null
   if (url === null || !/^https?:$/.test(url.protocol)) throw new StartError(`${name} must be an http or https address`)
