@@ -1,4 +1,5 @@
-import type { Config, ModelConfig } from '../settings/config-file.ts'
+import type { Config } from '../settings/config-file.ts'
+import type { ModelConfig } from '../settings/model-config.ts'
 import type { ModelFacts, RuntimeEntry } from './catalog.ts'
 
 /** The models of the configuration file. */

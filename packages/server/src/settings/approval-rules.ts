@@ -1,7 +1,8 @@
 import { normalize } from 'node:path/posix'
 import { confinements, toolKinds } from '@berth/contract'
+import Type, { type StaticDecode } from 'typebox'
 import { commandWords } from '../kit/command-words.ts'
-import { JsonNode, parseJson } from './json-node.ts'
+import { checked, closed, parsed, readBySchema, text } from './schema.ts'
 
 /** The words of a command, in order. With `more`, any words may follow. */
 export interface CommandPattern {
@@ -19,65 +20,50 @@ export interface PathPattern {
  * A rule by which an operator allows approvals without people (docs/interactions.md). A request matches if it meets one
  * entry of each list that the rule has. No rule denies: people decide whatever no rule allows.
  */
-export interface ApprovalRule {
-  readonly organizations?: readonly string[]
-  readonly runtimes?: readonly string[]
-  readonly tools?: readonly string[]
-  readonly kinds?: readonly string[]
-  readonly confinements: readonly string[]
-  readonly commands?: readonly CommandPattern[]
-  readonly paths?: readonly PathPattern[]
-}
+export type ApprovalRule = StaticDecode<typeof rule>
+
+const list = <T extends Type.TSchema>(item: T) => Type.Optional(Type.Array(item, { minItems: 1 }))
+
+const members = closed({
+  organizations: list(Type.String({ pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' })),
+  runtimes: list(text),
+  tools: list(text),
+  kinds: list(Type.Enum(toolKinds)),
+  confinements: Type.Array(Type.Enum(confinements), { minItems: 1, default: ['sandbox'] }),
+  commands: list(parsed(readCommand, 'must be the words of one command, with " *" at its end for any others')),
+  paths: list(parsed(readPath, 'must be an absolute path, with "/**" at its end for all that is below it')),
+})
 
 /** Kinds of tools whose effect a single path describes. A command may touch any file, and a move has a second path. */
-const kindsWithPaths = ['read', 'search', 'edit', 'delete']
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+const kindsWithPaths: readonly string[] = ['read', 'search', 'edit', 'delete']
+
+const rule = checked(
+  checked(
+    members,
+    ({ tools, kinds, commands, paths }) => [tools, kinds, commands, paths].some(one => one !== undefined),
+    'must name tools, kinds, commands or paths',
+  ),
+  ({ kinds, paths }) => paths === undefined || kinds?.every(kind => kindsWithPaths.includes(kind)) === true,
+  `names paths, so its kinds must be of ${kindsWithPaths.join(', ')}`,
+)
+
+const rules = closed({ allow: Type.Array(rule) })
 
 /**
  * Reads the file of approval rules.
  * @throws StartError that names the file, the place and the problem
  */
-export function parseApprovalRules(text: string, file: string): readonly ApprovalRule[] {
-  const root = new JsonNode(parseJson(text, file), { file, path: '', variables: {} })
-  return root.require(root.object('allow').allow, 'allow').array().map(readRule)
+export const parseApprovalRules = (json: string, file: string): readonly ApprovalRule[] =>
+  readBySchema(rules, json, file).allow
+
+function readCommand(pattern: string): CommandPattern | undefined {
+  const more = pattern.endsWith(' *')
+  const words = commandWords(more ? pattern.slice(0, -2) : pattern)
+  return words === null ? undefined : { words, more }
 }
 
-function readRule(node: JsonNode): ApprovalRule {
-  const members = node.object('organizations', 'runtimes', 'tools', 'kinds', 'confinements', 'commands', 'paths')
-  const { organizations, runtimes, tools, kinds, commands, paths } = members
-  if (tools === undefined && kinds === undefined && commands === undefined && paths === undefined) {
-    node.fail('must name tools, kinds, commands or paths')
-  }
-  const known = kinds?.array(1).map(item => item.oneOf(toolKinds))
-  if (paths !== undefined && known?.every(kind => kindsWithPaths.includes(kind)) !== true) {
-    node.fail(`names paths, so its kinds must be of ${kindsWithPaths.join(', ')}`)
-  }
-  return {
-    ...(organizations !== undefined && { organizations: organizations.array(1).map(item => item.string(uuid)) }),
-    ...(runtimes !== undefined && { runtimes: runtimes.array(1).map(item => item.string()) }),
-    ...(tools !== undefined && { tools: tools.array(1).map(item => item.string()) }),
-    ...(known !== undefined && { kinds: known }),
-    confinements: members.confinements?.array(1).map(item => item.oneOf(confinements)) ?? ['sandbox'],
-    ...(commands !== undefined && { commands: commands.array(1).map(readCommand) }),
-    ...(paths !== undefined && { paths: paths.array(1).map(readPath) }),
-  }
-}
-
-function readCommand(node: JsonNode): CommandPattern {
-  const text = node.string()
-  const more = text.endsWith(' *')
-  const words = commandWords(more ? text.slice(0, -2) : text)
-  return words === null
-    ? node.fail('must be the words of one command, with " *" at its end for any others')
-    : { words, more }
-}
-
-function readPath(node: JsonNode): PathPattern {
-  const text = node.string()
-  const below = text.endsWith('/**')
-  const path = below ? text.slice(0, -3) || '/' : text
-  if (!path.startsWith('/') || normalize(path) !== path || /[*?[\]]/.test(path)) {
-    node.fail('must be an absolute path, with "/**" at its end for all that is below it')
-  }
-  return { path, below }
+function readPath(pattern: string): PathPattern | undefined {
+  const below = pattern.endsWith('/**')
+  const path = below ? pattern.slice(0, -3) || '/' : pattern
+  return path.startsWith('/') && normalize(path) === path && !/[*?[\]]/.test(path) ? { path, below } : undefined
 }

@@ -1,19 +1,17 @@
-import type { JsonNode } from './json-node.ts'
+import Type, { type StaticDecode } from 'typebox'
+import { closed, type Read } from './schema.ts'
+import { type SecretSource, secret } from './secret-text.ts'
 
 /** How the deployment appears in the commits that it makes. */
-export interface CommitsConfig {
-  readonly name: string | undefined
-  readonly email: string | undefined
-  /** The text of a private key. */
-  readonly signingKey: string | undefined
-}
+export type CommitsConfig = Read<StaticDecode<ReturnType<typeof commitsSchema>>>
 
-/** Reads `commits` of the configuration file. @throws StartError that names the place */
-export function readCommits(node: JsonNode | undefined): CommitsConfig {
-  const members = node?.object('name', 'email', 'signingKey')
-  return {
-    name: members?.name?.string(/^[^\p{Cc}<>]{1,100}$/u),
-    email: members?.email?.string(/^[^\s\p{Cc}<>@]+@[^\s\p{Cc}<>@]+$/u),
-    signingKey: members?.signingKey?.secret(),
-  }
-}
+/** `commits` of the configuration file. `signingKey` is the text of a private key. */
+export const commitsSchema = (source: SecretSource) =>
+  closed(
+    {
+      name: Type.Optional(Type.String({ pattern: '^[^\\p{Cc}<>]{1,100}$' })),
+      email: Type.Optional(Type.String({ pattern: '^[^\\s\\p{Cc}<>@]+@[^\\s\\p{Cc}<>@]+$' })),
+      signingKey: Type.Optional(secret(source)),
+    },
+    { default: {} },
+  )

@@ -5,7 +5,8 @@ const secret = 's'.repeat(32)
 const client = { id: 'portal', name: 'The Portal', redirectUris: ['https://portal.example.test/callback'] }
 const key = { kty: 'OKP', crv: 'Ed25519', x: 'AAAA', kid: 'first' }
 const read = (...firstPartyClients: object[]) =>
-  parseConfig(JSON.stringify({ firstPartyClients }), 'f', { SECRET: secret }).firstPartyClients
+  parseConfig(JSON.stringify({ firstPartyClients }), 'f', { variables: { SECRET: secret }, isOpen: false })
+    .firstPartyClients
 
 describe('a first-party client', () => {
   test('names itself by a secret or by its keys', () => {
@@ -31,11 +32,11 @@ describe('a first-party client', () => {
     [{ ...client }, 'must have either secret or jwks'],
     [{ ...client, secret, jwks: { keys: [key] } }, 'must have either secret or jwks'],
     [{ ...client, secret: 'short' }, 'secret must be at least 32 characters long'],
-    [{ ...client, jwks: { keys: [] } }, 'jwks.keys must have at least 1 item'],
+    [{ ...client, jwks: { keys: [] } }, 'jwks.keys must not have fewer than 1 items'],
     [{ ...client, jwks: { keys: [{ ...key, d: 'private' }] } }, 'jwks.keys[0].d is not known here'],
-    [{ ...client, jwks: { keys: [{ kty: 'oct' }] } }, 'must be a public key'],
+    [{ ...client, jwks: { keys: [{ kty: 'oct' }] } }, 'keys[0].kty must be one of RSA, EC, OKP'],
     [{ ...client, secret, id: 'svc-portal' }, 'id must not begin with svc-'],
-    [{ ...client, secret, redirectUris: [] }, 'redirectUris must have at least 1 item'],
+    [{ ...client, secret, redirectUris: [] }, 'redirectUris must not have fewer than 1 items'],
     ...[
       'http://portal.example.test/callback',
       'http://localhost/callback',

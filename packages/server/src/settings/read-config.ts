@@ -32,12 +32,5 @@ export function readConfig(
   const text = files.readFile(path)
   if (text === undefined && named !== undefined)
     throw new StartError(`BERTH_CONFIG names ${path}, which does not exist`)
-  const config = parseConfig(text ?? '{}', path, variables)
-  const [place] = config.inlineSecrets
-  if (place !== undefined && files.isOpen(path)) {
-    throw new StartError(
-      `${path} holds a secret (${place}) and is open to others: chmod 600 it, or write { "env": "NAME" } for the secret`,
-    )
-  }
-  return config
+  return parseConfig(text ?? '{}', path, { variables, isOpen: text !== undefined && files.isOpen(path) })
 }

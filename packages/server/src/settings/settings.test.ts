@@ -261,7 +261,7 @@ describe('the configuration file', () => {
     [{ providers: [{ ...provider, apiKey: 'sk-1' }] }, 'providers[0].apiKey'],
     [{ gitHosts: [{ kind: 'github', appId: '1', privateKey: 'pem' }] }, 'gitHosts[0].privateKey'],
     [{ commits: { signingKey: 'pem' } }, 'commits.signingKey'],
-    [{ runtimes: [{ ...runtime, env: { A_TOKEN: '12345678' } }] }, 'runtimes[0].env.A_TOKEN'],
+    [{ runtimes: [{ ...runtime, env: { A_TOKEN: '12345678' } }] }, 'runtimes[0].env holds a secret (A_TOKEN)'],
     [
       { transcription: { kind: 'openai-compatible', baseUrl: 'http://x', model: 'm', apiKey: 'k' } },
       'transcription.apiKey',
@@ -273,7 +273,8 @@ describe('the configuration file', () => {
         () => JSON.stringify(config),
         () => isOpen,
       )
-    expect(read(true)).toThrow(`/berth.json holds a secret (${place}) and is open to others: chmod 600 it`)
+    expect(read(true)).toThrow(`/berth.json: ${place}`)
+    expect(read(true)).toThrow('is open to others: chmod 600 it')
     expect(read(false)).not.toThrow()
   })
 
@@ -300,7 +301,7 @@ describe('the configuration file', () => {
 
   test.each([
     ['{', /^\/data\/berth\.json: it is not JSON: /],
-    [[], 'it must be an object'],
+    [[], 'it must be of type object'],
     [
       { colours: 1 },
       'colours is not known here; known are providers, models, runtimes, gitHosts, commits, firstPartyClients, identityProviders, egress, webhooks, extensions, transcription',
@@ -313,25 +314,25 @@ describe('the configuration file', () => {
     ],
     [
       { identityProviders: [{ ...identityProvider, domains: ['acme.example'] }] },
-      'identityProviders[0].organization is missing',
+      'identityProviders[0] has domains, so it must name the organization',
     ],
     [{ commits: { name: 'A <b>' } }, 'commits.name must match'],
     [{ commits: { email: 'nobody' } }, 'commits.email must match'],
-    [{ runtimes: {} }, 'runtimes must be an array'],
+    [{ runtimes: {} }, 'runtimes must be of type array'],
     [{ runtimes: [{}] }, 'runtimes[0].id is missing'],
-    [{ runtimes: [{ ...runtime, id: 'Open Code' }] }, 'runtimes[0].id must match ^[a-z0-9][a-z0-9-]{0,63}$'],
+    [{ runtimes: [{ ...runtime, id: 'Open Code' }] }, 'runtimes[0].id must match pattern "^[a-z0-9][a-z0-9-]{0,63}$"'],
     [{ runtimes: [{ ...runtime, id: 'shell' }] }, 'runtimes[0].id must not be shell, which is built in'],
     [{ runtimes: [runtime, runtime] }, 'runtimes has two entries with the id opencode'],
-    [{ runtimes: [{ ...runtime, command: [] }] }, 'runtimes[0].command must have at least 1 item'],
-    [{ runtimes: [{ ...runtime, command: ['a', 7] }] }, 'runtimes[0].command[1] must be a string that is not empty'],
-    [{ runtimes: [{ ...runtime, env: { 'A-B': 'x' } }] }, 'runtimes[0].env["A-B"] has a name that does not match'],
+    [{ runtimes: [{ ...runtime, command: [] }] }, 'runtimes[0].command must not have fewer than 1 items'],
+    [{ runtimes: [{ ...runtime, command: ['a', 7] }] }, 'runtimes[0].command[1] must be of type string'],
+    [{ runtimes: [{ ...runtime, env: { 'A-B': 'x' } }] }, 'runtimes[0].env has the name A-B, which does not match'],
     [
       { runtimes: [{ ...runtime, env: { A: { env: 'NONE' } } }] },
       'runtimes[0].env.A names the variable NONE, which is not set',
     ],
     [
       { runtimes: [{ ...runtime, env: { A: { file: 'x' } } }] },
-      'runtimes[0].env.A.file is not known here; known are env',
+      'runtimes[0].env.A must be a text or { "env": "NAME" }',
     ],
     [
       { runtimes: [{ ...runtime, mounts: ['opt'] }] },
@@ -343,14 +344,14 @@ describe('the configuration file', () => {
     ],
     [{ runtimes: [{ ...runtime, reach: ['http://x/y'] }] }, 'runtimes[0].reach[0] must be an http or https origin'],
     [{ providers: [{ ...provider, kind: 'magic' }] }, 'providers[0].kind must be one of openai, anthropic, google'],
-    [{ providers: [{ ...provider, baseUrl: undefined }] }, 'providers[0].baseUrl is missing'],
-    [{ providers: [{ ...provider, wire: [] }] }, 'providers[0].wire must have at least 1 item'],
+    [{ providers: [{ ...provider, baseUrl: undefined }] }, 'providers[0] is openai-compatible, so it needs a baseUrl'],
+    [{ providers: [{ ...provider, wire: [] }] }, 'providers[0].wire must not have fewer than 1 items'],
     [
       { providers: [{ ...provider, models: [{ id: 'm', contextTokens: 0 }] }] },
       'providers[0].models[0].contextTokens must be',
     ],
     [
-      { providers: [{ ...provider, models: [{ id: 'm', price: { input: -1 } }] }] },
+      { providers: [{ ...provider, models: [{ id: 'm', price: { input: -1, output: 1 } }] }] },
       'providers[0].models[0].price.input must be',
     ],
     [{ models: { default: 'local/m1' } }, 'models.default names the model local/m1, which no provider serves'],
@@ -365,7 +366,7 @@ describe('the configuration file', () => {
     ],
     [
       { providers: [provider], models: { fallbacks: { 'local/m1': [] } } },
-      'models.fallbacks["local/m1"] must have at least 1 item',
+      'models.fallbacks["local/m1"] must not have fewer than 1 items',
     ],
     [
       { providers: [provider], models: { fallbacks: { 'local/m1': ['local/m1'] } } },
@@ -383,12 +384,17 @@ describe('the configuration file', () => {
       { providers: [provider], models: { details: { 'local/m1': { modalities: ['smell'] } } } },
       'models.details["local/m1"].modalities[0] must be one of',
     ],
-    [{ egress: { hosts: [] } }, 'egress.hosts must have at least 1 item'],
+    [{ egress: { hosts: [] } }, 'egress.hosts must not have fewer than 1 items'],
     [{ egress: { refuse: ['10.0.0.1'] } }, 'egress.refuse[0] must be a range of addresses'],
     [{ transcription: {} }, 'transcription.kind is missing'],
-    [{ transcription: { kind: 'offline', model: 'm' } }, 'transcription.model is not for an offline engine'],
-    [{ transcription: { kind: 'openai-compatible', model: 'm' } }, 'transcription.baseUrl is missing'],
-    [{ gitHosts: [{ kind: 'gitlab' }] }, 'gitHosts[0].kind must be one of github'],
+    [{ transcription: { kind: 'offline', model: 'm' } }, 'transcription is offline, so it has no other members'],
+    [{ transcription: { kind: 'openai-compatible', model: 'm' } }, 'transcription must have baseUrl and model'],
+    [{ gitHosts: [{ kind: 'gitlab', appId: '1', privateKey: 'p' }] }, 'gitHosts[0].kind must be one of github'],
+    [{ gitHosts: [{ kind: 'github', appId: '1' }] }, 'gitHosts[0].privateKey is missing'],
+    [
+      { gitHosts: [{ kind: 'github', appId: '1', privateKey: 'p', clientId: 'c' }] },
+      'gitHosts[0] must have clientId and clientSecret together',
+    ],
   ])('%j is refused', (file, message) => {
     if (typeof message === 'string') expect(refusal({}, file)).toContain(`/data/berth.json: ${message}`)
     else expect(refusal({}, file)).toMatch(message)

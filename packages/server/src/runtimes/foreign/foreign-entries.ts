@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import type { RuntimeConfig } from '../../settings/config-file.ts'
+import type { RuntimeConfig } from '../../settings/runtime-config.ts'
 import type { RuntimeEntry } from '../catalog.ts'
 import { installDirectory } from '../install-runtime.ts'
 import { claudeCode } from './claude-code.ts'
