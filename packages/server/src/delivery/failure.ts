@@ -1,5 +1,6 @@
 import { GitError } from '../git/run-git.ts'
 import { GitHostError } from '../git-hosts/git-host.ts'
+import { doublingMs } from '../kit/backoff.ts'
 
 /** Codes with which both Publications and Merges end if the host is at fault. */
 export type HostFailure =
@@ -37,7 +38,7 @@ const LONGEST_PAUSE_MS = 60 * SECOND_MS
  */
 export function pauseMs(failures: number, error: unknown): number {
   const asked = error instanceof GitHostError ? (error.retryAfterMs ?? 0) : 0
-  return Math.max(asked, Math.min(LONGEST_PAUSE_MS, SECOND_MS * 2 ** Math.min(failures, 10)))
+  return Math.max(asked, doublingMs(failures + 1, SECOND_MS, LONGEST_PAUSE_MS))
 }
 
 /** Returns true if the same step may succeed later: the host is away or busy, or git could not reach it. */

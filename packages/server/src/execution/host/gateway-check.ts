@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { doublingMs } from '../../kit/backoff.ts'
 import type { Service } from '../../kit/service.ts'
 
 /** Time that the gateway has for an answer. */
@@ -57,7 +58,7 @@ export class GatewayCheck implements Service {
         return
       }
       if (this.#result !== before || probes === QUIET_PROBES) reported = this.#report(probes) ?? reported
-      const pauseMs = Math.min(this.#of.pauseMs * 2 ** (probes - 1), LONGEST_PAUSE_MS)
+      const pauseMs = doublingMs(probes, this.#of.pauseMs, LONGEST_PAUSE_MS)
       await sleep(pauseMs, undefined, { signal }).catch(() => undefined)
     }
   }

@@ -1,3 +1,5 @@
+import { doublingMs } from '../../kit/backoff.ts'
+
 interface Failures {
   readonly count: number
   readonly dueAt: number
@@ -21,7 +23,7 @@ export class Tries {
   /** @returns how often it has failed in a row */
   failed(key: string): number {
     const count = (this.#failures.get(key)?.count ?? 0) + 1
-    const delayMs = Math.min(this.#mostMs, this.#firstMs * 2 ** (count - 1))
+    const delayMs = doublingMs(count, this.#firstMs, this.#mostMs)
     this.#failures.set(key, { count, dueAt: performance.now() + delayMs })
     return count
   }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { doublingMs } from '../../kit/backoff.ts'
 import type { Clock } from '../../kit/clock.ts'
 import { ClusterError } from '../api/cluster-error.ts'
-import { pauseMs } from './failing.ts'
 
 const LEAST_MS = 1_000
 const MOST_MS = 30_000
@@ -32,7 +32,7 @@ export class Patience {
   failed(error: unknown): void {
     this.#failures += 1
     const asked = error instanceof ClusterError ? (error.retryAfterMs ?? 0) : 0
-    const pause = Math.max(asked, pauseMs(this.#failures, this.#leastMs, MOST_MS))
+    const pause = Math.max(asked, doublingMs(this.#failures, this.#leastMs, MOST_MS))
     this.#until = Math.max(this.#until, this.#clock.now().getTime() + pause)
   }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ObservedPod } from '../api/observe-pod.ts'
-import { failed, notFailing, pauseMs } from './failing.ts'
+import { failed, notFailing } from './failing.ts'
 import { type PlanSettings, type PodHost, planPods, TEMPLATE_LABEL } from './plan.ts'
 
 const now = new Date('2026-01-01T12:00:00Z')
@@ -118,8 +118,8 @@ describe('the plan for pods', () => {
     const once = failed(notFailing, now)
     expect(actions([], [], {}, once)).toEqual([])
     expect(actions([], [], {}, { ...once, until: now })).toEqual(['create 1'])
-    expect([1, 2, 3, 7, 99].map(failures => pauseMs(failures))).toEqual([5_000, 10_000, 20_000, 300_000, 300_000])
-    expect(failed(once, now).until.getTime() - now.getTime()).toBe(10_000)
+    const pauseAfter = (failures: number) => failed({ ...once, failures }, now).until.getTime() - now.getTime()
+    expect([0, 1, 2, 6, 98].map(pauseAfter)).toEqual([5_000, 10_000, 20_000, 300_000, 300_000])
   })
 
   it('never deletes a living pod with a lease, whatever else is true of it', () => {

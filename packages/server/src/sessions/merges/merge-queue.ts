@@ -4,6 +4,7 @@ import { hostFailure, isPassing, pauseMs } from '../../delivery/failure.ts'
 import type { DeliverySource } from '../../delivery/sources.ts'
 import type { WorkQueue } from '../../delivery/work-queue.ts'
 import { GitHostError } from '../../git-hosts/git-host.ts'
+import { doublingMs } from '../../kit/backoff.ts'
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
 import { appendEvents } from '../log/append.ts'
@@ -140,7 +141,7 @@ const lookAgain = (context: DeliveryContext, row: MergeRow): Outcome =>
 function notReady(context: DeliveryContext, row: MergeRow): Outcome {
   const { mergeCheckMs, mergeWaitMs } = context.delivery
   if (row.mode !== 'when_ready' || ageOf(context, row) >= mergeWaitMs) return { errorCode: 'merge_not_ready' }
-  return { waitMs: Math.min(LONGEST_CHECK_MS, mergeCheckMs * 2 ** Math.min(row.attempts, 10)) }
+  return { waitMs: doublingMs(row.attempts + 1, mergeCheckMs, LONGEST_CHECK_MS) }
 }
 
 const ageOf = (context: DeliveryContext, row: MergeRow): number =>
