@@ -1,4 +1,5 @@
 import type { ToolCall } from '@earendil-works/pi-ai'
+import { parseObject } from '../json.ts'
 
 /** Key that holds call arguments that are not valid JSON; no tool has a parameter of this name. */
 const INVALID = '__invalid_json'
@@ -11,13 +12,7 @@ const MAX_SHOWN = 500
  */
 export function markInvalidArguments(call: ToolCall, json: string | undefined): void {
   if (json === undefined || json.trim() === '') return
-  try {
-    const parsed: unknown = JSON.parse(json)
-    if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return
-  } catch {
-    // Marked below.
-  }
-  call.arguments = { [INVALID]: json.slice(0, MAX_SHOWN) }
+  if (parseObject(json) === null) call.arguments = { [INVALID]: json.slice(0, MAX_SHOWN) }
 }
 
 /** @throws Error with a message for the model if the arguments were marked */

@@ -1,4 +1,5 @@
 import type { ProviderConfig } from '@earendil-works/pi-coding-agent'
+import { isObject } from '../json.ts'
 import type { ModelFault } from './model-fault.ts'
 import { faultOf } from './model-fault.ts'
 import { readFailure } from './read-failure.ts'
@@ -85,10 +86,6 @@ export function modelConfig(facts: ModelFacts): ModelConfig {
       supportsLongCacheRetention: false,
     },
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null
 }
 
 const positive = (value: unknown): number | undefined =>

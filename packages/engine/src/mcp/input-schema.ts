@@ -1,3 +1,5 @@
+import { isObject, type Json } from '../json.ts'
+
 /** Schemas nested deeper than this accept anything. */
 const MAX_DEPTH = 24
 const MAX_BYTES = 32 * 1024
@@ -22,7 +24,7 @@ const lists = ['anyOf', 'oneOf', 'allOf', 'prefixItems'] as const
 const maps = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'] as const
 const types: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'])
 
-function mended(given: Schema, depth: number, root: Schema): Schema {
+function mended(given: Json, depth: number, root: Json): Schema {
   if (depth > MAX_DEPTH) return {}
   const schema: Schema = { ...given }
   const below = (value: unknown): unknown =>
@@ -64,7 +66,7 @@ function isPattern(value: unknown): boolean {
   }
 }
 
-function leadsSomewhere(ref: unknown, root: Schema): boolean {
+function leadsSomewhere(ref: unknown, root: Json): boolean {
   if (typeof ref !== 'string' || !ref.startsWith('#/')) return ref === '#'
   const steps = ref
     .slice(2)
@@ -77,6 +79,3 @@ function leadsSomewhere(ref: unknown, root: Schema): boolean {
   }
   return isObject(at)
 }
-
-const isObject = (value: unknown): value is Schema =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { ToolKind } from '@agentclientprotocol/sdk'
 import { defineTool, type ToolDefinition } from '@earendil-works/pi-coding-agent'
+import { asObject } from '../json.ts'
 import { inputSchemaOf } from './input-schema.ts'
 import type { Server } from './server.ts'
 import { resultOf } from './tool-result.ts'
@@ -106,6 +107,3 @@ function nameIn(listed: unknown): string {
   const { name } = asObject(listed)
   return typeof name === 'string' && name !== '' ? name.slice(0, MAX_NAME) : '(no name)'
 }
-
-const asObject = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { AgentToolResult } from '@earendil-works/pi-coding-agent'
 import { DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES, truncateHead } from '@earendil-works/pi-coding-agent'
+import { asObject } from '../json.ts'
 
 /** Most images in one result, and the largest that the model gets. */
 const MAX_IMAGES = 4
@@ -73,6 +74,3 @@ async function bounded(text: string): Promise<string> {
   const shown = cut.content || Buffer.from(text).subarray(0, DEFAULT_MAX_BYTES).toString('utf8')
   return `${shown}\n[cut at ${DEFAULT_MAX_LINES} lines or ${DEFAULT_MAX_BYTES / 1024} KB: ${kept}]`
 }
-
-const asObject = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}

@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isObject, type Json } from '../json.ts'
 import type { ServerConfig } from './server-config.ts'
 
 /** The conventional name, at the root of a repository. */
@@ -35,12 +36,12 @@ export async function readWorkspaceFile(cwd: string, env: NodeJS.ProcessEnv): Pr
 }
 
 function serversOf(file: unknown, env: NodeJS.ProcessEnv): WorkspaceServers {
-  const entries = asObject(asObject(file, 'it is not an object')['mcpServers'] ?? {}, '`mcpServers` is not an object')
+  const entries = objectOr(objectOr(file, 'it is not an object')['mcpServers'] ?? {}, '`mcpServers` is not an object')
   const servers: ServerConfig[] = []
   const problems: { name: string; reason: string }[] = []
   for (const [name, entry] of Object.entries(entries)) {
     try {
-      servers.push(serverOf(name, asObject(entry, 'its entry is not an object'), text => expand(text, env)))
+      servers.push(serverOf(name, objectOr(entry, 'its entry is not an object'), text => expand(text, env)))
     } catch (error) {
       problems.push({ name, reason: `${FILE}: ${messageOf(error)}` })
     }
@@ -48,14 +49,14 @@ function serversOf(file: unknown, env: NodeJS.ProcessEnv): WorkspaceServers {
   return { servers, problems }
 }
 
-function serverOf(name: string, entry: Record<string, unknown>, expanded: (text: string) => string): ServerConfig {
+function serverOf(name: string, entry: Json, expanded: (text: string) => string): ServerConfig {
   const text = (value: unknown, key: string): string => {
     if (typeof value !== 'string' || value === '') throw new Error(`\`${key}\` is not a string`)
     return expanded(value)
   }
   const texts = (value: unknown, key: string): Record<string, string> =>
     Object.fromEntries(
-      Object.entries(asObject(value ?? {}, `\`${key}\` is not an object`)).map(([field, item]) => {
+      Object.entries(objectOr(value ?? {}, `\`${key}\` is not an object`)).map(([field, item]) => {
         if (typeof item !== 'string') throw new Error(`\`${key}.${field}\` is not a string`)
         return [field, expanded(item)]
       }),
@@ -96,9 +97,9 @@ function expand(text: string, env: NodeJS.ProcessEnv): string {
   })
 }
 
-function asObject(value: unknown, otherwise: string): Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error(otherwise)
-  return value as Record<string, unknown>
+function objectOr(value: unknown, otherwise: string): Json {
+  if (!isObject(value)) throw new Error(otherwise)
+  return value
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import type { ToolCallContent, ToolCallLocation, ToolKind } from '@agentclientprotocol/sdk'
+import { asObject, isObject } from '../json.ts'
 
 const MAX_TITLE = 120
 
@@ -78,7 +79,7 @@ function diffsOf(name: string, args: unknown, details: unknown, cwd: string): To
   const given = textsOf(args)
   const path = resolve(cwd, given('path'))
   if (name === 'write') {
-    const old = isObject(details) ? details['oldText'] : undefined
+    const old = asObject(details)['oldText']
     if (old === undefined) return []
     return [{ type: 'diff', path, oldText: typeof old === 'string' ? old : null, newText: given('content') }]
   }
@@ -92,11 +93,9 @@ function diffsOf(name: string, args: unknown, details: unknown, cwd: string): To
 }
 
 const textsOf = (args: unknown) => (key: string) => {
-  const value = isObject(args) ? args[key] : undefined
+  const value = asObject(args)[key]
   return typeof value === 'string' ? value : ''
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
 function firstLine(text: string): string {
   const line = text.split('\n').find(candidate => candidate.trim() !== '') ?? ''

@@ -1,3 +1,4 @@
+import { asObject } from '../json.ts'
 import type { Budgets } from './limits.ts'
 
 /** The platform's instructions with a prompt, in `_meta.berth`. */
@@ -32,8 +33,5 @@ function approvesPlan(answer: unknown): boolean {
   const { kind, approved } = asObject(answer)
   return kind === 'exit_plan_mode' && approved === true
 }
-
-const asObject = (value: unknown): Record<string, unknown> =>
-  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 
 const isPositive = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value) && value > 0

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CURRENT_SESSION_VERSION, SessionManager } from '@earendil-works/pi-coding-agent'
+import { parseObject } from '../json.ts'
 
 /** The form of our own session ids; the engine makes a path of nothing else. */
 const sessionId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -63,13 +64,4 @@ function countWhole(lines: readonly string[]): number {
     known.add(id)
   }
   return lines.length
-}
-
-function parseObject(line: string): Readonly<Record<string, unknown>> | null {
-  try {
-    const value: unknown = JSON.parse(line)
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null
-  } catch {
-    return null
-  }
 }

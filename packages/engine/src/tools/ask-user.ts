@@ -1,6 +1,7 @@
 import type { CreateElicitationResponse, ElicitationPropertySchema } from '@agentclientprotocol/sdk'
 import { type Static, Type } from '@earendil-works/pi-ai'
 import { defineTool } from '@earendil-works/pi-coding-agent'
+import { asObject } from '../json.ts'
 import type { People } from './people.ts'
 import { textResult } from './text-result.ts'
 
@@ -55,8 +56,8 @@ export function askUser({ sessionId, capabilities, callId, ask }: People) {
           'The question was closed without an answer. Go on without one, or stop and say what is missing.',
         )
       }
-      const content = 'content' in response && isObject(response.content) ? response.content : {}
-      const text = isObject(response._meta?.['berth']) ? response._meta['berth']['text'] : undefined
+      const content = asObject('content' in response ? response.content : null)
+      const text = asObject(response._meta?.['berth'])['text']
       const answers = questions.flatMap(({ question }, index) => {
         const answer = content[fieldOf(index)]
         return answer === undefined
@@ -88,5 +89,3 @@ function propertyOf(question: Static<typeof Question>): ElicitationPropertySchem
   if (multiSelect === true) return { type: 'array', items: { type: 'string', enum: options }, ...common }
   return { type: 'string', enum: options, ...common }
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null

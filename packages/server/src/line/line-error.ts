@@ -1,3 +1,5 @@
+import { asObject } from '../kit/json.ts'
+
 /** The other side of a line broke the protocol, or left in the middle of an answer. */
 export class LineBroken extends Error {
   override readonly name: string = 'LineBroken'
@@ -49,14 +51,9 @@ export function sentError(error: unknown): SentError {
  * @param said what it says, which is not to be trusted
  */
 export function receivedError(said: unknown, classes: ErrorClasses): Error {
-  const { name, message } = { name: 'Error', message: 'no words', ...(isRecord(said) ? said : {}) }
+  const { name, message } = { name: 'Error', message: 'no words', ...asObject(said) }
   const words = String(message).slice(0, MAX_MESSAGE)
   const known = { ...everywhere, ...classes }
   const found = typeof name === 'string' && Object.hasOwn(known, name) ? known[name] : undefined
   return found === undefined ? new FarError(`${String(name).slice(0, 100)}: ${words}`) : new found(words)
-}
-
-/** Returns whether a value that came over a line is an object with members. */
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

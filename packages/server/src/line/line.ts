@@ -1,9 +1,10 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2'
 import type { Duplex } from 'node:stream'
+import { isObject } from '../kit/json.ts'
 import { bytesOnly } from './bytes-only.ts'
 import { Deadline, DeadlineOver } from './deadline.ts'
 import { readFrame, writeFrame } from './frame.ts'
-import { type ErrorClasses, HostAwayError, isRecord, LineBroken, receivedError } from './line-error.ts'
+import { type ErrorClasses, HostAwayError, LineBroken, receivedError } from './line-error.ts'
 import { bindTo, type LineBounds, lineBounds, sessionOptions, watch, widen } from './session.ts'
 import { TakenBytes } from './taken-bytes.ts'
 
@@ -124,8 +125,8 @@ export class Line implements AsyncDisposable {
       // An answer may come before all of the body is read, and then it counts.
       void body?.(stream).catch(() => stream.close(constants.NGHTTP2_CANCEL))
       const said = await readFrame(stream, this.#bounds.valueBytes, inTime.signal)
-      if (isRecord(said) && 'error' in said) throw receivedError(said['error'], this.#options.errors)
-      if (!isRecord(said) || !('value' in said)) throw new LineBroken('not an answer')
+      if (isObject(said) && 'error' in said) throw receivedError(said['error'], this.#options.errors)
+      if (!isObject(said) || !('value' in said)) throw new LineBroken('not an answer')
       return { value: said['value'], stream }
     } catch (error) {
       stream.close(constants.NGHTTP2_CANCEL)

@@ -1,4 +1,5 @@
 import { styleText } from 'node:util'
+import { type Json, parseObject } from '../kit/json.ts'
 
 /** Severities of pino as people read them, each with its colour. */
 const severities = [
@@ -21,7 +22,7 @@ const ambient = new Set(['level', 'time', 'pid', 'hostname', 'msg', 'component']
  * @param line one line of pino's JSON, with its newline
  */
 export function textLine(line: string, { colours }: { readonly colours: boolean }): string {
-  const entry = parse(line)
+  const entry = parseObject(line)
   if (entry === null) return `${safe(line.trimEnd())}\n`
   const paint = (style: Parameters<typeof styleText>[0], text: string) =>
     colours ? styleText(style, text, { validateStream: false }) : text
@@ -37,29 +38,18 @@ export function textLine(line: string, { colours }: { readonly colours: boolean 
   return `${parts.join(' ')}\n${stack === '' ? '' : `${paint('gray', stack)}\n`}`
 }
 
-type Entry = Readonly<Record<string, unknown>>
-
-function parse(line: string): Entry | null {
-  try {
-    const value: unknown = JSON.parse(line)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Entry) : null
-  } catch {
-    return null
-  }
-}
-
 /** A request's line is mostly read for its method, path, status and time, so these are its message. */
-function messageOf(entry: Entry): string {
+function messageOf(entry: Json): string {
   if (!isRequest(entry)) return String(entry['msg'] ?? '')
   return `${entry['method']} ${entry['path']} ${entry['status']} in ${entry['durationMs']} ms`
 }
 
-const isRequest = ({ msg, method, path, status }: Entry) =>
+const isRequest = ({ msg, method, path, status }: Json) =>
   msg === 'request' && [method, path, status].every(part => part !== undefined)
 
 const spokenOfRequest = new Set(['method', 'path', 'status', 'durationMs'])
 
-function membersOf(entry: Entry): [string, unknown][] {
+function membersOf(entry: Json): [string, unknown][] {
   const spoken = isRequest(entry) ? spokenOfRequest : new Set()
   return Object.entries(entry).filter(([key]) => !ambient.has(key) && !spoken.has(key) && key !== 'err')
 }

@@ -1,5 +1,6 @@
 import type { EnvironmentArchive, Issue } from '@berth/contract'
 import semver from 'semver'
+import { isObject } from '../../kit/json.ts'
 import { refusal } from '../../kit/refusal.ts'
 import { MANIFEST } from './read-archive.ts'
 
@@ -69,9 +70,6 @@ const excluded = `excludes ${PLUGIN_API}, which this platform offers`
 const refused = (issues: readonly Issue[]) => refusal('environment_invalid', { issues })
 
 const issue = (path: readonly (string | number)[], message: string): Issue => ({ path: [MANIFEST, ...path], message })
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 function identityFaults(value: Readonly<Record<string, unknown>>): readonly Issue[] {
   const { id, name, version } = value

@@ -1,3 +1,5 @@
+import { isObject } from '../../kit/json.ts'
+
 /** An MCP server of an extension. `${NAME}` in `env` and `headers` still stands for a variable or a secret. */
 export type ServerTemplate = { readonly name: string } & (
   | {
@@ -106,6 +108,3 @@ const fillOwn = (text: string, { root, data }: ExtensionPlaces): string =>
   text
     .replaceAll(/\$\{(?:PLUGIN_ROOT|CLAUDE_PLUGIN_ROOT|extensionPath)\}/g, () => root)
     .replaceAll(/\$\{(?:PLUGIN_DATA|CLAUDE_PLUGIN_DATA)\}/g, () => data)
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,9 +1,8 @@
 import { interactionLimits as bounds, type Question } from '@berth/contract'
+import type { Json } from '../../kit/json.ts'
 import { isMatchable } from '../../sessions/interactions/text-rules.ts'
 import { asObject, asText, berthMeta } from './acp-message.ts'
 import { clip } from './clip.ts'
-
-type Json = Readonly<Record<string, unknown>>
 
 /** Bytes of all values of a form's options together. A value is sent back whole, so an option beyond is left out. */
 const MAX_VALUES_BYTES = 1024 * 1024

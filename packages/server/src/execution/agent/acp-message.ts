@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { ToolCallStatus, ToolKind } from '@agentclientprotocol/sdk'
 import { toolKinds } from '@berth/contract'
+import { isObject, type Json } from '../../kit/json.ts'
 import { ownCredentials, type Redactor } from '../../kit/redactor.ts'
 import { cutMasked, MAX_TEXT_BYTES, storable } from '../../sessions/log/bounded-text.ts'
 import { boundDiffs, boundInput, type Diff } from './bounded-activity.ts'
 import { clip } from './clip.ts'
-
-type Json = Readonly<Record<string, unknown>>
 
 /** Longest identifier kept as an agent gave it, in bytes of UTF-8: of a session, a tool call or a message. */
 export const MAX_IDENTIFIER_BYTES = 1024
@@ -189,7 +188,7 @@ export function berthMeta(holder: Json | null): Json {
 }
 
 export function asObject(value: unknown): Json | null {
-  return value !== null && typeof value === 'object' && !Array.isArray(value) ? (value as Json) : null
+  return isObject(value) ? value : null
 }
 
 export function asText(value: unknown): string | undefined {

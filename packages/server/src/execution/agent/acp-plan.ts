@@ -1,9 +1,8 @@
 import { interactionLimits as bounds } from '@berth/contract'
+import type { Json } from '../../kit/json.ts'
 import { asObject, asText, readCallText } from './acp-message.ts'
 import { clip } from './clip.ts'
 import type { KnownCall } from './transcript.ts'
-
-type Json = Readonly<Record<string, unknown>>
 
 /** Ends a plan that is cut, so that people see it in every client: they approve the whole by its beginning. */
 const CUT = '\n\n[The plan is longer than can be shown. This is its beginning.]'

@@ -1,4 +1,5 @@
 import { type Approval, type ApprovalOption, interactionLimits as bounds, confinements } from '@berth/contract'
+import type { Json } from '../../kit/json.ts'
 import type { Ask } from '../../sessions/interactions/interaction.ts'
 import { readForm } from './acp-form.ts'
 import { asObject, asText, berthMeta, isOverlong, type ToolUpdate } from './acp-message.ts'
@@ -6,8 +7,6 @@ import { readPlan } from './acp-plan.ts'
 import { boundInput } from './bounded-activity.ts'
 import { clip } from './clip.ts'
 import type { KnownCall } from './transcript.ts'
-
-type Json = Readonly<Record<string, unknown>>
 
 /** The data for a reply to an agent's request; the Interaction keeps it until the journal holds the reply. */
 export type AgentRequest =

@@ -1,8 +1,7 @@
+import type { Json } from '../../kit/json.ts'
 import { cutText } from '../../sessions/log/bounded-text.ts'
 import type { EventDraft } from '../../sessions/log/envelope.ts'
 import { asObject, asText } from './acp-message.ts'
-
-type Json = Readonly<Record<string, unknown>>
 
 /** The extension notification for facts that ACP has no message for. */
 export const BERTH_EVENT = '_berth/event'

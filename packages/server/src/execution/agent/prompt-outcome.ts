@@ -1,9 +1,8 @@
 import { stopReasons } from '@berth/contract'
+import type { Json } from '../../kit/json.ts'
 import { ownCredentials, type Redactor } from '../../kit/redactor.ts'
 import type { Outcome } from '../../sessions/runs/run.ts'
 import { asText, berthMeta } from './acp-message.ts'
-
-type Json = Readonly<Record<string, unknown>>
 
 /** Longest run summary that is kept; a longer one is left out whole. */
 export const MAX_SUMMARY_BYTES = 100_000

@@ -1,5 +1,5 @@
 import { gatewayErrorBody } from '@berth/contract'
-import { isObject, type Json, parseObject } from '../../kit/json.ts'
+import { asObject, isObject, type Json, parseObject } from '../../kit/json.ts'
 import type { UpstreamCode, UpstreamError } from '../../kit/upstream-error.ts'
 import type { GatewayUsage } from '../providers/upstream.ts'
 import { upstreamWords } from '../providers/upstream-words.ts'
@@ -93,7 +93,7 @@ export class MessagesRelay implements StreamRelay {
   #takeError(error: unknown): string {
     this.done = true
     this.failed = true
-    const { type, message } = isObject(error) ? error : {}
+    const { type, message } = asObject(error)
     const code = codes.get(String(type)) ?? 'upstream_failed'
     const words = upstreamWords(typeof message === 'string' ? message : 'The provider failed.')
     return frameOf(gatewayErrorBody('anthropic', { code, message: words }))

@@ -1,12 +1,12 @@
-import { isObject, type Json } from '../../kit/json.ts'
+import { asObject, isObject, type Json } from '../../kit/json.ts'
 
 /**
  * Returns the part of a response that its request fixes, with every field that OpenAI's clients and the Open Responses
  * schema expect, null if there is no value.
  */
 export function requestedFields(body: Json): Json {
-  const reasoning = isObject(body['reasoning']) ? body['reasoning'] : {}
-  const text = isObject(body['text']) ? body['text'] : {}
+  const reasoning = asObject(body['reasoning'])
+  const text = asObject(body['text'])
   const tools = Array.isArray(body['tools']) ? body['tools'] : []
   return {
     access_programs: null,

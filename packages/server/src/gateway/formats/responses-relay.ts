@@ -1,4 +1,4 @@
-import { isObject, type Json, parseObject } from '../../kit/json.ts'
+import { asObject, isObject, type Json, parseObject } from '../../kit/json.ts'
 import type { UpstreamError } from '../../kit/upstream-error.ts'
 import type { GatewayUsage } from '../providers/upstream.ts'
 import { upstreamWords } from '../providers/upstream-words.ts'
@@ -122,7 +122,7 @@ export class ResponsesRelay implements StreamRelay {
 const frameOf = (data: Json): string => `event: ${data['type']}\ndata: ${JSON.stringify(data)}\n\n`
 
 function cleanError(error: unknown): Json {
-  const fields = isObject(error) ? error : {}
+  const fields = asObject(error)
   const message = typeof fields['message'] === 'string' ? fields['message'] : 'The provider failed.'
   return { ...fields, message: upstreamWords(message) }
 }

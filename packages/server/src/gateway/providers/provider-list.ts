@@ -1,4 +1,4 @@
-import { isObject, type Json } from '../../kit/json.ts'
+import { asObject, isObject, type Json } from '../../kit/json.ts'
 import type { ProviderClient } from './provider-client.ts'
 
 /** A provider's description of a model in its list. */
@@ -36,7 +36,7 @@ export async function fetchModelList(client: ProviderClient, signal: AbortSignal
 function readEntry(entry: Json): ListedModel | null {
   const name = typeof entry['id'] === 'string' ? entry['id'] : entry['name']
   if (typeof name !== 'string' || !/^\S{1,200}$/.test(name)) return null
-  const top = isObject(entry['top_provider']) ? entry['top_provider'] : {}
+  const top = asObject(entry['top_provider'])
   return {
     id: name.replace(/^models\//, ''),
     contextTokens: count(entry['context_length'] ?? entry['max_model_len'] ?? entry['inputTokenLimit']),

@@ -1,4 +1,4 @@
-import { isObject, type Json } from '../../kit/json.ts'
+import { asObject, isObject, type Json } from '../../kit/json.ts'
 import { refuse } from '../formats/refuse.ts'
 import type { TranslatedCall } from '../providers/upstream.ts'
 import { readFormat } from './answer-format.ts'
@@ -41,7 +41,7 @@ export function readResponsesRequest(call: TranslatedCall, target: Target): Call
   }
   refuseObfuscation(body)
   const { effort, summary } = readReasoningField(body['reasoning'])
-  const text = isObject(body['text']) ? body['text'] : {}
+  const text = asObject(body['text'])
   const tools = readTools(body, 'responses')
   const { strict, ...format } = readFormat(text['format'], 'responses', target)
   const { oneCall, ...controls } = readControls(

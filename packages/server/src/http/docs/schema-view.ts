@@ -1,8 +1,8 @@
 import type { SchemaNode } from '@berth/contract'
+import { isObject } from '../../kit/json.ts'
 import { type Html, html, inline } from './html.ts'
 
-const isNode = (value: unknown): value is SchemaNode =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+const isNode = (value: unknown): value is SchemaNode => isObject(value)
 
 const nodes = (value: unknown): readonly SchemaNode[] => (Array.isArray(value) ? value.filter(isNode) : [])
 

@@ -1,28 +1,27 @@
 import type { TSchema } from 'typebox'
-
-const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
+import { isObject } from '../../kit/json.ts'
 
 /**
  * Lower-cases every UUID in a valid value, in place. Either case names the same resource, and code behind the HTTP
  * layer sees only one.
  */
 export function lowerCaseIds(value: unknown, schema: TSchema): void {
-  if (!isRecord(value)) return
   if (Array.isArray(value)) {
     const items: unknown = Reflect.get(schema, 'items')
-    if (isRecord(items)) for (const index of value.keys()) lowerCaseMember(value, String(index), items)
+    if (isObject(items)) for (const index of value.keys()) lowerCaseMember(value, String(index), items)
     return
   }
+  if (!isObject(value)) return
   const properties: unknown = Reflect.get(schema, 'properties')
-  if (isRecord(properties)) {
+  if (isObject(properties)) {
     for (const [name, property] of Object.entries(properties)) {
-      if (isRecord(property)) lowerCaseMember(value, name, property)
+      if (isObject(property)) lowerCaseMember(value, name, property)
     }
   }
 }
 
-function lowerCaseMember(holder: Record<string, unknown>, key: string, schema: TSchema): void {
-  const member = holder[key]
+function lowerCaseMember(holder: object, key: string, schema: TSchema): void {
+  const member: unknown = Reflect.get(holder, key)
   if (typeof member !== 'string') lowerCaseIds(member, schema)
-  else if (Reflect.get(schema, 'format') === 'uuid') holder[key] = member.toLowerCase()
+  else if (Reflect.get(schema, 'format') === 'uuid') Reflect.set(holder, key, member.toLowerCase())
 }

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import { type Dispatcher, Pool } from 'undici'
-import { isRecord } from '../../line/line-error.ts'
+import { asObject, isObject } from '../../kit/json.ts'
 import { ClusterError } from './cluster-error.ts'
 
 export interface ClusterApiOptions {
@@ -67,7 +67,7 @@ export class ClusterApi implements AsyncDisposable {
       const text = await body.text()
       if (statusCode < 200 || statusCode > 299) throw refused(request, statusCode, headers, text)
       const answer: unknown = JSON.parse(text)
-      if (!isRecord(answer)) throw new ClusterError(`${nameOf(request)}: the answer is no object`)
+      if (!isObject(answer)) throw new ClusterError(`${nameOf(request)}: the answer is no object`)
       return answer
     } catch (error) {
       throw this.#told(error, request, signal)
@@ -141,7 +141,7 @@ function refused(
 function statusOf(text: string): { readonly reason: string | null; readonly message: string | null } {
   try {
     const said: unknown = JSON.parse(text)
-    const { reason, message } = isRecord(said) ? said : {}
+    const { reason, message } = asObject(said)
     return {
       reason: typeof reason === 'string' ? reason : null,
       message: typeof message === 'string' ? message : null,

@@ -1,4 +1,4 @@
-import { isRecord } from '../../line/line-error.ts'
+import { asObject } from '../../kit/json.ts'
 
 /** Why a pod does not do its work, in words that stay the same; metrics count by them. */
 export type PodFault =
@@ -107,6 +107,6 @@ function faultOfContainer(container: Part): Found {
   return fault === undefined ? none : { fault, detail: `container ${name}: ${words(reason)} ${words(message)}`.trim() }
 }
 
-const part = (value: unknown): Part => (isRecord(value) ? value : {})
+const part = (value: unknown): Part => asObject(value)
 const parts = (value: unknown): readonly Part[] => (Array.isArray(value) ? value.map(part) : [])
 const words = (value: unknown): string => (typeof value === 'string' ? value : '')

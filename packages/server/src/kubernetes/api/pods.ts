@@ -1,4 +1,4 @@
-import { isRecord } from '../../line/line-error.ts'
+import { isObject } from '../../kit/json.ts'
 import type { ClusterApi } from './cluster-api.ts'
 import { ClusterError } from './cluster-error.ts'
 import { type ObservedPod, observePod } from './observe-pod.ts'
@@ -57,7 +57,7 @@ export class Pods {
       const query = { labelSelector: this.#scope.selector, limit: String(PAGE), ...(from !== '' && { continue: from }) }
       const answer = await this.#api.ask({ method: 'GET', path: this.#path(), query }, signal)
       const { items, metadata } = answer
-      if (!Array.isArray(items) || !isRecord(metadata)) throw new ClusterError(`the API server listed no pods`)
+      if (!Array.isArray(items) || !isObject(metadata)) throw new ClusterError(`the API server listed no pods`)
       for (const item of items) {
         const pod = observePod(item)
         if (pod !== null) found.push(pod)
@@ -86,7 +86,7 @@ export class Pods {
     const request = { method: 'GET', path: this.#path(), query } as const
     for await (const { type, object } of watchLines(this.#api, request, this.#watchMs, signal)) {
       const { metadata } = object
-      const at = isRecord(metadata) ? String(metadata['resourceVersion'] ?? version) : version
+      const at = isObject(metadata) ? String(metadata['resourceVersion'] ?? version) : version
       if (type === 'BOOKMARK') yield { kind: 'bookmark', version: at }
       const pod = observePod(object)
       if (pod === null || type === 'BOOKMARK') continue

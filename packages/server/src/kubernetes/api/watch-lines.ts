@@ -1,4 +1,4 @@
-import { isRecord } from '../../line/line-error.ts'
+import { asObject, isObject } from '../../kit/json.ts'
 import type { ClusterApi, ClusterRequest } from './cluster-api.ts'
 import { ClusterError, WatchExpired } from './cluster-error.ts'
 
@@ -55,8 +55,8 @@ function told(error: unknown, signal: AbortSignal, silent: AbortSignal): unknown
 /** An API server that has begun to answer tells of an error as an object of the watch. */
 function readLine(line: string): WatchLine {
   const said: unknown = JSON.parse(line)
-  const { type, object } = isRecord(said) ? said : {}
-  if (typeof type !== 'string' || !isRecord(object)) throw new ClusterError('not a line of a watch')
+  const { type, object } = asObject(said)
+  if (typeof type !== 'string' || !isObject(object)) throw new ClusterError('not a line of a watch')
   if (type !== 'ERROR') return { type, object }
   const { code, message } = object
   if (code === 410) throw new WatchExpired(String(message))

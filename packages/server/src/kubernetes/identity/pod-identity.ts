@@ -1,7 +1,7 @@
 import type { HostIdentity } from '../../hosts/host-identity.ts'
 import type { KnownPod } from '../../hosts/pod-host-sql.ts'
+import { asObject, isObject } from '../../kit/json.ts'
 import { Semaphore } from '../../kit/semaphore.ts'
-import { isRecord } from '../../line/line-error.ts'
 import { LineRefused } from '../../line/upgrade.ts'
 import type { ClusterApi } from '../api/cluster-api.ts'
 import type { Pods } from '../api/pods.ts'
@@ -60,13 +60,13 @@ async function review(
   }
   const path = '/apis/authentication.k8s.io/v1/tokenreviews'
   const { status } = await api.ask({ method: 'POST', path, body }, signal)
-  const { authenticated, audiences, user } = isRecord(status) ? status : {}
+  const { authenticated, audiences, user } = asObject(status)
   if (authenticated !== true) throw new LineRefused(401, 'this token is not valid')
   // An API server that knows nothing of audiences names none, and would take a token for anybody.
   if (!Array.isArray(audiences) || !audiences.includes(AUDIENCE)) {
     throw new LineRefused(401, 'this token is for somebody else')
   }
-  const { username, extra } = isRecord(user) ? user : {}
+  const { username, extra } = asObject(user)
   if (username !== `system:serviceaccount:${namespace}:${serviceAccount}`) {
     throw new LineRefused(403, 'this service account may not hold sandboxes')
   }
@@ -77,7 +77,7 @@ async function review(
 
 /** Returns the one value that a member of a user's `extra` has. */
 function only(extra: unknown, key: string): string | null {
-  const values = isRecord(extra) ? extra[key] : undefined
+  const values = isObject(extra) ? extra[key] : undefined
   const [value] = Array.isArray(values) && values.length === 1 ? values : []
   return typeof value === 'string' ? value : null
 }

@@ -2,9 +2,10 @@ import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { asObject } from '../../kit/json.ts'
 import { readFrame } from '../../line/frame.ts'
 import { Line } from '../../line/line.ts'
-import { HostAwayError, isRecord } from '../../line/line-error.ts'
+import { HostAwayError } from '../../line/line-error.ts'
 import { withShortPath } from '../egress/socket-directory.ts'
 import { driverErrors } from '../remote/wire.ts'
 import { MAX_HELLO_BYTES, type PartName, partBounds, partSocketName } from './part-names.ts'
@@ -101,7 +102,7 @@ export class PartLine implements AsyncDisposable {
 
   async #take(socket: Socket): Promise<void> {
     const hello = await readFrame(socket, MAX_HELLO_BYTES, AbortSignal.timeout(HELLO_MS))
-    const { part, key } = isRecord(hello) ? hello : {}
+    const { part, key } = asObject(hello)
     if (part !== this.#part || typeof key !== 'string' || !KEY.test(key) || !this.#isRight(key)) {
       socket.destroy()
       return

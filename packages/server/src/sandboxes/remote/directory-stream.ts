@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { asObject } from '../../kit/json.ts'
 import { readFrame, readSome, writeFrame } from '../../line/frame.ts'
-import { isRecord, LineBroken } from '../../line/line-error.ts'
+import { LineBroken } from '../../line/line-error.ts'
 
 /** Bounds of a directory that is taken: those of an unpacked extension, with what a file takes on disk besides. */
 export interface DirectoryBounds {
@@ -64,7 +65,7 @@ export async function takeDirectory(
 }
 
 function readEntry(said: unknown): { name: string; bytes?: number; executable: boolean } {
-  const { name, bytes, executable } = isRecord(said) ? said : {}
+  const { name, bytes, executable } = asObject(said)
   const isName = typeof name === 'string' && !name.includes('\0') && !name.startsWith('/')
   if (!isName || name.split('/').some(part => part === '' || part === '.' || part === '..')) {
     throw new LineBroken('not the name of a file')

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Duplex, PassThrough, pipeline } from 'node:stream'
+import { asObject } from '../../kit/json.ts'
 import { writeFrame } from '../../line/frame.ts'
-import { isRecord } from '../../line/line-error.ts'
 import type { CallHandlers, ServedCall } from '../../line/serve-line.ts'
 import type { SandboxDriver } from '../driver.ts'
 import type { BaselineEnd, LeaseProgram, ProgramRun, TreeName } from '../lease-program.ts'
@@ -44,7 +44,7 @@ export function programCalls(driver: Pick<SandboxDriver, 'run' | 'settleBaseline
 
 /** The driver checks the form of the id. */
 export function leaseIdOf(params: unknown): string {
-  const { leaseId } = isRecord(params) ? params : {}
+  const { leaseId } = asObject(params)
   if (typeof leaseId !== 'string') throw new TypeError('a call needs the id of a lease')
   return leaseId
 }

@@ -1,8 +1,9 @@
 import { createServer, type Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { asObject } from '../../kit/json.ts'
 import type { Line } from '../../line/line.ts'
-import { HostAwayError, isRecord } from '../../line/line-error.ts'
+import { HostAwayError } from '../../line/line-error.ts'
 import type { Network } from '../../network/dial.ts'
 import type { SandboxEgress, SandboxService } from '../driver.ts'
 import { LentProxies } from './lent-proxies.ts'
@@ -115,7 +116,7 @@ export class RemoteHost {
 
   /** Takes a request of a sandbox. The host says which; so it can only reach what its own sandboxes may. */
   readonly answer = (said: unknown, stream: Duplex): void => {
-    const { leaseId, to } = isRecord(said) ? said : {}
+    const { leaseId, to } = asObject(said)
     const egress = typeof leaseId === 'string' ? this.#open.get(leaseId) : undefined
     if (to === 'proxy' && egress !== undefined && this.#lent !== undefined) {
       this.#lent.take(String(leaseId), egress, stream)

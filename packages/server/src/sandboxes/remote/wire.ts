@@ -1,4 +1,5 @@
-import { isRecord, LineBroken } from '../../line/line-error.ts'
+import { isObject } from '../../kit/json.ts'
+import { LineBroken } from '../../line/line-error.ts'
 import { type SandboxBounds, type SandboxEgress, SandboxGoneError, type SandboxState } from '../driver.ts'
 import { type NewBaseline, TreeUnfinishedError } from '../lease-program.ts'
 import { isLeaseId } from '../linux/instance.ts'
@@ -64,7 +65,7 @@ export function readContent(value: unknown): string {
 
 /** Reads what a host says of itself, which is not to be trusted. */
 export function readFacts(said: unknown): HostFacts {
-  if (!isRecord(said) || typeof said['boot'] !== 'string') throw new LineBroken('the host does not say what it is')
+  if (!isObject(said) || typeof said['boot'] !== 'string') throw new LineBroken('the host does not say what it is')
   const [describes, runtimes] = [said['describes'], said['runtimes']].map(texts => readTexts(texts, MAX_LINES))
   return { boot: said['boot'].slice(0, MAX_WORDS), describes: describes ?? [], runtimes: runtimes ?? [] }
 }
@@ -96,14 +97,14 @@ export function readBoolean(said: unknown): boolean {
 
 /** Reads the answer to the start of a program. */
 export function readStarted(said: unknown): { readonly id: string; readonly baseline?: NewBaseline } {
-  if (!isRecord(said) || typeof said['id'] !== 'string') throw new LineBroken('not a program')
+  if (!isObject(said) || typeof said['id'] !== 'string') throw new LineBroken('not a program')
   const { id, baseline } = said
   if (baseline === undefined) return { id }
-  if (!isRecord(baseline) || typeof baseline['id'] !== 'string') throw new LineBroken('not a baseline')
+  if (!isObject(baseline) || typeof baseline['id'] !== 'string') throw new LineBroken('not a baseline')
   return { id, baseline: { id: baseline['id'], hasPrevious: baseline['hasPrevious'] === true } }
 }
 
 export function readEnd(said: unknown): string {
-  if (!isRecord(said) || typeof said['ended'] !== 'string') throw new LineBroken('not the end of a program')
+  if (!isObject(said) || typeof said['ended'] !== 'string') throw new LineBroken('not the end of a program')
   return said['ended']
 }

@@ -2,12 +2,12 @@ import { outputLimits as bounds } from '@berth/contract'
 import type { AnySchema } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { formats, issueOf } from '../../http/request/validator.ts'
+import { asObject, type Json } from '../../kit/json.ts'
 import { PatternRefused, toLinearSyntax } from '../../kit/pattern-syntax.ts'
 import { invalidField } from '../../kit/refusal.ts'
 import { depthOf } from './depth.ts'
 
 type Path = readonly (string | number)[]
-type Json = Readonly<Record<string, unknown>>
 
 const isTime = (text: string) => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text)
 
@@ -166,9 +166,6 @@ function decode(name: string): string {
     return name
   }
 }
-
-const asObject = (value: unknown): Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {}
 
 const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 

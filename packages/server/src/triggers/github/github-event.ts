@@ -1,4 +1,5 @@
 import type { GitHubEventKind, TriggerHook } from '@berth/contract'
+import { isObject } from '../../kit/json.ts'
 import { fieldAt, wordAt } from '../payload-field.ts'
 
 export type GitHubConfig = NonNullable<TriggerHook['github']>
@@ -180,8 +181,6 @@ function numberAt(body: unknown, path: string): number | null {
   const value = fieldAt(body, path)
   return typeof value === 'number' && Number.isSafeInteger(value) ? value : null
 }
-
-const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null
 
 /** Returns whether a text holds a word outside of its quotations. */
 function mentions(text: string, word: string): boolean {
