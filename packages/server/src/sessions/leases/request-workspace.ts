@@ -1,10 +1,6 @@
 import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import {
-  deleteWorkspaceRequest,
-  readWorkspaceRequest,
-  requestWorkspace,
-} from './workspace-request-sql.ts'
+import { deleteWorkspaceRequest, readWorkspaceRequest, requestWorkspace } from './workspace-request-sql.ts'
 
 /**
  * Asks a worker for the Session's workspace, or reports that the worker has failed. The caller holds the Session's lock
