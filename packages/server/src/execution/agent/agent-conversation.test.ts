@@ -302,8 +302,8 @@ describe('a request of an agent', () => {
   })
 
   test('for permission is turned down while the run is being cancelled', () => {
-    const conversation = new AgentConversation(of, working, 0)
-    conversation.cancelling = true
+    const options = { recapsRefused: false, asksPeople: () => false }
+    const conversation = new AgentConversation(of, working, 0, undefined, undefined, options)
     for (const record of journal([asks(1)])) conversation.apply(record)
     expect(JSON.parse(conversation.takeReplies()[0]?.line ?? '')).toMatchObject({
       result: { outcome: { outcome: 'cancelled' } },

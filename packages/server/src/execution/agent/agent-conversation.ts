@@ -88,6 +88,7 @@ export class AgentConversation {
   readonly #repeatsLate: boolean
   readonly #servers: readonly ServerTemplate[]
   readonly #endsMessages: boolean
+  readonly #asksPeople: () => boolean
   readonly #requests: AgentRequests
   #facts: AgentFacts
   #offset: number
@@ -102,8 +103,6 @@ export class AgentConversation {
   /** Time of the last record that has one; items that this worker ends get this time. */
   #at = new Date(0)
   #lastAnswer: LastAnswer | null | undefined
-  /** Set once a cancellation is requested: people are not asked anything any more. */
-  cancelling = false
 
   /**
    * @param waiting requests before the committed offset that people are asked: offset to JSON-RPC id
@@ -112,7 +111,7 @@ export class AgentConversation {
    * `repeatsLate`: the answer that a conversation is loaded does not end its repetition; `servers`: those of the
    * lease's extensions, of which the log tells if an agent cannot speak with one; `endsMessages`: the answer to a prompt
    * ends the message before it, which is judged before the next prompt; `steering`: Turns that a worker may have given the
-   * agent while it works
+   * agent while it works; `asksPeople`: false once people are not asked anything any more
    */
   constructor(
     prompt: PromptOf,
@@ -126,6 +125,7 @@ export class AgentConversation {
       readonly servers?: readonly ServerTemplate[]
       readonly endsMessages?: boolean
       readonly steering?: readonly string[]
+      readonly asksPeople?: () => boolean
     } = { recapsRefused: false },
   ) {
     this.#prompt = prompt
@@ -139,6 +139,7 @@ export class AgentConversation {
     this.#servers = options.servers ?? []
     this.#endsMessages = options.endsMessages ?? false
     this.#steering = new Set(options.steering)
+    this.#asksPeople = options.asksPeople ?? (() => true)
     this.#transcript = new Transcript(prompt, undefined, redactor)
   }
 
@@ -372,7 +373,7 @@ export class AgentConversation {
       const question = readPermission(id, this.#masked(params), call, known)
       if (call !== null && question.ask.kind === 'exit_plan_mode') this.#asks(call.id)
       this.#ask(question, offset, replayed, () =>
-        reply(offset, id, { outcome: denial(this.cancelling ? null : denyOptionOf(params)) }),
+        reply(offset, id, { outcome: denial(this.#asksPeople() ? denyOptionOf(params) : null) }),
       )
     } else if (method === CLIENT_METHODS.elicitation_create) {
       this.#told({ kind: 'pause' }, offset, replayed)
@@ -400,7 +401,7 @@ export class AgentConversation {
    */
   #ask(question: Question, offset: number, replayed: boolean, refusal: () => Order): void {
     if (replayed && this.#requests.isWaiting(offset)) return
-    const told = this.prompted && !this.cancelling && !replayed && this.#requests.canTell
+    const told = this.prompted && this.#asksPeople() && !replayed && this.#requests.canTell
     if (told && !isOverlong(question.agentRequest.id, MAX_REPLY_ID_BYTES))
       this.#requests.ask(question, offset, this.#drafts.length)
     else this.#requests.answerAtOnce(refusal(), offset)

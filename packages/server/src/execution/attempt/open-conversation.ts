@@ -8,7 +8,7 @@ import type { RunAttemptParts } from './run-attempt.ts'
 export function openConversation(
   of: PromptOf,
   { lease, redactor, runtime, steering, waiting }: RunAttemptParts,
-  { endsMessages }: { readonly endsMessages: boolean },
+  options: { readonly endsMessages: boolean; readonly asksPeople: () => boolean },
 ): AgentConversation {
   const facts = {
     generation: lease.agent_generation,
@@ -24,7 +24,7 @@ export function openConversation(
     recapsRefused: runtime.id === NATIVE_RUNTIME,
     repeatsLate: runtime.repeatsLate === true,
     servers: lease.apply?.servers ?? [],
-    endsMessages,
+    ...options,
     steering: steering.map(({ id }) => id),
   })
 }

@@ -1,24 +1,20 @@
 import type { Redactor } from '../../kit/redactor.ts'
 import type { InteractionRow } from '../../sessions/interactions/interaction.ts'
-import type { LeaseRow } from '../../sessions/leases/lease-sql.ts'
 import { PreviewWriter } from '../../sessions/previews/preview-writer.ts'
 import type { Outcome } from '../../sessions/runs/run.ts'
 import type { TurnRow } from '../../sessions/turns/turn.ts'
-import type { RunBudgets } from '../../settings/run-budgets.ts'
 import type { Order } from '../agent/acp-orders.ts'
 import type { AgentConversation } from '../agent/agent-conversation.ts'
-import { isRefused, nextAttemptStep } from '../agent/attempt-step.ts'
 import type { LastAnswer } from '../agent/transcript.ts'
-import type { RunClaim } from '../claim/claim.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { executionLost } from '../claim/finish.ts'
 import { clearHandovers, findLastAnswer } from '../claim/progress-sql.ts'
 import { underFence } from '../claim/under-fence.ts'
-import type { SupervisorConnection } from '../supervisor/connection.ts'
 import type { JournalRecord } from '../supervisor/stream.ts'
 import { AgentOrders, type OrderParts } from './agent-orders.ts'
 import { cancelled, decideEnd, outOfEvents, recordEnd, startFailed } from './attempt-end.ts'
 import { AttemptSpans } from './attempt-spans.ts'
+import { type AttemptState, type Move, advance, decidedOutcome, isOver, isRefused, nextAttemptStep } from './attempt-state.ts'
 import { beginRun } from './begin-run.ts'
 import { EventBudget } from './event-budget.ts'
 import { FurtherPrompt } from './further-prompt.ts'
@@ -49,12 +45,7 @@ export interface RunAttemptParts extends OrderParts {
  */
 export class RunAttempt {
   readonly #context: ExecutionContext
-  readonly #claim: RunClaim
-  readonly #lease: LeaseRow
-  readonly #replayFrom: number
-  readonly #connection: SupervisorConnection
-  readonly #budgets: RunBudgets
-  readonly #batches: AsyncGenerator<readonly JournalRecord[], never>
+  readonly #parts: RunAttemptParts
   readonly #conversation: AgentConversation
   readonly #keeper: ReadingKeeper
   readonly #orders: AgentOrders
@@ -65,37 +56,24 @@ export class RunAttempt {
   readonly #spans: AttemptSpans
   /** The agent already had the prompt when this worker attached. */
   readonly #resumed: boolean
-  #begun: boolean
-  #parking = false
-  #promptGiven = false
-  /** People may have answered since the last look. */
-  #answersDue = true
-  /** People may have sent messages for the agent at work since the last look. */
-  #steeringDue = true
-  #cancelling = false
-  #settled = false
-  /** This worker has read the backlog and given the orders that follow from it. */
-  #takenOver = false
-  #caughtUp = false
+  #state: AttemptState
+  /** People may have given some of these since the last look. */
+  readonly #due = new Set<'answers' | 'messages'>(['answers', 'messages'])
   #last: Promise<void> = Promise.resolve()
-  /** The outcome that this worker has decided on; it takes effect when the agent has stopped. */
-  #forced: Outcome | null = null
-  #stopKey: string | null = null
-  #stopped = false
 
   constructor(context: ExecutionContext, parts: RunAttemptParts) {
     const { claim, connection, lease, turn } = parts
     const of = { runId: claim.run.id, attempt: claim.run.attempts, turnSequence: turn.sequence }
     this.#context = context
-    this.#claim = claim
+    this.#parts = parts
+    const prompt = claim.run.started_at === null ? 'early' : 'begun'
+    this.#state = { reached: 'backlog', course: { kind: 'on' }, prompt }
     this.#spans = new AttemptSpans(claim, parts.runtime.id)
-    this.#lease = lease
     this.#output = RequestedOutput.of(context, claim, of, parts)
-    this.#replayFrom = lease.replay_from
-    this.#connection = connection
-    this.#budgets = parts.budgets
-    this.#batches = connection.batches()
-    this.#conversation = openConversation(of, parts, { endsMessages: this.#output !== null })
+    this.#conversation = openConversation(of, parts, {
+      endsMessages: this.#output !== null,
+      asksPeople: () => this.#isOn,
+    })
     this.#keeper = new ReadingKeeper(context, claim, lease, connection, this.#conversation.facts)
     const { runEvents: events, runEventBytes: bytes } = context.limits
     this.#budget = new EventBudget({ events, bytes }, claim.run)
@@ -103,7 +81,6 @@ export class RunAttempt {
     this.#previews = new PreviewWriter(context, claim, claim.runId, () => this.#conversation.preview)
     this.#resumed = this.#conversation.prompted
     this.#further = new FurtherPrompt(this.#orders, this.#output, this.#resumed, () => this.#lastAnswer())
-    this.#begun = claim.run.started_at !== null
   }
 
   /** True once the agent has the prompt: the start-up deadline no longer applies. */
@@ -113,7 +90,7 @@ export class RunAttempt {
 
   /** True if this worker left the agent so that the Run can be parked. */
   get parking(): boolean {
-    return this.#parking
+    return this.#state.reached === 'left'
   }
 
   /**
@@ -123,18 +100,20 @@ export class RunAttempt {
    */
   async run(): Promise<void> {
     // Orders wait until the backlog is read: facts that the journal has overtaken must not decide them.
-    if (this.#connection.size <= this.#replayFrom) {
-      this.#caughtUp = true
+    const { connection, lease } = this.#parts
+    if (connection.size <= lease.replay_from) {
+      this.#move({ kind: 'catch up' })
       await this.#exclusive(() => this.#goOn())
     }
     await using _ = this.#previews
+    const batches = connection.batches()
     try {
-      while (!this.#settled) {
-        const { value: batch } = await this.#batches.next()
+      while (!isOver(this.#state)) {
+        const { value: batch } = await batches.next()
         await this.#exclusive(() => this.#read(batch))
       }
     } catch (error) {
-      if (!this.#settled) throw error
+      if (!isOver(this.#state)) throw error
     }
   }
 
@@ -142,7 +121,7 @@ export class RunAttempt {
   cancel(): Promise<void> {
     return this.#exclusive(async () => {
       this.#letGo()
-      if (this.#caughtUp) await this.#goOn()
+      if (this.#givesOrders) await this.#goOn()
     })
   }
 
@@ -150,9 +129,8 @@ export class RunAttempt {
   answer(): Promise<void> {
     this.#previews.watched()
     return this.#exclusive(async () => {
-      this.#answersDue = true
-      this.#steeringDue = true
-      if (!this.#caughtUp || this.#settled) return
+      this.#due.add('answers').add('messages')
+      if (!this.#givesOrders) return
       await this.#giveAnswers()
       await this.#giveSteering()
     })
@@ -165,12 +143,11 @@ export class RunAttempt {
    */
   async park(): Promise<boolean> {
     await this.#exclusive(async () => {
-      if (this.#settled || this.#forced !== null || this.#cancelling || !this.#caughtUp) return
-      this.#parking = true
-      this.#settled = true
-      await this.#connection[Symbol.asyncDispose]()
+      if (!this.#givesOrders || !this.#isOn) return
+      this.#move({ kind: 'leave' })
+      await this.#parts.connection[Symbol.asyncDispose]()
     })
-    return this.#parking
+    return this.parking
   }
 
   /**
@@ -180,9 +157,8 @@ export class RunAttempt {
   expire(outcome: Outcome): Promise<void> {
     return this.#exclusive(async () => {
       const { facts, prompted } = this.#conversation
-      if (this.#settled || !prompted || facts.sessionId === null) return this.#stop(outcome, 'deadline')
-      this.#forced ??= outcome
-      this.#conversation.cancelling = true
+      if (isOver(this.#state) || !prompted || facts.sessionId === null) return this.#stop(outcome, 'deadline')
+      this.#move({ kind: 'decide', outcome })
       await this.#orders.cancelPrompt(facts.sessionId)
     })
   }
@@ -205,29 +181,44 @@ export class RunAttempt {
     return done
   }
 
+  #move(move: Move): void {
+    this.#state = advance(this.#state, move)
+  }
+
+  /** The Run goes on: neither its end nor its outcome has been decided elsewhere than by the agent. */
+  get #isOn(): boolean {
+    return this.#state.course.kind === 'on'
+  }
+
+  get #givesOrders(): boolean {
+    return this.#state.reached === 'caught up' || this.#state.reached === 'taken over'
+  }
+
   async #read(batch: readonly JournalRecord[]): Promise<void> {
-    if (this.#settled) return
+    if (isOver(this.#state)) return
+    const { connection, lease } = this.#parts
     let position = 0
     for (const record of batch) {
       this.#conversation.apply(record)
       position = record.end
-      const told = position <= this.#lease.journal_offset ? null : this.#output?.before(record)
+      const told = position <= lease.journal_offset ? null : this.#output?.before(record)
       if (told) this.#conversation.tell(told)
-      if (record.type === 'k' && record.key === this.#stopKey) this.#stopped = true
+      if (record.type === 'k') this.#move({ kind: 'read', key: record.key })
       if (this.#conversation.end !== null && !isRefused(this.#conversation) && (await this.#furtherPrompt()) === null)
         break
     }
-    const further = this.#isOver() ? await this.#furtherPrompt() : null
-    if (this.#isOver() && further === null) return this.#settle()
-    this.#caughtUp ||= position >= this.#connection.size
+    const isDone = this.#isDone()
+    const further = isDone ? await this.#furtherPrompt() : null
+    if (isDone && further === null) return this.#settle()
+    if (position >= connection.size) this.#move({ kind: 'catch up' })
     if (further !== null) {
       // Nothing is committed until the journal has the order, so a worker that takes over meanwhile reads the same
       // answer.
-      if (this.#caughtUp) await this.#orders.give(further)
+      if (this.#givesOrders) await this.#orders.give(further)
       return
     }
     await this.#commit()
-    if (this.#caughtUp) {
+    if (this.#givesOrders) {
       this.#previews.changed()
       await this.#goOn()
     }
@@ -236,7 +227,7 @@ export class RunAttempt {
   /** Returns the prompt that follows the agent's answer, or null if the Run is to end. */
   async #furtherPrompt(): Promise<Order | null> {
     const { end, facts } = this.#conversation
-    if (end?.kind !== 'answered' || facts.state !== 'ready' || this.#cancelling || this.#forced !== null) return null
+    if (end?.kind !== 'answered' || facts.state !== 'ready' || !this.#isOn) return null
     return this.#further.after(end, facts)
   }
 
@@ -252,7 +243,7 @@ export class RunAttempt {
     }
     if (reading.asked.some(({ ask }) => ask.kind === 'exit_plan_mode')) this.#further.notePlan()
     // A remembered approval rule answers a request in the same commit.
-    if (reading.asked.length > 0) this.#answersDue = true
+    if (reading.asked.length > 0) this.#due.add('answers')
   }
 
   /**
@@ -260,47 +251,32 @@ export class RunAttempt {
    * has been read, so input that kills workers would have struck by now.
    */
   async #goOn(): Promise<void> {
-    if (this.#budget.isSpent && this.#forced === null && !this.#cancelling) {
-      // People are not asked anything any more either.
-      this.#conversation.cancelling = true
-      await this.#stop(outOfEvents, 'events')
-    }
+    if (this.#budget.isSpent && this.#isOn) await this.#stop(outOfEvents, 'events')
     for (const reply of this.#conversation.takeReplies()) await this.#orders.reply(reply)
     await this.#giveAnswers()
     await this.#step()
     await this.#giveSteering()
-    if (this.#takenOver || this.#settled) return
-    this.#takenOver = true
-    if (this.#claim.run.handovers === 0) return
-    await underFence(this.#context, this.#claim, tx => clearHandovers(tx, this.#claim))
+    if (this.#state.reached !== 'caught up') return
+    this.#move({ kind: 'take over' })
+    const { claim } = this.#parts
+    if (claim.run.handovers > 0) await underFence(this.#context, claim, tx => clearHandovers(tx, claim))
   }
 
   async #giveAnswers(): Promise<void> {
-    if (!this.#answersDue || !this.#conversation.waits) return
-    this.#answersDue = false
+    if (!this.#conversation.waits || !this.#due.delete('answers')) return
     await this.#orders.giveAnswers()
   }
 
   async #giveSteering(): Promise<void> {
     const { end, facts, prompted } = this.#conversation
-    if (!this.#steeringDue || !prompted || end !== null || this.#cancelling || this.#forced !== null) return
-    this.#steeringDue = false
+    if (!prompted || end !== null || !this.#isOn || !this.#due.delete('messages')) return
     await this.#orders.giveSteering(facts, turnId => this.#conversation.expectSteered(turnId))
   }
 
   async #step(): Promise<void> {
     const { end, facts, prompted } = this.#conversation
     const orders = this.#orders
-    const step = nextAttemptStep({
-      facts,
-      prompted,
-      end,
-      forced: this.#forced !== null,
-      cancelling: this.#cancelling,
-      promptGiven: this.#promptGiven,
-      otherModel: orders.otherModel,
-    })
-    switch (step) {
+    switch (nextAttemptStep({ ...this.#state, facts, prompted, end, otherModel: orders.otherModel })) {
       case 'wait':
         return
       case 'give up':
@@ -322,49 +298,49 @@ export class RunAttempt {
       case 'restart for the model':
         return orders.stop(`stop/model/${facts.generation}`)
       case 'prompt':
-        if (!this.#begun) await beginRun(this.#context, this.#claim, this.#lease)
-        this.#begun = true
-        this.#promptGiven = true
+        if (this.#state.prompt === 'early') await beginRun(this.#context, this.#parts.claim, this.#parts.lease)
+        this.#move({ kind: 'prompt' })
         this.#spans.prompted()
         return orders.prompt(facts)
     }
   }
 
   async #stop(outcome: Outcome, why: string): Promise<void> {
-    this.#forced ??= outcome
-    if (this.#settled) return
+    this.#move({ kind: 'decide', outcome })
+    if (isOver(this.#state)) return
     if (this.#isIdle()) return this.#settle()
     // The key includes the token: this worker may have read the record of a predecessor's stop, and no second one would
     // follow.
-    const { runId, run, token } = this.#claim
-    this.#stopKey = `stop/${runId}/${run.attempts}/${why}/${token}`
-    await this.#orders.stop(this.#stopKey)
+    const { runId, run, token } = this.#parts.claim
+    const key = `stop/${runId}/${run.attempts}/${why}/${token}`
+    this.#move({ kind: 'stop', key })
+    await this.#orders.stop(key)
   }
 
   /** From now on the agent gets nothing of the Run but its end. */
   #letGo(): void {
-    this.#cancelling = true
-    this.#conversation.cancelling = true
-    this.#answersDue = true
+    this.#move({ kind: 'let go' })
+    this.#due.add('answers')
   }
 
   #isIdle(): boolean {
     const { facts, prompted } = this.#conversation
-    return facts.state === 'ready' && !prompted && !this.#promptGiven
+    return facts.state === 'ready' && !prompted && this.#state.prompt !== 'given'
   }
 
   /** True if the agent can do nothing more for this Run. */
-  #isOver(): boolean {
+  #isDone(): boolean {
     const { end, facts } = this.#conversation
     const ended = end !== null && !isRefused(this.#conversation)
-    return ended || (this.#stopped && (facts.state === 'exited' || facts.state === 'none'))
+    return ended || (this.#state.course.kind === 'stopped' && (facts.state === 'exited' || facts.state === 'none'))
   }
 
   /** Records the end of the attempt and everything read before it, in one transaction. */
   async #settle(): Promise<void> {
     // Comes first: an open message may be the answer that becomes the outcome's summary.
     this.#conversation.close()
-    let decided = this.#forced === null ? await this.#decided() : { outcome: this.#forced }
+    const outcome = decidedOutcome(this.#state)
+    let decided = outcome === null ? await this.#decided() : { outcome }
     if (decided !== null && this.#output !== null) {
       const settled = await this.#output.settle(decided, () => this.#lastAnswer())
       for (const draft of settled.drafts) this.#conversation.tell(draft)
@@ -372,24 +348,27 @@ export class RunAttempt {
     }
     const reading = this.#budget.admit(this.#conversation.take())
     const end = this.#conversation.end
-    const lost = end?.kind === 'exited' && !end.started && !this.#begun ? startFailed : executionLost
-    const leaseId = this.#lease.id
-    await recordEnd(this.#context, this.#claim, { leaseId, reading, decided, lost, begun: this.#begun })
+    const { claim, connection, lease } = this.#parts
+    const begun = this.#state.prompt !== 'early'
+    const lost = end?.kind === 'exited' && !end.started && !begun ? startFailed : executionLost
+    await recordEnd(this.#context, claim, { leaseId: lease.id, reading, decided, lost, begun })
     this.#spans.ended(decided?.outcome.status ?? 'lost', this.#resumed)
-    this.#settled = true
+    this.#move({ kind: 'end' })
     // The loop may still be waiting for the journal of a Run that is over.
-    await this.#connection[Symbol.asyncDispose]()
+    await connection[Symbol.asyncDispose]()
   }
 
   #decided(): ReturnType<typeof decideEnd> {
     const { answeredAt, end } = this.#conversation
-    const asked = { cancelling: this.#cancelling, budgets: this.#budgets }
-    return decideEnd(this.#context, this.#claim, end, asked, { at: answeredAt, last: () => this.#lastAnswer() })
+    const { budgets, claim } = this.#parts
+    const asked = { cancelling: this.#state.course.kind === 'let go', budgets }
+    return decideEnd(this.#context, claim, end, asked, { at: answeredAt, last: () => this.#lastAnswer() })
   }
 
   async #lastAnswer(): Promise<LastAnswer | null> {
     const { lastAnswer } = this.#conversation
     if (lastAnswer !== undefined) return lastAnswer
-    return this.#resumed ? findLastAnswer(this.#context.db, this.#claim, this.#claim.runId) : null
+    const { claim } = this.#parts
+    return this.#resumed ? findLastAnswer(this.#context.db, claim, claim.runId) : null
   }
 }
