@@ -9,8 +9,12 @@ import { listen } from '../storage/postgres/listen.ts'
 import { topics } from '../storage/postgres/wakeups.ts'
 import { endLease } from './leases/end-lease.ts'
 import { touchLease } from './leases/lease-sql.ts'
-import { askForWorkspace } from './leases/request-workspace.ts'
-import { workspaceIsBeingMade } from './leases/workspace-request-sql.ts'
+import {
+  deleteWorkspaceRequest,
+  readWorkspaceRequest,
+  requestWorkspace,
+  workspaceIsBeingMade,
+} from './leases/workspace-request-sql.ts'
 import { hasOpenPublication } from './publications/publication-sql.ts'
 import { lockVisibleSession } from './session/lock-session.ts'
 import { continuationOfSession, type SessionRow, toSession } from './session/session.ts'
@@ -85,8 +89,23 @@ async function take(
       return 'starting'
     case 'provision':
       await requireCompute(tx, key.organizationId)
-      return askForWorkspace(tx, key, asked, now)
+      return ask(tx, key, asked, now)
   }
+}
+
+/**
+ * Asks a worker for the workspace, or reports that it has failed. The caller holds the Session's lock and has seen that no
+ * workspace is attached.
+ * @param asked true if this caller has asked before: only then does a failure answer its request
+ * @returns `failed` if a worker has given up, so the wait is over
+ */
+async function ask(tx: Queryable, key: SessionKey, asked: boolean, now: Date): Promise<'asked' | 'failed'> {
+  const request = await readWorkspaceRequest(tx, key)
+  // Kept for the other callers who have asked; the next new caller starts a new request.
+  if (request === 'failed' && asked) return 'failed'
+  if (request === 'failed') await deleteWorkspaceRequest(tx, key)
+  if (request !== 'open') await requestWorkspace(tx, key, now)
+  return 'asked'
 }
 
 function decide(session: SessionRow, publishing: boolean, context: Context, now: Date): Decision {

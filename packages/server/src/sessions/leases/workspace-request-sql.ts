@@ -38,7 +38,7 @@ export async function failWorkspaceRequest(tx: Queryable, key: SessionKey, now: 
   })
 }
 
-/** Returns true if a worker is making the workspace. */
+/** Returns true if a worker has taken the request up: it tells a slow request from one that no worker hears. */
 export async function workspaceIsBeingMade(db: Queryable, key: SessionKey): Promise<boolean> {
   const { rows } = await db.query({
     text: "select 1 from executions where organization_id = $1 and session_id = $2 and task = 'restore'",
