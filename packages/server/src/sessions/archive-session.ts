@@ -5,7 +5,7 @@ import type { Principal } from '../identity/guard/principal.ts'
 import type { SessionKey } from '../kit/session-key.ts'
 import { topics } from '../storage/postgres/wakeups.ts'
 import { closeSession } from './close-session.ts'
-import { lockVisibleSession } from './session/lock-session.ts'
+import { lockVisibleSession } from './session/read-session.ts'
 
 /**
  * Archives a Session, if it is not archived yet.

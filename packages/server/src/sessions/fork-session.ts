@@ -15,10 +15,9 @@ import { listSecretValues, rememberSecrets } from './log/session-redactor.ts'
 import { copyWork } from './runs/copy-work-sql.ts'
 import { readRecap } from './runs/recap.ts'
 import { findRun } from './runs/run-sql.ts'
-import { lockVisibleSession } from './session/lock-session.ts'
+import { lockVisibleSession, requireSeen } from './session/read-session.ts'
 import { type SessionRow, titleOfFork, toSession } from './session/session.ts'
 import { findSession, insertSession, isPurged } from './session/session-sql.ts'
-import { requireSeen } from './session/visibility.ts'
 
 /**
  * Makes a new Session from where a Run of another one ended. It has that Run's checkpoint, the Turns and Runs up to it, the

@@ -6,7 +6,7 @@ import { refusal, sessionNotFound } from '../kit/refusal.ts'
 import type { SessionKey } from '../kit/session-key.ts'
 import { topics } from '../storage/postgres/wakeups.ts'
 import { appendEvents } from './log/append.ts'
-import { lockVisibleSession } from './session/lock-session.ts'
+import { lockVisibleSession } from './session/read-session.ts'
 import { continuationOfSession, toSession } from './session/session.ts'
 import { clearContinuation, findSession, listBegunRuns } from './session/session-sql.ts'
 

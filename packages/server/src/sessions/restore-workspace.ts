@@ -16,7 +16,7 @@ import {
   workspaceIsBeingMade,
 } from './leases/workspace-request-sql.ts'
 import { hasOpenPublication } from './publications/publication-sql.ts'
-import { lockVisibleSession } from './session/lock-session.ts'
+import { lockVisibleSession } from './session/read-session.ts'
 import { continuationOfSession, type SessionRow, toSession } from './session/session.ts'
 import { findSession } from './session/session-sql.ts'
 

@@ -7,7 +7,7 @@ import { refusal, sessionNotFound } from '../kit/refusal.ts'
 import type { SessionKey } from '../kit/session-key.ts'
 import { topics } from '../storage/postgres/wakeups.ts'
 import { settleModel, settleRuntime } from './configuration.ts'
-import { lockVisibleSession } from './session/lock-session.ts'
+import { lockVisibleSession } from './session/read-session.ts'
 import { toSession } from './session/session.ts'
 import { findSession, updateSession as writeSession } from './session/session-sql.ts'
 

@@ -1,6 +1,6 @@
 import type { Fence, Session } from '@berth/contract'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { ClaimLost } from '../../src/execution/claim/claim-lost.ts'
+import { ClaimLost } from '../../src/execution/claim/claim.ts'
 import { adoptLapsed } from '../../src/execution/claim/claim-sql.ts'
 import { lapseOrphans } from '../../src/execution/claim/hold-sql.ts'
 import { underFence } from '../../src/execution/claim/under-fence.ts'

@@ -1,7 +1,6 @@
 import type { Run, Session } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { RunClaim } from '../../src/execution/claim/claim.ts'
-import { ClaimLost } from '../../src/execution/claim/claim-lost.ts'
+import { ClaimLost, type RunClaim } from '../../src/execution/claim/claim.ts'
 import { adoptLapsed } from '../../src/execution/claim/claim-sql.ts'
 import type { ExecutionContext } from '../../src/execution/claim/execution-context.ts'
 import { endClaimedRun, executionLost, type Loss, loseAttempt } from '../../src/execution/claim/finish.ts'

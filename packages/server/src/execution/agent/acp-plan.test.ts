@@ -1,6 +1,6 @@
 import { interactionLimits as bounds } from '@berth/contract'
 import { describe, expect, test } from 'vitest'
-import { readPlan } from './acp-plan.ts'
+import { readPlan } from './acp-questions.ts'
 
 const saying = (text: string) => ({ content: [{ type: 'content', content: { type: 'text', text } }] })
 const knownCall = { text: undefined, input: undefined, truncated: false }

@@ -1,9 +1,9 @@
 import { type Approval, type ApprovalOption, interactionLimits as bounds, confinements } from '@berth/contract'
 import type { Json } from '../../kit/json.ts'
-import type { Ask } from '../../sessions/interactions/interaction.ts'
+import type { Ask, InteractionRow } from '../../sessions/interactions/interaction.ts'
 import { readForm } from './acp-form.ts'
-import { asObject, asText, berthMeta, isOverlong, type ToolUpdate } from './acp-message.ts'
-import { readPlan } from './acp-plan.ts'
+import { asObject, asText, berthMeta, isOverlong, readCallText, type ToolUpdate } from './acp-message.ts'
+import { type Order, refuse, reply } from './acp-orders.ts'
 import { boundInput } from './bounded-activity.ts'
 import { clip } from './clip.ts'
 import type { KnownCall } from './transcript.ts'
@@ -134,3 +134,61 @@ function textsOf<Name extends string>(meta: Json, names: readonly Name[]): Parti
   }
   return found
 }
+
+/** JSON-RPC's error code for a request that its caller withdrew. */
+const REQUEST_CANCELLED = -32800
+
+export const agentRequestOf = (row: Pick<InteractionRow, 'agent_request'>): AgentRequest =>
+  JSON.parse(row.agent_request)
+
+/** Returns the reply to the agent for an Interaction that was closed. */
+export function answerTo(row: InteractionRow): Order {
+  const request = agentRequestOf(row)
+  const { journal_offset: offset, resolution } = row
+  if (resolution === 'request_gone') return refuse(offset, request.id, REQUEST_CANCELLED, 'the request was cancelled')
+  return reply(offset, request.id, request.method === 'form' ? formResult(row) : permissionResult(row, request))
+}
+
+function formResult(row: InteractionRow): object {
+  if (row.answer === null) return { action: 'cancel' }
+  const { content, text }: { content: object; text?: string } = JSON.parse(row.answer)
+  return { action: 'accept', content, ...(text !== undefined && { _meta: { berth: { text } } }) }
+}
+
+function permissionResult(row: InteractionRow, request: Extract<AgentRequest, { method: 'permission' }>): object {
+  const { resolution } = row
+  if (resolution === 'run_cancelled' || resolution === 'authority_revoked') return { outcome: { outcome: 'cancelled' } }
+  const granted = row.status === 'resolved' && row.resolution !== 'denied'
+  if (granted && request.allow !== null) return { outcome: selected(request.allow) }
+  const { text }: { text?: string } = row.answer === null ? {} : JSON.parse(row.answer)
+  return { outcome: denial(request.deny), ...(text !== undefined && { _meta: { berth: { feedback: text } } }) }
+}
+
+const selected = (optionId: string) => ({ outcome: 'selected', optionId })
+
+/** Denies a permission request: by the agent's own option if it offers one, else as cancelled. */
+export const denial = (deny: string | null) => (deny === null ? { outcome: 'cancelled' } : selected(deny))
+
+/** Ends a plan that is cut, so that people see it in every client: they approve the whole by its beginning. */
+const CUT = '\n\n[The plan is longer than can be shown. This is its beginning.]'
+
+/** A plan as people are shown it. */
+export interface ShownPlan {
+  readonly plan: string
+  /** Set if the agent's plan is longer. */
+  readonly planTruncated?: true
+}
+
+/**
+ * Returns the plan that a tool call asks people to approve, within its bound in characters. A plan that is cut says so.
+ * @param given the call as the request for permission has it
+ * @param call the call as the transcript has it, whose texts are held to a bound in bytes
+ */
+export function readPlan(given: Json, call: Pick<KnownCall, 'text' | 'input' | 'truncated'> | null): ShownPlan {
+  const whole = readCallText(given) ?? planIn(given['rawInput'])
+  const plan = whole ?? call?.text ?? planIn(call?.input) ?? ''
+  const isCut = (whole === undefined && call?.truncated === true) || clip(plan, bounds.planCharacters) !== plan
+  return isCut ? { plan: clip(plan, bounds.planCharacters - CUT.length) + CUT, planTruncated: true } : { plan }
+}
+
+const planIn = (input: unknown) => asText(asObject(input)?.['plan'])

@@ -6,7 +6,6 @@ import type { Preview } from '../../sessions/previews/preview.ts'
 import type { OpenCall } from '../../sessions/runs/open-calls.ts'
 import type { Outcome } from '../../sessions/runs/run.ts'
 import type { JournalRecord } from '../supervisor/stream.ts'
-import { denial } from './acp-answers.ts'
 import {
   type AgentMessage,
   asIdentifier,
@@ -21,7 +20,14 @@ import {
   type Update,
 } from './acp-message.ts'
 import { isFurther, type Order, type PromptOf, promptKeyOf, refuse, reply, steeredTurn, wireIds } from './acp-orders.ts'
-import { denyOptionOf, MAX_REPLY_ID_BYTES, type Question, readElicitation, readPermission } from './acp-questions.ts'
+import {
+  denial,
+  denyOptionOf,
+  MAX_REPLY_ID_BYTES,
+  type Question,
+  readElicitation,
+  readPermission,
+} from './acp-questions.ts'
 import { AgentRequests, type RequestsReading } from './agent-requests.ts'
 import { BERTH_EVENT, readBerthEvent } from './berth-event.ts'
 import { leftOut, type McpTransport, speaks, transportsOf } from './mcp-servers.ts'

@@ -7,7 +7,7 @@ import { treeOf } from '../../sandboxes/tree.ts'
 import type { ApplyReport } from '../../sessions/leases/apply-report.ts'
 import { findSession } from '../../sessions/session/session-sql.ts'
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
-import { ClaimLost } from '../claim/claim-lost.ts'
+import { ClaimLost } from '../claim/claim.ts'
 import { isSandboxLost } from '../supervisor/errors.ts'
 import type { ApplyParts } from './apply-parts.ts'
 

@@ -1,5 +1,5 @@
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
-import { ClaimLost } from '../claim/claim-lost.ts'
+import { ClaimLost } from '../claim/claim.ts'
 import { FenceLostError } from '../supervisor/errors.ts'
 
 /** Returns true if an error says that another worker goes on with the apply, or this one does later. */

@@ -4,6 +4,7 @@ import { openRemembered } from '../../sessions/log/session-redactor.ts'
 import { UnsealError } from '../../storage/master-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import type { AddedVariables } from '../agent/agent-environment.ts'
+import type { GitSettings } from '../claim/git-access.ts'
 import { ApplyFailed } from './apply-failed.ts'
 import { openExports } from './setup-exports.ts'
 
@@ -30,4 +31,11 @@ export async function environmentOfLease(db: Queryable, lease: LeaseRow): Promis
     if (error instanceof UnsealError) throw new ApplyFailed('secret_unavailable', {}, { cause: error })
     throw error
   }
+}
+
+/** Returns what the environment that a lease was set up by says about Git hosts. */
+export async function gitSettingsOfLease(db: Queryable, lease: LeaseRow): Promise<GitSettings> {
+  const { organization_id: organizationId, environment_id: environmentId, environment_revision: revision } = lease
+  if (environmentId === null || revision === null) return { github: false, repositories: [] }
+  return readFixedDocument(db, { organizationId, environmentId }, revision)
 }

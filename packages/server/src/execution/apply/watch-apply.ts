@@ -1,8 +1,7 @@
 import { findRun } from '../../sessions/runs/run-sql.ts'
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
-import type { Claim } from '../claim/claim.ts'
-import { ClaimLost } from '../claim/claim-lost.ts'
+import { type Claim, ClaimLost } from '../claim/claim.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { ApplyFailed } from './apply-failed.ts'
 

@@ -1,5 +1,6 @@
-import { egressOf } from '../claim/egress-of.ts'
-import { stateOnceStopped } from '../claim/once-stopped.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { SandboxState } from '../../sandboxes/driver.ts'
+import { type ExecutionContext, egressOf } from '../claim/execution-context.ts'
 import { underFence } from '../claim/under-fence.ts'
 import type { ApplyParts } from './apply-parts.ts'
 
@@ -28,5 +29,22 @@ export async function whileFrozen<T>(
         await driver.thaw(lease.id)
       })
     }
+  }
+}
+
+/** The last process gets this long to stop; one inside a system call stops when it leaves the call. */
+const STOPPING_MS = 1000
+const LOOK_MS = 2
+
+/** Returns the state of a sandbox that was frozen, once all its processes have stopped or have had time to. */
+export async function stateOnceStopped(
+  { driver }: Pick<ExecutionContext, 'driver'>,
+  leaseId: string,
+  signal: AbortSignal,
+): Promise<SandboxState> {
+  for (const deadline = performance.now() + STOPPING_MS; ; ) {
+    const state = await driver.stateOf(leaseId)
+    if (state !== 'freezing' || performance.now() >= deadline) return state
+    await sleep(LOOK_MS, undefined, { signal })
   }
 }

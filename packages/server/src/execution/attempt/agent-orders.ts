@@ -1,13 +1,13 @@
 import { NATIVE_RUNTIME, type RuntimeEntry } from '../../runtimes/catalog.ts'
 import type { InteractionRow } from '../../sessions/interactions/interaction.ts'
 import { listFeedback, listUndelivered } from '../../sessions/interactions/interaction-sql.ts'
-import type { LeaseRow } from '../../sessions/leases/lease-sql.ts'
+import { type LeaseRow, startAgentFrom } from '../../sessions/leases/lease-sql.ts'
+import { readRecap } from '../../sessions/runs/recap.ts'
 import { hasEarlierWork } from '../../sessions/runs/run-sql.ts'
 import { listSteering } from '../../sessions/turns/steering-sql.ts'
 import type { TurnRow } from '../../sessions/turns/turn.ts'
 import { findTurn } from '../../sessions/turns/turn-sql.ts'
 import type { RunBudgets } from '../../settings/run-budgets.ts'
-import { answerTo } from '../agent/acp-answers.ts'
 import {
   barrier,
   cancelPrompt,
@@ -21,19 +21,17 @@ import {
   prompt,
   steer,
 } from '../agent/acp-orders.ts'
+import { answerTo } from '../agent/acp-questions.ts'
 import type { AgentFacts } from '../agent/agent-conversation.ts'
 import { type AddedVariables, agentEnvironment, environmentWith } from '../agent/agent-environment.ts'
-import { answerBlocks, answersMeta, feedbackBlocks } from '../agent/answer-blocks.ts'
 import { serversFor } from '../agent/mcp-servers.ts'
-import { promptBlocks } from '../agent/prompt-blocks.ts'
+import { answerBlocks, answersMeta, feedbackBlocks, promptBlocks } from '../agent/prompt-blocks.ts'
 import type { RunClaim } from '../claim/claim.ts'
-import type { ExecutionContext } from '../claim/execution-context.ts'
+import { type ExecutionContext, modelOf } from '../claim/execution-context.ts'
 import { saveAgentModel } from '../claim/progress-sql.ts'
-import { modelOf } from '../claim/run-model.ts'
 import { underFence } from '../claim/under-fence.ts'
 import type { SupervisorConnection } from '../supervisor/connection.ts'
 import { placeInputs } from '../workspace/place-inputs.ts'
-import { keepRecap } from '../workspace/recap.ts'
 
 /** Time between asking an agent to end and killing it. */
 export const STOP_GRACE_MS = 1_000
@@ -240,4 +238,14 @@ export class AgentOrders {
     const turn = await findTurn(this.#context.db, claim, turnId)
     if (turn !== null) await placeInputs(this.#context, lease.id, turn)
   }
+}
+
+/**
+ * Reads the recap for an agent process that cannot load its predecessor's conversation. It stores the recap with the
+ * lease before the process is asked for anything, so a worker that takes over tells the same.
+ */
+export async function keepRecap(context: ExecutionContext, claim: RunClaim, leaseId: string): Promise<string | null> {
+  const recap = await readRecap(context.db, claim, { without: claim.runId })
+  await underFence(context, claim, tx => startAgentFrom(tx, leaseId, { agentSessionId: null, recap }))
+  return recap
 }

@@ -1,6 +1,8 @@
+import { lastRefusalOf } from '../../gateway/accounting/last-refusal.ts'
 import { usageOfRun } from '../../gateway/accounting/usage-of-run.ts'
 import { knownSecrets } from '../../kit/redactor.ts'
-import { keepArtifact, omitted } from '../../sessions/artifacts/keep-artifact.ts'
+import { NATIVE_RUNTIME } from '../../runtimes/catalog.ts'
+import { keepArtifact, type NewArtifact, omitted } from '../../sessions/artifacts/keep-artifact.ts'
 import { closeInteractions } from '../../sessions/interactions/close-interactions.ts'
 import { appendBatch, appendEvents, toBatch } from '../../sessions/log/append.ts'
 import type { EventDraft } from '../../sessions/log/envelope.ts'
@@ -8,8 +10,10 @@ import { sessionRedactor } from '../../sessions/log/session-redactor.ts'
 import { endRun } from '../../sessions/runs/end-run.ts'
 import { EVENT_BUDGET, type Outcome } from '../../sessions/runs/run.ts'
 import type { RunBudgets } from '../../settings/run-budgets.ts'
+import type { Blobs } from '../../storage/blobs/blobs.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import type { AgentEnd, Reading } from '../agent/agent-conversation.ts'
+import { MAX_SUMMARY_BYTES } from '../agent/prompt-outcome.ts'
 import type { LastAnswer } from '../agent/transcript.ts'
 import type { RunClaim } from '../claim/claim.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
@@ -17,10 +21,7 @@ import { announce, deadlineExceeded, settleLoss } from '../claim/finish.ts'
 import { taskOf } from '../claim/hold-sql.ts'
 import { underFence } from '../claim/under-fence.ts'
 import { collectPresented, keepPresented } from '../workspace/present-files.ts'
-import { recordPosition, spentOn } from './record-reading.ts'
-import { failIfRefused } from './refused-by-model.ts'
-import { keepResult, type Result } from './run-result.ts'
-import { tellTools } from './tell-tools.ts'
+import { recordPosition, spentOn, tellTools } from './reading-keeper.ts'
 
 /** The agent's Events exceeded the budget of one Run. */
 export const outOfEvents: Outcome = { status: 'failed', stopReason: 'max_response', errorCode: EVENT_BUDGET }
@@ -166,4 +167,83 @@ async function keepResultRow(tx: Queryable, claim: RunClaim, result: Result, now
   if (result.kind === 'none') return []
   const { draft } = await keepArtifact(tx, claim, { runId, ...result.artifact }, now)
   return [draft]
+}
+
+/** How a Run's summary is stored as an Artifact. */
+export type Result =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'kept'; readonly artifact: Omit<NewArtifact, 'runId'> }
+  | {
+      readonly kind: 'too_large'
+      readonly omission: { kind: 'run_result'; name: string; sizeBytes: number; reason: string }
+    }
+
+const SUMMARY_NAME = 'summary.md'
+
+/**
+ * Puts a Run's summary into the blob store before the transaction that ends the Run. A summary over its cap is left out
+ * whole. The housekeeper later sweeps bytes that no row names.
+ *
+ * @param longBytes length of a last message that is too long to be at hand
+ */
+export async function keepResult(blobs: Blobs, summary: string | undefined, longBytes?: number): Promise<Result> {
+  if (longBytes !== undefined) return tooLarge(longBytes)
+  if (summary === undefined) return { kind: 'none' }
+  const content = Buffer.from(summary, 'utf8')
+  if (content.length > MAX_SUMMARY_BYTES) return tooLarge(content.length)
+  const { sha256, sizeBytes } = await blobs.put(content)
+  return {
+    kind: 'kept',
+    artifact: { kind: 'run_result', name: SUMMARY_NAME, mediaType: 'text/markdown', sizeBytes, sha256 },
+  }
+}
+
+/** A worker that took over reads the last message from the log, whose events hold less than a summary may. */
+function tooLarge(sizeBytes: number): Result {
+  const over = sizeBytes > MAX_SUMMARY_BYTES
+  const reason = over ? `over the cap of ${MAX_SUMMARY_BYTES} bytes` : 'longer than the part that the log holds'
+  return { kind: 'too_large', omission: { kind: 'run_result', name: SUMMARY_NAME, sizeBytes, reason } }
+}
+
+/** A Run's `errorCode` for a code of the gateway; any other refusal is about the request itself. */
+const errorCodes: Readonly<Record<string, string>> = {
+  context_length_exceeded: 'model_context_exceeded',
+  insufficient_quota: 'model_rate_limited',
+  internal_error: 'model_unavailable',
+  rate_limit_exceeded: 'model_rate_limited',
+  service_unavailable: 'model_unavailable',
+  upstream_credential_refused: 'model_credential_refused',
+  upstream_cut: 'model_unavailable',
+  upstream_failed: 'model_unavailable',
+  upstream_invalid_response: 'model_response_invalid',
+  upstream_overloaded: 'model_unavailable',
+  upstream_rate_limited: 'model_rate_limited',
+  upstream_timeout: 'model_unavailable',
+  upstream_unreachable: 'model_unavailable',
+}
+
+/**
+ * Returns the outcome, `failed` if the gateway refused the last model request of a Run that its agent calls completed.
+ * Agents of others end a prompt as usual then, with the gateway's words as their answer. A request that came after the
+ * answer, for a title or a summary, changes nothing about it. The native agent judges by itself, and a script by its exit
+ * code.
+ * @param answeredAt when the agent's answer was over; null if its last act was no answer
+ */
+export async function failIfRefused(
+  context: ExecutionContext,
+  claim: RunClaim,
+  outcome: Outcome,
+  answeredAt: Date | null,
+): Promise<Outcome> {
+  if (outcome.status !== 'completed' || outcome.stopReason !== 'completed') return outcome
+  const runtime = claim.run.runtime ?? NATIVE_RUNTIME
+  if (runtime === NATIVE_RUNTIME || context.runtimes.find(runtime)?.stateless === true) return outcome
+  const refused = await lastRefusalOf(context.db, claim, answeredAt)
+  if (refused === null) return outcome
+  return {
+    ...outcome,
+    status: 'failed',
+    stopReason: 'error',
+    errorCode: errorCodes[refused] ?? 'model_request_refused',
+  }
 }

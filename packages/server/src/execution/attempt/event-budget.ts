@@ -1,7 +1,7 @@
 import type { EventDraft } from '../../sessions/log/envelope.ts'
 import type { RunRow } from '../../sessions/runs/run.ts'
 import type { Reading } from '../agent/agent-conversation.ts'
-import type { Spent } from '../claim/spent-events.ts'
+import type { Spent } from '../claim/progress-sql.ts'
 
 /** Bounds of the Events that one Run's agent may append. */
 export interface EventBounds {

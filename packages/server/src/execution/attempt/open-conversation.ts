@@ -1,6 +1,6 @@
 import { NATIVE_RUNTIME } from '../../runtimes/catalog.ts'
-import { agentRequestOf } from '../agent/acp-answers.ts'
 import type { PromptOf } from '../agent/acp-orders.ts'
+import { agentRequestOf } from '../agent/acp-questions.ts'
 import { AgentConversation } from '../agent/agent-conversation.ts'
 import type { RunAttemptParts } from './run-attempt.ts'
 

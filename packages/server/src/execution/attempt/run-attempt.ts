@@ -14,14 +14,20 @@ import type { JournalRecord } from '../supervisor/stream.ts'
 import { AgentOrders, type OrderParts } from './agent-orders.ts'
 import { cancelled, decideEnd, outOfEvents, recordEnd, startFailed } from './attempt-end.ts'
 import { AttemptSpans } from './attempt-spans.ts'
-import { type AttemptState, type Move, advance, decidedOutcome, isOver, isRefused, nextAttemptStep } from './attempt-state.ts'
+import {
+  type AttemptState,
+  advance,
+  decidedOutcome,
+  isOver,
+  isRefused,
+  type Move,
+  nextAttemptStep,
+} from './attempt-state.ts'
 import { beginRun } from './begin-run.ts'
 import { EventBudget } from './event-budget.ts'
-import { FurtherPrompt } from './further-prompt.ts'
+import { FurtherPrompt, RequestedOutput } from './further-prompt.ts'
 import { openConversation } from './open-conversation.ts'
-import { ReadingKeeper } from './reading-keeper.ts'
-import { RunIsOver } from './record-reading.ts'
-import { RequestedOutput } from './requested-output.ts'
+import { ReadingKeeper, RunIsOver } from './reading-keeper.ts'
 
 /** The state that an attempt continues from. */
 export interface RunAttemptParts extends OrderParts {

@@ -7,8 +7,7 @@ import { findRun } from '../../sessions/runs/run-sql.ts'
 import type { RunBudgets } from '../../settings/run-budgets.ts'
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
-import type { RunClaim } from '../claim/claim.ts'
-import { ClaimLost } from '../claim/claim-lost.ts'
+import { ClaimLost, type RunClaim } from '../claim/claim.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { taskOf } from '../claim/hold-sql.ts'
 import { underFence } from '../claim/under-fence.ts'
@@ -17,7 +16,7 @@ import { SandboxFrozenError } from '../supervisor/errors.ts'
 import { STOP_GRACE_MS } from './agent-orders.ts'
 import { startFailed } from './attempt-end.ts'
 import type { RunAttempt } from './run-attempt.ts'
-import { deadlineOf } from './run-deadline.ts'
+import { deadlineOf } from './watch-approach.ts'
 
 /** Bounds the grace of an agent whose authority has ended, even if cancellations get longer. */
 const REVOKED_GRACE_MS = 3_000

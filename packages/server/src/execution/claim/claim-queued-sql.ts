@@ -2,8 +2,8 @@ import { takes, takesNew } from '../../runtimes/own-hosts.ts'
 import { HOST_AWAY_MS } from '../../runtimes/runtime-hosts.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import type { RunClaim, Taken } from './claim.ts'
-import { type Claimant, type ClaimRow, claimed, onHeldHost, takeFence, toClaim } from './claim-parts.ts'
-import { type Pending, pendingColumns, roomOf } from './room-sql.ts'
+import { type Claimant, type ClaimRow, claimed, onHeldHost, takeFence, toClaim } from './claim-sql.ts'
+import { type Pending, pendingColumns, roomOf } from './placement-sql.ts'
 
 /** A claim looks at so many Runs, and at two of each organization at least: other workers may be locking the first ones. */
 const LOOKED_AT = 64

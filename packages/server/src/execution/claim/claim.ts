@@ -22,3 +22,13 @@ export type Taken<Kind extends Claim> = Kind & { readonly leaseHost: string | nu
 
 /** The purpose of an execution: a Run, the sealing of an ended Run, or the restore of a workspace. */
 export type Task = 'run' | 'seal' | 'restore'
+
+/** This worker no longer holds the claim; the fence refuses its writes. */
+export class ClaimLost extends Error {
+  override readonly name = 'ClaimLost'
+}
+
+/** This worker stops; its agents go on and other workers take over. */
+export class WorkerStopping extends Error {
+  override readonly name = 'WorkerStopping'
+}

@@ -3,7 +3,8 @@ import type { Context } from '../../context.ts'
 import type { ExtensionSources } from '../../environments/extensions/find-extensions.ts'
 import type { Host, Hosts } from '../../hosts/hosts.ts'
 import type { ProcessIdentity } from '../../processes/process-sql.ts'
-import type { PublicHosts, SandboxBounds } from '../../sandboxes/driver.ts'
+import type { RuntimeEntry } from '../../runtimes/catalog.ts'
+import type { PublicHosts, SandboxBounds, SandboxEgress } from '../../sandboxes/driver.ts'
 import type { OutputJudge } from '../../sessions/outputs/output-judge.ts'
 import type { ApprovalRule } from '../../settings/approval-rules.ts'
 import type { RunBudgets } from '../../settings/run-budgets.ts'
@@ -66,4 +67,25 @@ export interface ExecutionContext extends WorkerContext, Omit<Host, 'id'> {
 export function atHost(context: WorkerContext, hostId: string): ExecutionContext {
   const { id, ...parts } = context.hosts.of(hostId)
   return { ...context, ...parts, host: id }
+}
+
+/** Returns what the sandbox of a lease may reach. */
+export function egressOf(context: ExecutionContext, leaseId: string, { reach }: RuntimeEntry): SandboxEgress {
+  const { gateway, git, publicHosts } = context
+  return { reach, publicHosts, gateway: gateway.route(leaseId), service: git.route(leaseId) }
+}
+
+/**
+ * Returns the gateway's model for a Run: the Session's model when the Turn was admitted, else the deployment's default.
+ * If the agent's format is not served for that default, it is the first model for which it is.
+ */
+export function modelOf(
+  { defaultModel, models }: Pick<ExecutionContext, 'defaultModel' | 'models'>,
+  run: { readonly model: string | null },
+  runtime: Pick<RuntimeEntry, 'speaks'> | null,
+): string | null {
+  if (run.model !== null) return run.model
+  const format = runtime?.speaks
+  const fits = format === undefined || (defaultModel !== null && models.speaks(defaultModel, format))
+  return fits ? defaultModel : models.firstThatSpeaks(format)
 }

@@ -1,8 +1,7 @@
 import { beforeEach, expect, it } from 'vitest'
 import { type AccountToken, GitHostError } from '../../git-hosts/git-host.ts'
 import type { TokenAccount } from './git-credential.ts'
-import { IssuedTokens } from './issued-tokens.ts'
-import { LeaseTokens } from './lease-tokens.ts'
+import { IssuedTokens, LeaseTokens } from './lease-tokens.ts'
 
 let now: number
 let asked: (readonly string[] | null)[]

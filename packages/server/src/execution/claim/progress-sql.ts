@@ -3,7 +3,6 @@ import type { Queryable } from '../../storage/postgres/database.ts'
 import type { Reading } from '../agent/agent-conversation.ts'
 import type { LastAnswer } from '../agent/transcript.ts'
 import type { Claim, RunClaim } from './claim.ts'
-import type { Spent } from './spent-events.ts'
 
 /**
  * Commits the journal's offset and the facts about the agent at that offset. If the log grew, it also charges the Run's
@@ -120,4 +119,10 @@ export async function hasRejectedOutput(db: Queryable, key: SessionKey, runId: s
     values: [key.organizationId, key.sessionId, runId],
   })
   return rows.length > 0
+}
+
+/** Events that a transaction has appended for an agent, and their bytes. */
+export interface Spent {
+  readonly events: number
+  readonly bytes: number
 }

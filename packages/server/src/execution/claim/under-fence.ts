@@ -1,7 +1,6 @@
 import { holdSession } from '../../sessions/session/session-sql.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
-import type { Claim, Task } from './claim.ts'
-import { ClaimLost } from './claim-lost.ts'
+import { type Claim, ClaimLost, type Task } from './claim.ts'
 import type { ExecutionContext } from './execution-context.ts'
 import { holdsFence } from './hold-sql.ts'
 

@@ -4,12 +4,10 @@ import { findLiveLease } from '../../sessions/leases/lease-sql.ts'
 import { findRun } from '../../sessions/runs/run-sql.ts'
 import { isKeptAwake } from '../../sessions/terminals/terminal-sql.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
-import type { RunClaim } from '../claim/claim.ts'
-import { ClaimLost } from '../claim/claim-lost.ts'
-import { egressOf } from '../claim/egress-of.ts'
-import type { ExecutionContext } from '../claim/execution-context.ts'
+import { stateOnceStopped } from '../apply/while-frozen.ts'
+import { ClaimLost, type RunClaim } from '../claim/claim.ts'
+import { type ExecutionContext, egressOf } from '../claim/execution-context.ts'
 import { holdsFence, isUnclaimed } from '../claim/hold-sql.ts'
-import { stateOnceStopped } from '../claim/once-stopped.ts'
 
 /**
  * Freezes the sandbox of an ended Run before its seal, so that nothing changes the tree meanwhile and nothing of the

@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers'
 import type { TurnRow } from '../../sessions/turns/turn.ts'
-import { inputFileName } from '../agent/input-file-name.ts'
+import { inputFileName } from '../agent/prompt-blocks.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 
 /** Writes a Turn's files to the paths that its message names. A handover repeats this with the same bytes. */

@@ -11,7 +11,7 @@ import { treeOf } from '../../sandboxes/tree.ts'
 import type { LeaseRow } from '../../sessions/leases/lease-sql.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
-import { ClaimLost } from '../claim/claim-lost.ts'
+import { ClaimLost } from '../claim/claim.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 
 /** The home of a sandbox, as far as it could be sealed. */

@@ -2,10 +2,10 @@ import { refusal, sessionNotFound } from '../../kit/refusal.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import { appendEvents } from '../log/append.ts'
+import { resumeIfAnswered } from '../runs/resume-run.ts'
 import { readFormAnswer, readPlanAnswer } from './answer.ts'
 import { type InteractionRow, interactionEvent, requestOf } from './interaction.ts'
 import { type Answering, findInteraction, resolveOpen } from './interaction-sql.ts'
-import { resumeIfAnswered } from './resume-if-answered.ts'
 
 /** An open question or plan, and the answer that a message gives to it. */
 export interface Reply {

@@ -6,7 +6,7 @@ import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
 import { appendEvents } from '../log/append.ts'
-import { lockVisibleSession } from '../session/lock-session.ts'
+import { lockVisibleSession } from '../session/read-session.ts'
 import { type InteractionRow, interactionEvent, likenessOf, outcomeOf, requestOf } from './interaction.ts'
 import { findInteraction, remember, resolveOpen } from './interaction-sql.ts'
 

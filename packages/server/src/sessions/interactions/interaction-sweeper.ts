@@ -2,10 +2,10 @@ import type { Context } from '../../context.ts'
 import type { PeriodicTask } from '../../kit/periodic-tasks.ts'
 import { logFailure } from '../../storage/postgres/log-failure.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
+import { resumeIfAnswered } from '../runs/resume-run.ts'
 import { holdSession } from '../session/session-sql.ts'
 import { closeInteractions } from './close-interactions.ts'
 import { findInteraction, findOverdue, type Overdue } from './interaction-sql.ts'
-import { resumeIfAnswered } from './resume-if-answered.ts'
 
 /** Pause between two sweeps, so a deadline is at most this late. Decisions check the clock themselves. */
 const SWEEP_MS = 1_000

@@ -6,7 +6,7 @@ import { requestHash } from '../../kit/request-hash.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
 import { findPublication } from '../publications/publication-sql.ts'
 import { requireDeliverer } from '../publications/require-deliverer.ts'
-import { lockVisibleSession } from '../session/lock-session.ts'
+import { lockVisibleSession } from '../session/read-session.ts'
 import { toMerge } from './merge.ts'
 import { findMerge, insertMerge, type MergeKey } from './merge-sql.ts'
 

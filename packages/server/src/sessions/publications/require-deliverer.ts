@@ -3,8 +3,8 @@ import type { Principal } from '../../identity/guard/principal.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
 import { findActiveGrant } from '../../repositories/active-grant.ts'
 import { requireOwnAccess } from '../../repositories/people/require-own-access.ts'
+import { sees } from '../session/read-session.ts'
 import { findSession } from '../session/session-sql.ts'
-import { sees } from '../session/visibility.ts'
 
 /**
  * Requires that a person who delivers may write to the repository with an account of their own, if its connection asks

@@ -1,6 +1,7 @@
 import type { SessionKey } from '../../kit/session-key.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import { tellPast } from '../../telemetry/observe.ts'
+import { hasOpenQuestion } from '../interactions/interaction-sql.ts'
 import { appendEvents } from '../log/append.ts'
 import { offerParked } from './fence-sql.ts'
 import { endOpenCalls } from './open-calls.ts'
@@ -20,4 +21,9 @@ export async function resumeRun(tx: Queryable, key: SessionKey, runId: string, n
   if (!(await offerParked(tx, key, runId))) return
   const ends = endOpenCalls(runId, await takeOpenCalls(tx, key, runId), true, now)
   if (ends.length > 0) await appendEvents(tx, key, ends, now)
+}
+
+/** Resumes the Run once none of its questions is open. The caller holds the Session's lock. */
+export async function resumeIfAnswered(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {
+  if (!(await hasOpenQuestion(tx, key))) await resumeRun(tx, key, runId, now)
 }

@@ -27,7 +27,10 @@ export async function lockRun(tx: Queryable, key: SessionKey, runId: string): Pr
   return rows[0] ?? null
 }
 
-/** Inserts a queued Run. Anybody may claim it at once, even if the clock of this process is ahead of others. */
+/**
+ * Inserts a queued Run, under the Session's lock. Anybody may claim it once the caller commits, even if the clock of this
+ * process is ahead of others.
+ */
 export async function insertRun(
   tx: Queryable,
   key: SessionKey,

@@ -1,7 +1,7 @@
 import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
 import type { SessionKey } from '../../kit/session-key.ts'
-import { requireSeen } from '../session/visibility.ts'
+import { requireSeen } from '../session/read-session.ts'
 import { readLogHead } from './event-sql.ts'
 import type { PageCache } from './page-cache.ts'
 import { readWholePage } from './read-log.ts'

@@ -1,7 +1,7 @@
 import type { EnvironmentTrial, EventData } from '@berth/contract'
 import type { Principal } from '../../identity/guard/principal.ts'
 import { refusal } from '../../kit/refusal.ts'
-import { belongsTo } from '../session/visibility.ts'
+import { belongsTo } from '../session/read-session.ts'
 import type { TrialRow } from './trial-sql.ts'
 
 /** Returns the resource of a trial. */

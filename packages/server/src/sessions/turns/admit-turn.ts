@@ -1,4 +1,5 @@
 import { limits, type SubmitTurn, type TurnAdmission } from '@berth/contract'
+import { isAllWorkSealed } from '../../checkpoints/checkpoint-sql.ts'
 import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
 import { invalidField, refusal, sessionNotFound } from '../../kit/refusal.ts'
@@ -8,14 +9,16 @@ import { requireCompute } from '../../runtimes/own-hosts.ts'
 import type { Queryable } from '../../storage/postgres/database.ts'
 import { topics } from '../../storage/postgres/wakeups.ts'
 import { answerByTurn, readReply } from '../interactions/answer-by-turn.ts'
+import { endLease } from '../leases/end-lease.ts'
+import { isLeaseElsewhere } from '../leases/lease-sql.ts'
 import { checkOutputSchema } from '../outputs/output-schema.ts'
 import { runOfTurn } from '../runs/read-run.ts'
 import { toRun } from '../runs/run.ts'
 import { findRun } from '../runs/run-sql.ts'
-import { lockVisibleSession } from '../session/lock-session.ts'
+import { lockVisibleSession } from '../session/read-session.ts'
 import { continuationOfSession, type SessionRow } from '../session/session.ts'
+import { sealTerminalWork } from '../terminals/seal-terminal-work.ts'
 import { type InsertedTurn, insertTurn, type NewTurn } from './insert-turn.ts'
-import { leaveForeignHost } from './leave-foreign-host.ts'
 import { type StoredFile, toTurn, turnHash } from './turn.ts'
 import { findTurn } from './turn-sql.ts'
 
@@ -167,4 +170,17 @@ function decode(file: NonNullable<SubmitTurn['files']>[number], index: number): 
     sizeBytes: content.length,
     content,
   }
+}
+
+/**
+ * Gives back the sandbox of a Session whose organization was bound to its own hosts since, so that the next Run begins at
+ * one of those. Work that nothing else has stays where it is, and so does a sandbox that is being sealed. The caller holds
+ * the lock of the Session, which has no active Run.
+ */
+export async function leaveForeignHost(tx: Queryable, session: SessionRow, now: Date): Promise<void> {
+  const key = { organizationId: session.organization_id, sessionId: session.id }
+  if (!session.lease_held || session.finalizing || !(await isLeaseElsewhere(tx, key))) return
+  if (!(await isAllWorkSealed(tx, key, session))) return
+  if (await sealTerminalWork(tx, key, now)) return
+  await endLease(tx, key, 'expired', now)
 }

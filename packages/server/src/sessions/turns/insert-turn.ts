@@ -6,8 +6,8 @@ import { tellPast } from '../../telemetry/observe.ts'
 import { appendEvents } from '../log/append.ts'
 import { cutMasked, cutText } from '../log/bounded-text.ts'
 import { sessionRedactor } from '../log/session-redactor.ts'
-import { queueRun } from '../runs/queue-run.ts'
 import type { RunRow } from '../runs/run.ts'
+import { insertRun } from '../runs/run-sql.ts'
 import type { SessionRow } from '../session/session.ts'
 import { type TurnIdentity, type TurnRow, turnHash } from './turn.ts'
 import { insertTurnRow } from './turn-sql.ts'
@@ -69,7 +69,7 @@ export async function insertTurn(
     ...(text.truncated && { truncated: true }),
   }
   const [queued] = await Promise.all([
-    joined === undefined ? queueRun(tx, key, { id: runId, turnId: turn.id, runtime, model, now: turn.now }) : null,
+    joined === undefined ? insertRun(tx, key, { id: runId, turnId: turn.id, runtime, model, now: turn.now }) : null,
     insertTurnRow(tx, session.organization_id, row),
     appendEvents(tx, key, [{ type: 'svc.message.created', runId, visibility: 'transcript', data }], turn.now),
   ])

@@ -1,6 +1,6 @@
 import type { RunClaim, Taken } from '../../../src/execution/claim/claim.ts'
-import type { Claimant } from '../../../src/execution/claim/claim-parts.ts'
 import { claimRun } from '../../../src/execution/claim/claim-queued-sql.ts'
+import type { Claimant } from '../../../src/execution/claim/claim-sql.ts'
 import type { Queryable } from '../../../src/storage/postgres/database.ts'
 
 /** Claims queued Runs for a worker that waits for no other. */

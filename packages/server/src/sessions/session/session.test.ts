@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type CheckpointFacts, type ContinuationFacts, continuationOf } from './continuation.ts'
+import { type CheckpointFacts, type ContinuationFacts, continuationOf } from './session.ts'
 
 const sealed: CheckpointFacts = { runId: 'r1', conversation: 'exact', damaged: false, loadable: true }
 const checkpoints: Record<string, CheckpointFacts | null> = {
