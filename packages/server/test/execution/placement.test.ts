@@ -206,7 +206,6 @@ it('lets no organization wait behind very many others', async () => {
     organizations.map(({ id }) => id),
     200,
   )
-  // A database does that by itself, once so much has changed. The plans of its connections know of a few Runs.
   await db().query('analyze runs')
   let claims = 0
   await until('a Run of every organization', async () => {

@@ -50,7 +50,6 @@ const late = { status: 'failed', stopReason: 'error' } as const
 const decide: Move = { kind: 'decide', outcome: late }
 const again: Move = { kind: 'decide', outcome: { status: 'cancelled', stopReason: 'aborted' } }
 const stop = (key: string): Move => ({ kind: 'stop', key })
-const read: Move = { kind: 'read', key: 'a' }
 const letGo: Move = { kind: 'let go' }
 const of = (kind: 'stopping' | 'stopped', key: string) => ({ course: { kind, outcome: late, key } })
 
@@ -59,10 +58,9 @@ it.each<[string, Move[], Partial<AttemptState>]>([
   ['catches up once', [{ kind: 'catch up' }, { kind: 'take over' }, { kind: 'catch up' }], { reached: 'taken over' }],
   ['stays ended', [{ kind: 'end' }, { kind: 'leave' }, { kind: 'catch up' }], { reached: 'ended' }],
   ['stays left', [{ kind: 'leave' }, { kind: 'end' }, { kind: 'take over' }], { reached: 'left' }],
-  ['stops nothing without an outcome', [stop('a')], {}],
   ['keeps its first outcome', [letGo, decide, again, letGo, stop('a')], of('stopping', 'a')],
-  ['waits for its last stop', [decide, stop('a'), stop('b'), read], of('stopping', 'b')],
-  ['stays stopped', [decide, stop('a'), read, stop('b'), letGo], of('stopped', 'a')],
+  ['waits for its last stop', [decide, stop('a'), stop('b'), { kind: 'read', key: 'a' }], of('stopping', 'b')],
+  ['stays stopped', [decide, stop('a'), { kind: 'read', key: 'a' }, stop('b'), letGo], of('stopped', 'a')],
 ])('an attempt %s', (_, moves, state) => {
   const start: AttemptState = { reached: 'backlog', course: { kind: 'on' }, prompt: 'early' }
   expect(moves.reduce(advance, start)).toEqual({ ...start, ...state })
