@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { ForkSession, Session } from '@berth/contract'
+import { emptyTreeOid, type ForkSession, type Session } from '@berth/contract'
 import { copyCheckpoint, findForkable } from '../checkpoints/fork-checkpoint-sql.ts'
 import type { Context } from '../context.ts'
 import type { Principal } from '../identity/guard/principal.ts'
@@ -12,6 +12,8 @@ import { topics } from '../storage/postgres/wakeups.ts'
 import { appendEvents } from './log/append.ts'
 import { findRunEnd } from './log/run-end-sql.ts'
 import { listSecretValues, rememberSecrets } from './log/session-redactor.ts'
+import { isDelivered } from './publications/first-commit.ts'
+import { listPushed } from './publications/publication-sql.ts'
 import { copyWork } from './runs/copy-work-sql.ts'
 import { readRecap } from './runs/recap.ts'
 import { findRun } from './runs/run-sql.ts'
@@ -58,7 +60,7 @@ export async function forkSession(
       requestHash: hash,
       title: title === undefined ? titleOfFork(source.title) : ownCredentials.text(title),
       origin: source.origin,
-      source: source.source,
+      source: await sourceOfFork(tx, source, key),
       model: source.model,
       runtime: source.runtime,
       environmentId: source.environment_id,
@@ -95,6 +97,16 @@ async function forkPoint(tx: Queryable, source: SessionRow, key: SessionKey, run
   if (run === null ? source.active_run_id !== null : run.ended_at === null) throw refusal('cloud_run_in_progress')
   if (source.finalizing) throw refusal('cloud_session_finalizing')
   throw refusal('cloud_fork_unavailable')
+}
+
+/**
+ * Returns the repository of a fork. If the Session has made the first commit of its repository, the fork begins at that:
+ * without a history in common, nothing of it could be delivered.
+ */
+async function sourceOfFork(tx: Queryable, { source }: SessionRow, key: SessionKey): Promise<SessionRow['source']> {
+  if (source?.baseOid !== emptyTreeOid) return source
+  const first = (await listPushed(tx, key, source.baseBranch)).findLast(isDelivered)
+  return first === undefined ? source : { ...source, baseOid: first.commit_sha }
 }
 
 /**

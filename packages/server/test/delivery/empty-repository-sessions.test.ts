@@ -38,6 +38,16 @@ async function printed({ api, session }: Pick<Delivering, 'api' | 'session'>, sc
     .join('')
 }
 
+/** Forks a Session, and runs a script as the fork's first own Turn. */
+async function forkOf(from: Delivering, body: object, script: string): Promise<Delivering> {
+  const { api } = from
+  const answer = await api.call<{ session: Session }>('POST', from.path('/forks'), body)
+  expect(answer.status).toBe(201)
+  const { session } = answer.body
+  const { run } = await api.submitTurn(session.id, `cd /workspace/project; ${script}`)
+  return Delivering.of(service.test, { ...session, activeRunId: run.id })
+}
+
 it('a restored Session has its files, its index and its unborn branch, and makes the first commit', async () => {
   const at = await make()
   const session = await Delivering.begin(service.test, at)
@@ -80,13 +90,8 @@ it('a fork goes on from the same empty repository, and only one of both makes th
   const at = await make()
   const session = await Delivering.begin(service.test, at)
   await session.shell('echo one > a')
-  const { api } = session
-  const answer = await api.call<{ session: Session }>('POST', session.path('/forks'), {})
-  expect(answer.status).toBe(201)
-  const copy = answer.body.session
-  expect(copy.source).toMatchObject({ baseBranch: 'trunk', baseOid: emptyTreeOid })
-  const { run } = await api.submitTurn(copy.id, 'cd /workspace/project; git symbolic-ref HEAD; cat a; echo two >> a')
-  const fork = await Delivering.of(service.test, { ...copy, activeRunId: run.id })
+  const fork = await forkOf(session, {}, 'git symbolic-ref HEAD; cat a; echo two >> a')
+  expect(fork.session.source).toMatchObject({ baseBranch: 'trunk', baseOid: emptyTreeOid })
   expect(await gitText(['symbolic-ref', 'HEAD'], { gitDir: join(fork.project, '.git') })).toBe('refs/heads/trunk')
   const first = await fork.publish()
   const root = await tipOf(at.gitDir, 'trunk')
@@ -94,6 +99,29 @@ it('a fork goes on from the same empty repository, and only one of both makes th
   expect(await fileAt(at.gitDir, root, 'a')).toBe('one\ntwo')
   expect(await session.publish()).toMatchObject({ status: 'failed', lastError: { code: 'target_moved' } })
   expect(await tipOf(at.gitDir, 'trunk')).toBe(root)
+})
+
+it('a fork of the Session that made the first commit begins at it, and delivers what it changed since', async () => {
+  const at = await make()
+  const session = await Delivering.begin(service.test, at)
+  await session.shell('echo one > a; echo two > b')
+  const root = (await session.publish()).result?.commitSha ?? ''
+  const one = await forkOf(session, {}, 'echo more >> a')
+  const other = await forkOf(session, {}, 'rm b; echo three > c')
+  expect(one.session.source).toMatchObject({ baseBranch: 'trunk', baseOid: root })
+  const { files } = await other.review()
+  expect(files.map(({ path, status }) => [path, status])).toEqual([
+    ['b', 'deleted'],
+    ['c', 'added'],
+  ])
+  const direct = await one.publish({ delivery: 'direct_branch' })
+  expect(direct.result?.commitSha).toBe(await tipOf(at.gitDir, 'trunk'))
+  expect(await parentsOf(at, 'trunk')).toBe(root)
+  const published = await other.publish()
+  expect(published.result?.pullRequest).toMatchObject({ number: 1, reused: false })
+  expect(await parentsOf(at, published.result?.commitSha ?? '')).toBe(root)
+  expect(await other.merge(published.id)).toMatchObject({ status: 'succeeded' })
+  expect(await gitText(['ls-tree', '--name-only', 'trunk'], { gitDir: at.gitDir })).toBe('a\nc')
 })
 
 it('the native agent works in it, and its changes make the first commit', async () => {

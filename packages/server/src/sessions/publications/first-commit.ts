@@ -45,4 +45,4 @@ export async function startOfUnborn(
   return { branch: delivered ? baseBranch : claim.row.branch, base: last.commit_sha, delivered }
 }
 
-const isDelivered = ({ status }: PushedCommit): boolean => status === 'succeeded'
+export const isDelivered = ({ status }: PushedCommit): boolean => status === 'succeeded'
