@@ -49,8 +49,11 @@ export interface HomeContent {
 
 /** Returns the rules for directories of a home that stay out of its checkpoint. */
 export function homeRules({ state, placed }: HomeContent): readonly ExcludeRule[] {
+  const isFree = (path: string) => !state.some(kept => overlaps(path, kept))
   return [
-    ...[...homeCaches, ...placed, outboxName].filter(path => !state.some(kept => overlaps(path, kept))).map(rooted),
+    ...[...homeCaches, outboxName].filter(isFree).map(rooted),
+    // A cached path may be a file as well.
+    ...placed.filter(isFree).map(path => ({ ...rooted(path), anything: true })),
     ...cacheRules,
   ]
 }

@@ -311,6 +311,20 @@ describe('a seal', () => {
   })
 })
 
+test('rules name what they leave out in any script, and only some of them name files', async () => {
+  using lab = await TreeLab.open()
+  const bytes = (path: string) => Buffer.from(path).toString('latin1')
+  const paths = ['other/größe', 'Übung/größe', 'Übung/kept', 'Übung/日本/x']
+  lab.make('tree', Object.fromEntries(paths.map(path => [bytes(path), 'x'])))
+  const rule = (path: string) => ({ names: path.split('/'), rooted: true })
+  const exclude = [rule('Übung/kept'), rule('Übung/日本'), { ...rule('Übung/größe'), anything: true }]
+  const sealed = await lab.sealed('tree', { exclude })
+  expect(sealed).toMatchObject({ files: 2, omitted: { excluded: 2 } })
+  await lab.restore(sealed.manifest, 'copy')
+  const there = Object.keys(lab.look('copy'))
+  expect(paths.filter(path => there.includes(bytes(path)))).toEqual(['other/größe', 'Übung/kept'])
+})
+
 describe('the name that restores use', () => {
   test.each<[string, Record<string, Entry>]>([
     ['a directory', { '.berth-restore/x': 'x' }],

@@ -3,19 +3,21 @@ import { TrackedDirectories } from './git-index.ts'
 import { nativePath } from './native-path.ts'
 import type { ExcludeRule } from './protocol.ts'
 
-/** Decides which directories of a tree stay out of its checkpoint. */
+/** Decides what of a tree stays out of its checkpoint. Paths are bytes, one character each, as everywhere in this program. */
 export class Excluder {
   readonly #rules: ReadonlyMap<string, readonly ExcludeRule[]>
   readonly #tracked = new TrackedDirectories()
 
   constructor(rules: readonly ExcludeRule[]) {
-    this.#rules = Map.groupBy(rules, rule => rule.names.at(-1) ?? '')
+    const named = rules.map(rule => ({ ...rule, names: rule.names.map(inBytes) }))
+    this.#rules = Map.groupBy(named, rule => rule.names.at(-1) ?? '')
   }
 
-  excludes(path: string): boolean {
+  excludes(path: string, isDirectory: boolean): boolean {
     const parent = path.slice(0, path.lastIndexOf('/') + 1)
     const rules = this.#rules.get(path.slice(parent.length)) ?? []
     return rules.some(rule => {
+      if (!isDirectory && rule.anything !== true) return false
       const suffix = rule.names.join('/')
       if (rule.rooted === true) return path === suffix
       if (path !== suffix && !path.endsWith(`/${suffix}`)) return false
@@ -25,6 +27,8 @@ export class Excluder {
     })
   }
 }
+
+const inBytes = (name: string): string => Buffer.from(name, 'utf8').toString('latin1')
 
 function exists(path: string): boolean {
   try {

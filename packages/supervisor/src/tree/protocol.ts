@@ -66,6 +66,8 @@ export interface ExcludeRule {
   readonly names: readonly string[]
   /** True if the names are the whole path from the tree's root; git is not consulted then. */
   readonly rooted?: boolean
+  /** Excludes anything of that name, not only a directory. */
+  readonly anything?: boolean
   /** Applies only if the directory contains this file. */
   readonly holding?: string
   /** Applies only if this file lies beside the directory. */

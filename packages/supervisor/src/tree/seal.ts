@@ -102,7 +102,7 @@ class Sealing implements Visitor<Directory> {
     // A restore would take this directory for its own. The worker, not the name, knows of unfinished restores.
     if (isStaging(path)) return this.#omit(parent)
     if (!this.#scope.leadsTo(path)) return this.#leaveOut(parent)
-    if (this.#excluder.excludes(path)) return this.#omit(parent)
+    if (this.#excluder.excludes(path, true)) return this.#omit(parent)
     this.#come(path)
     this.#count('directories')
     const entry = this.index.entries
@@ -121,6 +121,7 @@ class Sealing implements Visitor<Directory> {
   entry(path: string, stats: Stats, parent: Directory): Promise<void> | undefined {
     if (isStaging(path)) return this.#omit(parent)
     if (!this.#scope.holds(path)) return this.#leaveOut(parent)
+    if (this.#excluder.excludes(path, false)) return this.#omit(parent)
     this.#come(path)
     if (stats.isFile()) return this.#file(path, stats)
     if (stats.isSymbolicLink()) return this.#symlink(path, stats)
