@@ -5,32 +5,19 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Publication } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Deliverer } from '../../src/delivery/deliverer.ts'
 import type { DeliveryContext } from '../../src/delivery/delivery-context.ts'
-import { repositorySources } from '../../src/delivery/repository-sources.ts'
-import { Worker } from '../../src/execution/worker.ts'
 import { defaultIdentity } from '../../src/git/git-identity.ts'
 import { gitText, runGit } from '../../src/git/run-git.ts'
 import { openSshSigner } from '../../src/git/signing/ssh-signer.ts'
-import { GitHosts } from '../../src/git-hosts/git-hosts.ts'
 import { LOCAL_ACCOUNT, LocalHost } from '../../src/git-hosts/local/local-host.ts'
 import { systemClock } from '../../src/kit/clock.ts'
-import { mergeQueue } from '../../src/sessions/merges/merge-queue.ts'
-import { publicationQueue } from '../../src/sessions/publications/publication-queue.ts'
-import { reviewQueue } from '../../src/sessions/reviews/review-queue.ts'
 import type { CrashMode } from '../support/faults/crash-point.ts'
 import { DeliveryCrash } from '../support/faults/delivery-crash.ts'
-import { Delivering, grant } from '../support/git/delivering.ts'
+import type { Delivering } from '../support/git/delivering.ts'
 import { sampleRepository, tipOf } from '../support/git/repositories.ts'
-import {
-  databaseUrl,
-  shortFence,
-  startTestService,
-  type TestService,
-  testVariables,
-} from '../support/services/service.ts'
+import { reviewedChange, takeOver } from '../support/git/reviewed-change.ts'
+import { startTestService, type TestService, workerVariables } from '../support/services/service.ts'
 import { startServiceProcess } from '../support/services/service-process.ts'
-import { workerContext } from '../support/services/worker-context.ts'
 import { until } from '../support/until.ts'
 
 const stack = new AsyncDisposableStack()
@@ -39,13 +26,9 @@ let context: DeliveryContext
 let at: Delivering
 let gitDir = ''
 let revision = ''
-// bound: a pause between two looks
-const limits = { publicationMs: 600_000, mergeMs: 600_000, mergeWaitMs: 600_000, mergeCheckMs: 1000 }
 
 beforeAll(async () => {
   test = stack.use(await startTestService({ variables: { BERTH_ROLES: 'api' } }))
-  // The lease outlasts the file on the slowest machine: the last case has a sweeper.
-  const working = await workerContext(test, stack, { limits: { leaseIdleMs: 600_000, leaseMaxMs: 600_000 } })
   const host = new LocalHost(test.db.database, systemClock, join(test.dataDir, 'repositories'), () => test.url)
   gitDir = await sampleRepository(join(test.dataDir, 'repositories'))
   const [repository] = (await host.listRepositories(LOCAL_ACCOUNT, { limit: 1, from: null })).repositories
@@ -55,37 +38,13 @@ beforeAll(async () => {
   execFileSync('ssh-keygen', ['-q', '-t', 'ecdsa', '-N', '', '-f', key])
   const signingKey = readFileSync(key, 'utf8')
   await writeFile(join(test.dataDir, 'berth.json'), JSON.stringify({ commits: { signingKey } }), { mode: 0o600 })
-  context = {
-    ...working,
-    commits: { identity: defaultIdentity, signer: await openSshSigner(signingKey) },
-    scratchDir: join(test.dataDir, 'scratch'),
-    sources: repositorySources({ db: test.db.database, gitHosts: new GitHosts([host]) }, working.mirrors),
-    delivery: limits,
-  }
-  await using worker = new Worker(working)
-  await worker.start()
   const granted = { host: 'local', provider: 'local', account: LOCAL_ACCOUNT, repository, gitDir }
-  at = await Delivering.begin(test, { ...granted, grantId: await grant(test, granted) })
-  await writeFile(join(at.project, 'new'), 'new')
-  // bound: a pause between two looks
-  await using reviewing = new Deliverer(context, [reviewQueue(context)], { claimMs: 60_000, pollMs: 50 })
-  await reviewing.start()
-  revision = (await at.review()).revision
+  const change = await reviewedChange(test, granted, stack)
+  context = { ...change.context, commits: { identity: defaultIdentity, signer: await openSshSigner(signingKey) } }
+  at = change.at
+  revision = change.review.revision
 })
 afterAll(() => stack.disposeAsync())
-
-const queues = { publications: publicationQueue, merges: mergeQueue } as const
-
-/** Lets one worker, with its own dependencies, do the work that is due. */
-async function workOff(kind: keyof typeof queues, world: DeliveryContext, signal: AbortSignal): Promise<number> {
-  await test.db.database.query(`update ${kind} set claimed_until = null, due_at = 'epoch' where ended_at is null`)
-  const by = { now: new Date(), until: new Date(Date.now() + 600_000) }
-  const tasks = await queues[kind](world)
-    .claim(by, 10)
-    .catch(() => [])
-  for (const task of tasks) await task.work(signal).catch(() => undefined)
-  return tasks.length
-}
 
 /** Reads that change nothing: one crash at each is enough. */
 const alike: ReadonlySet<string> = new Set(['run a program', 'mirror', 'get access to read'])
@@ -98,13 +57,8 @@ const modes: readonly CrashMode[] = ['dies', 'fails', 'unanswered']
 async function publish(strike: DeliveryCrash, branch: string): Promise<{ id: string; steps: readonly string[] }> {
   const id = randomUUID()
   expect((await at.put(id, { revision, title: branch, branch })).status).toBe(201)
-  await take('publications', strike)
+  await takeOver('publications', context, strike)
   return { id, steps: strike.steps }
-}
-
-async function take(kind: keyof typeof queues, strike: DeliveryCrash): Promise<void> {
-  await workOff(kind, strike.world(context), strike.signal)
-  while ((await workOff(kind, context, new AbortController().signal)) > 0);
 }
 
 describe('a worker that crashes', () => {
@@ -140,7 +94,7 @@ describe('a worker that crashes', () => {
       const strike = new DeliveryCrash(step, mode)
       const mergeId = randomUUID()
       expect((await at.putMerge(id, mergeId, { strategy: 'merge' })).status).toBe(201)
-      await take('merges', strike)
+      await takeOver('merges', context, strike)
       if (step === 0) steps = strike.steps.length
       const merge = await at.readMerge(id, mergeId)
       const named = `${step} ${strike.steps[step - 1]}: ${merge.lastError?.code}`
@@ -154,13 +108,7 @@ describe('a worker that crashes', () => {
   })
 
   it('by kill -9 between push and record leaves a publication that its successor ends', async () => {
-    const variables = {
-      ...testVariables,
-      ...shortFence,
-      BERTH_ROLES: 'worker',
-      BERTH_DATA_DIR: test.dataDir,
-      DATABASE_URL: databaseUrl(test.db),
-    }
+    const variables = workerVariables(test)
     const id = randomUUID()
     await using first = await startServiceProcess(variables)
     const pushed = await test.db.database.transaction(async tx => {

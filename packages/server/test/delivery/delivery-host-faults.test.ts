@@ -1,68 +1,33 @@
 import { randomUUID } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Publication } from '@berth/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Deliverer } from '../../src/delivery/deliverer.ts'
-import type { DeliveryContext } from '../../src/delivery/delivery-context.ts'
 import { repositorySources } from '../../src/delivery/repository-sources.ts'
 import type { WorkQueue } from '../../src/delivery/work-queue.ts'
-import { Worker } from '../../src/execution/worker.ts'
 import { gitText, runGit } from '../../src/git/run-git.ts'
 import { GitHosts } from '../../src/git-hosts/git-hosts.ts'
 import { GitHubHost } from '../../src/git-hosts/github/github-host.ts'
 import { systemClock } from '../../src/kit/clock.ts'
-import type { Mirrors } from '../../src/repositories/mirrors.ts'
 import { mergeQueue } from '../../src/sessions/merges/merge-queue.ts'
 import { publicationQueue } from '../../src/sessions/publications/publication-queue.ts'
-import { reviewQueue } from '../../src/sessions/reviews/review-queue.ts'
-import { Delivering, grant } from '../support/git/delivering.ts'
-import { type Fault, GitHubServer } from '../support/git/github-server.ts'
-import { sampleRepository, tipOf } from '../support/git/repositories.ts'
-import {
-  databaseUrl,
-  shortFence,
-  startTestService,
-  type TestService,
-  testVariables,
-} from '../support/services/service.ts'
+import type { Delivering } from '../support/git/delivering.ts'
+import type { Fault, GitHubServer } from '../support/git/github-server.ts'
+import { tipOf } from '../support/git/repositories.ts'
+import { changeAtGitHub, type ReviewedChange } from '../support/git/reviewed-change.ts'
+import { type TestService, workerVariables } from '../support/services/service.ts'
 import { startServiceProcess } from '../support/services/service-process.ts'
-import { workerContext } from '../support/services/worker-context.ts'
 import { until } from '../support/until.ts'
 
 const stack = new AsyncDisposableStack()
-// bound: a pause between two looks
-const limits = { publicationMs: 600_000, mergeMs: 600_000, mergeWaitMs: 600_000, mergeCheckMs: 1000 }
 let test: TestService
 let server: GitHubServer
-let context: DeliveryContext & { readonly mirrors: Mirrors }
+let context: ReviewedChange['context']
 let at: Delivering
 let gitDir = ''
 let revision = ''
-
 beforeAll(async () => {
-  server = stack.use(await GitHubServer.start())
-  const app = { appId: server.appId, privateKey: server.privateKey, baseUrl: server.url }
-  const config = { gitHosts: [{ kind: 'github', ...app }] }
-  test = stack.use(await startTestService({ config, variables: { BERTH_ROLES: 'api' } }))
-  // The lease outlasts the file on the slowest machine: one case has a sweeper.
-  const patient = { leaseIdleMs: 600_000, leaseMaxMs: 600_000 }
-  const gitHosts = [{ kind: 'github' as const, clientId: undefined, clientSecret: undefined, ...app }]
-  const working = await workerContext(test, stack, { limits: patient, gitHosts })
-  gitDir = await sampleRepository(join(test.dataDir, 'served'), 'o/r')
-  server.addRepository({ id: 7, fullName: 'o/r', gitDir, installations: ['5'] })
-  const repository = { repositoryId: '7', fullName: 'o/r' }
-  const granted = { host: `github:${new URL(server.url).host}`, provider: 'github', account: '5', repository, gitDir }
-  const scratchDir = join(test.dataDir, 'scratch')
-  context = { ...working, scratchDir, sources: repositorySources(working, working.mirrors), delivery: limits }
-  await using worker = new Worker(working)
-  await worker.start()
-  at = await Delivering.begin(test, { ...granted, grantId: await grant(test, granted) })
-  await writeFile(join(at.project, 'new'), 'new')
-  // bound: a pause between two looks
-  await using reviewing = new Deliverer(context, [reviewQueue(context)], { claimMs: 60_000, pollMs: 50 })
-  await reviewing.start()
-  revision = (await at.review()).revision
+  const change = await changeAtGitHub(stack)
+  ;({ at, context, gitDir, server, test } = change)
+  revision = change.review.revision
 })
 afterAll(() => stack.disposeAsync())
 
@@ -218,7 +183,7 @@ describe('a publication on a faulty host', () => {
     expect((await at.put(id, { revision, title: 'a', branch: `b-${id}` })).status).toBe(201)
     server.fail(faultOf(given))
     expect(await worker.work()).toBeGreaterThanOrEqual(outcome.leastMs)
-    expect(await worker.work(limits.publicationMs)).toBeNull()
+    expect(await worker.work(context.delivery.publicationMs)).toBeNull()
     server.mend()
     expect(await at.ended(id)).toMatchObject({ status: 'failed', lastError: { code: outcome.inTheEnd } })
   })
@@ -239,13 +204,7 @@ describe('a publication on a faulty host', () => {
   })
 
   it('is completed by the next process after a kill between push and pull request', async () => {
-    const variables = {
-      ...testVariables,
-      ...shortFence,
-      BERTH_ROLES: 'worker',
-      BERTH_DATA_DIR: test.dataDir,
-      DATABASE_URL: databaseUrl(test.db),
-    }
+    const variables = workerVariables(test)
     const [id, branch] = [randomUUID(), 'killed']
     await using first = await startServiceProcess(variables)
     server.fail({ when: steps.open, answer: 'never' })

@@ -74,6 +74,15 @@ export const shortFence = {
   BERTH_FENCE_SECONDS: '4',
 } as const
 
+/** Settings of a process that works for a service's database. */
+export const workerVariables = ({ db, dataDir }: Pick<TestService, 'db' | 'dataDir'>) => ({
+  ...testVariables,
+  ...shortFence,
+  BERTH_ROLES: 'worker',
+  BERTH_DATA_DIR: dataDir,
+  DATABASE_URL: databaseUrl(db),
+})
+
 /** Returns the master key that the first process of a data directory made. */
 function masterKeyIn(dataDir: string): string {
   return readFileSync(join(dataDir, 'master.key'), 'utf8').trim()
