@@ -45,8 +45,8 @@ export interface SandboxSpec {
 export interface LowerTrees {
   readonly workspace: string
   readonly home: string
-  /** Directory of the workspace's baselines, which the sandbox's first seal builds on. */
-  readonly baselines: string
+  /** Directories of their baselines, which the sandbox's first seal builds on. */
+  readonly baselines: Readonly<Record<'workspace' | 'home', string>>
 }
 
 /** How this host shows layers of system packages to sandboxes; `fault` says in words for people why it does not. */

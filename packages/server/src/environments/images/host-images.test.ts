@@ -95,20 +95,22 @@ describe('the images of a host', () => {
     ).toBe(null)
   })
 
-  it('lend their baseline to the first seal of a sandbox', async () => {
-    const { lab, owner, dir, seal, images } = await opened()
-    const image = await seal('content')
-    const { baselines } = await images.provide(image, owner, never)
-    const more = join(dir, image.digest, 'workspace', 'more')
-    await writeFile(more, 'more')
-    await chown(more, owner.uid, owner.uid)
-    const name = `images/${image.digest}/workspace`
-    await cp(baselines, lab.path('lease'), { recursive: true })
-    const sealed = await lab.sealed(name, {
-      tree: lab.tree(name, { baselines: 'lease' }),
-      previous: Buffer.from(image.workspaceManifest),
-    })
-    expect(sealed.readBytes).toBe(4)
-    expect(sealed.files).toBe(3)
-  })
+  it.each(['workspace', 'home'] as const)(
+    'lend the baseline of their %s to the first seal of a sandbox',
+    async tree => {
+      const { lab, owner, dir, seal, images } = await opened()
+      const image = await seal('content')
+      const { baselines } = await images.provide(image, owner, never)
+      const more = join(dir, image.digest, tree, 'more')
+      await writeFile(more, 'more')
+      await chown(more, owner.uid, owner.uid)
+      const name = `images/${image.digest}/${tree}`
+      await cp(baselines[tree], lab.path('lease'), { recursive: true })
+      const sealed = await lab.sealed(name, {
+        tree: lab.tree(name, { baselines: 'lease' }),
+        previous: Buffer.from(image[`${tree}Manifest`]),
+      })
+      expect(sealed.readBytes).toBe(4)
+    },
+  )
 })

@@ -42,8 +42,8 @@ export class HostImages {
   async provide(image: SealedImage, owner: LowerOwner, signal: AbortSignal): Promise<LowerTrees> {
     const write = (fresh: string, within: AbortSignal) => this.#write(fresh, image, owner, within)
     const path = await this.#cache.provide(image.digest, bytesOfImage(image), write, signal)
-    const [workspace, home] = [join(path, 'workspace'), join(path, 'home')]
-    return { workspace, home, baselines: join(path, 'baselines', 'workspace') }
+    const both = (at: string) => ({ workspace: join(at, 'workspace'), home: join(at, 'home') })
+    return { ...both(path), baselines: both(join(path, 'baselines')) }
   }
 
   /** Removes images that are gone, and what there is no room for. @returns how many directories it removed */

@@ -53,15 +53,17 @@ export async function useImage(db: Queryable, id: string, now: Date): Promise<Se
   return rows[0] ?? null
 }
 
-/** Returns the manifest of the workspace that an organization's image of this digest begins with. */
-export async function findImageManifest(db: Queryable, organizationId: string, digest: string): Promise<string | null> {
-  const { rows } = await db.query<{ manifest: string }>({
-    text: `
-      select workspace_manifest as manifest from environment_images
-      where organization_id = $1 and digest = $2 limit 1`,
+/** Returns an organization's image of this digest; null if it is gone. */
+export async function findSealedImage(
+  db: Queryable,
+  organizationId: string,
+  digest: string,
+): Promise<SealedImage | null> {
+  const { rows } = await db.query<SealedImage>({
+    text: `select ${sealedColumns} from environment_images where organization_id = $1 and digest = $2 limit 1`,
     values: [organizationId, digest],
   })
-  return rows[0]?.manifest ?? null
+  return rows[0] ?? null
 }
 
 /**

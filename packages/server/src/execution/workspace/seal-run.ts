@@ -5,7 +5,7 @@ import { SealFailed } from '../../checkpoints/errors.ts'
 import type { OverCap } from '../../checkpoints/over-cap.ts'
 import { platformNames } from '../../checkpoints/platform-names.ts'
 import { type SealedTree, sealTree } from '../../checkpoints/seal-tree.ts'
-import { findImageManifest } from '../../environments/images/image-sql.ts'
+import { findSealedImage, type SealedImage } from '../../environments/images/image-sql.ts'
 import { isHostAway } from '../../line/line-error.ts'
 import { NATIVE_RUNTIME, type RuntimeEntry } from '../../runtimes/catalog.ts'
 import { SandboxGoneError } from '../../sandboxes/driver.ts'
@@ -101,20 +101,20 @@ async function seal(
   try {
     const { driver } = context
     const previous = await findNewestCheckpoint(context.db, claim)
-    const image = previous === null ? await manifestOfImage(context, lease) : null
+    const image = previous === null ? await findImageOf(context, lease) : null
     const shared = { blobs: context.blobs, signal }
     const workspace = await sealTree({
       ...shared,
       tree: treeOf(driver, lease.id, 'workspace'),
       limits: context.checkpointLimits.workspace,
-      previous: encoded(previous?.workspace_manifest ?? image),
+      previous: encoded(previous?.workspace_manifest ?? image?.workspaceManifest),
       skip: platformNames,
     })
     if (workspace.kind === 'over_cap') return { omissions: [omission('workspace_checkpoint', workspace)] }
     const home = await sealHome(
       context,
       { lease, runtime, workspace, isLast },
-      { ...shared, previous: encoded(previous?.home_manifest) },
+      { ...shared, previous: encoded(previous === null ? image?.homeManifest : previous.home_manifest) },
     )
     return await toCheckpoint(context, claim, lease, runtime, workspace, home)
   } catch (error) {
@@ -132,10 +132,10 @@ async function seal(
   }
 }
 
-/** Returns the workspace that the sandbox started with, if that was an image's. */
-async function manifestOfImage({ db }: ExecutionContext, lease: LeaseRow): Promise<string | null> {
+/** Returns the image that the sandbox started from. */
+async function findImageOf({ db }: ExecutionContext, lease: LeaseRow): Promise<SealedImage | null> {
   if (lease.image_digest === null) return null
-  return findImageManifest(db, lease.organization_id, lease.image_digest)
+  return findSealedImage(db, lease.organization_id, lease.image_digest)
 }
 
 async function toCheckpoint(

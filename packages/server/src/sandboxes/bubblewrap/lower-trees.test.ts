@@ -43,8 +43,8 @@ describe('a sandbox with lower trees', () => {
     expect(support).toBe('prebuilt trees: below each sandbox, copied on write')
     const lab = await TreeLab.open(driver.lowerOwner()?.uid)
     clean.push(async () => lab[Symbol.dispose]())
-    const baselines = lab.path('workspace.baselines')
-    await mkdir(baselines)
+    const baselines = { workspace: lab.path('workspace.baselines'), home: lab.path('home.baselines') }
+    for (const directory of Object.values(baselines)) await mkdir(directory)
     const lower = { workspace: lab.path('workspace'), home: lab.path('home'), baselines }
     return { driver, dataDir, lab, lower, options }
   }
@@ -135,7 +135,9 @@ describe('a sandbox with lower trees', () => {
     })
     const image = await lab.sealed('source')
     await lab.restore(image.manifest, 'workspace')
-    lab.make('home', {})
+    lab.make('source-home', { '.config/tool': 'content of a home' })
+    const homeOfImage = await lab.sealed('source-home')
+    await lab.restore(homeOfImage.manifest, 'home')
     const script =
       'set -e; cd /workspace; rm gone; mkdir new; for n in 1 2 3; do echo $n > new/$n; ln new/$n new/l$n; done'
     expect(await run(subject, 'sealed', script)).toEqual({ code: '0', out: '' })
@@ -149,6 +151,8 @@ describe('a sandbox with lower trees', () => {
     if (sealed.kind !== 'sealed') throw new Error('over a cap')
     // Only the new files were read.
     expect(sealed.readBytes).toBe(6)
+    const home = { tree: treeOf(driver, 'sealed', 'home'), blobs: lab.blobs, limits: workspaceLimits }
+    expect(await sealTree({ ...home, previous: homeOfImage.manifest })).toMatchObject({ readBytes: 0, files: 1 })
     await lab.restore(sealed.manifest, 'elsewhere')
     const seen = look(join(dataDir, 'leases/sealed/disk/files/workspace'))
     const { '.berth': _, ...rest } = seen

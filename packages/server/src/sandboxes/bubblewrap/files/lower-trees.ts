@@ -45,9 +45,11 @@ export async function mountLowerTrees(files: LeaseFiles, lower: LowerTrees, owne
 
 /** Lets the first seal of a lease with lower trees find all unchanged files. Without it the seal reads everything. */
 export async function shareBaselines(files: LeaseFiles, { baselines }: LowerTrees): Promise<void> {
-  const own = join(baselinesOf(files), diskNames.workspace)
-  await mkdir(own, { recursive: true, mode: 0o700 })
-  for (const name of await readdir(baselines)) await link(join(baselines, name), join(own, name))
+  for (const [tree, directory] of Object.entries(baselines)) {
+    const own = join(baselinesOf(files), tree)
+    await mkdir(own, { recursive: true, mode: 0o700 })
+    for (const name of await readdir(directory)) await link(join(directory, name), join(own, name))
+  }
 }
 
 /**
@@ -60,7 +62,8 @@ export async function whyNoLowerTrees(dir: string, owners: OwnerMap): Promise<st
   try {
     for (const path of [files.host, files.disk]) await mkdir(path, { recursive: true, mode: 0o700 })
     makeAgentDirectories(files.files)
-    const lower = { workspace: join(dir, 'lower'), home: join(dir, 'lower'), baselines: join(dir, 'lower') }
+    const both = { workspace: join(dir, 'lower'), home: join(dir, 'lower') }
+    const lower = { ...both, baselines: both }
     await mkdir(join(lower.workspace, 'directory', 'inner'), { recursive: true })
     for (const path of [lower.workspace, join(lower.workspace, 'directory')])
       chownSync(path, owners.onDisk, owners.onDisk)
