@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -31,16 +32,7 @@ test('the example of the settings is a valid configuration file', () => {
   expect(config.runtimes).toHaveLength(1)
 })
 
-const pages = [
-  'README.md',
-  'ARCHITECTURE.md',
-  'CONTRIBUTING.md',
-  'CHANGELOG.md',
-  'AGENTS.md',
-  'SECURITY.md',
-  'CODE_OF_CONDUCT.md',
-  ...globSync(['docs/**/*.md', 'examples/**/*.md'], { cwd: root }).sort(),
-]
+const pages = globSync(['*.md', 'docs/**/*.md', 'examples/**/*.md'], { cwd: root }).sort()
 
 describe('every path and every link leads somewhere', () => {
   test.each(pages)('in %s', path => {
@@ -79,6 +71,13 @@ test('source files cite only pages and headings that are there', () => {
       [...read(path).matchAll(/\bdocs\/[\w/-]+\.md(?:#[\w-]+)?/g)].map(([reference]) => `[${path}](${reference})`),
     )
   expect(danglingReferences(root, 'README.md', cited.join('\n'))).toEqual([])
+})
+
+test('the patches of the first change in CONTRIBUTING.md apply here, or have been applied', () => {
+  const patches = [...read('CONTRIBUTING.md').matchAll(/^git apply <<'end'\n([\s\S]*?)^end$/gm)]
+  const fits = (input: string, ...more: string[]) =>
+    spawnSync('git', ['apply', '--check', ...more], { cwd: root, input }).status === 0
+  expect(patches.map(([, patch = '']) => fits(patch) || fits(patch, '--reverse'))).toEqual([true, true])
 })
 
 describe('the page of the folders', () => {
