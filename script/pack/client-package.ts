@@ -4,7 +4,11 @@ import { join } from 'node:path'
 import { build } from 'esbuild'
 import { readManifest, root, writeCommonFiles, writeInto } from './package-folder.ts'
 
-const entries = { index: 'packages/client/src/index.ts', documents: 'packages/client/src/documents/index.ts' }
+const entries = {
+  index: 'packages/client/src/index.ts',
+  documents: 'packages/client/src/documents/index.ts',
+  transcript: 'packages/client/src/transcript/index.ts',
+}
 
 /** Makes the folder of the package `@berth/client`: ES modules, declarations, no dependency. */
 export async function makeClientPackage(folder: string): Promise<void> {
@@ -39,6 +43,7 @@ export async function makeClientPackage(folder: string): Promise<void> {
     exports: {
       '.': exported('index', 'index.d.ts'),
       './documents': exported('documents', 'documents/index.d.ts'),
+      './transcript': exported('transcript', 'transcript/index.d.ts'),
       './package.json': './package.json',
     },
     types: './dist/types/index.d.ts',

@@ -1,6 +1,15 @@
 import type { Event } from '@berth/client'
-import { applyOutcome } from './environments/apply-log.ts'
-import { costText, durationText, numberOf, outputOf, textOf } from './event-data.ts'
+import {
+  emptyTranscript,
+  extendTranscript,
+  formatBytes,
+  formatDuration,
+  numberOf,
+  type Row,
+  type Step,
+  textOf,
+} from '@berth/client/transcript'
+import { costText } from './event-lines.ts'
 import { jsonLine, printableLine } from './terminal-text.ts'
 
 /**
@@ -12,56 +21,43 @@ export function plainLine(event: Event): string {
 }
 
 function summary(event: Event): string {
-  switch (event.type) {
-    case 'svc.run.started':
-      return `attempt ${numberOf(event, 'attempt') ?? 1}`
-    case 'svc.run.progress':
-      return `${textOf(event, 'status')} ${textOf(event, 'name')}`
-    case 'svc.run.completed':
-    case 'svc.run.failed':
-    case 'svc.run.cancelled':
-    case 'svc.run.crashed':
-      return [
-        textOf(event, 'errorCode'),
-        textOf(event, 'stopReason'),
-        costText(event),
-        ...outputOf(event).map(jsonLine),
-      ]
-        .filter(Boolean)
-        .join(' ')
-    case 'svc.environment.apply': {
-      const revision = `${textOf(event, 'name')} revision ${numberOf(event, 'revision') ?? '?'}`
-      return textOf(event, 'status') === 'started' ? `started ${revision}` : `${revision} ${applyOutcome(event)}`
-    }
-    case 'svc.workspace.progress': {
-      const took = numberOf(event, 'durationMs')
-      const time = took === null ? '' : ` (${durationText(took)})`
-      return `${textOf(event, 'status')} ${textOf(event, 'title')}${time}`
-    }
-    case 'svc.environment.output':
-      return textOf(event, 'text')
-    case 'svc.message.created':
-      return `${textOf(event, 'role')}: ${textOf(event, 'text')}`
-    case 'svc.activity.completed':
-      return activity(event)
-    case 'svc.interaction.opened':
-    case 'svc.interaction.resolved':
-    case 'svc.interaction.expired':
-      return [textOf(event, 'kind'), textOf(event, 'interactionId'), textOf(event, 'resolution')]
-        .filter(Boolean)
-        .join(' ')
-    case 'svc.artifact.created':
-    case 'svc.artifact.omitted':
-      return `${textOf(event, 'name')} ${numberOf(event, 'sizeBytes') ?? '?'} bytes ${textOf(event, 'reason')}`
+  if (event.type === 'svc.run.started') return `attempt ${numberOf(event, 'attempt') ?? 1}`
+  if (event.type === 'svc.run.progress') return `${textOf(event, 'status')} ${textOf(event, 'name')}`
+  if (event.type === 'svc.environment.output') return textOf(event, 'text')
+  const [row] = extendTranscript(emptyTranscript, [event]).rows
+  return row === undefined ? jsonLine(event.data) : rowText(row)
+}
+
+function rowText(row: Row): string {
+  switch (row.kind) {
+    case 'prompt':
+      return `user: ${row.text}`
+    case 'reply':
+      return `assistant: ${row.text}`
+    case 'steps':
+      return row.steps.map(stepText).join(' ')
+    case 'interaction':
+      return joined(row.interactionKind, row.interactionId, row.resolution)
+    case 'artifact':
+      return `${row.name} (${formatBytes(row.sizeBytes)})`
+    case 'notice':
+      return joined(row.text, row.link?.url, row.detail)
+    case 'end':
+      return joined(
+        row.errorCode,
+        row.stopReason,
+        costText(row),
+        row.output === undefined ? null : jsonLine(row.output),
+      )
     default:
-      return jsonLine(event.data)
+      return ''
   }
 }
 
-function activity(event: Event): string {
-  const title = textOf(event, 'title') || textOf(event, 'name')
-  const took = numberOf(event, 'durationMs')
-  const head = `${textOf(event, 'status')} ${title}${took === null ? '' : ` (${durationText(took)})`}`
-  const output = textOf(event, 'output')
-  return output === '' ? head : `${head}: ${output}`
+function stepText(step: Step): string {
+  if (step.kind === 'thought') return `reasoning: ${step.text}`
+  const head = `${step.status} ${step.title} (${formatDuration(step.durationMs ?? 0)})`
+  return step.output === undefined ? head : `${head}: ${step.output}`
 }
+
+const joined = (...texts: readonly (string | null | undefined)[]): string => texts.filter(Boolean).join(' ')

@@ -55,14 +55,14 @@ test('a Run is shown from its queue to its end', () => {
     ],
     calling.state,
   )
-  expect(rest.lines).toEqual(['✓ ls 5 ms', '  one', '  two', '✗ read', 'Two files.', 'completed · 1 min 0 s · $0.5000'])
+  expect(rest.lines).toEqual(['✓ ls 5 ms', '  one', '  two', '✗ read', 'Two files.', 'completed · 1 min · $0.5000'])
   expect(showStatus(rest.state, at, plain)).toEqual([])
 })
 
 test('an environment is one line while it is applied, and one when it is; a failure shows what it wrote', () => {
   const of = { name: 'web', revision: 3 }
   const applying = play([runEvent(1, 'svc.environment.apply', { ...of, status: 'started' })])
-  expect([applying.lines, showStatus(applying.state, at, plain)]).toEqual([[], ['⠋ applying environment web…']])
+  expect([applying.lines, showStatus(applying.state, at, plain)]).toEqual([[], ['⠋ Setting up environment “web” r3…']])
   const output = runEvent(2, 'svc.environment.output', { offset: 0, text: 'one\n\u001b[32mtwo\u001b[0m\n' })
   const writing = play([output], applying.state)
   expect([writing.lines, showStatus(writing.state, at, plain)]).toEqual([[], ['⠋ two…']])
@@ -70,11 +70,11 @@ test('an environment is one line while it is applied, and one when it is; a fail
     [runEvent(3, 'svc.environment.apply', { ...of, status: 'succeeded', durationMs: 900 })],
     writing.state,
   )
-  expect(done.lines).toEqual(['✓ environment web succeeded in 900 ms'])
+  expect(done.lines).toEqual(['• Set up environment “web” r3 in 900 ms'])
   expect(showStatus(done.state, at, plain)).toEqual(['⠋ waiting for a sandbox…'])
   const exit = { status: 'failed', errorCode: 'setup_exit_nonzero', setupExitCode: 1, outputTail: 'one\ntwo\n' }
   expect(play([runEvent(3, 'svc.environment.apply', { ...of, ...exit })], writing.state).lines).toEqual([
-    '✗ environment web failed: the setup script ended with exit code 1 (setup_exit_nonzero)',
+    '• Setup of environment “web” r3 failed: the setup script ended with exit code 1 (setup_exit_nonzero)',
     '  one',
     '  two',
   ])
@@ -86,9 +86,9 @@ test('a long step before the agent begins is shown while it goes on, and has one
   expect([making.lines, showStatus(making.state, at, plain)]).toEqual([[], ['⠋ Creating the sandbox…']])
   const end = (status: string) => [runEvent(2, 'svc.workspace.progress', { ...of, status, durationMs: 2500 })]
   const made = play(end('succeeded'), making.state)
-  expect(made.lines).toEqual(['✓ Creating the sandbox 2.5 s'])
+  expect(made.lines).toEqual(['• Creating the sandbox (2.5 s)'])
   expect(showStatus(made.state, at, plain)).toEqual(['⠋ waiting for a sandbox…'])
-  expect(play(end('failed'), making.state).lines).toEqual(['✗ Creating the sandbox 2.5 s'])
+  expect(play(end('failed'), making.state).lines).toEqual(['• Creating the sandbox failed (2.5 s)'])
   // A Run that was parked goes on in its middle.
   const again = play([started(1), ...end('succeeded')])
   expect(showStatus(again.state, at, plain)).toEqual(['⠋ working…'])
@@ -101,10 +101,11 @@ test('a tool call has one line, whichever of its two Events comes first', () => 
 })
 
 test('a tool call without an activity is shown by its name, before the next line', () => {
-  const say = runEvent(2, 'svc.message.created', { role: 'assistant', text: 'So.' })
-  const user = runEvent(3, 'svc.message.created', { role: 'user', text: 'hm' })
-  expect(play([tool(1, 'a', 'failed'), say, user]).lines).toEqual(['✗ bash', 'So.'])
-  expect(play([tool(1, 'a', 'succeeded'), runEvent(2, 'svc.run.crashed', {})]).lines).toEqual(['✓ bash', 'crashed'])
+  const say = runEvent(3, 'svc.message.created', { role: 'assistant', text: 'So.' })
+  const user = runEvent(4, 'svc.message.created', { role: 'user', text: 'hm' })
+  expect(play([tool(1, 'a', 'started'), tool(2, 'a', 'failed'), say, user]).lines).toEqual(['✗ bash', 'So.'])
+  const ended = [tool(2, 'a', 'succeeded'), runEvent(3, 'svc.run.crashed', {})]
+  expect(play([tool(1, 'a', 'started'), ...ended]).lines).toEqual(['✓ bash', 'crashed'])
 })
 
 test('long output is cut to its last lines', () => {
@@ -162,7 +163,7 @@ test('a question of any form is shown with the command that answers it', () => {
     '? rm -rf /',
     `  berth approve ${sessionId} i1`,
   ])
-  expect(shown(opened(null))[0]).toBe('? ask_user')
+  expect(shown(opened(null))[0]).toBe('? A question')
 })
 
 test('no control characters of an agent reach the terminal', () => {
@@ -174,7 +175,7 @@ test('no control characters of an agent reach the terminal', () => {
     runEvent(4, 'svc.message.created', { role: 'assistant', text: evil }),
     runEvent(5, 'svc.message.created', { role: 'reasoning', text: evil }),
     runEvent(6, 'svc.interaction.opened', { kind: evil, request: { prompt: evil } }),
-    runEvent(7, 'svc.artifact.created', { name: evil }),
+    runEvent(7, 'svc.artifact.created', { kind: 'presented_file', name: evil }),
     runEvent(8, 'svc.run.failed', { errorCode: evil }),
   ])
   const status = showStatus(play([tool(9, 'y', 'started', evil)]).state, at, plain)
@@ -184,13 +185,15 @@ test('no control characters of an agent reach the terminal', () => {
   expect(state.stage).toBe('ended')
 })
 
-test('the memory of finished tools is bounded, and every tool is shown', () => {
-  const ended = Array.from({ length: 500 }, (_, i) => tool(i + 1, `id${i}`, 'succeeded'))
-  const { state, lines } = play(ended)
-  expect(state.settling.size + lines.length).toBe(500)
-  expect(state.settling.size).toBeLessThanOrEqual(64)
-  const activities = Array.from({ length: 500 }, (_, i) => activity(i + 1, `id${i}`, {}))
-  expect(play(activities).state.announced.length).toBeLessThanOrEqual(64)
+test('the memory of tools is bounded, and every one that has ended is shown', () => {
+  const calls = Array.from({ length: 500 }, (_, i) => [
+    tool(2 * i + 1, `id${i}`, 'started'),
+    tool(2 * i + 2, `id${i}`, 'succeeded'),
+  ])
+  const { state, lines } = play(calls.flat())
+  expect(state.held.size + lines.length).toBe(500)
+  expect(state.held.size).toBeLessThanOrEqual(64)
+  expect(JSON.stringify(state.transcript).length).toBeLessThan(64 * 1024)
 })
 
 test('what the agent is saying is shown until the log has it, and not again by a late preview', () => {
@@ -218,61 +221,65 @@ const forked = { sourceSessionId: 's1', sourceRunId: 'r1', createdBy: { kind: 'p
 const rejected = { answer: 1, issues: [{ path: ['files', 0], message: 'must be text' }], retried: true }
 
 test.each([
-  ['svc.turn.steered', { turnId: 't', status: 'taken' }, ['• the agent has the message']],
+  ['svc.turn.steered', { turnId: 't', status: 'taken' }, ['• The agent has the message']],
   [
     'svc.turn.steered',
     { turnId: 't', status: 'missed' },
-    ['• the run ended before the agent read the message; send it again if it still matters'],
+    ['• The agent stopped before it read a message. Send it again if it still matters'],
   ],
   [
     'svc.turn.steered',
     { turnId: 't', status: 'missed', nextRunId: 'r' },
-    ['• the run ended before the agent read the message; the next run works on it'],
+    ['• The agent finished before it read a message, and works on it next'],
   ],
-  ['svc.session.forked', forked, ['• forked from session s1, with its files and its conversation up to there']],
+  ['svc.session.forked', forked, ['• Forked from another Session, with its files and its conversation up to there']],
   [
     'svc.output.rejected',
     rejected,
-    ['• the answer is not the JSON that was asked for; the agent tries once more', '  files.0: must be text'],
+    ['• The answer is not the requested JSON; the agent tries once more', '  files.0: must be text'],
   ],
-  ['svc.output.rejected', { retried: false, issues: 7 }, ['• the answer is not the JSON that was asked for']],
+  ['svc.output.rejected', { retried: false, issues: 7 }, ['• The answer is not the requested JSON']],
   [
     'svc.context.compacted',
     { tokensBefore: 120_000, tokensAfter: 9_000 },
-    ['• conversation summarized: 120,000 to 9,000 tokens'],
+    ['• Conversation summarized: 120,000 to 9,000 tokens'],
   ],
-  ['svc.conversation.cleared', {}, ['• conversation cleared']],
+  ['svc.conversation.cleared', {}, ['• Conversation cleared']],
   [
     'svc.conversation.cleared',
     { reason: 'checkpoint_missing' },
-    ['• session reset: earlier work could not be restored'],
+    ['• Session reset: earlier work could not be restored'],
   ],
   [
     'svc.timeline.truncated',
     { droppedEvents: 1200, reason: 'budget' },
-    ['• 1,200 events are missing here', '  budget'],
+    ['• 1,200 Events are missing from the log', '  budget'],
   ],
   [
     'svc.delegation.completed',
     { status: 'timed_out', summary: 'one\ntwo' },
-    ['• sub-agent timed out', '  one', '  two'],
+    ['• Sub-agent timed out', '  one', '  two'],
   ],
-  ['svc.artifact.omitted', { name: 'big.bin', reason: 'too large' }, ['• big.bin was not kept', '  too large']],
+  [
+    'svc.artifact.omitted',
+    { name: 'big.bin', sizeBytes: 2048, reason: 'too large' },
+    ['• big.bin (2.0 KiB) was not kept', '  too large'],
+  ],
   [
     'svc.publication.created',
     { delivery: 'pull_request', result: { pullRequest: { url: 'https://g/1' } } },
-    ['• pull request opened https://g/1'],
+    ['• Pull request opened https://g/1'],
   ],
-  ['svc.publication.created', { delivery: 'direct_branch', result: null }, ['• pushed to the branch']],
+  ['svc.publication.created', { delivery: 'direct_branch', result: null }, ['• Pushed to the branch']],
   [
     'svc.publication.created',
     { delivery: 'pull_request', result: { delivery: 'direct_branch' } },
-    ['• pushed to the branch'],
+    ['• Pushed to the branch'],
   ],
-  ['svc.publication.failed', { errorCode: 'push_rejected' }, ['• publishing failed: push rejected']],
-  ['svc.publication.merge_succeeded', { mergedCommitSha: '0123456789' }, ['• merged as 01234567']],
-  ['svc.publication.merge_failed', {}, ['• merging failed: unknown error']],
-  ['svc.workspace.expired', {}, ['• the sandbox was released']],
+  ['svc.publication.failed', { errorCode: 'push_rejected' }, ['• Publishing failed: push rejected']],
+  ['svc.publication.merge_succeeded', { mergedCommitSha: '0123456789' }, ['• Merged as 01234567']],
+  ['svc.publication.merge_failed', {}, ['• Merging failed: unknown error']],
+  ['svc.workspace.expired', {}, ['• The sandbox was released']],
 ])('%s has a notice', (type, data, lines) => {
   expect(play([runEvent(1, type, data)]).lines).toEqual(lines)
 })
@@ -281,9 +288,10 @@ test('every type of Event that the contract knows is shown, or is a step whose l
   const silent = ['svc.run.started', 'svc.run.progress', 'svc.environment.output']
   // The command that shows a Run has told how to answer; `berth attach` says who did.
   const closed = ['svc.interaction.resolved', 'svc.interaction.expired']
-  const text = { role: 'assistant', text: 'x', status: 'failed', name: 'x' }
-  const shownNot = eventTypes.filter(type => play([runEvent(1, type, text)]).lines.length === 0)
-  expect(shownNot.sort()).toEqual([...silent, ...closed].sort())
+  // Only a presented file has a line: the others repeat a message or a notice.
+  const data = { role: 'assistant', text: 'x', status: 'failed', name: 'x', kind: 'presented_file' }
+  const hidden = eventTypes.filter(type => play([runEvent(1, type, data)]).lines.length === 0)
+  expect(hidden.sort()).toEqual([...silent, ...closed].sort())
 })
 
 test('a notice passes no control characters on, and is short however long its detail', () => {

@@ -24,27 +24,27 @@ test.each([
   [
     'svc.environment.apply',
     { status: 'started', name: 'web', revision: 3 },
-    '1 svc.environment.apply started web revision 3',
+    '1 svc.environment.apply Setting up environment “web” r3',
   ],
   [
     'svc.environment.apply',
     { status: 'failed', name: 'web', revision: 3, errorCode: 'setup_timeout', durationMs: 1_200_000 },
-    '1 svc.environment.apply web revision 3 failed in 20 min 0 s: the setup script ran longer than the service allows (BERTH_SETUP_SECONDS) (setup_timeout)',
+    '1 svc.environment.apply Setup of environment “web” r3 failed in 20 min: the setup script ran longer than the service allows (BERTH_SETUP_SECONDS) (setup_timeout)',
   ],
   [
     'svc.workspace.progress',
     { title: 'Creating the sandbox', status: 'started' },
-    '1 svc.workspace.progress started Creating the sandbox',
+    '1 svc.workspace.progress Creating the sandbox',
   ],
   [
     'svc.workspace.progress',
     { title: 'Restoring the workspace', status: 'succeeded', durationMs: 12_300 },
-    '1 svc.workspace.progress succeeded Restoring the workspace (12.3 s)',
+    '1 svc.workspace.progress Restoring the workspace (12.3 s)',
   ],
   ['svc.environment.output', { offset: 0, text: 'added 12\n' }, '1 svc.environment.output added 12\\n'],
   ['svc.run.cancelled', {}, '1 svc.run.cancelled'],
   ['svc.from.the.future', { x: [1] }, '1 svc.from.the.future {"x":[1]}'],
-  ['svc.message.created', { role: 7, text: null }, '1 svc.message.created :'],
+  ['svc.message.created', { role: 7, text: null }, '1 svc.message.created assistant:'],
 ])('%s is printed with a summary', (type, data, line) => {
   expect(plainLine(runEvent(1, type, data))).toBe(line)
 })

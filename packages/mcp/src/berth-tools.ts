@@ -1,13 +1,13 @@
 import { fromJsonSchema, McpServer, type ServerContext } from '@modelcontextprotocol/server'
 import manifest from '../package.json' with { type: 'json' }
 import { refusalResult } from './refusals.ts'
+import { printable } from './text.ts'
 import { resultOf, type Tool, type ToolCaller } from './tool.ts'
 import { followSession } from './tools/follow-session.ts'
 import { answerQuestion, decideApproval } from './tools/interactions.ts'
 import { listEnvironments, listRepositories, listRuntimes } from './tools/places.ts'
 import { publishChanges, reviewChanges } from './tools/publications.ts'
 import { forkSession, listSessions, sendMessage, startSession, stopRun } from './tools/sessions.ts'
-import { printable } from './words.ts'
 
 const tools: readonly Tool[] = [
   startSession,

@@ -1,6 +1,6 @@
 import { BerthConnectionError, BerthError, RepositoryNotListed } from '@berth/client'
 import type { CallToolResult } from '@modelcontextprotocol/server'
-import { printable } from './words.ts'
+import { printable } from './text.ts'
 
 /** A tool was called in a way that can be mended by calling it in another. */
 export class ToolMisuse extends Error {

@@ -1,7 +1,7 @@
 import type { BerthClient } from '@berth/client'
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { type Static, type TObject, Type } from 'typebox'
-import { printable } from './words.ts'
+import { printable } from './text.ts'
 
 /** On whose behalf tools act. */
 export interface ToolCaller {

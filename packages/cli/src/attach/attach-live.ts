@@ -8,8 +8,8 @@ import {
   isTerminalRunEvent,
   type Session,
 } from '@berth/client'
+import { textOf } from '@berth/client/transcript'
 import { noticeOf, paceOf } from '../commands/interruption-notice.ts'
-import { textOf } from '../event-data.ts'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import { explain } from '../failure.ts'
 import type { CommandIo } from '../io.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Event, NextTurn, NextTurnOperations } from '@berth/client'
-import { textOf } from '../event-data.ts'
+import { textOf } from '@berth/client/transcript'
 import { printableLine } from '../terminal-text.ts'
 
 /** The message that waits until the Run ends: that of the person here, or of somebody else. */

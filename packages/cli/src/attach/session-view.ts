@@ -1,5 +1,5 @@
 import type { Event, Preview } from '@berth/client'
-import { textOf } from '../event-data.ts'
+import { textOf } from '@berth/client/transcript'
 import { initialLiveState, type LiveState, showCancelling, showEvent, showPreview, showStatus } from '../live-view.ts'
 import type { Paint } from '../output.ts'
 import { printable, printableLine } from '../terminal-text.ts'
@@ -7,7 +7,7 @@ import { printable, printableLine } from '../terminal-text.ts'
 /** Shows a Session over all its Runs; between two of them nothing changes below the text. */
 export class SessionView {
   readonly #paint: Paint
-  /** It may come before the Events of its Run, and once only while the agent says no more. */
+  /** The last preview. It may arrive before the Events of its Run. */
   #preview: Preview | null = null
   #state: LiveState = { ...initialLiveState, stage: 'ended' }
 
@@ -20,21 +20,20 @@ export class SessionView {
     return this.#state.stage !== 'ended'
   }
 
-  /** Takes the next Event, and returns the lines that stay. Interactions are shown by what asks them. */
+  /** Applies the next Event, and returns the lines that stay. The prompt shows Interactions. */
   event(event: Event): readonly string[] {
     const isMessage = event.type === 'svc.message.created' && textOf(event, 'role') === 'user'
     const begins = isMessage || event.type === 'svc.run.started'
-    // Each Run begins with its own time and its own tools.
-    if (begins && !this.isBusy) this.#begin(initialLiveState)
+    if (begins && !this.isBusy) this.#begin('queued')
     const shown = showEvent(this.#state, event, this.#paint)
     this.#state = shown.state
     if (event.type === 'svc.interaction.opened') return []
-    return isMessage ? [...this.#said(event), ...shown.lines] : shown.lines
+    return isMessage ? [...this.#promptLines(event), ...shown.lines] : shown.lines
   }
 
-  /** Says from the Session itself whether a Run goes on, where the Events that are shown do not tell. */
+  /** Sets from the Session whether a Run is active, before the first Event. */
   begin(isBusy: boolean): void {
-    if (isBusy !== this.isBusy) this.#begin({ ...initialLiveState, stage: isBusy ? 'working' : 'ended' })
+    if (isBusy !== this.isBusy) this.#begin(isBusy ? 'working' : 'ended')
   }
 
   preview(preview: Preview): void {
@@ -50,11 +49,12 @@ export class SessionView {
     return showStatus(this.#state, { frame, columns }, this.#paint)
   }
 
-  #begin(state: LiveState): void {
+  #begin(stage: LiveState['stage']): void {
+    const state = { ...this.#state, stage }
     this.#state = this.#preview === null ? state : showPreview(state, this.#preview)
   }
 
-  #said(event: Event): string[] {
+  #promptLines(event: Event): string[] {
     const [first = '', ...rest] = printable(textOf(event, 'text')).trimEnd().split('\n')
     return ['', this.#paint('bold', `› ${first}`), ...rest.map(line => this.#paint('bold', `  ${line}`))]
   }
@@ -78,7 +78,7 @@ const resolutions: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-/** Returns how an Interaction was closed, in words. */
+/** Returns a text that says how an Interaction was closed. */
 export function resolutionText(event: Event): string {
   const resolution = textOf(event, 'resolution')
   return resolutions.get(resolution) ?? (resolution === '' ? 'answered' : printableLine(resolution))

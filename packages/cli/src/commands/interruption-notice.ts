@@ -1,5 +1,5 @@
 import type { Interruption } from '@berth/client'
-import { durationText } from '../event-data.ts'
+import { formatDuration } from '@berth/client/transcript'
 import type { Output } from '../output.ts'
 
 /** Longest random pause before a follower in a terminal subscribes again: a person waits for the service to be back. */
@@ -13,5 +13,5 @@ export const paceOf = (stdout: Pick<Output, 'isTerminal'>): { readonly maxDelayM
 export function noticeOf(interruption: Interruption): string | null {
   if (interruption.fault === null && interruption.failures === 0) return null
   const cause = interruption.fault instanceof Error ? interruption.fault.message : 'the stream ended early'
-  return `connection lost (${cause}); reconnecting in ${durationText(interruption.delayMs)}`
+  return `connection lost (${cause}); reconnecting in ${formatDuration(interruption.delayMs)}`
 }

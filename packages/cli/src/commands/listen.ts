@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { type BerthClient, type Event, followChanges, signWebhook } from '@berth/client'
-import { durationText } from '../event-data.ts'
+import { formatDuration } from '@berth/client/transcript'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import { UsageError } from '../failure.ts'
 import { onInterrupt } from '../interrupts.ts'
@@ -114,7 +114,7 @@ async function forward(
 
     function lineOf(): string {
       const { type, sessionId } = told(event, at)
-      const next = taken ? '' : retryMs === null ? ', given up' : `, again in ${durationText(retryMs)}`
+      const next = taken ? '' : retryMs === null ? ', given up' : `, again in ${formatDuration(retryMs)}`
       return printableLine(`${at.toISOString()} ${type} ${sessionId} ${outcomeOf(result)} ${durationMs} ms${next}`)
     }
   }

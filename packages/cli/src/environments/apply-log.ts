@@ -1,39 +1,12 @@
-import { stripVTControlCharacters } from 'node:util'
 import type { Event } from '@berth/client'
-import { durationText, numberOf, textOf } from '../event-data.ts'
-import { clip, printable, printableLine } from '../terminal-text.ts'
+import { textOf } from '@berth/client/transcript'
+import { clip, printableLine } from '../terminal-text.ts'
 
 /** Returns whether an Event tells of the apply of an environment. */
 export const isOfApply = (event: Event): boolean =>
   event.type === 'svc.environment.apply' || event.type === 'svc.environment.output'
 
-/** Returns output as a terminal may show it: colours go, and a progress bar becomes lines. */
-export const shownText = (text: string): string => printable(stripVTControlCharacters(text).replace(/\r+\n?/g, '\n'))
-
-const advice: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    setup_timeout: 'the setup script ran longer than the service allows (BERTH_SETUP_SECONDS)',
-    repository_clone_failed: 'a repository could not be cloned',
-    secret_unavailable: 'the service cannot open a secret: write it again with `berth env secrets set`',
-    apply_failed: 'the service could not apply it; its log says why',
-    workspace_lost: 'the sandbox was lost',
-    cancelled: 'the run was cancelled',
-    session_archived: 'the session was archived',
-  }),
-)
-
-/** Returns one line that says how an apply ended. */
-export function applyOutcome(event: Event): string {
-  const took = numberOf(event, 'durationMs')
-  const time = took === null ? '' : ` in ${durationText(took)}`
-  if (textOf(event, 'status') === 'succeeded') return `succeeded${time}`
-  const code = textOf(event, 'errorCode')
-  const exit = numberOf(event, 'setupExitCode')
-  const why = code === 'setup_exit_nonzero' ? `the setup script ended with exit code ${exit ?? '?'}` : advice.get(code)
-  return printableLine(`failed${time}: ${why === undefined ? code : `${why} (${code})`}`)
-}
-
-/** Returns what an apply did beside the setup script, one line each. */
+/** Returns the parts of an apply besides the setup script, one line each. */
 export function applyFacts(event: Event): string[] {
   const { data } = event
   const repositories = objects(data.repositories).map(

@@ -1,13 +1,14 @@
 import type { Environment, EnvironmentTrial, Event } from '@berth/client'
 import { changedMembers, complete, plain } from '@berth/client/documents'
+import { applyOutcome, textOf } from '@berth/client/transcript'
 import { sourceOf } from '../commands/session-source.ts'
-import { textOf } from '../event-data.ts'
+import { outputText } from '../event-lines.ts'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import { explain, UsageError } from '../failure.ts'
 import { onInterrupt } from '../interrupts.ts'
 import type { CommandIo } from '../io.ts'
 import { jsonLine, printableLine } from '../terminal-text.ts'
-import { applyFacts, applyOutcome, shownText } from './apply-log.ts'
+import { applyFacts } from './apply-log.ts'
 import { findFile } from './environment-file.ts'
 import { findNamedOrFiled } from './find-environment.ts'
 import { followApply } from './follow-apply.ts'
@@ -117,7 +118,7 @@ function textView({ name }: Environment, { stdout, stderr }: CommandIo) {
   let shown = ''
   return async (event: Event): Promise<void> => {
     if (event.type === 'svc.environment.output') {
-      const text = shownText(textOf(event, 'text'))
+      const text = outputText(textOf(event, 'text'))
       shown = (shown + text).slice(-64 * 1024)
       await stdout.write(text)
       return
@@ -129,10 +130,10 @@ function textView({ name }: Environment, { stdout, stderr }: CommandIo) {
     }
     if (shown !== '' && !shown.endsWith('\n')) await stdout.line('')
     // The log of a long setup ends before the setup does; its last part is always told.
-    const tail = shownText(textOf(event, 'outputTail')).trimEnd()
+    const tail = outputText(textOf(event, 'outputTail')).trimEnd()
     if (!shown.trimEnd().endsWith(tail)) await stdout.line(`[…]\n${tail}`)
     for (const fact of applyFacts(event)) await stdout.line(fact)
     const look = textOf(event, 'status') === 'succeeded' ? 'green' : 'red'
-    await stdout.line(stdout.paint(look, `${printableLine(name)}, ${revision}: ${applyOutcome(event)}`))
+    await stdout.line(stdout.paint(look, `${printableLine(name)}, ${revision}: ${printableLine(applyOutcome(event))}`))
   }
 }

@@ -1,3 +1,4 @@
+import { formatBytes } from '@berth/client/transcript'
 import { type Artifact, artifactViewOf } from '@berth/contract'
 import { useQuery } from '@tanstack/react-query'
 import { EyeOff } from 'lucide-react'
@@ -8,7 +9,7 @@ import { Picture } from '../files/picture.tsx'
 import { Markdown } from '../transcript/markdown.tsx'
 import { printableLine } from '../ui/printable.ts'
 import { ErrorState, LoadingLines } from '../ui/states.tsx'
-import { bytes, counted } from '../ui/words.ts'
+import { counted } from '../ui/words.ts'
 import { artifactContentQuery } from './queries.ts'
 
 /** More than this is shown as lines, since Markdown is drawn whole. */
@@ -30,7 +31,7 @@ export function ArtifactView({ artifact }: { artifact: Artifact }) {
     queryFn: async () => (await import('../files/highlight.ts')).highlight(artifact.name, read?.lines ?? []),
   })
   const name = printableLine(artifact.name)
-  if (!isShown) return <Note>It has {bytes(artifact.sizeBytes)}. Download it to look at it.</Note>
+  if (!isShown) return <Note>It has {formatBytes(artifact.sizeBytes)}. Download it to look at it.</Note>
   if (content.isError) return <ErrorState error={content.error} retry={() => void content.refetch()} />
   if (raw === undefined) return <LoadingLines label={name} />
   const picture = pictureType(raw)

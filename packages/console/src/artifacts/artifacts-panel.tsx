@@ -1,16 +1,16 @@
 import type { Session } from '@berth/client'
+import type { NoticeRow } from '@berth/client/transcript'
+import { formatBytes } from '@berth/client/transcript'
 import type { Artifact } from '@berth/contract'
 import { useInfiniteQuery, useMutation } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { ChevronLeft, CircleAlert, Download, FileText, GitPullRequest, Package, ScrollText } from 'lucide-react'
 import { saveFile } from '../api/save-file.ts'
-import type { NoticeRow } from '../log/rows.ts'
 import { to } from '../routing/to.ts'
 import { useLog } from '../session/logs.ts'
 import { Button, IconButton } from '../ui/button.tsx'
 import { printableLine } from '../ui/printable.ts'
 import { EmptyState, ErrorState, InlineProblem, LoadingLines } from '../ui/states.tsx'
-import { bytes } from '../ui/words.ts'
 import { ArtifactView } from './artifact-view.tsx'
 import { OpenInSandbox } from './open-in-sandbox.tsx'
 import { artifactsQuery, contentPath } from './queries.ts'
@@ -74,7 +74,7 @@ function Item({ session, artifact }: { session: Session; artifact: Artifact }) {
         <span className="min-w-0">
           <span className="block truncate text-[0.8125rem] font-medium">{name}</span>
           <span className="block truncate text-xs text-ink-3 tabular-nums">
-            {label} · {bytes(artifact.sizeBytes)} · {new Date(artifact.createdAt).toLocaleString()}
+            {label} · {formatBytes(artifact.sizeBytes)} · {new Date(artifact.createdAt).toLocaleString()}
             {artifact.runId !== undefined && <> · Run {artifact.runId.slice(0, 8)}</>}
           </span>
         </span>
@@ -112,7 +112,7 @@ function Open({ session, artifact }: { session: Session; artifact: Artifact }) {
           <ChevronLeft className="size-4" aria-hidden />
         </Link>
         <h2 className="min-w-0 flex-1 truncate text-[0.8125rem] font-medium">{printableLine(artifact.name)}</h2>
-        <span className="text-xs text-ink-3 tabular-nums">{bytes(artifact.sizeBytes)}</span>
+        <span className="text-xs text-ink-3 tabular-nums">{formatBytes(artifact.sizeBytes)}</span>
         <Save artifact={artifact} />
       </header>
       <OpenInSandbox session={session} artifact={artifact} />

@@ -1,4 +1,5 @@
 import type { Environment } from '@berth/client'
+import { formatBytes } from '@berth/client/transcript'
 import { environmentLimits } from '@berth/contract/limits'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { ArrowDown, ArrowUp, Upload } from 'lucide-react'
@@ -9,7 +10,6 @@ import type { Verdict } from '../session/session-can.ts'
 import { Button, IconButton } from '../ui/button.tsx'
 import { Select } from '../ui/field.tsx'
 import { InlineProblem } from '../ui/states.tsx'
-import { bytes } from '../ui/words.ts'
 import { placeOf } from './form-values.ts'
 import { faultAt } from './issues.ts'
 import { catalogQuery } from './queries.ts'
@@ -49,7 +49,7 @@ export function ExtensionRows({ form, issues, readOnly, environmentId, archives,
   const nameOf = (reference: string): string => {
     const known = [...archives, ...uploaded].find(({ archive }) => archive === reference)
     if (known === undefined) return `${reference.slice(0, 20)}…`
-    return `${known.extension.name} ${known.extension.version} (${bytes(known.sizeBytes)})`
+    return `${known.extension.name} ${known.extension.version} (${formatBytes(known.sizeBytes)})`
   }
   const listed = new Set(values.extensions.map(({ reference }) => reference))
   const offered = catalog.filter(({ slug }) => !listed.has(slug))

@@ -1,10 +1,10 @@
 import type { Environment } from '@berth/client'
+import { formatDuration } from '@berth/client/transcript'
 import { CircleCheck, CircleStop, CircleX, FlaskConical, LoaderCircle } from 'lucide-react'
 import { TerminalText } from '../transcript/terminal-text.tsx'
 import { Button } from '../ui/button.tsx'
 import { printableLine } from '../ui/printable.ts'
 import { EmptyState, InlineProblem } from '../ui/states.tsx'
-import { duration } from '../ui/words.ts'
 import { useEnvironmentCan } from './environment-can.ts'
 import { isUnderWay, startTrial, stopTrial, type Trial, useTrial } from './trials.ts'
 
@@ -57,7 +57,7 @@ export function TrialTab({ environment, dirty }: { environment: Environment; dir
 }
 
 function Outcome({ trial: { state, revision, end } }: { trial: Trial }) {
-  const took = end?.durationMs === undefined ? '' : ` in ${duration(end.durationMs)}`
+  const took = end?.durationMs === undefined ? '' : ` in ${formatDuration(end.durationMs)}`
   const [Icon, tone, words] = {
     starting: [LoaderCircle, 'text-accent', 'is waiting for its sandbox'],
     applying: [LoaderCircle, 'text-accent', 'is being applied'],

@@ -1,4 +1,5 @@
 import { BerthError } from '@berth/client'
+import { formatBytes } from '@berth/client/transcript'
 import type { WorkspaceNode } from '@berth/contract'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Copy, Download, EyeOff, WrapText } from 'lucide-react'
@@ -7,7 +8,7 @@ import { Button, IconButton } from '../ui/button.tsx'
 import { printableLine } from '../ui/printable.ts'
 import { saveBytes } from '../ui/save-bytes.ts'
 import { ErrorState, InlineProblem, LoadingLines } from '../ui/states.tsx'
-import { bytes, counted } from '../ui/words.ts'
+import { counted } from '../ui/words.ts'
 import { FileLines } from './file-lines.tsx'
 import { eagerBytes, fileText, highlightedLines, isBinary, pictureType, shownBytes } from './file-text.ts'
 import { Picture } from './picture.tsx'
@@ -74,10 +75,10 @@ function Content({
   const name = printableLine(path)
   const body = () => {
     if (!isShown && sizeBytes > shownBytes)
-      return <Instead title={`This file has ${bytes(sizeBytes)}. Download it to read it.`} />
+      return <Instead title={`This file has ${formatBytes(sizeBytes)}. Download it to read it.`} />
     if (!isShown) {
       return (
-        <Instead title={`This file has ${bytes(sizeBytes)}.`}>
+        <Instead title={`This file has ${formatBytes(sizeBytes)}.`}>
           <Button onClick={() => setAsked(true)}>Show it, without colours</Button>
         </Instead>
       )
@@ -112,7 +113,7 @@ function Content({
           </span>
         )}
         {read?.valid === false && <span className="text-xs text-warning">Not all of it is UTF-8</span>}
-        <span className="text-xs text-ink-3 tabular-nums">{bytes(sizeBytes)}</span>
+        <span className="text-xs text-ink-3 tabular-nums">{formatBytes(sizeBytes)}</span>
         <span className="flex">
           {read !== null && (
             <IconButton

@@ -1,6 +1,6 @@
+import { formatBytes } from '@berth/client/transcript'
 import { Paperclip, X } from 'lucide-react'
 import { printableLine } from '../ui/printable.ts'
-import { bytes } from '../ui/words.ts'
 import type { Attachment } from './attachments.ts'
 
 /** The files that go with a message. */
@@ -15,7 +15,7 @@ export function AttachmentList(props: { attachments: readonly Attachment[]; onRe
         >
           <Paperclip className="size-3 shrink-0 text-ink-3" aria-hidden />
           <span className="truncate">{printableLine(name)}</span>
-          <span className="shrink-0 text-ink-3">{bytes(size)}</span>
+          <span className="shrink-0 text-ink-3">{formatBytes(size)}</span>
           <button
             type="button"
             aria-label={`Remove ${name}`}

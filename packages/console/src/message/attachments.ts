@@ -1,5 +1,5 @@
+import { formatBytes } from '@berth/client/transcript'
 import { limits } from '@berth/contract'
-import { bytes } from '../ui/words.ts'
 
 /** A file that goes with a message. */
 export interface Attachment {
@@ -44,7 +44,10 @@ export function attach(
     }
     const added = { name, mediaType: file.type, size: file.size, file }
     if (used([...attachments, added]) > room) {
-      return { attachments, refused: `${name} does not fit: the files of a message have ${bytes(bodyShare)} in all.` }
+      return {
+        attachments,
+        refused: `${name} does not fit: the files of a message have ${formatBytes(bodyShare)} in all.`,
+      }
     }
     attachments.push(added)
   }

@@ -1,6 +1,6 @@
 import type { Event, Preview } from '@berth/client'
+import { emptyTranscript, extendTranscript, type Transcript } from '@berth/client/transcript'
 import type { SessionSink } from '../live/live-connection.ts'
-import { emptyView, extend, type LogView } from '../log/fold.ts'
 import type { Schedule } from './paced.ts'
 
 /** Where a Session's Events come from. */
@@ -19,7 +19,7 @@ export type Connection = 'connecting' | 'live' | 'reconnecting' | 'closed'
 
 /** What subscribers see. It is replaced, never changed. */
 export interface LogSnapshot {
-  readonly view: LogView
+  readonly view: Transcript
   readonly connection: Connection
   /** True once the end of the log has been read. */
   readonly ready: boolean
@@ -43,7 +43,7 @@ export class SessionLog {
   readonly #schedule: Schedule
   readonly #listeners = new Set<() => void>()
   #snapshot: LogSnapshot = {
-    view: emptyView,
+    view: emptyTranscript,
     connection: 'connecting',
     ready: false,
     loadingOlder: false,
@@ -130,7 +130,7 @@ export class SessionLog {
       const events = await load(Math.max(0, from - 1), stop)
       const older = events.filter(event => event.sequence < first)
       this.#events = [...older, ...this.#events]
-      this.#set({ view: extend(emptyView, this.#events), loadingOlder: false })
+      this.#set({ view: extendTranscript(emptyTranscript, this.#events), loadingOlder: false })
     } catch {
       // The reader is told by the connection's state; scrolling again asks again.
       this.#set({ loadingOlder: false })
@@ -172,7 +172,7 @@ export class SessionLog {
 
   async #readEnd(signal: AbortSignal): Promise<void> {
     this.#events = [...(await this.#source.end(signal))]
-    this.#set({ view: extend(emptyView, this.#events), ready: true })
+    this.#set({ view: extendTranscript(emptyTranscript, this.#events), ready: true })
   }
 
   #lastSequence(): number {
@@ -194,7 +194,7 @@ export class SessionLog {
       this.#events.push(...events)
       // In one step with the Events, so that a message is never there twice, nor missing in between.
       const preview = this.#untold()
-      this.#set({ view: extend(this.#snapshot.view, events), connection: 'live', preview })
+      this.#set({ view: extendTranscript(this.#snapshot.view, events), connection: 'live', preview })
     })
   }
 

@@ -1,3 +1,5 @@
+import type { ArtifactRow, EndRow, InteractionRow, LiveRow, NoticeRow, PromptRow, Row } from '@berth/client/transcript'
+import { formatBytes } from '@berth/client/transcript'
 import { useMutation } from '@tanstack/react-query'
 import {
   Ban,
@@ -12,11 +14,9 @@ import {
 } from 'lucide-react'
 import { memo } from 'react'
 import { useNameOf } from '../api/people.ts'
-import type { ArtifactRow, EndRow, InteractionRow, LiveRow, NoticeRow, PromptRow, Row } from '../log/rows.ts'
 import { ShowRest, useIsCut } from '../ui/clamped.tsx'
 import { printable, printableLine } from '../ui/printable.ts'
 import { InlineProblem } from '../ui/states.tsx'
-import { bytes } from '../ui/words.ts'
 import { Markdown } from './markdown.tsx'
 import { useUnfolded } from './open-rows.ts'
 import { figuresText, outcomeText } from './run-outcome.ts'
@@ -148,7 +148,7 @@ function Asked({ row }: { row: InteractionRow }) {
   return (
     <div className="flex min-h-7 items-center gap-2 pl-[1.875rem] text-[0.8125rem] text-ink-2">
       <Icon className={`size-3.5 shrink-0 ${row.status === 'open' ? 'text-warning' : ''}`} aria-hidden />
-      <span className="min-w-0 truncate">{printableLine(row.subject)}</span>
+      <span className="min-w-0 truncate">{printableLine(row.subject.split('\n', 1)[0] ?? '')}</span>
       <span className="shrink-0 text-xs text-ink-3">
         {answer}
         {row.decidedBy !== null && <Decider {...row.decidedBy} />}
@@ -174,7 +174,7 @@ function Artifact({ row, sessionId }: { row: ArtifactRow; sessionId: string }) {
       >
         <FileText className="size-4 shrink-0 text-ink-3" aria-hidden />
         <span className="truncate">{name}</span>
-        <span className="shrink-0 text-xs text-ink-3">{bytes(row.sizeBytes)}</span>
+        <span className="shrink-0 text-xs text-ink-3">{formatBytes(row.sizeBytes)}</span>
         <Download className="size-3.5 shrink-0 text-ink-3" aria-label="Download" />
       </button>
       <InlineProblem error={save.error} />

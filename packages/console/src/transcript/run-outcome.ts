@@ -1,5 +1,6 @@
-import type { EndRow } from '../log/rows.ts'
-import { dollars, duration } from '../ui/words.ts'
+import type { EndRow } from '@berth/client/transcript'
+import { formatDuration } from '@berth/client/transcript'
+import { dollars } from '../ui/words.ts'
 
 const reasons: Readonly<Record<string, string>> = {
   environment_setup_failed: 'the setup script of the environment failed',
@@ -53,5 +54,5 @@ export function figuresText({
   costComplete,
 }: Pick<EndRow, 'durationMs' | 'costUsd' | 'costComplete'>): string {
   const cost = costUsd === null ? null : `${costComplete ? '' : 'at least '}${dollars(costUsd)}`
-  return [durationMs === null ? null : duration(durationMs), cost].filter(part => part !== null).join(' · ')
+  return [durationMs === null ? null : formatDuration(durationMs), cost].filter(part => part !== null).join(' · ')
 }

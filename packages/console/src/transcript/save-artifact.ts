@@ -1,5 +1,5 @@
+import type { ArtifactRow } from '@berth/client/transcript'
 import { saveFile } from '../api/save-file.ts'
-import type { ArtifactRow } from '../log/rows.ts'
 
 /** Saves an Artifact as a file. */
 export function saveArtifact(sessionId: string, { artifactId, name }: ArtifactRow): Promise<void> {

@@ -1,3 +1,5 @@
+import type { Step, StepsRow, ToolStep } from '@berth/client/transcript'
+import { formatDuration } from '@berth/client/transcript'
 import {
   Bot,
   Brain,
@@ -16,10 +18,9 @@ import {
 import { lazy, memo, type ReactNode, Suspense } from 'react'
 import { CitedFile, fileLinkClass } from '../files/cited-file.tsx'
 import { citedPlace } from '../files/cited-path.ts'
-import type { Step, StepsRow, ToolStep } from '../log/rows.ts'
 import { useLog } from '../session/logs.ts'
 import { printable, printableLine } from '../ui/printable.ts'
-import { counted, duration } from '../ui/words.ts'
+import { counted } from '../ui/words.ts'
 import { useUnfolded } from './open-rows.ts'
 import { TerminalText } from './terminal-text.tsx'
 
@@ -46,7 +47,11 @@ export const Steps = memo(function Steps({ row, scope }: { row: StepsRow; scope:
   const totalMs = tools.reduce((sum, step) => sum + (step.durationMs ?? 0), 0)
   return (
     <div>
-      <Line onClick={toggle} unfolded={unfolded} time={running === undefined && totalMs > 0 ? duration(totalMs) : ''}>
+      <Line
+        onClick={toggle}
+        unfolded={unfolded}
+        time={running === undefined && totalMs > 0 ? formatDuration(totalMs) : ''}
+      >
         {(lane === undefined ? running !== undefined : lane.outcome === null) && (
           <LoaderCircle className="size-3.5 shrink-0 animate-spin text-accent" aria-label="Running" />
         )}
@@ -127,7 +132,7 @@ function StepLine({ step, scope }: { step: Step; scope: string }) {
   const Icon = step.status === 'failed' ? CircleAlert : (icons[step.toolKind] ?? Wrench)
   return (
     <div>
-      <Line onClick={toggle} unfolded={unfolded} time={step.durationMs === null ? '' : duration(step.durationMs)}>
+      <Line onClick={toggle} unfolded={unfolded} time={step.durationMs === null ? '' : formatDuration(step.durationMs)}>
         {step.status === 'running' ? (
           <LoaderCircle className="size-3.5 shrink-0 animate-spin text-accent" aria-label="Running" />
         ) : (

@@ -1,6 +1,6 @@
+import { formatBytes } from '@berth/client/transcript'
 import { useMemo, useState } from 'react'
 import { printable } from '../ui/printable.ts'
-import { bytes } from '../ui/words.ts'
 import { parseAnsi } from './ansi.ts'
 
 /** More than this is drawn only when asked for: a line of 4 MB stops a browser. */
@@ -15,7 +15,7 @@ export function TerminalText({ text }: { text: string }) {
     <div>
       {shown.length < text.length && (
         <button type="button" onClick={() => setWhole(true)} className="px-2.5 py-1.5 text-xs text-accent underline">
-          Show all {bytes(text.length)}
+          Show all {formatBytes(text.length)}
         </button>
       )}
       <pre

@@ -1,8 +1,9 @@
+import { formatBytes, formatDuration } from '@berth/client/transcript'
 import { describe, expect, it, test } from 'vitest'
 import { parseAnsi } from '../transcript/ansi.ts'
 import { safeUrl } from '../transcript/safe-url.ts'
 import { printable, printableLine } from './printable.ts'
-import { ago, bytes, countdown, dollars, duration } from './words.ts'
+import { ago, countdown, dollars } from './words.ts'
 
 describe('what agents write', () => {
   test.each([
@@ -80,7 +81,7 @@ describe('what agents write', () => {
 })
 
 test('figures are formatted for people', () => {
-  expect([0, 999, 1_000, 59_990, 61_000, 600_000, 3_660_000, 7_200_000].map(duration)).toEqual([
+  expect([0, 999, 1_000, 59_990, 61_000, 600_000, 3_660_000, 7_200_000].map(formatDuration)).toEqual([
     '0 ms',
     '999 ms',
     '1.0 s',
@@ -91,7 +92,7 @@ test('figures are formatted for people', () => {
     '2 h',
   ])
   expect([-5, 0, 1, 65_000, 3_729_000].map(countdown)).toEqual(['0:00', '0:00', '0:01', '1:05', '1:02:09'])
-  expect([1, 1023, 1024, 1_572_864, 1_073_741_824].map(bytes)).toEqual([
+  expect([1, 1023, 1024, 1_572_864, 1_073_741_824].map(formatBytes)).toEqual([
     '1 byte',
     '1023 bytes',
     '1.0 KiB',

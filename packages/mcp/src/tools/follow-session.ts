@@ -6,15 +6,19 @@ import {
   isTerminalRunEvent,
   type Session,
 } from '@berth/client'
+import { changesOf, emptyTranscript, extendTranscript } from '@berth/client/transcript'
 import { Type } from 'typebox'
 import { Excerpt } from '../excerpt.ts'
+import { paragraphOf } from '../paragraph.ts'
+import { clip, waitingText } from '../text.ts'
 import { orNull, type ToolCall, tool } from '../tool.ts'
-import { clip, outputOf, paragraphOf, waitingText } from '../words.ts'
 
 /** A model reads this much at once; the log has the rest. */
 const CHARACTERS_MOST = 24_000
 /** A long log may be read for so long, even by a call that waits for nothing. */
 const READING_SECONDS = 20
+/** Rows and steps of the transcript that a call holds: a call that began longer ago is told by its end alone. */
+const ROWS_KEPT = 128
 
 export const followSession = tool({
   name: 'follow_session',
@@ -56,7 +60,7 @@ export const followSession = tool({
   async run({ sessionId, after = 0, seconds = 45 }, call) {
     const { client, signal } = call
     const { session } = await client.sessions.get(sessionId, { signal })
-    const { sequence, said, ended } = await newsOf(session, { after, seconds }, call)
+    const { sequence, text, ended } = await newsOf(session, { after, seconds }, call)
     // A service that stops refuses to be asked again.
     const isStopping = call.stopping?.aborted === true
     const [now, open] = isStopping
@@ -67,11 +71,11 @@ export const followSession = tool({
     const isAtEnd = !isStopping && sequence >= now.session.lastEventSequence
     return {
       text: [
-        said,
+        text,
         ...waiting.map(each => `The agent waits for an answer. ${waitingText(each)}`),
         `The session is ${phase}${isAtEnd ? '' : ', and has more to tell'}; call again with after ${sequence}. ${sessionUrl}`,
       ]
-        .filter(text => text !== '')
+        .filter(part => part !== '')
         .join('\n\n'),
       data: {
         sessionId,
@@ -89,7 +93,7 @@ export const followSession = tool({
 /** The Events of one call: the sequence of the last, a text of all, and the last Run that has ended. */
 interface News {
   readonly sequence: number
-  readonly said: string
+  readonly text: string
   readonly ended: EndedRun | null
 }
 
@@ -108,10 +112,11 @@ async function newsOf(
   const { client, signal } = call
   const head = session.lastEventSequence
   const goesOn = session.activeRunId !== undefined && !(await isWaiting(client, session.id, signal))
-  const said = new Excerpt(CHARACTERS_MOST)
+  const text = new Excerpt(CHARACTERS_MOST)
+  let transcript = emptyTranscript
   let sequence = after
   let ended: EndedRun | null = null
-  const news = () => ({ sequence, said: said.text, ended })
+  const news = () => ({ sequence, text: text.text, ended })
   if (after >= head && !goesOn) return news()
   using limit = new TimeLimit(seconds, () => sequence >= head)
   const until = (event: Event) =>
@@ -126,10 +131,14 @@ async function newsOf(
   for await (const event of follow(following)) {
     sequence = event.sequence
     ended = endedRun(event) ?? ended
-    const text = paragraphOf(event)
-    if (text === '') continue
-    said.add(text)
-    if (sequence > head) await call.progress(clip(text, 500))
+    const before = transcript
+    transcript = extendTranscript(before, [event], ROWS_KEPT)
+    for (const change of changesOf(before, transcript)) {
+      const paragraph = paragraphOf(change)
+      if (paragraph === '') continue
+      text.add(paragraph)
+      if (sequence > head) await call.progress(clip(paragraph, 500))
+    }
   }
   signal.throwIfAborted()
   return news()
@@ -139,7 +148,9 @@ async function newsOf(
 function endedRun(event: Event): EndedRun | null {
   const { runId } = event.subject
   if (runId === undefined || !isTerminalRunEvent(event)) return null
-  return { runId, status: event.type.slice('svc.run.'.length), ...outputOf(event) }
+  const { result } = event.data
+  const output = typeof result === 'object' && result !== null && 'output' in result ? { output: result.output } : {}
+  return { runId, status: event.type.slice('svc.run.'.length), ...output }
 }
 
 /** The time that a call waits for news. It may read what is there for longer, so that it tells of something. */

@@ -1,7 +1,7 @@
 import { type ReviewFile, settled } from '@berth/client'
 import { Type } from 'typebox'
+import { clip } from '../text.ts'
 import { tool } from '../tool.ts'
-import { clip } from '../words.ts'
 
 /** A model reads this much of a patch at once. */
 const PATCH_CHARACTERS_MOST = 60_000

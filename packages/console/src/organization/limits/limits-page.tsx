@@ -1,8 +1,9 @@
+import { formatDuration } from '@berth/client/transcript'
 import type { OrganizationSettings } from '@berth/contract'
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { ErrorState, LoadingLines } from '../../ui/states.tsx'
-import { dollars, duration } from '../../ui/words.ts'
+import { dollars } from '../../ui/words.ts'
 import { SectionPage } from '../section-page.tsx'
 import { runBounds } from './bounds.ts'
 import { BoundsForm } from './bounds-form.tsx'
@@ -35,7 +36,7 @@ function Limits() {
           rows={[
             ['Cost', boundOf(run, 'costUsd', dollars)],
             ['Model calls', boundOf(run, 'turns', value => value.toLocaleString('en'))],
-            ['Time', boundOf(run, 'seconds', value => duration(value * 1000))],
+            ['Time', boundOf(run, 'seconds', value => formatDuration(value * 1000))],
           ]}
         />
       </Part>

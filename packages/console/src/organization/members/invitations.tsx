@@ -1,3 +1,4 @@
+import { formatDuration } from '@berth/client/transcript'
 import type { Invitation } from '@berth/contract'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { call } from '../../api/client.ts'
@@ -7,7 +8,6 @@ import { useMinute } from '../../ui/clock.ts'
 import { Confirm } from '../../ui/confirm.tsx'
 import { InlineProblem } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
-import { duration } from '../../ui/words.ts'
 import type { Dialog } from '../dialogs.ts'
 import { useOrganizationCan } from '../organization-can.ts'
 import { ActionProblem } from '../step-up.tsx'
@@ -39,7 +39,7 @@ export function Invitations({ organizationId, dialog }: { organizationId: string
       id: 'ends',
       header: 'Works for',
       cell: ({ expiresAt }) => (
-        <span className="text-ink-2 tabular-nums">{duration(Math.max(60_000, Date.parse(expiresAt) - now))}</span>
+        <span className="text-ink-2 tabular-nums">{formatDuration(Math.max(60_000, Date.parse(expiresAt) - now))}</span>
       ),
     },
     {

@@ -1,3 +1,4 @@
+import { formatDuration } from '@berth/client/transcript'
 import type { WebhookDelivery, WebhookEndpoint } from '@berth/contract'
 import { useInfiniteQuery, useMutation } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
@@ -9,7 +10,6 @@ import { Ago } from '../../ui/dates.tsx'
 import { Select } from '../../ui/field.tsx'
 import { useListingSearch } from '../../ui/listing.tsx'
 import { ErrorState, InlineProblem, LoadingLines } from '../../ui/states.tsx'
-import { duration } from '../../ui/words.ts'
 import { Part } from '../access/facts.tsx'
 import { useOrganizationCan } from '../organization-can.ts'
 import { deliveriesQuery, type Place, refreshWebhooks, webhooksPath } from './queries.ts'
@@ -117,7 +117,7 @@ function Delivery(props: Of & { delivery: WebhookDelivery }) {
                   {new Date(attempt.at).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'medium' })}
                 </time>
                 <span className={isAccepted(attempt) ? 'text-good' : 'text-bad'}>{outcomeWords(attempt)}</span>
-                <span className="text-ink-3 tabular-nums">{duration(attempt.durationMs)}</span>
+                <span className="text-ink-3 tabular-nums">{formatDuration(attempt.durationMs)}</span>
               </li>
             ))}
             {attempts.length === 0 && <li className="text-ink-3">No attempt yet.</li>}

@@ -1,10 +1,10 @@
-import type { Event } from '@berth/client'
-import type { EventData } from '@berth/contract'
-import { notices } from './notices.ts'
-import type { InteractionRow, Row, Step, ToolStep } from './rows.ts'
+import type { Event, EventDataByType } from '../generated/types.ts'
+import { memberOf, numberOf, textOf } from './data.ts'
+import { noticeOf } from './notices.ts'
+import type { EndRow, InteractionRow, Row, Step, ToolStep } from './rows.ts'
 
-/** What the page knows from the part of a Session's log that it has loaded. Every value is immutable. */
-export interface LogView {
+/** The state that a reader derives from consecutive Events of a Session's log. Every value is immutable. */
+export interface Transcript {
   readonly rows: readonly Row[]
   /** Sequence of the first and the last Event folded; 0 before any. */
   readonly first: number
@@ -13,14 +13,14 @@ export interface LogView {
   readonly activeRun: { readonly id: string; readonly startedAt: string; readonly attempt: number } | null
   /** Sequence of the last Event that may have changed files; a review that is older may be stale. */
   readonly editedAt: number
-  /** Sequence of the last Event after which the Session itself reads differently. */
+  /** Sequence of the last Event after which a read of the Session has another answer. */
   readonly changedAt: number
   /** Sequence of the last Event about an Interaction, and of the last about a delivery. */
   readonly askedAt: number
   readonly deliveredAt: number
 }
 
-export const emptyView: LogView = {
+export const emptyTranscript: Transcript = {
   rows: [],
   first: 0,
   last: 0,
@@ -34,31 +34,60 @@ export const emptyView: LogView = {
 /** Tool kinds that leave files as they are. */
 const harmless: ReadonlySet<string> = new Set(['read', 'search', 'think', 'fetch', 'switch_mode'])
 
+const interactionStatus = {
+  'svc.interaction.opened': 'open',
+  'svc.interaction.resolved': 'resolved',
+  'svc.interaction.expired': 'expired',
+} as const
+
 /**
- * Returns the view after more Events, in order. An Event that the view already has is skipped, so a repeated page does
- * no harm. Unknown types change nothing but `last`.
+ * Returns the transcript after more Events, in order. An Event that the transcript already has is skipped, so a repeated
+ * page does no harm. Unknown types change nothing but `last`.
+ *
+ * @param keep rows and steps to keep; readers that only need the changes bound their memory by it. A call that ends after
+ * its start was dropped becomes a new step.
  */
-export function extend(view: LogView, events: readonly Event[]): LogView {
-  const draft = new Draft(view)
+export function extendTranscript(
+  transcript: Transcript,
+  events: readonly Event[],
+  keep = Number.POSITIVE_INFINITY,
+): Transcript {
+  const draft = new Draft(transcript)
   for (const event of events) if (event.sequence > draft.last) draft.apply(event)
-  return draft.view()
+  const next = draft.transcript()
+  return keep === Number.POSITIVE_INFINITY ? next : { ...next, rows: lastOf(next.rows, keep) }
 }
 
-/** A view under construction: its rows are copied once for a batch, not once for an Event. */
+/** Returns the last rows, and of the first of them the last steps. */
+function lastOf(rows: readonly Row[], keep: number): readonly Row[] {
+  let room = keep
+  for (let at = rows.length - 1; at >= 0; at--) {
+    const row = rows[at]
+    const size = row?.kind === 'steps' ? row.steps.length : 1
+    if (size > room) {
+      const rest = rows.slice(at + 1)
+      return row?.kind === 'steps' && room > 0 ? [{ ...row, steps: row.steps.slice(-room) }, ...rest] : rest
+    }
+    room -= size
+  }
+  return rows
+}
+
+/** A transcript under construction: its rows are copied once for a batch, not once for an Event. */
 class Draft {
-  #view: LogView
+  #view: Transcript
   readonly #rows: Row[]
 
-  constructor(view: LogView) {
-    this.#view = view
-    this.#rows = [...view.rows]
+  constructor(transcript: Transcript) {
+    this.#view = transcript
+    this.#rows = [...transcript.rows]
   }
 
   get last(): number {
     return this.#view.last
   }
 
-  view(): LogView {
+  transcript(): Transcript {
     return { ...this.#view, rows: this.#rows }
   }
 
@@ -67,33 +96,33 @@ class Draft {
     this.#view = { ...this.#view, first, last: event.sequence }
     switch (event.type) {
       case 'svc.message.created':
-        this.#message(event, event.data as EventData<'svc.message.created'>)
+        this.#message(event)
         break
       case 'svc.run.started':
-        this.#started(event, event.data as EventData<'svc.run.started'>)
+        this.#started(event)
         break
       case 'svc.run.progress':
-        this.#progress(event, event.data as EventData<'svc.run.progress'>)
+        this.#progress(event)
         break
       case 'svc.activity.completed':
-        this.#activity(event, event.data as EventData<'svc.activity.completed'>)
+        this.#activity(event)
         break
       case 'svc.run.completed':
       case 'svc.run.failed':
       case 'svc.run.cancelled':
       case 'svc.run.crashed':
-        this.#ended(event, event.data as EventData<'svc.run.completed'>)
+        this.#ended(event)
         break
       case 'svc.interaction.opened':
       case 'svc.interaction.resolved':
       case 'svc.interaction.expired':
-        this.#interaction(event, event.data as EventData<'svc.interaction.opened'>)
+        this.#interaction(event)
         break
       case 'svc.artifact.created':
-        this.#artifact(event, event.data as EventData<'svc.artifact.created'>)
+        this.#artifact(event)
         break
       case 'svc.delegation.completed':
-        if (!this.#endLane(event.data as EventData<'svc.delegation.completed'>)) this.#notice(event)
+        if (!this.#endLane(event)) this.#notice(event)
         break
       default:
         this.#notice(event)
@@ -109,75 +138,75 @@ class Draft {
     }
   }
 
-  #message(event: Event, data: EventData<'svc.message.created'>): void {
-    const shared = { ...this.#base(event), text: data.text, truncated: data.truncated === true }
-    if (data.role === 'user') this.#rows.push({ ...shared, kind: 'prompt', turnId: data.turnId ?? null })
-    else if (data.role === 'assistant') this.#rows.push({ ...shared, kind: 'reply' })
-    else this.#step(event, { kind: 'thought', id: data.messageId, text: data.text })
+  #message(event: Event): void {
+    const [role, text] = [textOf(event, 'role'), textOf(event, 'text')]
+    const row = { ...this.#base(event), text, truncated: event.data.truncated === true }
+    if (role === 'user') this.#rows.push({ ...row, kind: 'prompt', turnId: textOf(event, 'turnId') || null })
+    else if (role === 'reasoning') this.#step(event, { kind: 'thought', id: textOf(event, 'messageId'), text })
+    else this.#rows.push({ ...row, kind: 'reply' })
   }
 
-  #started(event: Event, { attempt }: EventData<'svc.run.started'>): void {
+  #started(event: Event): void {
     const id = event.subject.runId
     if (id === undefined) return
+    const attempt = numberOf(event, 'attempt') ?? 1
     const running = this.#view.activeRun
     const startedAt = running?.id === id ? running.startedAt : event.createdAt
     this.#view = { ...this.#view, activeRun: { id, startedAt, attempt }, changedAt: event.sequence }
     if (attempt > 1) {
+      this.#closeTools(id)
       const text = `Attempt ${attempt}: the Run continues after its worker or sandbox was lost`
       this.#rows.push({ ...this.#base(event), kind: 'notice', tone: 'warning', text })
     }
   }
 
-  /** The end of a call is left to `svc.activity.completed`, which may come without a start before it. */
-  #progress(event: Event, data: EventData<'svc.run.progress'>): void {
-    if (data.status === 'started') {
-      const step: ToolStep = {
-        kind: 'tool',
-        id: data.activityId,
-        name: data.name,
-        title: data.name,
-        toolKind: 'other',
-        status: 'running',
-        truncated: false,
-        durationMs: null,
-      }
-      this.#step(event, step, data.delegationId)
+  /** Sets the status alone: `svc.activity.completed` brings the result, and may come without a start before it. */
+  #progress(event: Event): void {
+    const [id, name, status] = [textOf(event, 'activityId'), textOf(event, 'name'), textOf(event, 'status')]
+    if (status === 'started') {
+      const call = { kind: 'tool', id, name, title: name, toolKind: 'other' } as const
+      const step: ToolStep = { ...call, status: 'running', truncated: false, durationMs: null }
+      this.#step(event, step, textOf(event, 'delegationId') || undefined)
       return
     }
-    const status = data.status === 'failed' ? 'failed' : 'succeeded'
-    this.#replaceTool(data.activityId, step => (step.status === 'running' ? { ...step, status } : step))
+    const end = status === 'failed' ? 'failed' : 'succeeded'
+    this.#replaceTool(id, step => (step.status === 'running' ? { ...step, status: end } : step))
   }
 
-  #activity(event: Event, data: EventData<'svc.activity.completed'>): void {
+  #activity(event: Event): void {
+    const { input, output, diff, truncated } = event.data as Partial<EventDataByType['svc.activity.completed']>
+    const name = textOf(event, 'name')
     const step: ToolStep = {
       kind: 'tool',
-      id: data.activityId,
-      name: data.name,
-      title: data.title === '' ? data.name : data.title,
-      toolKind: data.kind,
-      status: data.status === 'failed' ? 'failed' : 'succeeded',
-      ...(data.input === undefined ? {} : { input: data.input }),
-      ...(data.output === undefined ? {} : { output: data.output }),
-      ...(data.diff === undefined ? {} : { diff: data.diff }),
-      truncated: data.truncated === true,
-      durationMs: data.durationMs,
+      id: textOf(event, 'activityId'),
+      name,
+      title: textOf(event, 'title') || name,
+      toolKind: textOf(event, 'kind'),
+      status: textOf(event, 'status') === 'failed' ? 'failed' : 'succeeded',
+      ...(input !== undefined && { input }),
+      ...(output !== undefined && { output }),
+      ...(diff !== undefined && { diff }),
+      truncated: truncated === true,
+      durationMs: numberOf(event, 'durationMs') ?? 0,
     }
-    if (!harmless.has(data.kind)) this.#view = { ...this.#view, editedAt: event.sequence }
-    if (!this.#replaceTool(data.activityId, () => step)) this.#step(event, step)
+    if (!harmless.has(step.toolKind)) this.#view = { ...this.#view, editedAt: event.sequence }
+    if (!this.#replaceTool(step.id, () => step)) this.#step(event, step)
   }
 
-  #ended(event: Event, data: EventData<'svc.run.completed'>): void {
+  #ended(event: Event): void {
+    const { result, costComplete } = event.data
     const running = this.#view.activeRun
     const started = running !== null && running.id === event.subject.runId ? running.startedAt : null
     this.#closeTools(event.subject.runId)
     this.#rows.push({
       ...this.#base(event),
       kind: 'end',
-      outcome: data.status,
-      errorCode: data.errorCode ?? null,
-      stopReason: data.stopReason ?? null,
-      costUsd: data.costUsd ?? null,
-      costComplete: data.costComplete !== false,
+      outcome: event.type.slice('svc.run.'.length) as EndRow['outcome'],
+      errorCode: textOf(event, 'errorCode') || null,
+      stopReason: textOf(event, 'stopReason') || null,
+      costUsd: numberOf(event, 'costUsd'),
+      costComplete: costComplete !== false,
+      ...(typeof result === 'object' && result !== null && 'output' in result && { output: result.output }),
       durationMs: started === null ? null : Math.max(0, Date.parse(event.createdAt) - Date.parse(started)),
     })
     this.#view = {
@@ -188,8 +217,9 @@ class Draft {
     }
   }
 
-  #interaction(event: Event, data: EventData<'svc.interaction.opened'>): void {
+  #interaction(event: Event): void {
     this.#view = { ...this.#view, askedAt: event.sequence, changedAt: event.sequence }
+    const data = event.data as unknown as EventDataByType['svc.interaction.opened']
     const at = this.#rows.findLastIndex(
       row => row.kind === 'interaction' && row.interactionId === data.interactionId && row.status === 'open',
     )
@@ -199,30 +229,30 @@ class Draft {
       kind: 'interaction',
       interactionId: data.interactionId,
       interactionKind: data.kind,
-      status: data.status,
+      status: interactionStatus[event.type as keyof typeof interactionStatus],
       resolution: data.resolution ?? null,
       decidedBy: data.decidedBy ?? null,
-      subject: known?.subject ?? subjectOf(data),
+      subject: known?.subject ?? subjectOf(event),
     }
     if (known === undefined) this.#rows.push(row)
     else this.#rows[at] = row
   }
 
-  #artifact(event: Event, data: EventData<'svc.artifact.created'>): void {
-    // The summary is the agent's last message once more, and a pull request has its own notice.
-    if (data.kind !== 'presented_file') return
-    const { artifactId, name, mediaType, sizeBytes } = data
+  #artifact(event: Event): void {
+    // The summary repeats the agent's last message, and a pull request has its own notice.
+    if (textOf(event, 'kind') !== 'presented_file') return
+    const { artifactId, name, mediaType, sizeBytes } = event.data as EventDataByType['svc.artifact.created']
     this.#rows.push({ ...this.#base(event), kind: 'artifact', artifactId, name, mediaType, sizeBytes })
   }
 
   #notice(event: Event): void {
-    const notice = notices[event.type]?.(event.data)
-    if (notice === undefined || notice === null) return
-    const { sets = [], ...content } = notice
+    const notice = noticeOf(event)
+    if (notice === undefined) return
+    const { sets = [], replaces, ...content } = notice
     for (const field of sets) this.#view = { ...this.#view, [field]: event.sequence }
     const row: Row = { ...this.#base(event), kind: 'notice', ...content }
     const before = this.#rows.at(-1)
-    if (notice.replaces === true && before?.kind === 'notice' && before.runId === row.runId) {
+    if (replaces === true && before?.kind === 'notice' && before.runId === row.runId) {
       this.#rows[this.#rows.length - 1] = { ...row, key: before.key }
     } else this.#rows.push(row)
   }
@@ -244,12 +274,13 @@ class Draft {
   }
 
   /** Returns false if no group is the sub-agent's. */
-  #endLane({ delegationId: id, status, summary = '' }: EventData<'svc.delegation.completed'>): boolean {
+  #endLane(event: Event): boolean {
+    const [id, status] = [textOf(event, 'delegationId'), textOf(event, 'status')]
     const at = this.#rows.findLastIndex(row => row.kind === 'steps' && row.lane?.id === id)
     const row = this.#rows[at]
     if (row?.kind !== 'steps') return false
     const outcome = status === 'failed' || status === 'cancelled' ? status : 'completed'
-    this.#rows[at] = { ...row, lane: { id, outcome, summary } }
+    this.#rows[at] = { ...row, lane: { id, outcome, summary: textOf(event, 'summary') } }
     return true
   }
 
@@ -286,20 +317,22 @@ function isRunning(step: Step): step is ToolStep {
   return step.kind === 'tool' && step.status === 'running'
 }
 
-/** Returns a line that says what is asked. The request is open data, so nothing of it is taken for granted. */
-function subjectOf({ kind, request }: EventData<'svc.interaction.opened'>): string {
+/** Returns the text that names the question, plan or action. The request is open data, so any of it may be missing. */
+function subjectOf(event: Event): string {
+  const { request } = event.data
+  const kind = textOf(event, 'kind')
+  const prompt = textIn(request, 'prompt')
+  if (kind === 'exit_plan_mode') return prompt ?? 'A plan'
   if (kind === 'ask_user') {
-    const questions = request?.['questions']
+    const questions = memberOf(request, 'questions')
     const first: unknown = Array.isArray(questions) ? questions[0] : undefined
-    return textIn(first, 'question')?.trim().split('\n', 1)[0] ?? 'A question'
+    return textIn(first, 'question') ?? prompt ?? 'A question'
   }
-  if (kind === 'exit_plan_mode') return textIn(request, 'prompt') ?? 'A plan'
-  const approval = request?.['approval']
+  const approval = memberOf(request, 'approval')
   return textIn(approval, 'title') ?? textIn(approval, 'toolName') ?? 'An action'
 }
 
 function textIn(value: unknown, name: string): string | undefined {
-  if (typeof value !== 'object' || value === null) return undefined
-  const text: unknown = Reflect.get(value, name)
-  return typeof text === 'string' && text !== '' ? text : undefined
+  const text = memberOf(value, name)
+  return typeof text === 'string' && text.trim() !== '' ? text.trim() : undefined
 }

@@ -1,9 +1,8 @@
-import type { Event } from '@berth/client'
 import { eventTypes } from '@berth/contract'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { emptyView, extend } from './fold.ts'
-import type { Row } from './rows.ts'
+import type { Event } from '../src/index.ts'
+import { changesOf, emptyTranscript, extendTranscript, type Row } from '../src/transcript/index.ts'
 
 const runId = '00000000-0000-4000-8000-000000000001'
 
@@ -32,7 +31,7 @@ const done = (id: string, more: object = {}) =>
   ] as const
 const ended = (status: string, more: object = {}) => [`svc.run.${status}`, { status, ...more }] as const
 const kinds = (rows: readonly Row[]) => rows.map(({ kind }) => kind)
-const rowsOf = (...facts: readonly Fact[]) => extend(emptyView, log(...facts)).rows
+const rowsOf = (...facts: readonly Fact[]) => extendTranscript(emptyTranscript, log(...facts)).rows
 
 describe('messages', () => {
   test('of people and of the agent are rows, and reasoning is a step', () => {
@@ -83,9 +82,9 @@ describe('tool calls', () => {
 
   test('run under their name until their end brings the rest', () => {
     const events = log(started, begin('a'), done('a', { output: 'ok', input: { command: 'ls' } }))
-    const before = extend(emptyView, events.slice(0, 2))
+    const before = extendTranscript(emptyTranscript, events.slice(0, 2))
     expect(before.rows).toMatchObject([{ steps: [{ status: 'running', title: 'bash', durationMs: null }] }])
-    const after = extend(before, events.slice(2))
+    const after = extendTranscript(before, events.slice(2))
     expect(after.rows).toMatchObject([{ steps: [{ status: 'succeeded', title: 'ls a', output: 'ok' }] }])
     expect(before.rows).toMatchObject([{ steps: [{ status: 'running' }] }])
   })
@@ -118,21 +117,35 @@ describe('tool calls', () => {
     ['read', false],
     ['search', false],
   ])('of kind %s ask for another review: %s', (kind, asks) => {
-    expect(extend(emptyView, log(started, done('a', { kind }))).editedAt).toBe(asks ? 2 : 0)
+    expect(extendTranscript(emptyTranscript, log(started, done('a', { kind }))).editedAt).toBe(asks ? 2 : 0)
   })
 })
 
 describe('a Run', () => {
   test.each(['completed', 'failed', 'cancelled', 'crashed'])('that %s has a row with its time and cost', status => {
-    const view = extend(emptyView, log(started, say('x'), ended(status, { costUsd: 0.25, costComplete: false })))
+    const view = extendTranscript(
+      emptyTranscript,
+      log(started, say('x'), ended(status, { costUsd: 0.25, costComplete: false })),
+    )
     expect(view.rows.at(-1)).toMatchObject({ kind: 'end', outcome: status, durationMs: 2_000, costUsd: 0.25 })
     expect(view).toMatchObject({ activeRun: null, changedAt: 3, editedAt: 3 })
   })
 
   test('is active from its start, through every attempt', () => {
-    const view = extend(emptyView, log(started, ['svc.run.started', { status: 'running', attempt: 2 }]))
+    const view = extendTranscript(emptyTranscript, log(started, ['svc.run.started', { status: 'running', attempt: 2 }]))
     expect(view.activeRun).toEqual({ id: runId, startedAt: new Date(0).toISOString(), attempt: 2 })
     expect(view.rows).toMatchObject([{ kind: 'notice', tone: 'warning' }])
+  })
+
+  test('that begins another attempt has no call of the lost one under way', () => {
+    expect(rowsOf(started, begin('a'), ['svc.run.started', { status: 'running', attempt: 2 }])[0]).toMatchObject({
+      steps: [{ status: 'failed' }],
+    })
+  })
+
+  test('that was asked for JSON has its result', () => {
+    expect(rowsOf(ended('completed', { result: { output: null } }))[0]).toMatchObject({ output: null })
+    expect(rowsOf(ended('completed', { result: 'odd' }))[0]).not.toHaveProperty('output')
   })
 
   test('whose start is not loaded has no duration', () => {
@@ -153,8 +166,8 @@ describe('an Interaction', () => {
 
   test('is one row that says how it ended, and by whom', () => {
     const decidedBy = { kind: 'person', id: 'p' }
-    const view = extend(
-      emptyView,
+    const view = extendTranscript(
+      emptyTranscript,
       log(opened, say('x'), [
         'svc.interaction.resolved',
         { interactionId: 'i', kind: 'approval', status: 'resolved', resolution: 'approved', decidedBy },
@@ -211,7 +224,9 @@ test.each([
   ['svc.context.compacted', { tokensBefore: 90_000, tokensAfter: 4_000 }, /90,000 to 4,000/],
   ['svc.conversation.cleared', {}, /cleared/],
   ['svc.session.forked', { sourceSessionId: 's', sourceRunId: 'r' }, /Forked/],
+  ['svc.turn.steered', { turnId: 't', status: 'taken' }, /has the message/],
   ['svc.turn.steered', { turnId: 't', status: 'missed' }, /Send it again/],
+  ['svc.output.rejected', { retried: true, issues: [{ path: ['a', 0], message: 'no' }] }, /tries once more/],
   ['svc.turn.steered', { turnId: 't', status: 'missed', nextRunId: 'r' }, /works on it next/],
   ['svc.timeline.truncated', { droppedEvents: 12, reason: 'Over budget.' }, /12 Events/],
   ['svc.delegation.completed', { delegationId: 'd', status: 'succeeded', summary: 'It works.' }, /Sub-agent/],
@@ -261,7 +276,17 @@ test('links of deliveries that are no web links are dropped', () => {
 })
 
 test('an unknown type changes nothing but the place in the log', () => {
-  expect(extend(emptyView, log(['svc.new.thing', { x: 1 }]))).toEqual({ ...emptyView, first: 1, last: 1 })
+  expect(extendTranscript(emptyTranscript, log(['svc.new.thing', { x: 1 }]))).toEqual({
+    ...emptyTranscript,
+    first: 1,
+    last: 1,
+  })
+})
+
+test('data of any kind can be folded', () => {
+  const odd: Record<string, unknown>[] = [{}, { text: 7, role: {}, request: 'x', result: 3, issues: 'x', name: null }]
+  for (const type of eventTypes)
+    for (const data of odd) expect(extendTranscript(emptyTranscript, log([type, data])).last).toBe(1)
 })
 
 test('every type of the catalog can be folded with the data that it must have', () => {
@@ -275,7 +300,9 @@ test('every type of the catalog can be folded with the data that it must have', 
       tokensAfter: 1,
       droppedEvents: 1,
     }
-    expect(extend(emptyView, log([type, { ...data, sizeBytes: 1, reason: 'x', revision: 1 }])).last).toBe(1)
+    expect(
+      extendTranscript(emptyTranscript, log([type, { ...data, sizeBytes: 1, reason: 'x', revision: 1 }])).last,
+    ).toBe(1)
   }
 })
 
@@ -295,9 +322,48 @@ test('however a log is cut into batches, and whatever comes twice, the view is t
     fc.property(someEvents, fc.array(fc.nat(60), { maxLength: 5 }), (events, cuts) => {
       const places = [0, ...cuts.map(cut => Math.min(cut, events.length)).sort((a, b) => a - b), events.length]
       const batches = places.map((place, at) => events.slice(Math.max(0, place - 3), places[at + 1] ?? events.length))
-      const view = batches.reduce(extend, emptyView)
-      expect(view).toEqual(extend(emptyView, events))
+      const view = batches.reduce((view, batch) => extendTranscript(view, batch), emptyTranscript)
+      expect(view).toEqual(extendTranscript(emptyTranscript, events))
       expect(new Set(view.rows.map(({ key }) => key)).size).toBe(view.rows.length)
     }),
   )
+})
+
+describe('a bounded transcript', () => {
+  test('holds no more than so many rows and steps', () => {
+    fc.assert(
+      fc.property(someEvents, fc.integer({ min: 1, max: 20 }), (events, keep) => {
+        const { rows } = events.reduce((view, event) => extendTranscript(view, [event], keep), emptyTranscript)
+        const size = rows.reduce((sum, row) => sum + (row.kind === 'steps' ? row.steps.length : 1), 0)
+        expect(size).toBeLessThanOrEqual(keep)
+      }),
+    )
+  })
+
+  test('tells of every Event once, however little it holds', () => {
+    const events = log(
+      started,
+      say('Hm', 'reasoning'),
+      begin('a'),
+      done('a'),
+      say('So'),
+      begin('b'),
+      done('b'),
+      say('x'),
+    )
+    let view = emptyTranscript
+    const changes = events.flatMap(event => {
+      const before = view
+      view = extendTranscript(before, [event], 2)
+      return changesOf(before, view).map(({ row, steps }) => [row.kind, ...steps.map(({ id }) => id)].join(' '))
+    })
+    expect(changes).toEqual(['steps Hm', 'steps a', 'steps a', 'reply', 'steps b', 'steps b', 'reply'])
+  })
+})
+
+test('the changes of a batch are the rows and steps that differ', () => {
+  const events = log(started, begin('a'), begin('b'), say('So'), done('a'))
+  const before = extendTranscript(emptyTranscript, events.slice(0, 4))
+  expect(changesOf(before, before)).toEqual([])
+  expect(changesOf(before, extendTranscript(before, events.slice(4)))).toMatchObject([{ steps: [{ id: 'a' }] }])
 })

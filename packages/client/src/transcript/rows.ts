@@ -1,18 +1,19 @@
-import type { EventData } from '@berth/contract'
+import type { EventDataByType } from '../generated/types.ts'
 
 /** A tool call of a Run; while it runs, the log has only its name. */
 export interface ToolStep {
   readonly kind: 'tool'
   readonly id: string
   readonly name: string
-  /** What the agent says that it does; the name until the call has ended. */
+  /** The agent's own description of the call; the name until the call has ended. */
   readonly title: string
   readonly toolKind: string
   readonly status: 'running' | 'succeeded' | 'failed'
   readonly input?: unknown
   readonly output?: string
-  readonly diff?: NonNullable<EventData<'svc.activity.completed'>['diff']>
+  readonly diff?: NonNullable<EventDataByType['svc.activity.completed']['diff']>
   readonly truncated: boolean
+  /** Null until the log has the call's result, which may come a little after its end. */
   readonly durationMs: number | null
 }
 
@@ -33,7 +34,7 @@ interface RowBase {
   readonly runId: string | null
 }
 
-/** What a person or an installation asked for. */
+/** A message of a person or an installation. */
 export interface PromptRow extends RowBase {
   readonly kind: 'prompt'
   readonly text: string
@@ -41,7 +42,7 @@ export interface PromptRow extends RowBase {
   readonly turnId: string | null
 }
 
-/** What the agent said. */
+/** A message of the agent. */
 export interface ReplyRow extends RowBase {
   readonly kind: 'reply'
   readonly text: string
@@ -53,11 +54,11 @@ export interface Lane {
   readonly id: string
   /** Null while it works. */
   readonly outcome: 'completed' | 'failed' | 'cancelled' | null
-  /** What it told the agent at its end. */
+  /** Its last message to the agent. */
   readonly summary: string
 }
 
-/** Tool calls and thoughts that follow one another; those of a sub-agent stand together, whatever happens between them. */
+/** Tool calls and thoughts that follow one another; those of a sub-agent stay together, whichever rows come between them. */
 export interface StepsRow extends RowBase {
   readonly kind: 'steps'
   readonly steps: readonly Step[]
@@ -73,23 +74,25 @@ export interface EndRow extends RowBase {
   readonly stopReason: string | null
   readonly costUsd: number | null
   readonly costComplete: boolean
-  /** From the first start of the Run; null if the start lies before what is loaded. */
+  /** The JSON result of a Run that was asked for one. */
+  readonly output?: unknown
+  /** From the first start of the Run; null if the transcript does not have the start. */
   readonly durationMs: number | null
 }
 
-/** A question, a plan or an approval, where it was asked. */
+/** A question, a plan or an approval, at the place where the agent asked. */
 export interface InteractionRow extends RowBase {
   readonly kind: 'interaction'
   readonly interactionId: string
   readonly interactionKind: 'ask_user' | 'exit_plan_mode' | 'approval'
   readonly status: 'open' | 'resolved' | 'expired'
   readonly resolution: string | null
-  readonly decidedBy: NonNullable<EventData<'svc.interaction.resolved'>['decidedBy']> | null
-  /** A line for people: the first question, the plan's prompt, or the tool. */
+  readonly decidedBy: NonNullable<EventDataByType['svc.interaction.resolved']['decidedBy']> | null
+  /** A text for people: the first question, the plan's prompt, or the tool. */
   readonly subject: string
 }
 
-/** Something the service did or the agent left. */
+/** An action of the service, or a fact about the Session. */
 export interface NoticeRow extends RowBase {
   readonly kind: 'notice'
   readonly tone: 'quiet' | 'good' | 'warning' | 'bad'
@@ -97,11 +100,13 @@ export interface NoticeRow extends RowBase {
   /** More to unfold, such as the end of a setup script's output. */
   readonly detail?: string
   readonly link?: { readonly label: string; readonly url: string }
-  /** Set for a file that was presented and not kept. */
-  readonly about?: 'omission'
+  /** `omission`: a presented file was not kept. `setup`: an environment; `detail` is the end of its script's output. */
+  readonly about?: 'omission' | 'setup'
+  /** True while the step goes on; the notice of its end replaces this one. */
+  readonly ongoing?: boolean
 }
 
-/** A file that the agent left. */
+/** A file that the agent presented. */
 export interface ArtifactRow extends RowBase {
   readonly kind: 'artifact'
   readonly artifactId: string
@@ -110,7 +115,7 @@ export interface ArtifactRow extends RowBase {
   readonly sizeBytes: number
 }
 
-/** What the agent is saying right now. It is no part of the log, and its Event takes its place. */
+/** A message that the agent is still writing. It is not part of the log; the Event of the whole message replaces it. */
 export interface LiveRow extends RowBase {
   readonly kind: 'live'
   readonly role: 'assistant' | 'reasoning'

@@ -1,0 +1,101 @@
+import { stripVTControlCharacters } from 'node:util'
+import type { Event } from '@berth/client'
+import {
+  type EndRow,
+  formatDuration,
+  type InteractionRow,
+  type NoticeRow,
+  type RowChange,
+  type ToolStep,
+} from '@berth/client/transcript'
+import { messageLines } from './message-lines.ts'
+import type { Paint } from './output.ts'
+import { printable, printableLine } from './terminal-text.ts'
+
+/** Lines of a tool's output or of a notice's detail that are shown. */
+const detailLines = 12
+
+/** Returns output as a terminal may show it: colours go, and a progress bar becomes lines. */
+export const outputText = (text: string): string => printable(stripVTControlCharacters(text).replace(/\r+\n?/g, '\n'))
+
+/** Returns the lines of a changed row, without its tool calls. */
+export function rowLines({ row, steps }: RowChange, { subject }: Event, paint: Paint): string[] {
+  switch (row.kind) {
+    case 'reply':
+      return messageLines(printable(row.text).trimEnd(), paint)
+    case 'steps': {
+      const thoughts = steps.flatMap(step => (step.kind === 'thought' ? indented(step.text, paint, '') : []))
+      const { outcome = null, summary = '' } = row.lane ?? {}
+      if (outcome === null || steps.length > 0) return thoughts
+      const tone = outcome === 'failed' ? 'warning' : 'quiet'
+      return noticeLines({ tone, text: `Sub-agent ${outcome}`, detail: summary }, paint)
+    }
+    case 'interaction':
+      return row.status === 'open' ? questionLines(row, subject.sessionId, paint) : []
+    case 'artifact':
+      return [`${paint('cyan', '+')} ${printableLine(row.name)}`]
+    case 'notice':
+      return row.ongoing === true ? [] : noticeLines(row, paint)
+    case 'end':
+      return endLines(row, paint)
+    default:
+      return []
+  }
+}
+
+/** Returns the line of a tool call that has ended. */
+export function toolLine({ title, status, durationMs }: ToolStep, paint: Paint): string {
+  const mark = status === 'failed' ? paint('red', '✗') : paint('green', '✓')
+  const time = durationMs === null ? '' : paint('dim', ` ${formatDuration(durationMs)}`)
+  return `${mark} ${printableLine(title)}${time}`
+}
+
+/** Returns the last lines of a program's output, because they matter most. */
+export function lastLines(output: string, paint: Paint): string[] {
+  const text = output.trimEnd()
+  if (text === '') return []
+  const lines = text.split('\n')
+  const hidden = lines.length - detailLines
+  const mark = hidden > 0 ? [`… ${hidden} more line${hidden === 1 ? '' : 's'} above`] : []
+  return [...mark, ...lines.slice(-detailLines)].map(line => paint('dim', `  ${line}`))
+}
+
+const looks = { quiet: 'dim', good: 'green', warning: 'yellow', bad: 'red' } as const
+
+function noticeLines(notice: Pick<NoticeRow, 'tone' | 'text' | 'detail' | 'link' | 'about'>, paint: Paint): string[] {
+  const { tone, text, detail = '', link, about } = notice
+  const line = paint(looks[tone], `• ${printableLine(link === undefined ? text : `${text} ${link.url}`)}`)
+  if (about === 'setup') return tone === 'bad' ? [line, ...lastLines(outputText(detail), paint)] : [line]
+  const lines = indented(detail, paint, '  ')
+  const hidden = lines.length - detailLines
+  return [line, ...lines.slice(0, detailLines), ...(hidden > 0 ? [paint('dim', `  … ${hidden} more`)] : [])]
+}
+
+function indented(text: string, paint: Paint, indent: string): string[] {
+  const lines = printable(text).trimEnd()
+  return lines === '' ? [] : lines.split('\n').map(line => paint('dim', `${indent}${line}`))
+}
+
+/** Returns the question that the Run waits on, and the command that answers it. */
+function questionLines(row: InteractionRow, sessionId: string, paint: Paint): string[] {
+  const [session, id] = [sessionId, String(row.interactionId)].map(printableLine)
+  const command =
+    row.interactionKind === 'approval' ? `berth approve ${session} ${id}` : `berth answer ${session} <text> --to ${id}`
+  return [paint('yellow', `? ${printableLine(row.subject)}`), paint('dim', `  ${command}`)]
+}
+
+function endLines(row: EndRow, paint: Paint): string[] {
+  const { outcome, errorCode, stopReason, durationMs } = row
+  const cause = errorCode ?? (stopReason === 'completed' ? null : stopReason)
+  const details = [cause, durationMs === null ? null : formatDuration(durationMs), costText(row)]
+  const text = details.filter(detail => detail !== null).map(detail => ` · ${printableLine(detail)}`)
+  const look = outcome === 'completed' ? 'green' : outcome === 'cancelled' ? 'yellow' : 'red'
+  const output = row.output === undefined ? [] : printable(JSON.stringify(row.output, null, 2)).split('\n')
+  return [`${paint(look, outcome)}${text.length === 0 ? '' : paint('dim', text.join(''))}`, ...output]
+}
+
+/** Returns a Run's cost for display; null if it is unknown. */
+export function costText({ costUsd, costComplete }: EndRow): string | null {
+  if (costUsd === null) return null
+  return `${costComplete ? '' : 'at least '}$${costUsd.toFixed(costUsd < 1 ? 4 : 2)}`
+}

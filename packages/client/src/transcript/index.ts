@@ -1,0 +1,20 @@
+export { applyOutcome } from './apply-outcome.ts'
+export { changesOf, type RowChange } from './changes.ts'
+export { numberOf, textOf } from './data.ts'
+export { formatBytes, formatDuration } from './format.ts'
+export type {
+  ArtifactRow,
+  EndRow,
+  InteractionRow,
+  Lane,
+  LiveRow,
+  NoticeRow,
+  PromptRow,
+  ReplyRow,
+  Row,
+  Step,
+  StepsRow,
+  Thought,
+  ToolStep,
+} from './rows.ts'
+export { emptyTranscript, extendTranscript, type Transcript } from './transcript.ts'

@@ -1,0 +1,125 @@
+import type { Event } from '../generated/types.ts'
+import { applyOutcome } from './apply-outcome.ts'
+import { memberOf, numberOf, textOf } from './data.ts'
+import { formatBytes, formatDuration } from './format.ts'
+import type { NoticeRow } from './rows.ts'
+import type { Transcript } from './transcript.ts'
+
+/** The content of a notice, and the places of the transcript that its Event moves. */
+interface Notice extends Pick<NoticeRow, 'tone' | 'text' | 'detail' | 'link' | 'about' | 'ongoing'> {
+  readonly sets?: readonly (keyof Pick<Transcript, 'changedAt' | 'deliveredAt' | 'editedAt'>)[]
+  /** True if the notice takes the place of the one directly before it. */
+  readonly replaces?: boolean
+}
+
+/** Makes notices of Events by type; a type without an entry has no notice. */
+const table: Readonly<Record<string, (event: Event) => Notice>> = {
+  'svc.environment.apply': event => {
+    const environment = `environment “${textOf(event, 'name')}” r${numberOf(event, 'revision') ?? '?'}`
+    if (textOf(event, 'status') === 'started') {
+      return { tone: 'quiet', text: `Setting up ${environment}`, about: 'setup', ongoing: true }
+    }
+    const shared = { about: 'setup', replaces: true, ...detailOf(textOf(event, 'outputTail')) } as const
+    const outcome = applyOutcome(event)
+    return textOf(event, 'status') === 'succeeded'
+      ? { tone: 'quiet', text: `Set up ${environment}${outcome.slice('succeeded'.length)}`, ...shared }
+      : { tone: 'bad', text: `Setup of ${environment} ${outcome}`, ...shared }
+  },
+  'svc.workspace.progress': event => {
+    const title = textOf(event, 'title')
+    const status = textOf(event, 'status')
+    if (status === 'started') return { tone: 'quiet', text: title, ongoing: true }
+    const time = formatDuration(numberOf(event, 'durationMs') ?? 0)
+    return { tone: 'quiet', text: `${title}${status === 'failed' ? ' failed' : ''} (${time})`, replaces: true }
+  },
+  'svc.artifact.omitted': event => ({
+    tone: 'warning',
+    text: `${textOf(event, 'name')} (${formatBytes(numberOf(event, 'sizeBytes') ?? 0)}) was not kept`,
+    // The service counts in bytes alone.
+    ...detailOf(textOf(event, 'reason').replace(/\b\d{4,15} bytes\b/, size => formatBytes(Number.parseInt(size, 10)))),
+    about: 'omission',
+  }),
+  'svc.publication.created': event => {
+    const { result } = event.data
+    const link = linkOf(result)
+    // The first commit of a repository goes to its branch, whichever delivery was requested.
+    const delivery = memberOf(result, 'delivery') ?? textOf(event, 'delivery')
+    const text = delivery === 'pull_request' ? 'Pull request opened' : 'Pushed to the branch'
+    return { tone: 'good', text, sets: ['deliveredAt'], ...(link === null ? {} : { link }) }
+  },
+  'svc.publication.failed': event => ({
+    tone: 'bad',
+    text: `Publishing failed: ${plain(textOf(event, 'errorCode'))}`,
+    sets: ['deliveredAt'],
+  }),
+  'svc.publication.merge_succeeded': event => {
+    const commit = textOf(event, 'mergedCommitSha')
+    return { tone: 'good', text: `Merged${commit && ` as ${commit.slice(0, 8)}`}`, sets: ['deliveredAt'] }
+  },
+  'svc.publication.merge_failed': event => ({
+    tone: 'bad',
+    text: `Merging failed: ${plain(textOf(event, 'errorCode'))}`,
+    sets: ['deliveredAt'],
+  }),
+  'svc.context.compacted': event => ({
+    tone: 'quiet',
+    text: `Conversation summarized: ${count(event, 'tokensBefore')} to ${count(event, 'tokensAfter')} tokens`,
+  }),
+  'svc.conversation.cleared': event =>
+    textOf(event, 'reason') === 'checkpoint_missing'
+      ? { tone: 'warning', text: 'Session reset: earlier work could not be restored', sets: ['changedAt'] }
+      : { tone: 'quiet', text: 'Conversation cleared', sets: ['changedAt'] },
+  'svc.session.forked': () => ({
+    tone: 'quiet',
+    text: 'Forked from another Session, with its files and its conversation up to there',
+  }),
+  'svc.turn.steered': event => {
+    if (textOf(event, 'status') !== 'missed') return { tone: 'quiet', text: 'The agent has the message' }
+    return textOf(event, 'nextRunId') === ''
+      ? { tone: 'warning', text: 'The agent stopped before it read a message. Send it again if it still matters' }
+      : { tone: 'quiet', text: 'The agent finished before it read a message, and works on it next' }
+  },
+  'svc.output.rejected': event => ({
+    tone: 'warning',
+    text: `The answer is not the requested JSON${event.data.retried === true ? '; the agent tries once more' : ''}`,
+    ...detailOf(issuesOf(event).join('\n')),
+  }),
+  'svc.timeline.truncated': event => ({
+    tone: 'warning',
+    text: `${count(event, 'droppedEvents')} Events are missing from the log`,
+    ...detailOf(textOf(event, 'reason')),
+  }),
+  'svc.delegation.completed': event => ({
+    tone: textOf(event, 'status') === 'failed' ? 'warning' : 'quiet',
+    text: `Sub-agent ${plain(textOf(event, 'status'))}`,
+    ...detailOf(textOf(event, 'summary')),
+  }),
+  'svc.workspace.expired': () => ({ tone: 'quiet', text: 'The sandbox was released', sets: ['changedAt', 'editedAt'] }),
+}
+
+/** Returns the notice of an Event; undefined if its type has none. */
+export const noticeOf = (event: Event): Notice | undefined =>
+  Object.hasOwn(table, event.type) ? table[event.type]?.(event) : undefined
+
+const detailOf = (detail: string): { readonly detail?: string } => (detail.trim() === '' ? {} : { detail })
+
+const plain = (code: string): string => (code === '' ? 'unknown error' : code.replaceAll('_', ' '))
+
+const count = (event: Event, name: string): string => numberOf(event, name)?.toLocaleString('en') ?? '?'
+
+/** Returns one line for each place of a value that does not match its schema. */
+function issuesOf({ data: { issues } }: Event): string[] {
+  if (!Array.isArray(issues)) return []
+  return issues.map((issue: unknown) => {
+    const path = memberOf(issue, 'path')
+    const at = Array.isArray(path) && path.length > 0 ? `${path.join('.')}: ` : ''
+    return `${at}${String(memberOf(issue, 'message') ?? '')}`
+  })
+}
+
+function linkOf(result: unknown): NonNullable<NoticeRow['link']> | null {
+  const pull = memberOf(result, 'pullRequest')
+  const url = memberOf(pull, 'url')
+  const number = memberOf(pull, 'number')
+  return typeof url === 'string' && /^https?:\/\//i.test(url) ? { label: `#${String(number)}`, url } : null
+}
