@@ -8,7 +8,7 @@ export async function browserFetch(input: RequestInfo | URL, init: RequestInit =
   headers.delete('authorization')
   const organization = currentOrganization()
   if (organization !== null) headers.set('X-Svc-Organization', organization)
-  // What a page takes back while it closes still goes out.
+  // A DELETE that a closing page sends still goes out.
   const keepalive = init.method === 'DELETE'
   const response = await fetch(input, { ...init, headers, credentials: 'same-origin', keepalive })
   observeServerTime(response.headers.get('date'))

@@ -17,7 +17,7 @@ export interface Viewer {
   readonly user: { readonly id: string; readonly name: string; readonly email: string }
   readonly memberships: readonly Membership[]
   readonly membership: Membership
-  /** What the service offers beside its core. */
+  /** The optional features of the service. */
   readonly features: ConsoleFeatures
 }
 

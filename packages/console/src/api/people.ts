@@ -27,7 +27,7 @@ interface Doer {
   readonly id: string
 }
 
-/** Returns a function that says what people call somebody, to begin a sentence with. */
+/** Returns a function that gives somebody's name, to begin a sentence with. */
 export function useNameOf(): (doer: Doer) => string {
   const viewer = useQuery(viewerQuery).data
   const organizationId = viewer?.membership.organization.id ?? ''

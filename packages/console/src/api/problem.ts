@@ -1,6 +1,6 @@
 import { BerthConnectionError, BerthError } from '@berth/client'
 
-/** An error in words: what happened, and what to do. */
+/** A text for an error: the problem, and a way out. */
 export interface Problem {
   readonly title: string
   readonly advice: string

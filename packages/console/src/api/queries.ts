@@ -43,13 +43,13 @@ export const nextTurnQuery = (id: string) =>
   })
 
 /**
- * Shows what has become of the message that waits, as the answer to a change says, and reads it again: an answer that
+ * Shows the pending message from a change's answer, and reads it again: an answer that
  * was asked for before the change may come after it, and the message may have been sent meanwhile.
  */
 export function tellNextTurn(sessionId: string, nextTurn: NextTurn | null): void {
   const { queryKey } = nextTurnQuery(sessionId)
   queryClient.setQueryData(queryKey, nextTurn)
-  // It also drops what is on its way.
+  // It also cancels a read on its way.
   void queryClient.invalidateQueries({ queryKey, exact: true })
 }
 

@@ -2,7 +2,7 @@ import { saveBytes } from '../ui/save-bytes.ts'
 import { browserFetch, toBerthError } from './client.ts'
 
 /**
- * Saves what a path below `/cloud` answers as a file, under the answer's own name unless it is given. A plain link could
+ * Saves the answer of a path below `/cloud` as a file, under the answer's own name unless one is given. A plain link could
  * not say for which organization it asks.
  * @throws BerthError if the service refuses
  */

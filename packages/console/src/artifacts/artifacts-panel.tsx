@@ -23,7 +23,7 @@ const kinds: Readonly<Record<string, readonly [label: string, icon: typeof FileT
   pull_request_record: ['Pull request', GitPullRequest],
 }
 
-/** What a Session keeps for good: the files that its agent presented, results, and records of deliveries. */
+/** The artifacts of a Session: the files that its agent presented, results, and records of deliveries. */
 export function Artifacts({ session }: { session: Session }) {
   const { artifact: openId } = route.useSearch()
   const rows = useLog(session.id, ({ view }) => view.rows)
@@ -123,7 +123,7 @@ function Open({ session, artifact }: { session: Session; artifact: Artifact }) {
   )
 }
 
-/** What the agent presented and the service did not keep, with the reason. */
+/** The files that the agent presented and the service did not keep, with the reason. */
 function Omitted({ rows }: { rows: readonly NoticeRow[] }) {
   if (rows.length === 0) return null
   return (

@@ -81,7 +81,7 @@ export function AuditFilters({ search }: { search: AuditSearch }) {
   )
 }
 
-/** What the URL asks for is always among the choices. */
+/** The value in the URL is always among the choices. */
 function withCurrent(choices: readonly (readonly [string, string])[], current: string | undefined) {
   return current === undefined || choices.some(([filter]) => filter === current)
     ? choices

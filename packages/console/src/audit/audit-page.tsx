@@ -14,7 +14,7 @@ import { auditQuery, saveAudit } from './queries.ts'
 
 const route = getRouteApi('/shell/organization/audit')
 
-/** Who did what in the organization. */
+/** The organization's audit log. */
 export function AuditPage() {
   const search = route.useSearch()
   const save = useMutation({ mutationFn: () => saveAudit(search) })

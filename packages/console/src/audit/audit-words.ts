@@ -21,7 +21,7 @@ export function actorName({ kind, id, name }: { kind: string; id: string | null;
   return name === null ? (kinds[kind] ?? id ?? kind) : printableLine(name)
 }
 
-/** Returns what it was done to: a name if there is one, else the kind and the beginning of the id. */
+/** Returns the target of an action: a name if there is one, else the kind and the beginning of the id. */
 export function targetWords({ target, targetName }: Pick<AuditEntry, 'target' | 'targetName'>): string {
   if (target === null) return ''
   const [, kind = '', id = ''] = /^(.*)[ /]([^ /]+)$/.exec(target) ?? [null, '', target]

@@ -23,7 +23,7 @@ export const auditQuery = (search: AuditSearch) =>
     getNextPageParam: page => (page.hasMore ? (page.nextCursor ?? undefined) : undefined),
   })
 
-/** What the log can be filtered by. */
+/** The filters of the log. */
 export const auditFacetsQuery = queryOptions({
   queryKey: ['audit-facets'],
   staleTime: 60_000,

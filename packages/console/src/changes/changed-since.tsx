@@ -10,7 +10,7 @@ import { type DifferentFile, differentFiles, leadToSame, textOf } from './revisi
 
 const LineDiff = lazy(() => import('../transcript/line-diff.tsx'))
 
-/** What two revisions of a Session's changes differ in, file by file. */
+/** The differences between two revisions of a Session's changes, file by file. */
 export function ChangedSince(props: { sessionId: string; before: Review; now: Review }) {
   const files = differentFiles(props.before, props.now)
   if (files.length === 0)

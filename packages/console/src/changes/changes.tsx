@@ -73,7 +73,7 @@ export function NothingChanged({ session, review }: { session: Session; review: 
   )
 }
 
-/** Says what a review leaves out or takes in a special way. */
+/** Names the parts that a review leaves out or treats in a special way. */
 function ReviewNotes({ review: { notes = [] } }: { review: Review }) {
   if (notes.length === 0) return null
   return (
@@ -122,7 +122,7 @@ export function ReviewBar(props: { session: Session; review: LiveReview; data: R
   )
 }
 
-/** The last changes that were read before the sandbox went away, or what to do if there are none. */
+/** The last changes that were read before the sandbox went away, or a way to get them. */
 export function WithoutSandbox({ session, reason }: { session: Session; reason: string }) {
   const last = useQuery({ ...lastReviewQuery(session.id), enabled: session.source !== undefined })
   if (last.data === undefined || last.data === null || last.data.files.length === 0)

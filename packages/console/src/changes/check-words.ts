@@ -4,7 +4,7 @@ import { blockerText } from './delivery-text.ts'
 
 const urgency = ['failure', 'missing', 'pending', 'success', 'skipped']
 
-/** Returns checks with what keeps from merging first: required ones, then by state and name. */
+/** Returns checks with the obstacles to a merge first: required ones, then by state and name. */
 export function inOrder(checks: readonly PullCheck[]): PullCheck[] {
   const rank = ({ state, required }: PullCheck) => {
     const at = urgency.indexOf(state)
@@ -19,7 +19,7 @@ export function linkOf(url: string | undefined): { readonly href: string; readon
   return parsed !== null && /^https?:$/.test(parsed.protocol) ? { href: parsed.href, host: parsed.host } : null
 }
 
-/** Says what a merge waits for: the required checks by name, and whatever else stands in its way. */
+/** Returns the conditions that a merge waits for: the required checks by name, and other obstacles. */
 export function waitsFor(checks: readonly PullCheck[], blockers: readonly string[]): string[] {
   const open = inOrder(checks).filter(({ required, state }) => required && state !== 'success' && state !== 'skipped')
   const named = open.length > 0

@@ -9,7 +9,7 @@ export const CodeText = memo(function CodeText(props: {
   text: string
   spans?: readonly Span[]
   changes?: readonly Span[]
-  /** Ground of what changed within the line. */
+  /** Background of the changed parts of a line. */
   strong?: string
 }) {
   const { text, spans = none, changes = none, strong = '' } = props

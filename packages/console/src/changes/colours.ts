@@ -7,7 +7,7 @@ type Colours = (hunk: Hunk, line: DiffLine) => readonly Span[]
 const none: readonly Span[] = []
 const plain: Colours = () => none
 
-/** What is known of the parsers: nothing until a file of their kind is shown, then how they colour. */
+/** The state of the parsers: absent until a file of their kind is shown, then how they colour. */
 const ready = new Map<string, Colours>()
 const asked = new Set<string>()
 const listeners = new Set<() => void>()
@@ -31,7 +31,7 @@ function ask(path: string): void {
   })().catch(() => undefined)
 }
 
-/** Returns how files are coloured; what is not known yet is fetched, and drawn once it is there. */
+/** Returns how files are coloured; a missing parser is fetched, and its files are drawn again. */
 export function useColours(): (path: string) => Colours {
   useSyncExternalStore(subscribe, () => version)
   return path => {

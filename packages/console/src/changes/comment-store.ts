@@ -2,7 +2,7 @@ import { useSyncExternalStore } from 'react'
 import type { LineComment } from './line-comments.ts'
 
 const listeners = new Set<() => void>()
-/** What this page has, and the text of the storage that it stands for. */
+/** The parsed remarks, and the stored text that they were parsed from. */
 const cache = new Map<string, { readonly stored: string | null; readonly list: readonly LineComment[] }>()
 const prefix = 'berth.remarks.'
 const keyOf = (sessionId: string) => prefix + sessionId
@@ -30,7 +30,7 @@ function parse(stored: string | null): readonly LineComment[] {
     const found: unknown = JSON.parse(stored ?? '[]')
     return Array.isArray(found) ? found.filter(isComment) : []
   } catch {
-    // What cannot be read is not there.
+    // Unreadable remarks count as none.
     return []
   }
 }

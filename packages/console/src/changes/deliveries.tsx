@@ -17,7 +17,7 @@ import { Checks } from './checks.tsx'
 import { deliveryReason } from './delivery-text.ts'
 import { checksQuery, mergesQuery, publicationsQuery } from './queries.ts'
 
-/** What was delivered, newest first, and the merge of its pull request. */
+/** The deliveries, newest first, and the merge of the pull request. */
 export function Deliveries({ session }: { session: Session }) {
   const all = useQuery({ ...publicationsQuery(session.id), enabled: session.source !== undefined }).data ?? []
   // A failure is news until something was tried after it.

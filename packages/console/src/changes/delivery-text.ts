@@ -54,7 +54,7 @@ const blockers: Readonly<Record<string, string>> = {
   rules: 'The rules of the branch do not allow it yet, a review for example.',
 }
 
-/** Says what keeps a pull request from being merged. */
+/** Returns the obstacle to a merge of a pull request. */
 export function blockerText(blocker: string): string {
   return blockers[blocker] ?? blocker.replaceAll('_', ' ')
 }

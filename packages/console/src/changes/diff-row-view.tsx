@@ -105,7 +105,7 @@ const grounds = { context: '', added: 'bg-diff-added', removed: 'bg-diff-removed
 const strong = { context: '', added: 'bg-diff-added-strong', removed: 'bg-diff-removed-strong' } as const
 const signs = { context: ' ', added: '+', removed: '−' } as const
 
-/** What changed within the lines of a hunk, found when one of them is first drawn. */
+/** The changed parts within the lines of a hunk, found when one of them is first drawn. */
 const emphasis = new WeakMap<Hunk, ReadonlyMap<DiffLine, readonly Span[]>>()
 
 function changesOf(hunk: Hunk): ReadonlyMap<DiffLine, readonly Span[]> {

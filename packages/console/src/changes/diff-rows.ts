@@ -100,7 +100,7 @@ const modeWords: Readonly<Record<string, string>> = {
   160000: 'a submodule',
 }
 
-/** Says what no line shows. */
+/** Returns the changes of a file that no line shows. */
 function notesOf(file: ReviewFile, { hunks, modes }: FilePatch): readonly string[] {
   const notes: string[] = []
   const [was = '', is = ''] = modes ?? []
@@ -121,7 +121,7 @@ type Part =
 
 const near = 3
 
-/** Splits a file into what is shown and what lies between. */
+/** Splits a file into shown hunks and the gaps between them. */
 function partsOf({ hunks }: FilePatch, isWhole: boolean, revealed: readonly LineRange[]): readonly Part[] {
   if (isWhole) return hunks.flatMap(hunk => shownParts(hunk, revealed))
   const parts: Part[] = []

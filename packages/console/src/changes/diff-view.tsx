@@ -34,14 +34,14 @@ const splitWidth = 720
 /** Moves the view to a file. */
 export type GoToFile = RefObject<((at: number) => void) | null>
 
-/** The changes of a review, file by file. Only what is on screen is in the page, however long the files are. */
+/** The changes of a review, file by file. Only the visible rows are in the page, however long the files are. */
 export function DiffView(props: { sessionId: string; review: Review; goTo?: GoToFile }) {
   const { sessionId } = props
   const review = useReviewFiles(sessionId, props.review)
   const [{ split, wrap }, prefer] = useDiffPreferences()
   const [width, setWidth] = useState(0)
   const [cursor, setCursor] = useState<string | null>(null)
-  // A file near the end cannot come to the top; what was asked for is current until the reader scrolls.
+  // A file near the end cannot come to the top; the requested one is current until the reader scrolls.
   const [aimed, setAimed] = useState<number | null>(null)
   const scroller = useRef<HTMLDivElement | null>(null)
   const isSplit = split && width >= splitWidth
@@ -212,10 +212,10 @@ export function DiffView(props: { sessionId: string; review: Review; goTo?: GoTo
   )
 }
 
-/** The rows, made again only if what they are made of has changed. */
+/** The rows, made again only if their inputs have changed. */
 function useRows({ files }: ReviewFiles, split: boolean): readonly DiffRow[] {
   const parts = files.flatMap(file => [file.patch, file.whole, file.revealed, file.folded, file.drawn])
-  // What a remark says is not the rows' business: typing must not make a hundred thousand of them again.
+  // Rows do not depend on the text of a remark: typing must not make a hundred thousand of them again.
   const remarks = files.flatMap(({ comments: made }) => made.map(({ id }) => id))
   const [made, setMade] = useState<{ of: readonly unknown[]; rows: readonly DiffRow[] }>({ of: [null], rows: [] })
   const of = [split, ...parts, ...remarks]

@@ -38,7 +38,7 @@ export function placeComment(comment: LineComment, lines: readonly DiffLine[], a
   return { comment, line: found, moved: found !== null && distance > 0, gone: all && found === null }
 }
 
-/** Returns what a remark keeps of a line, which may have millions of characters. */
+/** Returns the part of a line that a remark keeps; a line may have millions of characters. */
 export const quoteOf = (text: string): string => text.slice(0, 1_000)
 
 /** Longest quotation of a line in a message. */

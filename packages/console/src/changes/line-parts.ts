@@ -5,7 +5,7 @@ export interface LinePart {
   readonly text: string
   /** Class of its colour, or none. */
   readonly look: string
-  /** Whether it is what changed within the line. */
+  /** True if this part of the line has changed. */
   readonly changed: boolean
 }
 

@@ -7,7 +7,7 @@ export interface DiffLine {
 }
 
 export interface Hunk {
-  /** What git found around the change, such as the function's first line. */
+  /** Context that git found around the change, such as the function's first line. */
   readonly heading: string
   readonly lines: readonly DiffLine[]
 }
@@ -29,7 +29,7 @@ interface Growing {
 }
 
 /**
- * Splits a unified diff into its files. It reads what git writes; a line that is not understood ends the hunk. A diff
+ * Splits a unified diff into its files. It reads git's own format; an unknown line ends the hunk. A diff
  * that was cut in the middle gives its complete lines. A path whose type changed is one file, as it is in a review.
  */
 export function parsePatch(patch: string): readonly FilePatch[] {
@@ -72,7 +72,7 @@ export function parsePatch(patch: string): readonly FilePatch[] {
     }
     const contents = /^index ([0-9a-f]+\.\.[0-9a-f]+)/.exec(line)?.[1]
     if (contents !== undefined && file !== undefined) file.contents = [...(file.contents ?? []), contents]
-    // The heading is a line of the file: whatever it holds, the hunk is read.
+    // The heading is a line of the file: any text in it is no reason to drop the hunk.
     const found = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)$/s.exec(line)
     if (found === null) continue
     before = Number(found[1])

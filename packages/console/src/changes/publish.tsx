@@ -20,7 +20,7 @@ const Overlay = lazy(async () => ({ default: (await import('../ui/overlay.tsx'))
 /** Publishes exactly the revision that is on screen. */
 export function Publish({ session, review }: { session: Session; review: Review }) {
   const verdict = useSessionCan(session)('publish')
-  // The revision is held from the press on: changes that arrive behind the dialog are not what was read.
+  // The dialog keeps the revision of the press: the person has not read changes that arrive behind it.
   const [held, setHeld] = useState<Review | null>(null)
   return (
     <>
@@ -76,7 +76,7 @@ function PublishForm(props: {
       await queryClient.invalidateQueries({ queryKey: publicationsQuery(session.id).queryKey })
     },
   })
-  // The dialog stays until it is known what became of it.
+  // The dialog stays until the outcome is known.
   const made = useQuery({ ...publicationsQuery(session.id), enabled: sent !== null }).data?.find(one => one.id === sent)
   const change = (part: Partial<Form>) => {
     id.current = crypto.randomUUID()
@@ -110,7 +110,7 @@ function PublishForm(props: {
         onTake={fresh => {
           id.current = crypto.randomUUID()
           setSent(null)
-          // A description that nobody wrote follows what it describes.
+          // A description that nobody wrote is derived again for each choice.
           if (form.body === draftOf(session, review).body) setForm({ ...form, body: draftOf(session, fresh).body })
           onHold(fresh)
         }}
@@ -208,7 +208,7 @@ function PublishForm(props: {
   )
 }
 
-/** Shows what the changes differ in from those that were read, and asks again. */
+/** Shows how the changes differ from those that the person read, and asks again. */
 function Stale(props: { session: Session; read: Review; onTake: (fresh: Review) => void; onCancel: () => void }) {
   const { session, read, onTake, onCancel } = props
   const fresh = useQuery({

@@ -30,7 +30,7 @@ export const mergesQuery = (sessionId: string, publicationId: string) =>
   })
 
 /**
- * What keeps the pull request of a Publication from being merged, with its checks. A Git host tells nobody when a check
+ * The obstacles to a merge of a Publication's pull request, with its checks. A Git host tells nobody when a check
  * changes, so it is asked again while the page is looked at: often while one is under way, else now and then.
  */
 export const checksQuery = (sessionId: string, publicationId: string) =>

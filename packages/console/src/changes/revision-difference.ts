@@ -31,9 +31,9 @@ export function differentFiles(before: Review, now: Review): readonly DifferentF
 
 interface Contents {
   readonly at: number
-  /** What the list of files says of it. */
+  /** The file's entry in the list of files. */
   readonly listed: string
-  /** What tells its content apart; null if it is not in the patch. */
+  /** Identifies the content; null if the content is not in the patch. */
   readonly content: string | null
 }
 

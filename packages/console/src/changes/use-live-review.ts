@@ -9,7 +9,7 @@ import { useSettled } from './use-settled.ts'
 /** An agent edits in bursts; a review of each edit would be one too many. */
 const quietMs = 2_000
 
-/** The changes on screen, and what became of the last try to read them. */
+/** The changes on screen, and the outcome of the last attempt to read them. */
 export type LiveReview = Pick<UseQueryResult<Review>, 'data' | 'error' | 'isError' | 'isFetching' | 'refetch'>
 
 /**

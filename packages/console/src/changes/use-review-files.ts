@@ -9,7 +9,7 @@ import { everyLine, readReviewFile } from './queries.ts'
 import { patchesOf } from './review-patches.ts'
 import { useViewed } from './viewed.ts'
 
-/** What a person opened in a file, until its content is another. */
+/** The parts of a file that a person has opened, until its content changes. */
 interface Opened {
   readonly patch?: FilePatch
   readonly whole?: FilePatch
@@ -30,7 +30,7 @@ export interface ReviewedFile extends DiffFile {
 
 const nothing: readonly LineRange[] = []
 
-/** Returns the files of a review as they are drawn, and what can be done with them. */
+/** Returns the files of a review as they are drawn, and their actions. */
 export function useReviewFiles(sessionId: string, review: Review) {
   const viewed = useViewed(sessionId)
   const remarks = useComments(sessionId)
@@ -120,12 +120,12 @@ function parseReview(review: Review): readonly Parsed[] {
 }
 
 /**
- * Returns what tells one change of a file from the next: git's ids of its contents, which nobody can make alike. Where the
+ * Returns a digest that tells one change of a file from the next: git's ids of its contents. If the
  * lines are not in the patch, neither are the ids, so any other revision asks to be looked at again.
  */
 function digestOf(review: Review, file: ReviewFile, patch: FilePatch | null): string {
   if (patch === null) return review.revision
-  // Without contents only the name or the mode has changed, and the base has what is in it.
+  // Without contents only the name or the mode has changed, and the base has the content.
   const contents = patch.contents ?? [review.baseOid, file.status, file.previousPath ?? '']
   return [...contents, ...(patch.modes ?? [])].join(' ')
 }

@@ -4,7 +4,7 @@ import { call } from '../api/client.ts'
 import { queryClient } from '../api/queries.ts'
 import { followFeed } from '../live/live.ts'
 
-/** The files of a Session's changes that the person has viewed, in whatever tab or browser. */
+/** The files of a Session's changes that the person has viewed, in any tab or browser. */
 const viewedQuery = (sessionId: string) =>
   queryOptions({
     queryKey: ['viewed', sessionId],

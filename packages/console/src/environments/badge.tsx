@@ -6,7 +6,7 @@ const looks = {
   warning: 'bg-warning-soft text-warning',
 } as const
 
-/** A word that says what state something is in. */
+/** A word for a state. */
 export function Badge({ look, children }: { look: keyof typeof looks; children: ReactNode }) {
   return (
     <span className={`rounded-full px-2 py-0.5 text-2xs font-medium whitespace-nowrap ${looks[look]}`}>{children}</span>

@@ -52,7 +52,7 @@ export default function CodeEditor(props: CodeEditorProps) {
   useEffect(() => {
     changed.current = onChange
   })
-  // What changes elsewhere, as by a reset of the form, is brought in; what is typed is there already.
+  // A change from elsewhere, as by a reset of the form, is brought in; typed text is there already.
   useEffect(() => {
     const shown = view.current
     if (shown === null || shown.state.doc.toString() === value) return

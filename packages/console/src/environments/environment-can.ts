@@ -3,7 +3,7 @@ import { useRouteContext } from '@tanstack/react-router'
 import type { Verdict } from '../session/session-can.ts'
 import { useOnline } from '../ui/online.ts'
 
-/** What decides which actions an environment allows. */
+/** The facts that decide which actions an environment allows. */
 export interface Situation {
   /** Null while it is being written for the first time. */
   readonly environment: Pick<Environment, 'archivedAt' | 'isDefault'> | null
@@ -53,7 +53,7 @@ export function environmentCan(action: EnvironmentAction, situation: Situation):
   return first === undefined ? { allowed: true } : { allowed: false, reason: first[1] }
 }
 
-/** Returns what an environment allows to the person in front of the page, with the reasons. */
+/** Returns the actions that an environment allows to the person in front of the page, with the reasons. */
 export function useEnvironmentCan(environment: Situation['environment']): (action: EnvironmentAction) => Verdict {
   const { viewer } = useRouteContext({ from: '/shell' })
   const online = useOnline()

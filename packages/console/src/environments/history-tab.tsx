@@ -18,12 +18,12 @@ const LineDiff = lazy(() => import('../transcript/line-diff.tsx'))
 
 interface Props {
   readonly environment: Environment
-  /** Returns what people call an author. */
+  /** Returns an author's name. */
   readonly nameOf: (author: EnvironmentRevision['createdBy']) => string
   readonly dirty: boolean
 }
 
-/** The revisions with who and when, what changed between any two, and the way back to an earlier one. */
+/** The revisions with their authors and times, the difference between any two, and the way back to an earlier one. */
 export function HistoryTab({ environment, nameOf, dirty }: Props) {
   const list = useInfiniteQuery(revisionsQuery(environment.id))
   const now = useMinute()
@@ -121,7 +121,7 @@ function Choice(props: {
   )
 }
 
-/** What differs between two revisions, secrets by their versions. */
+/** The differences between two revisions, secrets by their versions. */
 function Comparison({ from, to }: { from: EnvironmentRevision; to: EnvironmentRevision }) {
   const [before, after] = [plain(from.document), plain(to.document)]
   const changed = changedMembers(before, after)

@@ -5,7 +5,7 @@ import { environmentLimits } from '@berth/contract/limits'
 import { Errors } from 'typebox/schema'
 import type { FormValues } from './form-values.ts'
 
-/** What is wrong with a document, and where. */
+/** The faults of a document, and their places. */
 export interface Issue {
   readonly path: readonly (string | number)[]
   readonly message: string
@@ -49,7 +49,7 @@ export interface Refused {
   readonly issues: readonly Issue[]
 }
 
-/** Returns what an error says of a document; null if it is another error. */
+/** Returns the faults that an error reports of a document; null if it is another error. */
 export function refusedBy(error: unknown, document: unknown): Refused | null {
   if (!(error instanceof BerthError) || error.code !== 'environment_invalid') return null
   const issues = Array.isArray(error.fields['issues']) ? (error.fields['issues'] as readonly Issue[]) : []

@@ -9,7 +9,7 @@ import type { DocumentEditor } from './use-document-editor.ts'
 
 const LineDiff = lazy(() => import('../transcript/line-diff.tsx'))
 
-/** Compares what a person edits with a revision that somebody saved meanwhile, and brings the two together. */
+/** Compares a person's edits with a revision that somebody saved meanwhile, and merges the two. */
 export function Meanwhile({
   environment,
   editor,

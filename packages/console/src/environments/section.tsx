@@ -2,7 +2,7 @@ import { Plus, X } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { Button, IconButton } from '../ui/button.tsx'
 
-/** A part of the form, with what it is for. */
+/** A part of the form, with its purpose. */
 export function Section(props: {
   id: string
   title: string
@@ -25,7 +25,7 @@ export function Section(props: {
   )
 }
 
-/** What is wrong with a row or a part, in words. */
+/** The fault of a row or a part, as text. */
 export function Fault({ id, children }: { id?: string; children: string }) {
   return (
     <p id={id} className="text-xs text-bad">

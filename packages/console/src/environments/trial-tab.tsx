@@ -74,7 +74,7 @@ function Outcome({ trial: { state, revision, end } }: { trial: Trial }) {
   )
 }
 
-/** What the apply did beside the script. */
+/** The parts of the apply besides the script. */
 function Facts({ trial: { end } }: { trial: Trial }) {
   if (end === null) return null
   const facts = [

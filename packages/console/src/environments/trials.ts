@@ -17,7 +17,7 @@ export interface Trial {
   readonly revision: number
   readonly state: EnvironmentTrial['state']
   readonly output: string
-  /** What the apply says of itself at its end. */
+  /** The result of the apply. */
   readonly end: EventData<'svc.environment.apply'> | null
   /** A refusal or a broken connection. */
   readonly error: unknown

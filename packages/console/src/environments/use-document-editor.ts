@@ -42,7 +42,7 @@ const baseOf = (environment: Environment | null): Base =>
 const textOf = (document: PlainDocument): string => `${JSON.stringify(document, null, 2)}\n`
 
 /**
- * Edits the document of an environment. What is not saved stays in the tab across reloads.
+ * Edits the document of an environment. Unsaved edits stay in the tab across reloads.
  *
  * @param newest null for an environment that does not exist yet
  * @param slot names the unsaved edits
@@ -87,7 +87,7 @@ export function useDocumentEditor(id: string, newest: Environment | null, slot =
     },
     onError: (error, document) => {
       setRefused(refusedBy(error, document))
-      // If somebody has saved meanwhile, the newest revision shows what.
+      // If somebody has saved meanwhile, the newest revision shows the difference.
       void queryClient.invalidateQueries({ queryKey: ['environment', id], exact: true })
     },
   })

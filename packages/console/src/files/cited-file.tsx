@@ -10,7 +10,7 @@ type Of = Pick<Session, 'id' | 'source'>
 /** The Session whose files the words inside name. */
 export const CitedFiles = createContext<Of | null>(null)
 
-/** Text that names a file becomes a link to it; any other text stays what it is. */
+/** Text that names a file becomes a link to it; any other text stays as it is. */
 export function CitedFile(props: { text: string; className?: string; children: ReactNode }) {
   const { text, children, className } = props
   const session = use(CitedFiles)
@@ -23,7 +23,7 @@ export function CitedFile(props: { text: string; className?: string; children: R
   )
 }
 
-/** The look of a file's name that stands alone: a finger needs 24 pixels, of whatever size the text is. */
+/** The style of a file's name that stands alone: a finger needs 24 pixels, at any size of text. */
 export const fileLinkClass = 'inline-flex min-h-[24px] min-w-[24px] items-center decoration-dotted'
 
 /** A link to a place in a file of the workspace. */

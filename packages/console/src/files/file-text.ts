@@ -40,7 +40,7 @@ const pictures: readonly (readonly [type: string, ...signature: readonly (number
   ['image/bmp', 0x42, 0x4d],
 ]
 
-/** Returns the type of a picture by its first bytes, whatever its name says; null if it is none. */
+/** Returns the type of a picture by its first bytes, ignoring its name; null if it is none. */
 export function pictureType(bytes: Uint8Array): string | null {
   const found = pictures.find(([, ...signature]) => signature.every((byte, at) => byte === null || bytes[at] === byte))
   if (found !== undefined) return found[0]

@@ -25,7 +25,7 @@ interface FileViewProps {
   readonly heading?: string | undefined
 }
 
-/** One file: its lines, or a picture. What is large or no text is not drawn without being asked for. */
+/** One file: its lines, or a picture. Large and binary files are drawn on request. */
 export function FileView(props: FileViewProps) {
   const { sessionId, path, moment, at } = props
   const node = useQuery(nodeQuery(sessionId, path, moment, at))

@@ -23,7 +23,7 @@ export function Files({ session }: { session: Session }) {
   const editedAt = useLog(session.id, snapshot => snapshot.view.editedAt)
   const shownAt = session.source === undefined ? undefined : askedAt
   const treeAt = shownAt === 'base' ? 'base' : 'now'
-  // Between Runs nothing changes; what an agent changes meanwhile is read again on request, the open file at each edit.
+  // Between Runs nothing changes; during one, the listing is read again on request, and the open file at each edit.
   const now = session.activeRunId ?? `idle-${session.lastEventSequence}`
   const base = session.source?.baseOid ?? ''
   const moment = treeAt === 'base' ? base : now

@@ -23,14 +23,14 @@ const last = <T>(queryKey: readonly unknown[]): T | undefined =>
     .map(([, data]) => data)
     .findLast(data => data !== undefined)
 
-/** What a path of the workspace is. `moment` changes when the agent may have changed files: with a Run's begin and end. */
+/** The kind of a path of the workspace. `moment` changes when the agent may have changed files: with a Run's begin and end. */
 export const nodeQuery = (sessionId: string, path: string, moment: string, at: FilesAt) =>
   queryOptions({
     queryKey: ['session', sessionId, 'files', at, path, moment],
     // A program looks in the sandbox for each answer, so nothing asks on a timer.
     staleTime: 60_000,
     queryFn: async () => (await call<{ node: WorkspaceNode }>('GET', filesPath(sessionId, path, at))).node,
-    // What was there a moment ago stays on screen until the new answer is there.
+    // The earlier content stays on screen until the new answer arrives.
     placeholderData: () => last<WorkspaceNode>(['session', sessionId, 'files', at, path]),
   })
 

@@ -5,13 +5,13 @@ export type TreeRow =
   | { readonly kind: 'entry'; readonly path: string; readonly depth: number; readonly entry: WorkspaceEntry }
   | { readonly kind: 'note'; readonly path: string; readonly depth: number; readonly text: string }
 
-/** What is known of a directory. */
+/** The known state of a directory. */
 export interface Listing {
   readonly node: WorkspaceNode | undefined
   readonly failed: boolean
 }
 
-/** Returns the rows of the tree: each open directory with what it holds, as far as that is known. */
+/** Returns the rows of the tree: each open directory with its entries, as far as they are known. */
 export function treeRows(listings: ReadonlyMap<string, Listing>, expanded: ReadonlySet<string>): readonly TreeRow[] {
   const rows: TreeRow[] = []
   const add = (directory: string, depth: number) => {

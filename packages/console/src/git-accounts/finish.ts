@@ -1,7 +1,7 @@
 import { queryClient } from '../api/queries.ts'
 import { finishConnection, gitAccountsQuery } from './queries.ts'
 
-/** What became of a connection that the page does not leave for. */
+/** The outcome of a connection that keeps the browser on this page. */
 export type Outcome =
   | { readonly kind: 'denied' }
   /** The address has no answer of a host. */

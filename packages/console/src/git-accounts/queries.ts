@@ -16,7 +16,7 @@ export function useConnectAccount(returnTo: string) {
   })
 }
 
-/** Finishes what the host has sent the browser back with. @throws BerthError if the service refuses */
+/** Finishes a connection with the parameters of the host's redirect. @throws BerthError if the service refuses */
 export const finishConnection = (told: { readonly state: string; readonly code: string }) =>
   call<GitConnectionMade>('POST', 'git-connections/callback', told)
 

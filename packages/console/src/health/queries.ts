@@ -2,7 +2,7 @@ import type { Health } from '@berth/contract'
 import { queryOptions } from '@tanstack/react-query'
 import { call } from '../api/client.ts'
 
-/** What works and what waits. A change of a Session asks again; hosts are in no feed, so a glance each half minute does. */
+/** The health of the service and its queues. A change of a Session reads it again; hosts are in no feed, so it is also polled every half minute. */
 export const healthQuery = queryOptions({
   queryKey: ['health'],
   staleTime: 5_000,

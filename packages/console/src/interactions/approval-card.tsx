@@ -21,7 +21,7 @@ const confinements: Readonly<Record<string, string>> = {
   outside: 'Outside the sandbox’s confinement.',
 }
 
-/** A live approval: the whole of what would be done, who may decide how far, and how long there is. */
+/** A live approval: the whole action, who may decide how far, and the time left. */
 export function ApprovalCard(props: {
   interaction: Interaction
   session: Session

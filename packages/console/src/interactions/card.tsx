@@ -8,7 +8,7 @@ export function Card(props: {
   title: string
   aside?: ReactNode
   children: ReactNode
-  /** What the person can do. It stays in sight, however much there is to read. */
+  /** The person's actions. They stay in sight, however long the text is. */
   actions?: ReactNode
 }) {
   const { icon: Icon } = props

@@ -11,14 +11,14 @@ export interface OfOpenSession {
   /**
    * Returns the id of the Session for a request that decides.
    *
-   * @throws if the Interaction belongs to another Session: nobody has decided what they could not see
+   * @throws if the Interaction belongs to another Session: nobody can decide unseen
    */
   readonly mustOwn: (interaction: Pick<Interaction, 'sessionId'>) => string
 }
 
 /**
- * Returns a check against the address of the page, which is what the person has opened. Cards do not trust what they were
- * given: a decision for another Session than the one on screen is the worst that this page could do.
+ * Returns a check against the address of the page, which names the open Session. Cards do not trust their properties:
+ * a decision for another Session than the one on screen is the worst that this page could do.
  */
 export function useOfOpenSession(): OfOpenSession {
   const { sessionId } = route.useParams()

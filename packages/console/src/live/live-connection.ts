@@ -1,7 +1,7 @@
 import type { Event, Preview } from '@berth/client'
 import type { SessionState } from '@berth/contract'
 
-/** Takes what the stream tells of one Session. */
+/** Receives the stream's messages about one Session. */
 export interface SessionSink {
   /** The sequence of the last Event that it has. */
   cursor(): number
@@ -15,13 +15,13 @@ export interface SessionSink {
 /** Takes the changes of all Sessions that the person sees; null: read the list again. */
 export type FeedSink = (state: SessionState | null) => void
 
-/** What one connection asks for. */
+/** The subscriptions of one connection. */
 export interface LiveRequest {
   readonly feed: boolean
   readonly sessions: readonly { readonly sessionId: string; readonly after: number }[]
 }
 
-/** Yields parsed frames over as many connections as it takes; each asks for what `request` returns then. */
+/** Yields parsed frames over as many connections as it takes; each sends the current result of `request`. */
 export type OpenLive = (
   request: () => LiveRequest,
   signal: AbortSignal,
@@ -30,7 +30,7 @@ export type OpenLive = (
 
 /**
  * The one stream of a tab: everything that its page follows comes through it. It is opened when somebody begins to
- * follow, opened anew when what is followed changes, and given back while the tab rests.
+ * follow, opened anew when the subscriptions change, and given back while the tab rests.
  */
 export class LiveConnection {
   readonly #open: OpenLive
@@ -95,7 +95,7 @@ export class LiveConnection {
     this.#changed(true)
   }
 
-  /** Tells the feed's sinks what another tab has heard. */
+  /** Passes the messages of another tab to the feed's sinks. */
   hear(state: SessionState | null): void {
     for (const sink of this.#feeds) sink(state)
   }

@@ -26,7 +26,7 @@ function openStream(...[request, signal, onState]: Parameters<OpenLive>): Return
         cache: 'no-store',
         ...(call === undefined ? {} : { signal: call }),
       }).catch(cause => {
-        // A service that restarts takes no connection for a moment. That passes, unlike what else may be thrown here.
+        // A service that restarts takes no connection for a moment. That passes, unlike other failures here.
         throw new BerthConnectionError(path, 'the live stream did not open', { cause })
       })
       if (!response.ok) throw await toBerthError(response)

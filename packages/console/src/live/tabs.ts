@@ -6,12 +6,12 @@ import type { SessionState } from '@berth/contract'
  */
 const leaders = 3
 
-/** What a tab tells the others when somebody looks at it. */
+/** A tab's message to the others when somebody looks at it. */
 const looked = 'looked'
 
 let leads = false
 let scope: string | null = null
-/** Every tab of this browser, whatever it shows. */
+/** Every tab of this browser, on any page. */
 const browser = 'BroadcastChannel' in globalThis ? new BroadcastChannel('berth.looked') : null
 /** The tabs that show the same membership: their feeds are the same. */
 let same: BroadcastChannel | null = null
@@ -19,7 +19,7 @@ let same: BroadcastChannel | null = null
 /** Returns true in the one tab that keeps the feed for all that show the same membership. */
 export const isLeader = (): boolean => leads
 
-/** Tells the other tabs of the membership what this one has heard. */
+/** Passes the feed's messages on to the other tabs of the membership. */
 export function tellOthers(state: SessionState | null): void {
   if (leads) same?.postMessage(state)
 }
@@ -27,7 +27,7 @@ export function tellOthers(state: SessionState | null): void {
 /** Tells every tab of the browser that somebody looks at this one. */
 export const tellLooked = (): void => browser?.postMessage(looked)
 
-/** What a tab is told of the others. */
+/** The messages from other tabs. */
 interface TabEvents {
   /** This tab begins to keep the feed for the others. */
   onLead(): void
@@ -37,7 +37,7 @@ interface TabEvents {
   onLooked(): void
 }
 
-/** Joins the tabs that show a membership: what one of them hears is for no other person and no other organization. */
+/** Joins the tabs that show a membership: their messages are for no other person and no other organization. */
 export function joinTabs(membershipId: string, { onLead, onTold, onLooked }: TabEvents): void {
   scope = membershipId
   browser?.addEventListener('message', onLooked)

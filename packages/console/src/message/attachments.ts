@@ -27,7 +27,7 @@ function nameFor(name: string, taken: ReadonlySet<string>): string {
 }
 
 /**
- * Returns the attachments with the files that still fit, and what to tell about those that do not.
+ * Returns the attachments with the files that still fit, and a text about the others.
  * @param message counts too, because it goes in the same request
  */
 export function attach(

@@ -28,7 +28,7 @@ export function useAttachments(message: string, onChange: () => void) {
   }
   return {
     attachments,
-    /** What did not fit, in words. */
+    /** Says which files did not fit. */
     refused,
     dropping,
     add,
@@ -52,6 +52,6 @@ export function useAttachments(message: string, onChange: () => void) {
   }
 }
 
-/** Returns a message with what was said behind it. */
+/** Returns a message with dictated text after it. */
 export const withSpoken = (message: string, spoken: string): string =>
   message.trim() === '' ? spoken : `${message.trimEnd()} ${spoken}`

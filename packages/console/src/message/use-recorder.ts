@@ -3,7 +3,7 @@ import { useMutation } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import { browserFetch, toBerthError } from '../api/client.ts'
 
-/** What the service accepts, the best first; Safari records MP4. */
+/** The formats that the service accepts, the best first; Safari records MP4. */
 const types = ['audio/webm;codecs=opus', 'audio/webm', 'audio/mp4', 'audio/ogg']
 
 /** Returns the text of a recording. */
@@ -16,7 +16,7 @@ async function transcribe({ audio, durationMs }: { audio: Blob; durationMs: numb
   return ((await response.json()) as { readonly text: string }).text
 }
 
-/** Records speech and hands over its text. Leaving the page ends a recording, and what was said goes the same way. */
+/** Records speech and hands over its text. Leaving the page ends a recording, which is still transcribed. */
 export function useRecorder(onText: (text: string) => void) {
   const [recording, setRecording] = useState(false)
   const [refused, setRefused] = useState(false)

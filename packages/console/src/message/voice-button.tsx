@@ -13,7 +13,7 @@ function verdictOf(offered: boolean): Verdict {
   return { allowed: true }
 }
 
-/** Records speech, and hands over what was said as text. */
+/** Records speech, and hands over its text. */
 export function VoiceButton(props: { offered: boolean; onText: (text: string) => void; compact?: boolean }) {
   const { offered, onText, compact = false } = props
   const voice = useRecorder(onText)

@@ -8,12 +8,12 @@ const asks: Readonly<Record<NonNullable<SessionState['attention']>['kind'], stri
 }
 
 /**
- * Returns what a person who looks elsewhere is told about a change; null if it is not worth it, or not their Session.
+ * Returns the notification of a change for a person in another tab; null if it is not worth one, or not their Session.
  *
  * @param before the state that the page knew, if any
  */
 export function noticeOf(before: SessionState | undefined, after: SessionState): string | null {
-  // Only what the person started, opened or pinned is ever theirs.
+  // Only Sessions that the person started, opened or pinned are theirs.
   if (after.archived || (!after.unread && !after.pinned)) return null
   const { attention } = after
   if (attention !== null) {

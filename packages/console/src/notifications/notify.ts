@@ -18,13 +18,13 @@ export function startNotifying(open: (sessionId: string) => void): void {
   })
 }
 
-/** What the service worker says when somebody presses a notification. */
+/** The service worker's message when somebody presses a notification. */
 interface Opening {
   readonly kind: 'berth.open'
   readonly sessionId: string | null
 }
 
-/** What is pushed to this browser is shown by its worker, once. */
+/** A pushed notification is shown by this browser's worker, once. */
 const isPushed = (): boolean => {
   const viewer = queryClient.getQueryData(viewerQuery.queryKey)
   return viewer !== undefined && pushed.of(viewer.membership.id) !== null

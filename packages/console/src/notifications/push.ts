@@ -36,8 +36,8 @@ export function pushVerdict(permission: NotificationPermission | null): Verdict 
 const membershipId = async () => (await queryClient.fetchQuery(viewerQuery)).membership.id
 
 /**
- * Does one change of this browser's subscription after the other, in all its tabs: a page repeats what was wished when it
- * was loaded, and must not undo what somebody has wished since.
+ * Does one change of this browser's subscription after the other, in all its tabs: a page repeats the choice of when it
+ * was loaded, and must not undo a later one.
  */
 const inTurn = (work: () => Promise<void>): Promise<void> =>
   navigator.locks === undefined ? work() : navigator.locks.request('berth.push', work)
@@ -61,7 +61,7 @@ export const turnOffPush = (id: string): Promise<void> => inTurn(() => turnOff(i
 async function turnOff(id: string): Promise<void> {
   const membership = await membershipId()
   const isOwn = pushed.of(membership)?.id === id
-  // What was forgotten already is off as well.
+  // A subscription that is forgotten already is off as well.
   if ((await readDevices()).some(device => device.id === id)) await call('DELETE', `push-subscriptions/${id}`)
   if (isOwn) pushed.set(membership, null)
   // The memberships of a browser share one subscription.

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react'
 
-/** What a browser is told of. */
+/** The content of a push message. */
 export interface Wishes {
   readonly needsYou: boolean
   readonly runEnded: boolean
@@ -42,7 +42,7 @@ export const pushed = {
   isAny: (): boolean => Object.keys(localStorage).some(key => key.startsWith(prefix)),
 }
 
-/** Returns what this browser remembers of being pushed to for a membership; null if it is not. */
+/** Returns this browser's stored subscription for a membership; null if there is none. */
 export function usePushed(membershipId: string): Pushed | null {
   const subscribe = (listener: () => void) => {
     listeners.add(listener)

@@ -5,10 +5,10 @@ import { forgetKept } from './kept-form.ts'
 /** The dialog that is open over a page of the organization. It is in the URL: a sign-in in between returns to it. */
 export interface Dialog {
   readonly name: string | undefined
-  /** Id of what it is about. */
+  /** Id of its subject. */
   readonly of: string | undefined
   readonly open: (name: string, of?: string) => void
-  /** Closes it, and forgets what its form held. */
+  /** Closes it, and forgets the values of its form. */
   readonly close: () => void
 }
 

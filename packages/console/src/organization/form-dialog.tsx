@@ -11,16 +11,16 @@ import { ActionProblem } from './step-up.tsx'
 /** A dialog that does one thing with the values of its fields. The button says why it cannot, and shows that it is at it. */
 export function FormDialog<T extends FieldValues, R>(props: {
   title: string
-  /** What happens, and what it costs. */
+  /** The consequences and the cost of the action. */
   about?: ReactNode
-  /** What is done, as the button says it. */
+  /** The action, as the button names it. */
   act: string
   keep?: string
   form: KeptForm<T, R>
   verdict: Verdict
-  /** What is missing that no field tells; null if nothing is. */
+  /** A missing input that belongs to no field; null if nothing is missing. */
   obstacle?: string | null
-  /** What the action has done. */
+  /** The outcome of the action. */
   outcome?: ReactNode
   onClose: () => void
   children?: ReactNode
@@ -55,20 +55,20 @@ export function FormDialog<T extends FieldValues, R>(props: {
   )
 }
 
-/** Returns whether a form may be sent: by its person's rights, and by what it lacks. */
+/** Returns whether a form may be sent: by its person's rights, and by its missing fields. */
 export function formVerdict(allowed: Verdict, obstacle: string | null): Verdict {
   return allowed.allowed && obstacle !== null ? { allowed: false, reason: obstacle } : allowed
 }
 
 interface OfForm<T extends FieldValues> extends Pick<ComponentProps<typeof Field>, 'label' | 'hint'> {
   readonly form: KeptForm<T>
-  /** The field of the form. What is wrong with it is said once something is in it. */
+  /** The field of the form. Its fault is shown once it has a value. */
   readonly name: FieldPathByValue<T, string>
-  /** True for what people compare letter by letter. */
+  /** True for values that people compare letter by letter. */
   readonly exact?: boolean
 }
 
-/** Returns what is wrong with a field of a form that has something in it. */
+/** Returns the fault of a field that has a value. */
 function faultOf<T extends FieldValues>({ values, faults }: KeptForm<T>, name: string): string | undefined {
   return String(values[name]).trim() === '' ? undefined : faults[name]
 }
@@ -159,7 +159,7 @@ export function withTick(values: readonly string[], value: string, isTicked: boo
   return [...values.filter(other => other !== value), ...(isTicked ? [value] : [])]
 }
 
-/** What the service shows this once. Only its button closes it: Esc would lose the value. */
+/** A value that the service shows only once. Only its button closes it: Esc would lose the value. */
 export function ShownOnce({ title, ...shown }: { title: string } & ComponentProps<typeof CopiedOnce>) {
   return (
     <Overlay title={title} onClose={() => {}}>

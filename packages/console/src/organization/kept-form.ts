@@ -2,10 +2,10 @@ import { type UseMutationResult, useMutation } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { type DefaultValues, type FieldValues, type UseFormReturn, useForm } from 'react-hook-form'
 
-/** What is wrong with the fields of a form, by their names. The first one is what the form's button says. */
+/** The faults of a form, by field. The first one is on the form's button. */
 export type Faults<T> = { readonly [K in keyof T]?: string | undefined }
 
-/** A form that stays in the tab while its person is away for a sign-in, and what sending it does. */
+/** A form that stays in the tab while its person is away for a sign-in, and the action that sends it. */
 export interface KeptForm<T extends FieldValues, R = unknown> {
   readonly fields: UseFormReturn<T>
   readonly values: T
@@ -58,7 +58,7 @@ export function obstacleOf<T>(faults: Faults<T>): string | null {
 
 const keyOf = (name: string) => `berth.form.${name}`
 
-/** Returns what a form held when its person left the page, or else its initial values. */
+/** Returns the values that a form had when its person left the page, or else its initial values. */
 function readKept<T>(name: string, initial: T): T {
   try {
     const kept: unknown = JSON.parse(sessionStorage.getItem(keyOf(name)) ?? 'null')
@@ -76,7 +76,7 @@ function keep(name: string, values: unknown): void {
   }
 }
 
-/** Forgets what a form held. */
+/** Forgets the values of a form. */
 export function forgetKept(name: string): void {
   sessionStorage.removeItem(keyOf(name))
 }

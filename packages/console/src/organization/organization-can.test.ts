@@ -5,7 +5,7 @@ import { organizationActions, organizationCan } from './organization-can.ts'
 const admin = { role: 'admin', capabilities: [...permissions] }
 const member = { role: 'member', capabilities: [] }
 
-/** What is refused, and why, as a table. */
+/** The refusals with their reasons, as a table. */
 const refused = (situation: Parameters<typeof organizationCan>[1]) =>
   Object.fromEntries(
     organizationActions.flatMap(action => {

@@ -4,7 +4,7 @@ import type { Verdict } from '../session/session-can.ts'
 import { useOnline } from '../ui/online.ts'
 import { type Need, reasonFor, standsFor } from './standing.ts'
 
-/** What is known of the target of an action. Facts that are absent do not stand in the way. */
+/** The known facts about the target of an action. Absent facts are no obstacle. */
 export interface Target {
   /** The person in front of the page. */
   readonly self?: boolean
@@ -44,7 +44,7 @@ const obstacles = {
   twoKeys: [({ target }) => target.full === true, 'Two keys of each kind are active. Revoke or replace one of them.'],
 } as const satisfies Record<string, readonly [(situation: Situation) => boolean, string]>
 
-/** What each action asks of the member, and which obstacles count; the first that stands is the one that is named. */
+/** The requirements of each action, and its obstacles in the order in which they are named. */
 const actions = {
   invite: { needs: 'administrator', obstacles: ['offline'] },
   withdrawInvitation: { needs: 'administrator', obstacles: ['offline'] },
@@ -90,7 +90,7 @@ export function organizationCan(action: OrganizationAction, situation: Situation
   return first === undefined ? { allowed: true } : { allowed: false, reason: first[1] }
 }
 
-/** Returns what the person in front of the page may do here, with the reasons. */
+/** Returns the actions of the person in front of the page, with the reasons. */
 export function useOrganizationCan(): (action: OrganizationAction, target?: Target) => Verdict {
   const { viewer } = useRouteContext({ from: '/shell' })
   const online = useOnline()

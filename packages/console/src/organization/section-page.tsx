@@ -5,7 +5,7 @@ import { Page, Title } from '../ui/page.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { type Need, reasonFor, standsFor } from './standing.ts'
 
-/** A page of the organization. Members who may not use it are told what it takes, and nothing is asked for them. */
+/** A page of the organization. Members who may not use it see the requirement, and the page reads nothing. */
 export function SectionPage(props: {
   title: string
   needs: Need

@@ -23,7 +23,7 @@ export interface Section {
   readonly id: string
   readonly label: string
   readonly icon: LucideIcon
-  /** What the person must be to use it. Others see the page say so. */
+  /** The requirement for using it. Other members see a page that names it. */
   readonly needs: Need
   readonly to: { readonly to: string }
 }

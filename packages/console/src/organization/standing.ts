@@ -1,7 +1,7 @@
 import type { Permission } from '@berth/contract'
 import type { Membership } from '../api/identity.ts'
 
-/** What a page or an action of the organization asks of a member. */
+/** The role or permissions that a page or an action needs. */
 export type Need = 'membership' | 'administrator' | Permission
 
 const reasons: Readonly<Record<Need, string>> = {
@@ -12,14 +12,14 @@ const reasons: Readonly<Record<Need, string>> = {
   'organization.applications.manage': 'This needs the permission to manage apps. An administrator can give it to you.',
 }
 
-/** Returns true if a member has what a page or an action asks for. */
+/** Returns true if a member has the role or permissions that a page or an action needs. */
 export function standsFor(need: Need, { role, capabilities }: Pick<Membership, 'role' | 'capabilities'>): boolean {
   if (need === 'membership') return true
   // An administrator holds every permission; the service lists them.
   return need === 'administrator' ? role === 'admin' : capabilities.includes(need)
 }
 
-/** Returns in words what a member would need. */
+/** Returns a text that names the missing role or permission. */
 export function reasonFor(need: Need): string {
   return reasons[need]
 }

@@ -20,7 +20,7 @@ export function ActionProblem({ error }: { error: unknown }) {
   return (
     <div
       role="alert"
-      // A long form may have it below what is on screen.
+      // A long form may have it below the visible part.
       ref={node => node?.scrollIntoView({ block: 'nearest' })}
       className="flex flex-col items-start gap-2.5 rounded-md border border-line bg-surface p-3"
     >

@@ -18,7 +18,7 @@ const portsQuery = (sessionId: string) =>
     refetchInterval: ({ state }) => (state.status === 'error' ? false : askedEveryMs),
   })
 
-/** What programs in the sandbox serve, and the way to look at it. */
+/** The servers in the sandbox, and the way to look at them. */
 export function Ports({ session }: { session: Session }) {
   const ports = useQuery({ ...portsQuery(session.id), enabled: session.workspace.state === 'attached' })
   if (session.workspace.state !== 'attached' || isGone(ports.error)) {

@@ -2,7 +2,7 @@ import type { PortPreview } from '@berth/contract'
 import { useMutation } from '@tanstack/react-query'
 import { call } from '../api/client.ts'
 
-/** Opens what an agent made in a tab of another site, by a link that `path` below `/cloud` gives. */
+/** Opens an agent's work in a tab of another site, by a link that `path` below `/cloud` gives. */
 export function usePreviewTab(path: string) {
   const { mutate, isPending, error } = useMutation({
     mutationFn: async (tab: Window | null) => {

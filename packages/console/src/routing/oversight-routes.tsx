@@ -61,7 +61,7 @@ const computeRoute = createRoute({
   component: lazyRouteComponent(() => import('../organization/compute/compute-page.tsx'), 'ComputePage'),
 })
 
-/** The sections about what the organization uses and does. */
+/** The sections about the organization's usage and activity. */
 export const oversightRoutes = [
   gitRoute,
   usageRoute,

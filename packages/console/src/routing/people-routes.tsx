@@ -75,7 +75,7 @@ const webhookRoute = createRoute({
   component: lazyRouteComponent(() => import('../organization/webhooks/webhook-page.tsx'), 'WebhookPage'),
 })
 
-/** The sections about who may do what. */
+/** The sections about permissions. */
 export const peopleRoutes = [
   membersRoute,
   integrationsRoute,

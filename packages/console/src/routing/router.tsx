@@ -128,7 +128,7 @@ export function makeRouter() {
     defaultPreload: 'intent',
     // The pages' data is the query client's, which knows how fresh it is.
     defaultPreloadStaleTime: 0,
-    // A page is about one thing: what was begun, asked or answered on it never shows on the page of another thing.
+    // A page is about one thing: drafts, questions and answers never show on the page of another thing.
     defaultRemountDeps: ({ params }) => params,
     scrollRestoration: false,
     defaultPendingMs: 300,

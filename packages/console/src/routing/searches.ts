@@ -32,7 +32,7 @@ export function readListSearch({ q, state, mine, repository, pull, archived }: U
   }
 }
 
-/** Reads what a Session's page shows beside the transcript. */
+/** Reads the state of a Session's page besides the transcript. */
 export function readSessionSearch({ panel, event, file, line, at, artifact }: Unread): SessionSearch {
   return {
     ...(panels.some(known => known === panel) ? { panel: panel as SessionSearch['panel'] } : {}),
@@ -58,7 +58,7 @@ export function readEnvironmentSearch({ tab }: Unread): EnvironmentSearch {
   return environmentTabs.some(known => known === tab) ? { tab: tab as EnvironmentSearch['tab'] } : {}
 }
 
-/** Reads what a table of the organization shows: its search, its page and the dialog over it. */
+/** Reads the state of one of the organization's tables: its search, its page and the dialog over it. */
 export function readListing({ q, page, dialog, of, ended, app, installation, status }: Unread): Listing {
   return {
     ...((typeof q === 'string' && q !== '') || typeof q === 'number' ? { q: String(q) } : {}),
@@ -77,7 +77,7 @@ export function readGitAccountsSearch({ back }: Unread): GitAccountsSearch {
   return typeof back === 'string' && /^\/(?![/\\])/.test(back) ? { back } : {}
 }
 
-/** Reads what a report of usage shows. */
+/** Reads the filters of a usage report. */
 export function readUsageSearch({ by, whose, measure, range, from, to }: Unread): UsageSearch {
   return {
     ...(usageGroupings.some(known => known === by) ? { by: by as UsageSearch['by'] } : {}),

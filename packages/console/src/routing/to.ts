@@ -55,9 +55,9 @@ export interface Listing {
   readonly page?: number | undefined
   /** Name of the dialog. It is in the URL so that a sign-in in between comes back to it. */
   readonly dialog?: string | undefined
-  /** Id of what the dialog is about. */
+  /** Id of the dialog's subject. */
   readonly of?: string | undefined
-  /** True if what has ended is listed as well. */
+  /** True if ended items are listed as well. */
   readonly ended?: true | undefined
   /** Slug of the app that is shown alone. */
   readonly app?: string | undefined
@@ -72,10 +72,10 @@ export const deliveryStatuses = ['pending', 'succeeded', 'failed'] as const
 
 export type DeliveryStatus = (typeof deliveryStatuses)[number]
 
-/** What a report of usage is grouped by. */
+/** The dimension that a usage report is grouped by. */
 export const usageGroupings = ['day', 'model', 'person', 'repository', 'session'] as const
 
-/** What a report of usage shows. Days of UTC as `YYYY-MM-DD` win over a range. */
+/** The filters of a usage report. Days of UTC as `YYYY-MM-DD` win over a range. */
 export interface UsageSearch {
   readonly by?: (typeof usageGroupings)[number] | undefined
   readonly whose?: 'me' | undefined

@@ -8,7 +8,7 @@ import { InlineProblem } from '../ui/states.tsx'
 import { continuationNotes } from './session-state.ts'
 import { useSessionCan } from './use-session-can.ts'
 
-/** Says before the next message what it will not continue, and offers what can be done about it. */
+/** Warns before the next message about the state that it will not continue, and offers actions. */
 export function Banner({ session }: { session: Session }) {
   const can = useSessionCan(session)
   const reset = useMutation({

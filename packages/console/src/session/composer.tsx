@@ -17,7 +17,7 @@ const NextTurnCard = lazy(async () => ({ default: (await import('./next-turn-car
 const AttachmentList = lazy(async () => ({ default: (await import('../message/attachment-list.tsx')).AttachmentList }))
 
 /**
- * The box for the next message. Enter sends, Shift Enter begins a line; what is typed survives leaving the page. While
+ * The box for the next message. Enter sends, Shift Enter begins a line; a draft survives leaving the page. While
  * the agent works, the message waits until it has finished, unless the person gives it to the agent at work.
  */
 export function Composer({ session }: { session: Session }) {

@@ -15,7 +15,7 @@ const costQuery = (sessionId: string, changed: number) =>
     placeholderData: before => before,
   })
 
-/** What the Session has cost; while the agent works, what its Run has spent of what it may. */
+/** The cost of the Session; while the agent works, the cost and the budget of its Run. */
 export function Cost({ session }: { session: Pick<Session, 'id' | 'activeRunId'> }) {
   const changed = useLog(session.id, ({ view }) => view.changedAt)
   const isActive = session.activeRunId !== undefined

@@ -16,7 +16,7 @@ import { useSessionCan } from './use-session-can.ts'
 
 const workspaces = { attached: 'Running', expired: 'Released', unavailable: 'None yet' } as const
 
-/** What a Session is made of, the way to take it over, and the way to close it. */
+/** The facts of a Session, the way to take it over, and the way to close it. */
 export function Details({ session }: { session: Session }) {
   const { source, environment, workspace } = session
   return (

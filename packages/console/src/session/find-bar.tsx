@@ -36,7 +36,7 @@ const matchesQuery = (sessionId: string, q: string) => ({
 
 const focus = (input: HTMLInputElement | null) => input?.focus()
 
-/** Searches the whole log of a Session, also what is not loaded, and goes from place to place. */
+/** Searches the whole log of a Session, also unloaded pages, and goes from match to match. */
 export function FindBar(props: { sessionId: string; search: SessionSearch; onClose: () => void }) {
   const { sessionId, search, onClose } = props
   const navigate = useNavigate()

@@ -17,7 +17,7 @@ export const terminalHandOvers = (origin: string, sessionId: string): readonly H
   { name: 'to open a shell in the sandbox', command: `berth shell ${sessionId}` },
 ]
 
-/** Returns the command that brings what was delivered last into somebody's own checkout; null if nothing was. */
+/** Returns the command that fetches the last delivery into somebody's own checkout; null if there is none. */
 export function editorHandOver(publications: readonly Pick<Publication, 'createdAt' | 'result'>[]): HandOver | null {
   const [newest] = publications
     .filter(({ result }) => result !== undefined)

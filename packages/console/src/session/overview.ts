@@ -3,7 +3,7 @@ import type { NextTurn } from '@berth/contract'
 import { call } from '../api/client.ts'
 import { interactionsQuery, nextTurnQuery, queryClient, sessionQuery } from '../api/queries.ts'
 
-/** What the first look at a Session shows, read in one request. */
+/** The first view of a Session, read in one request. */
 interface Overview {
   readonly session: Session
   readonly interactions: readonly Interaction[]

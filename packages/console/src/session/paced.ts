@@ -1,7 +1,7 @@
 /** Calls back when there is something to draw. */
 export type Schedule = (work: () => void) => void
 
-/** What a browser's tab offers to wait with. */
+/** The timers of a browser's tab. */
 export interface Pace {
   readonly now: () => number
   readonly isVisible: () => boolean

@@ -1,6 +1,6 @@
 import { markRead } from '../sessions/marks.ts'
 
-/** A Session that is being worked in changes many times a second; what has been read is noted this often. */
+/** An active Session changes many times a second; the last read Event is recorded this often. */
 const betweenMs = 3_000
 
 const due = new Map<string, number>()

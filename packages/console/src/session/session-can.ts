@@ -1,6 +1,6 @@
 import type { Session } from '@berth/client'
 
-/** What decides which actions a Session allows. */
+/** The facts that decide which actions a Session allows. */
 export interface Situation {
   readonly session: Pick<
     Session,
@@ -12,7 +12,7 @@ export interface Situation {
   readonly online: boolean
 }
 
-/** Whether an action is possible; if not, a sentence that says why and what to do. */
+/** Whether an action is possible; if not, a sentence with the reason and a way on. */
 export type Verdict = { readonly allowed: true } | { readonly allowed: false; readonly reason: string }
 
 /** A condition that stands in the way of an action. */
@@ -80,7 +80,7 @@ const actions = {
   reset: { needs: 'svc.cloud.turns:submit', obstacles: ['offline', 'archived', 'notLost', 'busy'] },
   wake: { needs: 'svc.cloud.turns:submit', obstacles: ['offline', 'archived', 'lost', 'stuck', 'busy', 'hasSandbox'] },
   terminal: { needs: 'svc.cloud.turns:submit', obstacles: ['offline', 'archived', 'noSandbox'] },
-  // Offline, what was read stays on screen, and with it what somebody writes about it.
+  // Offline, loaded content stays on screen, and with it a draft about it.
   review: { needs: 'svc.cloud.sessions:read', obstacles: ['noRepository', 'noSandbox'] },
   preview: { needs: 'svc.cloud.turns:submit', obstacles: ['offline', 'archived', 'noSandbox'] },
   view: { needs: 'svc.cloud.sessions:read', obstacles: ['offline'] },

@@ -17,14 +17,14 @@ export interface LogSource {
 
 export type Connection = 'connecting' | 'live' | 'reconnecting' | 'closed'
 
-/** What subscribers see. It is replaced, never changed. */
+/** The state for subscribers. It is replaced, never changed. */
 export interface LogSnapshot {
   readonly view: Transcript
   readonly connection: Connection
   /** True once the end of the log has been read. */
   readonly ready: boolean
   readonly loadingOlder: boolean
-  /** What the agent is saying and doing right now, without what the log tells already. */
+  /** The messages and calls in progress, without those that the log has already. */
   readonly preview: Preview | null
   /** A lasting refusal, such as 404; null while the log can be read. */
   readonly failure: unknown
@@ -86,7 +86,7 @@ export class SessionLog {
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener)
     if (this.#stop === null) {
-      // What failed for an earlier reader may have passed.
+      // A failure for an earlier reader may have passed.
       if (this.#snapshot.failure !== null)
         this.#snapshot = { ...this.#snapshot, failure: null, connection: 'connecting' }
       this.#start()
@@ -107,7 +107,7 @@ export class SessionLog {
   }
 
   /**
-   * Loads everything from an Event on, with some of what was before it. Many pages would use up the person's requests,
+   * Loads everything from an Event on, with some Events before it. Many pages would use up the person's requests,
    * so one stream brings them.
    * @returns false if the Event could not be loaded
    */
@@ -200,7 +200,7 @@ export class SessionLog {
 
   #preview(preview: Preview | null): void {
     this.#previewed = preview
-    // Events that wait for their frame are not to be seen yet, so what they replace must stay until then.
+    // Events that wait for their frame are not visible yet, so the preview that they replace must stay until then.
     if (!this.#scheduled) this.#set({ preview: this.#untold() })
   }
 

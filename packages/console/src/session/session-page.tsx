@@ -25,7 +25,7 @@ const WorkPanel = lazy(async () => ({ default: (await import('./work-panel.tsx')
 
 const route = getRouteApi('/shell/sessions/$sessionId')
 
-/** One Session: what was said on the left, what came of it on the right; on phones one of the two. */
+/** One Session: the transcript on the left, its results on the right; on phones one of the two. */
 export function SessionPage() {
   const { sessionId } = route.useParams()
   const search = route.useSearch()

@@ -6,7 +6,7 @@ export interface SessionState {
   readonly tone: 'attention' | 'active' | 'quiet' | 'bad'
 }
 
-/** What the live feed adds to a Session: Interactions that wait for people. */
+/** Facts of the live feed about a Session: Interactions that wait for people. */
 export interface Attention {
   readonly openInteractions: number
 }
@@ -35,7 +35,7 @@ export function stateOf(
 
 type Reason = NonNullable<Session['continuation']['reason']>
 
-/** What the next Turn will not continue, said before it is sent; null if there is nothing to say. */
+/** Returns the state that the next Turn will not continue, for a warning before it is sent; null if there is none. */
 export const continuationNotes: Readonly<Record<Reason, string | null>> = {
   no_prior_work: null,
   session_archived: 'This Session is archived. It stays readable, and cannot be continued.',

@@ -7,13 +7,13 @@ import { nextTurnQuery, queryClient, sessionQuery, tellNextTurn } from '../api/q
 import type { Attachment } from '../message/attachments.ts'
 import { drafts } from './drafts.ts'
 
-/** What is typed for a Session, and the ways to send it. */
+/** The draft of a Session's next message, and the ways to send it. */
 export interface Outbox {
   readonly text: string
   readonly busy: boolean
   readonly error: unknown
   readonly change: (text: string) => void
-  /** Puts text before what is typed. */
+  /** Puts text before the draft. */
   readonly prepend: (text: string) => void
   /** Makes another message of it, as when its files change. */
   readonly touch: () => void
@@ -29,8 +29,8 @@ interface Letter {
 }
 
 /**
- * Keeps what is typed for a Session, also over a reload. While a Run is active, a message is left for when it has
- * ended, behind what the same person has left before.
+ * Keeps the draft of a Session's next message, also over a reload. While a Run is active, a message waits until it has
+ * ended, behind an earlier one of the same person.
  */
 export function useSend(
   session: Session,
@@ -71,7 +71,7 @@ export function useSend(
     },
     onSuccess: async (_, { message, attachments }) => {
       onSent(attachments)
-      // What was typed meanwhile stays, here and, if the person has left and come back, there.
+      // Text that was typed meanwhile stays, here and, if the person has left and come back, there.
       if (latest.current === message && [message, ''].includes(drafts.read(session.id))) change('')
       await queryClient.invalidateQueries({ queryKey: sessionQuery(session.id).queryKey, exact: true })
     },

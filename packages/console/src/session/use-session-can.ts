@@ -3,7 +3,7 @@ import { useRouteContext } from '@tanstack/react-router'
 import { useOnline } from '../ui/online.ts'
 import { type SessionAction, sessionCan, type Verdict } from './session-can.ts'
 
-/** Returns what a Session allows to the person in front of the page, with the reasons. */
+/** Returns the actions that a Session allows to the person in front of the page, with the reasons. */
 export function useSessionCan(session: Session): (action: SessionAction) => Verdict {
   const { viewer } = useRouteContext({ from: '/shell' })
   const online = useOnline()

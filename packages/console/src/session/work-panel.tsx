@@ -23,7 +23,7 @@ const labels: Readonly<Record<Panel, string>> = {
   details: 'Details',
 }
 
-/** What came of a Session, beside its transcript. */
+/** The results of a Session, next to its transcript. */
 export function WorkPanel({ session, panel }: { session: Session; panel: Panel }) {
   return (
     <>

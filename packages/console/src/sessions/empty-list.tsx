@@ -5,7 +5,7 @@ import { buttonClass } from '../ui/button.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { FirstRun } from './first-run.tsx'
 
-/** A list without Sessions: why it is empty, and what to do about it. */
+/** A list without Sessions: why it is empty, and a way on. */
 export function EmptyList({ search }: { search: SessionListSearch }) {
   const { viewer } = useRouteContext({ from: '/shell' })
   const { state, archived, ...others } = search

@@ -9,7 +9,7 @@ const steps = [
   [GitPullRequest, 'Deliver', 'Read the changes. What you reviewed is exactly what is published.'],
 ] as const
 
-/** The list of an organization that has no Session yet: what Berth does, and the way to begin. */
+/** The list of an organization that has no Session yet: an introduction, and the way to begin. */
 export function FirstRun({ name }: { name: string }) {
   return (
     <div className="mx-auto flex max-w-2xl flex-col gap-7 px-6 py-16">

@@ -9,7 +9,7 @@ test('a change is told once, whether the list or the feed is first', () => {
   const [first, second, third] = [state(1), state(2), state(3)]
   expect(known.read(first)).toBeNull()
   expect(known.read(second)).toEqual({ before: first })
-  // The feed comes later with the same: what it tells is compared with what the list has told.
+  // The feed arrives later with the same states, which are compared with those of the list.
   const again = { ...second }
   expect(known.told(again)?.before).toBe(second)
   expect(known.told(third)?.before).toBe(again)

@@ -4,15 +4,15 @@ import type { SessionState } from '@berth/contract'
 const most = 2_000
 
 /**
- * What this tab knows of Sessions, from the feed or from a list that was read. Either may be the first to tell of a change:
- * a list is read again after each break of the stream, and its answer may overtake the feed. So a change is whatever is
- * newer than both have told.
+ * The states of Sessions that this tab knows, from the feed or from a list. Either may be the first with a change:
+ * a list is read again after each break of the stream, and its answer may overtake the feed. So a change is a state
+ * that is newer than both.
  */
 export class KnownStates {
   readonly #states = new Map<string, SessionState>()
 
   /**
-   * Notes what the feed tells.
+   * Records a state from the feed.
    * @returns the state before, undefined if the Session was not known; null if a newer one is known
    */
   told(state: SessionState): { readonly before: SessionState | undefined } | null {
@@ -21,7 +21,7 @@ export class KnownStates {
   }
 
   /**
-   * Notes what a list says. A Session that only now appears in it may be as it is for long.
+   * Records a state from a list. A Session that only now appears in it may have been so for long.
    * @returns the state before; null if the Session was not known, or a newer state is
    */
   read(state: SessionState): { readonly before: SessionState } | null {

@@ -4,7 +4,7 @@ import type { SessionListSearch } from '../routing/to.ts'
 
 export type ListedSession = SessionStatePage['sessions'][number]
 
-/** What one read of the list has answered. */
+/** The answer of one read of the list. */
 export interface ListPage {
   readonly sessions: readonly ListedSession[]
   readonly nextCursor: string | null
@@ -37,7 +37,7 @@ const time = (value: string | undefined) => (value === undefined ? Number.POSITI
 const newest = (a: ListedSession, b: ListedSession) => time(b.state.updatedAt) - time(a.state.updatedAt)
 
 /**
- * What is due first comes first among those that wait. Those that work change all the time, so they stand in the order
+ * Waiting Sessions are ordered by deadline. Active ones change all the time, so they stand in the order
  * in which they were created: a row must not move while somebody reaches for it.
  */
 const orders: Readonly<Record<GroupId, (a: ListedSession, b: ListedSession) => number>> = {
@@ -80,7 +80,7 @@ export function withState(data: ListData, state: SessionState): ListData | null 
 }
 
 function withNewer(listed: ListedSession, state: SessionState): ListedSession {
-  // What was read later than the feed told may already be newer.
+  // A list that was read after the feed's message may already be newer.
   if (listed.session.id !== state.id || state.lastEventSequence < listed.state.lastEventSequence) return listed
   const { title, phase, updatedAt, lastEventSequence } = state
   const archivedAt = state.archived ? { archivedAt: listed.session.archivedAt ?? updatedAt } : {}

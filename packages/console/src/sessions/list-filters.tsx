@@ -24,7 +24,7 @@ export function ListFilters() {
   const search = route.useSearch()
   return (
     <search className="flex w-full flex-wrap items-center gap-2">
-      {/* Cleared from elsewhere, the box begins anew; what is typed into it never comes back from the URL. */}
+      {/* Cleared from elsewhere, the box begins anew; its text never comes back from the URL. */}
       <SearchBox key={search.q === undefined ? 'empty' : 'some'} value={search.q ?? ''} />
       <div className="-mx-4 flex min-w-0 items-center gap-1 overflow-x-auto px-4 py-0.5 max-lg:w-[calc(100%+2rem)] lg:mx-0 lg:px-0">
         <div role="group" aria-label="State" className="flex gap-1">

@@ -14,9 +14,9 @@ const manySessions = 4
 /** A list is read whole at most so often: each time takes four requests of the person's 600 a minute. */
 const betweenReadsMs = 3_000
 
-/** What each list lacks, by its hash, and by a Session's id what decides whether it belongs there. */
+/** The members that each list lacks, by its hash, and by a Session's id the state that decides about it. */
 const missing = new Map<string, { readonly key: ListKey; readonly sessions: Map<string, string> }>()
-/** What the service has said belongs to no list; a Session that works changes many times a second. */
+/** Sessions that the service has placed in no list; an active Session changes many times a second. */
 const strangers = new Set<string>()
 const manyStrangers = 2_000
 let gathering = false
@@ -48,7 +48,7 @@ export function followLists(): void {
   const cache = queryClient.getQueryCache()
   for (const { state } of cache.findAll({ queryKey: ['sessions'] })) noteRead(state.data)
   cache.subscribe(event => {
-    // What this tab has put into a list itself is no news.
+    // A change that this tab has put into a list itself is no news.
     if (event.type !== 'updated' || event.action.type !== 'success' || event.action.manual === true) return
     if (event.query.queryKey[0] === 'sessions') noteRead(event.query.state.data)
   })
@@ -109,7 +109,7 @@ function readLists(): void {
   if (reading) return
   reading = true
   const read = async () => {
-    // The first read of a list is never begun anew, and its answer may be older than what asks for this one.
+    // The first read of a list is never begun anew, and its answer may be older than the reason to read it again.
     const begun = queryClient.getQueryCache().findAll({ queryKey: ['sessions'] })
     await Promise.allSettled(begun.map(query => (query.state.data === undefined ? query.promise : undefined)))
     reading = false

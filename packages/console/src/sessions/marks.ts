@@ -10,7 +10,7 @@ const put = async (id: string, mark: string, body: object) => {
 /** Pins a Session for the person, or no longer. */
 export const pinSession = (id: string, pinned: boolean): Promise<void> => put(id, 'pin', { pinned })
 
-/** Notes what the person has read of a Session. */
+/** Records the last Event that the person has read of a Session. */
 export const markRead = (id: string, sequence: number): Promise<void> => put(id, 'read', { sequence })
 
 /** Archives a Session for good. */

@@ -12,7 +12,7 @@ const merges: Readonly<Record<NonNullable<Pull['merge']>, Look>> = {
   failed: [GitMerge, 'Merge failed', 'text-bad'],
 }
 
-/** Returns how a pull request appears. What happened to it outside of Berth is not known here. */
+/** Returns how a pull request appears. Changes outside of Berth are not known here. */
 function lookOf({ draft, merge }: Pull): Look {
   if (merge !== null) return merges[merge]
   return draft

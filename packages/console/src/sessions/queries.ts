@@ -6,7 +6,7 @@ import type { GroupId, ListedSession, ListPage } from './list-data.ts'
 
 type Parameters = Readonly<Record<string, string>>
 
-/** What is open is asked for whole, so that it is on the first page however old it is. */
+/** Open Sessions are requested whole, so that each is on the first page however old it is. */
 const openLimit = '100'
 const pageLimit = '50'
 
@@ -27,7 +27,7 @@ function parametersOf({ q, state, mine, repository, pull, archived }: SessionLis
 /** A last page has a cursor too, from which nothing follows. */
 const cursorOf = (page: SessionStatePage | undefined) => (page?.hasMore === true ? page.nextCursor : null)
 
-/** Reads what waits, what works and what is pinned whole, and the beginning of the rest. */
+/** Reads waiting, working and pinned Sessions whole, and the beginning of the rest. */
 async function readGroups(filters: Parameters, signal: AbortSignal): Promise<ListPage> {
   const parts: readonly (readonly [GroupId, Parameters])[] = [
     ['needs-you', { state: 'needs-you', limit: openLimit }],
@@ -43,7 +43,7 @@ async function readGroups(filters: Parameters, signal: AbortSignal): Promise<Lis
   }
 }
 
-/** The Sessions that the filters leave. The feed keeps the first page true; more pages hold what is done. */
+/** The Sessions that the filters leave. The feed keeps the first page true; more pages hold finished Sessions. */
 export const sessionListQuery = (search: SessionListSearch) => {
   const filters = parametersOf(search)
   const split = search.state === undefined && search.archived === undefined

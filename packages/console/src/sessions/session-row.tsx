@@ -17,7 +17,7 @@ import { markRead, pinSession } from './marks.ts'
 import { PullBadge } from './pull-badge.tsx'
 import { Waiting } from './waiting.tsx'
 
-/** One Session of the list: what a person needs to decide whether to open it, and what can be done from here. */
+/** One Session of the list: enough to decide whether to open it, and its actions. */
 export function SessionRow({
   listed,
   onArchive,

@@ -24,7 +24,7 @@ const labels: Readonly<Record<GroupId, string>> = {
   done: 'Done',
 }
 
-/** Every Session of the organization: what waits for people first. */
+/** Every Session of the organization: those that wait for people first. */
 export function SessionsPage() {
   const search = route.useSearch()
   const list = useInfiniteQuery(sessionListQuery(search))

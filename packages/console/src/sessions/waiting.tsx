@@ -15,7 +15,7 @@ const kinds: Readonly<Record<Attention['kind'], string>> = {
 /** Days are no countdown. */
 const countedMs = 24 * 3_600_000
 
-/** What a Session waits for, and until when by the server's clock. */
+/** The reason why a Session waits, and its deadline by the server's clock. */
 export function Waiting({ attention: { kind, openInteractions, deadline } }: { attention: Attention }) {
   const dueAt = deadline === undefined ? null : Date.parse(deadline)
   return (

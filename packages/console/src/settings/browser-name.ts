@@ -18,7 +18,7 @@ const systems: readonly (readonly [sign: RegExp, name: string])[] = [
 
 const nameIn = (names: typeof browsers, agent: string) => names.find(([sign]) => sign.test(agent))?.[1]
 
-/** Returns what a `User-Agent` names, such as `Firefox on Linux`. */
+/** Returns the browser and system of a `User-Agent`, such as `Firefox on Linux`. */
 export function browserName(agent: string | null): string {
   const [browser, system] = [nameIn(browsers, agent ?? ''), nameIn(systems, agent ?? '')]
   if (browser === undefined && system === undefined) return 'Unknown browser'

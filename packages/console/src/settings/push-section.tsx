@@ -19,7 +19,7 @@ const wishes = [
   ['runEnded', 'A run has ended', 'It has finished or failed.'],
 ] as const
 
-/** Whether this browser is told while no tab is open, of what, and which others are. */
+/** Settings of notifications while no tab is open, for this browser and the person's others. */
 export function PushSection() {
   const membershipId = useQuery(viewerQuery).data?.membership.id ?? ''
   const devices = useQuery(devicesQuery)

@@ -23,7 +23,7 @@ interface Choice {
   readonly run: () => void
 }
 
-/** The service is asked after a pause; what is at hand is found at once. */
+/** The service is asked after a pause; local items are found at once. */
 const pauseMs = 200
 
 /** Returns the Sessions at hand, and those that the service finds for the text. */

@@ -59,7 +59,7 @@ const groups: readonly (readonly [where: string, shortcuts: readonly Shortcut[]]
   ['Terminal', [['Ctrl Shift ↑', 'Leave it for the page']]],
 ]
 
-/** Every shortcut with what it does, by where it works. */
+/** Every shortcut with its effect, by the place where it works. */
 export function Shortcuts() {
   return (
     <div className="grid gap-x-8 gap-y-5 sm:grid-cols-2">

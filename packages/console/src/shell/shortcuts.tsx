@@ -35,7 +35,7 @@ export function ShortcutKeys() {
   )
 }
 
-/** Moves the focus along whatever the page lists: elements that carry `data-list-item`. */
+/** Moves the focus along the page's list: elements that carry `data-list-item`. */
 function moveFocus(step: 1 | -1): void {
   const items = [...document.querySelectorAll<HTMLElement>('[data-list-item]')]
   const at = items.findIndex(item => item.matches(':focus'))

@@ -18,7 +18,7 @@ const item =
 /** So many Sessions are at hand on every page. */
 const most = 30
 
-/** Only what is shown: a Session at work changes many times a second, and mostly in nothing that stands here. */
+/** Selects the shown fields alone: an active Session changes many times a second, mostly in other fields. */
 function recentOf(data: ListData) {
   const listed = groupList(data, {}).flatMap(group => group.sessions)
   return listed.slice(0, most).map(({ session, state }) => ({

@@ -13,7 +13,7 @@ export type TerminalState =
   | { readonly kind: 'ended'; readonly reason: EndReason; readonly code: number | null }
   | { readonly kind: 'refused'; readonly error: unknown }
 
-/** What shows a terminal. */
+/** The view of a terminal. */
 export interface Screen {
   readonly columns: number
   readonly rows: number
@@ -25,7 +25,7 @@ export interface Screen {
 
 const PAUSES_MS = [250, 500, 1000, 2000, 5000] as const
 
-/** What the service says where the terminal is no more. */
+/** The service's codes for a terminal that is gone. */
 const goneBy: Readonly<Record<string, EndReason>> = {
   cloud_terminal_not_found: 'exited',
   cloud_workspace_expired: 'workspace_lost',
@@ -46,7 +46,7 @@ export class TerminalConnection {
   #failures = 0
   #isLeft = false
   #isAsking = false
-  /** Bytes of old output that are still to be shown: what the emulator answers to them was answered then. */
+  /** Bytes of old output that are still to be shown: the emulator's replies to them were sent long ago. */
   #replaying = 0
   #shown = 0
 
@@ -66,7 +66,7 @@ export class TerminalConnection {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Sends what was typed. What comes before the terminal is open is dropped. */
+  /** Sends typed bytes. Input before the terminal is open is dropped. */
   type(bytes: Uint8Array<ArrayBuffer>): void {
     if (this.#state.kind === 'open' && this.#socket !== null) sendInput(this.#socket, bytes)
   }
@@ -139,7 +139,7 @@ export class TerminalConnection {
     if (this.#replaying <= 0) this.#open()
   }
 
-  /** Tells that the terminal takes what is typed, so not before its old output is shown. */
+  /** Reports that the terminal takes input, so not before its old output is shown. */
   #open(): void {
     this.#tell({ kind: 'open' })
     // The window may have changed while the terminal was on its way.
@@ -148,7 +148,7 @@ export class TerminalConnection {
 
   #show(socket: WebSocket, output: Uint8Array): void {
     this.#screen.write(output, () => {
-      // What an earlier connection brought counts for that one.
+      // Output of an earlier connection counts for that one.
       if (this.#socket !== socket) return
       const wasReplaying = this.#replaying > 0
       this.#replaying -= output.length

@@ -6,7 +6,7 @@ import type { Screen } from './connection.ts'
 import { nonceStyles } from './nonced-styles.ts'
 import { terminalTheme } from './palette.ts'
 
-/** What a terminal does to the page. What programs print may neither name the page, ring, nor reach the clipboard. */
+/** Effects of a terminal on the page. Programs may neither set the page's title, ring, nor reach the clipboard. */
 interface Told {
   readonly typed: (bytes: Uint8Array<ArrayBuffer>) => void
   readonly resized: (columns: number, rows: number) => void

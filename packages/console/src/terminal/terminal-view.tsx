@@ -120,7 +120,7 @@ function Standing({ connection }: { connection: TerminalConnection }) {
   )
 }
 
-/** What has become of a terminal that is no more, and what to do. */
+/** Says why a terminal is gone, and offers a way on. */
 function Ended({
   connection,
   onAgain,

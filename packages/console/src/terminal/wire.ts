@@ -1,19 +1,19 @@
 import type { TerminalTicket } from '@berth/contract'
 
-/** Output that the service may send ahead of what is on the screen. */
+/** Output that the service may send ahead of the screen. */
 export const CREDIT_BYTES = 512 * 1024
-/** What is pasted goes out in pieces of this size. */
+/** Pasted text is sent in pieces of this size. */
 const PIECE_BYTES = 32 * 1024
 
 /** Why the service ended a terminal, as it says it. */
 export type EndReason = 'exited' | 'closed' | 'failed' | 'workspace_lost' | 'access_ended' | 'moved' | 'protocol'
 
-/** What the service says beside output. */
+/** A control message of the service. */
 export type Said =
   | { readonly ready: { readonly scrollback: number } }
   | { readonly ended: { readonly reason: EndReason; readonly code: number | null } }
 
-/** Opens the WebSocket of a ticket, at this page's own origin whatever the service calls itself. */
+/** Opens the WebSocket of a ticket, always at this page's own origin. */
 export function openSocket({ terminalId, ticket }: TerminalTicket): WebSocket {
   const url = new URL(`/cloud/terminals/${terminalId}`, location.href)
   url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:'
@@ -22,7 +22,7 @@ export function openSocket({ terminalId, ticket }: TerminalTicket): WebSocket {
   return socket
 }
 
-/** Sends what was typed or pasted. */
+/** Sends typed or pasted bytes. */
 export function sendInput(socket: WebSocket, bytes: Uint8Array<ArrayBuffer>): void {
   for (let at = 0; at < bytes.length; at += PIECE_BYTES) socket.send(bytes.subarray(at, at + PIECE_BYTES))
 }

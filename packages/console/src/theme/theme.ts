@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react'
 
-/** What a person chose; `system` follows the operating system. */
+/** A person's choice; `system` follows the operating system. */
 export type ThemeChoice = 'system' | 'light' | 'dark'
 
 /** Shared with `before-paint.js`. */
@@ -45,7 +45,7 @@ export function chooseTheme(choice: ThemeChoice): void {
   apply()
 }
 
-/** Returns what the person chose. */
+/** Returns the person's choice. */
 export function useThemeChoice(): ThemeChoice {
   return useSyncExternalStore(listener => {
     listeners.add(listener)

@@ -31,7 +31,7 @@ export function parseAnsi(text: string): readonly Span[] {
   return spans
 }
 
-/** Returns what a line shows after it was begun again; a return at its end begins nothing. */
+/** Returns the visible text of a line that was begun again; a return at its end begins nothing. */
 const lastWritten = (line: string): string => line.slice(line.slice(0, -1).lastIndexOf('\r') + 1)
 
 function restyle(before: ReadonlySet<string>, codes: readonly number[]): ReadonlySet<string> {

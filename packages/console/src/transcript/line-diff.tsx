@@ -8,7 +8,7 @@ import { printableLine } from '../ui/printable.ts'
 /** More than this is not compared: the time to do so grows with the square of the difference. */
 const compared = 200_000
 
-/** What a tool call did to one file. */
+/** The change of one file by a tool call. */
 export default function LineDiff({ file }: { file: { path: string; oldText: string | null; newText: string } }) {
   const { path, oldText, newText } = file
   const hunks = useMemo(() => hunksOf(oldText ?? '', newText), [oldText, newText])

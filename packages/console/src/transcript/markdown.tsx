@@ -54,7 +54,7 @@ const components: Components = {
   ),
   code: ({ children }) => <AgentCode>{children}</AgentCode>,
   input: ({ checked }) => <span>{checked === true ? '☑ ' : '☐ '}</span>,
-  // The page has its own outline; an agent's headings are one level in it, whatever they skip.
+  // The page has its own outline; an agent's headings are one level in it, even if they skip levels.
   h1: ({ children }) => <h2 data-level="1">{children}</h2>,
   h2: ({ children }) => <h2 data-level="2">{children}</h2>,
   h3: ({ children }) => <h2>{children}</h2>,

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react'
 
-/** What a person has unfolded. It outlives the rows' elements, which come and go with scrolling. */
+/** The rows that a person has unfolded. They outlive the rows' elements, which come and go with scrolling. */
 const open = new Set<string>()
 const listeners = new Set<() => void>()
 

@@ -77,7 +77,7 @@ function Cut() {
   return <p className="mt-1 text-xs text-ink-3">Cut to the size that the log keeps.</p>
 }
 
-/** A message of a person. A long one shows its beginning: what the agent made of it is what people come back for. */
+/** A message of a person. A long one shows its beginning, because people return for the agent's reply. */
 function Prompt({ row, scope }: { row: PromptRow; scope: string }) {
   const [unfolded, toggle] = useUnfolded(`${scope}/${row.key}`)
   const [measured, isCut] = useIsCut()

@@ -47,7 +47,7 @@ export function outcomeText({
   return why === '' ? verbs[outcome] : `${verbs[outcome]}: ${why}`
 }
 
-/** Says how long a Run took and what it cost; '' if neither is known. */
+/** Returns a Run's duration and cost; '' if neither is known. */
 export function figuresText({
   durationMs,
   costUsd,

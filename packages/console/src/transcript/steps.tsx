@@ -91,7 +91,7 @@ export const Steps = memo(function Steps({ row, scope }: { row: StepsRow; scope:
   )
 })
 
-/** The log has only a running call's name; the preview knows what it is about. */
+/** The log has only a running call's name; the preview has its title. */
 function RunningTitle({ step, scope }: { step: ToolStep; scope: string }) {
   const title = useLog(
     scope,
@@ -180,7 +180,7 @@ function StepDetail({ step }: { step: ToolStep }) {
   )
 }
 
-/** The files that a call names as what it works on, as agents spell that. */
+/** Returns the files that a call works on, by the names that agents use for such members. */
 function namedFiles(input: unknown): readonly string[] {
   const named = ['path', 'file_path', 'filePath'].map(key => Reflect.get(Object(input), key) as unknown)
   return named.filter(path => typeof path === 'string').filter(path => citedPlace(path) !== null)

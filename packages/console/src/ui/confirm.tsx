@@ -3,10 +3,10 @@ import type { Verdict } from '../session/session-can.ts'
 import { Button } from './button.tsx'
 import { Overlay } from './overlay.tsx'
 
-/** Asks before something is lost. The children name what. */
+/** Asks before something is lost. The children name it. */
 export function Confirm(props: {
   title: string
-  /** What is done, as the button says it. */
+  /** The action, as the button names it. */
   act: string
   keep?: string
   verdict?: Verdict | undefined

@@ -4,7 +4,7 @@ import { type ComponentProps, type ReactNode, useId } from 'react'
 export const inputClass =
   'w-full rounded-md border border-control bg-raised px-2.5 py-1.25 text-sm text-ink focus-visible:outline-offset-0 disabled:opacity-60 aria-invalid:border-bad max-lg:text-base'
 
-/** A label, its control, and below it an explanation or what is wrong. */
+/** A label, its control, and below it an explanation or a fault. */
 export function Field(props: {
   label: string
   hint?: ReactNode

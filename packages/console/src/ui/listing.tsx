@@ -9,7 +9,7 @@ import { counted } from './words.ts'
 
 const pageSize = 25
 
-/** Returns what the URL says about the table of a page, and a function that changes it. */
+/** Returns the state of a page's table from the URL, and a function that changes it. */
 export function useListingSearch(): readonly [ListingSearch, (change: ListingSearch) => void] {
   const search = useSearch({ strict: false }) as ListingSearch
   const navigate = useNavigate()
@@ -26,7 +26,7 @@ export function Listing<Row>(props: {
   columns: readonly Column<Row>[]
   rows: readonly Row[]
   keyOf: (row: Row) => string
-  /** What the search looks through. */
+  /** The fields that the search covers. */
   textOf: (row: Row) => string
   children?: ReactNode
 }) {

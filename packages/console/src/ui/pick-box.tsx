@@ -3,7 +3,7 @@ import { Check, ChevronsUpDown, X } from 'lucide-react'
 import { type ReactNode, useRef, useState } from 'react'
 import { inputClass } from './field.tsx'
 
-/** What is typed is searched for after a pause. */
+/** Text is searched for after a pause in typing. */
 const pauseMs = 250
 
 interface PickBoxProps<T> {
@@ -18,7 +18,7 @@ interface PickBoxProps<T> {
   readonly labelOf: (item: T) => string
   readonly placeholder: string
   readonly clearLabel: string
-  /** What stands below the items: that they are being read, that there are none, that there are more. */
+  /** The line below the items: they are loading, there are none, or there are more. */
   readonly note: ReactNode
   readonly disabled?: boolean
   readonly icon?: (item: T) => ReactNode
@@ -30,7 +30,7 @@ interface PickBoxProps<T> {
 export function PickBox<T>(props: PickBoxProps<T>) {
   const { attributes, items, value, keyOf, labelOf, onSearch } = props
   const pause = useRef<ReturnType<typeof setTimeout>>(undefined)
-  // Until the search has answered, Enter must not pick something else than what was typed.
+  // Until the search has answered, Enter must not pick anything but the typed text.
   const [typed, setTyped] = useState('')
   return (
     <Combobox.Root<T>
@@ -43,7 +43,7 @@ export function PickBox<T>(props: PickBoxProps<T>) {
       autoHighlight
       onValueChange={item => props.onChange(item)}
       onInputValueChange={(text, { reason }) => {
-        // The label of what was picked is no search.
+        // The label of the picked item is no search.
         const search = reason === 'input-change' ? text.trim() : ''
         setTyped(search)
         clearTimeout(pause.current)

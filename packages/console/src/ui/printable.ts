@@ -35,7 +35,7 @@ export function hasHidden(line: string): boolean {
   return hidden.test(line.endsWith('\r') ? line.slice(0, -1) : line)
 }
 
-/** Splits text into what is seen as it is, and hidden characters, spelt out. */
+/** Splits text into visible parts and hidden characters, which are spelt out. */
 export function hiddenParts(text: string): readonly { readonly text: string; readonly isHidden: boolean }[] {
   const parts: { text: string; isHidden: boolean }[] = []
   let from = 0

@@ -5,7 +5,7 @@ export function Stats({ children }: { children: ReactNode }) {
   return <dl className="grid grid-cols-2 gap-3 lg:grid-cols-4">{children}</dl>
 }
 
-/** One number with its name, and what to know of it. */
+/** One number with its name and an explanation. */
 export function Stat(props: { name: string; value: string; about: string; look?: 'plain' | 'warning' | 'bad' }) {
   const ink = { plain: '', warning: 'text-warning', bad: 'text-bad' }[props.look ?? 'plain']
   return (

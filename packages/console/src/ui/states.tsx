@@ -6,7 +6,7 @@ import { isPassing, problemOf } from '../api/problem.ts'
 import { to } from '../routing/to.ts'
 import { Button } from './button.tsx'
 
-/** What a page shows where there is nothing yet: what would be here, and how it comes to be. */
+/** The content of an empty page: which things appear there, and how to make the first one. */
 export function EmptyState(props: { icon: LucideIcon; title: string; children?: ReactNode; action?: ReactNode }) {
   const { icon: Icon, title, children, action } = props
   return (
@@ -21,7 +21,7 @@ export function EmptyState(props: { icon: LucideIcon; title: string; children?: 
   )
 }
 
-/** What a page shows in place of what could not be loaded: what happened and what to do. A refusal whose reason stays is not tried again. */
+/** Replaces content that could not be loaded: the problem, and a way out. A lasting refusal is not tried again. */
 export function ErrorState({ error, retry }: { error: unknown; retry?: () => void }) {
   const { title, advice, code, missesGit } = problemOf(error)
   return (
@@ -44,7 +44,7 @@ export function ErrorState({ error, retry }: { error: unknown; retry?: () => voi
   )
 }
 
-/** The way to what is missing: a person's own account, from which they come back, or a connection of the organization. */
+/** A link that solves the problem: a person's own account, from which they return, or a connection of the organization. */
 export function GitLink({ to: missing }: { to: 'account' | 'connection' }) {
   const back = location.pathname + location.search
   return (

@@ -8,7 +8,7 @@ export interface Column<Row> {
   readonly cell: (row: Row) => ReactNode
   /** True if the header is for screen readers alone, as that of buttons is. */
   readonly quiet?: boolean
-  /** Classes of its cells, such as `max-sm:hidden` for what phones have no room for. */
+  /** Classes of its cells, such as `max-sm:hidden` if phones have no room for them. */
   readonly className?: string
 }
 

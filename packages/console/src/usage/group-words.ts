@@ -16,7 +16,7 @@ const lost: Readonly<Record<string, string>> = {
   repository: 'A repository',
 }
 
-/** What requests without the thing that a report is by count as. */
+/** The group of requests that lack the report's dimension. */
 const without: Readonly<Record<UsageGrouping, string>> = {
   day: '',
   model: '',
@@ -25,7 +25,7 @@ const without: Readonly<Record<UsageGrouping, string>> = {
   session: 'Outside Sessions',
 }
 
-/** Returns what the page calls a group. Agents choose titles of Sessions. */
+/** Returns the page's name of a group. Agents choose titles of Sessions. */
 export function groupName({ kind, id, name }: UsageGroup, by: UsageGrouping): string {
   if (kind === 'none') return without[by]
   if (kind === 'day' && id !== null) return dayName(id)

@@ -1,7 +1,7 @@
 import type { UsageReport, UsageSums } from '@berth/contract'
 import { dollars } from '../ui/words.ts'
 
-/** What a plot of usage can show. */
+/** The measures that a plot of usage can show. */
 export const measures = ['cost', 'tokens', 'requests'] as const
 
 export type Measure = (typeof measures)[number]

@@ -4,7 +4,7 @@ import { call } from '../api/client.ts'
 import { saveFile } from '../api/save-file.ts'
 import type { Days } from './days.ts'
 
-/** What a report is about. */
+/** The subject of a report. */
 export interface Asked extends Days {
   readonly by: UsageGrouping
   readonly whose: 'me' | 'organization'

@@ -10,7 +10,7 @@ const route = getRouteApi('/shell/organization/usage')
 const choice =
   'flex h-8 items-center rounded-md px-2.5 text-[0.8125rem] whitespace-nowrap text-ink-2 hover:bg-hover [&[aria-current]]:bg-selected [&[aria-current]]:font-medium [&[aria-current]]:text-ink max-lg:h-9'
 
-/** Chooses what the report is about. All of it is in the URL. */
+/** Chooses the subject of the report. All of it is in the URL. */
 export function UsageControls(props: { search: UsageSearch; days: Days; administers: boolean; fault: string | null }) {
   const { search, days, administers, fault } = props
   const navigate = route.useNavigate()

@@ -20,7 +20,7 @@ import { UsageTable } from './usage-table.tsx'
 const route = getRouteApi('/shell/organization/usage')
 const Plot = lazy(async () => ({ default: (await import('./usage-plot.tsx')).UsagePlot }))
 
-/** What the organization, or the person alone, used of models. */
+/** The models' usage by the organization, or by the person alone. */
 export function UsagePage() {
   const search = route.useSearch()
   const { viewer } = useRouteContext({ from: '/shell' })

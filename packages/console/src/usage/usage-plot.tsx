@@ -23,7 +23,7 @@ export function UsagePlot({ days, layers, measure, label }: Props) {
       const plot = new uPlot(optionsOf(root, layers.length, measure, setAt), stacked(days, layers), root)
       const resized = new ResizeObserver(() => plot.setSize({ width: root.clientWidth, height }))
       resized.observe(root)
-      // The colours are the theme's; a canvas keeps what was painted, and the paths of bars keep their colour.
+      // The colours are the theme's; a canvas keeps its pixels, and the paths of bars keep their colour.
       const themed = new MutationObserver(() => plot.redraw(true, true))
       themed.observe(document.documentElement, { attributeFilter: ['data-theme'] })
       return () => {
@@ -42,7 +42,7 @@ export function UsagePlot({ days, layers, measure, label }: Props) {
   )
 }
 
-/** What the day below the pointer has. */
+/** The values of the day below the pointer. */
 function Reading({ days, layers, measure, at }: Omit<Props, 'label'> & { at: number }) {
   const { format } = meanings[measure]
   const read = layers.map(({ label, values }, index) => ({ label, index, value: values[at] ?? 0 }))
@@ -69,7 +69,7 @@ function Reading({ days, layers, measure, at }: Omit<Props, 'label'> & { at: num
   )
 }
 
-/** Bars are painted over one another, so each layer has what is below it in it, and the highest is painted first. */
+/** Bars are painted over one another, so each layer includes the layers below it, and the highest is painted first. */
 function stacked(days: readonly string[], layers: readonly Layer[]): uPlot.AlignedData {
   const sums = layers.map((_, last) =>
     days.map((_, day) => layers.slice(0, last + 1).reduce((sum, { values }) => sum + (values[day] ?? 0), 0)),

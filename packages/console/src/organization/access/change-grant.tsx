@@ -7,7 +7,7 @@ import { capabilityWords } from './capability-words.ts'
 import { GrantFields } from './grant-fields.tsx'
 import { refreshAccess } from './queries.ts'
 
-/** Changes what an installation may do, and says before what it gains and loses. */
+/** Changes the capabilities of an installation, and first shows the difference. */
 export function ChangeGrant(props: {
   organizationId: string
   installation: { readonly id: string; readonly name: string; readonly capabilities: readonly string[] }

@@ -1,7 +1,7 @@
 import { TickBox } from '../form-dialog.tsx'
 import { capabilityGroups, capabilityWords } from './capability-words.ts'
 
-/** What an installation may do, as boxes to tick. */
+/** The capabilities of an installation, as checkboxes. */
 export function GrantFields(props: { value: readonly string[]; onChange: (value: readonly string[]) => void }) {
   const { value, onChange } = props
   const lacksAccess = value.some(held => held !== 'svc.ai.invoke') && !value.includes('svc.cloud.access')

@@ -1,7 +1,7 @@
 import { Check } from 'lucide-react'
 import { capabilityWords } from './capability-words.ts'
 
-/** What an installation may do, in words. */
+/** The capabilities of an installation, as text. */
 export function GrantList({ capabilities }: { capabilities: readonly string[] }) {
   return (
     <ul className="grid gap-x-6 gap-y-1.5 text-[0.8125rem] sm:grid-cols-2">

@@ -14,7 +14,7 @@ export const integrationsQuery = (organizationId: string) =>
           `account/organizations/${organizationId}/integrations`,
         )
       ).integrations,
-    // The use of keys is what people come back for.
+    // People return for the use of keys.
     refetchInterval: 60_000,
   })
 

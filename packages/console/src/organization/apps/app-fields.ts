@@ -9,7 +9,7 @@ export function redirectsOf(text: string): readonly string[] {
     .filter(line => line !== '')
 }
 
-/** Returns what is wrong with the addresses that a consent page may lead back to. The service decides in the end. */
+/** Returns the fault of a consent page's redirect addresses. The service decides in the end. */
 export function redirectFault(redirects: readonly string[]): string | undefined {
   if (redirects.length > mostRedirects) return `At most ${mostRedirects} addresses are possible.`
   if (new Set(redirects).size < redirects.length) return 'An address is there twice.'
@@ -17,12 +17,12 @@ export function redirectFault(redirects: readonly string[]): string | undefined 
   return odd === undefined ? undefined : `This is no web address: ${odd}`
 }
 
-/** Returns what is wrong with a name. */
+/** Returns the fault of a name. */
 export function nameFault(name: string): string | undefined {
   return name.trim() === '' ? 'Enter a name.' : undefined
 }
 
-/** Returns what is wrong with a slug. */
+/** Returns the fault of a slug. */
 export function slugFault(slug: string): string | undefined {
   if (slug === '') return undefined
   if (slug.startsWith('svc-')) return 'Slugs that begin with svc- are the service’s own.'
@@ -31,7 +31,7 @@ export function slugFault(slug: string): string | undefined {
     : 'Needs 2 to 63 small letters, digits and hyphens, beginning with a letter.'
 }
 
-/** Returns what is wrong with a public key. */
+/** Returns the fault of a public key. */
 export function pemFault(text: string): string | undefined {
   const pem = text.trim()
   if (pem === '') return undefined

@@ -15,7 +15,7 @@ interface DialogProps {
   readonly onClose: () => void
 }
 
-/** Reads again what the organization is connected to, and what people can start Sessions on. */
+/** Reads again the organization's connections, and the repositories that Sessions can start from. */
 export const refreshConnections = (organizationId: string) => {
   void queryClient.invalidateQueries({ queryKey: connectionsQuery(organizationId).queryKey })
   void queryClient.invalidateQueries({ queryKey: ['git-accounts'] })

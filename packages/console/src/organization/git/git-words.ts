@@ -1,6 +1,6 @@
 import type { GitAccount } from './queries.ts'
 
-/** Returns what people call a Git host: the service's id of it is `github:github.com`, or `local`. */
+/** Returns the name of a Git host: the service's id of it is `github:github.com`, or `local`. */
 export function hostName({ host, provider }: Pick<GitAccount, 'host' | 'provider'>): string {
   if (provider === 'local') return "This service's own repositories"
   const domain = host.slice(host.indexOf(':') + 1)

@@ -13,7 +13,7 @@ interface Connections {
 
 const pathOf = (organizationId: string): string => `account/organizations/${organizationId}/connections`
 
-/** What the organization is connected to, and what it could connect to. */
+/** The organization's connections, and the possible ones. */
 export const connectionsQuery = (organizationId: string) =>
   queryOptions({
     queryKey: ['organization', organizationId, 'connections'],

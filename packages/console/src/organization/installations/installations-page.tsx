@@ -18,7 +18,7 @@ import { useOrganizationCan } from '../organization-can.ts'
 import { SectionPage } from '../section-page.tsx'
 import { ActionProblem } from '../step-up.tsx'
 
-/** The apps that somebody of the organization has installed, with what each may do. */
+/** The apps that somebody of the organization has installed, with the capabilities of each. */
 export function InstallationsPage() {
   return (
     <SectionPage title="Installed apps" needs="organization.integrations.manage">

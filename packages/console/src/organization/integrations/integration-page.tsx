@@ -23,7 +23,7 @@ import { productName } from './product-words.ts'
 const route = getRouteApi('/shell/organization/integrations/$integrationId')
 const needs = 'organization.integrations.manage'
 
-/** One integration: what it may do, and its keys. */
+/** One integration: its capabilities and its keys. */
 export function IntegrationPage() {
   const { viewer } = useRouteContext({ from: '/shell' })
   const { integrationId } = route.useParams()

@@ -1,6 +1,6 @@
 import type { ApiKey, Integration } from '@berth/contract'
 
-/** What each kind of key opens. */
+/** The access that each kind of key gives. */
 export const keyKinds: Readonly<Record<ApiKey['kind'], string>> = { cloud: 'Sessions', ai: 'AI gateway' }
 
 /** Active keys that an integration may have of a kind. */

@@ -1,4 +1,4 @@
-/** What an integration is for, as people call it. Other products are slugs of the organization's own apps. */
+/** The purpose of an integration, by product. Other products are slugs of the organization's own apps. */
 const words: Readonly<Record<string, string>> = { 'svc-cloud': 'Berth Cloud', 'svc-ai': 'AI gateway' }
 
 /** Returns a product's name. */
@@ -9,7 +9,7 @@ export function productName(product: string): string {
 /** Products of the service itself. */
 export const ownProducts = Object.keys(words)
 
-/** Returns what an integration of a product usually needs. */
+/** Returns the usual capabilities of a product's integration. */
 export function usualGrant(product: string): readonly string[] {
   if (product === 'svc-ai') return ['svc.ai.invoke']
   return [

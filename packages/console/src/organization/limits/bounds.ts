@@ -10,7 +10,7 @@ export interface Bound {
   readonly unit: string
   readonly hint: string
   readonly whole?: true
-  /** Says what becomes of models whose cost nobody knows. */
+  /** Describes the treatment of models whose cost nobody knows. */
   readonly unpriced?: (models: string) => string
 }
 
@@ -51,10 +51,10 @@ export function hintOf({ hint, unpriced }: Bound, offered: PricedModelList | und
   return `${hint} ${unpriced(list.format(named))}`
 }
 
-/** What somebody typed for a bound: its value, null for no bound, or what is wrong. */
+/** The input for a bound: its value, null for no bound, or a fault. */
 export type Typed = { readonly value: number | null } | { readonly fault: string }
 
-/** Reads what somebody typed for a bound. */
+/** Parses the input for a bound. */
 export function readBound(text: string, { whole }: Pick<Bound, 'whole'>): Typed {
   const trimmed = text.trim()
   if (trimmed === '') return { value: null }

@@ -9,7 +9,7 @@ import { runBounds } from './bounds.ts'
 import { BoundsForm } from './bounds-form.tsx'
 import { settingsQuery } from './queries.ts'
 
-/** What one Run may use, how many requests are let in, and how long things are kept. */
+/** The bounds of a Run, the rate limits, and how long data is kept. */
 export function LimitsPage() {
   return (
     <SectionPage title="Limits" needs="administrator">

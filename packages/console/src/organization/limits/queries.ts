@@ -2,7 +2,7 @@ import type { OrganizationSettings, PricedModelList, UpdateOrganizationSettings 
 import { queryOptions } from '@tanstack/react-query'
 import { call } from '../../api/client.ts'
 
-/** What the organization may use: what it set itself, and what its operator set. */
+/** The limits of the organization: its own, and those of its operator. */
 export const settingsQuery = queryOptions({
   queryKey: ['organization-settings'],
   queryFn: () => call<OrganizationSettings>('GET', 'settings'),

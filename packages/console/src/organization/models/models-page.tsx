@@ -18,7 +18,7 @@ import { modelsQuery, settingsQuery } from '../limits/queries.ts'
 import { SectionPage } from '../section-page.tsx'
 import { BudgetBars } from './budget-bars.tsx'
 
-/** The models with their prices, and for administrators what the organization may spend on them. */
+/** The models with their prices, and for administrators the organization's budget for them. */
 export function ModelsPage() {
   const { viewer } = useRouteContext({ from: '/shell' })
   return (

@@ -21,7 +21,7 @@ export const triggerDeliveriesQuery = (organizationId: string, id: string) =>
     queryKey: ['organization', organizationId, 'trigger-deliveries', id],
     queryFn: async () =>
       (await call<{ deliveries: readonly TriggerDelivery[] }>('GET', `v1/triggers/${id}/deliveries`)).deliveries,
-    // No stream tells of deliveries. Only what waits changes soon.
+    // No stream reports deliveries. Only pending ones change soon.
     refetchInterval: ({ state }) => (state.data?.some(({ status }) => status === 'waiting') === true ? 2_000 : 10_000),
   })
 

@@ -5,7 +5,7 @@ import { appsQuery, installationsQuery } from '../access/queries.ts'
 import { standsFor } from '../standing.ts'
 import type { Place } from './queries.ts'
 
-/** An installation with what people call it. */
+/** An installation with its name. */
 export interface NamedPlace extends Place {
   readonly name: string
 }

@@ -57,7 +57,7 @@ export const deliveriesQuery = (
     },
     initialPageParam: '',
     getNextPageParam: page => (page.hasMore ? (page.nextCursor ?? undefined) : undefined),
-    // No stream tells of deliveries. Only what is under way changes by itself.
+    // No stream reports deliveries. Only unfinished ones change by themselves.
     refetchInterval: ({ state }) =>
       state.data?.pages.some(({ deliveries }) => deliveries.some(isUnderWay)) === true ? 2_000 : 10_000,
   })

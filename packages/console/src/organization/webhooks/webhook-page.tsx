@@ -22,7 +22,7 @@ const needs = 'organization.applications.manage'
 /** Endpoints that an installation may have. */
 const mostEndpoints = 5
 
-/** One endpoint: what it hears of, and each delivery to it with its attempts. */
+/** One endpoint: its types of Events, and each delivery to it with its attempts. */
 export function WebhookPage() {
   const { viewer } = useRouteContext({ from: '/shell' })
   const { appSlug: app, installationId: installation, endpointId } = route.useParams()

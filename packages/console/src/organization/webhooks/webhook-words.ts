@@ -1,6 +1,6 @@
 import type { WebhookDelivery, WebhookError } from '@berth/contract'
 
-/** What an endpoint can hear of. */
+/** The types of Events that an endpoint can receive. */
 export const familyWords: Readonly<Record<string, readonly [name: string, means: string]>> = {
   run: ['Runs', 'An agent starts, waits, finishes or fails.'],
   interaction: ['Interactions', 'An agent asks, and somebody answers.'],
@@ -36,7 +36,7 @@ export function isAccepted({ status }: Outcome): boolean {
   return status !== undefined && status >= 200 && status < 300
 }
 
-/** Returns what is wrong with an address. The service decides in the end: it also asks where the name leads. */
+/** Returns the fault of an address. The service decides in the end: it also resolves the name. */
 export function addressFault(text: string): string | undefined {
   if (text === '') return undefined
   if (!URL.canParse(text)) return 'This is no web address.'

@@ -7,7 +7,7 @@ export type PickedRepository = Pick<
   'grantId' | 'repositoryId' | 'fullName' | 'provider' | 'private' | 'defaultBranch'
 >
 
-/** What a person has entered for a new Session. */
+/** A person's input for a new Session. */
 export interface Draft {
   readonly message: string
   readonly repository: PickedRepository | null
@@ -44,7 +44,7 @@ function read(): Draft {
   }
 }
 
-/** Keeps what is entered in this tab, also over a reload. */
+/** Keeps the input in this tab, also over a reload. */
 export function useDraft() {
   const [draft, setDraft] = useState(read)
   return {

@@ -3,9 +3,9 @@ import { problemOf } from '../../api/problem.ts'
 
 type FieldName = 'message' | 'repository' | 'branch' | 'agent' | 'environment' | 'files'
 
-/** What is wrong, by field. */
+/** Faults by field. */
 export type Faults = Partial<Readonly<Record<FieldName, string>>> & {
-  /** What has to be connected at a Git host first. */
+  /** The connection to a Git host that is needed first. */
   readonly missesGit?: 'account' | 'connection'
 }
 

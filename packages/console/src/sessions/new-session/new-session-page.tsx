@@ -130,7 +130,7 @@ function RuntimeFields({ draft, change, faults }: FieldProps) {
   const runtimes = useQuery(runtimesQuery)
   const runtime = runtimes.data?.find(({ id }) => id === runtimeOf(draft, runtimes.data))
   const models = runtime?.models ?? []
-  // Without the catalog a Session can still start with what the service chooses.
+  // Without the catalog a Session can still start with the service's choice.
   const unread = runtimes.isError ? `The agents cannot be listed. ${problemOf(runtimes.error).advice}` : undefined
   return (
     <>

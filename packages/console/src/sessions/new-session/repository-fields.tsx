@@ -43,7 +43,7 @@ interface Answer {
   readonly error: unknown
 }
 
-/** Says below the items what the search is at; null if they say everything. */
+/** Returns the state of the search, for below the items; null if the items show it all. */
 function noteOf(
   { isPending, isFetching, error }: Answer,
   count: number,
