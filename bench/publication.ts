@@ -13,15 +13,15 @@ const client = createClient({
   baseUrl: process.env['BERTH_URL'] ?? 'http://127.0.0.1:4100',
   credential: process.env['BERTH_API_KEY'] ?? '',
 })
-const { review } = await client.publications.review(sessionId)
+const { review } = await client.call('reviewRepository', { sessionId })
 const figures: number[] = []
 for (let at = 0; at < Number(count); at++) {
   const id = randomUUID()
   const order = { revision: review.revision, title: 'Measured', branch: `measured/${id}` }
-  let { publication } = await client.publications.put(sessionId, id, order)
+  let { publication } = await client.call('createPublication', { sessionId, publicationId: id, body: order })
   while (publication.completedAt === undefined) {
     await sleep(150)
-    ;({ publication } = await client.publications.get(sessionId, id))
+    ;({ publication } = await client.call('getPublication', { sessionId, publicationId: id }))
   }
   if (publication.status !== 'succeeded') throw new Error(`it failed: ${publication.lastError?.code}`)
   figures.push(Date.parse(publication.completedAt) - Date.parse(publication.createdAt))

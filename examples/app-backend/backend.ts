@@ -21,7 +21,7 @@ async function main(): Promise<void> {
 
   const sessionId = randomUUID()
   // The shell runtime runs messages as scripts. Without `runtime`, an agent with a model reads them.
-  await client.sessions.create(sessionId, { title: 'From my app', runtime: 'shell' })
+  await client.call('createSession', { sessionId, body: { title: 'From my app', runtime: 'shell' } })
   console.info(`Session ${sessionId} waits for messages.`)
   for await (const message of createInterface(process.stdin)) await runTurn(client, sessionId, message)
 }
@@ -29,11 +29,11 @@ async function main(): Promise<void> {
 /** Sends one Turn, follows its Run to the end, and prints the result. */
 async function runTurn(client: BerthClient, sessionId: string, message: string): Promise<void> {
   // The caller chooses the id, so that a repeated call cannot send the message twice.
-  const { run } = await client.turns.put(sessionId, randomUUID(), { message })
+  const { run } = await client.call('submitTurn', { sessionId, turnId: randomUUID(), body: { message } })
   for await (const event of followRun({ client, sessionId, runId: run.id, after: 0 })) {
     console.info(`${event.sequence} ${event.type}`)
   }
-  const ended = (await client.runs.get(sessionId, run.id)).run
+  const ended = (await client.call('getRun', { sessionId, runId: run.id })).run
   console.info(`${ended.status}: ${ended.result?.summary ?? ended.errorCode ?? ''}`)
 }
 

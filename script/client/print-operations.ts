@@ -92,9 +92,13 @@ function bodyOf(id: OperationId, row: Operation, schemas: SchemaComponents): str
   if (row.form !== undefined) return ['body: FormData']
   if (row.body === undefined) return []
   const type = printType(schemas.place(row.body), '    ')
-  const key = callerKeys[id]
-  if (key === undefined) return [`body: ${type}`]
-  return [`body: Omit<${type}, '${key}'> & Partial<Pick<${type}, '${key}'>>`]
+  const properties: Readonly<Record<string, SchemaNode>> = Reflect.get(row.body, 'properties') ?? {}
+  const required: readonly string[] = Reflect.get(row.body, 'required') ?? []
+  // Members with a default may be left out, although a stored body has them all.
+  const optional = required.filter(name => name === callerKeys[id] || properties[name]?.default !== undefined)
+  if (optional.length === 0) return [`body: ${type}`]
+  const names = optional.map(name => `'${name}'`).join(' | ')
+  return [`body: Omit<${type}, ${names}> & Partial<Pick<${type}, ${names}>>`]
 }
 
 function answerOf(row: Operation): Answer {

@@ -1,5 +1,5 @@
 import type { CallOptions } from './call-options.ts'
-import type { RepositoryOperations } from './delivery-operations.ts'
+import type { BerthClient } from './client.ts'
 import type { CreateSession, MissingAccount } from './generated/types.ts'
 
 /** Where a Session starts from. */
@@ -9,6 +9,8 @@ export type SessionSource = NonNullable<CreateSession['source']>
 export interface FindRepositoryOptions extends CallOptions {
   /** Branch to start from; the repository's default if absent. */
   readonly baseBranch?: string | undefined
+  /** True with a token of a person, who may use the repositories of their organization. */
+  readonly ofOrganization?: boolean
 }
 
 /** Thrown if a repository was not found while hosts did not answer that may have it. */
@@ -22,7 +24,7 @@ export class RepositoryNotListed extends Error {
   }
 }
 
-/** Returns in words why an answer lacks the repositories of an account. */
+/** Returns a text that says why an answer lacks the repositories of an account. */
 export function missingAccountText({ provider, accountLogin, reason }: MissingAccount): string {
   const host = provider === accountLogin ? provider : `${provider} (account ${accountLogin})`
   if (reason === 'late') return `the Git host ${host} did not answer in time`
@@ -32,30 +34,26 @@ export function missingAccountText({ provider, accountLogin, reason }: MissingAc
 
 /**
  * Finds a granted repository by its current name, whatever the case, and returns it as the source of a Session; null if
- * no grant names it. People look among `client.cloud.repositories`, installations among `client.repositories`.
+ * no grant names it.
  *
  * @throws RepositoryNotListed if it was not found and hosts did not answer
  */
 export async function findRepository(
-  repositories: Pick<RepositoryOperations, 'list'>,
+  client: Pick<BerthClient, 'pages'>,
   fullName: string,
-  { baseBranch, ...call }: FindRepositoryOptions = {},
+  { baseBranch, ofOrganization = false, ...call }: FindRepositoryOptions = {},
 ): Promise<SessionSource | null> {
   const wanted = fullName.toLowerCase()
   const missing: MissingAccount[] = []
-  for (let cursor: string | null = null; ; ) {
-    const page = await repositories.list({ limit: 100, ...(cursor !== null && { cursor }) }, call)
+  const operation = ofOrganization ? 'listOrganizationRepositories' : 'listRepositories'
+  for await (const page of client.pages(operation, { query: { limit: 100 } }, call)) {
     const found = page.repositories.find(repository => repository.fullName.toLowerCase() === wanted)
     if (found !== undefined) {
       const { grantId, repositoryId } = found
       return { grantId, repositoryId, ...(baseBranch !== undefined && { baseBranch }) }
     }
     missing.push(...(page.missing ?? []).filter(({ retried }) => !retried))
-    if (page.hasMore && page.nextCursor !== null) {
-      cursor = page.nextCursor
-    } else {
-      if (missing.length > 0) throw new RepositoryNotListed(fullName, missing)
-      return null
-    }
   }
+  if (missing.length > 0) throw new RepositoryNotListed(fullName, missing)
+  return null
 }

@@ -77,7 +77,10 @@ async function* changesOfConnection(
   const { lastId } = position
   const stream = await EventStream.open<Frame>({
     name: 'changes of sessions',
-    open: call => client.events.openChanges(lastId, call),
+    open: call => {
+      const input = lastId === undefined ? {} : { headers: { 'last-event-id': lastId } }
+      return client.call('streamSessions', input, { ...call, retry: { attempts: 1 } })
+    },
     parse: parseChange,
     platform: client.platform,
     watchdogMs,

@@ -1,3 +1,5 @@
+import type { CallOptions } from './call-options.ts'
+import type { BerthClient } from './client.ts'
 import { BerthConnectionError } from './error.ts'
 import { type EventQueue, queueOf } from './event-queue.ts'
 import { EventStream, type StreamStep } from './event-stream.ts'
@@ -37,7 +39,7 @@ export async function* followConnection(
   const { platform } = client
   const stream = await EventStream.open({
     name: `events of session ${sessionId}`,
-    open: call => client.events.openStream(sessionId, position.cursor, call),
+    open: call => openEvents(client, sessionId, position.cursor, call),
     parse: ({ data }) => data,
     platform,
     watchdogMs: options.watchdogMs ?? 40_000,
@@ -56,6 +58,15 @@ export async function* followConnection(
     position.retryMs = stream.retryMs
     stream.close()
   }
+}
+
+/**
+ * Opens the stream once: the follower paces its own attempts. The cursor is sent twice, so that the replay starts at the
+ * right place even if a proxy drops the header.
+ */
+function openEvents(client: BerthClient, sessionId: string, after: number, call: CallOptions): Promise<Response> {
+  const headers = { 'last-event-id': String(after) }
+  return client.call('streamEvents', { sessionId, query: { after } }, { ...call, headers, retry: { attempts: 1 } })
 }
 
 /** The Events that the stream brings, as long as each is the next one and the stream does not fall silent. */
@@ -149,7 +160,7 @@ async function* readPages(
   const log = `events of session ${sessionId}`
   do {
     const before = position.cursor
-    const page = await client.events.page(sessionId, { after: before, limit: pageSize }, { signal })
+    const page = await client.call('listEvents', { sessionId, query: { after: before, limit: pageSize } }, { signal })
     if (!Array.isArray(page?.events)) throw new BerthConnectionError(log, 'the answer is not a page of events')
     position.head = Math.max(position.head, page.lastSequence)
     const events: Event[] = []

@@ -1,12 +1,12 @@
 import type { BerthClient } from './client.ts'
 import { followLive } from './follow-live.ts'
 
-/** What an agent is saying and doing right now. It is no part of the log. */
+/** The message that an agent is writing, and its tool calls in progress. It is not part of the log. */
 export interface Preview {
   readonly message?: {
     readonly messageId: string
     readonly role: 'assistant' | 'reasoning'
-    /** All that was said so far. */
+    /** The whole text so far. */
     readonly text: string
   }
   readonly activities: readonly {
@@ -19,8 +19,8 @@ export interface Preview {
 }
 
 /**
- * Yields what the agent of a Session is saying and doing, the whole of it each time, across broken connections. Whoever
- * misses some has missed nothing that counts: the log tells it all. It ends without an error when `signal` aborts.
+ * Yields previews of a Session, each of them whole, across broken connections. A reader that misses some loses nothing:
+ * the log has it all a little later. It ends without an error when `signal` aborts.
  *
  * @param pace how it reconnects, as `followSession` has it
  * @throws BerthError if the service refuses for good (400, 401, 403, 404)
@@ -32,7 +32,7 @@ export async function* followPreviews(
   pace: { readonly maxDelayMs?: number } = {},
 ): AsyncGenerator<Preview, void, undefined> {
   const open = (options: { readonly signal?: AbortSignal | undefined }) =>
-    client.events.openPreviews(sessionId, options)
+    client.call('streamPreviews', { sessionId }, { ...options, retry: { attempts: 1 } })
   for await (const frames of followLive({ open, platform: client.platform, signal, ...pace })) {
     // Frames that came together are one change: only the last is the present.
     const preview = frames.at(-1)

@@ -2,16 +2,7 @@ export { type Answer, answerMessage, faultOf, initialAnswer, isNumber, type Ques
 export type { AppOptions } from './app-calls.ts'
 export { openAssertionKey, type SignAssertion } from './assertion.ts'
 export type { CallOptions, Credential } from './call-options.ts'
-export { type BerthClient, type ClientOptions, type CloudOperations, createClient } from './client.ts'
-export type {
-  CursorQuery,
-  MergeOperations,
-  MergeOrder,
-  PublicationOperations,
-  PublicationOrder,
-  RepositoryOperations,
-} from './delivery-operations.ts'
-export type { EnvironmentOperations, EnvironmentQuery, EnvironmentRevisionQuery } from './environment-operations.ts'
+export { type BerthClient, type ClientOptions, createClient } from './client.ts'
 export { BerthConnectionError, BerthError, type ErrorCode, hasCode } from './error.ts'
 export { type EventOfType, isEvent } from './event-type.ts'
 export {
@@ -37,7 +28,6 @@ export {
   type InstallationTokenOptions,
   type InstallationTokens,
 } from './installation-tokens.ts'
-export type { NextTurnOperations, NextTurnOrder } from './next-turn-operations.ts'
 export type {
   OperationAnswer,
   OperationCalls,
@@ -47,21 +37,11 @@ export type {
   PagedOperationId,
 } from './operation-calls.ts'
 export type { OperationRow } from './operation-row.ts'
-export type {
-  AfterQuery,
-  EventOperations,
-  InteractionOperations,
-  RunOperations,
-  SessionOperations,
-  SessionQuery,
-  TurnOperations,
-} from './operations.ts'
 export type { DecisionChoice, DecisionOutcome, Fence, WebhookDeliveryStatus } from './part-types.ts'
 export { defaultPlatform, type Platform } from './platform.ts'
 export type { RetryPolicy } from './retry.ts'
+export { ifRevision } from './revision.ts'
 export { type SettledOptions, settled } from './settled.ts'
-export type { TerminalOperations, TerminalOrder } from './terminal-operations.ts'
-export type { TrialOperations } from './trial-operations.ts'
 export {
   signWebhook,
   verifyWebhook,

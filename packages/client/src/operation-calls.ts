@@ -3,9 +3,6 @@ import type { Operations } from './generated/types.ts'
 import type { OperationRow } from './operation-row.ts'
 import type { ApiRequest, Transport } from './transport.ts'
 
-/** Loads the rows apart: a page that calls its operations by their own functions needs none of them. */
-const rows = async () => (await import('./generated/operation-table.ts')).operationTable
-
 /** Id of an operation, as the OpenAPI document names it. */
 export type OperationId = keyof Operations
 
@@ -64,8 +61,23 @@ interface AnyInput {
   readonly [parameter: string]: unknown
 }
 
-/** Makes the calls of every operation. */
+/**
+ * Makes the calls of every operation. A bundler puts the table into a chunk of its own, because a page can be shown
+ * without it; it is loaded before the first call needs it.
+ */
 export function operationCalls(transport: Transport): OperationCalls {
+  let loading: Promise<typeof import('./generated/operation-table.ts')> | null = null
+  const rows = async () => {
+    loading ??= import('./generated/operation-table.ts')
+    try {
+      return (await loading).operationTable
+    } catch (failure) {
+      loading = null
+      throw failure
+    }
+  }
+  // The call that needs it reports a failure.
+  rows().catch(() => {})
   const call = async (id: OperationId, input: AnyInput, options: CallOptions | undefined): Promise<unknown> => {
     const row = (await rows())[id]
     const request = { ...requestOf(row, input), operation: id, options }

@@ -69,13 +69,6 @@ export class Transport {
     return this.#retrying(request, attempt => this.#head(request, attempt))
   }
 
-  /**
-   * Sends a request once and returns the response with its body unread. The caller limits the wait. @throws BerthError
-   */
-  open(request: ApiRequest): Promise<Response> {
-    return this.#open({ ...request, attempt: 1, signal: request.options?.signal })
-  }
-
   async #retrying<T>(request: ApiRequest, work: (attempt: number) => Promise<T>): Promise<T> {
     const { platform, hooks } = this.#settings
     const signal = request.options?.signal

@@ -1,5 +1,4 @@
 import type { CallOptions, Credential } from './call-options.ts'
-import type { CursorQuery } from './delivery-operations.ts'
 import type { WebhookDelivery, WebhookEndpoint } from './generated/types.ts'
 import { defaultPlatform, type Platform } from './platform.ts'
 import { defaultRetryPolicy, type RetryPolicy } from './retry.ts'
@@ -22,7 +21,9 @@ export interface WebhookEndpointsOptions {
 }
 
 /** Page and filter of the list of deliveries. */
-export interface DeliveryQuery extends CursorQuery {
+export interface DeliveryQuery {
+  readonly limit?: number
+  readonly cursor?: string
   readonly status?: WebhookDelivery['status']
 }
 

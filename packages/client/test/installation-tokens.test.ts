@@ -149,10 +149,14 @@ test('a renewal that fails ahead of the end is repeated after a pause, and told 
 test('a client renews a token that the API refuses, once for all its calls', async () => {
   await using it = await start()
   const client = createClient({ baseUrl: it.api.url, credential: it.tokens })
-  expect(await client.sessions.get('s')).toEqual({ bearer: 'token-1' })
+  expect(await client.call('getSession', { sessionId: 's' })).toEqual({ bearer: 'token-1' })
   it.state.nowMs += 10_000
   it.state.valid.clear()
-  const answers = await Promise.all([client.sessions.get('s'), client.runtimes(), client.sessions.get('t')])
+  const answers = await Promise.all([
+    client.call('getSession', { sessionId: 's' }),
+    client.call('listRuntimes'),
+    client.call('getSession', { sessionId: 't' }),
+  ])
   expect(answers).toEqual(Array.from({ length: 3 }, () => ({ bearer: 'token-2' })))
   expect(it.asked).toHaveLength(2)
 })
@@ -160,11 +164,11 @@ test('a client renews a token that the API refuses, once for all its calls', asy
 test('a client whose installation was revoked gets the refusal of the exchange', async () => {
   await using it = await start()
   const client = createClient({ baseUrl: it.api.url, credential: it.tokens })
-  await client.sessions.get('s')
+  await client.call('getSession', { sessionId: 's' })
   it.state.nowMs += 10_000
   it.state.valid.clear()
   it.script.answer = refuse(404, 'installation_not_found')
-  await expect(client.sessions.get('s')).rejects.toMatchObject({ code: 'installation_not_found' })
+  await expect(client.call('getSession', { sessionId: 's' })).rejects.toMatchObject({ code: 'installation_not_found' })
 })
 
 test.each([

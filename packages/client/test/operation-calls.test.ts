@@ -135,7 +135,7 @@ test('a call may have its own credential, headers, patience and signal', async (
   await expect(it.client.call('getMe', {}, options)).rejects.toThrow('503')
   expect(seen).toEqual(Array(2).fill(['Bearer other', '1']))
   const aborted = AbortSignal.abort(new Error('enough'))
-  await expect(it.client.sessions.list({}, { signal: aborted })).rejects.toThrow('enough')
+  await expect(it.client.call('listSessions', {}, { signal: aborted })).rejects.toThrow('enough')
 })
 
 test('operations of the account service go to its own origin', async () => {

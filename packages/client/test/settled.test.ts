@@ -48,8 +48,8 @@ test('a repository is not said to be absent while a host that may have it is lat
     other: (request, response) =>
       sendJson(response, 200, { repositories: [], ...pages[request.url?.includes('cursor=2') ? 1 : 0] }),
   })
-  const { repositories } = createClient({ baseUrl: api.url, credential: 'key' })
-  await expect(findRepository(repositories, 'acme/till')).rejects.toThrow(
+  const client = createClient({ baseUrl: api.url, credential: 'key' })
+  await expect(findRepository(client, 'acme/till')).rejects.toThrow(
     'acme/till is not listed now: the Git host github (account acme) did not answer in time; try again',
   )
 })
@@ -64,13 +64,13 @@ test('a repository is found by its name on any page, whatever the case, and its 
     other: (request, response) =>
       sendJson(response, 200, request.url?.includes('cursor=2') ? page(['b/two'], null) : page(['a/one'], '2')),
   })
-  const { repositories } = createClient({ baseUrl: api.url, credential: 'key' })
-  expect(await findRepository(repositories, 'B/Two', { baseBranch: 'next' })).toEqual({
+  const client = createClient({ baseUrl: api.url, credential: 'key' })
+  expect(await findRepository(client, 'B/Two', { baseBranch: 'next' })).toEqual({
     grantId: 'grant of b/two',
     repositoryId: 'b/two',
     baseBranch: 'next',
   })
-  expect(await findRepository(repositories, 'c/three')).toBeNull()
+  expect(await findRepository(client, 'c/three')).toBeNull()
   const signal = AbortSignal.abort(new Error('mine'))
-  await expect(findRepository(repositories, 'a/one', { signal })).rejects.toThrow('mine')
+  await expect(findRepository(client, 'a/one', { signal })).rejects.toThrow('mine')
 })

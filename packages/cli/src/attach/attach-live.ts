@@ -62,7 +62,7 @@ class AttachedSession implements AsyncDisposable {
     this.#session = session
     this.#io = io
     this.#view = new SessionView(io.stdout.paint)
-    this.#next = io.connection.origin.kind === 'profile' ? new NextMessage(io.client.cloud.nextTurns, session.id) : null
+    this.#next = io.connection.origin.kind === 'profile' ? new NextMessage(io.client, session.id) : null
     this.#screen = new AttachScreen({
       stdin: io.stdin,
       stdout: io.stdout,
@@ -174,9 +174,17 @@ class AttachedSession implements AsyncDisposable {
     const { client } = this.#io
     this.#listing = this.#listing.then(async () => {
       try {
-        const { interactions } = await client.interactions.list(this.#session.id, { signal: this.#left.signal })
+        const { interactions } = await client.call(
+          'listInteractions',
+          { sessionId: this.#session.id },
+          { signal: this.#left.signal },
+        )
         if (interactions.some(({ id }) => !this.#opened.has(id))) {
-          const { session } = await client.sessions.get(this.#session.id, { signal: this.#left.signal })
+          const { session } = await client.call(
+            'getSession',
+            { sessionId: this.#session.id },
+            { signal: this.#left.signal },
+          )
           this.#asksFrom = session.lastEventSequence
         }
         this.#waiting = interactions.filter(({ id }) => !this.#answered.has(id))
@@ -248,7 +256,11 @@ class AttachedSession implements AsyncDisposable {
 
   async #sendNow(text: string): Promise<void> {
     try {
-      await this.#io.client.turns.put(this.#session.id, randomUUID(), { message: text })
+      await this.#io.client.call('submitTurn', {
+        sessionId: this.#session.id,
+        turnId: randomUUID(),
+        body: { message: text },
+      })
     } catch (failure) {
       const isBusy = failure instanceof BerthError && failure.code === 'cloud_run_in_progress'
       if (isBusy && this.#next !== null) return this.#leaveNext(text, this.#next)
@@ -287,15 +299,23 @@ class AttachedSession implements AsyncDisposable {
     try {
       if (said.kind === 'decide') {
         const requestId = request.approval?.requestId ?? ''
-        await client.interactions.decide(this.#session.id, id, {
-          requestId,
-          choice: said.choice,
-          idempotencyKey: randomUUID(),
+        await client.call('decideInteraction', {
+          sessionId: this.#session.id,
+          interactionId: id,
+          body: {
+            requestId,
+            choice: said.choice,
+            idempotencyKey: randomUUID(),
+          },
         })
       } else
-        await client.turns.put(this.#session.id, randomUUID(), {
-          message: said.message,
-          replyTo: { interactionId: id },
+        await client.call('submitTurn', {
+          sessionId: this.#session.id,
+          turnId: randomUUID(),
+          body: {
+            message: said.message,
+            replyTo: { interactionId: id },
+          },
         })
     } catch (failure) {
       this.#answered.delete(id)
@@ -310,12 +330,12 @@ class AttachedSession implements AsyncDisposable {
   async #stop(): Promise<void> {
     const { client } = this.#io
     try {
-      const { session } = await client.sessions.get(this.#session.id)
+      const { session } = await client.call('getSession', { sessionId: this.#session.id })
       if (session.activeRunId === undefined) return
       this.#view.cancelling()
       // Drawn now: the Run may end before the next frame.
       await this.#screen.show([])
-      await client.runs.cancel(session.id, session.activeRunId)
+      await client.call('cancelRun', { sessionId: session.id, runId: session.activeRunId })
     } catch (failure) {
       await this.#fail(failure)
     }

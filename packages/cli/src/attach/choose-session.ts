@@ -37,11 +37,14 @@ export async function chooseSession(io: CommandIo): Promise<string | null> {
 }
 
 async function readChoices({ client }: CommandIo): Promise<readonly Choice[]> {
-  const { sessions } = await client.sessions.list({ limit: looked })
+  const { sessions } = await client.call('listSessions', { query: { limit: looked } })
   const choices = await Promise.all(
     sessions.map(async session => {
       const mayWait = session.activeRunId !== undefined || session.phase === 'awaiting'
-      return { session, waiting: mayWait ? (await client.interactions.list(session.id)).interactions : [] }
+      return {
+        session,
+        waiting: mayWait ? (await client.call('listInteractions', { sessionId: session.id })).interactions : [],
+      }
     }),
   )
   const isWaiting = ({ waiting }: Choice) => waiting.length > 0

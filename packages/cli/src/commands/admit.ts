@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { BerthClient, CreateSession, Session, SessionOperations, SubmitTurn } from '@berth/client'
+import type { BerthClient, CreateSession, Session, SubmitTurn } from '@berth/client'
 import { clip } from '../terminal-text.ts'
 
 /** Settings of a new Session. */
@@ -23,12 +23,12 @@ export interface Admission {
 const titleCharacters = 160
 
 /**
- * Creates a Session by `create` with this first Turn. `createSession` takes no files, so if the Turn has files, this creates an
- * idle Session first and gives it the title that the service would have taken from the message.
+ * Creates a Session with this first Turn. The operation takes no files, so if the Turn has files, this creates an idle
+ * Session first and gives it the title that the service would have taken from the message.
  */
 export async function admitToNewSession(
   client: BerthClient,
-  create: SessionOperations['create'],
+  operation: 'createSession' | 'createOrganizationSession',
   settled: NewSession,
   turn: SubmitTurn,
   signal: AbortSignal,
@@ -36,13 +36,14 @@ export async function admitToNewSession(
   const sessionId = randomUUID()
   if (turn.files === undefined) {
     const initialTurn = { id: randomUUID(), ...turn }
-    const { session } = await create(sessionId, { ...settled, initialTurn }, { signal })
+    const body = { ...settled, initialTurn }
+    const { session } = await client.call(operation, { sessionId, body }, { signal })
     const runId = session.activeRunId ?? (await firstRunId(client, sessionId, signal))
     return { session, turnId: initialTurn.id, runId, after: 0 }
   }
   const title = settled.title ?? titleFrom(turn.message)
   const body = title === null ? settled : { ...settled, title }
-  await create(sessionId, body, { signal })
+  await client.call(operation, { sessionId, body }, { signal })
   return admitToSession(client, sessionId, turn, signal)
 }
 
@@ -54,15 +55,15 @@ export async function admitToSession(
   signal: AbortSignal,
 ): Promise<Admission> {
   // Read the sequence before sending the Turn, so that every Event of its Run comes after it.
-  const { session } = await client.sessions.get(sessionId, { signal })
+  const { session } = await client.call('getSession', { sessionId }, { signal })
   const turnId = randomUUID()
-  const { run } = await client.turns.put(sessionId, turnId, turn, { signal })
+  const { run } = await client.call('submitTurn', { sessionId, turnId, body: turn }, { signal })
   return { session, turnId, runId: run.id, after: session.lastEventSequence }
 }
 
 /** Finds the Run of the first Turn, for a Session whose first Run ended before a repeated request read it. */
 async function firstRunId(client: BerthClient, sessionId: string, signal: AbortSignal): Promise<string> {
-  const { turns } = await client.turns.list(sessionId, { limit: 1 }, { signal })
+  const { turns } = await client.call('listTurns', { sessionId, query: { limit: 1 } }, { signal })
   const [first] = turns
   if (first === undefined)
     throw new Error('the service created the session without its first turn; send the message again with --session')

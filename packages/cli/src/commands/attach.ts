@@ -26,7 +26,7 @@ export async function attach(
 ): Promise<ExitCode> {
   const sessionId = named ?? (await chooseSession(io))
   if (sessionId === null) return exitCode.completed
-  const { session } = await io.client.sessions.get(sessionId)
+  const { session } = await io.client.call('getSession', { sessionId })
   const after = Math.max(0, session.lastEventSequence - last)
   const isLive = io.stdin.isTTY === true && io.stdout.isTerminal && json !== true
   return isLive ? attachLive(session, after, io) : printLog(session, after, json === true, io)
@@ -67,7 +67,7 @@ async function printLog(session: Session, after: number, json: boolean, io: Comm
     }
     if (event.sequence < lastEventSequence) continue
     if (event.sequence > lastEventSequence && event.type !== 'svc.interaction.opened') continue
-    const { interactions } = await client.interactions.list(id)
+    const { interactions } = await client.call('listInteractions', { sessionId: id })
     for (const interaction of interactions) {
       if (told.has(interaction.id)) continue
       told.add(interaction.id)

@@ -9,12 +9,12 @@ export async function cancel(
   options: { readonly json?: boolean },
   { client, stdout, stderr }: CommandIo,
 ): Promise<ExitCode> {
-  const wanted = runId ?? (await client.sessions.get(sessionId)).session.activeRunId
+  const wanted = runId ?? (await client.call('getSession', { sessionId })).session.activeRunId
   if (wanted === undefined) {
     await stderr.line('berth: the session has no active run')
     return exitCode.completed
   }
-  const { run } = await client.runs.cancel(sessionId, wanted)
+  const { run } = await client.call('cancelRun', { sessionId, runId: wanted })
   await stdout.line(options.json ? jsonLine(run) : printableLine(`run ${run.id} ${cancelText(run)}`))
   return exitCode.completed
 }

@@ -21,7 +21,7 @@ export async function events(sessionId: string, options: EventsOptions, io: Comm
 
 async function* readLog(sessionId: string, after: number, { client }: CommandIo): AsyncGenerator<Event> {
   for (let cursor = after; ; ) {
-    const page = await client.events.page(sessionId, { after: cursor })
+    const page = await client.call('listEvents', { sessionId, query: { after: cursor } })
     yield* page.events
     const last = page.events.at(-1)
     if (last === undefined || last.sequence >= page.lastSequence) return
@@ -35,7 +35,7 @@ async function* followLog(
   after: number,
   { client, stdout, stderr }: CommandIo,
 ): AsyncGenerator<Event> {
-  await client.sessions.get(sessionId)
+  await client.call('getSession', { sessionId })
   yield* followSession({
     client,
     sessionId,

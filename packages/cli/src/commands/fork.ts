@@ -14,9 +14,12 @@ export async function fork(
   { run: runId, title, json }: ForkOptions,
   { client, stdout }: CommandIo,
 ): Promise<ExitCode> {
-  const { session } = await client.sessions.fork(sessionId, {
-    ...(runId !== undefined && { runId }),
-    ...(title !== undefined && { title }),
+  const { session } = await client.call('forkSession', {
+    sessionId,
+    body: {
+      ...(runId !== undefined && { runId }),
+      ...(title !== undefined && { title }),
+    },
   })
   if (json) await stdout.line(jsonLine(session))
   else

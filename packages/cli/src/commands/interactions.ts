@@ -29,7 +29,7 @@ export async function interactions(
   options: { readonly json?: boolean },
   { client, stdout }: CommandIo,
 ): Promise<ExitCode> {
-  const { interactions: open } = await client.interactions.list(sessionId)
+  const { interactions: open } = await client.call('listInteractions', { sessionId })
   for (const each of open) await stdout.line(options.json ? jsonLine(each) : printableLine(lineOf(each)))
   return exitCode.completed
 }
@@ -42,7 +42,11 @@ export async function answer(
   { client, stdout }: CommandIo,
 ): Promise<ExitCode> {
   const interactionId = options.to ?? (await theOne(client, sessionId, each => each.kind !== 'approval')).id
-  const { run } = await client.turns.put(sessionId, randomUUID(), { message: text, replyTo: { interactionId } })
+  const { run } = await client.call('submitTurn', {
+    sessionId,
+    turnId: randomUUID(),
+    body: { message: text, replyTo: { interactionId } },
+  })
   await stdout.line(options.json ? jsonLine(run) : printableLine(`run ${run.id} ${run.status}`))
   return exitCode.completed
 }
@@ -64,7 +68,7 @@ export async function decide(
   )
   const requestId = wanted.request.approval?.requestId ?? ''
   const decision = { requestId, choice, idempotencyKey: randomUUID() }
-  const { outcome } = await client.interactions.decide(sessionId, wanted.id, decision)
+  const { outcome } = await client.call('decideInteraction', { sessionId, interactionId: wanted.id, body: decision })
   await stdout.line(
     options.json ? jsonLine(outcome) : printableLine(`${wanted.id} ${outcome.resolution ?? outcome.status}`),
   )
@@ -76,7 +80,7 @@ async function theOne(
   sessionId: string,
   fits: (interaction: Interaction) => boolean,
 ): Promise<Interaction> {
-  const { interactions: open } = await client.interactions.list(sessionId)
+  const { interactions: open } = await client.call('listInteractions', { sessionId })
   const [found, another] = open.filter(fits)
   if (found === undefined)
     throw new UsageError('the session has no such open interaction; `berth interactions` lists the open ones')

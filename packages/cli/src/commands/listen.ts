@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type BerthClient, type Event, followChanges, signWebhook } from '@berth/client'
+import { type Event, followChanges, signWebhook } from '@berth/client'
 import { formatDuration } from '@berth/client/transcript'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import { UsageError } from '../failure.ts'
@@ -61,7 +61,9 @@ export async function listen(options: ListenOptions, io: CommandIo): Promise<Exi
     for await (const change of changes) {
       if (change.kind === 'session') forwarder.moved(change.sessionId, change.lastEventSequence)
       else {
-        for await (const session of allSessions(client, leaving.signal)) {
+        // Archived Sessions may still get Events.
+        const query = { limit: 100, archived: 'true' } as const
+        for await (const session of client.items('listSessions', { query }, { signal: leaving.signal })) {
           if (begun) forwarder.moved(session.id, session.lastEventSequence)
           else forwarder.skipTo(session.id, session.lastEventSequence)
         }
@@ -80,19 +82,6 @@ export async function listen(options: ListenOptions, io: CommandIo): Promise<Exi
   return exitCode.completed
 }
 
-/** Lists every Session, archived ones too: they may still get Events. */
-async function* allSessions(client: BerthClient, signal: AbortSignal) {
-  for (let cursor: string | undefined; ; ) {
-    const page = await client.sessions.list(
-      { limit: 100, archived: 'true', ...(cursor !== undefined && { cursor }) },
-      { signal },
-    )
-    yield* page.sessions
-    if (!page.hasMore || page.nextCursor === null) return
-    cursor = page.nextCursor
-  }
-}
-
 /** Posts one Event until the receiver takes it or the attempts are spent, and prints a line for each attempt. */
 async function forward(
   event: Event,
@@ -107,20 +96,20 @@ async function forward(
     const durationMs = Math.round(platform.now() - at.getTime())
     const taken = 'status' in result && result.status >= 200 && result.status < 300
     const retryMs = taken || attempt === ATTEMPTS ? null : FIRST_RETRY_MS * 2 ** (attempt - 1)
-    await stdout.line(to.json ? jsonLine({ ...told(event, at), ...result, durationMs, attempt }) : lineOf())
+    await stdout.line(to.json ? jsonLine({ ...identityOf(event, at), ...result, durationMs, attempt }) : lineOf())
     if (retryMs === null) return
     await platform.sleep(retryMs, signal).catch(() => undefined)
     if (signal.aborted) return
 
     function lineOf(): string {
-      const { type, sessionId } = told(event, at)
+      const { type, sessionId } = identityOf(event, at)
       const next = taken ? '' : retryMs === null ? ', given up' : `, again in ${formatDuration(retryMs)}`
       return printableLine(`${at.toISOString()} ${type} ${sessionId} ${outcomeOf(result)} ${durationMs} ms${next}`)
     }
   }
 }
 
-const told = ({ id, type, sequence, subject }: Event, at: Date) => ({
+const identityOf = ({ id, type, sequence, subject }: Event, at: Date) => ({
   at: at.toISOString(),
   id,
   type,

@@ -118,7 +118,7 @@ async function keep(
   named: string | undefined,
   { store, platform }: SignInIo,
 ): Promise<{ readonly name: string; readonly profile: Profile }> {
-  const { user, organization } = await createClient({ baseUrl: url, credential: tokens.access, platform }).me()
+  const { user, organization } = await createClient({ baseUrl: url, credential: tokens.access, platform }).call('getMe')
   const same = store.ofDeployment(url).find(({ profile }) => profile.organization.id === organization.id)
   const taken = new Set(store.names())
   const name = named ?? same?.name ?? nameFor(organization.name, candidate => taken.has(candidate))

@@ -22,11 +22,16 @@ export async function merge(
   const published = publicationId ?? (await lastPullRequest(client, sessionId))
   const id = randomUUID()
   const mode = options.whenReady ? 'when_ready' : 'immediate'
-  await client.merges.put(sessionId, published, id, { strategy: options.strategy, mode })
+  await client.call('createMerge', {
+    sessionId,
+    publicationId: published,
+    mergeId: id,
+    body: { strategy: options.strategy, mode },
+  })
   let announced = false
   const decided = await settled(
     async () => {
-      const { merge: current } = await client.merges.get(sessionId, published, id)
+      const { merge: current } = await client.call('getMerge', { sessionId, publicationId: published, mergeId: id })
       if (current.status === 'waiting' && !announced) {
         announced = true
         await stderr.line('berth: waiting until the host allows the merge; Ctrl-C leaves it waiting on the service')
@@ -40,15 +45,10 @@ export async function merge(
 }
 
 async function lastPullRequest(client: BerthClient, sessionId: string): Promise<string> {
-  for (let cursor: string | null = null; ; ) {
-    const page = await client.publications.list(sessionId, cursor === null ? {} : { cursor })
-    const found = page.publications.find(({ result }) => result?.pullRequest !== undefined)
-    if (found !== undefined) return found.id
-    if (!page.hasMore || page.nextCursor === null) {
-      throw new UsageError('the session has no pull request to merge; `berth publish` opens one')
-    }
-    cursor = page.nextCursor
+  for await (const { id, result } of client.items('listPublications', { sessionId })) {
+    if (result?.pullRequest !== undefined) return id
   }
+  throw new UsageError('the session has no pull request to merge; `berth publish` opens one')
 }
 
 function resultOf({ id, pullRequestNumber, mergedCommitSha, lastError }: Merge): string {

@@ -9,7 +9,7 @@ export async function open(
   env: NodeJS.ProcessEnv,
   { client, stdout }: Pick<CommandIo, 'client' | 'stdout'>,
 ): Promise<ExitCode> {
-  const { session } = await client.sessions.get(sessionId)
+  const { session } = await client.call('getSession', { sessionId })
   if (stdout.isTerminal) openBrowser(session.sessionUrl, env)
   await stdout.line(printableLine(session.sessionUrl))
   return exitCode.completed

@@ -31,20 +31,24 @@ export async function publish(sessionId: string, options: PublishOptions, io: Co
   const say = progress(io, options.json === true)
   await withWorkspace(sessionId, options.restore, io, async () => {
     if (options.revision === undefined) await say('reading the changes')
-    const revision = options.revision ?? (await client.publications.review(sessionId)).review.revision
+    const revision = options.revision ?? (await client.call('reviewRepository', { sessionId })).review.revision
     await say('publishing them')
-    await client.publications.put(sessionId, id, {
-      revision,
-      title,
-      delivery: direct ? 'direct_branch' : 'pull_request',
-      ...(body !== undefined && { body }),
-      ...(branch !== undefined && { branch }),
-      ...(draft && { draft }),
+    await client.call('createPublication', {
+      sessionId,
+      publicationId: id,
+      body: {
+        revision,
+        title,
+        delivery: direct ? 'direct_branch' : 'pull_request',
+        ...(body !== undefined && { body }),
+        ...(branch !== undefined && { branch }),
+        ...(draft && { draft }),
+      },
     })
   })
   await say('waiting for the Git host')
   const publication = await settled(
-    async () => (await client.publications.get(sessionId, id)).publication,
+    async () => (await client.call('getPublication', { sessionId, publicationId: id })).publication,
     ({ completedAt }) => completedAt !== undefined,
   )
   await stdout.line(options.json ? jsonLine(publication) : printableLine(resultOf(publication)))
@@ -53,7 +57,7 @@ export async function publish(sessionId: string, options: PublishOptions, io: Co
 
 /** A Session delivers to the branch that it started from, so another one cannot be chosen any more. */
 async function requireTarget(sessionId: string, base: string, client: CommandIo['client']): Promise<void> {
-  const { baseBranch } = (await client.sessions.get(sessionId)).session.source ?? {}
+  const { baseBranch } = (await client.call('getSession', { sessionId })).session.source ?? {}
   if (baseBranch === undefined || baseBranch === base) return
   throw new UsageError(
     `the session started from ${baseBranch}, and its changes go there; \`berth run --base ${base}\` starts one from ${base}`,

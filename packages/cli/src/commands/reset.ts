@@ -21,11 +21,11 @@ export async function reset(
 
 async function begin(sessionId: string, client: CommandIo['client']): Promise<Session> {
   try {
-    return (await client.sessions.reset(sessionId)).session
+    return (await client.call('resetSession', { sessionId })).session
   } catch (error) {
     if (!(error instanceof BerthError) || error.code !== 'cloud_reset_unavailable') throw error
     // An earlier call may have reset the Session and lost its answer.
-    const { session } = await client.sessions.get(sessionId)
+    const { session } = await client.call('getSession', { sessionId })
     if (session.continuation.state !== 'fresh') throw error
     return session
   }

@@ -13,7 +13,7 @@ export interface ReviewOptions {
 
 /** Shows a Session's changes: the revision to publish, and the files or the patch. */
 export async function review(sessionId: string, options: ReviewOptions, io: CommandIo): Promise<ExitCode> {
-  const read = () => io.client.publications.review(sessionId)
+  const read = () => io.client.call('reviewRepository', { sessionId })
   const { review: made } = await withWorkspace(sessionId, options.restore, io, read)
   const { stdout, stderr } = io
   if (options.json) await stdout.line(jsonLine(made))

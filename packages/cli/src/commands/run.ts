@@ -46,15 +46,14 @@ export async function run(message: string, options: RunOptions, io: CommandIo): 
     ...(await readOutput(options.outputSchema)),
     ...(options.steer === true && { mode: 'steer' }),
   }
-  // People work on the repositories of their organization, and /v1 gives those of an installation.
-  const { repositories, sessions } = isPersonal(io) && repository !== undefined ? io.client.cloud : io.client
-  const source = repository === undefined ? undefined : await sourceOf(repositories, repository, base)
+  const source = repository === undefined ? undefined : await sourceOf(io, repository, base)
+  const create = source !== undefined && isPersonal(io) ? 'createOrganizationSession' : 'createSession'
   const binding = environment === undefined ? {} : { environment: await findBinding(io.client, environment) }
   const admit = (signal: AbortSignal) =>
     session === undefined
       ? admitToNewSession(
           io.client,
-          sessions.create,
+          create,
           { ...defined({ title, runtime, model }), ...(source && { source }), ...binding },
           turn,
           signal,
@@ -184,7 +183,11 @@ async function requestCancel(
   if (ended.aborted) return
   await view.cancelling()
   try {
-    await client.runs.cancel(admission.session.id, admission.runId, { signal: AbortSignal.any([leave, ended]) })
+    await client.call(
+      'cancelRun',
+      { sessionId: admission.session.id, runId: admission.runId },
+      { signal: AbortSignal.any([leave, ended]) },
+    )
   } catch (failure) {
     if (!leave.aborted && !ended.aborted)
       await view.notice(`the run was not cancelled: ${explain(failure, connection).line}`)

@@ -4,7 +4,7 @@ import { jsonLine, printableLine } from '../terminal-text.ts'
 
 /** Lists the deployment's agents, with the reason if one is not available. */
 export async function listRuntimes(options: { json?: boolean }, { client, stdout }: CommandIo): Promise<ExitCode> {
-  const { runtimes } = await client.runtimes()
+  const { runtimes } = await client.call('listRuntimes')
   for (const runtime of runtimes) {
     const { id, name, version, available, reason } = runtime
     const state = available ? 'available' : (reason ?? 'not available')

@@ -28,7 +28,7 @@ async function* readSessions(client: BerthClient, options: SessionsOptions): Asy
   let cursor: string | null = null
   for (let left = options.limit; left > 0; ) {
     const after: { cursor?: string } = cursor === null ? {} : { cursor }
-    const page = await client.sessions.list({ ...filter, ...after, limit: Math.min(left, pageMax) })
+    const page = await client.call('listSessions', { query: { ...filter, ...after, limit: Math.min(left, pageMax) } })
     yield* page.sessions
     left -= page.sessions.length
     if (!page.hasMore || page.nextCursor === null) return

@@ -40,7 +40,7 @@ export async function shell(
   const started = Promise.withResolvers<void>()
   const window = new Window(io, output, started.resolve)
   const link = new TerminalLink({
-    terminals: client.cloud.terminals,
+    client,
     sessionId,
     terminalId: options.terminal,
     screen: window,

@@ -9,13 +9,13 @@ import { printFacts } from './facts.ts'
 export async function whoami({ json }: { readonly json?: boolean }, io: CommandIo): Promise<ExitCode> {
   const { client, connection, stdout } = io
   const { url: deployment, origin: credential } = connection
-  const me = await client.me().catch(async (failure: unknown) => {
+  const me = await client.call('getMe').catch(async (failure: unknown) => {
     // The service answers this to people alone. If the key is good for anything, it tells its capabilities.
     if (credential.kind === 'key' && failure instanceof BerthError && failure.status === 401) return null
     throw failure
   })
   if (me === null) {
-    const { capabilities } = await client.capabilities()
+    const { capabilities } = await client.call('getCapabilities')
     if (json) await stdout.line(jsonLine({ user: null, capabilities, deployment, credential }))
     else {
       await stdout.line('an integration, by its API key\n')

@@ -14,7 +14,7 @@ export async function restoreWorkspace(
   { json }: WorkspaceOptions,
   { client, stdout }: CommandIo,
 ): Promise<ExitCode> {
-  const { session } = await client.sessions.restoreWorkspace(sessionId)
+  const { session } = await client.call('restoreWorkspace', { sessionId })
   const until = session.workspace.expiresAt ?? 'its next turn'
   await stdout.line(
     json ? jsonLine(session) : printableLine(`the workspace of session ${session.id} is attached until ${until}`),
@@ -30,7 +30,7 @@ export async function releaseWorkspace(
 ): Promise<ExitCode> {
   for (;;) {
     try {
-      await client.sessions.releaseWorkspace(sessionId)
+      await client.call('releaseWorkspace', { sessionId })
       break
     } catch (failure) {
       if (!(failure instanceof BerthError)) throw failure
@@ -45,7 +45,7 @@ export async function releaseWorkspace(
   }
   await stdout.line(
     json
-      ? jsonLine((await client.sessions.get(sessionId)).session)
+      ? jsonLine((await client.call('getSession', { sessionId })).session)
       : printableLine(`session ${sessionId} holds no workspace; its next turn gets a fresh one with its work restored`),
   )
   return exitCode.completed

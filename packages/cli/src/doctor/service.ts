@@ -106,7 +106,7 @@ async function examineKey(connection: Connection, report: Report): Promise<void>
   const { origin, url } = connection
   const from = origin.kind === 'profile' ? `the sign-in of profile ${origin.name}` : `the key of ${origin.from}`
   try {
-    const { capabilities } = await connect(connection, new ServiceClock()).capabilities()
+    const { capabilities } = await connect(connection, new ServiceClock()).call('getCapabilities')
     report({
       check: 'key',
       state: 'ok',

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type BerthClient, BerthError, type Environment } from '@berth/client'
+import { type BerthClient, BerthError, type Environment, ifRevision } from '@berth/client'
 import { changedMembers, plain } from '@berth/client/documents'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import { issueText } from '../failure.ts'
@@ -12,7 +12,6 @@ import { authorText, printWarnings } from './show.ts'
 
 interface Applied {
   readonly environment: Environment
-  readonly created: boolean
   /** The newest revision before; null if there was none. */
   readonly before: Environment | null
 }
@@ -34,11 +33,11 @@ export async function apply({ file: path, json }: FileOption, io: CommandIo): Pr
     await printIssues(path, failure, stderr)
     return exitCode.failed
   }
-  const { environment, created, before } = applied
+  const { environment, before } = applied
   const { id, name, revision, warnings } = environment
   if (read.revision !== revision) await writeEnvironmentFile(path, { ...file, revision })
   const changed = before === null ? [] : changedMembers(plain(before.document), plain(environment.document))
-  const outcome = created ? 'created' : changed.length === 0 ? 'unchanged' : 'updated'
+  const outcome = before === null ? 'created' : changed.length === 0 ? 'unchanged' : 'updated'
   if (json) await stdout.line(jsonLine({ file: path, outcome, id, name, revision, changed, warnings }))
   else {
     const what = changed.length === 0 ? '' : `: ${changed.join(', ')}`
@@ -51,8 +50,10 @@ export async function apply({ file: path, json }: FileOption, io: CommandIo): Pr
 async function put(client: BerthClient, file: EnvironmentFile & { readonly id: string }): Promise<Applied> {
   const before = await findById(client, file.id)
   const seen = before === null ? (file.revision ?? null) : await replaceable(client, file, before)
-  const { environment, created } = await client.environments.put(file.id, file.document, seen)
-  return { environment, created, before }
+  const body = { document: file.document }
+  const headers = seen === null ? {} : ifRevision(seen)
+  const { environment } = await client.call('putEnvironment', { environmentId: file.id, body, headers })
+  return { environment, before }
 }
 
 /**

@@ -9,14 +9,7 @@ export async function* readEnvironments(
   client: BerthClient,
   filter: { readonly archived?: 'true' | 'only' } = {},
 ): AsyncGenerator<Environment> {
-  let cursor: string | null = null
-  for (;;) {
-    const after: { cursor?: string } = cursor === null ? {} : { cursor }
-    const page = await client.environments.list({ ...filter, ...after, limit: pageMax })
-    yield* page.environments
-    if (!page.hasMore || page.nextCursor === null) return
-    cursor = page.nextCursor
-  }
+  yield* client.items('listEnvironments', { query: { ...filter, limit: pageMax } })
 }
 
 /**
@@ -61,14 +54,17 @@ export async function findRevision(
   id: string,
   revision: number,
 ): Promise<EnvironmentRevision | null> {
-  const { revisions } = await client.environments.revisions(id, { before: revision + 1, limit: 1 })
+  const { revisions } = await client.call('listEnvironmentRevisions', {
+    environmentId: id,
+    query: { before: revision + 1, limit: 1 },
+  })
   return revisions.find(each => each.revision === revision) ?? null
 }
 
 /** Reads an environment; null if the organization has none of this id. */
 export async function findById(client: BerthClient, id: string): Promise<Environment | null> {
   try {
-    return (await client.environments.get(id)).environment
+    return (await client.call('getEnvironment', { environmentId: id })).environment
   } catch (failure) {
     if (failure instanceof BerthError && failure.code === 'environment_not_found') return null
     throw failure

@@ -1,11 +1,10 @@
-import { type BerthClient, type EnvironmentTrial, type Event, followTrial, type TrialOperations } from '@berth/client'
+import { type BerthClient, type EnvironmentTrial, type Event, followTrial } from '@berth/client'
 import { noticeOf, paceOf } from '../commands/interruption-notice.ts'
 import type { Output } from '../output.ts'
 import { isOfApply } from './apply-log.ts'
 
 export interface Followed {
   readonly client: BerthClient
-  readonly trials: TrialOperations
   readonly trial: EnvironmentTrial
   readonly signal: AbortSignal
   readonly stdout: Pick<Output, 'isTerminal'>
@@ -19,9 +18,14 @@ export interface Followed {
  * @returns the trial that has ended; null if `signal` aborted first
  */
 export async function followApply(followed: Followed): Promise<EnvironmentTrial | null> {
-  const { client, trials, trial, signal, stdout, show, notice } = followed
+  const { client, trial, signal, stdout, show, notice } = followed
   const frames = followTrial({
-    open: (after, options) => trials.openStream(trial.environmentId, trial.id, after, options),
+    open: (after, options) =>
+      client.call(
+        'streamEnvironmentTrial',
+        { environmentId: trial.environmentId, trialId: trial.id, query: { after } },
+        { ...options, headers: { 'last-event-id': String(after) }, retry: { attempts: 1 } },
+      ),
     platform: client.platform,
     signal,
     ...paceOf(stdout),

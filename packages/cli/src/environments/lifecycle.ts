@@ -1,4 +1,4 @@
-import type { Environment } from '@berth/client'
+import { type Environment, ifRevision } from '@berth/client'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import type { CommandIo } from '../io.ts'
 import { jsonLine, printableLine } from '../terminal-text.ts'
@@ -14,7 +14,11 @@ export async function restore(
   io: CommandIo,
 ): Promise<ExitCode> {
   const found = await findNamedOrFiled(io.client, named, file)
-  const { environment } = await io.client.environments.restore(found.id, revision, found.revision)
+  const { environment } = await io.client.call('restoreEnvironmentRevision', {
+    environmentId: found.id,
+    revision,
+    headers: ifRevision(found.revision),
+  })
   const same = environment.revision === found.revision
   const what = same
     ? `revision ${found.revision} of ${found.name} already has the document of revision ${revision}`
@@ -26,13 +30,19 @@ export async function restore(
 
 export async function archive(named: string, { json }: JsonOption, io: CommandIo): Promise<ExitCode> {
   const found = await findEnvironment(io.client, named)
-  const { environment } = await io.client.environments.archive(found.id, found.revision)
+  const { environment } = await io.client.call('archiveEnvironment', {
+    environmentId: found.id,
+    headers: ifRevision(found.revision),
+  })
   return tell(environment, `archived ${environment.name}; sessions that are bound to it stay bound`, json, io)
 }
 
 export async function unarchive(named: string, { json }: JsonOption, io: CommandIo): Promise<ExitCode> {
   const found = await findEnvironment(io.client, named)
-  const { environment } = await io.client.environments.unarchive(found.id, found.revision)
+  const { environment } = await io.client.call('unarchiveEnvironment', {
+    environmentId: found.id,
+    headers: ifRevision(found.revision),
+  })
   return tell(environment, `unarchived ${environment.name}`, json, io)
 }
 
@@ -49,7 +59,7 @@ export async function chooseDefault(named: string | undefined, { json }: JsonOpt
 
   async function choose(name: string): Promise<Environment | null> {
     const id = name === 'none' ? null : (await findEnvironment(client, name)).id
-    return (await client.environments.setDefault(id)).environment
+    return (await client.call('setDefaultEnvironment', { body: { id } })).environment
   }
 }
 

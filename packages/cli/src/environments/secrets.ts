@@ -1,4 +1,4 @@
-import { type BerthClient, BerthError, type Environment } from '@berth/client'
+import { type BerthClient, BerthError, type Environment, ifRevision } from '@berth/client'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import type { CommandIo } from '../io.ts'
 import { jsonLine, printableLine } from '../terminal-text.ts'
@@ -21,7 +21,7 @@ export async function setSecret(name: string, options: SecretOptions, io: Comman
   const value = await readSecret(name, io)
   if (value === null) return exitCode.cancelled
   const environment = await onNewest(client, found, ({ id, revision }) =>
-    client.environments.putSecret(id, name, value, revision),
+    client.call('putEnvironmentSecret', { environmentId: id, name, body: { value }, headers: ifRevision(revision) }),
   )
   const version = environment.secrets.find(secret => secret.name === name)?.version
   if (options.json) await stdout.line(jsonLine({ ...identity(environment), secret: name, version }))
@@ -53,7 +53,7 @@ export async function deleteSecret(name: string, options: SecretOptions, io: Com
   const found = await findNamedOrFiled(client, options.environment, options.file)
   const existed = found.secrets.some(secret => secret.name === name)
   const environment = await onNewest(client, found, ({ id, revision }) =>
-    client.environments.deleteSecret(id, name, revision),
+    client.call('deleteEnvironmentSecret', { environmentId: id, name, headers: ifRevision(revision) }),
   )
   const outcome = existed ? 'deleted' : 'there was no'
   if (options.json) await stdout.line(jsonLine({ ...identity(environment), secret: name, existed }))
@@ -76,7 +76,7 @@ async function onNewest(
       return (await write(newest)).environment
     } catch (failure) {
       if (!(failure instanceof BerthError) || failure.code !== 'environment_conflict' || left <= 1) throw failure
-      const { environment } = await client.environments.get(found.id)
+      const { environment } = await client.call('getEnvironment', { environmentId: found.id })
       if (environment.revision === newest.revision) throw failure
       newest = environment
     }

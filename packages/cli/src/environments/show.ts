@@ -59,7 +59,7 @@ export async function history(
   let before: number | null = null
   do {
     const query: { before?: number } = before === null ? {} : { before }
-    const page = await client.environments.revisions(id, query)
+    const page = await client.call('listEnvironmentRevisions', { environmentId: id, query })
     for (const revision of page.revisions) {
       if (json) await stdout.line(jsonLine(revision))
       else if (newer !== null) await stdout.line(revisionLine(newer, revision, stdout))

@@ -27,7 +27,7 @@ export async function makeTemporary(path: string, io: CommandIo): Promise<Enviro
   }
   try {
     const draft = own === undefined ? named : { ...named, extensions: own }
-    const { environment } = await client.environments.put(id, draft, null)
+    const { environment } = await client.call('putEnvironment', { environmentId: id, body: { document: draft } })
     await printWarnings(environment, stderr)
     return environment
   } catch (failure) {

@@ -1,4 +1,4 @@
-import type { Environment, EnvironmentTrial, Event } from '@berth/client'
+import { type Environment, type EnvironmentTrial, type Event, ifRevision } from '@berth/client'
 import { changedMembers, complete, plain } from '@berth/client/documents'
 import { applyOutcome, textOf } from '@berth/client/transcript'
 import { sourceOf } from '../commands/session-source.ts'
@@ -52,18 +52,19 @@ export async function testEnvironment(
   const environment = await chosen()
   if (environment === null) return exitCode.failed
   if (stop.signal.aborted) return exitCode.cancelled
-  const { repositories } = io.connection.origin.kind === 'profile' ? io.client.cloud : io.client
-  const { trials } = io.client
-  const source = repository === undefined ? {} : { source: await sourceOf(repositories, repository, base) }
-  const { trial } = await trials.start(environment.id, { runtime, ...source }, { signal: leave.signal })
+  const source = repository === undefined ? {} : { source: await sourceOf(io, repository, base) }
+  const environmentId = environment.id
+  const start = { environmentId, body: { runtime, ...source } }
+  const { trial } = await io.client.call('startEnvironmentTrial', start, { signal: leave.signal })
   let end: EnvironmentTrial | null = null
   // The service gives the sandbox back by itself once the apply has ended.
   cleaning(`trial ${trial.id} was not stopped`, async () => {
-    if (end === null) await trials.stop(environment.id, trial.id, { signal: leave.signal })
+    if (end !== null) return
+    await io.client.call('stopEnvironmentTrial', { environmentId, trialId: trial.id }, { signal: leave.signal })
   })
   const show = options.json === true ? jsonView(io) : textView(environment, io)
   const notice = (text: string) => io.stderr.line(`berth: ${printableLine(text)}`)
-  end = await followApply({ client: io.client, trials, trial, signal: stop.signal, stdout: io.stdout, show, notice })
+  end = await followApply({ client: io.client, trial, signal: stop.signal, stdout: io.stdout, show, notice })
   if (end === null) return exitCode.cancelled
   if (end.result === null) await notice(noApply.get(end.stopReason ?? '') ?? 'the service could not make a sandbox')
   return end.state === 'succeeded' ? exitCode.completed : exitCode.failed
@@ -74,7 +75,11 @@ export async function testEnvironment(
       if (temporary === null) return null
       const { id, revision } = temporary
       cleaning(`environment ${temporary.name} was not archived`, () =>
-        io.client.environments.archive(id, revision, { signal: leave.signal }),
+        io.client.call(
+          'archiveEnvironment',
+          { environmentId: id, headers: ifRevision(revision) },
+          { signal: leave.signal },
+        ),
       )
       return temporary
     }

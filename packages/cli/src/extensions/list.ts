@@ -5,7 +5,7 @@ import { jsonLine } from '../terminal-text.ts'
 
 /** Lists the extensions that the operator offers. */
 export async function listExtensions(options: { json?: boolean }, { client, stdout }: CommandIo): Promise<ExitCode> {
-  const { extensions } = await client.environments.extensions()
+  const { extensions } = await client.call('listExtensions')
   if (options.json) for (const extension of extensions) await stdout.line(jsonLine(extension))
   else {
     const rows = extensions.map(({ slug, version, name, newest }) => [

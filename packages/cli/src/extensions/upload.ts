@@ -22,7 +22,7 @@ export async function upload(
   })
   const { id, name } = await findNamedOrFiled(client, environment, file)
   const sha256 = createHash('sha256').update(content).digest('hex')
-  const { archive } = await client.environments.uploadArchive(id, sha256, content)
+  const { archive } = await client.call('uploadEnvironmentArchive', { environmentId: id, sha256, body: content })
   if (json) await stdout.line(jsonLine({ archive }))
   else {
     const { extension } = archive

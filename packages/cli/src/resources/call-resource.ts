@@ -122,7 +122,7 @@ async function readJson(flags: string, path: string): Promise<unknown> {
 }
 
 async function organizationOf(client: BerthClient): Promise<string> {
-  return (await client.me()).organizationId
+  return (await client.call('getMe')).organizationId
 }
 
 async function save(response: Response, output: string | undefined, { stdout }: CommandIo): Promise<ExitCode> {

@@ -1,4 +1,4 @@
-import { BerthError, isPassing, type TerminalOperations, type TerminalTicket } from '@berth/client'
+import { type BerthClient, BerthError, isPassing, type TerminalTicket } from '@berth/client'
 import { WebSocket } from 'ws'
 import { goneBy, type TerminalEnd } from './terminal-end.ts'
 
@@ -27,7 +27,7 @@ export interface Screen {
 }
 
 export interface TerminalLinkOptions {
-  readonly terminals: TerminalOperations
+  readonly client: BerthClient
   readonly sessionId: string
   /** The terminal to return to; undefined: a new one. */
   readonly terminalId: string | undefined
@@ -108,12 +108,12 @@ export class TerminalLink {
 
   /** @returns 'lost' if the connection broke off, 'never' if there was none */
   async #once(isFirst: boolean): Promise<TerminalEnd | 'lost' | 'never'> {
-    const { terminals, sessionId, screen } = this.#options
+    const { client, sessionId, screen } = this.#options
     const { columns, rows } = screen
     let ticket: TerminalTicket
     try {
-      const order = { columns, rows, ...(this.#terminalId !== undefined && { terminalId: this.#terminalId }) }
-      ticket = await terminals.open(sessionId, order, { signal: this.#left.signal })
+      const body = { columns, rows, ...(this.#terminalId !== undefined && { terminalId: this.#terminalId }) }
+      ticket = await client.call('openTerminal', { sessionId, body }, { signal: this.#left.signal })
     } catch (failure) {
       if (this.#left.signal.aborted) return 'never'
       const reason = failure instanceof BerthError && !isFirst ? goneBy.get(failure.code ?? '') : undefined

@@ -11,7 +11,7 @@ export async function standIn(connection: Connection, say: (line: string) => Pro
   const { standIn: local, origin } = connection
   if (local === undefined || origin.kind !== 'profile' || local.origin.kind !== 'key') return connection
   try {
-    await connect(connection, new ServiceClock()).me({ retry: { attempts: 1 } })
+    await connect(connection, new ServiceClock()).call('getMe', {}, { retry: { attempts: 1 } })
     return connection
   } catch (failure) {
     if (endedSignIn(failure, connection) === null) return connection

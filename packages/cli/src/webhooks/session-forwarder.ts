@@ -85,7 +85,7 @@ export class SessionForwarder {
   async #read(sessionId: string, after: number): Promise<readonly Event[]> {
     const { client, signal } = this.#options
     try {
-      return (await client.events.page(sessionId, { after, limit: PAGE }, { signal })).events
+      return (await client.call('listEvents', { sessionId, query: { after, limit: PAGE } }, { signal })).events
     } catch (failure) {
       if (signal.aborted) return []
       const passes = failure instanceof BerthConnectionError || (failure instanceof BerthError && failure.status >= 429)

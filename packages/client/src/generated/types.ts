@@ -3156,7 +3156,7 @@ export interface Operations {
   }
   /** Fork a Session. Makes a new Session that begins where a Run of this one ended: with its workspace, its conversation and its Turns, and a log of its own. `parent` names this Session and the Run. Work in one does not show in the other. Repeating the request with the same `id` and body returns the fork as it is now. */
   forkSession: {
-    input: { sessionId: string; body: Omit<ForkSession, 'id'> & Partial<Pick<ForkSession, 'id'>> }
+    input: { sessionId: string; body: ForkSession }
     answer: SessionEnvelope
   }
   /** List Turns. Lists the Turns of a Session in the order of their admission. */
@@ -3279,7 +3279,7 @@ export interface Operations {
   }
   /** Publish a revision. Delivers exactly the reviewed revision. Workers do this in the background: until the status is final, read the Publication again, and never repeat the request under another id. */
   createPublication: {
-    input: { sessionId: string; publicationId?: string; body: CreatePublication }
+    input: { sessionId: string; publicationId?: string; body: Omit<CreatePublication, 'delivery' | 'draft'> & Partial<Pick<CreatePublication, 'delivery' | 'draft'>> }
     answer: PublicationEnvelope
   }
   /** Read a Publication. Returns a Publication as it is now. */
@@ -3300,7 +3300,7 @@ export interface Operations {
   }
   /** Merge a pull request. Merges the Publication's pull request at exactly the published head, or not at all. */
   createMerge: {
-    input: { sessionId: string; publicationId: string; mergeId?: string; body: CreateMerge }
+    input: { sessionId: string; publicationId: string; mergeId?: string; body: Omit<CreateMerge, 'mode'> & Partial<Pick<CreateMerge, 'mode'>> }
     answer: MergeEnvelope
   }
   /** Read a Merge. Returns a Merge as it is now. */

@@ -26,13 +26,13 @@ export const queryClient: QueryClient = new QueryClient({
 export const sessionQuery = (id: string) =>
   queryOptions({
     queryKey: ['session', id],
-    queryFn: async ({ signal }) => (await berth.sessions.get(id, { signal })).session,
+    queryFn: async ({ signal }) => (await berth.call('getSession', { sessionId: id }, { signal })).session,
   })
 
 export const interactionsQuery = (id: string) =>
   queryOptions({
     queryKey: ['session', id, 'interactions'],
-    queryFn: async ({ signal }) => (await berth.interactions.list(id, { signal })).interactions,
+    queryFn: async ({ signal }) => (await berth.call('listInteractions', { sessionId: id }, { signal })).interactions,
   })
 
 /** The message that waits in a Session until its Run ends, or that was given back; null if there is none. */
@@ -56,5 +56,5 @@ export function tellNextTurn(sessionId: string, nextTurn: NextTurn | null): void
 export const runtimesQuery = queryOptions({
   queryKey: ['runtimes'],
   staleTime: 60_000,
-  queryFn: async ({ signal }) => (await berth.runtimes({ signal })).runtimes,
+  queryFn: async ({ signal }) => (await berth.call('listRuntimes', {}, { signal })).runtimes,
 })

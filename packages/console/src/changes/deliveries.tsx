@@ -93,7 +93,12 @@ function MergeLine({ session, publication }: { session: Session; publication: Pu
   const id = useRef(crypto.randomUUID())
   const merge = useMutation({
     mutationFn: (mode: 'immediate' | 'when_ready') =>
-      berth.merges.put(session.id, publication.id, id.current, { strategy, mode }),
+      berth.call('createMerge', {
+        sessionId: session.id,
+        publicationId: publication.id,
+        mergeId: id.current,
+        body: { strategy, mode },
+      }),
     onSuccess: async () => {
       id.current = crypto.randomUUID()
       await queryClient.invalidateQueries({ queryKey: mergesQuery(session.id, publication.id).queryKey })

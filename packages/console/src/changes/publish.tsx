@@ -64,12 +64,16 @@ function PublishForm(props: {
   const [sent, setSent] = useState<string | null>(null)
   const publish = useMutation({
     mutationFn: () =>
-      berth.publications.put(session.id, id.current, {
-        revision: review.revision,
-        title: form.title,
-        body: form.body,
-        ...(form.delivery === 'pull_request' && { draft: form.draft }),
-        delivery: form.delivery,
+      berth.call('createPublication', {
+        sessionId: session.id,
+        publicationId: id.current,
+        body: {
+          revision: review.revision,
+          title: form.title,
+          body: form.body,
+          ...(form.delivery === 'pull_request' && { draft: form.draft }),
+          delivery: form.delivery,
+        },
       }),
     onSuccess: async () => {
       setSent(id.current)
@@ -213,7 +217,7 @@ function Stale(props: { session: Session; read: Review; onTake: (fresh: Review) 
   const { session, read, onTake, onCancel } = props
   const fresh = useQuery({
     queryKey: ['session', session.id, 'review-after', read.revision],
-    queryFn: async ({ signal }) => (await berth.publications.review(session.id, { signal })).review,
+    queryFn: async ({ signal }) => (await berth.call('reviewRepository', { sessionId: session.id }, { signal })).review,
   })
   return (
     <div className="flex flex-col gap-4 px-5 pb-5">

@@ -8,13 +8,14 @@ export const reviewQuery = (sessionId: string, editedAt: number) =>
   queryOptions({
     queryKey: ['session', sessionId, 'review', editedAt],
     staleTime: 60_000,
-    queryFn: async ({ signal }) => (await berth.publications.review(sessionId, { signal })).review,
+    queryFn: async ({ signal }) => (await berth.call('reviewRepository', { sessionId }, { signal })).review,
   })
 
 export const publicationsQuery = (sessionId: string) =>
   queryOptions({
     queryKey: ['session', sessionId, 'publications'],
-    queryFn: async ({ signal }) => (await berth.publications.list(sessionId, { limit: 20 }, { signal })).publications,
+    queryFn: async ({ signal }) =>
+      (await berth.call('listPublications', { sessionId, query: { limit: 20 } }, { signal })).publications,
     // A command is driven by workers; while one is under way, its state is asked for.
     refetchInterval: ({ state }) =>
       state.data?.some(({ completedAt }) => completedAt === undefined) === true ? 2_000 : false,
@@ -24,7 +25,7 @@ export const mergesQuery = (sessionId: string, publicationId: string) =>
   queryOptions({
     queryKey: ['session', sessionId, 'merges', publicationId],
     queryFn: async ({ signal }) =>
-      (await berth.merges.list(sessionId, publicationId, { limit: 20 }, { signal })).merges,
+      (await berth.call('listMerges', { sessionId, publicationId, query: { limit: 20 } }, { signal })).merges,
     refetchInterval: ({ state }) =>
       state.data?.some(({ completedAt }) => completedAt === undefined) === true ? 3_000 : false,
   })

@@ -30,7 +30,7 @@ export function RemarksBar({ session, review }: { session: Session; review: Revi
         const read = (number: number) => readReviewFile(session.id, review.revision, number, everyLine)
         const message = messageOf(await placeComments(left, review, read), review.revision)
         if (turn.current.message !== message) turn.current = { id: crypto.randomUUID(), message }
-        await berth.turns.put(session.id, turn.current.id, { message })
+        await berth.call('submitTurn', { sessionId: session.id, turnId: turn.current.id, body: { message } })
         for (const { id } of left) comments.remove(session.id, id)
       }),
     onSuccess: async () => {

@@ -1,4 +1,4 @@
-import type { Environment } from '@berth/client'
+import { type Environment, ifRevision } from '@berth/client'
 import { useMutation, useSuspenseQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { Archive, ArchiveRestore, ChevronLeft, Star } from 'lucide-react'
@@ -111,7 +111,9 @@ function Actions({ environment }: { environment: Environment }) {
         <Button
           busy={change.isPending}
           verdict={can(isDefault ? 'clearDefault' : 'setDefault')}
-          onClick={() => change.mutate(() => berth.environments.setDefault(isDefault ? null : id))}
+          onClick={() =>
+            change.mutate(() => berth.call('setDefaultEnvironment', { body: { id: isDefault ? null : id } }))
+          }
         >
           <Star className="size-4" aria-hidden /> {isDefault ? 'No longer default' : 'Make default'}
         </Button>
@@ -121,7 +123,9 @@ function Actions({ environment }: { environment: Environment }) {
           look="quiet"
           busy={change.isPending}
           verdict={can('archive')}
-          onClick={() => change.mutate(() => berth.environments.archive(id, revision))}
+          onClick={() =>
+            change.mutate(() => berth.call('archiveEnvironment', { environmentId: id, headers: ifRevision(revision) }))
+          }
         >
           <Archive className="size-4" aria-hidden /> Archive
         </Button>
@@ -129,7 +133,11 @@ function Actions({ environment }: { environment: Environment }) {
         <Button
           busy={change.isPending}
           verdict={can('unarchive')}
-          onClick={() => change.mutate(() => berth.environments.unarchive(id, revision))}
+          onClick={() =>
+            change.mutate(() =>
+              berth.call('unarchiveEnvironment', { environmentId: id, headers: ifRevision(revision) }),
+            )
+          }
         >
           <ArchiveRestore className="size-4" aria-hidden /> Unarchive
         </Button>

@@ -38,7 +38,8 @@ export function ExtensionRows({ form, issues, readOnly, environmentId, archives,
     mutationFn: async (chosen: File) => {
       const content = new Uint8Array(await chosen.arrayBuffer())
       const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', content))
-      return (await berth.environments.uploadArchive(environmentId, hexOf(digest), content)).archive
+      return (await berth.call('uploadEnvironmentArchive', { environmentId, sha256: hexOf(digest), body: content }))
+        .archive
     },
     onSuccess: archive => {
       setUploaded([...uploaded, archive])

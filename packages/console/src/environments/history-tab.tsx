@@ -1,4 +1,4 @@
-import type { Environment, EnvironmentRevision } from '@berth/client'
+import { type Environment, type EnvironmentRevision, ifRevision } from '@berth/client'
 import { changedMembers, plain } from '@berth/client/documents'
 import { useInfiniteQuery, useMutation } from '@tanstack/react-query'
 import { History } from 'lucide-react'
@@ -152,7 +152,13 @@ function Restore({ environment, revision, dirty }: { environment: Environment; r
   const can = useEnvironmentCan(environment)
   const restore = useMutation({
     mutationFn: async () =>
-      (await berth.environments.restore(environment.id, revision, environment.revision)).environment,
+      (
+        await berth.call('restoreEnvironmentRevision', {
+          environmentId: environment.id,
+          revision,
+          headers: ifRevision(environment.revision),
+        })
+      ).environment,
     onSuccess: restored => {
       queryClient.setQueryData(environmentQuery(environment.id).queryKey, restored)
       void queryClient.invalidateQueries({ queryKey: ['environment', environment.id, 'revisions'] })

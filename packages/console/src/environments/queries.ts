@@ -6,8 +6,15 @@ export const environmentsQuery = (archived: boolean) =>
   infiniteQueryOptions({
     queryKey: ['environments', { archived }],
     queryFn: ({ pageParam, signal }) =>
-      berth.environments.list(
-        { limit: 50, ...(archived ? { archived: 'only' } : {}), ...(pageParam === '' ? {} : { cursor: pageParam }) },
+      berth.call(
+        'listEnvironments',
+        {
+          query: {
+            limit: 50,
+            ...(archived ? { archived: 'only' } : {}),
+            ...(pageParam === '' ? {} : { cursor: pageParam }),
+          },
+        },
         { signal },
       ),
     initialPageParam: '',
@@ -17,7 +24,7 @@ export const environmentsQuery = (archived: boolean) =>
 export const environmentQuery = (id: string) =>
   queryOptions({
     queryKey: ['environment', id],
-    queryFn: async ({ signal }) => (await berth.environments.get(id, { signal })).environment,
+    queryFn: async ({ signal }) => (await berth.call('getEnvironment', { environmentId: id }, { signal })).environment,
     // Somebody else may save a revision while the page is open.
     refetchInterval: 30_000,
   })
@@ -27,7 +34,11 @@ export const revisionsQuery = (id: string) =>
   infiniteQueryOptions({
     queryKey: ['environment', id, 'revisions'],
     queryFn: ({ pageParam, signal }) =>
-      berth.environments.revisions(id, { limit: 50, ...(pageParam === 0 ? {} : { before: pageParam }) }, { signal }),
+      berth.call(
+        'listEnvironmentRevisions',
+        { environmentId: id, query: { limit: 50, ...(pageParam === 0 ? {} : { before: pageParam }) } },
+        { signal },
+      ),
     initialPageParam: 0,
     getNextPageParam: page => page.nextBefore ?? undefined,
   })
@@ -36,5 +47,5 @@ export const revisionsQuery = (id: string) =>
 export const catalogQuery = queryOptions({
   queryKey: ['extensions'],
   staleTime: 5 * 60_000,
-  queryFn: async ({ signal }) => (await berth.environments.extensions({ signal })).extensions,
+  queryFn: async ({ signal }) => (await berth.call('listExtensions', {}, { signal })).extensions,
 })

@@ -1,4 +1,4 @@
-import type { Environment } from '@berth/client'
+import { type Environment, ifRevision } from '@berth/client'
 import { environmentLimits } from '@berth/contract/limits'
 import { useMutation } from '@tanstack/react-query'
 import { KeyRound, Trash2 } from 'lucide-react'
@@ -78,7 +78,7 @@ export function SecretsTab({ environment }: { environment: Environment }) {
 
 /** Writes with the newest revision: a secret is one member, so another person's revision is no reason to refuse. */
 async function withNewest(id: string, write: (seen: number) => Promise<{ readonly environment: Environment }>) {
-  const { environment: newest } = await berth.environments.get(id)
+  const { environment: newest } = await berth.call('getEnvironment', { environmentId: id })
   return (await write(newest.revision)).environment
 }
 
@@ -94,7 +94,14 @@ function SecretForm(props: { environment: Environment; name: string | null; onDo
   const [entered, setEntered] = useState({ name: fixed ?? '', value: '' })
   const write = useMutation({
     mutationFn: ({ name, value }: typeof entered) =>
-      withNewest(environment.id, seen => berth.environments.putSecret(environment.id, name, value, seen)),
+      withNewest(environment.id, seen =>
+        berth.call('putEnvironmentSecret', {
+          environmentId: environment.id,
+          name,
+          body: { value },
+          headers: ifRevision(seen),
+        }),
+      ),
     onSuccess: saved => {
       setEntered({ name: '', value: '' })
       keep(saved)
@@ -183,7 +190,10 @@ function SecretForm(props: { environment: Environment; name: string | null; onDo
 
 function RemoveSecret({ environmentId, name, onDone }: { environmentId: string; name: string; onDone: () => void }) {
   const remove = useMutation({
-    mutationFn: () => withNewest(environmentId, seen => berth.environments.deleteSecret(environmentId, name, seen)),
+    mutationFn: () =>
+      withNewest(environmentId, seen =>
+        berth.call('deleteEnvironmentSecret', { environmentId, name, headers: ifRevision(seen) }),
+      ),
     onSuccess: saved => {
       keep(saved)
       onDone()

@@ -1,4 +1,4 @@
-import type { Environment, EnvironmentDraft } from '@berth/client'
+import { type Environment, type EnvironmentDraft, ifRevision } from '@berth/client'
 import { changedMembers, complete, type PlainDocument, plain } from '@berth/client/documents'
 import { useMutation } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
@@ -76,7 +76,13 @@ export function useDocumentEditor(id: string, newest: Environment | null, slot =
   }
   const save = useMutation({
     mutationFn: async (document: EnvironmentDraft) =>
-      (await berth.environments.put(id, document, base.revision)).environment,
+      (
+        await berth.call('putEnvironment', {
+          environmentId: id,
+          body: { document },
+          headers: ifRevision(base.revision),
+        })
+      ).environment,
     onSuccess: environment => {
       edits.write(slot, null)
       const saved = baseOf(environment)

@@ -41,10 +41,14 @@ export function ApprovalCard(props: {
   const key = useRef(crypto.randomUUID())
   const decide = useMutation({
     mutationFn: async (choice: DecisionChoice) =>
-      berth.interactions.decide(mustOwn(interaction), interaction.id, {
-        requestId: approval?.requestId ?? interaction.id,
-        choice,
-        idempotencyKey: key.current,
+      berth.call('decideInteraction', {
+        sessionId: mustOwn(interaction),
+        interactionId: interaction.id,
+        body: {
+          requestId: approval?.requestId ?? interaction.id,
+          choice,
+          idempotencyKey: key.current,
+        },
       }),
     onError: error => {
       const outcome = earlierDecision(error)

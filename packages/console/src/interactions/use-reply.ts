@@ -23,9 +23,13 @@ export function useReply({ interaction, onBegun }: ToReply) {
     mutationFn: async (message: string) => {
       const sessionId = mustOwn(interaction)
       if (turn.current?.message !== message) turn.current = { message, id: crypto.randomUUID() }
-      return berth.turns.put(sessionId, turn.current.id, {
-        message,
-        replyTo: { interactionId: interaction.id },
+      return berth.call('submitTurn', {
+        sessionId,
+        turnId: turn.current.id,
+        body: {
+          message,
+          replyTo: { interactionId: interaction.id },
+        },
       })
     },
     onSuccess: () => onBegun(false),

@@ -12,7 +12,7 @@ import { useSessionCan } from './use-session-can.ts'
 export function Banner({ session }: { session: Session }) {
   const can = useSessionCan(session)
   const reset = useMutation({
-    mutationFn: () => berth.sessions.reset(session.id),
+    mutationFn: () => berth.call('resetSession', { sessionId: session.id }),
     onSuccess: answer => queryClient.setQueryData(sessionQuery(session.id).queryKey, answer.session),
   })
   const { reason } = session.continuation

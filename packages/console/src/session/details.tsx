@@ -135,7 +135,7 @@ function Rename({ session }: { session: Session }) {
   const can = useSessionCan(session)
   const [title, setTitle] = useState(session.title)
   const rename = useMutation({
-    mutationFn: () => berth.sessions.patch(session.id, { title }),
+    mutationFn: () => berth.call('updateSession', { sessionId: session.id, body: { title } }),
     onSuccess: answer => {
       queryClient.setQueryData(sessionQuery(session.id).queryKey, answer.session)
       return queryClient.invalidateQueries({ queryKey: ['sessions'] })
@@ -183,7 +183,7 @@ function Fork({ session }: { session: Session }) {
   // Kept until the answer is here: a second try after a lost one makes no second fork.
   const id = useRef(crypto.randomUUID())
   const fork = useMutation({
-    mutationFn: () => berth.sessions.fork(session.id, { id: id.current }),
+    mutationFn: () => berth.call('forkSession', { sessionId: session.id, body: { id: id.current } }),
     onSuccess: async ({ session: made }) => {
       id.current = crypto.randomUUID()
       void queryClient.invalidateQueries({ queryKey: ['sessions'] })
@@ -213,7 +213,7 @@ function ArchiveSession({ session }: { session: Session }) {
   const can = useSessionCan(session)
   const [asked, setAsked] = useState(false)
   const archive = useMutation({
-    mutationFn: () => berth.sessions.archive(session.id),
+    mutationFn: () => berth.call('archiveSession', { sessionId: session.id }),
     onSuccess: () => {
       setAsked(false)
       void queryClient.invalidateQueries({ queryKey: ['sessions'] })

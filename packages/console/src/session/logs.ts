@@ -11,7 +11,8 @@ import { type LogSnapshot, type LogSource, SessionLog } from './session-log.ts'
 function sourceOf(sessionId: string): LogSource {
   return {
     end: signal => endOf(sessionId, signal),
-    page: async (after, signal) => (await berth.events.page(sessionId, { after, limit: 100 }, { signal })).events,
+    page: async (after, signal) =>
+      (await berth.call('listEvents', { sessionId, query: { after, limit: 100 } }, { signal })).events,
     range: async (after, last, signal) => {
       const events = []
       const until = ({ sequence }: Event) => sequence >= last

@@ -61,12 +61,16 @@ export function useSend(
       const files = attachments.length === 0 ? [] : await encodedFiles(attachments)
       if (steers) {
         const body = { message, mode: 'steer' as const, ...(files.length > 0 && { files }) }
-        await berth.turns.put(session.id, steerId.current, body)
+        await berth.call('submitTurn', { sessionId: session.id, turnId: steerId.current, body })
         return
       }
       // A message that waits has no files: the box does not let one through.
       if (session.activeRunId === undefined || files.length > 0) {
-        await berth.turns.put(session.id, id, { message, ...(files.length > 0 && { files }) })
+        await berth.call('submitTurn', {
+          sessionId: session.id,
+          turnId: id,
+          body: { message, ...(files.length > 0 && { files }) },
+        })
       } else await leave(session.id, personId, id, message, waiting)
     },
     onSuccess: async (_, { message, attachments }) => {

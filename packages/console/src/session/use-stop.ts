@@ -6,7 +6,8 @@ import { berth } from '../api/client.ts'
 export function useStop(session: Session) {
   return useMutation({
     mutationFn: async () => {
-      if (session.activeRunId !== undefined) await berth.runs.cancel(session.id, session.activeRunId)
+      if (session.activeRunId !== undefined)
+        await berth.call('cancelRun', { sessionId: session.id, runId: session.activeRunId })
     },
   })
 }

@@ -15,6 +15,6 @@ export const markRead = (id: string, sequence: number): Promise<void> => put(id,
 
 /** Archives a Session for good. */
 export async function archiveListed({ session, state }: { session: Session; state: SessionState }): Promise<void> {
-  await berth.sessions.archive(session.id)
+  await berth.call('archiveSession', { sessionId: session.id })
   tellLists({ ...state, archived: true })
 }

@@ -59,13 +59,16 @@ export const followSession = tool({
   reads: true,
   async run({ sessionId, after = 0, seconds = 45 }, call) {
     const { client, signal } = call
-    const { session } = await client.sessions.get(sessionId, { signal })
+    const { session } = await client.call('getSession', { sessionId }, { signal })
     const { sequence, text, ended } = await newsOf(session, { after, seconds }, call)
     // A service that stops refuses to be asked again.
     const isStopping = call.stopping?.aborted === true
     const [now, open] = isStopping
       ? [{ session }, { interactions: [] }]
-      : await Promise.all([client.sessions.get(sessionId, { signal }), client.interactions.list(sessionId, { signal })])
+      : await Promise.all([
+          client.call('getSession', { sessionId }, { signal }),
+          client.call('listInteractions', { sessionId }, { signal }),
+        ])
     const { phase, sessionUrl } = now.session
     const waiting = open.interactions
     const isAtEnd = !isStopping && sequence >= now.session.lastEventSequence
@@ -182,4 +185,4 @@ class TimeLimit implements Disposable {
 }
 
 const isWaiting = async (client: BerthClient, sessionId: string, signal: AbortSignal): Promise<boolean> =>
-  (await client.interactions.list(sessionId, { signal })).interactions.length > 0
+  (await client.call('listInteractions', { sessionId }, { signal })).interactions.length > 0

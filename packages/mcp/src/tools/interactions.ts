@@ -22,7 +22,11 @@ export const answerQuestion = tool({
   async run({ sessionId, answer, interactionId: named }, call) {
     const open = await theOne(call, sessionId, named, each => each.kind !== 'approval')
     const body = { message: answer, replyTo: { interactionId: open.id } }
-    const { run } = await call.client.turns.put(sessionId, crypto.randomUUID(), body, { signal: call.signal })
+    const { run } = await call.client.call(
+      'submitTurn',
+      { sessionId, turnId: crypto.randomUUID(), body },
+      { signal: call.signal },
+    )
     return {
       text: `The agent has the answer, and run ${run.id} is ${run.status}.`,
       data: { sessionId, interactionId: open.id, runId: run.id, status: run.status },
@@ -48,7 +52,11 @@ export const decideApproval = tool({
     const open = await theOne(call, sessionId, named, each => each.kind === 'approval')
     const requestId = open.request.approval?.requestId ?? ''
     const body = { requestId, choice: decision, idempotencyKey: crypto.randomUUID() }
-    const { outcome } = await call.client.interactions.decide(sessionId, open.id, body, { signal: call.signal })
+    const { outcome } = await call.client.call(
+      'decideInteraction',
+      { sessionId, interactionId: open.id, body },
+      { signal: call.signal },
+    )
     const became = outcome.resolution ?? outcome.status
     return { text: `The approval is ${became}.`, data: { sessionId, interactionId: open.id, outcome: became } }
   },
@@ -60,7 +68,7 @@ async function theOne(
   named: string | undefined,
   fits: (interaction: Interaction) => boolean,
 ): Promise<Interaction> {
-  const { interactions } = await client.interactions.list(sessionId, { signal })
+  const { interactions } = await client.call('listInteractions', { sessionId }, { signal })
   const [found, another] = interactions.filter(each => fits(each) && (named === undefined || each.id === named))
   if (found === undefined) throw new ToolMisuse('Nothing like it is open in this session; follow_session says what is.')
   if (another !== undefined) throw new ToolMisuse('Several are open: name one with `interactionId`.')

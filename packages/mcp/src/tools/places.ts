@@ -14,8 +14,9 @@ export const listRepositories = tool({
   output: Type.Object({ repositories: Type.Array(Type.String()), nextCursor: nextCursor() }),
   reads: true,
   async run({ cursor }, { client, isPerson, signal }) {
-    const { list } = isPerson ? client.cloud.repositories : client.repositories
-    const found = await list({ limit: 100, ...(cursor !== undefined && { cursor }) }, { signal })
+    const operation = isPerson ? 'listOrganizationRepositories' : 'listRepositories'
+    const query = { limit: 100, ...(cursor !== undefined && { cursor }) }
+    const found = await client.call(operation, { query }, { signal })
     const names = found.repositories.map(({ fullName }) => fullName)
     const missing = (found.missing ?? []).filter(({ retried }) => !retried).map(missingAccountText)
     const none = found.hasMore || missing.length > 0 ? [] : ['None is granted.']
@@ -37,7 +38,11 @@ export const listEnvironments = tool({
   }),
   reads: true,
   async run({ cursor }, { client, signal }) {
-    const found = await client.environments.list({ limit: 100, ...(cursor !== undefined && { cursor }) }, { signal })
+    const found = await client.call(
+      'listEnvironments',
+      { query: { limit: 100, ...(cursor !== undefined && { cursor }) } },
+      { signal },
+    )
     const environments = found.environments.map(({ id, document }) => ({ id, name: document.name }))
     return {
       text: environments.map(({ id, name }) => `${id} ${name}`).join('\n') || 'There is none.',
@@ -54,7 +59,7 @@ export const listRuntimes = tool({
   output: Type.Object({ runtimes: Type.Array(Type.Object({ id: Type.String(), available: Type.Boolean() })) }),
   reads: true,
   async run(_, { client, signal }) {
-    const { runtimes } = await client.runtimes({ signal })
+    const { runtimes } = await client.call('listRuntimes', {}, { signal })
     const found = runtimes.map(({ id, available }) => ({ id, available }))
     return {
       text: found.map(({ id, available }) => `${id}${available ? '' : ' (not available)'}`).join('\n'),

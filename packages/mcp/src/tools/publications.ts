@@ -36,7 +36,7 @@ export const reviewChanges = tool({
   }),
   reads: true,
   async run({ sessionId }, { client, signal }) {
-    const { review } = await client.publications.review(sessionId, { signal })
+    const { review } = await client.call('reviewRepository', { sessionId }, { signal })
     const { revision, files, additions, deletions, targetBranch, patch, patchTruncated, notes = [] } = review
     const cut = patchTruncated || patch.length > PATCH_CHARACTERS_MOST
     return {
@@ -82,9 +82,13 @@ export const publishChanges = tool({
     error: Type.Union([Type.Object({ code: Type.String() }), Type.Null()]),
   }),
   async run({ sessionId, publicationId = crypto.randomUUID(), ...order }, { client, signal, stopping }) {
-    await client.publications.put(sessionId, publicationId, { ...order, delivery: 'pull_request' }, { signal })
+    await client.call(
+      'createPublication',
+      { sessionId, publicationId, body: { ...order, delivery: 'pull_request' } },
+      { signal },
+    )
     const { status, result, lastError } = await settled(
-      async () => (await client.publications.get(sessionId, publicationId, { signal })).publication,
+      async () => (await client.call('getPublication', { sessionId, publicationId }, { signal })).publication,
       ({ completedAt }) => completedAt !== undefined,
       { signal, enough: stopping, atMostMs: SECONDS_MOST * 1000, platform: client.platform },
     )

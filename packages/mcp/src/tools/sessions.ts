@@ -47,7 +47,7 @@ export const startSession = tool({
     const { client, signal, isPerson } = call
     if (base !== undefined && repository === undefined) throw new ToolMisuse('`base` needs a `repository`.')
     const source = repository === undefined ? undefined : await sourceOf(call, repository, base)
-    const { create } = isPerson && source !== undefined ? client.cloud.sessions : client.sessions
+    const operation = isPerson && source !== undefined ? 'createOrganizationSession' : 'createSession'
     const body: CreateSession = {
       ...settings,
       ...(source !== undefined && { source }),
@@ -55,7 +55,7 @@ export const startSession = tool({
       // A repeated call must be the same request, so the Turn's id follows from the Session's.
       initialTurn: { id: sessionId, message, ...(schema !== undefined && { output: { schema } }) },
     }
-    const { session } = await create(sessionId, body, { signal })
+    const { session } = await client.call(operation, { sessionId, body }, { signal })
     return {
       text: `Session ${session.id} has begun: ${session.sessionUrl}\nCall follow_session to wait for news.`,
       data: { sessionId: session.id, sessionUrl: session.sessionUrl, phase: session.phase, sequence: 0 },
@@ -68,8 +68,7 @@ async function sourceOf(
   fullName: string,
   baseBranch: string | undefined,
 ): Promise<SessionSource> {
-  const { repositories } = isPerson ? client.cloud : client
-  const found = await findRepository(repositories, fullName, { baseBranch, signal })
+  const found = await findRepository(client, fullName, { baseBranch, ofOrganization: isPerson, signal })
   if (found !== null) return found
   throw new ToolMisuse(`No repository ${fullName} is granted; list_repositories names those that are.`)
 }
@@ -100,14 +99,17 @@ export const sendMessage = tool({
   }),
   async run({ sessionId, message, steer, outputSchema: schema, turnId = crypto.randomUUID() }, { client, signal }) {
     // Read before the Turn is sent, so that every Event of its Run comes after it.
-    const { session } = await client.sessions.get(sessionId, { signal })
-    const { run } = await client.turns.put(
-      sessionId,
-      turnId,
+    const { session } = await client.call('getSession', { sessionId }, { signal })
+    const { run } = await client.call(
+      'submitTurn',
       {
-        message,
-        ...(steer === true && { mode: 'steer' as const }),
-        ...(schema !== undefined && { output: { schema } }),
+        sessionId,
+        turnId,
+        body: {
+          message,
+          ...(steer === true && { mode: 'steer' as const }),
+          ...(schema !== undefined && { output: { schema } }),
+        },
       },
       { signal },
     )
@@ -132,9 +134,9 @@ export const forkSession = tool({
   }),
   output: Type.Object(session),
   async run({ sessionId, forkId, ...body }, { client, signal }) {
-    const { session } = await client.sessions.fork(
-      sessionId,
-      { ...body, ...(forkId !== undefined && { id: forkId }) },
+    const { session } = await client.call(
+      'forkSession',
+      { sessionId, body: { ...body, ...(forkId !== undefined && { id: forkId }) } },
       { signal },
     )
     return {
@@ -161,9 +163,9 @@ export const stopRun = tool({
   }),
   repeatable: true,
   async run({ sessionId }, { client, signal }) {
-    const { session } = await client.sessions.get(sessionId, { signal })
+    const { session } = await client.call('getSession', { sessionId }, { signal })
     if (session.activeRunId === undefined) return { text: 'No run is active.', data: { sessionId, runId: null } }
-    const { run } = await client.runs.cancel(sessionId, session.activeRunId, { signal })
+    const { run } = await client.call('cancelRun', { sessionId, runId: session.activeRunId }, { signal })
     return { text: `Run ${run.id} was asked to stop.`, data: { sessionId, runId: run.id, status: run.status } }
   },
 })
@@ -182,7 +184,11 @@ export const listSessions = tool({
   }),
   reads: true,
   async run({ limit = 20, cursor }, { client, signal }) {
-    const page = await client.sessions.list({ limit, ...(cursor !== undefined && { cursor }) }, { signal })
+    const page = await client.call(
+      'listSessions',
+      { query: { limit, ...(cursor !== undefined && { cursor }) } },
+      { signal },
+    )
     const sessions = page.sessions.map(({ id, title, phase, sessionUrl, lastEventSequence }) => ({
       sessionId: id,
       title: title ?? null,

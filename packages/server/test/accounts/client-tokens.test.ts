@@ -24,11 +24,11 @@ it("opens the API and the gateway to an app's backend until its installation is 
     platform: { now: () => Date.now() + aheadMs },
   })
   const client = createClient({ baseUrl: test.url, credential: tokens })
-  expect(await client.sessions.list()).toMatchObject({ sessions: [] })
+  expect(await client.call('listSessions')).toMatchObject({ sessions: [] })
   const models = await fetch(`${test.url}/v1/models`, { headers: { authorization: `Bearer ${await tokens()}` } })
   expect(models.status).toBe(200)
   await test.db.database.query('update installations set revoked_at = now() where id = $1', [tenant.installationId])
   // The client takes a refusal right after a renewal for one of the token before it.
   aheadMs = 10_000
-  await expect(client.sessions.list()).rejects.toMatchObject({ status: 404, code: 'installation_not_found' })
+  await expect(client.call('listSessions')).rejects.toMatchObject({ status: 404, code: 'installation_not_found' })
 })

@@ -90,10 +90,10 @@ async function keepWorking(db: TestDatabase, sessionId: string, clients: readonl
       }
     }
   }
-  await anyOf(client => client.sessions.create(sessionId, { runtime: 'scripted' }))
+  await anyOf(client => client.call('createSession', { sessionId, body: { runtime: 'scripted' } }))
   while (!end.aborted) {
     const turnId = randomUUID()
-    const { run } = await anyOf(client => client.turns.put(sessionId, turnId, { message: script }))
+    const { run } = await anyOf(client => client.call('submitTurn', { sessionId, turnId, body: { message: script } }))
     await until(
       `the end of a run of ${sessionId}`,
       async () => {

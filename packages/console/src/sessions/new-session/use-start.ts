@@ -29,7 +29,7 @@ export function useStart(forget: () => void) {
               },
             }),
       })
-      if (files.length > 0) await berth.turns.put(sessionId, turnId, { message, files })
+      if (files.length > 0) await berth.call('submitTurn', { sessionId, turnId, body: { message, files } })
       return session
     },
     onSuccess: async session => {
