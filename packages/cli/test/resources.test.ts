@@ -54,7 +54,7 @@ async function berth(...args: string[]) {
 }
 
 test('every command names an operation and fills in each parameter of its path', () => {
-  for (const { path, operation, forPeople, args = [], examples } of resources) {
+  for (const { path, operation, forPeople, args, examples } of resources) {
     const given = [...args.map(({ to }) => to), 'organizationId']
     for (const id of [operation, ...(forPeople === undefined ? [] : [forPeople])]) {
       const needed = [...operationTable[id].path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)

@@ -1,13 +1,16 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
 import { count } from '../option-values.ts'
 import type { ProgramHost } from '../program.ts'
+import { deriveResource } from './derive-resource.ts'
 import { organizationGroups, organizationResources } from './organization-resources.ts'
 import type { ResourceCommand, ResourceOption } from './resource.ts'
 import { triggerGroups, triggerResources } from './trigger-resources.ts'
 import { workGroups, workResources } from './work-resources.ts'
 
 export const groups = [...workGroups, ...triggerGroups, ...organizationGroups]
-export const resources = [...workResources, ...triggerResources, ...organizationResources]
+export const resources = Object.entries({ ...workResources, ...triggerResources, ...organizationResources }).map(
+  ([path, row]) => deriveResource(path, row),
+)
 
 /** Adds the commands that call one operation each, below the words that they begin with. */
 export function addResources(program: Command, host: ProgramHost): void {
@@ -21,7 +24,7 @@ export function addResources(program: Command, host: ProgramHost): void {
 }
 
 function commandOf(resource: ResourceCommand, verb: string, host: ProgramHost): Command {
-  const { view, args = [], options = [] } = resource
+  const { view, args, options } = resource
   const command = new Command(verb).description(resource.does)
   for (const { shown, does } of args) command.addArgument(new Argument(shown, does))
   for (const option of options) command.addOption(optionOf(option))

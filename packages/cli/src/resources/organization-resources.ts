@@ -1,9 +1,5 @@
-import type { ResourceArgument, ResourceCommand, ResourceGroup } from './resource.ts'
+import type { ResourceGroup, ResourceRow } from './resource.ts'
 
-const app: ResourceArgument = { shown: '<app>', to: 'appSlug', does: 'slug of the app' }
-const integration: ResourceArgument = { shown: '<integration>', to: 'integrationId' }
-const installation: ResourceArgument = { shown: '<installation>', to: 'installationId' }
-const ownHost: ResourceArgument = { shown: '<host>', to: 'hostId', does: 'id of the host' }
 const capability = {
   flags: '--capability <id>',
   does: 'a capability, such as svc.cloud.sessions:read; repeat it for more',
@@ -21,7 +17,6 @@ const permission = {
 const role = {
   flags: '--role <role>',
   does: 'role of the member',
-  to: 'body.role',
   choices: ['member', 'admin'],
 } as const
 
@@ -46,113 +41,63 @@ export const organizationGroups: readonly ResourceGroup[] = [
 ]
 
 /** Commands on an organization: each calls one operation. Those without another remark are for people. */
-export const organizationResources: readonly ResourceCommand[] = [
-  {
-    path: 'repositories list',
-    does: 'list the repositories that the caller can start sessions from, as the Git hosts report them',
+export const organizationResources: Readonly<Record<string, ResourceRow>> = {
+  'repositories list': {
     operation: 'listRepositories',
+    does: 'list the repositories that the caller can start sessions from, as the Git hosts report them',
     forPeople: 'listOrganizationRepositories',
-    view: {
-      kind: 'list',
-      items: 'repositories',
-      columns: { REPOSITORY: 'fullName', BRANCH: 'defaultBranch', PRIVATE: 'private', GRANT: 'grantId' },
-    },
+    columns: { REPOSITORY: 'fullName', BRANCH: 'defaultBranch', PRIVATE: 'private', GRANT: 'grantId' },
     examples: ['', '--fields fullName,grantId'],
   },
-  {
-    path: 'grants list',
-    does: 'list the repository grants of the installation; for API keys',
+  'grants list': {
     operation: 'listRepositoryGrants',
-    view: {
-      kind: 'list',
-      items: 'grants',
-      columns: { GRANT: 'id', STATUS: 'status', PROVIDER: 'provider', REPOSITORY: 'fullName' },
-    },
-    examples: [''],
+    does: 'list the repository grants of the installation; for API keys',
+    columns: { GRANT: 'id', STATUS: 'status', PROVIDER: 'provider', REPOSITORY: 'fullName' },
   },
-  {
-    path: 'connections list',
-    does: 'list the accounts at Git hosts that the organization is connected to',
+  'connections list': {
     operation: 'listConnections',
-    view: {
-      kind: 'list',
-      items: 'connections',
-      columns: { CONNECTION: 'id', HOST: 'host', ACCOUNT: 'accountLogin', ALL: 'allRepositories' },
-    },
-    examples: [''],
+    does: 'list the accounts at Git hosts that the organization is connected to',
+    columns: { CONNECTION: 'id', HOST: 'host', ACCOUNT: 'accountLogin', ALL: 'allRepositories' },
   },
-  {
-    path: 'connections add',
-    does: 'connect an account of a Git host to the organization',
+  'connections add': {
     operation: 'addConnection',
+    does: 'connect an account of a Git host to the organization',
     args: [
       { shown: '<host>', to: 'body.host', does: 'id of the host, such as github:github.com' },
       { shown: '<account>', to: 'body.account', does: "on GitHub, the id of the App's installation" },
     ],
-    view: { kind: 'thing', member: 'connection' },
     examples: ['github:github.com 4711'],
   },
-  {
-    path: 'connections remove',
-    does: 'end a connection',
-    operation: 'removeConnection',
-    args: [{ shown: '<connection>', to: 'connectionId' }],
-    view: { kind: 'done', says: 'removed connection {connectionId}' },
-    examples: ['$CONNECTION'],
-  },
-  {
-    path: 'integrations list',
-    does: 'list integrations',
+  'connections remove': { operation: 'removeConnection', does: 'end a connection', done: 'removed' },
+  'integrations list': {
     operation: 'listIntegrations',
-    view: {
-      kind: 'list',
-      items: 'integrations',
-      columns: { INTEGRATION: 'id', INSTALLATION: 'installationId', PRODUCT: 'product', NAME: 'name' },
-    },
-    examples: [''],
+    does: 'list integrations',
+    columns: { INTEGRATION: 'id', INSTALLATION: 'installationId', PRODUCT: 'product', NAME: 'name' },
   },
-  {
-    path: 'integrations create',
-    does: 'create an integration',
+  'integrations create': {
     operation: 'createIntegration',
+    does: 'create an integration',
     args: [{ shown: '<name>', to: 'body.name' }],
-    options: [
-      { flags: '--product <name>', does: 'product that it belongs to', to: 'body.product', required: true },
-      capability,
-    ],
-    view: { kind: 'thing', member: 'integration' },
+    options: [{ flags: '--product <name>', does: 'product that it belongs to', required: true }, capability],
     examples: ['nightly --product ci --capability svc.cloud.access --capability svc.cloud.sessions:create'],
   },
-  {
-    path: 'integrations delete',
-    does: 'delete an integration; its keys are refused from the next request on',
+  'integrations delete': {
     operation: 'deleteIntegration',
-    args: [integration],
-    view: { kind: 'done', says: 'deleted integration {integrationId}' },
-    examples: ['$INTEGRATION'],
+    does: 'delete an integration; its keys are refused from the next request on',
+    done: 'deleted',
   },
-  {
-    path: 'keys list',
-    does: 'list the API keys of an integration; nothing reads a secret back',
+  'keys list': {
     operation: 'listApiKeys',
-    args: [integration],
-    view: {
-      kind: 'list',
-      items: 'keys',
-      columns: { KEY: 'id', KIND: 'kind', HINT: 'hint', EXPIRES: 'expiresAt', USED: 'lastUsedAt' },
-    },
-    examples: ['$INTEGRATION'],
+    does: 'list the API keys of an integration; nothing reads a secret back',
+    columns: { KEY: 'id', KIND: 'kind', HINT: 'hint', EXPIRES: 'expiresAt', USED: 'lastUsedAt' },
   },
-  {
-    path: 'keys create',
-    does: 'create an API key, and print its secret this once',
+  'keys create': {
     operation: 'createApiKey',
-    args: [integration],
+    does: 'create an API key, and print its secret this once',
     options: [
       {
         flags: '--kind <kind>',
         does: 'for sessions, or for the AI gateway',
-        to: 'body.kind',
         choices: ['cloud', 'ai'],
         standard: 'cloud',
       },
@@ -162,31 +107,20 @@ export const organizationResources: readonly ResourceCommand[] = [
         to: 'body.expiresAt',
       },
     ],
-    view: { kind: 'thing' },
     examples: ['$INTEGRATION', '$INTEGRATION --json | jq -r .secret'],
   },
-  {
-    path: 'keys revoke',
-    does: 'revoke an API key',
-    operation: 'revokeApiKey',
-    args: [integration, { shown: '<key>', to: 'keyId' }],
-    view: { kind: 'done', says: 'revoked key {keyId}' },
-    examples: ['$INTEGRATION $KEY'],
-  },
-  {
-    path: 'apps list',
-    does: 'list the apps of the organization',
+  'keys revoke': { operation: 'revokeApiKey', does: 'revoke an API key', done: 'revoked' },
+  'apps list': {
     operation: 'listApps',
-    view: { kind: 'list', items: 'apps', columns: { APP: 'slug', CREATED: 'createdAt', NAME: 'name' } },
-    examples: [''],
+    does: 'list the apps of the organization',
+    columns: { APP: 'slug', CREATED: 'createdAt', NAME: 'name' },
   },
-  {
-    path: 'apps create',
-    does: 'register an app',
+  'apps create': {
     operation: 'createApp',
+    does: 'register an app',
     args: [{ shown: '<slug>', to: 'body.slug' }],
     options: [
-      { flags: '--name <name>', does: 'name for people', to: 'body.name', required: true },
+      { flags: '--name <name>', does: 'name for people', required: true },
       {
         flags: '--redirect <url>',
         does: 'where a consent page may send people back to; repeat it for more',
@@ -194,236 +128,151 @@ export const organizationResources: readonly ResourceCommand[] = [
         as: 'list',
       },
     ],
-    view: { kind: 'thing', member: 'app' },
     examples: ["my-app --name 'My app' --redirect https://my-app.example.com/installed"],
   },
-  {
-    path: 'apps delete',
-    does: 'delete an app with all its installations',
+  'apps delete': {
     operation: 'deleteApp',
-    args: [app],
-    view: { kind: 'done', says: 'deleted app {appSlug}' },
+    does: 'delete an app with all its installations',
+    done: 'deleted',
     examples: ['my-app'],
   },
-  {
-    path: 'app-keys list',
-    does: 'list the public keys of an app',
+  'app-keys list': {
     operation: 'listAppKeys',
-    args: [app],
-    view: { kind: 'list', items: 'keys', columns: { KEY: 'kid', CREATED: 'createdAt', REVOKED: 'revokedAt' } },
+    does: 'list the public keys of an app',
+    columns: { KEY: 'kid', CREATED: 'createdAt', REVOKED: 'revokedAt' },
     examples: ['my-app'],
   },
-  {
-    path: 'app-keys revoke',
-    does: 'revoke a public key of an app; its signatures are refused from then on',
+  'app-keys revoke': {
     operation: 'revokeAppKey',
-    args: [app, { shown: '<key>', to: 'kid' }],
-    view: { kind: 'done', says: 'revoked key {kid}' },
+    does: 'revoke a public key of an app; its signatures are refused from then on',
+    done: 'revoked',
     examples: ['my-app $KEY'],
   },
-  {
-    path: 'installations list',
-    does: 'list what is installed in the organization',
+  'installations list': {
     operation: 'listInstallations',
-    view: {
-      kind: 'list',
-      items: 'installations',
-      columns: { INSTALLATION: 'id', KIND: 'kind', APP: 'app', REVOKED: 'revokedAt', NAME: 'name' },
-    },
-    examples: [''],
+    does: 'list what is installed in the organization',
+    columns: { INSTALLATION: 'id', KIND: 'kind', APP: 'app', REVOKED: 'revokedAt', NAME: 'name' },
   },
-  {
-    path: 'installations edit',
-    does: 'set what an installation may do',
+  'installations edit': {
     operation: 'updateInstallation',
-    args: [installation],
+    does: 'set what an installation may do',
     options: [capability],
-    view: { kind: 'thing', member: 'installation' },
     examples: ['$INSTALLATION --capability svc.cloud.access --capability svc.cloud.sessions:read'],
   },
-  {
-    path: 'installations revoke',
-    does: 'end an installation; its credentials are refused from the next request on',
+  'installations revoke': {
     operation: 'revokeInstallation',
-    args: [installation],
-    view: { kind: 'done', says: 'revoked installation {installationId}' },
-    examples: ['$INSTALLATION'],
+    does: 'end an installation; its credentials are refused from the next request on',
+    done: 'revoked',
   },
-  {
-    path: 'members list',
-    does: 'list the members of the organization',
+  'members list': {
     operation: 'listMembers',
-    view: {
-      kind: 'list',
-      items: 'members',
-      columns: { MEMBER: 'id', ROLE: 'role', EMAIL: 'person.email', NAME: 'person.name' },
-    },
-    examples: [''],
+    does: 'list the members of the organization',
+    columns: { MEMBER: 'id', ROLE: 'role', EMAIL: 'person.email', NAME: 'person.name' },
   },
-  {
-    path: 'members edit',
-    does: 'change the role and the permissions of a member',
+  'members edit': {
     operation: 'updateMember',
-    args: [{ shown: '<member>', to: 'membershipId' }],
+    does: 'change the role and the permissions of a member',
     options: [role, permission],
-    view: { kind: 'thing', member: 'member' },
     examples: ['$MEMBER --role admin'],
   },
-  {
-    path: 'members remove',
-    does: 'end a membership; its credentials are refused from the next request on',
+  'members remove': {
     operation: 'removeMember',
-    args: [{ shown: '<member>', to: 'membershipId' }],
-    view: { kind: 'done', says: 'removed member {membershipId}' },
-    examples: ['$MEMBER'],
+    does: 'end a membership; its credentials are refused from the next request on',
+    done: 'removed',
   },
-  {
-    path: 'invitations list',
-    does: 'list open invitations',
+  'invitations list': {
     operation: 'listInvitations',
-    view: {
-      kind: 'list',
-      items: 'invitations',
-      columns: { INVITATION: 'id', ROLE: 'role', EXPIRES: 'expiresAt', EMAIL: 'email' },
-    },
-    examples: [''],
+    does: 'list open invitations',
+    columns: { INVITATION: 'id', ROLE: 'role', EXPIRES: 'expiresAt', EMAIL: 'email' },
   },
-  {
-    path: 'invitations create',
-    does: 'print a link by which a person joins the organization',
+  'invitations create': {
     operation: 'createInvitation',
+    does: 'print a link by which a person joins the organization',
     args: [{ shown: '<email>', to: 'body.email' }],
     options: [role, permission],
-    view: { kind: 'thing' },
     examples: ['ada@example.com', 'ada@example.com --role admin --json | jq -r .url'],
   },
-  {
-    path: 'invitations withdraw',
-    does: 'withdraw an invitation',
-    operation: 'withdrawInvitation',
-    args: [{ shown: '<invitation>', to: 'invitationId' }],
-    view: { kind: 'done', says: 'withdrew invitation {invitationId}' },
-    examples: ['$INVITATION'],
-  },
-  {
-    path: 'sign-ins list',
-    does: 'list your sign-ins',
+  'invitations withdraw': { operation: 'withdrawInvitation', does: 'withdraw an invitation', done: 'withdrew' },
+  'sign-ins list': {
     operation: 'listSignIns',
-    view: {
-      kind: 'list',
-      items: 'signIns',
-      columns: { 'SIGN-IN': 'id', CURRENT: 'current', USED: 'lastUsedAt', ADDRESS: 'address', CLIENT: 'clientId' },
-    },
-    examples: [''],
+    does: 'list your sign-ins',
+    columns: { 'SIGN-IN': 'id', CURRENT: 'current', USED: 'lastUsedAt', ADDRESS: 'address', CLIENT: 'clientId' },
   },
-  {
-    path: 'sign-ins end',
-    does: 'end one of your sign-ins',
-    operation: 'endSignIn',
-    args: [{ shown: '<sign-in>', to: 'signInId' }],
-    view: { kind: 'done', says: 'ended sign-in {signInId}' },
-    examples: ['$SIGN_IN'],
-  },
-  {
-    path: 'models list',
-    does: 'list the models of the deployment with their prices; for people',
+  'sign-ins end': { operation: 'endSignIn', does: 'end one of your sign-ins', done: 'ended' },
+  'models list': {
     operation: 'listPricedModels',
-    view: {
-      kind: 'list',
-      items: 'models',
-      columns: { MODEL: 'id', PROVIDER: 'provider', ALLOWED: 'allowed', INPUT: 'price.input', OUTPUT: 'price.output' },
-    },
-    examples: [''],
+    does: 'list the models of the deployment with their prices; for people',
+    columns: { MODEL: 'id', PROVIDER: 'provider', ALLOWED: 'allowed', INPUT: 'price.input', OUTPUT: 'price.output' },
   },
-  {
-    path: 'usage show',
-    does: "report your own use of models, or the organization's",
+  'usage show': {
     operation: 'getUsage',
+    does: "report your own use of models, or the organization's",
     options: [
       {
         flags: '--by <field>',
         does: 'group by this field',
-        to: 'query.by',
         choices: ['day', 'model', 'person', 'repository', 'session'],
         standard: 'model',
       },
-      { flags: '--whose <who>', does: 'whose use', to: 'query.whose', choices: ['me', 'organization'] },
-      { flags: '--from <day>', does: 'first day, as 2026-11-01', to: 'query.from' },
-      { flags: '--to <day>', does: 'last day', to: 'query.to' },
+      { flags: '--whose <who>', does: 'whose use', choices: ['me', 'organization'] },
+      { flags: '--from <day>', does: 'first day, as 2026-11-01' },
+      { flags: '--to <day>', does: 'last day' },
     ],
-    view: {
-      kind: 'list',
-      items: 'groups',
-      columns: {
-        KIND: 'kind',
-        NAME: 'name',
-        REQUESTS: 'requests',
-        INPUT: 'inputTokens',
-        OUTPUT: 'outputTokens',
-        USD: 'costUsd',
-      },
+    columns: {
+      KIND: 'kind',
+      NAME: 'name',
+      REQUESTS: 'requests',
+      INPUT: 'inputTokens',
+      OUTPUT: 'outputTokens',
+      USD: 'costUsd',
     },
     examples: ['--by day', '--by person --whose organization --fields name,costUsd'],
   },
-  {
-    path: 'audit list',
-    does: 'list the audit log, newest first; for administrators',
+  'audit list': {
     operation: 'readAudit',
+    does: 'list the audit log, newest first; for administrators',
     options: [
-      { flags: '--actor <id>', does: 'only what this actor did', to: 'query.actor' },
-      { flags: '--action <name>', does: 'only this action', to: 'query.action' },
-      { flags: '--target <id>', does: 'only what concerns this', to: 'query.target' },
-      { flags: '--from <time>', does: 'from this time on, as 2026-11-01T00:00:00Z', to: 'query.from' },
-      { flags: '--to <time>', does: 'up to this time', to: 'query.to' },
+      { flags: '--actor <id>', does: 'only what this actor did' },
+      { flags: '--action <name>', does: 'only this action' },
+      { flags: '--target <id>', does: 'only what concerns this' },
+      { flags: '--from <time>', does: 'from this time on, as 2026-11-01T00:00:00Z' },
+      { flags: '--to <time>', does: 'up to this time' },
     ],
-    view: {
-      kind: 'list',
-      items: 'entries',
-      columns: { AT: 'at', ACTOR: 'actor.name', ACTION: 'action', OUTCOME: 'outcome', TARGET: 'targetName' },
-    },
+    columns: { AT: 'at', ACTOR: 'actor.name', ACTION: 'action', OUTCOME: 'outcome', TARGET: 'targetName' },
     examples: ['--limit 20', '--action session.archive --fields at,actor.name'],
   },
-  {
-    path: 'health show',
-    does: 'show hosts, runs and backlogs of the deployment; for administrators',
+  'health show': {
     operation: 'getHealth',
-    view: { kind: 'thing' },
+    does: 'show hosts, runs and backlogs of the deployment; for administrators',
     examples: ['', "--json | jq '.hosts[] | {name, away}'"],
   },
-  {
-    path: 'compute show',
-    does: 'show what the organization may run on, and its own machines; for administrators',
+  'compute show': {
     operation: 'getCompute',
-    view: { kind: 'thing' },
+    does: 'show what the organization may run on, and its own machines; for administrators',
     examples: ['', "--json | jq '.hosts[] | {name, state}'"],
   },
-  {
-    path: 'compute edit',
-    does: 'set whether the organization runs on its own machines alone; for administrators',
+  'compute edit': {
     operation: 'updateCompute',
+    does: 'set whether the organization runs on its own machines alone; for administrators',
     options: [
       {
         flags: '--runs-on <hosts>',
         does: 'where sessions get sandboxes',
-        to: 'body.runsOn',
         choices: ['any_host', 'own_hosts'],
         required: true,
       },
     ],
-    view: { kind: 'thing' },
     examples: ['--runs-on own_hosts'],
   },
-  {
-    path: 'compute admit',
-    does: 'admit a machine of the organization, and print its token for `berth host` this once; for administrators',
+  'compute admit': {
     operation: 'admitHost',
+    does: 'admit a machine of the organization, and print its token for `berth host` this once; for administrators',
     args: [{ shown: '<name>', to: 'body.name' }],
     options: [
-      { flags: '--pool <name>', does: 'pool of the machine (default: default)', to: 'body.pool' },
+      { flags: '--pool <name>', does: 'pool of the machine (default: default)' },
       {
         flags: '--capacity <count>',
         does: 'sandboxes that it may offer at most (default: as many as it says)',
-        to: 'body.capacity',
         as: 'count',
       },
       {
@@ -433,14 +282,11 @@ export const organizationResources: readonly ResourceCommand[] = [
         as: 'list',
       },
     ],
-    view: { kind: 'thing' },
     examples: ['rack-1 --capacity 8', 'rack-1 --label disk=nvme --json | jq -r .token'],
   },
-  {
-    path: 'compute mark',
-    does: 'cordon, drain or open a machine of the organization; for administrators',
+  'compute mark': {
     operation: 'markHost',
-    args: [ownHost],
+    does: 'cordon, drain or open a machine of the organization; for administrators',
     options: [
       {
         flags: '--as <mark>',
@@ -450,23 +296,15 @@ export const organizationResources: readonly ResourceCommand[] = [
         required: true,
       },
     ],
-    view: { kind: 'thing', member: 'host' },
     examples: ['$HOST --as drained'],
   },
-  {
-    path: 'compute lost',
-    does: 'declare that a silent machine of the organization is gone for good, so that its sessions go on elsewhere; for administrators',
+  'compute lost': {
     operation: 'loseHost',
-    args: [ownHost],
-    view: { kind: 'thing', member: 'host' },
-    examples: ['$HOST'],
+    does: 'declare that a silent machine of the organization is gone for good, so that its sessions go on elsewhere; for administrators',
   },
-  {
-    path: 'compute remove',
-    does: 'remove a machine of the organization, which must hold no sandboxes; for administrators',
+  'compute remove': {
     operation: 'removeHost',
-    args: [ownHost],
-    view: { kind: 'done', says: 'removed host {hostId}' },
-    examples: ['$HOST'],
+    does: 'remove a machine of the organization, which must hold no sandboxes; for administrators',
+    done: 'removed',
   },
-]
+}

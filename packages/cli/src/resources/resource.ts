@@ -11,12 +11,13 @@ export interface ResourceArgument {
   readonly does?: string
 }
 
-/** An option of a command. */
+/** An option of a command, as a row names it. */
 export interface ResourceOption {
   /** As Commander reads it, such as `--name <name>`; one without a value sends true. */
   readonly flags: string
   readonly does: string
-  readonly to: Place
+  /** Default: the member of that name in the query of a read, or in the body of a write. */
+  readonly to?: Place
   readonly required?: true
   readonly choices?: readonly string[]
   readonly standard?: string
@@ -24,41 +25,49 @@ export interface ResourceOption {
   readonly as?: 'count' | 'list' | 'json' | 'seconds'
 }
 
-/** How an answer is shown; with `--json`, a list prints its items one a line, and a thing prints itself. */
+/** How an answer is shown; with `--json`, a list prints one item a line, and a thing prints itself. */
 export type ResourceView =
   | {
       readonly kind: 'list'
-      /** Member of the answer that holds the items. */
-      readonly items: string
+      /** Member of the answer that holds the items; absent: its only list. */
+      readonly items?: string
       /** Heads, and the dotted path of each cell in an item; `.` is the item itself. */
       readonly columns: Readonly<Record<string, string>>
     }
-  | {
-      readonly kind: 'thing'
-      /** Member of the answer that is shown; absent: all of it. */
-      readonly member?: string
-    }
-  | {
-      readonly kind: 'done'
-      /** Said when it is done; `{name}` stands for a member of the input. */
-      readonly says: string
-    }
+  /** Shows the answer, without its envelope. */
+  | { readonly kind: 'thing' }
+  /** Prints a text, in which `{name}` stands for a member of the input. */
+  | { readonly kind: 'done'; readonly says: string }
   | { readonly kind: 'bytes' }
 
-/** A command that calls one operation of the contract. */
-export interface ResourceCommand {
-  /** The words of the command, such as `turns list`. */
-  readonly path: string
-  readonly does: string
+/** A command that calls one operation, as tables have it. The rest follows from the operation. */
+export interface ResourceRow {
   readonly operation: OperationId
+  readonly does: string
   /** The operation in its place for a person. */
   readonly forPeople?: OperationId
+  /** Arguments after the parameters of the path. */
   readonly args?: readonly ResourceArgument[]
   readonly options?: readonly ResourceOption[]
   /** The body is sent even if no option fills it. */
   readonly mayBeEmpty?: true
+  /** Makes a list: heads, and the dotted path of each cell in an item; `.` is the item itself. */
+  readonly columns?: Readonly<Record<string, string>>
+  /** Path of the items in the answer, if it is not the operation's page. */
+  readonly items?: string
+  /** Prints this word with the last parameter of the path in place of an answer, such as `removed connection c-1`. */
+  readonly done?: string
+  /** Lines that follow `berth` and the command's words, complete as they stand. Default: its required arguments. */
+  readonly examples?: readonly string[]
+}
+
+/** A command that calls one operation of the contract. */
+export interface ResourceCommand extends Pick<ResourceRow, 'operation' | 'does' | 'forPeople' | 'mayBeEmpty'> {
+  /** The words of the command, such as `turns list`. */
+  readonly path: string
+  readonly args: readonly ResourceArgument[]
+  readonly options: readonly (ResourceOption & { readonly to: Place })[]
   readonly view: ResourceView
-  /** Lines that follow `berth` and the command's words; the first is complete as it stands. */
   readonly examples: readonly string[]
 }
 

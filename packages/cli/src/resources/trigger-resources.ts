@@ -1,6 +1,4 @@
-import type { ResourceArgument, ResourceCommand, ResourceGroup } from './resource.ts'
-
-const trigger: ResourceArgument = { shown: '<trigger>', to: 'triggerId' }
+import type { ResourceGroup, ResourceRow } from './resource.ts'
 
 /** Groups of commands on triggers. */
 export const triggerGroups: readonly ResourceGroup[] = [
@@ -9,59 +7,32 @@ export const triggerGroups: readonly ResourceGroup[] = [
 ]
 
 /** Commands on triggers: each calls one operation. */
-export const triggerResources: readonly ResourceCommand[] = [
-  {
-    path: 'triggers list',
-    does: 'list triggers',
+export const triggerResources: Readonly<Record<string, ResourceRow>> = {
+  'triggers list': {
     operation: 'listTriggers',
-    view: {
-      kind: 'list',
-      items: 'triggers',
-      columns: {
-        TRIGGER: 'id',
-        ON: 'enabled',
-        CRON: 'schedule.cron',
-        HOOK: 'hook.scheme',
-        NEXT: 'nextAt',
-        NAME: 'name',
-      },
-    },
+    does: 'list triggers',
+    columns: { TRIGGER: 'id', ON: 'enabled', CRON: 'schedule.cron', HOOK: 'hook.scheme', NEXT: 'nextAt', NAME: 'name' },
     examples: ['', '--fields name,hook.url'],
   },
-  {
-    path: 'triggers show',
-    does: 'show a trigger, with the address that other systems post to',
+  'triggers show': {
     operation: 'getTrigger',
-    args: [trigger],
-    view: { kind: 'thing', member: 'trigger' },
+    does: 'show a trigger, with the address that other systems post to',
     examples: ['$TRIGGER', '$TRIGGER --json | jq -r .hook.url'],
   },
-  {
-    path: 'triggers put',
-    does: 'create a trigger, or replace one, by a file as putTrigger takes it',
+  'triggers put': {
     operation: 'putTrigger',
-    args: [{ shown: '[trigger]', to: 'triggerId', does: 'its id; a new one if absent' }],
+    does: 'create a trigger, or replace one, by a file as putTrigger takes it',
     options: [
       { flags: '--file <path>', does: 'file of JSON; - is standard input', to: 'body', required: true, as: 'json' },
     ],
-    view: { kind: 'thing', member: 'trigger' },
     examples: ['--file trigger.json', '$TRIGGER --file trigger.json'],
   },
-  {
-    path: 'triggers delete',
-    does: 'delete a trigger; its sessions stay',
-    operation: 'deleteTrigger',
-    args: [trigger],
-    view: { kind: 'done', says: 'deleted trigger {triggerId}' },
-    examples: ['$TRIGGER'],
-  },
-  {
-    path: 'triggers secret',
-    does: 'replace the secret that other systems sign with, and print it this once',
+  'triggers delete': { operation: 'deleteTrigger', does: 'delete a trigger; its sessions stay', done: 'deleted' },
+  'triggers secret': {
     operation: 'replaceTriggerSecret',
-    args: [trigger],
+    does: 'replace the secret that other systems sign with, and print it this once',
     options: [
-      { flags: '--secret <secret>', does: 'the one that the other system has chosen', to: 'body.secret' },
+      { flags: '--secret <secret>', does: 'the one that the other system has chosen' },
       {
         flags: '--overlap <seconds>',
         does: 'how long the one before is good as well (default: a day)',
@@ -70,36 +41,24 @@ export const triggerResources: readonly ResourceCommand[] = [
       },
     ],
     mayBeEmpty: true,
-    view: { kind: 'thing' },
     examples: ['$TRIGGER', '$TRIGGER --overlap 3600 --json | jq -r .secret'],
   },
-  {
-    path: 'deliveries list',
-    does: 'list the latest deliveries of a trigger, and how each has ended',
+  'deliveries list': {
     operation: 'listTriggerDeliveries',
-    args: [trigger],
-    view: {
-      kind: 'list',
-      items: 'deliveries',
-      columns: { KEY: 'key', STATUS: 'status', ERROR: 'errorCode', SESSION: 'sessionId', AT: 'createdAt' },
-    },
-    examples: ['$TRIGGER'],
+    does: 'list the latest deliveries of a trigger, and how each has ended',
+    columns: { KEY: 'key', STATUS: 'status', ERROR: 'errorCode', SESSION: 'sessionId', AT: 'createdAt' },
   },
-  {
-    path: 'deliveries send',
-    does: 'fire a trigger; the same key again makes nothing new; for API keys',
+  'deliveries send': {
     operation: 'putTriggerDelivery',
-    args: [trigger, { shown: '<key>', to: 'key', does: 'what tells this delivery from others' }],
+    does: 'fire a trigger; the same key again makes nothing new; for API keys',
     options: [
       {
         flags: '--payload <path>',
         does: 'file of JSON with the fields of the message; - is standard input',
-        to: 'body.payload',
         as: 'json',
       },
     ],
     mayBeEmpty: true,
-    view: { kind: 'thing', member: 'delivery' },
     examples: ['$TRIGGER issue-7-opened --payload issue.json'],
   },
-]
+}

@@ -1,10 +1,8 @@
-import type { ResourceArgument, ResourceCommand, ResourceGroup } from './resource.ts'
+import type { ResourceGroup, ResourceRow } from './resource.ts'
 
-const session: ResourceArgument = { shown: '<session>', to: 'sessionId' }
 const place = {
   flags: '--at <state>',
   does: 'files as they are now, as they were sealed last, or as the session began',
-  to: 'query.at',
   choices: ['workspace', 'sealed', 'base'],
 } as const
 
@@ -21,183 +19,94 @@ export const workGroups: readonly ResourceGroup[] = [
 ]
 
 /** Commands on the work of Sessions: each calls one operation. */
-export const workResources: readonly ResourceCommand[] = [
-  {
-    path: 'sessions show',
-    does: 'show a session as it is now',
+export const workResources: Readonly<Record<string, ResourceRow>> = {
+  'sessions show': {
     operation: 'getSession',
-    args: [session],
-    view: { kind: 'thing', member: 'session' },
+    does: 'show a session as it is now',
     examples: ['$SESSION', '$SESSION --fields phase,workspace.state'],
   },
-  {
-    path: 'sessions edit',
-    does: 'change a session; a run that has begun keeps the values it started with',
+  'sessions edit': {
     operation: 'updateSession',
-    args: [session],
+    does: 'change a session; a run that has begun keeps the values it started with',
     options: [
-      { flags: '--title <title>', does: 'another name', to: 'body.title' },
-      { flags: '--model <id>', does: 'model of the next turn', to: 'body.model' },
+      { flags: '--title <title>', does: 'another name' },
+      { flags: '--model <id>', does: 'model of the next turn' },
     ],
-    view: { kind: 'thing', member: 'session' },
     examples: ["$SESSION --title 'fix the build'"],
   },
-  {
-    path: 'sessions archive',
-    does: 'archive a session for good; it stays readable',
+  'sessions archive': {
     operation: 'archiveSession',
-    args: [session],
-    view: { kind: 'done', says: 'archived session {sessionId}' },
-    examples: ['$SESSION'],
+    does: 'archive a session for good; it stays readable',
+    done: 'archived',
   },
-  {
-    path: 'sessions cost',
-    does: 'show what a session has spent on models; for people',
-    operation: 'getSessionCost',
-    args: [session],
-    view: { kind: 'thing' },
-    examples: ['$SESSION'],
-  },
-  {
-    path: 'turns list',
-    does: 'list the turns of a session in their order',
+  'sessions cost': { operation: 'getSessionCost', does: 'show what a session has spent on models; for people' },
+  'turns list': {
     operation: 'listTurns',
-    args: [session],
-    view: {
-      kind: 'list',
-      items: 'turns',
-      columns: { TURN: 'id', RUN: 'runId', AT: 'createdAt', MESSAGE: 'message' },
-    },
+    does: 'list the turns of a session in their order',
+    columns: { TURN: 'id', RUN: 'runId', AT: 'createdAt', MESSAGE: 'message' },
     examples: ['$SESSION', '$SESSION --json | jq -r .message'],
   },
-  {
-    path: 'runs show',
-    does: 'show a run as it is now; the last one of its turn is in turns list',
+  'runs show': {
     operation: 'getRun',
-    args: [session, { shown: '<run>', to: 'runId' }],
-    view: { kind: 'thing', member: 'run' },
+    does: 'show a run as it is now; the last one of its turn is in turns list',
     examples: ['$SESSION $RUN', '$SESSION $RUN --fields status,costUsd'],
   },
-  {
-    path: 'artifacts list',
-    does: 'list the artifacts of a session, newest first',
+  'artifacts list': {
     operation: 'listArtifacts',
-    args: [session],
-    view: {
-      kind: 'list',
-      items: 'artifacts',
-      columns: { ARTIFACT: 'id', KIND: 'kind', BYTES: 'sizeBytes', TYPE: 'mediaType', NAME: 'name' },
-    },
-    examples: ['$SESSION'],
+    does: 'list the artifacts of a session, newest first',
+    columns: { ARTIFACT: 'id', KIND: 'kind', BYTES: 'sizeBytes', TYPE: 'mediaType', NAME: 'name' },
   },
-  {
-    path: 'artifacts show',
-    does: 'show what is known of an artifact',
-    operation: 'getArtifact',
-    args: [session, { shown: '<artifact>', to: 'artifactId' }],
-    view: { kind: 'thing', member: 'artifact' },
-    examples: ['$SESSION $ARTIFACT'],
-  },
-  {
-    path: 'artifacts download',
-    does: 'write the bytes of an artifact to standard output, or to --output',
+  'artifacts show': { operation: 'getArtifact', does: 'show what is known of an artifact' },
+  'artifacts download': {
     operation: 'getArtifactContent',
-    args: [session, { shown: '<artifact>', to: 'artifactId' }],
-    view: { kind: 'bytes' },
+    does: 'write the bytes of an artifact to standard output, or to --output',
     examples: ['$SESSION $ARTIFACT --output report.pdf'],
   },
-  {
-    path: 'files list',
-    does: 'list a directory of a workspace; for people',
+  'files list': {
     operation: 'getWorkspaceNode',
-    args: [session, { shown: '[path]', to: 'query.path', does: 'default: the directory that agents start in' }],
+    does: 'list a directory of a workspace; for people',
+    args: [{ shown: '[path]', to: 'query.path', does: 'default: the directory that agents start in' }],
     options: [place],
-    view: {
-      kind: 'list',
-      items: 'node.entries',
-      columns: { KIND: 'kind', BYTES: 'sizeBytes', NAME: 'name' },
-    },
+    columns: { KIND: 'kind', BYTES: 'sizeBytes', NAME: 'name' },
+    items: 'node.entries',
     examples: ['$SESSION', '$SESSION src --at sealed'],
   },
-  {
-    path: 'files read',
-    does: 'write the bytes of a file to standard output, or to --output; for people',
+  'files read': {
     operation: 'getWorkspaceContent',
-    args: [session, { shown: '<path>', to: 'query.path' }],
+    does: 'write the bytes of a file to standard output, or to --output; for people',
+    args: [{ shown: '<path>', to: 'query.path' }],
     options: [place],
-    view: { kind: 'bytes' },
     examples: ['$SESSION README.md', '$SESSION build/app.zip --output app.zip'],
   },
-  {
-    path: 'ports list',
-    does: 'list the ports on which something listens in the sandbox; for people',
+  'ports list': {
     operation: 'listPorts',
-    args: [session],
-    view: { kind: 'list', items: 'ports', columns: { PORT: '.' } },
-    examples: ['$SESSION'],
+    does: 'list the ports on which something listens in the sandbox; for people',
+    columns: { PORT: '.' },
   },
-  {
-    path: 'reviews list',
-    does: 'list the revisions that were made of a session; for people',
+  'reviews list': {
     operation: 'listStoredReviews',
-    args: [session],
-    view: { kind: 'list', items: 'reviews', columns: { REVISION: 'revision', AT: 'createdAt' } },
-    examples: ['$SESSION'],
+    does: 'list the revisions that were made of a session; for people',
+    columns: { REVISION: 'revision', AT: 'createdAt' },
   },
-  {
-    path: 'reviews show',
-    does: 'show a revision as it was reviewed; for people',
+  'reviews show': {
     operation: 'getStoredReview',
-    args: [session, { shown: '<revision>', to: 'revision' }],
-    view: { kind: 'thing', member: 'review' },
+    does: 'show a revision as it was reviewed; for people',
     examples: ['$SESSION $REVISION', "$SESSION $REVISION --json | jq -r '.files[].path'"],
   },
-  {
-    path: 'publications list',
-    does: 'list the publications of a session, newest first',
+  'publications list': {
     operation: 'listPublications',
-    args: [session],
-    view: {
-      kind: 'list',
-      items: 'publications',
-      columns: { PUBLICATION: 'id', STATUS: 'status', PULL: 'result.pullRequest.url', TITLE: 'title' },
-    },
-    examples: ['$SESSION'],
+    does: 'list the publications of a session, newest first',
+    columns: { PUBLICATION: 'id', STATUS: 'status', PULL: 'result.pullRequest.url', TITLE: 'title' },
   },
-  {
-    path: 'publications show',
-    does: 'show a publication as it is now',
-    operation: 'getPublication',
-    args: [session, { shown: '<publication>', to: 'publicationId' }],
-    view: { kind: 'thing', member: 'publication' },
-    examples: ['$SESSION $PUBLICATION'],
-  },
-  {
-    path: 'publications checks',
-    does: 'show what keeps a pull request from being merged; for people',
+  'publications show': { operation: 'getPublication', does: 'show a publication as it is now' },
+  'publications checks': {
     operation: 'listPublicationChecks',
-    args: [session, { shown: '<publication>', to: 'publicationId' }],
-    view: { kind: 'thing' },
-    examples: ['$SESSION $PUBLICATION'],
+    does: 'show what keeps a pull request from being merged; for people',
   },
-  {
-    path: 'merges list',
-    does: 'list the merges of a publication, newest first',
+  'merges list': {
     operation: 'listMerges',
-    args: [session, { shown: '<publication>', to: 'publicationId' }],
-    view: {
-      kind: 'list',
-      items: 'merges',
-      columns: { MERGE: 'id', STATUS: 'status', STRATEGY: 'strategy', COMMIT: 'mergedCommitSha' },
-    },
-    examples: ['$SESSION $PUBLICATION'],
+    does: 'list the merges of a publication, newest first',
+    columns: { MERGE: 'id', STATUS: 'status', STRATEGY: 'strategy', COMMIT: 'mergedCommitSha' },
   },
-  {
-    path: 'merges show',
-    does: 'show a merge as it is now',
-    operation: 'getMerge',
-    args: [session, { shown: '<publication>', to: 'publicationId' }, { shown: '<merge>', to: 'mergeId' }],
-    view: { kind: 'thing', member: 'merge' },
-    examples: ['$SESSION $PUBLICATION $MERGE'],
-  },
-]
+  'merges show': { operation: 'getMerge', does: 'show a merge as it is now' },
+}
