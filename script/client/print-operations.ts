@@ -92,7 +92,7 @@ function bodyOf(id: OperationId, row: Operation, schemas: SchemaComponents): str
   if (row.form !== undefined) return ['body: FormData']
   if (row.body === undefined) return []
   const type = printType(schemas.place(row.body), '    ')
-  const properties: Readonly<Record<string, SchemaNode>> = Reflect.get(row.body, 'properties') ?? {}
+  const properties: Readonly<Record<string, { readonly default?: unknown }>> = Reflect.get(row.body, 'properties') ?? {}
   const required: readonly string[] = Reflect.get(row.body, 'required') ?? []
   // Members with a default may be left out, although a stored body has them all.
   const optional = required.filter(name => name === callerKeys[id] || properties[name]?.default !== undefined)

@@ -1,6 +1,6 @@
 import type { Output } from './output.ts'
 import { clip, printableLine } from './terminal-text.ts'
-import { timeWords } from './time-words.ts'
+import { timeText } from './time-text.ts'
 
 /**
  * Prints rows. In a terminal they stand below a header, in columns as wide as they need to be, and a line ends where the
@@ -17,7 +17,7 @@ export async function printTable(
     return
   }
   const now = Date.now()
-  const shown = [header, ...rows].map(row => row.map(cell => timeWords(cell, now) ?? printableLine(cell)))
+  const shown = [header, ...rows].map(row => row.map(cell => timeText(cell, now) ?? printableLine(cell)))
   const widths = header.map((_, column) => Math.max(...shown.map(row => row[column]?.length ?? 0)))
   for (const [at, row] of shown.entries()) {
     const line = row

@@ -2,28 +2,28 @@ import type { Interaction } from './generated/types.ts'
 
 export type Question = NonNullable<Interaction['request']['questions']>[number]
 
-/** What a person has entered for one question: chosen options by index, and words. */
+/** What a person has entered for one question: chosen options by index, and free text. */
 export interface Answer {
   readonly chosen: readonly number[]
-  readonly words: string
+  readonly freeText: string
 }
 
 /** Returns what the form starts with: defaults, else nothing. */
 export function initialAnswer(question: Question): Answer {
   const { defaultValue, options } = question
-  if (defaultValue === undefined || defaultValue === null) return { chosen: [], words: '' }
+  if (defaultValue === undefined || defaultValue === null) return { chosen: [], freeText: '' }
   const wanted = Array.isArray(defaultValue) ? defaultValue : [defaultValue]
   const chosen = wanted.flatMap(value => {
     const at = options.findIndex((option, index) => option === value || question.optionValues?.[index] === value)
     return at === -1 ? [] : [at]
   })
-  if (chosen.length > 0 || options.length > 0) return { chosen, words: '' }
-  return { chosen: [], words: String(defaultValue) }
+  if (chosen.length > 0 || options.length > 0) return { chosen, freeText: '' }
+  return { chosen: [], freeText: String(defaultValue) }
 }
 
 /** Returns why a question's answer cannot be sent; undefined if it can. The service checks again. */
-export function faultOf(question: Question, { chosen, words }: Answer): string | undefined {
-  const text = words.trim()
+export function faultOf(question: Question, { chosen, freeText }: Answer): string | undefined {
+  const text = freeText.trim()
   const empty = chosen.length === 0 && text === ''
   if (empty) return question.required === true ? 'An answer is required.' : undefined
   if (question.multiSelect === true && text === '') {
@@ -45,30 +45,30 @@ export function faultOf(question: Question, { chosen, words }: Answer): string |
   return undefined
 }
 
-/** Returns the message that answers a form: words for a single plain question, else values by field. */
+/** Returns the message that answers a form: text for a single plain question, else values by field. */
 export function answerMessage(questions: readonly Question[], answers: readonly Answer[]): string {
   const [only] = questions
   const [answer] = answers
   if (only !== undefined && answer !== undefined && questions.length === 1 && only.multiSelect !== true) {
     const label = only.options[answer.chosen[0] ?? -1]
-    const plain = answer.words.trim() === '' ? label : answer.words.trim()
+    const plain = answer.freeText.trim() === '' ? label : answer.freeText.trim()
     // Words that begin an object would be read as one.
     if (plain !== undefined && !plain.startsWith('{')) return plain
   }
   const entries = questions.flatMap((question, index) => {
-    const value = answeredValue(question, answers[index] ?? { chosen: [], words: '' })
+    const value = answeredValue(question, answers[index] ?? { chosen: [], freeText: '' })
     return value === undefined ? [] : [[fieldOf(question, index, answers[index]), value] as const]
   })
   return JSON.stringify(Object.fromEntries(entries))
 }
 
 function fieldOf(question: Question, index: number, answer: Answer | undefined): string {
-  const custom = answer !== undefined && answer.words.trim() !== '' && question.options.length > 0
+  const custom = answer !== undefined && answer.freeText.trim() !== '' && question.options.length > 0
   return (custom ? question.customFieldId : undefined) ?? question.fieldId ?? String(index)
 }
 
-function answeredValue(question: Question, { chosen, words }: Answer): unknown {
-  const text = words.trim()
+function answeredValue(question: Question, { chosen, freeText }: Answer): unknown {
+  const text = freeText.trim()
   const labels = chosen.map(at => question.options[at] ?? '')
   if (text !== '') {
     if (isNumber(question) && question.options.length === 0) return Number(text)

@@ -36,7 +36,7 @@ export class ReconnectPace {
     const routine = outcome.useful && outcome.fault === null
     const bounds = { baseDelayMs, maxDelayMs: this.#maxDelayMs }
     const spreadMs = routine ? 0 : backoffMs(Math.max(0, this.#failures - 1), bounds, this.#random())
-    const askedMs = outcome.fault instanceof BerthError ? (outcome.fault.retryAfterSeconds ?? 0) * 1000 : 0
-    return Math.max(this.#retryMs, askedMs) + spreadMs
+    const requestedMs = outcome.fault instanceof BerthError ? (outcome.fault.retryAfterSeconds ?? 0) * 1000 : 0
+    return Math.max(this.#retryMs, requestedMs) + spreadMs
   }
 }

@@ -180,7 +180,7 @@ describe('an Interaction', () => {
       key: '1',
       decidedBy,
     })
-    expect(view).toMatchObject({ askedAt: 3, changedAt: 3 })
+    expect(view).toMatchObject({ interactionAt: 3, changedAt: 3 })
   })
 
   test('that was decided without being open has a row too', () => {

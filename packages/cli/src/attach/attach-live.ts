@@ -15,15 +15,15 @@ import { explain } from '../failure.ts'
 import type { CommandIo } from '../io.ts'
 import { countdown } from '../service-clock.ts'
 import { clip, printableLine } from '../terminal-text.ts'
-import { type Asked, askOf } from './asked.ts'
 import { AttachScreen } from './attach-screen.ts'
 import { NextMessage } from './next-message.ts'
+import { type Prompt, promptOf } from './prompts.ts'
 import { resolutionText, SessionView } from './session-view.ts'
 
 /** What is asked of the person now. */
 interface Open {
   readonly interaction: Interaction
-  readonly asked: Asked
+  readonly prompt: Prompt
 }
 
 /** Shows a Session live in a terminal until the person leaves it. */
@@ -83,7 +83,7 @@ class AttachedSession implements AsyncDisposable {
     ])
     this.#shown = after
     this.#view.begin(activeRunId !== undefined && after >= lastEventSequence)
-    this.#run(() => this.#lookNext())
+    this.#run(() => this.#readNext())
     const previews = this.#followPreviews()
     const { signal } = this.#left
     const events = followSession({
@@ -134,7 +134,7 @@ class AttachedSession implements AsyncDisposable {
     await this.#screen.show(this.#view.event(event))
     this.#shown = event.sequence
     if (isTerminalRunEvent(event) && event.sequence >= this.#session.lastEventSequence)
-      this.#run(() => this.#lookNext())
+      this.#run(() => this.#readNext())
     const isOld = event.sequence < this.#session.lastEventSequence
     if (event.type.startsWith('svc.interaction.')) await this.#interaction(event, isOld)
     // The log so far has been read: from here on, what is open counts.
@@ -144,8 +144,8 @@ class AttachedSession implements AsyncDisposable {
   }
 
   /** Reads what waits, and gives a message back that was refused. */
-  async #lookNext(): Promise<void> {
-    const refused = (await this.#next?.look(this.#left.signal)) ?? null
+  async #readNext(): Promise<void> {
+    const refused = (await this.#next?.read(this.#left.signal)) ?? null
     if (refused === null) return
     await this.#notice(`the message was not sent: ${refused}`)
     await this.#takeBack()
@@ -162,9 +162,9 @@ class AttachedSession implements AsyncDisposable {
     if (event.type === 'svc.interaction.opened') this.#opened.add(id)
     if (event.type !== 'svc.interaction.opened' && !this.#answered.has(id)) {
       const whose = this.#open?.interaction.id === id ? 'Somebody else was first' : 'Answered'
-      const said =
+      const text =
         event.type === 'svc.interaction.expired' || isOld ? resolutionText(event) : `${whose}: ${resolutionText(event)}`
-      await this.#screen.show([this.#io.stdout.paint('dim', `  ${said}`)])
+      await this.#screen.show([this.#io.stdout.paint('dim', `  ${text}`)])
     }
     if (!isOld) await this.#list()
   }
@@ -210,13 +210,13 @@ class AttachedSession implements AsyncDisposable {
       return
     }
     editor.text = ''
-    this.#open = { interaction: first, asked: askOf(first) }
-    await this.#screen.show(['', ...this.#open.asked.lines(this.#io.stdout.paint)])
+    this.#open = { interaction: first, prompt: promptOf(first) }
+    await this.#screen.show(['', ...this.#open.prompt.lines(this.#io.stdout.paint)])
   }
 
   #label(): string {
     if (this.#isLeaving) return 'Leave? Enter leaves and lets the run go on · s stops the run · Esc stays ›'
-    return this.#open?.asked.label ?? '›'
+    return this.#open?.prompt.label ?? '›'
   }
 
   async #pressed(key: 'interrupt' | 'end' | 'escape'): Promise<void> {
@@ -239,10 +239,10 @@ class AttachedSession implements AsyncDisposable {
 
   async #entered(text: string): Promise<void> {
     if (this.#isLeaving) {
-      const said = text.trim().toLowerCase()
+      const choice = text.trim().toLowerCase()
       this.#stay()
-      if (said === '') await this.#leave()
-      else if (said === 's') await this.#stop()
+      if (choice === '') await this.#leave()
+      else if (choice === 's') await this.#stop()
     } else if (this.#open !== null) await this.#answer(this.#open, text)
     else if (text.trim() !== '') await this.#send(text)
   }
@@ -279,7 +279,7 @@ class AttachedSession implements AsyncDisposable {
       this.#giveBack(text)
       const isTaken = failure instanceof BerthError && failure.code === 'cloud_next_turn_conflict'
       await (isTaken ? this.#notice('somebody else’s message waits already; send yours after it') : this.#fail(failure))
-      await next.look(this.#left.signal)
+      await next.read(this.#left.signal)
     }
   }
 
@@ -289,22 +289,22 @@ class AttachedSession implements AsyncDisposable {
 
   async #answer(open: Open, text: string): Promise<void> {
     const { client, stdout } = this.#io
-    const said = open.asked.answer(text)
-    if (said.kind === 'fault') return this.#notice(said.text)
+    const reply = open.prompt.answer(text)
+    if (reply.kind === 'fault') return this.#notice(reply.text)
     if (text.trim() !== '') await this.#screen.show([stdout.paint('bold', `› ${printableLine(text.trim())}`)])
-    if (said.kind === 'next') return this.#screen.show(open.asked.lines(stdout.paint))
+    if (reply.kind === 'next') return this.#screen.show(open.prompt.lines(stdout.paint))
     const { id, request } = open.interaction
     this.#answered.add(id)
     this.#waiting = this.#waiting.filter(each => each.id !== id)
     try {
-      if (said.kind === 'decide') {
+      if (reply.kind === 'decide') {
         const requestId = request.approval?.requestId ?? ''
         await client.call('decideInteraction', {
           sessionId: this.#session.id,
           interactionId: id,
           body: {
             requestId,
-            choice: said.choice,
+            choice: reply.choice,
             idempotencyKey: randomUUID(),
           },
         })
@@ -313,7 +313,7 @@ class AttachedSession implements AsyncDisposable {
           sessionId: this.#session.id,
           turnId: randomUUID(),
           body: {
-            message: said.message,
+            message: reply.message,
             replyTo: { interactionId: id },
           },
         })

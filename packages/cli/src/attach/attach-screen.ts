@@ -87,12 +87,12 @@ export class AttachScreen implements AsyncDisposable {
 
   #draw(lines: readonly string[]): Promise<void> {
     const { stdout, status, label } = this.#options
-    const said = label()
+    const prompt = label()
     // A long label has a line of its own, or there would be no room to type.
-    const isLong = said.length > stdout.columns / 2
-    const before = isLong ? '› ' : `${said} `
+    const isLong = prompt.length > stdout.columns / 2
+    const before = isLong ? '› ' : `${prompt} `
     const { text, back } = this.editor.shown(stdout.columns - before.length)
-    const above = isLong ? [stdout.paint('cyan', said)] : []
+    const above = isLong ? [stdout.paint('cyan', prompt)] : []
     const below = [...status(this.#frame), ...above, `${stdout.paint('cyan', before)}${text}`]
     const drawn = `${below.join('\n')}\n${back}`
     if (lines.length === 0 && drawn === this.#drawn) return Promise.resolve()

@@ -29,9 +29,12 @@ export async function chooseSession(io: CommandIo): Promise<string | null> {
   if (first === undefined) throw new UsageError('there is no session yet: berth run <message> starts one')
   for (const [at, choice] of choices.entries()) await io.stdout.line(lineOf(choice, at + 1, io))
   for (;;) {
-    const said = await ask(`Which session? Enter for 1${choices.length === 1 ? '' : `, or 2-${choices.length}`} › `, io)
-    if (said === null) return null
-    const chosen = choices[said.trim() === '' ? 0 : Number(said) - 1]
+    const answer = await ask(
+      `Which session? Enter for 1${choices.length === 1 ? '' : `, or 2-${choices.length}`} › `,
+      io,
+    )
+    if (answer === null) return null
+    const chosen = choices[answer.trim() === '' ? 0 : Number(answer) - 1]
     if (chosen !== undefined) return chosen.session.id
   }
 }

@@ -27,7 +27,7 @@ export class NextMessage {
   }
 
   /** Reads what waits. @returns the code with which a message of the person here was refused, or null */
-  async look(signal: AbortSignal): Promise<string | null> {
+  async read(signal: AbortSignal): Promise<string | null> {
     const { nextTurn } = await this.#client.call('getNextTurn', { sessionId: this.#sessionId }, { signal })
     this.#waiting = this.#unlessSent(nextTurn)
     const { turnId, refused } = this.#waiting ?? {}

@@ -38,7 +38,7 @@ async function printLog(session: Session, after: number, json: boolean, io: Comm
   const format = json ? jsonLine : plainLine
   const ended = new AbortController()
   if (activeRunId === undefined && after >= lastEventSequence) return exitCode.completed
-  const told = new Set<string>()
+  const shown = new Set<string>()
   const events = followSession({
     client,
     sessionId: id,
@@ -69,8 +69,8 @@ async function printLog(session: Session, after: number, json: boolean, io: Comm
     if (event.sequence > lastEventSequence && event.type !== 'svc.interaction.opened') continue
     const { interactions } = await client.call('listInteractions', { sessionId: id })
     for (const interaction of interactions) {
-      if (told.has(interaction.id)) continue
-      told.add(interaction.id)
+      if (shown.has(interaction.id)) continue
+      shown.add(interaction.id)
       for (const line of howToAnswer(interaction)) await stderr.line(line)
     }
   }
@@ -83,10 +83,10 @@ function howToAnswer(interaction: Interaction): string[] {
   const [session, id] = [interaction.sessionId, interaction.id].map(word => quoted(word))
   if (approval !== undefined) {
     const { toolName, title = '', input } = approval
-    const asked = [toolName, title, input === undefined ? '' : JSON.stringify(input)].filter(Boolean).map(exactLine)
+    const action = [toolName, title, input === undefined ? '' : JSON.stringify(input)].filter(Boolean).map(exactLine)
     const scopes = (approval.rememberScopes ?? []).flatMap(scope => (scope === 'project' ? [] : [scope]))
     return [
-      `berth: the agent asks to use ${asked.join(': ')}`,
+      `berth: the agent asks to use ${action.join(': ')}`,
       `  berth approve ${session} ${id}`,
       ...scopes.map(scope => `  berth approve ${session} ${id} --for ${scope}`),
       `  berth deny ${session} ${id}`,

@@ -57,8 +57,8 @@ const looks = { ok: 'green', warning: 'yellow', failure: 'red' } as const
 function textOf({ check, state, detail, next }: Finding, { stdout }: LocalIo): string {
   const cells = [state, check, detail, ...(next === null ? [] : [next])].map(printableLine)
   if (!stdout.isTerminal) return `${cells.join('\t')}\n`
-  const [, name = '', said = '', todo] = cells
+  const [, name = '', text = '', todo] = cells
   const paint: Paint = stdout.paint
-  const line = `${paint(looks[state], state.padEnd(7))}  ${name.padEnd(15)}  ${said}\n`
+  const line = `${paint(looks[state], state.padEnd(7))}  ${name.padEnd(15)}  ${text}\n`
   return todo === undefined ? line : `${line}${' '.repeat(26)}${paint('dim', '→')} ${todo}\n`
 }

@@ -8,17 +8,18 @@ const restoreMs = 120_000
 /** Attaches the workspace, and waits while the service is at it. No agent runs for it. */
 export async function attachWorkspace(
   sessionId: string,
-  { client: { sessions, platform }, stderr }: Pick<CommandIo, 'client' | 'stderr'>,
+  { client, stderr }: Pick<CommandIo, 'client' | 'stderr'>,
 ): Promise<void> {
+  const { platform } = client
   const begun = platform.now()
-  for (let told = false; ; told = true) {
+  for (let isRepeated = false; ; isRepeated = true) {
     try {
-      await sessions.restoreWorkspace(sessionId)
+      await client.call('restoreWorkspace', { sessionId })
       return
     } catch (failure) {
       const isStarting = failure instanceof BerthError && failure.code === 'cloud_workspace_starting'
       if (!isStarting || platform.now() - begun > restoreMs) throw failure
-      if (!told) await stderr.line('berth: attaching the workspace')
+      if (!isRepeated) await stderr.line('berth: attaching the workspace')
       await platform.sleep(Math.max(1, failure.retryAfterSeconds ?? 1) * 1000)
     }
   }

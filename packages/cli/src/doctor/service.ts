@@ -22,8 +22,8 @@ export async function examineService(
 ): Promise<void> {
   let connection: Connection
   try {
-    const said = async (detail: string) => report({ check: 'key', state: 'warning', detail, next: 'berth login' })
-    connection = await standIn(findConnection(flags, env), said)
+    const warn = async (detail: string) => report({ check: 'key', state: 'warning', detail, next: 'berth login' })
+    connection = await standIn(findConnection(flags, env), warn)
   } catch (error) {
     if (!(error instanceof UsageError)) throw error
     const named = flags.url ?? env.BERTH_URL

@@ -16,7 +16,7 @@ export async function restore(
   const found = await findNamedOrFiled(io.client, named, file)
   const { environment } = await io.client.call('restoreEnvironmentRevision', {
     environmentId: found.id,
-    revision,
+    revision: String(revision),
     headers: ifRevision(found.revision),
   })
   const same = environment.revision === found.revision

@@ -57,6 +57,7 @@ export const organizationResources: Readonly<Record<string, ResourceRow>> = {
   'connections list': {
     operation: 'listConnections',
     does: 'list the accounts at Git hosts that the organization is connected to',
+    items: 'connections',
     columns: { CONNECTION: 'id', HOST: 'host', ACCOUNT: 'accountLogin', ALL: 'allRepositories' },
   },
   'connections add': {
@@ -202,6 +203,7 @@ export const organizationResources: Readonly<Record<string, ResourceRow>> = {
   'models list': {
     operation: 'listPricedModels',
     does: 'list the models of the deployment with their prices; for people',
+    items: 'models',
     columns: { MODEL: 'id', PROVIDER: 'provider', ALLOWED: 'allowed', INPUT: 'price.input', OUTPUT: 'price.output' },
   },
   'usage show': {
@@ -218,6 +220,7 @@ export const organizationResources: Readonly<Record<string, ResourceRow>> = {
       { flags: '--from <day>', does: 'first day, as 2026-11-01' },
       { flags: '--to <day>', does: 'last day' },
     ],
+    items: 'groups',
     columns: {
       KIND: 'kind',
       NAME: 'name',

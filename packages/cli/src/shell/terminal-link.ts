@@ -90,7 +90,7 @@ export class TerminalLink {
   /** Tells the terminal the size that the screen has now. */
   resize(): void {
     const { columns, rows } = this.#options.screen
-    if (this.#isReady) this.#say({ resize: { columns, rows } })
+    if (this.#isReady) this.#send({ resize: { columns, rows } })
   }
 
   /** Leaves the terminal, which goes on. */
@@ -148,19 +148,19 @@ export class TerminalLink {
     })
     socket.on('open', () => {
       const { columns, rows } = screen
-      this.#say({ open: { columns, rows, credit: creditBytes } })
+      this.#send({ open: { columns, rows, credit: creditBytes } })
     })
     socket.on('message', (data: Buffer, isBinary) => {
       if (isBinary) {
         shown = shown.then(async () => {
           await screen.write(data)
-          this.#say({ credit: data.length })
+          this.#send({ credit: data.length })
         })
         return
       }
-      const said = JSON.parse(data.toString()) as { ready?: { scrollback: number }; ended?: TerminalEnd }
-      if (said.ended !== undefined) end = said.ended
-      const { ready } = said
+      const message = JSON.parse(data.toString()) as { ready?: { scrollback: number }; ended?: TerminalEnd }
+      if (message.ended !== undefined) end = message.ended
+      const { ready } = message
       if (ready !== undefined) {
         shown = shown.then(async () => {
           await screen.ready(again, ready.scrollback)
@@ -182,7 +182,7 @@ export class TerminalLink {
     return end ?? (wasReady ? 'lost' : 'never')
   }
 
-  #say(message: object): void {
+  #send(message: object): void {
     if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(message))
   }
 }

@@ -163,10 +163,10 @@ export class AccountService {
   }
 
   async #tokens(request: () => Promise<oauth.TokenEndpointResponse>): Promise<Tokens> {
-    const askedAtMs = this.#platform.now()
+    const requestedAtMs = this.#platform.now()
     const { access_token: access, refresh_token: refresh, expires_in: seconds } = await judged(this.issuer, request)
     if (refresh === undefined || seconds === undefined) throw new Error('the account service gave no lasting sign-in')
-    return { access, refresh, expiresAt: askedAtMs + seconds * 1000 }
+    return { access, refresh, expiresAt: requestedAtMs + seconds * 1000 }
   }
 }
 

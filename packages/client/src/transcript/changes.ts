@@ -10,7 +10,7 @@ export interface RowChange {
 /** Returns how a transcript differs from an earlier state of it, in the order of its rows. */
 export function changesOf(before: Transcript, after: Transcript): readonly RowChange[] {
   const earlier = new Map(before.rows.map(row => [row.key, row]))
-  return after.rows.flatMap(row => {
+  return after.rows.flatMap((row): RowChange[] => {
     const old = earlier.get(row.key)
     if (old === row) return []
     if (row.kind !== 'steps') return [{ row, steps: [] }]

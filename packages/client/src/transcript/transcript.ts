@@ -16,7 +16,7 @@ export interface Transcript {
   /** Sequence of the last Event after which a read of the Session has another answer. */
   readonly changedAt: number
   /** Sequence of the last Event about an Interaction, and of the last about a delivery. */
-  readonly askedAt: number
+  readonly interactionAt: number
   readonly deliveredAt: number
 }
 
@@ -27,7 +27,7 @@ export const emptyTranscript: Transcript = {
   activeRun: null,
   editedAt: 0,
   changedAt: 0,
-  askedAt: 0,
+  interactionAt: 0,
   deliveredAt: 0,
 }
 
@@ -218,7 +218,7 @@ class Draft {
   }
 
   #interaction(event: Event): void {
-    this.#view = { ...this.#view, askedAt: event.sequence, changedAt: event.sequence }
+    this.#view = { ...this.#view, interactionAt: event.sequence, changedAt: event.sequence }
     const data = event.data as unknown as EventDataByType['svc.interaction.opened']
     const at = this.#rows.findLastIndex(
       row => row.kind === 'interaction' && row.interactionId === data.interactionId && row.status === 'open',
@@ -241,7 +241,7 @@ class Draft {
   #artifact(event: Event): void {
     // The summary repeats the agent's last message, and a pull request has its own notice.
     if (textOf(event, 'kind') !== 'presented_file') return
-    const { artifactId, name, mediaType, sizeBytes } = event.data as EventDataByType['svc.artifact.created']
+    const { artifactId, name, mediaType, sizeBytes } = event.data as unknown as EventDataByType['svc.artifact.created']
     this.#rows.push({ ...this.#base(event), kind: 'artifact', artifactId, name, mediaType, sizeBytes })
   }
 

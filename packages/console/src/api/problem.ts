@@ -95,7 +95,7 @@ const byCode: Readonly<Record<string, readonly [title: string, advice?: string]>
 }
 
 /** Returns the words for a code of the service. */
-export function wordsFor(code: string): string {
+export function textFor(code: string): string {
   const [title, advice = ''] = byCode[code] ?? ['The request was refused', 'Try it again.']
   return advice === '' ? `${title}.` : `${title}. ${advice}`
 }
@@ -112,15 +112,15 @@ function sentence(reason: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.')
 }
 
-/** Returns an error in words. An unknown code is told by the service's own reason, or else by its status. */
+/** Returns an error in words. An unknown code is detail by the service's own reason, or else by its status. */
 export function problemOf(error: unknown): Problem {
   if (error instanceof BerthError) {
     const known = byCode[error.code ?? '']
     const missesGit = gitCodes[error.code ?? '']
     const issue = issueOf(error)
     const { message } = error.fields
-    const told = typeof message === 'string' && message.trim() !== '' ? sentence(message) : null
-    const reason = issue === null ? told : `${issue.path.at(-1) ?? 'It'} ${issue.message}.`
+    const detail = typeof message === 'string' && message.trim() !== '' ? sentence(message) : null
+    const reason = issue === null ? detail : `${issue.path.at(-1) ?? 'It'} ${issue.message}.`
     const [title, advice] = known ?? [byStatus(error.status)[0]]
     return {
       title,

@@ -9,6 +9,6 @@ import { browserFetch, toBerthError } from './client.ts'
 export async function saveFile(path: string, name?: string): Promise<void> {
   const response = await browserFetch(`/cloud/${path}`, { cache: 'no-store' })
   if (!response.ok) throw await toBerthError(response)
-  const told = /filename="([^"]+)"/.exec(response.headers.get('content-disposition') ?? '')?.[1]
-  saveBytes(await response.blob(), name ?? told ?? 'download')
+  const named = /filename="([^"]+)"/.exec(response.headers.get('content-disposition') ?? '')?.[1]
+  saveBytes(await response.blob(), name ?? named ?? 'download')
 }

@@ -7,9 +7,9 @@ import { FileLines } from '../files/file-lines.tsx'
 import { fileText, highlightedLines, isBinary, pictureType, shownBytes } from '../files/file-text.ts'
 import { Picture } from '../files/picture.tsx'
 import { Markdown } from '../transcript/markdown.tsx'
+import { counted } from '../ui/format.ts'
 import { printableLine } from '../ui/printable.ts'
 import { ErrorState, LoadingLines } from '../ui/states.tsx'
-import { counted } from '../ui/words.ts'
 import { artifactContentQuery } from './queries.ts'
 
 /** More than this is shown as lines, since Markdown is drawn whole. */

@@ -3,7 +3,7 @@ import { getRouteApi } from '@tanstack/react-router'
 import { Search } from 'lucide-react'
 import type { AuditSearch } from '../routing/to.ts'
 import { inputClass, Select } from '../ui/field.tsx'
-import { actionWords, actorName } from './audit-words.ts'
+import { actionLabel, actorName } from './audit-labels.ts'
 import { auditFacetsQuery } from './queries.ts'
 
 const route = getRouteApi('/shell/organization/audit')
@@ -57,19 +57,19 @@ export function AuditFilters({ search }: { search: AuditSearch }) {
       >
         <option value="">Any action</option>
         {families.map(family => (
-          <optgroup key={family} label={actionWords(family)}>
-            <option value={family}>{actionWords(family)}: anything</option>
+          <optgroup key={family} label={actionLabel(family)}>
+            <option value={family}>{actionLabel(family)}: anything</option>
             {actions
               .filter(action => action.startsWith(`${family}.`))
               .map(action => (
                 <option key={action} value={action}>
-                  {actionWords(action)}
+                  {actionLabel(action)}
                 </option>
               ))}
           </optgroup>
         ))}
         {search.action !== undefined && !actions.includes(search.action) && !families.includes(search.action) && (
-          <option value={search.action}>{actionWords(search.action)}</option>
+          <option value={search.action}>{actionLabel(search.action)}</option>
         )}
       </Select>
       <span className="flex items-center gap-1.5 text-xs text-ink-3">

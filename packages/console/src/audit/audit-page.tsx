@@ -6,10 +6,10 @@ import { SectionPage } from '../organization/section-page.tsx'
 import { type AuditSearch, to } from '../routing/to.ts'
 import { Button, buttonClass } from '../ui/button.tsx'
 import { useMinute } from '../ui/clock.ts'
+import { ago } from '../ui/format.ts'
 import { EmptyState, ErrorState, InlineProblem, LoadingLines } from '../ui/states.tsx'
-import { ago } from '../ui/words.ts'
 import { AuditFilters } from './audit-filters.tsx'
-import { actionWords, actorName, detailRows, targetWords } from './audit-words.ts'
+import { actionLabel, actorName, detailRows, targetLabel } from './audit-labels.ts'
 import { auditQuery, saveAudit } from './queries.ts'
 
 const route = getRouteApi('/shell/organization/audit')
@@ -101,8 +101,8 @@ function Entry({ entry }: { entry: AuditEntry }) {
       <details className="group">
         <summary className="flex min-h-11 list-none flex-wrap items-center gap-x-3 gap-y-0.5 px-1 py-2 text-[0.8125rem] -outline-offset-2 hover:bg-surface [&::-webkit-details-marker]:hidden">
           <span className="min-w-0 flex-1 truncate">
-            <span className="font-medium">{actionWords(entry.action)}</span>{' '}
-            <span className="text-ink-2">{targetWords(entry)}</span>
+            <span className="font-medium">{actionLabel(entry.action)}</span>{' '}
+            <span className="text-ink-2">{targetLabel(entry)}</span>
           </span>
           {entry.outcome === 'refused' && (
             <span className="rounded-full bg-bad-soft px-2 py-0.5 text-2xs font-medium text-bad">Refused</span>

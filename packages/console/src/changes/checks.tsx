@@ -10,7 +10,7 @@ import {
 } from 'lucide-react'
 import { Badge } from '../environments/badge.tsx'
 import { printableLine } from '../ui/printable.ts'
-import { inOrder, linkOf } from './check-words.ts'
+import { inOrder, linkOf } from './check-labels.ts'
 
 const looks: Readonly<Record<string, readonly [word: string, tone: string, icon: LucideIcon]>> = {
   success: ['succeeded', 'text-good', CircleCheck],

@@ -9,7 +9,7 @@ const plain: Colours = () => none
 
 /** The state of the parsers: absent until a file of their kind is shown, then how they colour. */
 const ready = new Map<string, Colours>()
-const asked = new Set<string>()
+const requested = new Set<string>()
 const listeners = new Set<() => void>()
 let version = 0
 
@@ -19,7 +19,7 @@ function subscribe(listener: () => void): () => void {
 }
 
 function ask(path: string): void {
-  asked.add(path)
+  requested.add(path)
   void (async () => {
     const [{ loaderOf }, { coloursOf }] = await Promise.all([import('./languages.ts'), import('./highlight.ts')])
     const parser = await loaderOf(path)?.()
@@ -35,7 +35,7 @@ function ask(path: string): void {
 export function useColours(): (path: string) => Colours {
   useSyncExternalStore(subscribe, () => version)
   return path => {
-    if (!asked.has(path)) queueMicrotask(() => asked.has(path) || ask(path))
+    if (!requested.has(path)) queueMicrotask(() => requested.has(path) || ask(path))
     return ready.get(path) ?? plain
   }
 }

@@ -12,7 +12,7 @@ import { Button } from '../ui/button.tsx'
 import { Select } from '../ui/field.tsx'
 import { printableLine } from '../ui/printable.ts'
 import { InlineProblem } from '../ui/states.tsx'
-import { waitsFor } from './check-words.ts'
+import { waitsFor } from './check-labels.ts'
 import { Checks } from './checks.tsx'
 import { deliveryReason } from './delivery-text.ts'
 import { checksQuery, mergesQuery, publicationsQuery } from './queries.ts'
@@ -105,8 +105,8 @@ function MergeLine({ session, publication }: { session: Session; publication: Pu
     },
   })
   const isMerged = merges?.[0]?.status === 'succeeded'
-  const asked = useQuery({ ...checksQuery(session.id, publication.id), enabled: merges !== undefined && !isMerged })
-  const known = asked.data
+  const checks = useQuery({ ...checksQuery(session.id, publication.id), enabled: merges !== undefined && !isMerged })
+  const known = checks.data
   if (merges === undefined) return null
   const [latest] = merges
   if (latest?.status === 'succeeded') {
@@ -151,7 +151,7 @@ function MergeLine({ session, publication }: { session: Session; publication: Pu
           The Git host does not let Berth read checks; it still holds the merge back.
         </p>
       )}
-      <InlineProblem error={merge.error ?? asked.error} />
+      <InlineProblem error={merge.error ?? checks.error} />
       {!pending && (
         <div className="flex flex-wrap items-center gap-1.5">
           {/* On a phone the three share a line: the choice gives way, and shows its text when it is opened. */}

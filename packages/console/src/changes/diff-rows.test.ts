@@ -35,7 +35,7 @@ const shown = (more: Partial<DiffFile> = {}): DiffFile => ({
   },
   ...more,
 })
-const told = (rows: readonly DiffRow[]) =>
+const texts = (rows: readonly DiffRow[]) =>
   rows.map(row => {
     if (row.kind === 'line') return `${row.line.before ?? ''}|${row.line.after ?? ''} ${row.line.text}`
     if (row.kind === 'pair') return `${row.left?.text ?? ''} | ${row.right?.text ?? ''}`
@@ -46,17 +46,17 @@ const comment: LineComment = { id: 'c', path: 'a.ts', side: 'after', line: 13, q
 
 describe('the rows of a file', () => {
   test('show its lines in one column or two, with what lies between', () => {
-    expect(told(rowsOf([shown()], false))).toEqual([
+    expect(texts(rowsOf([shown()], false))).toEqual([
       ...['file', 'gap 1-10', '11|11 eleven', '12|12 twelve', '13| thirteen', '|13 THIRTEEN', '|14 more'],
       ...['14|15 fourteen', '15|16 fifteen', 'end'],
     ])
-    expect(told(rowsOf([shown()], true)).slice(3, 6)).toEqual(['twelve | twelve', 'thirteen | THIRTEEN', ' | more'])
-    expect(told(rowsOf([shown({ folded: true })], false))).toEqual(['file', 'end'])
+    expect(texts(rowsOf([shown()], true)).slice(3, 6)).toEqual(['twelve | twelve', 'thirteen | THIRTEEN', ' | more'])
+    expect(texts(rowsOf([shown({ folded: true })], false))).toEqual(['file', 'end'])
   })
 
   test('show more of the file where somebody asked for it', () => {
     const all = shown({ whole: parsePatch(whole)[0] ?? null, revealed: [{ from: 1, to: 2 }] })
-    expect(told(rowsOf([all], false))).toEqual([
+    expect(texts(rowsOf([all], false))).toEqual([
       ...['file', '1|1 l1', '2|2 l2', 'gap 3-9', '10|10 l10', '11|11 eleven', '12|12 twelve', '13| thirteen'],
       ...['|13 THIRTEEN', '|14 more', '14|15 fourteen', '15|16 fifteen', '16|17 l17', 'gap 18-21', 'end'],
     ])
@@ -64,7 +64,7 @@ describe('the rows of a file', () => {
 
   test('say what no line shows', () => {
     const note = (text: string, more: Partial<ReviewFile> = {}) =>
-      told(rowsOf([shown({ file: { ...file, ...more }, patch: parsePatch(text)[0] ?? null })], false)).slice(1, -1)
+      texts(rowsOf([shown({ file: { ...file, ...more }, patch: parsePatch(text)[0] ?? null })], false)).slice(1, -1)
     expect(note('diff --git a/x b/x\nold mode 100644\nnew mode 100755\n')).toEqual([
       'The mode changed from a plain file (100644) to executable (100755).',
     ])
@@ -72,13 +72,13 @@ describe('the rows of a file', () => {
       'Only its name changed.',
     ])
     expect(note('diff --git a/x b/x\nBinary files differ\n', { binary: true })).toEqual(['A binary file.'])
-    expect(told(rowsOf([shown({ patch: null })], false))).toEqual(['file', 'load', 'end'])
+    expect(texts(rowsOf([shown({ patch: null })], false))).toEqual(['file', 'load', 'end'])
   })
 
   test('are not drawn by the hundred thousand unless somebody asks', () => {
     const lines = Array.from({ length: 100_000 }, () => '+x').join('\n')
     const large = parsePatch(`diff --git a/x b/x\n--- /dev/null\n+++ b/x\n@@ -0,0 +1,100000 @@\n${lines}\n`)[0] ?? null
-    expect(told(rowsOf([shown({ patch: large })], false))).toEqual(['file', 'large', 'end'])
+    expect(texts(rowsOf([shown({ patch: large })], false))).toEqual(['file', 'large', 'end'])
     expect(rowsOf([shown({ patch: large, drawn: true })], true)).toHaveLength(100_002)
   })
 })
@@ -86,7 +86,7 @@ describe('the rows of a file', () => {
 describe('a remark', () => {
   test('stands below its line, and follows it when it moves', () => {
     const rows = rowsOf([shown({ comments: [comment] })], false)
-    expect(told(rows).slice(5, 7)).toEqual(['|13 THIRTEEN', 'comment'])
+    expect(texts(rows).slice(5, 7)).toEqual(['|13 THIRTEEN', 'comment'])
     const lines = shown().patch?.hunks[0]?.lines ?? []
     expect(placeComment({ ...comment, line: 9 }, lines)).toMatchObject({ moved: true, line: { after: 13 } })
     expect(placeComment({ ...comment, quote: 'gone' }, lines)).toMatchObject({ moved: false, line: null })

@@ -93,7 +93,7 @@ function pushFile(
   }
 }
 
-const modeWords: Readonly<Record<string, string>> = {
+const modeLabel: Readonly<Record<string, string>> = {
   100644: 'a plain file',
   100755: 'executable',
   120000: 'a symbolic link',
@@ -113,7 +113,7 @@ function notesOf(file: ReviewFile, { hunks, modes }: FilePatch): readonly string
 }
 
 /** Returns words for a mode of git. */
-export const modeWord = (mode: string): string => `${modeWords[mode] ?? 'another kind'} (${mode})`
+export const modeWord = (mode: string): string => `${modeLabel[mode] ?? 'another kind'} (${mode})`
 
 type Part =
   | { readonly hunk: Hunk; readonly lines: readonly DiffLine[] }

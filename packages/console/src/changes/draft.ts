@@ -1,5 +1,5 @@
 import type { Review, Session } from '@berth/client'
-import { counted } from '../ui/words.ts'
+import { counted } from '../ui/format.ts'
 
 /** Returns a title and a text for a pull request, from the whole review and not from the last message alone. */
 export function draftOf(

@@ -20,7 +20,7 @@ const notKept: ReadWhole = async () => ({ patch: null, expandable: false, trunca
 const failing: ReadWhole = async () => {
   throw new Error('no answer')
 }
-const told = async (remarks: readonly LineComment[], read: ReadWhole) =>
+const placed = async (remarks: readonly LineComment[], read: ReadWhole) =>
   (await placeComments(remarks, review, read)).map(({ line, moved, gone }) => ({ at: line?.after, moved, gone }))
 
 test('a remark on a line that was opened on demand finds it in the whole file', async () => {
@@ -30,7 +30,7 @@ test('a remark on a line that was opened on demand finds it in the whole file', 
     remark('a.ts', 4, 'else'),
     remark('a.ts', 10, 'ten'),
   ]
-  expect(await told(remarks, kept)).toEqual([
+  expect(await placed(remarks, kept)).toEqual([
     { at: 2, moved: false, gone: false },
     { at: 5, moved: true, gone: false },
     { at: undefined, moved: false, gone: true },
@@ -45,7 +45,7 @@ test.each([
   const remarks = [remark('a.ts', 2, 'l2'), remark('big.ts', 7, 'seven')]
   expect(messageOf(await placeComments(remarks, review, read), review.revision)).not.toContain('no longer')
   // A file that the review does not list is no longer changed.
-  expect(await told([remark('other.ts', 1, 'x')], read)).toEqual([{ at: undefined, moved: false, gone: true }])
+  expect(await placed([remark('other.ts', 1, 'x')], read)).toEqual([{ at: undefined, moved: false, gone: true }])
 })
 
 test('a file is read once for all of its remarks, and only if the patch lacks a line', async () => {

@@ -5,7 +5,7 @@ import { to } from '../routing/to.ts'
 import { Markdown } from '../transcript/markdown.tsx'
 import { Page, Title } from '../ui/page.tsx'
 import { printableLine } from '../ui/printable.ts'
-import { waitsFor } from './check-words.ts'
+import { waitsFor } from './check-labels.ts'
 import { Checks } from './checks.tsx'
 import { localPullQuery } from './queries.ts'
 

@@ -8,9 +8,9 @@ import { queryClient } from '../api/queries.ts'
 import { Button } from '../ui/button.tsx'
 import { useMinute } from '../ui/clock.ts'
 import { Select } from '../ui/field.tsx'
+import { ago } from '../ui/format.ts'
 import { ErrorState, InlineProblem, LoadingLines } from '../ui/states.tsx'
-import { ago } from '../ui/words.ts'
-import { memberLabel, memberText } from './document-words.ts'
+import { memberLabel, memberText } from './document-labels.ts'
 import { useEnvironmentCan } from './environment-can.ts'
 import { environmentQuery, revisionsQuery } from './queries.ts'
 
@@ -155,7 +155,7 @@ function Restore({ environment, revision, dirty }: { environment: Environment; r
       (
         await berth.call('restoreEnvironmentRevision', {
           environmentId: environment.id,
-          revision,
+          revision: String(revision),
           headers: ifRevision(environment.revision),
         })
       ).environment,

@@ -1,7 +1,7 @@
 import { BerthError } from '@berth/client'
 import { describe, expect, test } from 'vitest'
 import { emptyDocument, toForm } from './form-values.ts'
-import { faultAt, formIssues, refusedBy, schemaIssues, secretFault, standing } from './issues.ts'
+import { faultAt, formIssues, refusedBy, remainingIssues, schemaIssues, secretFault } from './issues.ts'
 
 const sound = { ...emptyDocument, name: 'Node' }
 
@@ -39,10 +39,10 @@ describe('a refusal', () => {
 
   test('stands at its field until that is changed', () => {
     const refused = refusedBy(error, document)
-    expect(faultAt(standing(refused, { ...document, setup: 'true' }), 'variables', 'BERTH_A')).toBe(
+    expect(faultAt(remainingIssues(refused, { ...document, setup: 'true' }), 'variables', 'BERTH_A')).toBe(
       'begins with BERTH_',
     )
-    expect(standing(refused, { ...document, variables: { A: '1' } })).toEqual([])
+    expect(remainingIssues(refused, { ...document, variables: { A: '1' } })).toEqual([])
   })
 
   test('of another kind says nothing about fields', () => {

@@ -31,8 +31,8 @@ export function schemaIssues(document: unknown): readonly Issue[] {
     if (keyword === 'required') return missing(path, params)
     if (keyword === 'boolean') return [{ path, message: 'is no member of an environment' }]
     if (keyword === 'minLength') return [{ path, message: 'must not be empty' }]
-    const said = keyword === 'pattern' ? words.find(([place]) => place.test(schemaPath))?.[1] : undefined
-    return [{ path, message: said ?? message }]
+    const text = keyword === 'pattern' ? words.find(([place]) => place.test(schemaPath))?.[1] : undefined
+    return [{ path, message: text ?? message }]
   })
 }
 
@@ -57,7 +57,7 @@ export function refusedBy(error: unknown, document: unknown): Refused | null {
 }
 
 /** Returns the reasons of a refusal that still hold: a member that was edited since is no longer blamed. */
-export function standing(refused: Refused | null, document: unknown): readonly Issue[] {
+export function remainingIssues(refused: Refused | null, document: unknown): readonly Issue[] {
   return refused === null
     ? []
     : refused.issues.filter(({ path }) => same(valueAt(refused.document, path), valueAt(document, path)))

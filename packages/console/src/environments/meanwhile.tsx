@@ -4,7 +4,7 @@ import { lazy, Suspense, useState } from 'react'
 import { Button } from '../ui/button.tsx'
 import { Select } from '../ui/field.tsx'
 import { LoadingLines } from '../ui/states.tsx'
-import { memberLabel, memberText } from './document-words.ts'
+import { memberLabel, memberText } from './document-labels.ts'
 import type { DocumentEditor } from './use-document-editor.ts'
 
 const LineDiff = lazy(() => import('../transcript/line-diff.tsx'))

@@ -7,7 +7,7 @@ import { berth } from '../api/client.ts'
 import { queryClient } from '../api/queries.ts'
 import { type Base, edits } from './edits.ts'
 import { emptyDocument, type FormValues, fromForm, toForm } from './form-values.ts'
-import { formIssues, type Issue, type Refused, refusedBy, schemaIssues, standing } from './issues.ts'
+import { formIssues, type Issue, type Refused, refusedBy, remainingIssues, schemaIssues } from './issues.ts'
 import { environmentQuery } from './queries.ts'
 
 /** A document that a person edits, as a form or as JSON. */
@@ -62,7 +62,7 @@ export function useDocumentEditor(id: string, newest: Environment | null, slot =
   const issues =
     draft === null
       ? [{ path: [], message: 'This is no JSON object.' }]
-      : [...schemaIssues(draft), ...(view === 'form' ? formIssues(values) : []), ...standing(refused, draft)]
+      : [...schemaIssues(draft), ...(view === 'form' ? formIssues(values) : []), ...remainingIssues(refused, draft)]
 
   useEffect(() => edits.write(slot, dirty ? { base, view, values, json } : null))
 
@@ -80,7 +80,7 @@ export function useDocumentEditor(id: string, newest: Environment | null, slot =
         await berth.call('putEnvironment', {
           environmentId: id,
           body: { document },
-          headers: ifRevision(base.revision),
+          headers: base.revision === null ? {} : ifRevision(base.revision),
         })
       ).environment,
     onSuccess: environment => {
@@ -124,7 +124,7 @@ export function useDocumentEditor(id: string, newest: Environment | null, slot =
     },
     async save() {
       setAttempted(true)
-      if (draft === null || issues.length > standing(refused, draft).length) return null
+      if (draft === null || issues.length > remainingIssues(refused, draft).length) return null
       return save.mutateAsync(draft).catch(() => null)
     },
     take,

@@ -5,10 +5,10 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 import { Copy, Download, EyeOff, WrapText } from 'lucide-react'
 import { type ReactNode, useMemo, useState, useSyncExternalStore } from 'react'
 import { Button, IconButton } from '../ui/button.tsx'
+import { counted } from '../ui/format.ts'
 import { printableLine } from '../ui/printable.ts'
 import { saveBytes } from '../ui/save-bytes.ts'
 import { ErrorState, InlineProblem, LoadingLines } from '../ui/states.tsx'
-import { counted } from '../ui/words.ts'
 import { FileLines } from './file-lines.tsx'
 import { eagerBytes, fileText, highlightedLines, isBinary, pictureType, shownBytes } from './file-text.ts'
 import { Picture } from './picture.tsx'
@@ -57,9 +57,9 @@ function Content({
   node,
 }: FileViewProps & { node: WorkspaceNode }) {
   const sizeBytes = node.sizeBytes ?? 0
-  const [asked, setAsked] = useState(false)
+  const [requested, setRequested] = useState(false)
   const [wrap, setWrap] = useWrap()
-  const isShown = sizeBytes <= (asked ? shownBytes : eagerBytes)
+  const isShown = sizeBytes <= (requested ? shownBytes : eagerBytes)
   const content = useQuery({ ...contentQuery(sessionId, path, moment, at, shownBytes), enabled: isShown })
   const raw = content.data
   const read = useMemo(() => (raw === undefined || isBinary(raw) ? null : fileText(raw)), [raw])
@@ -79,7 +79,7 @@ function Content({
     if (!isShown) {
       return (
         <Instead title={`This file has ${formatBytes(sizeBytes)}.`}>
-          <Button onClick={() => setAsked(true)}>Show it, without colours</Button>
+          <Button onClick={() => setRequested(true)}>Show it, without colours</Button>
         </Instead>
       )
     }

@@ -18,10 +18,10 @@ const route = getRouteApi('/shell/sessions/$sessionId')
 
 /** The files of a Session's workspace: the tree, and the file that is open; in a narrow panel one of the two. */
 export function Files({ session }: { session: Session }) {
-  const { file, line, at: askedAt } = route.useSearch()
+  const { file, line, at: requestedAt } = route.useSearch()
   const navigate = useNavigate()
   const editedAt = useLog(session.id, snapshot => snapshot.view.editedAt)
-  const shownAt = session.source === undefined ? undefined : askedAt
+  const shownAt = session.source === undefined ? undefined : requestedAt
   const treeAt = shownAt === 'base' ? 'base' : 'now'
   // Between Runs nothing changes; during one, the listing is read again on request, and the open file at each edit.
   const now = session.activeRunId ?? `idle-${session.lastEventSequence}`

@@ -10,10 +10,10 @@ const partBytes = 1024 ** 2
 /** Which state of the files is meant: that of now, or the repository's when the Session began. */
 export type FilesAt = 'now' | 'base'
 
-const asked = (at: FilesAt) => (at === 'now' ? {} : { at })
+const placeQuery = (at: FilesAt) => (at === 'now' ? {} : { at })
 
 const filesPath = (sessionId: string, path: string, at: FilesAt) => {
-  const query = new URLSearchParams({ ...(path === '' ? {} : { path }), ...asked(at) })
+  const query = new URLSearchParams({ ...(path === '' ? {} : { path }), ...placeQuery(at) })
   return `sessions/${encodeURIComponent(sessionId)}/files${query.size === 0 ? '' : `?${query}`}`
 }
 
@@ -56,7 +56,7 @@ export async function readFile(
   const parts: Uint8Array[] = []
   let have = 0
   for (let more = true; more && have < mostBytes; ) {
-    const query = new URLSearchParams({ path, ...asked(at), offset: String(have) })
+    const query = new URLSearchParams({ path, ...placeQuery(at), offset: String(have) })
     const response = await browserFetch(`/cloud/sessions/${encodeURIComponent(sessionId)}/files/content?${query}`, {
       cache: 'no-store',
       ...(signal === undefined ? {} : { signal }),

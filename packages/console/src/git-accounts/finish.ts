@@ -10,9 +10,9 @@ export type Outcome =
 
 /** Finishes the connection that the fragment of the address tells of, and leaves for where it was begun. */
 export async function finish(fragment: string): Promise<Outcome> {
-  const told = new URLSearchParams(fragment.replace(/^#/, ''))
-  const [state, code] = [told.get('state'), told.get('code')]
-  if (told.has('error')) return { kind: 'denied' }
+  const parameters = new URLSearchParams(fragment.replace(/^#/, ''))
+  const [state, code] = [parameters.get('state'), parameters.get('code')]
+  if (parameters.has('error')) return { kind: 'denied' }
   if (state === null || code === null) return { kind: 'nothing' }
   try {
     const { returnTo } = await finishConnection({ state, code })

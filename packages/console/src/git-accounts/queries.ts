@@ -17,8 +17,8 @@ export function useConnectAccount(returnTo: string) {
 }
 
 /** Finishes a connection with the parameters of the host's redirect. @throws BerthError if the service refuses */
-export const finishConnection = (told: { readonly state: string; readonly code: string }) =>
-  call<GitConnectionMade>('POST', 'git-connections/callback', told)
+export const finishConnection = (callback: { readonly state: string; readonly code: string }) =>
+  call<GitConnectionMade>('POST', 'git-connections/callback', callback)
 
 /** Ends a connection. @throws BerthError if the service refuses */
 export const disconnectAccount = ({ id }: Pick<GitConnection, 'id'>): Promise<unknown> =>

@@ -23,7 +23,7 @@ export function QuestionCard(props: ToReply) {
   // Formats and patterns are the service's to judge; it names the field.
   const issue = issueOf(reply.error)
   const refused = questions.findIndex(({ fieldId }, at) => (fieldId ?? String(at)) === issue?.path[1])
-  const empty = answers.every(({ chosen, words }) => chosen.length === 0 && words.trim() === '')
+  const empty = answers.every(({ chosen, freeText }) => chosen.length === 0 && freeText.trim() === '')
   const [first] = questions
   const single = questions.length === 1
   return (
@@ -51,7 +51,7 @@ export function QuestionCard(props: ToReply) {
               if (at === refused) reply.reset()
               const next = answers.map((old, index) => (index === at ? answer : old))
               setAnswers(next)
-              onBegun(next.some(({ words }) => words.trim() !== ''))
+              onBegun(next.some(({ freeText }) => freeText.trim() !== ''))
             }}
           />
         ))}
@@ -83,9 +83,9 @@ function QuestionFields({ question, titled, answer, fault, onChange }: FieldsPro
   const many = question.multiSelect === true
   const choose = (at: number, on: boolean) => {
     const others = many ? answer.chosen.filter(other => other !== at) : []
-    onChange({ chosen: on ? [...others, at].sort((a, b) => a - b) : others, words: many ? answer.words : '' })
+    onChange({ chosen: on ? [...others, at].sort((a, b) => a - b) : others, freeText: many ? answer.freeText : '' })
   }
-  const takesWords =
+  const takesLabel =
     question.options.length === 0 || question.allowCustom === true || question.customFieldId !== undefined
   return (
     <fieldset className="flex min-w-0 flex-col gap-1.5" aria-describedby={`${name}-fault`}>
@@ -116,15 +116,15 @@ function QuestionFields({ question, titled, answer, fault, onChange }: FieldsPro
           ))}
         </div>
       )}
-      {takesWords && (
+      {takesLabel && (
         <input
           aria-label={question.options.length === 0 ? question.question : 'Another answer'}
           aria-invalid={fault !== undefined || undefined}
           placeholder={question.options.length === 0 ? 'Your answer' : 'Another answer'}
           inputMode={isNumber(question) ? 'decimal' : question.format === 'email' ? 'email' : 'text'}
           type={question.format === 'date' ? 'date' : 'text'}
-          value={answer.words}
-          onChange={event => onChange({ chosen: many ? answer.chosen : [], words: event.target.value })}
+          value={answer.freeText}
+          onChange={event => onChange({ chosen: many ? answer.chosen : [], freeText: event.target.value })}
           className={inputClass}
         />
       )}

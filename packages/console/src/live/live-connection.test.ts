@@ -4,7 +4,7 @@ import { type FeedSink, LiveConnection, type LiveRequest, type SessionSink } fro
 /** A service whose connections a test reads, writes and breaks. */
 function scripted(onHeard?: FeedSink) {
   const connections: {
-    readonly asked: LiveRequest
+    readonly request: LiveRequest
     readonly signal: AbortSignal
     tell(...frames: unknown[]): void
     state(connected: boolean): void
@@ -13,7 +13,7 @@ function scripted(onHeard?: FeedSink) {
     const waiting: unknown[][] = []
     let wake = () => {}
     connections.push({
-      asked: request(),
+      request: request(),
       signal,
       tell(...frames) {
         waiting.push(frames)
@@ -51,7 +51,7 @@ test('a tab has one stream, whatever it follows, and none once it follows nothin
   const told: unknown[] = []
   const stops = [live.followSession('a', sinkOf(told, 7)), live.followFeed(state => told.push(state?.id ?? 'list'))]
   await turns()
-  expect(connections.map(({ asked }) => asked)).toEqual([{ feed: true, sessions: [{ sessionId: 'a', after: 7 }] }])
+  expect(connections.map(({ request }) => request)).toEqual([{ feed: true, sessions: [{ sessionId: 'a', after: 7 }] }])
   open()[0]?.tell({ kind: 'reset' }, { kind: 'session', session: { id: 's' } })
   open()[0]?.tell(
     { kind: 'event', sessionId: 'a', event: { sequence: 8 } },
@@ -79,7 +79,7 @@ test('a tab that rests has no stream, and asks from where it was when it wakes',
   cursor = 9
   live.rest(false)
   await turns()
-  expect(open().map(({ asked }) => asked.sessions)).toEqual([[{ sessionId: 'a', after: 9 }]])
+  expect(open().map(({ request }) => request.sessions)).toEqual([[{ sessionId: 'a', after: 9 }]])
 })
 
 test('each change is passed on once, however many listen, and never what another tab told', async () => {

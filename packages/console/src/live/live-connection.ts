@@ -41,7 +41,7 @@ export class LiveConnection {
   #isAway = false
   #resting = false
   #running: AbortController | null = null
-  #asked = ''
+  #requested = ''
   #due = false
 
   /** @param onHeard is called once with each change that this tab's own stream tells */
@@ -102,15 +102,15 @@ export class LiveConnection {
 
   /** A page that changes stops and begins to follow in one turn, which is one new connection at most. */
   #changed(anew = false): void {
-    if (anew) this.#asked = ''
+    if (anew) this.#requested = ''
     if (this.#due) return
     this.#due = true
     queueMicrotask(() => {
       this.#due = false
       const { feed, sessions } = this.#request()
       const asked = JSON.stringify([feed, sessions.map(({ sessionId }) => sessionId)])
-      if (asked === this.#asked) return
-      this.#asked = asked
+      if (asked === this.#requested) return
+      this.#requested = asked
       this.#running?.abort()
       this.#running = null
       if (this.#resting || (!feed && sessions.length === 0)) return this.#setAway(false)

@@ -62,7 +62,7 @@ export function shareLive(membershipId: string): void {
   const isHidden = () => document.visibilityState !== 'visible'
   joinTabs(membershipId, {
     onLead: look,
-    onTold: state => {
+    onState: state => {
       if (isHidden()) live.hear(state)
     },
     onLooked: () => {

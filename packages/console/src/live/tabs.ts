@@ -32,18 +32,18 @@ interface TabEvents {
   /** This tab begins to keep the feed for the others. */
   onLead(): void
   /** The leader has heard of a Session; null: read the list again. */
-  onTold(state: SessionState | null): void
+  onState(state: SessionState | null): void
   /** Somebody looks at another tab. */
   onLooked(): void
 }
 
 /** Joins the tabs that show a membership: their messages are for no other person and no other organization. */
-export function joinTabs(membershipId: string, { onLead, onTold, onLooked }: TabEvents): void {
+export function joinTabs(membershipId: string, { onLead, onState, onLooked }: TabEvents): void {
   scope = membershipId
   browser?.addEventListener('message', onLooked)
   if ('BroadcastChannel' in globalThis) {
     same = new BroadcastChannel(`berth.live.${scope}`)
-    same.addEventListener('message', ({ data }: MessageEvent<SessionState | null>) => onTold(data))
+    same.addEventListener('message', ({ data }: MessageEvent<SessionState | null>) => onState(data))
   }
   void navigator.locks?.request(`berth.live.${scope}`, () =>
     heldPlace(() => {

@@ -33,6 +33,6 @@ test.each([
   ['somebody else’s Session', state(), state({ attention: asking(1), unread: false }), null],
   ['a pinned one', state(), state({ attention: asking(1), unread: false, pinned: true }), 'Asks to be allowed'],
   ['an archived one', state(), state({ phase: 'idle', archived: true }), null],
-])('%s', (_, before, after, told) => {
-  expect(noticeOf(before, after)).toBe(told)
+])('%s', (_, before, after, text) => {
+  expect(noticeOf(before, after)).toBe(text)
 })

@@ -2,7 +2,7 @@ import { useRouteContext } from '@tanstack/react-router'
 import type { Membership } from '../api/identity.ts'
 import type { Verdict } from '../session/session-can.ts'
 import { useOnline } from '../ui/online.ts'
-import { type Need, reasonFor, standsFor } from './standing.ts'
+import { meetsRequirement, type Requirement, reasonFor } from './requirement.ts'
 
 /** The known facts about the target of an action. Absent facts are no obstacle. */
 export interface Target {
@@ -75,7 +75,7 @@ const actions = {
   replayWebhook: { needs: 'organization.applications.manage', obstacles: ['offline'] },
   redeliver: { needs: 'organization.applications.manage', obstacles: ['offline', 'underWay'] },
   revokeInstallation: { needs: 'organization.integrations.manage', obstacles: ['offline', 'ended'] },
-} as const satisfies Record<string, { needs: Need; obstacles: readonly (keyof typeof obstacles)[] }>
+} as const satisfies Record<string, { needs: Requirement; obstacles: readonly (keyof typeof obstacles)[] }>
 
 export type OrganizationAction = keyof typeof actions
 
@@ -85,7 +85,7 @@ export const organizationActions = Object.keys(actions) as readonly Organization
 /** Returns whether a member may do something to a target, and if not, why. */
 export function organizationCan(action: OrganizationAction, situation: Situation): Verdict {
   const { needs, obstacles: names } = actions[action]
-  if (!standsFor(needs, situation.membership)) return { allowed: false, reason: reasonFor(needs) }
+  if (!meetsRequirement(needs, situation.membership)) return { allowed: false, reason: reasonFor(needs) }
   const first = names.map(name => obstacles[name]).find(([stands]) => stands(situation))
   return first === undefined ? { allowed: true } : { allowed: false, reason: first[1] }
 }

@@ -1,8 +1,8 @@
 import { Link, Outlet, useRouteContext } from '@tanstack/react-router'
 import { Lock } from 'lucide-react'
 import { currentInSight } from '../ui/current-in-sight.ts'
+import { meetsRequirement } from './requirement.ts'
 import { sectionGroups } from './sections.ts'
-import { standsFor } from './standing.ts'
 
 /** The frame of the organization's pages: its sections at the left, in a row on narrow screens. */
 export function OrganizationPage() {
@@ -29,7 +29,7 @@ export function OrganizationPage() {
               >
                 <Icon className="size-4 max-lg:hidden" aria-hidden />
                 {name}
-                {!standsFor(needs, viewer.membership) && (
+                {!meetsRequirement(needs, viewer.membership) && (
                   <span className="ml-auto text-ink-3" title="Not for your role">
                     <Lock className="size-3" aria-hidden />
                     <span className="sr-only">, not for your role</span>

@@ -3,12 +3,12 @@ import { Lock } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { Page, Title } from '../ui/page.tsx'
 import { EmptyState } from '../ui/states.tsx'
-import { type Need, reasonFor, standsFor } from './standing.ts'
+import { meetsRequirement, type Requirement, reasonFor } from './requirement.ts'
 
 /** A page of the organization. Members who may not use it see the requirement, and the page reads nothing. */
 export function SectionPage(props: {
   title: string
-  needs: Need
+  needs: Requirement
   actions?: ReactNode
   below?: ReactNode
   reading?: boolean
@@ -16,7 +16,7 @@ export function SectionPage(props: {
 }) {
   const { title, needs, actions, below, reading = false, children } = props
   const { viewer } = useRouteContext({ from: '/shell' })
-  if (!standsFor(needs, viewer.membership)) {
+  if (!meetsRequirement(needs, viewer.membership)) {
     return (
       <Page title={title}>
         <Title>{title}</Title>

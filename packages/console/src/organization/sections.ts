@@ -16,7 +16,7 @@ import {
 } from 'lucide-react'
 import type { Membership } from '../api/identity.ts'
 import { to } from '../routing/to.ts'
-import { type Need, standsFor } from './standing.ts'
+import { meetsRequirement, type Requirement } from './requirement.ts'
 
 /** A part of the organization's pages. */
 export interface Section {
@@ -24,7 +24,7 @@ export interface Section {
   readonly label: string
   readonly icon: LucideIcon
   /** The requirement for using it. Other members see a page that names it. */
-  readonly needs: Need
+  readonly needs: Requirement
   readonly to: { readonly to: string }
 }
 
@@ -92,7 +92,7 @@ const sections = sectionGroups.flatMap(group => group.sections)
 
 /** Returns the section that `/organization` leads a member to. */
 export function firstSection(membership: Membership): Section {
-  const first = sections.find(({ needs }) => standsFor(needs, membership)) ?? sections[0]
+  const first = sections.find(({ needs }) => meetsRequirement(needs, membership)) ?? sections[0]
   if (first === undefined) throw new Error('the organization has no pages')
   return first
 }

@@ -9,13 +9,13 @@ import { EmptyState, ErrorState, InlineProblem, LoadingLines } from '../ui/state
 import { usePreviewTab } from './use-preview-tab.ts'
 
 /** No stream tells of ports, so they are asked for while somebody looks. */
-const askedEveryMs = 4_000
+const pollMs = 4_000
 
 const portsQuery = (sessionId: string) =>
   queryOptions({
     queryKey: ['session', sessionId, 'ports'],
     queryFn: () => call<PortList>('GET', `sessions/${sessionId}/ports`),
-    refetchInterval: ({ state }) => (state.status === 'error' ? false : askedEveryMs),
+    refetchInterval: ({ state }) => (state.status === 'error' ? false : pollMs),
   })
 
 /** The servers in the sandbox, and the way to look at them. */

@@ -1,7 +1,7 @@
 import type { Session, SessionCost } from '@berth/contract'
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { call } from '../api/client.ts'
-import { dollars } from '../ui/words.ts'
+import { dollars } from '../ui/format.ts'
 import { useLog } from './logs.ts'
 
 /** While the agent works, its requests count as they end, which no Event tells. */

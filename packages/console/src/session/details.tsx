@@ -211,11 +211,11 @@ function Fork({ session }: { session: Session }) {
 /** Archiving is for good, so the button asks once more in its place. */
 function ArchiveSession({ session }: { session: Session }) {
   const can = useSessionCan(session)
-  const [asked, setAsked] = useState(false)
+  const [confirming, setConfirming] = useState(false)
   const archive = useMutation({
     mutationFn: () => berth.call('archiveSession', { sessionId: session.id }),
     onSuccess: () => {
-      setAsked(false)
+      setConfirming(false)
       void queryClient.invalidateQueries({ queryKey: ['sessions'] })
       return queryClient.invalidateQueries({ queryKey: ['session', session.id] })
     },
@@ -231,15 +231,15 @@ function ArchiveSession({ session }: { session: Session }) {
         {session.activeRunId !== undefined && 'What runs is stopped.'}
       </p>
       <InlineProblem error={archive.error} />
-      {asked ? (
+      {confirming ? (
         <div className="flex gap-2">
           <Button look="danger" busy={archive.isPending} onClick={() => archive.mutate()}>
             Archive for good
           </Button>
-          <Button onClick={() => setAsked(false)}>Keep</Button>
+          <Button onClick={() => setConfirming(false)}>Keep</Button>
         </div>
       ) : (
-        <Button verdict={can('archive')} hint="above" onClick={() => setAsked(true)}>
+        <Button verdict={can('archive')} hint="above" onClick={() => setConfirming(true)}>
           <Archive className="size-4" aria-hidden /> Archive…
         </Button>
       )}

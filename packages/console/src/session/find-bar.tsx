@@ -11,7 +11,7 @@ import { useSettled } from '../ui/settled.ts'
 import { InlineProblem } from '../ui/states.tsx'
 
 /** So many parts of a log are searched before somebody has to ask for more. */
-const looks = 25
+const maxParts = 25
 
 /** Typing pauses so long before the service is asked. */
 const pauseMs = 250
@@ -23,11 +23,11 @@ const matchesQuery = (sessionId: string, q: string) => ({
   initialPageParam: 0,
   queryFn: async ({ pageParam, signal }: { pageParam: number; signal: AbortSignal }) => {
     let before = pageParam
-    for (let look = 1; ; look++) {
+    for (let part = 1; ; part++) {
       const query = new URLSearchParams({ q, ...(before === 0 ? {} : { before: String(before) }) })
       const page = await call<SessionMatchPage>('GET', `sessions/${sessionId}/search?${query}`, undefined, signal)
       // A part of the log without a place is no end of the search.
-      if (page.matches.length > 0 || page.before === null || look === looks) return page
+      if (page.matches.length > 0 || page.before === null || part === maxParts) return page
       before = page.before
     }
   },

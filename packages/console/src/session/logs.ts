@@ -52,7 +52,7 @@ function keepFresh(sessionId: string, log: SessionLog): void {
       again()
       again('next-turn')
     }
-    if (view.askedAt !== before.askedAt) again('interactions')
+    if (view.interactionAt !== before.interactionAt) again('interactions')
     if (view.deliveredAt !== before.deliveredAt) {
       again('publications')
       // Each Publication has its merges, and a pull request that is hosted here has a page of its own.

@@ -3,7 +3,7 @@ import type { NextTurn } from '@berth/contract'
 import { useMutation } from '@tanstack/react-query'
 import { Clock, Undo2 } from 'lucide-react'
 import { call } from '../api/client.ts'
-import { wordsFor } from '../api/problem.ts'
+import { textFor } from '../api/problem.ts'
 import { tellNextTurn } from '../api/queries.ts'
 import { Button } from '../ui/button.tsx'
 import { InlineProblem } from '../ui/states.tsx'
@@ -48,7 +48,7 @@ export function NextTurnCard(props: {
           <p className="text-ink-2">
             {next.refused === null
               ? `${who} is sent when the agent has finished`
-              : `${who} was not sent. ${refusals[next.refused] ?? wordsFor(next.refused)}`}
+              : `${who} was not sent. ${refusals[next.refused] ?? textFor(next.refused)}`}
           </p>
           <p className="line-clamp-4 whitespace-pre-wrap [overflow-wrap:anywhere]">{next.message}</p>
         </div>

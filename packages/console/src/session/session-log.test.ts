@@ -14,21 +14,21 @@ const event = (sequence: number): Event => ({
 
 /** A log of `length` Events, to which the test appends. */
 function scripted(length: number) {
-  const asked: number[] = []
+  const requested: number[] = []
   const arrived: Event[] = []
   const sinks = new Set<SessionSink>()
   const source: LogSource = {
     async end() {
       const after = Math.max(0, length - 100)
-      asked.push(after)
+      requested.push(after)
       return Array.from({ length: length - after }, (_, at) => event(after + at + 1))
     },
     async page(after) {
-      asked.push(after)
+      requested.push(after)
       return Array.from({ length: Math.min(length, after + 100) - after }, (_, at) => event(after + at + 1))
     },
     async range(after, last) {
-      asked.push(after)
+      requested.push(after)
       return Array.from({ length: last - after }, (_, at) => event(after + at + 1))
     },
     follow(sink) {
@@ -40,7 +40,7 @@ function scripted(length: number) {
   }
   return {
     source,
-    asked,
+    requested,
     append(...events: Event[]) {
       arrived.push(...events)
       for (const sink of sinks) for (const event of events) sink.event(event)
@@ -58,7 +58,7 @@ const turns = async () => {
 
 describe('the log of a Session', () => {
   test('begins with its end, and goes back page by page to the first Event', async () => {
-    const { source, asked } = scripted(250)
+    const { source, requested } = scripted(250)
     const log = new SessionLog(source, work => work())
     const leave = log.subscribe(() => {})
     await turns()
@@ -68,12 +68,12 @@ describe('the log of a Session', () => {
     await log.loadOlder()
     expect(log.read().view).toMatchObject({ first: 1, last: 250 })
     expect(log.read().view.rows).toHaveLength(250)
-    expect(asked).toEqual([150, 50, 0])
+    expect(requested).toEqual([150, 50, 0])
     leave()
   })
 
   test('reaches an Event far back in one request, and says if it cannot', async () => {
-    const { source, asked } = scripted(5_000)
+    const { source, requested } = scripted(5_000)
     const log = new SessionLog(source, work => work())
     const leave = log.subscribe(() => {})
     await turns()
@@ -82,7 +82,7 @@ describe('the log of a Session', () => {
     expect(log.read().view.rows).toHaveLength(4_031)
     expect(await log.reach(4_000)).toBe(true)
     expect(await log.reach(5_001)).toBe(false)
-    expect(asked).toEqual([4_900, 969])
+    expect(requested).toEqual([4_900, 969])
     source.range = () => Promise.reject(new Error('gone'))
     expect(await log.reach(10)).toBe(false)
     expect(log.read().loadingOlder).toBe(false)
@@ -106,7 +106,7 @@ describe('the log of a Session', () => {
   })
 
   test('is followed only while somebody looks, and goes on where it was', async () => {
-    const { source, append, followers, asked } = scripted(2)
+    const { source, append, followers, requested } = scripted(2)
     const log = new SessionLog(source, work => work())
     log.subscribe(() => {})()
     await turns()
@@ -115,7 +115,7 @@ describe('the log of a Session', () => {
     const leave = log.subscribe(() => {})
     await turns()
     expect(log.read()).toMatchObject({ connection: 'live', view: { last: 3 } })
-    expect(asked.length).toBeLessThanOrEqual(2)
+    expect(requested.length).toBeLessThanOrEqual(2)
     leave()
   })
 

@@ -56,7 +56,7 @@ export class SessionLog {
   #stop: AbortController | null = null
   #unfollow: (() => void) | null = null
   /** Messages and tool calls that the log has told: a preview of one may come later than its Event. */
-  readonly #told = new Set<string>()
+  readonly #logged = new Set<string>()
   /** The last preview as it came. */
   #previewed: Preview | null = null
   /** Called after each change, before the subscribers. */
@@ -184,8 +184,8 @@ export class SessionLog {
     if (event.sequence !== this.#lastSequence() + 1) return
     this.#pending.push(event)
     const { messageId, activityId } = event.data
-    if (event.type === 'svc.message.created') this.#told.add(String(messageId))
-    if (event.type === 'svc.activity.completed') this.#told.add(String(activityId))
+    if (event.type === 'svc.message.created') this.#logged.add(String(messageId))
+    if (event.type === 'svc.activity.completed') this.#logged.add(String(activityId))
     if (this.#scheduled) return
     this.#scheduled = true
     this.#schedule(() => {
@@ -193,7 +193,7 @@ export class SessionLog {
       const events = this.#pending.splice(0)
       this.#events.push(...events)
       // In one step with the Events, so that a message is never there twice, nor missing in between.
-      const preview = this.#untold()
+      const preview = this.#unlogged()
       this.#set({ view: extendTranscript(this.#snapshot.view, events), connection: 'live', preview })
     })
   }
@@ -201,15 +201,15 @@ export class SessionLog {
   #preview(preview: Preview | null): void {
     this.#previewed = preview
     // Events that wait for their frame are not visible yet, so the preview that they replace must stay until then.
-    if (!this.#scheduled) this.#set({ preview: this.#untold() })
+    if (!this.#scheduled) this.#set({ preview: this.#unlogged() })
   }
 
-  #untold(): Preview | null {
+  #unlogged(): Preview | null {
     const preview = this.#previewed
     if (preview === null) return null
     const { message } = preview
-    const activities = preview.activities.filter(({ activityId }) => !this.#told.has(activityId))
-    return { activities, ...(message !== undefined && !this.#told.has(message.messageId) && { message }) }
+    const activities = preview.activities.filter(({ activityId }) => !this.#logged.has(activityId))
+    return { activities, ...(message !== undefined && !this.#logged.has(message.messageId) && { message }) }
   }
 
   #set(change: Partial<LogSnapshot>): void {

@@ -2,7 +2,7 @@ import type { SessionState } from '@berth/contract'
 import { Hand } from 'lucide-react'
 import { serverNow } from '../api/server-clock.ts'
 import { useSecond } from '../ui/clock.ts'
-import { countdown } from '../ui/words.ts'
+import { countdown } from '../ui/format.ts'
 
 type Attention = NonNullable<SessionState['attention']>
 

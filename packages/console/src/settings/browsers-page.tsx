@@ -5,10 +5,10 @@ import { call } from '../api/client.ts'
 import { queryClient } from '../api/queries.ts'
 import { Button } from '../ui/button.tsx'
 import { useMinute } from '../ui/clock.ts'
+import { ago } from '../ui/format.ts'
 import { Page, Title } from '../ui/page.tsx'
 import { printableLine } from '../ui/printable.ts'
 import { ErrorState, InlineProblem, LoadingLines } from '../ui/states.tsx'
-import { ago } from '../ui/words.ts'
 import { browserName } from './browser-name.ts'
 
 const browsersQuery = queryOptions({

@@ -9,9 +9,9 @@ import { devicesQuery, pushVerdict, testPush, turnOffPush, turnOnPush } from '..
 import { usePushed, type Wishes } from '../notifications/pushed.ts'
 import { Button } from '../ui/button.tsx'
 import { useMinute } from '../ui/clock.ts'
+import { ago } from '../ui/format.ts'
 import { printableLine } from '../ui/printable.ts'
 import { ErrorState, InlineProblem, LoadingLines } from '../ui/states.tsx'
-import { ago } from '../ui/words.ts'
 import { browserName } from './browser-name.ts'
 
 const wishes = [

@@ -2,7 +2,7 @@ import { BerthError } from '@berth/client'
 import type { TerminalTicket } from '@berth/contract'
 import { call } from '../api/client.ts'
 import { rememberedTerminal, rememberTerminal } from './remembered.ts'
-import { CREDIT_BYTES, type EndReason, openSocket, type Said, sendInput } from './wire.ts'
+import { type ControlMessage, CREDIT_BYTES, type EndReason, openSocket, sendInput } from './wire.ts'
 
 /** Where a terminal stands. */
 export type TerminalState =
@@ -96,8 +96,8 @@ export class TerminalConnection {
     const terminalId = rememberedTerminal(this.#sessionId)
     const { columns, rows } = this.#screen
     try {
-      const asked = { columns, rows, ...(terminalId !== null && { terminalId }) }
-      const ticket = await call<TerminalTicket>('POST', `sessions/${this.#sessionId}/terminals`, asked)
+      const body = { columns, rows, ...(terminalId !== null && { terminalId }) }
+      const ticket = await call<TerminalTicket>('POST', `sessions/${this.#sessionId}/terminals`, body)
       rememberTerminal(this.#sessionId, ticket.terminalId)
       if (!this.#isLeft) this.#listen(openSocket(ticket))
     } catch (error) {
@@ -118,7 +118,7 @@ export class TerminalConnection {
       socket.send(JSON.stringify({ open: { columns, rows, credit: CREDIT_BYTES } }))
     }
     socket.onmessage = ({ data }: MessageEvent<ArrayBuffer | string>) => {
-      if (typeof data === 'string') this.#hear(JSON.parse(data) as Said)
+      if (typeof data === 'string') this.#receiveControl(JSON.parse(data) as ControlMessage)
       else this.#show(socket, new Uint8Array(data))
     }
     socket.onclose = () => {
@@ -127,14 +127,14 @@ export class TerminalConnection {
     }
   }
 
-  #hear(said: Said): void {
-    if ('ended' in said) {
-      this.#end(said.ended.reason, said.ended.code)
+  #receiveControl(message: ControlMessage): void {
+    if ('ended' in message) {
+      this.#end(message.ended.reason, message.ended.code)
       return
     }
     this.#failures = 0
     this.#shown = 0
-    this.#replaying = said.ready.scrollback
+    this.#replaying = message.ready.scrollback
     this.#screen.reset()
     if (this.#replaying <= 0) this.#open()
   }

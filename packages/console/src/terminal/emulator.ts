@@ -7,7 +7,7 @@ import { nonceStyles } from './nonced-styles.ts'
 import { terminalTheme } from './palette.ts'
 
 /** Effects of a terminal on the page. Programs may neither set the page's title, ring, nor reach the clipboard. */
-interface Told {
+interface TerminalEvents {
   readonly typed: (bytes: Uint8Array<ArrayBuffer>) => void
   readonly resized: (columns: number, rows: number) => void
   /** A link was activated that the page may offer to open. */
@@ -27,7 +27,7 @@ export class Emulator implements Screen {
   holdsControl = false
   onControlUsed: () => void = () => {}
 
-  constructor(parent: HTMLElement, told: Told) {
+  constructor(parent: HTMLElement, events: TerminalEvents) {
     nonceStyles()
     const style = getComputedStyle(parent)
     this.#terminal = new Terminal({
@@ -42,17 +42,17 @@ export class Emulator implements Screen {
       linkHandler: {
         activate: (_, text) => {
           const url = safeUrl(text)
-          if (url !== undefined && url !== '') told.linked(url)
+          if (url !== undefined && url !== '') events.linked(url)
         },
       },
     })
     const terminal = this.#terminal
     terminal.loadAddon(this.#fit)
     terminal.open(parent)
-    terminal.attachCustomKeyEventHandler(event => this.#handle(event, told))
-    terminal.onData(text => told.typed(encoder.encode(this.#withControl(text))))
-    terminal.onBinary(text => told.typed(Uint8Array.from(text, character => character.charCodeAt(0))))
-    terminal.onResize(({ cols, rows }) => told.resized(cols, rows))
+    terminal.attachCustomKeyEventHandler(event => this.#handle(event, events))
+    terminal.onData(text => events.typed(encoder.encode(this.#withControl(text))))
+    terminal.onBinary(text => events.typed(Uint8Array.from(text, character => character.charCodeAt(0))))
+    terminal.onResize(({ cols, rows }) => events.resized(cols, rows))
     const sized = new ResizeObserver(() => this.#fit.fit())
     sized.observe(parent)
     const themed = new MutationObserver(() => {
@@ -106,11 +106,11 @@ export class Emulator implements Screen {
   }
 
   /** Returns false for keys that are the page's and not the shell's. */
-  #handle(event: KeyboardEvent, told: Told): boolean {
+  #handle(event: KeyboardEvent, events: TerminalEvents): boolean {
     if (event.type !== 'keydown') return true
     if (event.key === 'ArrowUp' && event.ctrlKey && event.shiftKey) {
       event.preventDefault()
-      told.left()
+      events.left()
       return false
     }
     const isCommand = (event.ctrlKey || event.metaKey) && !event.altKey

@@ -61,7 +61,7 @@ export function TerminalView({ sessionId, onClose }: ViewProps) {
   return (
     <div className={isLarge ? 'fixed inset-0 z-40 flex flex-col bg-canvas' : 'flex h-full min-h-0 flex-col'}>
       <div ref={bar} className="flex h-10 shrink-0 items-center gap-2 border-b border-line pr-2 pl-3">
-        {opened === null ? null : <Standing connection={opened.connection} />}
+        {opened === null ? null : <StateNotice connection={opened.connection} />}
         <div className="ml-auto flex items-center gap-1">
           <IconButton label={isLarge ? 'Back to the panel' : 'Full window'} onClick={() => setLarge(!isLarge)}>
             {isLarge ? <Minimize2 className="size-4" aria-hidden /> : <Maximize2 className="size-4" aria-hidden />}
@@ -91,7 +91,7 @@ export function TerminalView({ sessionId, onClose }: ViewProps) {
   )
 }
 
-const useStanding = (connection: TerminalConnection): TerminalState =>
+const useTerminalState = (connection: TerminalConnection): TerminalState =>
   useSyncExternalStore(
     listener => connection.subscribe(listener),
     () => connection.state,
@@ -105,8 +105,8 @@ const words: Readonly<Record<TerminalState['kind'], string>> = {
   refused: 'Not opened',
 }
 
-function Standing({ connection }: { connection: TerminalConnection }) {
-  const { kind } = useStanding(connection)
+function StateNotice({ connection }: { connection: TerminalConnection }) {
+  const { kind } = useTerminalState(connection)
   const isWaiting = kind === 'connecting' || kind === 'reconnecting'
   return (
     <span role="status" className="inline-flex items-center gap-2 text-xs text-ink-2">
@@ -130,9 +130,9 @@ function Ended({
   onAgain: () => void
   onClose: () => void
 }) {
-  const state = useStanding(connection)
+  const state = useTerminalState(connection)
   if (state.kind !== 'ended' && state.kind !== 'refused') return null
-  const told = state.kind === 'ended' ? endings[state.reason] : null
+  const ending = state.kind === 'ended' ? endings[state.reason] : null
   const problem = state.kind === 'refused' ? problemOf(state.error) : null
   const code =
     state.kind === 'ended' && state.code !== null && state.code !== 0 ? ` Its exit code is ${state.code}.` : ''
@@ -142,13 +142,13 @@ function Ended({
       className="flex shrink-0 flex-wrap items-center gap-3 border-t border-line bg-surface px-3 py-2.5 text-[0.8125rem]"
     >
       <p className="min-w-0 flex-1">
-        {problem === null ? `${told?.text ?? ''}${code}` : `${problem.title}. ${problem.advice}`}
+        {problem === null ? `${ending?.text ?? ''}${code}` : `${problem.title}. ${problem.advice}`}
       </p>
-      {told?.again === undefined ? (
+      {ending?.again === undefined ? (
         <Button onClick={onClose}>Close</Button>
       ) : (
         <Button onClick={onAgain}>
-          <RotateCw className="size-3.5" aria-hidden /> {told.again}
+          <RotateCw className="size-3.5" aria-hidden /> {ending.again}
         </Button>
       )}
     </div>

@@ -9,7 +9,7 @@ const PIECE_BYTES = 32 * 1024
 export type EndReason = 'exited' | 'closed' | 'failed' | 'workspace_lost' | 'access_ended' | 'moved' | 'protocol'
 
 /** A control message of the service. */
-export type Said =
+export type ControlMessage =
   | { readonly ready: { readonly scrollback: number } }
   | { readonly ended: { readonly reason: EndReason; readonly code: number | null } }
 

@@ -10,12 +10,12 @@ import { safeUrl } from './safe-url.ts'
 function AgentLink({ href, children }: ComponentProps<'a'>) {
   if (href === undefined || href === '') return <span>{children}</span>
   const host = printableLine(linkHost(href))
-  const said = typeof children === 'string' && saysHost(children, href)
+  const namesHost = typeof children === 'string' && saysHost(children, href)
   return (
     <a href={href} target="_blank" rel="noopener noreferrer nofollow" title={host}>
       {children}
       {/* Words that turn the reading order turn nothing in a `bdi`. */}
-      {!said && <bdi className="text-ink-3"> ({host})</bdi>}
+      {!namesHost && <bdi className="text-ink-3"> ({host})</bdi>}
     </a>
   )
 }

@@ -49,7 +49,7 @@ export const RowView = memo(function RowView({ row, sessionId }: { row: Row; ses
     case 'end':
       return <End row={row} />
     case 'interaction':
-      return <Asked row={row} />
+      return <InteractionLine row={row} />
     case 'artifact':
       return <Artifact row={row} sessionId={sessionId} />
     case 'notice':
@@ -135,7 +135,7 @@ const resolutions: Readonly<Record<string, string>> = {
   authority_revoked: 'whoever asked may no longer use Berth',
 }
 
-function Asked({ row }: { row: InteractionRow }) {
+function InteractionLine({ row }: { row: InteractionRow }) {
   const Icon = row.interactionKind === 'approval' ? ShieldCheck : MessageCircleQuestion
   const answer =
     row.status === 'open'

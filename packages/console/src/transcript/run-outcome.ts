@@ -1,6 +1,6 @@
 import type { EndRow } from '@berth/client/transcript'
 import { formatDuration } from '@berth/client/transcript'
-import { dollars } from '../ui/words.ts'
+import { dollars } from '../ui/format.ts'
 
 const reasons: Readonly<Record<string, string>> = {
   environment_setup_failed: 'the setup script of the environment failed',

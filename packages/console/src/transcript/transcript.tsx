@@ -49,9 +49,12 @@ function liveRow({ role, text }: NonNullable<Preview['message']>, last: Row | un
  * being read where it is, and stays at the end if the reader is there.
  */
 export function Transcript({ sessionId, event }: { sessionId: string; event: number | undefined }) {
-  const told = useLog(sessionId, snapshot => snapshot.view.rows)
+  const logged = useLog(sessionId, snapshot => snapshot.view.rows)
   const message = useLog(sessionId, snapshot => snapshot.preview?.message)
-  const rows = useMemo(() => (message === undefined ? told : [...told, liveRow(message, told.at(-1))]), [told, message])
+  const rows = useMemo(
+    () => (message === undefined ? logged : [...logged, liveRow(message, logged.at(-1))]),
+    [logged, message],
+  )
   // A new function has every row's place reckoned anew, and scrolling renders more often than rows change.
   const getItemKey = useCallback((index: number) => rows[index]?.key ?? index, [rows])
   const ready = useLog(sessionId, snapshot => snapshot.ready)

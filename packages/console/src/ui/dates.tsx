@@ -1,5 +1,5 @@
 import { useMinute } from './clock.ts'
-import { ago } from './words.ts'
+import { ago } from './format.ts'
 
 const full = (at: string) => new Date(at).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'short' })
 
@@ -15,10 +15,10 @@ export function Day({ at }: { at: string }) {
 /** How long ago something was, with the time of it on hover. */
 export function Ago({ at }: { at: string }) {
   const now = useMinute()
-  const said = ago(Date.parse(at), now)
+  const text = ago(Date.parse(at), now)
   return (
     <time dateTime={at} title={full(at)}>
-      {/^\d+ (?:min|h|d)$/.test(said) ? `${said} ago` : said}
+      {/^\d+ (?:min|h|d)$/.test(text) ? `${text} ago` : text}
     </time>
   )
 }

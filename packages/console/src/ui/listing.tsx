@@ -4,8 +4,8 @@ import type { ReactNode } from 'react'
 import type { Listing as ListingSearch } from '../routing/to.ts'
 import { IconButton } from './button.tsx'
 import { inputClass } from './field.tsx'
+import { counted } from './format.ts'
 import { type Column, Table } from './table.tsx'
-import { counted } from './words.ts'
 
 const pageSize = 25
 

@@ -2,8 +2,8 @@ import { formatBytes, formatDuration } from '@berth/client/transcript'
 import { describe, expect, it, test } from 'vitest'
 import { parseAnsi } from '../transcript/ansi.ts'
 import { safeUrl } from '../transcript/safe-url.ts'
+import { ago, countdown, dollars } from './format.ts'
 import { printable, printableLine } from './printable.ts'
-import { ago, countdown, dollars } from './words.ts'
 
 describe('what agents write', () => {
   test.each([

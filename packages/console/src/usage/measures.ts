@@ -1,5 +1,5 @@
 import type { UsageReport, UsageSums } from '@berth/contract'
-import { dollars } from '../ui/words.ts'
+import { dollars } from '../ui/format.ts'
 
 /** The measures that a plot of usage can show. */
 export const measures = ['cost', 'tokens', 'requests'] as const
@@ -62,9 +62,9 @@ export function layersOf(report: UsageReport, measure: Measure, nameOf: (at: num
   if (report.by === 'day') return [{ label, values: totals }]
   const layers = report.series.map((series, at) => ({ label: nameOf(at), values: series[name] }))
   const rest = totals.map((total, day) => {
-    const told = layers.reduce((sum, { values }) => sum + (values[day] ?? 0), 0)
+    const shown = layers.reduce((sum, { values }) => sum + (values[day] ?? 0), 0)
     // Sums of dollars differ in their last bits.
-    return total - told > total * 1e-9 ? total - told : 0
+    return total - shown > total * 1e-9 ? total - shown : 0
   })
   return rest.some(value => value > 0) ? [...layers, { label: 'Others', values: rest }] : layers
 }

@@ -5,21 +5,21 @@ import { saveFile } from '../api/save-file.ts'
 import type { Days } from './days.ts'
 
 /** The subject of a report. */
-export interface Asked extends Days {
+export interface UsageFilter extends Days {
   readonly by: UsageGrouping
   readonly whose: 'me' | 'organization'
 }
 
-const queryOf = ({ by, whose, from, to }: Asked): string => String(new URLSearchParams({ by, whose, from, to }))
+const queryOf = ({ by, whose, from, to }: UsageFilter): string => String(new URLSearchParams({ by, whose, from, to }))
 
 /** A report of usage. The last one stays on the page until the next has arrived. */
-export const usageQuery = (asked: Asked) =>
+export const usageQuery = (filter: UsageFilter) =>
   queryOptions({
-    queryKey: ['usage', asked],
+    queryKey: ['usage', filter],
     staleTime: 60_000,
     placeholderData: keepPreviousData,
-    queryFn: () => call<UsageReport>('GET', `usage?${queryOf(asked)}`),
+    queryFn: () => call<UsageReport>('GET', `usage?${queryOf(filter)}`),
   })
 
 /** Saves the report as CSV. @throws BerthError if the service refuses */
-export const saveCsv = (asked: Asked): Promise<void> => saveFile(`usage/export?${queryOf(asked)}`)
+export const saveCsv = (filter: UsageFilter): Promise<void> => saveFile(`usage/export?${queryOf(filter)}`)

@@ -5,12 +5,12 @@ import { ChartColumn, Download } from 'lucide-react'
 import { lazy, Suspense, useMemo } from 'react'
 import { serverNow } from '../api/server-clock.ts'
 import { Button } from '../ui/button.tsx'
+import { dollars } from '../ui/format.ts'
 import { Page, Title } from '../ui/page.tsx'
 import { Stat, Stats } from '../ui/stat.tsx'
 import { EmptyState, ErrorState, InlineProblem, LoadingLines } from '../ui/states.tsx'
-import { dollars } from '../ui/words.ts'
 import { daysOfSearch, faultOfDays } from './days.ts'
-import { groupingLabels, groupName } from './group-words.ts'
+import { groupingLabels, groupName } from './group-labels.ts'
 import { glance, layersOf, type Measure, meanings } from './measures.ts'
 import { saveCsv, usageQuery } from './queries.ts'
 import { Swatch } from './swatch.tsx'
@@ -28,9 +28,9 @@ export function UsagePage() {
   const { by = 'day', measure = 'cost' } = search
   const days = daysOfSearch(search, serverNow())
   const fault = faultOfDays(days)
-  const asked = { ...days, by, whose: administers ? (search.whose ?? 'organization') : 'me' } as const
-  const report = useQuery({ ...usageQuery(asked), enabled: fault === null })
-  const save = useMutation({ mutationFn: () => saveCsv(asked) })
+  const filter = { ...days, by, whose: administers ? (search.whose ?? 'organization') : 'me' } as const
+  const report = useQuery({ ...usageQuery(filter), enabled: fault === null })
+  const save = useMutation({ mutationFn: () => saveCsv(filter) })
   return (
     <Page
       title="Usage"

@@ -1,7 +1,7 @@
 import { useCallback, useState } from 'react'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
-import { dayName } from './group-words.ts'
+import { dayName } from './group-labels.ts'
 import { type Layer, type Measure, meanings } from './measures.ts'
 import { layerColour, Swatch } from './swatch.tsx'
 

@@ -1,9 +1,9 @@
 import type { UsageGroup, UsageReport } from '@berth/contract'
 import { Link } from '@tanstack/react-router'
 import { to } from '../routing/to.ts'
+import { counted, dollars } from '../ui/format.ts'
 import { type Column, Table } from '../ui/table.tsx'
-import { counted, dollars } from '../ui/words.ts'
-import { groupingLabels, groupName } from './group-words.ts'
+import { groupingLabels, groupName } from './group-labels.ts'
 import { type Measure, meanings } from './measures.ts'
 
 /** The groups of a report in numbers. */

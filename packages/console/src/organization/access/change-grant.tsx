@@ -3,7 +3,7 @@ import { keptAs } from '../dialogs.ts'
 import { FormDialog } from '../form-dialog.tsx'
 import { useKeptForm } from '../kept-form.ts'
 import { useOrganizationCan } from '../organization-can.ts'
-import { capabilityWords } from './capability-words.ts'
+import { capabilityLabel } from './capability-labels.ts'
 import { GrantFields } from './grant-fields.tsx'
 import { refreshAccess } from './queries.ts'
 
@@ -45,9 +45,9 @@ export function ChangeGrant(props: {
     >
       <GrantFields value={capabilities} onChange={next => form.fields.setValue('capabilities', next)} />
       <div role="status" className="flex flex-col gap-1 border-t border-line pt-3 text-xs">
-        {gained.length > 0 && <p>Gains: {gained.map(held => capabilityWords(held)[0]).join(', ')}.</p>}
+        {gained.length > 0 && <p>Gains: {gained.map(held => capabilityLabel(held)[0]).join(', ')}.</p>}
         {lost.length > 0 && (
-          <p className="text-warning">Loses: {lost.map(held => capabilityWords(held)[0]).join(', ')}.</p>
+          <p className="text-warning">Loses: {lost.map(held => capabilityLabel(held)[0]).join(', ')}.</p>
         )}
         <p className="text-ink-3">Counts from its next request. Runs under way go on.</p>
       </div>

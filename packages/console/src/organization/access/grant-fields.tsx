@@ -1,5 +1,5 @@
 import { TickBox } from '../form-dialog.tsx'
-import { capabilityGroups, capabilityWords } from './capability-words.ts'
+import { capabilityGroups, capabilityLabel } from './capability-labels.ts'
 
 /** The capabilities of an installation, as checkboxes. */
 export function GrantFields(props: { value: readonly string[]; onChange: (value: readonly string[]) => void }) {
@@ -24,7 +24,7 @@ export function GrantFields(props: { value: readonly string[]; onChange: (value:
           )}
           <div className="grid gap-x-4 gap-y-2.5 sm:grid-cols-2">
             {capabilities.map(capability => {
-              const [name, means] = capabilityWords(capability)
+              const [name, means] = capabilityLabel(capability)
               return (
                 <TickBox
                   key={capability}
@@ -42,7 +42,7 @@ export function GrantFields(props: { value: readonly string[]; onChange: (value:
       ))}
       {lacksAccess && (
         <p role="status" className="text-xs text-warning">
-          Without “{capabilityWords('svc.cloud.access')[0]}” only the AI gateway answers.
+          Without “{capabilityLabel('svc.cloud.access')[0]}” only the AI gateway answers.
         </p>
       )}
     </div>

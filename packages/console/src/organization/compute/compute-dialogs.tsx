@@ -6,7 +6,7 @@ import { FormDialog, TextField } from '../form-dialog.tsx'
 import { useKeptForm } from '../kept-form.ts'
 import { useOrganizationCan } from '../organization-can.ts'
 import { ActionProblem } from '../step-up.tsx'
-import { readCapacity } from './compute-words.ts'
+import { readCapacity } from './compute-labels.ts'
 import { admitHost, loseHost, removeHost, setRunsOn } from './queries.ts'
 
 /** Admits a machine of the organization. */

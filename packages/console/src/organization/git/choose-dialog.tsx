@@ -14,7 +14,7 @@ import { useKeptFields } from '../kept-form.ts'
 import { useOrganizationCan } from '../organization-can.ts'
 import { ActionProblem } from '../step-up.tsx'
 import { refreshConnections } from './git-dialogs.tsx'
-import { hostName } from './git-words.ts'
+import { hostName } from './git-labels.ts'
 
 const accountsQuery = ({ id }: Pick<GitConnection, 'id'>) =>
   queryOptions({

@@ -7,7 +7,7 @@ import { Overlay } from '../../ui/overlay.tsx'
 import { printableLine } from '../../ui/printable.ts'
 import { useOrganizationCan } from '../organization-can.ts'
 import { ActionProblem } from '../step-up.tsx'
-import { hostName } from './git-words.ts'
+import { hostName } from './git-labels.ts'
 import { changeAccess, connect, connectionsQuery, disconnect, type GitAccount } from './queries.ts'
 
 interface DialogProps {

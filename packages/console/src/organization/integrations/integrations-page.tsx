@@ -8,13 +8,13 @@ import { Ago, Day } from '../../ui/dates.tsx'
 import { Listing } from '../../ui/listing.tsx'
 import { EmptyState, ErrorState, LoadingLines } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
-import { grantSummary } from '../access/capability-words.ts'
+import { grantSummary } from '../access/capability-labels.ts'
 import { integrationsQuery } from '../access/queries.ts'
 import { type Dialog, useDialog } from '../dialogs.ts'
 import { useOrganizationCan } from '../organization-can.ts'
 import { SectionPage } from '../section-page.tsx'
 import { NewIntegration } from './new-integration.tsx'
-import { productName } from './product-words.ts'
+import { productName } from './product-labels.ts'
 
 /** The programs of the organization that use Berth by API keys. */
 export function IntegrationsPage() {

@@ -15,7 +15,7 @@ import type { Dialog } from '../dialogs.ts'
 import { ShownOnce } from '../form-dialog.tsx'
 import { useOrganizationCan } from '../organization-can.ts'
 import { ActionProblem } from '../step-up.tsx'
-import { isFull, keyKinds, keyName } from './key-words.ts'
+import { isFull, keyKinds, keyName } from './key-labels.ts'
 import { NewKey } from './new-key.tsx'
 
 const soonMs = 7 * 24 * 60 * 60_000

@@ -10,8 +10,8 @@ import { keptAs } from '../dialogs.ts'
 import { ChoiceField, FormDialog, TextField } from '../form-dialog.tsx'
 import { useKeptForm } from '../kept-form.ts'
 import { useOrganizationCan } from '../organization-can.ts'
-import { standsFor } from '../standing.ts'
-import { ownProducts, productName, usualGrant } from './product-words.ts'
+import { meetsRequirement } from '../requirement.ts'
+import { ownProducts, productName, usualGrant } from './product-labels.ts'
 
 /** Makes an integration, and goes on to its first key. */
 export function NewIntegration({ organizationId, onClose }: { organizationId: string; onClose: () => void }) {
@@ -20,7 +20,7 @@ export function NewIntegration({ organizationId, onClose }: { organizationId: st
   const can = useOrganizationCan()
   const apps = useQuery({
     ...appsQuery(organizationId),
-    enabled: standsFor('organization.applications.manage', viewer.membership),
+    enabled: meetsRequirement('organization.applications.manage', viewer.membership),
   })
   const products = [...ownProducts, ...(apps.data ?? []).map(({ slug }) => slug)]
   const form = useKeptForm({

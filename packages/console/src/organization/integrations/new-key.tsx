@@ -6,7 +6,7 @@ import { keptAs } from '../dialogs.ts'
 import { ChoiceField, FormDialog } from '../form-dialog.tsx'
 import { useKeptForm } from '../kept-form.ts'
 import { useOrganizationCan } from '../organization-can.ts'
-import { keyKinds, keyName, kindFault } from './key-words.ts'
+import { keyKinds, keyName, kindFault } from './key-labels.ts'
 
 const dayMs = 24 * 60 * 60_000
 

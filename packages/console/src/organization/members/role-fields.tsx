@@ -3,17 +3,17 @@ import { ChoiceField, TickBox, withTick } from '../form-dialog.tsx'
 import type { KeptForm } from '../kept-form.ts'
 
 /** A role with the permissions beside it. */
-export interface Standing {
+export interface RoleValues {
   readonly role: string
   readonly permissions: readonly string[]
 }
 
-const roleWords: Readonly<Record<Role, readonly [name: string, means: string]>> = {
+const roleLabel: Readonly<Record<Role, readonly [name: string, means: string]>> = {
   member: ['Member', 'Starts and steers Sessions, answers agents, delivers changes.'],
   admin: ['Administrator', 'Does all that members do, and manages people, access, webhooks and limits.'],
 }
 
-const permissionWords: Readonly<Record<Permission, readonly [name: string, means: string]>> = {
+const permissionLabel: Readonly<Record<Permission, readonly [name: string, means: string]>> = {
   'organization.integrations.manage': [
     'Manage integrations',
     'Integrations, their API keys, installations and grants.',
@@ -23,37 +23,37 @@ const permissionWords: Readonly<Record<Permission, readonly [name: string, means
 
 /** Returns a role's name for people. */
 export function roleName(role: string): string {
-  return roleWords[role as Role]?.[0] ?? role
+  return roleLabel[role as Role]?.[0] ?? role
 }
 
 /** Returns a permission's name for people. */
 export function permissionName(permission: string): string {
-  return permissionWords[permission as Permission]?.[0] ?? permission
+  return permissionLabel[permission as Permission]?.[0] ?? permission
 }
 
 /** Role and permissions as fields. An administrator holds every permission, so those are shown as given. */
-export function RoleFields<T extends Standing>(props: {
+export function RoleFields<T extends RoleValues>(props: {
   form: KeptForm<T>
   /** Why the role may not be lowered; null if it may. */
   fixed: string | null
 }) {
   const { fixed } = props
   // A form of more fields is one of these two as well; its type does not say so.
-  const { fields, values } = props.form as unknown as KeptForm<Standing>
+  const { fields, values } = props.form as unknown as KeptForm<RoleValues>
   const isAdmin = values.role === 'admin'
   return (
     <>
       <ChoiceField
         label="Role"
-        hint={fixed ?? roleWords[values.role as Role]?.[1]}
-        choices={Object.entries(roleWords).map(([role, [name]]) => [role, name])}
+        hint={fixed ?? roleLabel[values.role as Role]?.[1]}
+        choices={Object.entries(roleLabel).map(([role, [name]]) => [role, name])}
         value={values.role}
         disabled={fixed !== null}
         onChange={event => fields.setValue('role', event.target.value)}
       />
       <fieldset className="flex flex-col gap-2" disabled={isAdmin}>
         <legend className="mb-1.5 text-[0.8125rem] font-medium">Permissions</legend>
-        {Object.entries(permissionWords).map(([permission, [name, means]]) => (
+        {Object.entries(permissionLabel).map(([permission, [name, means]]) => (
           <TickBox
             key={permission}
             means={isAdmin ? `${means} Administrators have it.` : means}

@@ -1,5 +1,5 @@
 import type { OrganizationSettings } from '@berth/contract'
-import { dollars } from '../../ui/words.ts'
+import { dollars } from '../../ui/format.ts'
 
 const periods: Readonly<Record<string, string>> = { day: 'Today', month: 'This month', total: 'In all' }
 

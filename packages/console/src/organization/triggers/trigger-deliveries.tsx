@@ -6,7 +6,7 @@ import { Ago } from '../../ui/dates.tsx'
 import { ErrorState, LoadingLines } from '../../ui/states.tsx'
 import { Part } from '../access/facts.tsx'
 import { triggerDeliveriesQuery } from './queries.ts'
-import { statusWords, troubleOf } from './trigger-words.ts'
+import { statusLabel, troubleOf } from './trigger-labels.ts'
 
 /** The latest deliveries of a trigger, each with its outcome. */
 export function TriggerDeliveries({ organizationId, triggerId }: { organizationId: string; triggerId: string }) {
@@ -31,7 +31,7 @@ export function TriggerDeliveries({ organizationId, triggerId }: { organizationI
 
 function Delivery({ delivery }: { delivery: TriggerDelivery }) {
   const { key, status, sessionId, thread, createdAt, report } = delivery
-  const [label, dot] = statusWords[status] ?? [status, 'bg-dot-quiet']
+  const [label, dot] = statusLabel[status] ?? [status, 'bg-dot-quiet']
   const trouble = troubleOf(delivery)
   return (
     <li className="flex min-h-11 flex-wrap items-center gap-x-3 gap-y-1 py-2 text-[0.8125rem]">

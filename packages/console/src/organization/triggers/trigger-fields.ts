@@ -1,6 +1,6 @@
 import type { PutTrigger, Trigger } from '@berth/contract'
 import type { Faults } from '../kept-form.ts'
-import { type Sender, senderOf } from './trigger-words.ts'
+import { type Sender, senderOf } from './trigger-labels.ts'
 
 /** A trigger as its form holds it. */
 export interface TriggerFields {

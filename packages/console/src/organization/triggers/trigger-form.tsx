@@ -6,7 +6,7 @@ import { useKeptForm } from '../kept-form.ts'
 import { useOrganizationCan } from '../organization-can.ts'
 import { putTrigger, refreshTriggers } from './queries.ts'
 import { fieldsOf, newFields, type TriggerFields, toBody, triggerFaults } from './trigger-fields.ts'
-import { eventWords, type Sender, senderWords } from './trigger-words.ts'
+import { eventLabel, type Sender, senderLabel } from './trigger-labels.ts'
 
 /** An installation that a trigger can belong to. */
 export interface TriggerPlace {
@@ -60,7 +60,7 @@ export function TriggerForm(props: {
       )}
       <ChoiceField
         label="Who posts to it"
-        choices={Object.entries(senderWords)}
+        choices={Object.entries(senderLabel)}
         value={values.sender}
         onChange={event => fields.setValue('sender', event.target.value as Sender)}
       />
@@ -95,7 +95,7 @@ function EventFields({ form }: { form: KeptForm<TriggerFields, unknown> }) {
       <fieldset>
         <legend className="mb-2 text-[0.8125rem] font-medium">Fires on</legend>
         <div className="grid gap-2.5 sm:grid-cols-2">
-          {Object.entries(eventWords).map(([kind, [name, means]]) => (
+          {Object.entries(eventLabel).map(([kind, [name, means]]) => (
             <TickBox
               key={kind}
               means={means}

@@ -16,8 +16,8 @@ import { TriggerDeliveries } from './trigger-deliveries.tsx'
 import { DeleteTrigger, ReplaceSecret } from './trigger-dialogs.tsx'
 import { fieldsOf, toBody } from './trigger-fields.ts'
 import { TriggerForm } from './trigger-form.tsx'
+import { firedBy } from './trigger-labels.ts'
 import { TriggerState } from './trigger-state.tsx'
-import { firedBy } from './trigger-words.ts'
 import { usePlaces } from './use-places.ts'
 
 const route = getRouteApi('/shell/organization/triggers/$installationId/$triggerId')

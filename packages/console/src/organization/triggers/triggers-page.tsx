@@ -12,8 +12,8 @@ import { useOrganizationCan } from '../organization-can.ts'
 import { SectionPage } from '../section-page.tsx'
 import { triggersQuery } from './queries.ts'
 import { TriggerForm } from './trigger-form.tsx'
+import { firedBy } from './trigger-labels.ts'
 import { TriggerState } from './trigger-state.tsx'
-import { firedBy } from './trigger-words.ts'
 import { usePlaces } from './use-places.ts'
 
 /** The triggers, which start Sessions by a schedule or for an event elsewhere. */

@@ -13,9 +13,9 @@ import { ErrorState, InlineProblem, LoadingLines } from '../../ui/states.tsx'
 import { Part } from '../access/facts.tsx'
 import { useOrganizationCan } from '../organization-can.ts'
 import { deliveriesQuery, type Place, refreshWebhooks, webhooksPath } from './queries.ts'
-import { isAccepted, outcomeWords } from './webhook-words.ts'
+import { isAccepted, outcomeLabel } from './webhook-labels.ts'
 
-const statusWords: Readonly<Record<string, readonly [label: string, dot: string]>> = {
+const statusLabel: Readonly<Record<string, readonly [label: string, dot: string]>> = {
   pending: ['Under way', 'bg-dot-active'],
   succeeded: ['Delivered', 'bg-dot-good'],
   failed: ['Failed', 'bg-bad'],
@@ -48,7 +48,7 @@ export function Deliveries({ organizationId, place, endpoint }: Of) {
           <option value="">Every state</option>
           {deliveryStatuses.map(name => (
             <option key={name} value={name}>
-              {statusWords[name]?.[0]}
+              {statusLabel[name]?.[0]}
             </option>
           ))}
         </Select>
@@ -85,7 +85,7 @@ function Delivery(props: Of & { delivery: WebhookDelivery }) {
     mutationFn: () => call('POST', `${webhooksPath(place)}/${endpoint.id}/deliveries/${id}/redeliver`),
     onSuccess: () => refreshWebhooks(organizationId),
   })
-  const [label = status, dot = 'bg-dot-quiet'] = statusWords[status] ?? []
+  const [label = status, dot = 'bg-dot-quiet'] = statusLabel[status] ?? []
   const last = attempts.at(-1)
   return (
     <li>
@@ -102,7 +102,7 @@ function Delivery(props: Of & { delivery: WebhookDelivery }) {
           <code className="min-w-0 flex-1 truncate font-mono text-xs">{type}</code>
           {last !== undefined && (
             <span className={`max-sm:hidden ${isAccepted(last) ? 'text-ink-3' : 'text-bad'}`}>
-              {outcomeWords(last)}
+              {outcomeLabel(last)}
             </span>
           )}
           <span className="w-20 shrink-0 text-right text-xs text-ink-3 tabular-nums">
@@ -116,7 +116,7 @@ function Delivery(props: Of & { delivery: WebhookDelivery }) {
                 <time dateTime={attempt.at} className="w-44 shrink-0 text-ink-3 tabular-nums">
                   {new Date(attempt.at).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'medium' })}
                 </time>
-                <span className={isAccepted(attempt) ? 'text-good' : 'text-bad'}>{outcomeWords(attempt)}</span>
+                <span className={isAccepted(attempt) ? 'text-good' : 'text-bad'}>{outcomeLabel(attempt)}</span>
                 <span className="text-ink-3 tabular-nums">{formatDuration(attempt.durationMs)}</span>
               </li>
             ))}

@@ -8,7 +8,7 @@ import { useOrganizationCan } from '../organization-can.ts'
 import type { NamedPlace } from './places.ts'
 import { refreshWebhooks, registerEndpoint } from './queries.ts'
 import { SigningSecret } from './signing-secret.tsx'
-import { addressFault, familyWords, isUuid } from './webhook-words.ts'
+import { addressFault, familyLabel, isUuid } from './webhook-labels.ts'
 
 /** Registers an endpoint. Its secret is shown once. */
 export function NewWebhook(props: {
@@ -108,7 +108,7 @@ export function NewWebhook(props: {
       <fieldset>
         <legend className="mb-2 text-[0.8125rem] font-medium">Hears of</legend>
         <div className="grid gap-2.5 sm:grid-cols-2">
-          {Object.entries(familyWords).map(([family, [name, means]]) => (
+          {Object.entries(familyLabel).map(([family, [name, means]]) => (
             <TickBox
               key={family}
               means={means}

@@ -2,7 +2,7 @@ import type { App, Installation } from '@berth/contract'
 import { useQuery } from '@tanstack/react-query'
 import { useRouteContext } from '@tanstack/react-router'
 import { appsQuery, installationsQuery } from '../access/queries.ts'
-import { standsFor } from '../standing.ts'
+import { meetsRequirement } from '../requirement.ts'
 import type { Place } from './queries.ts'
 
 /** An installation with its name. */
@@ -19,7 +19,7 @@ export function usePlaces(): {
 } {
   const { viewer } = useRouteContext({ from: '/shell' })
   const organizationId = viewer.membership.organization.id
-  const may = (need: Parameters<typeof standsFor>[0]) => standsFor(need, viewer.membership)
+  const may = (need: Parameters<typeof meetsRequirement>[0]) => meetsRequirement(need, viewer.membership)
   const apps = useQuery({ ...appsQuery(organizationId), enabled: may('organization.applications.manage') })
   const installations = useQuery({
     ...installationsQuery(organizationId),

@@ -4,7 +4,7 @@ import { useRouter } from '@tanstack/react-router'
 import { call } from '../../api/client.ts'
 import { to } from '../../routing/to.ts'
 import { Confirm } from '../../ui/confirm.tsx'
-import { counted } from '../../ui/words.ts'
+import { counted } from '../../ui/format.ts'
 import { keptAs } from '../dialogs.ts'
 import { FormDialog, TextField } from '../form-dialog.tsx'
 import { useKeptForm } from '../kept-form.ts'
@@ -12,7 +12,7 @@ import { useOrganizationCan } from '../organization-can.ts'
 import { ActionProblem } from '../step-up.tsx'
 import { type Place, refreshWebhooks, registerEndpoint, webhooksPath } from './queries.ts'
 import { SigningSecret } from './signing-secret.tsx'
-import { isUuid } from './webhook-words.ts'
+import { isUuid } from './webhook-labels.ts'
 
 interface DialogProps {
   readonly organizationId: string

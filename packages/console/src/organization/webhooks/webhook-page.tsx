@@ -14,7 +14,7 @@ import { SectionPage } from '../section-page.tsx'
 import { Deliveries } from './deliveries.tsx'
 import { endpointsQuery, type Place, refreshWebhooks, webhooksPath } from './queries.ts'
 import { DeleteWebhook, Replay, Rotate } from './webhook-dialogs.tsx'
-import { familyWords } from './webhook-words.ts'
+import { familyLabel } from './webhook-labels.ts'
 import { EndpointState } from './webhooks-page.tsx'
 
 const route = getRouteApi('/shell/organization/webhooks/$appSlug/$installationId/$endpointId')
@@ -104,7 +104,7 @@ function View({ organizationId, place, endpoint, full }: OfEndpoint & { full: bo
               {endpoint.url}
             </code>,
           ],
-          ['Hears of', endpoint.families.map(family => familyWords[family]?.[0] ?? family).join(', ')],
+          ['Hears of', endpoint.families.map(family => familyLabel[family]?.[0] ?? family).join(', ')],
           ['State', <EndpointState key="state" endpoint={endpoint} />],
           ['App', place.app],
           [

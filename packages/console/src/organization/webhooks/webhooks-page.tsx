@@ -15,7 +15,7 @@ import { SectionPage } from '../section-page.tsx'
 import { NewWebhook } from './new-webhook.tsx'
 import { type NamedPlace, usePlaces } from './places.ts'
 import { endpointsQuery } from './queries.ts'
-import { familyWords, outcomeWords } from './webhook-words.ts'
+import { familyLabel, outcomeLabel } from './webhook-labels.ts'
 
 interface Row {
   readonly place: NamedPlace
@@ -144,7 +144,7 @@ const columns: readonly Column<Row>[] = [
       >
         <span className="block truncate font-mono text-xs">{endpoint.url}</span>
         <span className="block truncate text-xs text-ink-3">
-          {place.name} · {endpoint.families.map(family => familyWords[family]?.[0] ?? family).join(', ')}
+          {place.name} · {endpoint.families.map(family => familyLabel[family]?.[0] ?? family).join(', ')}
         </span>
       </Link>
     ),
@@ -161,7 +161,7 @@ export function EndpointState({ endpoint }: { endpoint: WebhookEndpoint }) {
     return (
       <span className="flex items-center gap-2 text-bad">
         <span className="dot bg-bad" aria-hidden />
-        <span className="max-sm:sr-only">{outcomeWords(lastFailure)},</span> <Ago at={lastFailure.at} />
+        <span className="max-sm:sr-only">{outcomeLabel(lastFailure)},</span> <Ago at={lastFailure.at} />
       </span>
     )
   }

@@ -1,5 +1,5 @@
 import type { Health } from '@berth/contract'
-import { clockTime, counted } from '../ui/words.ts'
+import { clockTime, counted } from '../ui/format.ts'
 
 /** How serious something is. */
 export type Look = 'plain' | 'warning' | 'bad'

@@ -1,19 +1,21 @@
 import type { Interaction, Question } from '@berth/client'
 import { describe, expect, test } from 'vitest'
-import { askOf, type Said } from '../src/attach/asked.ts'
 import { LineEditor } from '../src/attach/line-editor.ts'
+import { promptOf, type Said } from '../src/attach/prompts.ts'
 import type { Paint } from '../src/output.ts'
 import { exact } from '../src/terminal-text.ts'
 
 const plain: Paint = (_, text) => text
 const interaction = (kind: Interaction['kind'], request: object) => ({ id: 'i', kind, request }) as Interaction
 const form = (...questions: Partial<Question>[]) =>
-  askOf(interaction('ask_user', { questions: questions.map(each => ({ question: 'Q?', options: [], ...each })) }))
-const said = (asked: ReturnType<typeof askOf>, ...texts: string[]): Said[] => texts.map(text => asked.answer(text))
+  promptOf(interaction('ask_user', { questions: questions.map(each => ({ question: 'Q?', options: [], ...each })) }))
+const said = (asked: ReturnType<typeof promptOf>, ...texts: string[]): Said[] => texts.map(text => asked.answer(text))
 
 describe('an approval', () => {
   const approval = (more: object) =>
-    askOf(interaction('approval', { approval: { requestId: 'r', toolName: 'bash', deadline: 0, runId: 'x', ...more } }))
+    promptOf(
+      interaction('approval', { approval: { requestId: 'r', toolName: 'bash', deadline: 0, runId: 'x', ...more } }),
+    )
 
   test('takes the scopes that the request allows, and nothing that is not one of its letters', () => {
     const asked = approval({ rememberScopes: ['chat'] })
@@ -35,7 +37,7 @@ describe('an approval', () => {
 })
 
 test('a plan is approved by y, and everything else is what to change', () => {
-  const asked = askOf(interaction('exit_plan_mode', { plan: 'one\ntwo', prompt: 'Ready?' }))
+  const asked = promptOf(interaction('exit_plan_mode', { plan: 'one\ntwo', prompt: 'Ready?' }))
   expect(asked.lines(plain)).toEqual(['? Ready?', '  one', '  two'])
   expect(said(asked, 'y', 'approve', 'yes but smaller', ' ')).toEqual([
     { kind: 'reply', message: 'approve' },

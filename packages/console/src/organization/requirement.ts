@@ -2,9 +2,9 @@ import type { Permission } from '@berth/contract'
 import type { Membership } from '../api/identity.ts'
 
 /** The role or permissions that a page or an action needs. */
-export type Need = 'membership' | 'administrator' | Permission
+export type Requirement = 'membership' | 'administrator' | Permission
 
-const reasons: Readonly<Record<Need, string>> = {
+const reasons: Readonly<Record<Requirement, string>> = {
   membership: 'This is for members of the organization.',
   administrator: 'This is for administrators. Ask one of yours.',
   'organization.integrations.manage':
@@ -13,13 +13,16 @@ const reasons: Readonly<Record<Need, string>> = {
 }
 
 /** Returns true if a member has the role or permissions that a page or an action needs. */
-export function standsFor(need: Need, { role, capabilities }: Pick<Membership, 'role' | 'capabilities'>): boolean {
+export function meetsRequirement(
+  need: Requirement,
+  { role, capabilities }: Pick<Membership, 'role' | 'capabilities'>,
+): boolean {
   if (need === 'membership') return true
   // An administrator holds every permission; the service lists them.
   return need === 'administrator' ? role === 'admin' : capabilities.includes(need)
 }
 
 /** Returns a text that names the missing role or permission. */
-export function reasonFor(need: Need): string {
+export function reasonFor(need: Requirement): string {
   return reasons[need]
 }

@@ -30,7 +30,7 @@ export const capabilityGroups: readonly { readonly label: string; readonly capab
 ]
 
 /** Returns a capability's name and meaning for people. One that this page does not know keeps its own name. */
-export function capabilityWords(capability: string): Words {
+export function capabilityLabel(capability: string): Words {
   return (all as Readonly<Record<string, Words>>)[capability] ?? [capability, '']
 }
 
@@ -39,7 +39,7 @@ export function grantSummary(capabilities: readonly string[]): string {
   if (capabilities.length === 0) return 'Nothing'
   const held = capabilities.filter(capability => capability !== 'svc.cloud.access')
   if (held.length === 0) return 'Access alone'
-  const [first = '', second, ...rest] = held.map(capability => capabilityWords(capability)[0])
+  const [first = '', second, ...rest] = held.map(capability => capabilityLabel(capability)[0])
   if (second === undefined) return first
   return rest.length === 0 ? `${first}, ${second}` : `${first}, ${second} and ${rest.length} more`
 }

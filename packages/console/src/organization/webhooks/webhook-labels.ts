@@ -1,14 +1,14 @@
 import type { WebhookDelivery, WebhookError } from '@berth/contract'
 
 /** The types of Events that an endpoint can receive. */
-export const familyWords: Readonly<Record<string, readonly [name: string, means: string]>> = {
+export const familyLabel: Readonly<Record<string, readonly [name: string, means: string]>> = {
   run: ['Runs', 'An agent starts, waits, finishes or fails.'],
   interaction: ['Interactions', 'An agent asks, and somebody answers.'],
   artifact: ['Artifacts', 'An agent hands over a file.'],
   publication: ['Publications', 'Changes are pushed, pull requests opened and merged.'],
 }
 
-const errorWords: Readonly<Record<WebhookError, string>> = {
+const errorLabel: Readonly<Record<WebhookError, string>> = {
   authority: 'The installation may no longer read Sessions',
   url_refused: 'The address is not allowed any more',
   dns_failed: 'The name has no address',
@@ -25,10 +25,10 @@ const errorWords: Readonly<Record<WebhookError, string>> = {
 type Outcome = Pick<WebhookDelivery['attempts'][number], 'status' | 'error'>
 
 /** Returns how an attempt ended, in words. */
-export function outcomeWords({ status, error }: Outcome): string {
+export function outcomeLabel({ status, error }: Outcome): string {
   if (status !== undefined) return `HTTP ${status}`
   if (error === undefined) return 'Under way'
-  return errorWords[error as WebhookError] ?? error
+  return errorLabel[error as WebhookError] ?? error
 }
 
 /** Returns true if an attempt was accepted. */

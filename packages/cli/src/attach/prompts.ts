@@ -11,7 +11,7 @@ import type { Paint } from '../output.ts'
 import { exact } from '../terminal-text.ts'
 
 /** What a person has said to an Interaction. */
-export type Said =
+export type Reply =
   | { readonly kind: 'decide'; readonly choice: DecisionChoice }
   | { readonly kind: 'reply'; readonly message: string }
   /** It cannot be meant; the text says why. */
@@ -20,16 +20,16 @@ export type Said =
   | { readonly kind: 'next' }
 
 /** An Interaction as it is asked in a terminal, one question after the other. */
-export interface Asked {
+export interface Prompt {
   /** The lines that show what there is to decide now; nothing of it is cut. */
   lines(paint: Paint): string[]
   /** What stands before the answer. */
   readonly label: string
-  answer(text: string): Said
+  answer(text: string): Reply
 }
 
 /** Returns how an Interaction is asked. */
-export function askOf(interaction: Interaction): Asked {
+export function promptOf(interaction: Interaction): Prompt {
   const { approval, plan, prompt } = interaction.request
   if (approval !== undefined) return approvalOf(interaction)
   if (interaction.kind === 'exit_plan_mode') return planOf(plan ?? prompt ?? '', prompt ?? '')
@@ -55,7 +55,7 @@ const uses: ReadonlyMap<string, string> = new Map([
   ['fetch', 'fetch something'],
 ])
 
-function approvalOf({ request: { approval }, deadline }: Interaction): Asked {
+function approvalOf({ request: { approval }, deadline }: Interaction): Prompt {
   const { title, toolName = '', input, reason, destination, confinement, rememberScopes = [] } = approval ?? {}
   const open = decisions.filter(({ scope }) => scope === null || rememberScopes.some(each => each === scope))
   const label = open.map(({ letter, label: meaning }) => `${letter} ${meaning}`).join(' · ')
@@ -73,9 +73,9 @@ function approvalOf({ request: { approval }, deadline }: Interaction): Asked {
       ]),
     ],
     answer(text) {
-      const said = text.trim().toLowerCase()
+      const typed = text.trim().toLowerCase()
       const found = open.find(
-        ({ letter }) => letter === said || ((said === 'yes' || said === 'no') && letter === said[0]),
+        ({ letter }) => letter === said || ((typed === 'yes' || typed === 'no') && letter === typed[0]),
       )
       if (found !== undefined) return { kind: 'decide', choice: found.choice }
       const letters = open.map(({ letter }) => letter)
@@ -98,7 +98,7 @@ function facts(paint: Paint, all: readonly (readonly [name: string, text: string
   })
 }
 
-function planOf(plan: string, prompt: string): Asked {
+function planOf(plan: string, prompt: string): Prompt {
   return {
     label: 'Approve the plan? y, or what to change ›',
     lines: paint => [
@@ -111,14 +111,14 @@ function planOf(plan: string, prompt: string): Asked {
         .map(line => `  ${line}`),
     ],
     answer(text) {
-      const said = text.trim()
-      if (said === '') return { kind: 'fault', text: 'type y to approve it, or what to change' }
-      return { kind: 'reply', message: /^(y|yes|approve)$/i.test(said) ? 'approve' : said }
+      const typed = text.trim()
+      if (typed === '') return { kind: 'fault', text: 'type y to approve it, or what to change' }
+      return { kind: 'reply', message: /^(y|yes|approve)$/i.test(typed) ? 'approve' : typed }
     },
   }
 }
 
-function questionsOf(questions: readonly Question[]): Asked {
+function questionsOf(questions: readonly Question[]): Prompt {
   const answers: Answer[] = []
   const current = () => questions[answers.length]
   return {
@@ -127,13 +127,13 @@ function questionsOf(questions: readonly Question[]): Asked {
       if (question === undefined) return 'Answer ›'
       const { options, multiSelect = false, required = false } = question
       const numbers = options.length === 0 ? '' : multiSelect ? 'numbers, with commas' : `1-${options.length}`
-      const words = options.length === 0 ? 'Answer' : question.allowCustom === false ? '' : 'or your own words'
+      const own = options.length === 0 ? 'Answer' : question.allowCustom === false ? '' : 'or your own words'
       const rest = hasDefault(question)
         ? 'Enter for the default'
         : required || questions.length === 1
           ? ''
           : 'Enter to skip'
-      return `${[numbers, words, rest].filter(Boolean).join(', ')} ›`
+      return `${[numbers, own, rest].filter(Boolean).join(', ')} ›`
     },
     lines(paint) {
       const question = current()
@@ -148,7 +148,7 @@ function questionsOf(questions: readonly Question[]): Asked {
         return `  ${at + 1}  ${exact(option).replaceAll('\n', ' ')}${notes.length === 0 ? '' : paint('dim', ` (${notes.join(', ')})`)}`
       })
       const [first = '', ...rest] = exact(question.question).split('\n')
-      const preset = initial.words === '' ? [] : [`  ${paint('dim', `default: ${exact(initial.words)}`)}`]
+      const preset = initial.freeText === '' ? [] : [`  ${paint('dim', `default: ${exact(initial.freeText)}`)}`]
       return [
         `${paint(['bold', 'yellow'], `? ${first}`)}${place}`,
         ...rest.map(line => `  ${line}`),
@@ -163,7 +163,7 @@ function questionsOf(questions: readonly Question[]): Asked {
       }
       const answer = readAnswer(question, text)
       const fault = typeof answer === 'string' ? answer : faultOf(question, answer)
-      const isNothing = typeof answer !== 'string' && answer.chosen.length === 0 && answer.words.trim() === ''
+      const isNothing = typeof answer !== 'string' && answer.chosen.length === 0 && answer.freeText.trim() === ''
       if (fault !== undefined || typeof answer === 'string') return { kind: 'fault', text: fault ?? String(answer) }
       if (isNothing && questions.length === 1) return { kind: 'fault', text: 'An answer is required.' }
       answers.push(answer)
@@ -175,24 +175,24 @@ function questionsOf(questions: readonly Question[]): Asked {
 }
 
 const hasDefault = (question: Question): boolean => {
-  const { chosen, words } = initialAnswer(question)
-  return chosen.length > 0 || words !== ''
+  const { chosen, freeText } = initialAnswer(question)
+  return chosen.length > 0 || freeText !== ''
 }
 
-/** Reads numbers and labels of options, or words; returns a text that says why it is none of them. */
+/** Reads numbers and labels of options, or free text; returns a text that says why it is none of them. */
 function readAnswer(question: Question, text: string): Answer | string {
-  const said = text.trim()
-  if (said === '') return initialAnswer(question)
+  const typed = text.trim()
+  if (typed === '') return initialAnswer(question)
   const { options, multiSelect = false, allowCustom } = question
-  if (options.length === 0) return { chosen: [], words: said }
-  const parts = multiSelect ? said.split(',').map(part => part.trim()) : [said]
+  if (options.length === 0) return { chosen: [], freeText: typed }
+  const parts = multiSelect ? typed.split(',').map(part => part.trim()) : [typed]
   const chosen = parts.map(part => {
     const number = /^\d+$/.test(part) ? Number(part) - 1 : -1
     return number >= 0 && number < options.length
       ? number
       : options.findIndex(option => option.toLowerCase() === part.toLowerCase())
   })
-  if (chosen.every(at => at >= 0)) return { chosen: [...new Set(chosen)].sort((a, b) => a - b), words: '' }
+  if (chosen.every(at => at >= 0)) return { chosen: [...new Set(chosen)].sort((a, b) => a - b), freeText: '' }
   if (allowCustom === false) return `choose ${multiSelect ? 'numbers' : 'a number'} from 1 to ${options.length}`
-  return { chosen: [], words: said }
+  return { chosen: [], freeText: typed }
 }

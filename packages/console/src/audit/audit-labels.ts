@@ -6,7 +6,7 @@ const words = (text: string): string => text.replaceAll(/[._-]+/g, ' ')
 const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
 
 /** Returns an action in words: `api_key.revoked` is `Api key revoked`. */
-export const actionWords = (action: string): string => capital(words(action)).replace(/^Api\b/, 'API')
+export const actionLabel = (action: string): string => capital(words(action)).replace(/^Api\b/, 'API')
 
 const kinds: Readonly<Record<string, string>> = {
   person: 'Somebody who has left',
@@ -22,11 +22,11 @@ export function actorName({ kind, id, name }: { kind: string; id: string | null;
 }
 
 /** Returns the target of an action: a name if there is one, else the kind and the beginning of the id. */
-export function targetWords({ target, targetName }: Pick<AuditEntry, 'target' | 'targetName'>): string {
+export function targetLabel({ target, targetName }: Pick<AuditEntry, 'target' | 'targetName'>): string {
   if (target === null) return ''
   const [, kind = '', id = ''] = /^(.*)[ /]([^ /]+)$/.exec(target) ?? [null, '', target]
-  const told = targetName === null ? (id.length > 13 ? `${id.slice(0, 8)}…` : id) : targetName
-  return printableLine(`${words(kind)} ${told}`.trim())
+  const name = targetName === null ? (id.length > 13 ? `${id.slice(0, 8)}…` : id) : targetName
+  return printableLine(`${words(kind)} ${name}`.trim())
 }
 
 /** Returns the details of an entry by name, as text. */

@@ -1,7 +1,7 @@
 import type { Trigger, TriggerDelivery } from '@berth/contract'
 
 /** Who posts to a trigger. `events` means events of GitHub, which the trigger reads itself. */
-export const senderWords = {
+export const senderLabel = {
   none: 'Nobody',
   events: 'GitHub: comments, labels, reviews, checks',
   svc: 'A system of yours, signed as Berth signs',
@@ -10,10 +10,10 @@ export const senderWords = {
   github: 'GitHub: any event, as it is',
 } as const
 
-export type Sender = keyof typeof senderWords
+export type Sender = keyof typeof senderLabel
 
 /** Events of GitHub that fire a trigger. */
-export const eventWords: Readonly<Record<string, readonly [name: string, means: string]>> = {
+export const eventLabel: Readonly<Record<string, readonly [name: string, means: string]>> = {
   comment: ['Comments', 'A new comment on an issue or pull request holds the mention.'],
   label: ['Labels', 'The label is put on an issue or a pull request.'],
   review: ['Reviews', 'A review of a pull request requests changes, or comments.'],
@@ -33,14 +33,14 @@ export function firedBy(trigger: Pick<Trigger, 'hook' | 'schedule'>): string {
   const sender = senderOf(trigger)
   const parts = [
     ...(schedule === undefined ? [] : [`${schedule.cron} (${schedule.timeZone})`]),
-    ...(sender === 'events' ? [`GitHub: ${on.map(kind => eventWords[kind]?.[0] ?? kind).join(', ')}`] : []),
-    ...(sender === 'none' || sender === 'events' ? [] : [senderWords[sender] ?? sender]),
+    ...(sender === 'events' ? [`GitHub: ${on.map(kind => eventLabel[kind]?.[0] ?? kind).join(', ')}`] : []),
+    ...(sender === 'none' || sender === 'events' ? [] : [senderLabel[sender] ?? sender]),
   ]
   return parts.length === 0 ? 'The API alone' : parts.join(' · ')
 }
 
 /** How a delivery stands: its name, and the color of its dot. */
-export const statusWords: Readonly<Record<string, readonly [label: string, dot: string]>> = {
+export const statusLabel: Readonly<Record<string, readonly [label: string, dot: string]>> = {
   waiting: ['Waits', 'bg-dot-active'],
   admitted: ['Admitted', 'bg-dot-good'],
   refused: ['Refused', 'bg-bad'],
@@ -61,13 +61,13 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 /** Returns a reason in words; the code itself if it is none of those known here. */
-export const reasonWords = (code: string): string => reasons[code] ?? code
+export const reasonLabel = (code: string): string => reasons[code] ?? code
 
 /** Returns why a delivery was refused, still waits, or could not be reported; null if nothing failed. */
 export function troubleOf({ status, errorCode, report }: TriggerDelivery): string | null {
   if (errorCode !== undefined && errorCode !== null) {
-    return status === 'waiting' ? `${reasonWords(errorCode)} It is tried again.` : reasonWords(errorCode)
+    return status === 'waiting' ? `${reasonLabel(errorCode)} It is tried again.` : reasonLabel(errorCode)
   }
   const code = report?.commentErrorCode ?? report?.checkErrorCode
-  return code === undefined ? null : `The result could not be told. ${reasonWords(code)}`
+  return code === undefined ? null : `The result could not be told. ${reasonLabel(code)}`
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { inOrder, linkOf, waitsFor } from './check-words.ts'
+import { inOrder, linkOf, waitsFor } from './check-labels.ts'
 
 const check = (name: string, state: string, required = false) => ({ name, state, required })
 const all = [

@@ -1,7 +1,7 @@
 import type { OwnHost } from '@berth/contract'
 import { expect, test } from 'vitest'
-import { clockTime } from '../../ui/words.ts'
-import { lookOf, obstacleOf, ordersOf, readCapacity, stateOf } from './compute-words.ts'
+import { clockTime } from '../../ui/format.ts'
+import { lookOf, obstacleOf, ordersOf, readCapacity, stateOf } from './compute-labels.ts'
 
 test('a machine that is refused or silent looks bad, and an unknown state is shown as it is', () => {
   expect(['ready', 'outdated', 'away', 'waiting', 'drained'].map(state => lookOf({ state }))).toEqual([
@@ -17,8 +17,8 @@ test('a machine that is refused or silent looks bad, and an unknown state is sho
 
 test('a machine at rest tells until when, and why', () => {
   const restsUntil = '2026-03-01T12:05:00Z'
-  const said = stateOf({ state: 'resting', restsUntil, restsBecause: 'no_answer' })
-  expect(said).toBe(`Gets no sandbox until ${clockTime(restsUntil)}: it did not answer`)
+  const text = stateOf({ state: 'resting', restsUntil, restsBecause: 'no_answer' })
+  expect(text).toBe(`Gets no sandbox until ${clockTime(restsUntil)}: it did not answer`)
   expect(stateOf({ state: 'resting', restsUntil, restsBecause: 'molten' })).toMatch('it failed')
   expect(lookOf({ state: 'resting' })).toBe('bad')
 })

@@ -1,14 +1,14 @@
 import { eventFamilies, webhookErrors } from '@berth/contract'
 import { expect, test } from 'vitest'
-import { addressFault, familyWords, isAccepted, outcomeWords } from './webhook-words.ts'
+import { addressFault, familyLabel, isAccepted, outcomeLabel } from './webhook-labels.ts'
 
 test('every family and every error has its words', () => {
-  expect(Object.keys(familyWords)).toEqual([...eventFamilies])
-  for (const error of webhookErrors) expect(outcomeWords({ error })).not.toBe(error)
+  expect(Object.keys(familyLabel)).toEqual([...eventFamilies])
+  for (const error of webhookErrors) expect(outcomeLabel({ error })).not.toBe(error)
 })
 
 test('an attempt is told by its answer, else by why there was none', () => {
-  expect([{ status: 503 }, { error: 'dns_failed' as const }, {}].map(outcomeWords)).toEqual([
+  expect([{ status: 503 }, { error: 'dns_failed' as const }, {}].map(outcomeLabel)).toEqual([
     'HTTP 503',
     'The name has no address',
     'Under way',

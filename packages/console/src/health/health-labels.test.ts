@@ -1,7 +1,7 @@
 import type { Health } from '@berth/contract'
 import { expect, test } from 'vitest'
-import { clockTime } from '../ui/words.ts'
-import { judge } from './health-words.ts'
+import { clockTime } from '../ui/format.ts'
+import { judge } from './health-labels.ts'
 
 const now = Date.parse('2026-03-01T12:00:00Z')
 const host = { name: 'a', seenAt: '', away: false, restsUntil: null, runtimes: [], packagesFault: null, leases: 0 }

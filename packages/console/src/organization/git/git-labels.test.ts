@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { hostName } from './git-words.ts'
+import { hostName } from './git-labels.ts'
 
 test.each([
   ['github:github.com', 'github', 'GitHub'],

@@ -10,7 +10,7 @@ const farthest = 30 * day
  * @param now milliseconds since the epoch
  * @returns null if the text is no such time
  */
-export function timeWords(text: string, now: number): string | null {
+export function timeText(text: string, now: number): string | null {
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/.test(text)) return null
   const ms = Date.parse(text) - now
   const away = Math.abs(ms)

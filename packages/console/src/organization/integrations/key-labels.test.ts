@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isFull, keyName, kindFault } from './key-words.ts'
+import { isFull, keyName, kindFault } from './key-labels.ts'
 
 const key = (kind: 'cloud' | 'ai', id: string) => ({ id, kind, createdAt: '2026-01-01T00:00:00Z' })
 

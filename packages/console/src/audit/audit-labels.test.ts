@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { actionWords, actorName, detailRows, targetWords } from './audit-words.ts'
+import { actionLabel, actorName, detailRows, targetLabel } from './audit-labels.ts'
 
 test.each([
   ['member.changed', 'Member changed'],
   ['api_key.revoked', 'API key revoked'],
   ['sign_in.refused', 'Sign in refused'],
 ])('%s reads %s', (action, words) => {
-  expect(actionWords(action)).toBe(words)
+  expect(actionLabel(action)).toBe(words)
 })
 
 test('people are called by name, and what has none by its kind', () => {
@@ -22,7 +22,7 @@ test.each([
   ['everything', null, 'everything'],
   [null, null, ''],
 ])('the target %s of %s reads %s', (target, targetName, words) => {
-  expect(targetWords({ target, targetName })).toBe(words)
+  expect(targetLabel({ target, targetName })).toBe(words)
 })
 
 test('details are text', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { timeWords } from './time-words.ts'
+import { timeText } from './time-text.ts'
 
 const now = Date.parse('2026-03-01T12:00:00Z')
 
@@ -12,12 +12,12 @@ test.each([
   ['2026-01-30T12:00:00.000Z', '2026-01-30'],
   ['2027-03-01T12:00:00.000Z', '2027-03-01'],
 ])('says %s as people do', (text, words) => {
-  expect(timeWords(text, now)).toBe(words)
+  expect(timeText(text, now)).toBe(words)
 })
 
 test.each(['2026-03-01', 'on 2026-03-01T12:00:00Z', '2026-13-41T12:00:00Z', '2026-03-01T12:00:00+02:00', ''])(
   'leaves %j as it is',
   text => {
-    expect(timeWords(text, now)).toBeNull()
+    expect(timeText(text, now)).toBeNull()
   },
 )

@@ -1,5 +1,5 @@
 import type { Compute, OwnHost } from '@berth/contract'
-import { clockTime } from '../../ui/words.ts'
+import { clockTime } from '../../ui/format.ts'
 
 const states: Readonly<Record<string, string>> = {
   waiting: 'Has never connected',
@@ -17,10 +17,10 @@ const restCauses: Readonly<Record<string, string>> = {
   line_cut: 'its connection broke while it made a sandbox',
 }
 
-type Standing = Pick<OwnHost, 'state'> & Partial<Pick<OwnHost, 'restsUntil' | 'restsBecause'>>
+type HostState = Pick<OwnHost, 'state'> & Partial<Pick<OwnHost, 'restsUntil' | 'restsBecause'>>
 
 /** Returns the state of a machine in words. */
-export function stateOf({ state, restsUntil, restsBecause }: Standing): string {
+export function stateOf({ state, restsUntil, restsBecause }: HostState): string {
   if (state !== 'resting' || !restsUntil) return states[state] ?? state
   const because = restCauses[restsBecause ?? ''] ?? 'it failed'
   return `Gets no sandbox until ${clockTime(restsUntil)}: ${because}`
