@@ -92,13 +92,11 @@ function bodyOf(id: OperationId, row: Operation, schemas: SchemaComponents): str
   if (row.form !== undefined) return ['body: FormData']
   if (row.body === undefined) return []
   const type = printType(schemas.place(row.body), '    ')
-  const properties: Readonly<Record<string, { readonly default?: unknown }>> = Reflect.get(row.body, 'properties') ?? {}
-  const required: readonly string[] = Reflect.get(row.body, 'required') ?? []
+  const { properties, required = [] } = row.body
   // Members with a default may be left out, although a stored body has them all.
-  const optional = required.filter(name => name === callerKeys[id] || properties[name]?.default !== undefined)
-  if (optional.length === 0) return [`body: ${type}`]
+  const optional = required.filter(name => name === callerKeys[id] || 'default' in Object(properties[name]))
   const names = optional.map(name => `'${name}'`).join(' | ')
-  return [`body: Omit<${type}, ${names}> & Partial<Pick<${type}, ${names}>>`]
+  return [`body: ${names === '' ? type : `Omit<${type}, ${names}> & Partial<Pick<${type}, ${names}>>`}`]
 }
 
 function answerOf(row: Operation): Answer {

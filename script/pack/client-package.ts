@@ -4,17 +4,14 @@ import { join } from 'node:path'
 import { build } from 'esbuild'
 import { readManifest, root, writeCommonFiles, writeInto } from './package-folder.ts'
 
-const entries = {
-  index: 'packages/client/src/index.ts',
-  documents: 'packages/client/src/documents/index.ts',
-  transcript: 'packages/client/src/transcript/index.ts',
-}
+const at = 'packages/client/src/'
+const inputs = { index: `${at}index.ts`, documents: `${at}documents/index.ts`, transcript: `${at}transcript/index.ts` }
 
 /** Makes the folder of the package `@berth/client`: ES modules, declarations, no dependency. */
 export async function makeClientPackage(folder: string): Promise<void> {
   const { outputFiles, metafile } = await build({
     absWorkingDir: root,
-    entryPoints: entries,
+    entryPoints: inputs,
     bundle: true,
     splitting: true,
     format: 'esm',
@@ -64,7 +61,7 @@ function writeDeclarations(folder: string): void {
     '--types',
     'node',
   ]
-  const compile = [...options, ...settings, ...more, '--ignoreConfig', '--outDir', folder, ...Object.values(entries)]
+  const compile = [...options, ...settings, ...more, '--ignoreConfig', '--outDir', folder, ...Object.values(inputs)]
   execFileSync(join(root, 'node_modules/.bin/tsc'), compile, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] })
   for (const path of globSync('**/*.d.ts', { cwd: folder })) {
     const text = readFileSync(join(folder, path), 'utf8')

@@ -24,7 +24,7 @@ export interface Connection {
   readonly origin: CredentialOrigin
   /** Origin of the account service at which the person signed in; null with an API key. */
   readonly authUrl: string | null
-  /** The local service's own key, if that is what a command should use once this sign-in has ended. */
+  /** The local service's own key, if a command should use it once this sign-in has ended. */
   readonly standIn?: Connection
 }
 

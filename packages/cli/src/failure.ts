@@ -112,7 +112,7 @@ function refusal(error: BerthError): string {
   return `the service refused the request: ${error.code}${issues === '' ? '' : `: ${issues}`}${later}`
 }
 
-/** Returns what is wrong with a member of a request, after its path. */
+/** Returns the fault of a member of a request, after its path. */
 export function issueText(issue: unknown): string {
   if (typeof issue !== 'object' || issue === null) return String(issue)
   const path = 'path' in issue && Array.isArray(issue.path) ? issue.path.join('.') : ''

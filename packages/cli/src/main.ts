@@ -12,7 +12,7 @@ let asked: Connection | null = null
 const cut: { output: { readonly remark: string | null } | null } = { output: null }
 let fields: readonly string[] | null = null
 
-/** Loads what cuts JSON only if it is to be cut. */
+/** Loads the code that cuts JSON only if it is needed. */
 async function standardOutput(): Promise<PlainOutput> {
   if (fields === null) {
     const { Output } = await import('./output.ts')

@@ -24,6 +24,9 @@ function summary(event: Event): string {
   if (event.type === 'svc.run.started') return `attempt ${numberOf(event, 'attempt') ?? 1}`
   if (event.type === 'svc.run.progress') return `${textOf(event, 'status')} ${textOf(event, 'name')}`
   if (event.type === 'svc.environment.output') return textOf(event, 'text')
+  if (event.type === 'svc.artifact.created') {
+    return `${textOf(event, 'name')} (${formatBytes(numberOf(event, 'sizeBytes') ?? 0)})`
+  }
   const [row] = extendTranscript(emptyTranscript, [event]).rows
   return row === undefined ? jsonLine(event.data) : rowText(row)
 }
@@ -38,8 +41,6 @@ function rowText(row: Row): string {
       return row.steps.map(stepText).join(' ')
     case 'interaction':
       return joined(row.interactionKind, row.interactionId, row.resolution)
-    case 'artifact':
-      return `${row.name} (${formatBytes(row.sizeBytes)})`
     case 'notice':
       return joined(row.text, row.link?.url, row.detail)
     case 'end':

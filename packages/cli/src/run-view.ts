@@ -8,7 +8,7 @@ import { jsonLine, printableLine } from './terminal-text.ts'
 /** Shows a Run while it happens. */
 export interface RunView extends AsyncDisposable {
   event(event: Event): Promise<void>
-  /** Takes what the agent is saying now; absent if the view shows lasting lines alone. */
+  /** Takes the message that the agent is writing; absent if the view shows lasting lines alone. */
   readonly preview?: (preview: Preview) => void
   /** Shows a message about the connection or the command; it is not part of the log. */
   notice(text: string): Promise<void>

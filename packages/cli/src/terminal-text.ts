@@ -25,7 +25,7 @@ export function printableLine(text: string): string {
 }
 
 /**
- * Returns text as it is decided on: everything that is not seen as what it is, such as invisible characters and those that
+ * Returns text for a decision: everything that does not look like itself, such as invisible characters and those that
  * change the reading order, stands there by its number. Only line breaks stay.
  */
 export function exact(text: string): string {

@@ -45,7 +45,7 @@ function addListen(webhooks: Command, host: ProgramHost): void {
     })
 }
 
-/** Adds a command on the endpoints of one installation; the example is what follows its name. */
+/** Adds a command on the endpoints of one installation; the example is the part after its name. */
 function endpointCommand(webhooks: Command, name: string, example: string): Command {
   return webhooks
     .command(name)

@@ -127,7 +127,7 @@ describe('the commands of', () => {
     const out = await follow('README.md', block => block.includes('berth env'))
     expect(out).toContain('installed hello\n')
     expect(out).toContain('created hello, revision 1\n')
-    expect(out).toMatch(/svc\.environment\.apply hello revision 1 succeeded/)
+    expect(out).toMatch(/svc\.environment\.apply Set up environment “hello” r1 in /)
     expect(out).toContain('hello from setup\\n')
     expect(out).toContain('svc.run.completed')
   })

@@ -179,7 +179,8 @@ test('no control characters of an agent reach the terminal', () => {
     runEvent(8, 'svc.run.failed', { errorCode: evil }),
   ])
   const status = showStatus(play([tool(9, 'y', 'started', evil)]).state, at, plain)
-  expect(lines).toHaveLength(8)
+  // The call that was under way failed with the Run.
+  expect(lines).toHaveLength(9)
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression finds control characters
   for (const line of [...lines, ...status]) expect(line).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/)
   expect(state.stage).toBe('ended')

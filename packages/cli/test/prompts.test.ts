@@ -1,7 +1,7 @@
 import type { Interaction, Question } from '@berth/client'
 import { describe, expect, test } from 'vitest'
 import { LineEditor } from '../src/attach/line-editor.ts'
-import { promptOf, type Said } from '../src/attach/prompts.ts'
+import { promptOf, type Reply } from '../src/attach/prompts.ts'
 import type { Paint } from '../src/output.ts'
 import { exact } from '../src/terminal-text.ts'
 
@@ -9,7 +9,7 @@ const plain: Paint = (_, text) => text
 const interaction = (kind: Interaction['kind'], request: object) => ({ id: 'i', kind, request }) as Interaction
 const form = (...questions: Partial<Question>[]) =>
   promptOf(interaction('ask_user', { questions: questions.map(each => ({ question: 'Q?', options: [], ...each })) }))
-const said = (asked: ReturnType<typeof promptOf>, ...texts: string[]): Said[] => texts.map(text => asked.answer(text))
+const said = (asked: ReturnType<typeof promptOf>, ...texts: string[]): Reply[] => texts.map(text => asked.answer(text))
 
 describe('an approval', () => {
   const approval = (more: object) =>

@@ -2,13 +2,13 @@ import type { Interaction } from './generated/types.ts'
 
 export type Question = NonNullable<Interaction['request']['questions']>[number]
 
-/** What a person has entered for one question: chosen options by index, and free text. */
+/** A person's input for one question: chosen options by index, and free text. */
 export interface Answer {
   readonly chosen: readonly number[]
   readonly freeText: string
 }
 
-/** Returns what the form starts with: defaults, else nothing. */
+/** Returns the initial state of the form: defaults, else nothing. */
 export function initialAnswer(question: Question): Answer {
   const { defaultValue, options } = question
   if (defaultValue === undefined || defaultValue === null) return { chosen: [], freeText: '' }

@@ -7,7 +7,7 @@ import { defaultPlatform, type Platform } from './platform.ts'
 export interface AppOptions {
   /** Origin of the account service, with a path prefix if a proxy adds one. */
   readonly authUrl: string | URL
-  /** What assertions are for. Default: `/oidc` at `authUrl`. */
+  /** The audience of assertions. Default: `/oidc` at `authUrl`. */
   readonly issuer?: string
   readonly appSlug: string
   /** The app's Ed25519 private key as PKCS #8 PEM. Its public half is registered with the app. */
@@ -34,7 +34,7 @@ export class AppCalls {
   }
 
   /**
-   * Posts a body with an assertion, and returns what `read` finds in the response. After a 401 it tries once more, with
+   * Posts a body with an assertion, and returns the result of `read` for the response. After a 401 it tries once more, with
    * the clock that the refusal told.
    * @param read returns null if the body is not the operation's
    * @throws BerthError if the service refuses, BerthConnectionError if no complete response of it arrives

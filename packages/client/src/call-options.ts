@@ -7,6 +7,9 @@ import type { RetryPolicy } from './retry.ts'
  */
 export type Credential = string | ((wanted: { readonly renew: boolean }) => string | Promise<string>)
 
+/** Options of a call that opens a stream for a follower, which limits the wait and paces its attempts by itself. */
+export const followerOptions = { retry: { attempts: 1 }, timeoutMs: Number.POSITIVE_INFINITY } as const
+
 /** Options of every call. */
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined

@@ -13,13 +13,14 @@ export function linkedController(parent: AbortSignal | undefined): {
   return { controller, release: () => parent.removeEventListener('abort', follow) }
 }
 
-/** Aborts `controller` with `timeout()` after `ms`, unless the returned function is called first. */
+/** Aborts `controller` with `timeout()` after `ms`, unless it is infinite or the returned function is called first. */
 export function abortAfter(
   platform: Platform,
   ms: number,
   controller: AbortController,
   timeout: () => Error,
 ): () => void {
+  if (ms === Number.POSITIVE_INFINITY) return () => {}
   const timer = new AbortController()
   platform.sleep(ms, timer.signal).then(
     () => controller.abort(timeout()),

@@ -1,3 +1,4 @@
+import { followerOptions } from './call-options.ts'
 import type { BerthClient } from './client.ts'
 import { EventStream } from './event-stream.ts'
 import { isPassing } from './follow.ts'
@@ -79,7 +80,7 @@ async function* changesOfConnection(
     name: 'changes of sessions',
     open: call => {
       const input = lastId === undefined ? {} : { headers: { 'last-event-id': lastId } }
-      return client.call('streamSessions', input, { ...call, retry: { attempts: 1 } })
+      return client.call('streamSessions', input, { ...call, ...followerOptions })
     },
     parse: parseChange,
     platform: client.platform,

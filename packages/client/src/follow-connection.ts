@@ -1,4 +1,4 @@
-import type { CallOptions } from './call-options.ts'
+import { type CallOptions, followerOptions } from './call-options.ts'
 import type { BerthClient } from './client.ts'
 import { BerthConnectionError } from './error.ts'
 import { type EventQueue, queueOf } from './event-queue.ts'
@@ -66,7 +66,7 @@ export async function* followConnection(
  */
 function openEvents(client: BerthClient, sessionId: string, after: number, call: CallOptions): Promise<Response> {
   const headers = { 'last-event-id': String(after) }
-  return client.call('streamEvents', { sessionId, query: { after } }, { ...call, headers, retry: { attempts: 1 } })
+  return client.call('streamEvents', { sessionId, query: { after } }, { ...call, headers, ...followerOptions })
 }
 
 /** The Events that the stream brings, as long as each is the next one and the stream does not fall silent. */

@@ -7,7 +7,7 @@ import type { Platform } from './platform.ts'
 import { ReconnectPace } from './reconnect-pace.ts'
 
 export interface FollowLiveOptions {
-  /** Opens the stream; called anew for each connection, so it may ask for what the caller lacks by then. */
+  /** Opens the stream; called anew for each connection, so it may continue at the caller's position. */
   open(options: CallOptions): Promise<Response>
   readonly platform: Platform
   readonly signal?: AbortSignal | undefined
@@ -26,7 +26,7 @@ const usefulMs = 10_000
 
 /**
  * Yields the parsed frames of a stream that tells several things at once, across every kind of broken connection.
- * Frames that are no JSON are skipped; what a frame means, and what was missed, is the caller's to judge. It ends
+ * Frames that are no JSON are skipped; the caller judges the meaning of a frame, and the gaps. It ends
  * without an error when `signal` aborts.
  *
  * @throws BerthError if the service refuses for good (400, 401, 403, 404)

@@ -1,3 +1,4 @@
+import { followerOptions } from './call-options.ts'
 import type { BerthClient } from './client.ts'
 import { followLive } from './follow-live.ts'
 
@@ -32,7 +33,7 @@ export async function* followPreviews(
   pace: { readonly maxDelayMs?: number } = {},
 ): AsyncGenerator<Preview, void, undefined> {
   const open = (options: { readonly signal?: AbortSignal | undefined }) =>
-    client.call('streamPreviews', { sessionId }, { ...options, retry: { attempts: 1 } })
+    client.call('streamPreviews', { sessionId }, { ...options, ...followerOptions })
   for await (const frames of followLive({ open, platform: client.platform, signal, ...pace })) {
     // Frames that came together are one change: only the last is the present.
     const preview = frames.at(-1)

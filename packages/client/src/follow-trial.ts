@@ -13,7 +13,7 @@ export interface FollowTrialOptions extends Omit<FollowLiveOptions, 'open'> {
 }
 
 /**
- * Yields what happens in a trial of an environment, each Event once, across broken connections. The last frame is the
+ * Yields the states and Events of a trial of an environment, each once, across broken connections. The last frame is the
  * trial that has ended. It ends earlier, without an error, when `signal` aborts.
  *
  * @throws BerthError if the service refuses for good (400, 401, 403, 404)

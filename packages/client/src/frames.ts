@@ -5,7 +5,7 @@ import type { Event } from './generated/types.ts'
 const maxFrameCharacters = 16 * 1024 * 1024
 
 /**
- * Converts the bytes of one stream to what `parse` makes of its frames; it skips those of which that is null. It never
+ * Converts the bytes of one stream to the results of `parse` for its frames, and skips null. It never
  * returns a frame that the stream's end cuts off.
  */
 export class FrameReader<T> {

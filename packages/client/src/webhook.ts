@@ -26,7 +26,7 @@ export type WebhookVerdict =
  * parsing. Several secrets may hold at once, while one is replaced by another.
  *
  * @param header the value of `Svc-Signature`
- * @param secret what registering the endpoint answered, `whsec_…`
+ * @param secret from the registration of the endpoint, `whsec_…`
  * @throws TypeError without any secret, or with an empty one
  */
 export async function verifyWebhook(

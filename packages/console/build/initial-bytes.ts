@@ -33,10 +33,10 @@ function initialFiles(page: string): Set<string> {
 const compressed = (files: Iterable<string>) =>
   [...files].reduce((sum, name) => sum + statSync(join(assets, `${name}.gz`)).size, 0)
 
-/** Returns what has to arrive, compressed, before a page can be used. */
+/** Returns the compressed size of everything that must arrive before a page can be used. */
 export const initialBytes = (page: string): number => compressed(initialFiles(page))
 
-/** Returns what a module that a page loads later brings with it, compressed, beyond what the page has by then. */
+/** Returns the compressed size of a module that a page loads later, without the parts that the page has by then. */
 export const laterBytes = (page: string, module: string): number =>
   compressed(withImports(chunkOf(module)).difference(initialFiles(page)))
 

@@ -8,7 +8,7 @@ export function clip(text: string, most: number): string {
 }
 
 /**
- * Characters that a terminal obeys or that change the reading order. Agents write what is quoted here, and clients show it
+ * Characters that a terminal obeys or that change the reading order. Agents write the quoted text, and clients show it
  * to people.
  */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression finds control characters

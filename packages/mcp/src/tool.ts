@@ -8,7 +8,7 @@ export interface ToolCaller {
   readonly client: BerthClient
   /** Whether the credential is a person's: people work on the repositories of their organization. */
   readonly isPerson: boolean
-  /** Aborted when the service stops; calls that wait then answer with what they know. */
+  /** Aborted when the service stops; calls that wait then answer at once. */
   readonly stopping?: AbortSignal
 }
 

@@ -20,7 +20,7 @@ import { NextMessage } from './next-message.ts'
 import { type Prompt, promptOf } from './prompts.ts'
 import { resolutionText, SessionView } from './session-view.ts'
 
-/** What is asked of the person now. */
+/** The Interaction that the person is asked about. */
 interface Open {
   readonly interaction: Interaction
   readonly prompt: Prompt
@@ -50,7 +50,7 @@ class AttachedSession implements AsyncDisposable {
   readonly #answered = new Set<string>()
   /** A message that was begun before something was asked. */
   #draft = ''
-  /** Whether the person is asked what to do about the Run. */
+  /** Whether the person is asked to stop the Run or leave it. */
   #isLeaving = false
   #kept = ''
   #listing: Promise<void> = Promise.resolve()
@@ -137,13 +137,13 @@ class AttachedSession implements AsyncDisposable {
       this.#run(() => this.#readNext())
     const isOld = event.sequence < this.#session.lastEventSequence
     if (event.type.startsWith('svc.interaction.')) await this.#interaction(event, isOld)
-    // The log so far has been read: from here on, what is open counts.
+    // The log so far has been read: from here on, open Interactions count.
     if (event.sequence === this.#session.lastEventSequence) await this.#list()
     else if (event.sequence === this.#asksFrom) await this.#askNext()
     if (!this.#view.isBusy) this.#stay()
   }
 
-  /** Reads what waits, and gives a message back that was refused. */
+  /** Reads the pending message, and gives one back that was refused. */
   async #readNext(): Promise<void> {
     const refused = (await this.#next?.read(this.#left.signal)) ?? null
     if (refused === null) return
@@ -169,7 +169,7 @@ class AttachedSession implements AsyncDisposable {
     if (!isOld) await this.#list()
   }
 
-  /** Reads what is open. Calls follow one another, so that an older answer never replaces a newer one. */
+  /** Reads the open Interactions. Calls follow one another, so that an older answer never replaces a newer one. */
   #list(): Promise<void> {
     const { client } = this.#io
     this.#listing = this.#listing.then(async () => {
@@ -230,7 +230,7 @@ class AttachedSession implements AsyncDisposable {
     }
   }
 
-  /** Goes on with what was typed before the person was asked whether to leave. */
+  /** Restores the input from before the person was asked whether to leave. */
   #stay(): void {
     if (!this.#isLeaving) return
     this.#isLeaving = false
@@ -370,7 +370,7 @@ class AttachedSession implements AsyncDisposable {
     return this.#screen.show([this.#io.stdout.paint('yellow', printableLine(text))])
   }
 
-  /** Does what a key asks for, beside the log. */
+  /** Does the work of a key, concurrently with the log. */
   #run(work: () => Promise<void>): void {
     work().catch(failure => this.#fail(failure).catch(() => {}))
   }

@@ -12,9 +12,9 @@ export interface AttachScreenOptions {
   readonly stdout: Output
   /** The changing lines above the prompt. */
   readonly status: (frame: number) => readonly string[]
-  /** What stands before what is typed. */
+  /** The text before the input. */
   readonly label: () => string
-  /** Called with what was typed and sent by Enter. */
+  /** Called with the input when Enter sends it. */
   readonly entered: (text: string) => void
   /** Called with Ctrl-C, Ctrl-D on an empty line, and Esc. */
   readonly pressed: (key: 'interrupt' | 'end' | 'escape') => void
@@ -73,7 +73,7 @@ export class AttachScreen implements AsyncDisposable {
     this.#draw([]).catch(() => {})
   }
 
-  /** A tick only redraws what has changed, so it may be dropped if the terminal is slow. */
+  /** A tick only redraws changes, so it may be dropped if the terminal is slow. */
   #tick(): void {
     this.#frame++
     if (this.#isDrawing) return

@@ -11,7 +11,7 @@ const offered = 9
 
 interface Choice {
   readonly session: Session
-  /** What waits for people, oldest first. */
+  /** The Interactions that wait for people, oldest first. */
   readonly waiting: readonly Interaction[]
 }
 

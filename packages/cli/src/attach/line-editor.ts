@@ -6,7 +6,7 @@ export interface Key {
   readonly meta?: boolean | undefined
 }
 
-/** Longest text that the editor takes, in characters: what is pasted beyond it is dropped. */
+/** Longest text that the editor takes, in characters: pasted text beyond it is dropped. */
 const maxLength = 200_000
 
 /** One text that is typed: no character of it but a line break controls anything. */

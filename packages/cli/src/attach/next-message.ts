@@ -26,7 +26,7 @@ export class NextMessage {
     return `next${isOwn ? '' : `, by ${printableLine(writtenBy.name)}`}: ${printableLine(message)}${isOwn ? '  (Esc takes it back)' : ''}`
   }
 
-  /** Reads what waits. @returns the code with which a message of the person here was refused, or null */
+  /** Reads the pending message. @returns the code with which a message of the person here was refused, or null */
   async read(signal: AbortSignal): Promise<string | null> {
     const { nextTurn } = await this.#client.call('getNextTurn', { sessionId: this.#sessionId }, { signal })
     this.#waiting = this.#unlessSent(nextTurn)

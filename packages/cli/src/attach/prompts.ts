@@ -10,7 +10,7 @@ import {
 import type { Paint } from '../output.ts'
 import { exact } from '../terminal-text.ts'
 
-/** What a person has said to an Interaction. */
+/** A person's reply to an Interaction. */
 export type Reply =
   | { readonly kind: 'decide'; readonly choice: DecisionChoice }
   | { readonly kind: 'reply'; readonly message: string }
@@ -21,9 +21,9 @@ export type Reply =
 
 /** An Interaction as it is asked in a terminal, one question after the other. */
 export interface Prompt {
-  /** The lines that show what there is to decide now; nothing of it is cut. */
+  /** The lines that show the pending decision; none of it is cut. */
   lines(paint: Paint): string[]
-  /** What stands before the answer. */
+  /** The text before the answer. */
   readonly label: string
   answer(text: string): Reply
 }
@@ -75,7 +75,7 @@ function approvalOf({ request: { approval }, deadline }: Interaction): Prompt {
     answer(text) {
       const typed = text.trim().toLowerCase()
       const found = open.find(
-        ({ letter }) => letter === said || ((typed === 'yes' || typed === 'no') && letter === typed[0]),
+        ({ letter }) => letter === typed || ((typed === 'yes' || typed === 'no') && letter === typed[0]),
       )
       if (found !== undefined) return { kind: 'decide', choice: found.choice }
       const letters = open.map(({ letter }) => letter)

@@ -77,7 +77,7 @@ async function printLog(session: Session, after: number, json: boolean, io: Comm
   return code
 }
 
-/** Returns what an Interaction asks, and the commands that answer it. */
+/** Returns the question of an Interaction, and the commands that answer it. */
 function howToAnswer(interaction: Interaction): string[] {
   const { approval, prompt, plan, questions = [] } = interaction.request
   const [session, id] = [interaction.sessionId, interaction.id].map(word => quoted(word))

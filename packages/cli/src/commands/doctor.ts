@@ -53,7 +53,7 @@ const counted = (count: number, word: string): string => `${count} ${word}${coun
 
 const looks = { ok: 'green', warning: 'yellow', failure: 'red' } as const
 
-/** A finding as a line with what to do below it; in a pipe its members stand between tabs. */
+/** A finding as a line with the next step below it; in a pipe its members stand between tabs. */
 function textOf({ check, state, detail, next }: Finding, { stdout }: LocalIo): string {
   const cells = [state, check, detail, ...(next === null ? [] : [next])].map(printableLine)
   if (!stdout.isTerminal) return `${cells.join('\t')}\n`

@@ -72,7 +72,7 @@ async function findTarget(options: LoginOptions, { store, env, platform }: SignI
   const current = store.current()
   const name = options.profile ?? (env.BERTH_PROFILE || current)
   const again = named === undefined && name !== null ? store.read(name) : null
-  // A profile of a new name is of the deployment that the person uses now, whatever the organization.
+  // A profile of a new name is of the deployment that the person uses now, in any organization.
   const stored = current === null ? null : store.readWhole(current)
   const url = named ?? again?.url ?? stored?.url ?? findLocalUrl(env)
   if (url === null) throw new UsageError('no service to sign in to: name it with --url or BERTH_URL')

@@ -64,7 +64,7 @@ async function requireTarget(sessionId: string, base: string, client: CommandIo[
   )
 }
 
-/** Returns a way to tell a person what is waited for. Programs read only the outcome. */
+/** Returns a function that tells a person which step is pending. Programs read only the outcome. */
 function progress({ stderr }: CommandIo, json: boolean): (step: string) => Promise<void> {
   return async step => {
     if (stderr.isTerminal && !json) await stderr.line(stderr.paint('dim', `berth: ${step}\u2026`))

@@ -39,7 +39,7 @@ function fileLine(file: ReviewFile): string {
   return `${status.padEnd(8)}  ${counts}  ${printableLine(name)}${link}${modeText(file)}`
 }
 
-/** Says what no count of lines shows. */
+/** Names the changes that no count of lines shows. */
 function modeText({ mode, previousMode }: ReviewFile): string {
   if (mode === undefined) return ''
   return previousMode === undefined ? `  mode ${mode}` : `  mode ${previousMode} → ${mode}`

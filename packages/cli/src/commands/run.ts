@@ -158,7 +158,7 @@ async function followToEnd(
   }
 }
 
-/** Shows what the agent says before the log has it. A service that has no previews takes nothing from the view. */
+/** Shows the message that the agent is writing before the log has it. A service without previews takes nothing from the view. */
 async function watchPreviews(
   { client, stdout }: CommandIo,
   { session }: Admission,

@@ -15,7 +15,7 @@ export interface ShellOptions {
   readonly restore?: boolean
 }
 
-/** What ends the input of a program that reads a terminal. */
+/** The byte that ends the input of a program that reads a terminal. */
 const endOfInput = Uint8Array.of(0x04)
 
 /** Opens a terminal in the sandbox of a Session, and returns the exit code of its shell or command. */
@@ -80,7 +80,7 @@ function readKeys(stdin: NodeJS.ReadStream, link: TerminalLink): Disposable {
 }
 
 /**
- * Passes on what is piped in, and its end. A command has to be there first: its shell's line editor would keep the end of
+ * Passes on piped input, and its end. A command has to be there first: its shell's line editor would keep the end of
  * the input as a key.
  */
 function readPipe(stdin: NodeJS.ReadStream, link: TerminalLink, begun: Promise<void> | undefined): Disposable {
@@ -97,7 +97,7 @@ function readPipe(stdin: NodeJS.ReadStream, link: TerminalLink, begun: Promise<v
   return { [Symbol.dispose]: () => void stdin.destroy() }
 }
 
-/** Says what to do about a terminal that there cannot be. */
+/** Explains why a terminal cannot be opened, and names a way on. */
 function explained(failure: unknown, sessionId: string): unknown {
   if (!(failure instanceof BerthError)) return failure
   const session = printableLine(sessionId)

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 
-/** A word or an option that can follow, and what it does. */
+/** A word or an option that can follow, with its description. */
 export interface Candidate {
   readonly text: string
   readonly does: string

@@ -4,7 +4,7 @@ import { plain } from '@berth/client/documents'
 import { UsageError } from '../failure.ts'
 import { readUtf8 } from '../utf8.ts'
 
-/** An environment as a file: what to apply, and what it was read from. */
+/** An environment as a file: the document to apply, and the revision that it was read from. */
 export interface EnvironmentFile {
   /** Absent until the first `apply`. */
   readonly id?: string

@@ -6,7 +6,7 @@ export interface LeftOut {
   readonly reason: string
 }
 
-/** What a foreign file becomes. */
+/** The result of importing a foreign file. */
 export interface Imported {
   readonly document: EnvironmentDraft
   readonly leftOut: readonly LeftOut[]

@@ -18,7 +18,7 @@ export interface FileOption extends JsonOption {
 export interface PullOptions extends FileOption {
   /** Drops changes of the file that were not applied. */
   readonly force?: boolean
-  /** Keeps them, and takes over what the newest revision has changed since the file's. */
+  /** Keeps them, and takes over the changes of the newest revision since the file's. */
   readonly merge?: boolean
 }
 
@@ -64,7 +64,7 @@ async function merged(
   )
 }
 
-/** Prints what applying the file would change in the newest revision; the exit code is 1 if it would change anything. */
+/** Prints the changes that applying the file would make in the newest revision; the exit code is 1 if there are any. */
 export async function diff({ file: path, json }: FileOption, { client, stdout, stderr }: CommandIo): Promise<ExitCode> {
   const file = await requireFile(path)
   if (file.id === undefined) throw new UsageError(`${path} is of no environment yet: \`berth env apply\` creates it`)

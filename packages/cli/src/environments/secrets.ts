@@ -64,7 +64,7 @@ export async function deleteSecret(name: string, options: SecretOptions, io: Com
   return exitCode.completed
 }
 
-/** A write of a secret overwrites nothing else, so it is tried anew on whatever revision is the newest. */
+/** A write of a secret overwrites nothing else, so it is tried anew on the newest revision. */
 async function onNewest(
   client: BerthClient,
   found: Environment,

@@ -48,7 +48,7 @@ export async function show(
   return exitCode.completed
 }
 
-/** Prints the revisions of an environment, newest first, with what each has changed. */
+/** Prints the revisions of an environment, newest first, with the changes of each. */
 export async function history(
   named: string | undefined,
   { json, file }: JsonOption & { readonly file: string },
@@ -71,7 +71,7 @@ export async function history(
   return exitCode.completed
 }
 
-/** Prints what a document allows but its author probably did not mean. */
+/** Prints members that a document allows but its author probably did not mean. */
 export async function printWarnings({ warnings }: Environment, stderr: Output): Promise<void> {
   for (const { path, message } of warnings) {
     await stderr.line(`${stderr.paint('yellow', 'warning:')} ${printableLine(`${path.join('.')} ${message}`)}`)

@@ -11,7 +11,7 @@ const nameCharacters = 64
 
 /**
  * Makes an environment of a file's document, without secrets and uploaded extensions, and says which those are.
- * @returns null if the service refuses the document; what it refuses is printed
+ * @returns null if the service refuses the document; its faults are printed
  */
 export async function makeTemporary(path: string, io: CommandIo): Promise<Environment | null> {
   const { client, stderr } = io
@@ -37,7 +37,7 @@ export async function makeTemporary(path: string, io: CommandIo): Promise<Enviro
   }
 }
 
-/** Says what the test lacks that sandboxes of the environment itself have. */
+/** Names the parts that the test lacks and sandboxes of the environment itself have. */
 async function tellMissing({ id, document }: EnvironmentFile, { client, stderr }: CommandIo): Promise<void> {
   const environment = id === undefined ? null : await findById(client, id)
   const secrets = environment?.secrets.map(({ name }) => name) ?? []

@@ -118,7 +118,7 @@ const jsonView =
   (event: Event): Promise<void> =>
     stdout.line(jsonLine(event))
 
-/** Shows the output as it comes, and what it ended with. */
+/** Shows the output as it comes, and the result. */
 function textView({ name }: Environment, { stdout, stderr }: CommandIo) {
   let shown = ''
   return async (event: Event): Promise<void> => {

@@ -26,7 +26,7 @@ const unsupported = [
 const MAX_ID = 64
 const MAX_NAME = 100
 
-/** The manifest of an extension, and what the manifest that it was made from has besides. */
+/** The manifest of an extension, and the other members of the manifest that it was made from. */
 export interface PackedManifest {
   readonly text: string
   readonly id: string

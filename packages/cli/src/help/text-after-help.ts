@@ -1,7 +1,7 @@
 import type { EventEmitter } from 'node:events'
 import type { Command } from 'commander'
 
-/** Returns what a command's help shows after its options: examples and remarks. */
+/** Returns the text of a command's help after its options: examples and remarks. */
 export function textAfterHelp(command: Command): string {
   const shown: string[] = []
   // A command is an emitter, which its types leave out; help asks for this text by an event.

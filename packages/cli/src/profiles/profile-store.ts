@@ -75,7 +75,7 @@ export class ProfileStore {
     }
   }
 
-  /** Writes a profile in place of what is there. The caller holds its lock. */
+  /** Writes a profile, and replaces an earlier one. The caller holds its lock. */
   write(name: string, profile: Profile): void {
     this.#make()
     replaceFile(this.#pathOf(name), `${JSON.stringify(profile, null, 2)}\n`)

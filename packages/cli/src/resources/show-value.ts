@@ -1,6 +1,6 @@
 type Facts = [name: string, value: string][]
 
-/** Returns what a dotted path leads to; `.` is the value itself, and a path that leads nowhere gives undefined. */
+/** Returns the value at a dotted path; `.` is the value itself, and a path that leads nowhere gives undefined. */
 export function valueAt(value: unknown, path: string): unknown {
   if (path === '.') return value
   let reached = value

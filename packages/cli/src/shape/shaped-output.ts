@@ -21,7 +21,7 @@ export class ShapedOutput extends Output {
   }
 
   /**
-   * Returns what is wrong with the fields that were asked for; null if each stood in some value. An optional member may
+   * Returns a fault of the requested fields; null if each was in some value. An optional member may
    * be absent from all values, so it is no more than a remark.
    */
   get remark(): string | null {

@@ -6,14 +6,14 @@ const maxLineBytes = 4000
 
 /** A command that is typed into a shell in its place. */
 export interface TypedCommand {
-  /** What is typed. */
+  /** The line to type. */
   readonly line: string
   /** Stands in the output where that of the command begins; the echo of the line does not contain it. */
   readonly mark: string
 }
 
 /**
- * Returns what to type so that a shell becomes a command. One word is a command line as a shell reads it; several are a
+ * Returns the line that makes a shell become a command. One word is a command line as a shell reads it; several are a
  * program and its arguments.
  * @throws UsageError if it is too long for a terminal
  */
@@ -31,7 +31,7 @@ export function typedCommand(words: readonly string[]): TypedCommand {
 }
 
 /**
- * Quotes a word for bash. Whatever a terminal or its line editor would act on is spelt out: control characters, and bytes
+ * Quotes a word for bash. Characters that a terminal or its line editor would act on are spelt out: control characters, and bytes
  * that are no ASCII, which some editors take for keys.
  */
 export function quoted(word: string): string {

@@ -2,12 +2,12 @@ const tilde = 0x7e
 const dot = 0x2e
 const lineEnds: ReadonlySet<number> = new Set([0x0a, 0x0d])
 
-/** Finds the keys that leave a terminal in what is typed: `~.` at the start of a line; `~~` there types one `~`. */
+/** Finds the keys that leave a terminal in typed input: `~.` at the start of a line; `~~` there types one `~`. */
 export class DetachKeys {
   #startsLine = true
   #held = false
 
-  /** Returns what to type, and whether the person leaves; what follows the keys is dropped. */
+  /** Returns the bytes to type, and whether the person leaves; input after the keys is dropped. */
   read(typed: Uint8Array): { readonly bytes: Uint8Array; readonly leaves: boolean } {
     const bytes: number[] = []
     for (const byte of typed) {

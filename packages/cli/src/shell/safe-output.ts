@@ -13,7 +13,7 @@ const lineFeed = 0x0a
 const carriageReturn = 0x0d
 /**
  * Moves down in the same column, as a line feed does on a terminal in raw mode. Node's raw mode turns line feeds into new
- * lines all the same (libuv keeps ONLCR), and full-screen programs mean what they say.
+ * lines all the same (libuv keeps ONLCR), and full-screen programs need no change.
  */
 const index = [esc, 0x44] as const
 
@@ -64,7 +64,7 @@ export class SafeOutput {
           }
           break
         case 'string escape':
-          // ESC ends the string, whatever comes after it; only the backslash belongs to the end.
+          // ESC ends the string, even without a backslash after it; only the backslash belongs to the end.
           if (byte === 0x5c) this.#place = 'text'
           else if (strings.has(byte)) this.#place = 'string'
           else if (byte !== esc) {

@@ -7,7 +7,7 @@ export interface TerminalEnd {
   readonly code: number | null
 }
 
-/** What the service answers if it has no such terminal any more. */
+/** The service's codes for a terminal that is gone. */
 export const goneBy: ReadonlyMap<string, TerminalEnd['reason']> = new Map([
   ['cloud_terminal_not_found', 'exited'],
   ['cloud_workspace_expired', 'workspace_lost'],

@@ -2,9 +2,9 @@ import { type BerthClient, BerthError, isPassing, type TerminalTicket } from '@b
 import { WebSocket } from 'ws'
 import { goneBy, type TerminalEnd } from './terminal-end.ts'
 
-/** Output that the service may send ahead of what was shown. */
+/** Output that the service may send ahead of the screen. */
 const creditBytes = 512 * 1024
-/** What is pasted goes out in pieces of this size. */
+/** Pasted text is sent in pieces of this size. */
 const pieceBytes = 32 * 1024
 /** The service asks every 20 seconds whether somebody is there; after so long without it, the connection counts as dead. */
 const silenceMs = 50_000
@@ -12,7 +12,7 @@ const silenceMs = 50_000
 const maxFirstFailures = 5
 const pausesMs = [250, 500, 1000, 2000, 5000] as const
 
-/** What shows a terminal. */
+/** The view of a terminal. */
 export interface Screen {
   readonly columns: number
   readonly rows: number
@@ -80,7 +80,7 @@ export class TerminalLink {
     }
   }
 
-  /** Sends what was typed; without a terminal it is dropped, because nobody has seen a prompt. */
+  /** Sends typed bytes; without a terminal they are dropped, because nobody has seen a prompt. */
   type(bytes: Uint8Array): void {
     const socket = this.#socket
     if (socket === null || !this.#isReady || socket.readyState !== WebSocket.OPEN) return
@@ -99,7 +99,7 @@ export class TerminalLink {
     this.#socket?.close()
   }
 
-  /** Resolves once what was typed is on its way. */
+  /** Resolves once the typed bytes are on their way. */
   async drained(): Promise<void> {
     while ((this.#socket?.bufferedAmount ?? 0) > pieceBytes && !this.#left.signal.aborted) {
       await this.#options.sleep(10, this.#left.signal).catch(() => {})

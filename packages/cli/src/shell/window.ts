@@ -14,7 +14,7 @@ const plainModes =
 
 const tailBytes = 1024
 
-/** Drops of the old output of a new connection what the old one had brought. */
+/** Drops the part of a new connection's old output that the last connection had shown. */
 class Missed {
   readonly #tail: Buffer
   #old = Buffer.alloc(0)
@@ -46,7 +46,7 @@ export class Window implements Screen {
   #tail = Buffer.alloc(0)
   #missed = new Missed(Buffer.alloc(0), 0)
 
-  /** @param only drops what comes before the output of a command @param opened called at the first output */
+  /** @param only drops everything before the output of a command @param opened called at the first output */
   constructor(
     { stdout, stderr }: { readonly stdout: Output; readonly stderr: Output },
     only: AfterMark | null,

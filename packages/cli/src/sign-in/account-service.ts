@@ -15,7 +15,7 @@ export class AccountRefusal extends Error {
   }
 }
 
-/** What a device shows while it waits. */
+/** The texts that a device shows while it waits. */
 export interface DeviceCode {
   readonly deviceCode: string
   readonly userCode: string

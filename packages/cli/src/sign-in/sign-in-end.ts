@@ -5,7 +5,7 @@ export class SignInTimeout extends Error {
   override readonly name = 'SignInTimeout'
 }
 
-/** Waits for a value, at most for a time. @throws what `late` makes, or the signal's reason */
+/** Waits for a value, at most for a time. @throws the result of `late`, or the signal's reason */
 export async function within<T>(
   value: Promise<T>,
   ms: number,

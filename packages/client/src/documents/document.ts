@@ -22,7 +22,7 @@ export function plain({ secrets: _, ...document }: EnvironmentDocument): PlainDo
   return sorted(document)
 }
 
-/** Fills in what a draft leaves out, as the service does, so that a file and a revision can be compared. */
+/** Completes a draft with the service's defaults, so that a file and a revision can be compared. */
 export function complete({ secrets: _, ...draft }: EnvironmentDraft): PlainDocument {
   const empty = {
     description: '',

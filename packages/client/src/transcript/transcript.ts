@@ -263,7 +263,7 @@ class Draft {
     for (let at = this.#rows.length - 1; at >= 0; at--) {
       const row = this.#rows[at]
       if (row?.kind !== 'steps' || row.runId !== runId) break
-      // Steps of the agent itself follow one another: what it does after a sub-agent stands after it.
+      // Steps of the agent itself follow one another: a step after a sub-agent's stands after its group.
       if (row.lane?.id !== lane && lane === undefined) break
       if (row.lane?.id !== lane) continue
       this.#rows[at] = { ...row, steps: [...row.steps, step] }

@@ -1,12 +1,12 @@
 import type { AuditEntry } from '@berth/contract'
 import { printable, printableLine } from '../ui/printable.ts'
 
-const words = (text: string): string => text.replaceAll(/[._-]+/g, ' ')
+const spaced = (text: string): string => text.replaceAll(/[._-]+/g, ' ')
 
 const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
 
 /** Returns an action in words: `api_key.revoked` is `Api key revoked`. */
-export const actionLabel = (action: string): string => capital(words(action)).replace(/^Api\b/, 'API')
+export const actionLabel = (action: string): string => capital(spaced(action)).replace(/^Api\b/, 'API')
 
 const kinds: Readonly<Record<string, string>> = {
   person: 'Somebody who has left',
@@ -26,13 +26,13 @@ export function targetLabel({ target, targetName }: Pick<AuditEntry, 'target' | 
   if (target === null) return ''
   const [, kind = '', id = ''] = /^(.*)[ /]([^ /]+)$/.exec(target) ?? [null, '', target]
   const name = targetName === null ? (id.length > 13 ? `${id.slice(0, 8)}…` : id) : targetName
-  return printableLine(`${words(kind)} ${name}`.trim())
+  return printableLine(`${spaced(kind)} ${name}`.trim())
 }
 
 /** Returns the details of an entry by name, as text. */
 export function detailRows(details: AuditEntry['details']): readonly (readonly [name: string, value: string])[] {
   return Object.entries(details).map(([name, value]) => [
-    words(name),
+    spaced(name),
     printable(typeof value === 'string' ? value : JSON.stringify(value)),
   ])
 }

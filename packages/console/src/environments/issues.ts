@@ -12,7 +12,7 @@ export interface Issue {
 }
 
 /** Rules whose pattern says nothing to people, by the end of their place in the schema. */
-const words: readonly (readonly [place: RegExp, message: string])[] = [
+const messages: readonly (readonly [place: RegExp, message: string])[] = [
   [/propertyNames$/, 'needs letters, digits and _, and begins with no digit'],
   [/repository$/, 'is a repository as `owner/name`'],
   [/path$/, 'is one directory below /workspace: letters, digits, `.`, `_` and `-`'],
@@ -31,7 +31,7 @@ export function schemaIssues(document: unknown): readonly Issue[] {
     if (keyword === 'required') return missing(path, params)
     if (keyword === 'boolean') return [{ path, message: 'is no member of an environment' }]
     if (keyword === 'minLength') return [{ path, message: 'must not be empty' }]
-    const text = keyword === 'pattern' ? words.find(([place]) => place.test(schemaPath))?.[1] : undefined
+    const text = keyword === 'pattern' ? messages.find(([place]) => place.test(schemaPath))?.[1] : undefined
     return [{ path, message: text ?? message }]
   })
 }

@@ -111,16 +111,16 @@ function Bar({ session, root, hasFile, shownAt }: BarProps) {
       </span>
       {session.source !== undefined && (
         <nav aria-label="State of the files" className="flex rounded-md border border-line p-0.5">
-          {views.map(([at, words]) => (
+          {views.map(([at, label]) => (
             <Link
-              key={words}
+              key={label}
               {...to.session(session.id, { panel: 'files', file, line, at })}
               // The router would call a link current that only leaves something out.
               activeOptions={{ exact: true, includeSearch: true, explicitUndefined: true }}
               aria-current={at === shownAt ? 'page' : undefined}
               className="inline-flex min-h-6 items-center rounded px-2 text-ink-2 hover:bg-hover aria-[current]:bg-selected aria-[current]:text-ink max-lg:min-h-8"
             >
-              {words}
+              {label}
             </Link>
           ))}
         </nav>
@@ -145,11 +145,11 @@ function State({ view, branch }: { view: WorkspaceNode['view'] | undefined; bran
     )
   }
   if (view?.at === 'sealed') {
-    const words = view.sealedAt === undefined ? '' : ` ${new Date(view.sealedAt).toLocaleString()}`
+    const sealedAt = view.sealedAt === undefined ? '' : ` ${new Date(view.sealedAt).toLocaleString()}`
     return (
       <>
         <History className="size-3.5 shrink-0" aria-hidden />
-        <span className="truncate">As saved{words}; there is no sandbox now</span>
+        <span className="truncate">As saved{sealedAt}; there is no sandbox now</span>
       </>
     )
   }

@@ -17,7 +17,7 @@ function verdictOf(offered: boolean): Verdict {
 export function VoiceButton(props: { offered: boolean; onText: (text: string) => void; compact?: boolean }) {
   const { offered, onText, compact = false } = props
   const voice = useRecorder(onText)
-  const words = voice.recording ? 'Stop and write it down' : voice.busy ? 'Writing it down…' : 'Speak'
+  const label = voice.recording ? 'Stop and write it down' : voice.busy ? 'Writing it down…' : 'Speak'
   return (
     <>
       <Button
@@ -28,14 +28,14 @@ export function VoiceButton(props: { offered: boolean; onText: (text: string) =>
         aria-pressed={voice.recording}
         onClick={voice.toggle}
         className={compact ? 'h-9 px-2.5' : ''}
-        {...(compact && { title: words })}
+        {...(compact && { title: label })}
       >
         {voice.recording ? (
           <Square className="size-3.5 fill-bad text-bad" aria-hidden />
         ) : (
           <Mic className="size-4" aria-hidden />
         )}
-        <span className={compact ? 'sr-only' : ''}>{words}</span>
+        <span className={compact ? 'sr-only' : ''}>{label}</span>
       </Button>
       {voice.refused && (
         <p role="alert" className="text-xs text-bad">

@@ -42,8 +42,8 @@ export function FindBar(props: { sessionId: string; search: SessionSearch; onClo
   const navigate = useNavigate()
   const [text, setText] = useState('')
   const [at, setAt] = useState<number | null>(null)
-  const words = useSettled(text.trim(), pauseMs)
-  const list = useInfiniteQuery(matchesQuery(sessionId, words))
+  const searched = useSettled(text.trim(), pauseMs)
+  const list = useInfiniteQuery(matchesQuery(sessionId, searched))
   const matches = useDeferredValue(list.data?.pages.flatMap(page => page.matches) ?? [])
   const show = (index: number) => {
     const match = matches[index]
@@ -64,7 +64,7 @@ export function FindBar(props: { sessionId: string; search: SessionSearch; onClo
     event.preventDefault()
   }
   const status = (): string => {
-    if (words === '') return ''
+    if (searched === '') return ''
     if (matches.length === 0) return list.isFetching ? 'Searching\u2026' : 'Nothing found'
     return `${at === null ? '' : `${at + 1} of `}${matches.length}${list.hasNextPage ? '+' : ''}`
   }

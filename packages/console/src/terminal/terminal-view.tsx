@@ -97,7 +97,7 @@ const useTerminalState = (connection: TerminalConnection): TerminalState =>
     () => connection.state,
   )
 
-const words: Readonly<Record<TerminalState['kind'], string>> = {
+const labels: Readonly<Record<TerminalState['kind'], string>> = {
   connecting: 'Connecting…',
   open: 'Connected',
   reconnecting: 'Reconnecting…',
@@ -115,7 +115,7 @@ function StateNotice({ connection }: { connection: TerminalConnection }) {
       ) : (
         <span aria-hidden className={`size-2 rounded-full ${kind === 'open' ? 'bg-dot-good' : 'bg-dot-quiet'}`} />
       )}
-      {words[kind]}
+      {labels[kind]}
     </span>
   )
 }

@@ -156,7 +156,7 @@ function endedRun(event: Event): EndedRun | null {
   return { runId, status: event.type.slice('svc.run.'.length), ...output }
 }
 
-/** The time that a call waits for news. It may read what is there for longer, so that it tells of something. */
+/** The time that a call waits for news. It may read the existing log for longer, so that it has something to report. */
 class TimeLimit implements Disposable {
   readonly #controller = new AbortController()
   readonly #timers: readonly NodeJS.Timeout[]
