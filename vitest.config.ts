@@ -21,10 +21,7 @@ const together = chosen?.filter(file => !alone.some(each => each === file)) ?? t
 
 export default defineConfig({
   test: {
-    globalSetup: [
-      'packages/server/test/support/services/bundles-setup.ts',
-      'packages/server/test/support/storage/postgres-setup.ts',
-    ],
+    globalSetup: ['packages/testing/src/services/bundles-setup.ts', 'packages/testing/src/storage/postgres-setup.ts'],
     // Most of a test is waiting, so a worker more than there are cores keeps them busy.
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: LongestFirst },

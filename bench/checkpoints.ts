@@ -7,11 +7,11 @@ import { appendFileSync, chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync,
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { workspaceLimits } from '../packages/server/src/checkpoints/limits.ts'
-import { restoreTree } from '../packages/server/src/checkpoints/restore-tree.ts'
-import { sealTree } from '../packages/server/src/checkpoints/seal-tree.ts'
-import { directoryTree, type TreePlace } from '../packages/server/src/sandboxes/confined/directory-tree.ts'
-import { FileBlobs } from '../packages/server/src/storage/blobs/file-blobs.ts'
+import { workspaceLimits } from '../packages/core/src/checkpoints/limits.ts'
+import { restoreTree } from '../packages/core/src/checkpoints/restore-tree.ts'
+import { sealTree } from '../packages/core/src/checkpoints/seal-tree.ts'
+import { FileBlobs } from '../packages/platform/src/storage/blobs/file-blobs.ts'
+import { directoryTree, type TreePlace } from '../packages/sandboxes/src/confined/directory-tree.ts'
 import { median, show } from './support/statistics.ts'
 
 const LEVEL = 3

@@ -2,8 +2,8 @@
 // per transaction on both sides, `synchronous_commit` on, every row read back. Run as: node bench/events-append.ts
 // [events]
 import { randomUUID } from 'node:crypto'
-import type { SessionKey } from '../packages/server/src/kit/session-key.ts'
-import { appendEvents } from '../packages/server/src/sessions/log/append.ts'
+import { appendEvents } from '../packages/core/src/sessions/log/append.ts'
+import type { SessionKey } from '../packages/platform/src/kit/session-key.ts'
 import { openBenchDatabase } from './support/bench-database.ts'
 import { median, show } from './support/statistics.ts'
 

@@ -35,7 +35,7 @@ const bundles: readonly Bundle[] = [
     options: { ...forNode, format: 'cjs' },
   },
   {
-    entry: 'packages/server/src/sandboxes/pod/part/main.ts',
+    entry: 'packages/sandboxes/src/pod/part/main.ts',
     // The one of the server's programs that runs in a sandbox, so it lies with those of the sandbox.
     output: 'packages/supervisor/dist/pod.cjs',
     options: { ...forNode, format: 'cjs' },

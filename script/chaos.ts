@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
-import { chaos } from '../packages/server/test/support/faults/chaos.ts'
-import { type Fault, faults } from '../packages/server/test/support/faults/chaos-faults.ts'
-import { type WorkName, works } from '../packages/server/test/support/faults/chaos-work.ts'
+import { chaos } from '../packages/testing/src/faults/chaos.ts'
+import { type Fault, faults } from '../packages/testing/src/faults/chaos-faults.ts'
+import { type WorkName, works } from '../packages/testing/src/faults/chaos-work.ts'
 
 // Kills, freezes, cuts off, fills and misleads APIs, workers, machines that dial them, their database, their bucket and their
 // sandboxes at random, and proves that no sealed work was lost.

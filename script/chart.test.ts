@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { podTemplate } from '../packages/server/src/kubernetes/pods/pod-manifest.ts'
-import { loadSettings } from '../packages/server/src/settings/settings.ts'
-import { podSettings } from '../packages/server/test/support/kubernetes/pod-settings.ts'
+import { podTemplate } from '../packages/kubernetes/src/pods/pod-manifest.ts'
+import { loadSettings } from '../packages/platform/src/settings/settings.ts'
+import { podSettings } from '../packages/testing/src/kubernetes/pod-settings.ts'
 import { chart, helm, leastValues, type ManifestObject, noHelm, renderChart } from './lib/helm.ts'
 import { schemaFaults } from './lib/kubernetes-schemas.ts'
 

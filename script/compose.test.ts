@@ -15,10 +15,10 @@ import { parseEnv } from 'node:util'
 import { DCLinter } from 'dclint'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { loadSettings } from '../packages/server/src/settings/settings.ts'
-import { startEmbeddedPostgres } from '../packages/server/src/storage/embedded/embedded-postgres.ts'
-import { openDatabase } from '../packages/server/src/storage/postgres/pool.ts'
-import { silentLog } from '../packages/server/test/support/services/log.ts'
+import { loadSettings } from '../packages/platform/src/settings/settings.ts'
+import { startEmbeddedPostgres } from '../packages/platform/src/storage/embedded/embedded-postgres.ts'
+import { openDatabase } from '../packages/platform/src/storage/postgres/pool.ts'
+import { silentLog } from '../packages/testing/src/services/log.ts'
 
 const folder = join(import.meta.dirname, '..', 'deploy/compose')
 const text = readFileSync(join(folder, 'compose.yaml'), 'utf8')

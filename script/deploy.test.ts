@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { loadSettings } from '../packages/server/src/settings/settings.ts'
+import { loadSettings } from '../packages/platform/src/settings/settings.ts'
 
 const directory = join(import.meta.dirname, '..', 'deploy')
 const files = globSync('**/*.env', { cwd: directory }).sort()
@@ -27,7 +27,7 @@ describe('the environment of a process to deploy', () => {
 })
 
 describe('the dashboard and the alerts', () => {
-  const sources = globSync('packages/server/src/**/*.ts', { cwd: join(directory, '..') })
+  const sources = globSync('packages/*/src/**/*.ts', { cwd: join(directory, '..') })
   const text = sources.map(file => readFileSync(join(directory, '..', file), 'utf8')).join('\n')
   const made = new Set([...text.matchAll(/name: '(berth_\w+)'/g)].map(([, name]) => name))
 

@@ -5,12 +5,11 @@ import { berthFaults } from './docs/berth-faults.ts'
 import { berthLines, berthSpans, commandBlocks, pagesWithCommands } from './docs/command-blocks.ts'
 
 const root = join(import.meta.dirname, '..')
-const server = 'packages/server/test'
-const pages = `${server}/operations/pages.test.ts`
+const pages = 'packages/server/test/operations/pages.test.ts'
 const environments = 'packages/cli/test/env-apply.test.ts'
-const apps = `${server}/accounts/apps-page.test.ts`
-const triggers = `${server}/triggers/github-events.test.ts`
-const upgrade = `${server}/operations/killed-migrations.test.ts`
+const apps = 'packages/core/test/accounts/apps-page.test.ts'
+const triggers = 'packages/triggers/test/github-events.test.ts'
+const upgrade = 'packages/server/test/operations/killed-migrations.test.ts'
 
 /** Why no test runs a block as it stands. */
 const not = {
@@ -21,7 +20,7 @@ const not = {
   settings: 'it is settings or a form of a command',
   root: 'it installs packages of the system',
   server: 'script/server starts for ever; script/scripts.test.ts starts it',
-  ends: 'it ends the service or its sandboxes; packages/server/test/sandbox/down.test.ts calls it',
+  ends: 'it ends the service or its sandboxes; packages/sandboxes/test/down.test.ts calls it',
   removes: 'it removes the data of the service',
   cluster: 'it builds and starts a cluster, which takes longer than all tests',
   inside: 'it is a line of a setup script',

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { podUids } from '../packages/server/src/sandboxes/testing/played-pod.ts'
+import { podUids } from '../packages/sandboxes/src/testing/played-pod.ts'
 import { layOut } from './image/lay-out.ts'
 import { packageOf, serviceFiles } from './image/service-files.ts'
 import { spawn } from './testing/spawn.ts'
@@ -101,7 +101,7 @@ describe('what the image of the service holds of the checkout', () => {
   afterAll(() => rmSync(place, { recursive: true, force: true }))
 
   it('has every migration, every lock of a runtime, the console, the documentation and the programs of sandboxes', () => {
-    const folders = ['server/src/storage/migrations', 'server/runtimes', 'console/dist', 'site/dist', 'supervisor/dist']
+    const folders = ['platform/src/storage/migrations', 'core/runtimes', 'console/dist', 'site/dist', 'supervisor/dist']
     const wanted = folders.flatMap(folder => {
       const found = globSync(`packages/${folder}/**/*.*`, { cwd: root, withFileTypes: true })
       expect(found, folder).not.toHaveLength(0)

@@ -10,7 +10,7 @@ export function serverEntries(): Readonly<Record<string, string>> {
   const doors = Object.values(exports).flatMap(door => (typeof door === 'string' ? [] : [door]))
   return {
     ...Object.fromEntries(doors.map(door => [basename(door.default, '.js'), join('packages/server', door.types)])),
-    'output-worker': 'packages/server/src/sessions/outputs/output-worker.ts',
+    'output-worker': 'packages/core/src/sessions/outputs/output-worker.ts',
   }
 }
 

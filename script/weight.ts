@@ -7,7 +7,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Node, parseSync, Visitor } from 'oxc-parser'
 import { operationIds } from '../packages/contract/src/routes.ts'
-import { describeSettings } from '../packages/server/src/settings/settings.ts'
+import { describeSettings } from '../packages/platform/src/settings/settings.ts'
 
 const root = join(import.meta.dirname, '..')
 
@@ -31,7 +31,7 @@ const files = listed
   })
 
 const isTest = ({ path }: SourceFile) =>
-  /\.test\.tsx?$/.test(path) || /^packages\/\w+\/test\//.test(path) || /\/testing\//.test(path)
+  /\.test\.tsx?$/.test(path) || /^packages\/(?:\w+\/test|testing)\//.test(path) || /\/testing\//.test(path)
 const isTool = ({ path }: SourceFile) => /^(?:bench|script|tools)\//.test(path)
 const isGenerated = ({ path }: SourceFile) => /\/generated\//.test(path)
 const sum = (of: readonly SourceFile[]) => of.reduce((total, { lines }) => total + lines, 0)

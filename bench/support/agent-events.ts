@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { EventDraft } from '../../packages/server/src/sessions/log/envelope.ts'
+import type { EventDraft } from '../../packages/core/src/sessions/log/envelope.ts'
 
 /** So many Events make one round of an agent's work. */
 const round = 10

@@ -3,22 +3,18 @@ import { once } from 'node:events'
 import { closeSync, constants, mkdirSync, openSync, renameSync, rmSync } from 'node:fs'
 import { connect, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
-import { initialize, openSession, prompt } from '../../packages/server/src/execution/agent/acp-orders.ts'
-import { agentEnvironment } from '../../packages/server/src/execution/agent/agent-environment.ts'
-import { SupervisorConnection } from '../../packages/server/src/execution/supervisor/connection.ts'
-import { inspectHost } from '../../packages/server/src/sandboxes/bubblewrap/host.ts'
-import {
-  insideCommand,
-  type Plan,
-  sandboxOptions,
-} from '../../packages/server/src/sandboxes/bubblewrap/launch/arguments.ts'
-import { defaultBounds } from '../../packages/server/src/sandboxes/bubblewrap/options.ts'
-import { insidePaths } from '../../packages/server/src/sandboxes/inside-paths.ts'
-import { passwdFiles } from '../../packages/server/src/sandboxes/leases/inside-files.ts'
-import { leaseFilesAt } from '../../packages/server/src/sandboxes/leases/lease-files.ts'
-import { makeAgentDirectories } from '../../packages/server/src/sandboxes/leases/loop-disk.ts'
-import { makeVisibleDirectory, writeVisibleFile } from '../../packages/server/src/sandboxes/leases/visible-files.ts'
-import { systemMounts } from '../../packages/server/src/sandboxes/linux/system-mounts.ts'
+import { inspectHost } from '../../packages/sandboxes/src/bubblewrap/host.ts'
+import { insideCommand, type Plan, sandboxOptions } from '../../packages/sandboxes/src/bubblewrap/launch/arguments.ts'
+import { defaultBounds } from '../../packages/sandboxes/src/bubblewrap/options.ts'
+import { insidePaths } from '../../packages/sandboxes/src/inside-paths.ts'
+import { passwdFiles } from '../../packages/sandboxes/src/leases/inside-files.ts'
+import { leaseFilesAt } from '../../packages/sandboxes/src/leases/lease-files.ts'
+import { makeAgentDirectories } from '../../packages/sandboxes/src/leases/loop-disk.ts'
+import { makeVisibleDirectory, writeVisibleFile } from '../../packages/sandboxes/src/leases/visible-files.ts'
+import { systemMounts } from '../../packages/sandboxes/src/linux/system-mounts.ts'
+import { initialize, openSession, prompt } from '../../packages/worker/src/agent/acp-orders.ts'
+import { agentEnvironment } from '../../packages/worker/src/agent/agent-environment.ts'
+import { SupervisorConnection } from '../../packages/worker/src/supervisor/connection.ts'
 
 const UID = 200_000
 

@@ -3,12 +3,12 @@
 // stdin.
 import { createInterface } from 'node:readline'
 import fastify from 'fastify'
-import { DatabaseAuthority } from '../../packages/server/src/identity/guard/authority.ts'
-import { openTokenVerifier } from '../../packages/server/src/identity/tokens/token-verifier.ts'
-import { systemClock } from '../../packages/server/src/kit/clock.ts'
-import { findSession } from '../../packages/server/src/sessions/session/session-sql.ts'
-import { listEventsAfter } from '../../packages/server/src/sessions/streams/event-sql.ts'
-import { openDatabase } from '../../packages/server/src/storage/postgres/pool.ts'
+import { DatabaseAuthority } from '../../packages/core/src/identity/guard/authority.ts'
+import { openTokenVerifier } from '../../packages/core/src/identity/tokens/token-verifier.ts'
+import { findSession } from '../../packages/core/src/sessions/session/session-sql.ts'
+import { listEventsAfter } from '../../packages/core/src/sessions/streams/event-sql.ts'
+import { systemClock } from '../../packages/platform/src/kit/clock.ts'
+import { openDatabase } from '../../packages/platform/src/storage/postgres/pool.ts'
 import { quiet } from './bench-database.ts'
 
 const lines = createInterface({ input: process.stdin })

@@ -3,11 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { capabilities } from '@berth/contract'
-import type { SessionKey } from '../../packages/server/src/kit/session-key.ts'
-import { startEmbeddedPostgres } from '../../packages/server/src/storage/embedded/embedded-postgres.ts'
-import { credentialDigest } from '../../packages/server/src/storage/master-key.ts'
-import { migrate } from '../../packages/server/src/storage/postgres/migrate.ts'
-import { openDatabase, type PooledDatabase } from '../../packages/server/src/storage/postgres/pool.ts'
+import type { SessionKey } from '../../packages/platform/src/kit/session-key.ts'
+import { startEmbeddedPostgres } from '../../packages/platform/src/storage/embedded/embedded-postgres.ts'
+import { credentialDigest } from '../../packages/platform/src/storage/master-key.ts'
+import { migrate } from '../../packages/platform/src/storage/postgres/migrate.ts'
+import { openDatabase, type PooledDatabase } from '../../packages/platform/src/storage/postgres/pool.ts'
 
 /** An embedded PostgreSQL in its own directory, with one tenant. */
 export interface BenchDatabase extends AsyncDisposable {

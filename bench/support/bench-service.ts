@@ -4,10 +4,10 @@ import { openSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { devNull } from 'node:os'
 import { resolve } from 'node:path'
-import type { Fixed } from '../../packages/server/src/settings/fixed.ts'
+import type { Fixed } from '../../packages/platform/src/settings/fixed.ts'
 import type { BenchDatabase } from './bench-database.ts'
 
-const program = resolve(import.meta.dirname, '../../packages/server/test/support/services/service-program.ts')
+const program = resolve(import.meta.dirname, '../../packages/testing/src/services/service-program.ts')
 
 /** A bench sends more at once, and holds more streams open, than any caller may. */
 const unbounded: Partial<Fixed> = {

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
-import { clientConfig } from '../../packages/server/src/storage/postgres/pool.ts'
-import { PostgresWakeups } from '../../packages/server/src/storage/postgres/wakeups.ts'
+import { clientConfig } from '../../packages/platform/src/storage/postgres/pool.ts'
+import { PostgresWakeups } from '../../packages/platform/src/storage/postgres/wakeups.ts'
 import { type BenchDatabase, quiet } from './bench-database.ts'
 
 /** Starts wake-ups on the bench's database, to publish to processes that serve it. */

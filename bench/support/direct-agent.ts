@@ -2,7 +2,7 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
-import { initialize, openSession, prompt } from '../../packages/server/src/execution/agent/acp-orders.ts'
+import { initialize, openSession, prompt } from '../../packages/worker/src/agent/acp-orders.ts'
 
 /** An agent driven over ACP through its pipes: no sandbox, no log, and nobody to ask. */
 export interface DirectAgent extends AsyncDisposable {

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
-import { openaiWire } from '../../packages/server/test/support/models/openai-wire.ts'
+import { openaiWire } from '../../packages/testing/src/models/openai-wire.ts'
 
 /** A scripted model on loopback, in this process, that tells when it is asked for a reply. */
 export interface AskedModel extends Disposable {

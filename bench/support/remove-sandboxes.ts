@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { createBubblewrapDriver } from '../../packages/server/src/sandboxes/bubblewrap/create-driver.ts'
-import { defaultBounds } from '../../packages/server/src/sandboxes/bubblewrap/options.ts'
+import { createBubblewrapDriver } from '../../packages/sandboxes/src/bubblewrap/create-driver.ts'
+import { defaultBounds } from '../../packages/sandboxes/src/bubblewrap/options.ts'
 import { quiet } from './bench-database.ts'
 
 /** The programs that sandboxes see. */

@@ -4,7 +4,7 @@
 import { createServer } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openaiWire } from '../../packages/server/test/support/models/openai-wire.ts'
+import { openaiWire } from '../../packages/testing/src/models/openai-wire.ts'
 
 const [steps = 20, delayMs = 30] = process.argv.slice(2, 4).map(Number)
 const call = JSON.parse(process.argv[4] ?? '{"name":"bash","args":{}}')

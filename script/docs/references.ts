@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, globSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
 /** A path or link of a page that leads nowhere. */
@@ -7,24 +7,26 @@ export interface Dangling {
   readonly reference: string
 }
 
-/** Paths that are written relative to the server's sources, which most pages are about. */
-const SERVER = 'packages/server/src'
+/** Paths of sources are written as imports are: the package, then the path below its `src`. */
+const sourcesOf = (root: string) => globSync('packages/*/src', { cwd: root })
 const FILE = /^[\w@.-]+(?:\/[\w@.-]+)*\.(?:ts|mts|mjs|sql|md|sh|fast-import)$/
 const FOLDER = /^[\w@.-]+(?:\/[\w@.-]+)*\/$/
 
 /**
  * Finds the paths in backticks and the links of a Markdown page that lead nowhere. Code blocks are left out: they show
  * what readers type. A path counts as one if it ends like a source file or with a slash, or begins with a folder of the
- * repository or of the server's sources. A bare file name may be that of any of the server's sources.
+ * repository or with the name of a package. A bare file name may be that of any source.
  *
  * @param root the repository
  * @param page path of the page below it
  */
 export function danglingReferences(root: string, page: string, text: string): Dangling[] {
-  const folders = new Set([...foldersOf(root), ...foldersOf(join(root, SERVER))])
+  const folders = new Set([...foldersOf(root), ...foldersOf(join(root, 'packages'))])
+  const sources = new Set(sourcesOf(root).flatMap(folder => filesBelow(join(root, folder))))
   const isThere = (path: string) =>
-    [root, join(root, SERVER)].some(base => existsSync(join(base, path))) || (!path.includes('/') && sources.has(path))
-  const sources = new Set(filesBelow(join(root, SERVER)))
+    existsSync(join(root, path)) ||
+    existsSync(join(root, 'packages', path.replace('@berth/', '').replace('/', '/src/'))) ||
+    (!path.includes('/') && sources.has(path))
   const dangling: Dangling[] = []
   for (const [index, line] of withoutCode(text).entries()) {
     for (const [, reference = ''] of line.matchAll(/`([^`\s]+)`/g)) {

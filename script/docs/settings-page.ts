@@ -1,5 +1,5 @@
-import type { Declaration } from '../../packages/server/src/settings/environment.ts'
-import { describeSettings } from '../../packages/server/src/settings/settings.ts'
+import type { Declaration } from '../../packages/platform/src/settings/environment.ts'
+import { describeSettings } from '../../packages/platform/src/settings/settings.ts'
 
 const introduction = `# Settings
 

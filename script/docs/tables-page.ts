@@ -5,7 +5,7 @@ const introduction = `# Who writes which table
 <!-- Made by \`node script/docs.ts\` from \`script/imports/tables.ts\`; do not edit. -->
 
 For people who add a statement. The folders that write a table own its rules; another folder asks them, or reads the table in a
-statement of its own if it must see both at one moment. Folders lie below \`packages/server/src/\` and include those inside them.
+statement of its own if it must see both at one moment. Folders are written as imports are, and include those inside them.
 \`npm run imports\` refuses any other statement. [Folders](folders.md#the-import-rule) has the rule.
 
 | table | written in | also read in |

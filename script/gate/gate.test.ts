@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { until } from '../../packages/server/test/support/until.ts'
+import { until } from '../../packages/testing/src/until.ts'
 import { spawn } from '../testing/spawn.ts'
 import { commitsIn } from './change.ts'
 import { writeUnsteady } from './ledger.ts'

@@ -6,8 +6,8 @@
  *   node script/gate/reaper.ts <mark>
  */
 import { text } from 'node:stream/consumers'
-import { takeDownKilledRuns } from '../../packages/server/test/support/leaks/run-directory.ts'
-import { removePostgresDirectories } from '../../packages/server/test/support/storage/postgres-directory.ts'
+import { takeDownKilledRuns } from '../../packages/testing/src/leaks/run-directory.ts'
+import { removePostgresDirectories } from '../../packages/testing/src/storage/postgres-directory.ts'
 import { killProcessesOf } from './marked-processes.ts'
 
 const mark = process.argv[2] ?? ''

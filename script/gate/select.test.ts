@@ -3,9 +3,9 @@ import { type Ground, isInEighth, selectAll, selectGate } from './select.ts'
 import { everyGate, isLong, isPure, longFromSeconds } from './tiers.ts'
 
 const [walk] = Object.keys(everyGate) as [string]
-const short = 'packages/server/src/kit/cursor.test.ts'
-const long = 'packages/server/test/delivery/long.test.ts'
-const page = 'packages/server/test/console/some-page.test.ts'
+const short = 'packages/platform/src/kit/cursor.test.ts'
+const long = 'packages/core/test/delivery/long.test.ts'
+const page = 'packages/console/test/some-page.test.ts'
 const fault = 'packages/server/test/faults/some.test.ts'
 
 function ground(change: Partial<Ground['change']> = {}, commits = eighthWithout(long, page, fault)): Ground {
@@ -13,9 +13,9 @@ function ground(change: Partial<Ground['change']> = {}, commits = eighthWithout(
     sources: new Map([
       [short, "import { test } from 'vitest'"],
       [long, "import { thing } from '../../src/delivery/thing.ts'"],
-      [page, "import { launchChromium } from '../support/browser/chromium.ts'"],
+      [page, "import { launchChromium } from '@berth/testing/browser/chromium.ts'"],
       [fault, ''],
-      [walk, "import { launchChromium } from '../support/browser/chromium.ts'"],
+      [walk, "import { launchChromium } from '@berth/testing/browser/chromium.ts'"],
     ]),
     costs: { [short]: 0.3, [long]: 40, [page]: 4, [fault]: 2, [walk]: 30 },
     change: { paths: new Set(), messages: '', ...change },
@@ -41,11 +41,11 @@ describe('the gate', () => {
       Object.fromEntries(selectGate(ground(change)).map(({ file, why }) => [file, why]))
     expect(reasons({ paths: new Set([fault]) })[fault]).toBe('changed')
     expect(reasons({ messages: 'Mend the wait of long.test.ts' })[long]).toBe('named by a commit')
-    expect(reasons({ paths: new Set(['packages/server/src/delivery/thing.ts']) })[long]).toContain('thing.ts')
+    expect(reasons({ paths: new Set(['packages/core/src/delivery/thing.ts']) })[long]).toContain('thing.ts')
     const sources = (path: string) => reasons({ paths: new Set([path]) })[page]
-    expect(sources('packages/server/src/sessions/some-pages/read.ts')).toContain('named for the folder')
-    expect(sources('packages/server/src/sessions/some-pages/read.test.ts')).toBeUndefined()
-    expect(sources('packages/server/src/sessions/other-pages/read.ts')).toBeUndefined()
+    expect(sources('packages/core/src/sessions/some-pages/read.ts')).toContain('named for the folder')
+    expect(sources('packages/core/src/sessions/some-pages/read.test.ts')).toBeUndefined()
+    expect(sources('packages/core/src/sessions/other-pages/read.ts')).toBeUndefined()
   })
 
   test('runs every long test once in eight commits', () => {
@@ -70,12 +70,12 @@ test('a test is long by its cost, by its faults, or by its browser', () => {
   expect(isLong(short, longFromSeconds - 0.1, '')).toBe(false)
   expect(isLong(short, longFromSeconds, '')).toBe(true)
   expect(isLong(fault, 0, '')).toBe(true)
-  expect(isLong(page, 0, "import { visitor } from '../support/browser/visitor.ts'")).toBe(true)
+  expect(isLong(page, 0, "import { visitor } from '@berth/testing/browser/visitor.ts'")).toBe(true)
 })
 
 test('only a test without a process, a clock and a network can blame nobody for its failure', () => {
   expect(isPure(short, "import { test } from 'vitest'")).toBe(true)
   expect(isPure(short, "import { spawn } from 'node:child_process'")).toBe(false)
-  expect(isPure(short, "import { createTestDatabase } from '../../test/support/storage/postgres.ts'")).toBe(false)
+  expect(isPure(short, "import { createTestDatabase } from '@berth/testing/storage/postgres.ts'")).toBe(false)
   expect(isPure(long, '')).toBe(false)
 })

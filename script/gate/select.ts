@@ -74,9 +74,12 @@ function subjectOf(path: string): string | null {
   return folder === undefined || path.endsWith('.test.ts') ? null : folder.replace(/s$/, '')
 }
 
-/** Returns the paths, from the root, of what a file imports by a relative path. */
+/** Returns the paths, from the root, of the files that a file imports: by a relative path, or of another package. */
 function importsOf(file: string, source: string): readonly string[] {
-  return [...source.matchAll(/from '(\.[^']+)'/g)].map(([, to]) => resolveFrom(dirname(file), to ?? ''))
+  return [...source.matchAll(/from '(\.[^']+|@berth\/[^']+\.ts)'/g)].map(([, to = '']) => {
+    const [, name, rest] = /^@berth\/([^/]+)\/(.+)$/.exec(to) ?? []
+    return name === undefined ? resolveFrom(dirname(file), to) : `packages/${name}/src/${rest}`
+  })
 }
 
 function resolveFrom(folder: string, to: string): string {

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
-import { until } from '../../packages/server/test/support/until.ts'
+import { until } from '../../packages/testing/src/until.ts'
 import { endChildren, spawn } from '../testing/spawn.ts'
 import { markVariable } from './marked-processes.ts'
 

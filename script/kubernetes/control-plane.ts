@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ClusterApi } from '../../packages/server/src/kubernetes/api/cluster-api.ts'
+import { ClusterApi } from '../../packages/kubernetes/src/api/cluster-api.ts'
 import {
   API,
   BRIDGE,

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream, existsSync } from 'node:fs'
 import { chmod, copyFile, mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { podUids } from '../../packages/server/src/sandboxes/testing/played-pod.ts'
+import { podUids } from '../../packages/sandboxes/src/testing/played-pod.ts'
 import { PAUSE_IMAGE } from './configuration.ts'
 
 const repository = join(import.meta.dirname, '../..')

@@ -9,15 +9,15 @@ export const aloneFiles = [
   'packages/console/src/api/identity.test.ts',
   'packages/console/src/changes/comment-store.test.ts',
   'packages/console/src/routing/to.test.ts',
-  'packages/server/src/storage/blobs/s3-blobs.test.ts',
-  'packages/server/test/accounts/password-work.test.ts',
+  'packages/platform/src/storage/blobs/s3-blobs.test.ts',
+  'packages/core/test/accounts/password-work.test.ts',
   'packages/server/test/api/body-budget.test.ts',
   'packages/server/test/api/event-loop.test.ts',
-  'packages/server/test/events/event-budget.test.ts',
-  'packages/server/test/events/stream-budget.test.ts',
-  'packages/server/test/events/stream-soak.test.ts',
-  'packages/server/test/gateway/client-libraries.test.ts',
-  'packages/server/test/people/transcription.test.ts',
+  'packages/core/test/events/event-budget.test.ts',
+  'packages/core/test/events/stream-budget.test.ts',
+  'packages/core/test/events/stream-soak.test.ts',
+  'packages/gateway/test/client-libraries.test.ts',
+  'packages/core/test/people/transcription.test.ts',
 ] as const
 
 /**
@@ -25,9 +25,9 @@ export const aloneFiles = [
  * cores wait.
  */
 export const longFiles = [
-  'packages/server/test/execution/foreign-agents.test.ts',
+  'packages/worker/test/execution/foreign-agents.test.ts',
   'packages/server/test/faults/process-faults.test.ts',
-  'packages/server/test/execution/worker.test.ts',
+  'packages/worker/test/execution/worker.test.ts',
   'packages/server/test/operations/embedded-postgres.test.ts',
   'packages/server/test/api/event-loop.test.ts',
   'script/image.test.ts',

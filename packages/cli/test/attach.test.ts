@@ -1,5 +1,5 @@
 import type { Interaction, Session } from '@berth/client'
-import { scriptedRuntimes, type TestService, until } from '@berth/server/testing'
+import { scriptedRuntimes, type TestService, until } from '@berth/testing/testing.ts'
 import { afterAll, beforeAll, describe, expect, onTestFailed, test } from 'vitest'
 import { BerthProcess } from './berth-process.ts'
 import { Line } from './line.ts'

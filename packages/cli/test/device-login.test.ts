@@ -1,4 +1,4 @@
-import { Browser } from '@berth/server/testing'
+import { Browser } from '@berth/testing/testing.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { BerthProcess } from './berth-process.ts'
 import { addressOf, Home, PeopleService, type Person } from './people-service.ts'

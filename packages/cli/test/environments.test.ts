@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { startTestService, type TestService } from '@berth/server/testing'
+import { startTestService, type TestService } from '@berth/testing/testing.ts'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { BerthProcess } from './berth-process.ts'
 import { Home } from './people-service.ts'

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { until } from '@berth/server/testing'
+import { until } from '@berth/testing/testing.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { BerthProcess } from './berth-process.ts'
 import { addressOf, Home, land, PeopleService } from './people-service.ts'

@@ -11,7 +11,7 @@ import {
   signInPerson,
   startTestService,
   type TestService,
-} from '@berth/server/testing'
+} from '@berth/testing/testing.ts'
 import { BerthProcess } from './berth-process.ts'
 
 const password = 'correct horse battery'

@@ -1,5 +1,5 @@
 import { verifyWebhook } from '@berth/client'
-import { Receiver, ScriptedNetwork, until } from '@berth/server/testing'
+import { Receiver, ScriptedNetwork, until } from '@berth/testing/testing.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Home, PeopleService } from './people-service.ts'
 

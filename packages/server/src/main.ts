@@ -1,7 +1,7 @@
 import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
-import { isBundled, packagesDirectory } from './kit/package-files.ts'
-import { releaseVersion } from './kit/version.ts'
+import { isBundled, packagesDirectory } from '@berth/platform/kit/package-files.ts'
+import { releaseVersion } from '@berth/platform/kit/version.ts'
 
 // A start spends a fifth of its time on compiling modules that have not changed. The cache lies beside the packages, where
 // only whoever may change them can write; without it the service starts as well.

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
 import { realpath } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { StartError } from './kit/start-error.ts'
-import { takeDown } from './sandboxes/down/take-down.ts'
-import { servingProcesses } from './sandboxes/leases/serving.ts'
-import { instanceOf } from './sandboxes/linux/instance.ts'
-import { waitUntil } from './sandboxes/linux/wait-until.ts'
+import { StartError } from '@berth/platform/kit/start-error.ts'
+import { takeDown } from '@berth/sandboxes/down/take-down.ts'
+import { servingProcesses } from '@berth/sandboxes/leases/serving.ts'
+import { instanceOf } from '@berth/sandboxes/linux/instance.ts'
+import { waitUntil } from '@berth/sandboxes/linux/wait-until.ts'
 
 /** Time that a service has for an orderly stop. */
 const STOPPING_MS = 60_000

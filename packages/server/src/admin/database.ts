@@ -1,12 +1,12 @@
-import type { Clock } from '../kit/clock.ts'
-import { StartError } from '../kit/start-error.ts'
-import { isOpenToOthers, readIfThere } from '../settings/read-if-there.ts'
-import { loadSettings, type Settings } from '../settings/settings.ts'
-import { embeddedConnection } from '../storage/embedded/embedded-postgres.ts'
-import { readDatabaseClock } from '../storage/postgres/database-clock.ts'
-import { DatabaseUnavailable } from '../storage/postgres/database-errors.ts'
-import type { PooledDatabase } from '../storage/postgres/pool.ts'
-import { openDatabase } from '../storage/postgres/pool.ts'
+import type { Clock } from '@berth/platform/kit/clock.ts'
+import { StartError } from '@berth/platform/kit/start-error.ts'
+import { isOpenToOthers, readIfThere } from '@berth/platform/settings/read-if-there.ts'
+import { loadSettings, type Settings } from '@berth/platform/settings/settings.ts'
+import { embeddedConnection } from '@berth/platform/storage/embedded/embedded-postgres.ts'
+import { readDatabaseClock } from '@berth/platform/storage/postgres/database-clock.ts'
+import { DatabaseUnavailable } from '@berth/platform/storage/postgres/database-errors.ts'
+import type { PooledDatabase } from '@berth/platform/storage/postgres/pool.ts'
+import { openDatabase } from '@berth/platform/storage/postgres/pool.ts'
 
 /** The service's environment. */
 export type Variables = Readonly<Record<string, string | undefined>>

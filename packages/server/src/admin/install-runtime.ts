@@ -1,7 +1,7 @@
-import { StartError } from '../kit/start-error.ts'
-import { foreignRuntimes } from '../runtimes/foreign/foreign-entries.ts'
-import { installRuntime, installsIn } from '../runtimes/install-runtime.ts'
-import { loadSettings } from '../settings/settings.ts'
+import { foreignRuntimes } from '@berth/core/runtimes/foreign/foreign-entries.ts'
+import { installRuntime, installsIn } from '@berth/core/runtimes/install-runtime.ts'
+import { StartError } from '@berth/platform/kit/start-error.ts'
+import { loadSettings } from '@berth/platform/settings/settings.ts'
 
 /**
  * Installs an agent for the service with these settings. A running service finds it within seconds.

@@ -1,12 +1,12 @@
-import { appendAudit, operator } from '../accounts/audit/append.ts'
+import { appendAudit, operator } from '@berth/core/accounts/audit/append.ts'
 import {
   changeOrganization,
   insertOrganization,
   listOrganizations,
   type Organization,
   type OrganizationChange,
-} from '../accounts/organizations/organization.ts'
-import { StartError } from '../kit/start-error.ts'
+} from '@berth/core/accounts/organizations/organization.ts'
+import { StartError } from '@berth/platform/kit/start-error.ts'
 import { type Variables, withDatabase } from './database.ts'
 import { requireName, translated } from './refused.ts'
 

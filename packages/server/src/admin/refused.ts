@@ -1,6 +1,6 @@
 import { errors } from '@berth/contract'
-import { ApiError } from '../kit/api-error.ts'
-import { StartError } from '../kit/start-error.ts'
+import { ApiError } from '@berth/platform/kit/api-error.ts'
+import { StartError } from '@berth/platform/kit/start-error.ts'
 
 /**
  * Translates a refusal of the API for the operator who asked.

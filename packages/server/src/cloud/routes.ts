@@ -1,10 +1,10 @@
-import { provideOwnInstallation } from '../accounts/installations/own-installation.ts'
-import type { Context } from '../context.ts'
-import type { Handlers } from '../http/routing/handler.ts'
-import { listBranches } from '../repositories/list-branches.ts'
-import { pageRepositories } from '../repositories/page-repositories.ts'
-import { createSession } from '../sessions/create-session.ts'
-import { readLocalPull } from '../sessions/publications/local-pull.ts'
+import { provideOwnInstallation } from '@berth/core/accounts/installations/own-installation.ts'
+import type { Context } from '@berth/core/context.ts'
+import type { Handlers } from '@berth/core/http/routing/handler.ts'
+import { listBranches } from '@berth/core/repositories/list-branches.ts'
+import { pageRepositories } from '@berth/core/repositories/page-repositories.ts'
+import { createSession } from '@berth/core/sessions/create-session.ts'
+import { readLocalPull } from '@berth/core/sessions/publications/local-pull.ts'
 
 type Operations =
   | 'listOrganizationRepositories'

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { packagesDirectory } from '../kit/package-files.ts'
+import { packagesDirectory } from '@berth/platform/kit/package-files.ts'
 
 /** Directory of the bundles that run inside sandboxes; `npm run build` makes them. */
 export function bundlesDirectory(): string {

@@ -1,10 +1,13 @@
-import { provideOwnInstallation } from '../accounts/installations/own-installation.ts'
-import { isEmptyDeployment } from '../accounts/people/bootstrap.ts'
-import type { Context } from '../context.ts'
-import { provideDevelopmentTenant, renewDevelopmentUrls } from '../identity/development/development-file.ts'
-import { type DevelopmentTenant, findDevelopmentInstallation } from '../identity/development/development-tenant.ts'
-import { grantLocal } from '../repositories/grant-local.ts'
-import type { Settings } from '../settings/settings.ts'
+import { provideOwnInstallation } from '@berth/core/accounts/installations/own-installation.ts'
+import { isEmptyDeployment } from '@berth/core/accounts/people/bootstrap.ts'
+import type { Context } from '@berth/core/context.ts'
+import { provideDevelopmentTenant, renewDevelopmentUrls } from '@berth/core/identity/development/development-file.ts'
+import {
+  type DevelopmentTenant,
+  findDevelopmentInstallation,
+} from '@berth/core/identity/development/development-tenant.ts'
+import { grantLocal } from '@berth/core/repositories/grant-local.ts'
+import type { Settings } from '@berth/platform/settings/settings.ts'
 
 /**
  * Makes the development tenant in an empty database and grants it and its people the repositories of this machine.

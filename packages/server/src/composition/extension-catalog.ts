@@ -1,12 +1,12 @@
 import { join } from 'node:path'
-import { ExtensionCatalog } from '../environments/extensions/catalog.ts'
-import { Downloads } from '../environments/extensions/downloads.ts'
-import type { Clock } from '../kit/clock.ts'
-import type { Log } from '../kit/log.ts'
-import { openNetwork } from '../network/dial.ts'
-import { dialRule } from '../network/dial-rule.ts'
-import { inRanges } from '../network/public-address.ts'
-import type { Config } from '../settings/config-file.ts'
+import { ExtensionCatalog } from '@berth/core/environments/extensions/catalog.ts'
+import { Downloads } from '@berth/core/environments/extensions/downloads.ts'
+import type { Clock } from '@berth/platform/kit/clock.ts'
+import type { Log } from '@berth/platform/kit/log.ts'
+import { openNetwork } from '@berth/platform/network/dial.ts'
+import { dialRule } from '@berth/platform/network/dial-rule.ts'
+import { inRanges } from '@berth/platform/network/public-address.ts'
+import type { Config } from '@berth/platform/settings/config-file.ts'
 
 /** Returns the operator's catalog of extensions, as this host has it. */
 export function extensionCatalog(

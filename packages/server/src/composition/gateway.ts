@@ -1,13 +1,13 @@
+import type { Context } from '@berth/core/context.ts'
+import type { GatewaySurface } from '@berth/core/http/gateway/routes.ts'
+import { BatchingGatewayAuthority } from '@berth/core/identity/guard/gateway-authority.ts'
+import type { GatewayJudge } from '@berth/core/identity/guard/gateway-judge.ts'
+import { createGateway } from '@berth/gateway/create-gateway.ts'
+import { gatewayHandlers } from '@berth/gateway/routes.ts'
+import { callTranslated } from '@berth/gateway/translate/call-translated.ts'
+import type { Settings } from '@berth/platform/settings/settings.ts'
+import type { MasterKey } from '@berth/platform/storage/master-key.ts'
 import type { Registry } from 'prom-client'
-import type { Context } from '../context.ts'
-import { createGateway } from '../gateway/create-gateway.ts'
-import { gatewayHandlers } from '../gateway/routes.ts'
-import { callTranslated } from '../gateway/translate/call-translated.ts'
-import type { GatewaySurface } from '../http/gateway/routes.ts'
-import { BatchingGatewayAuthority } from '../identity/guard/gateway-authority.ts'
-import type { GatewayJudge } from '../identity/guard/gateway-judge.ts'
-import type { Settings } from '../settings/settings.ts'
-import type { MasterKey } from '../storage/master-key.ts'
 
 /** Time that model answers in progress may still take when the service stops. */
 const GRACE_MS = 10_000

@@ -1,6 +1,6 @@
+import { StartError } from '@berth/platform/kit/start-error.ts'
+import { loadSettings } from '@berth/platform/settings/settings.ts'
 import { expect, test } from 'vitest'
-import { StartError } from '../kit/start-error.ts'
-import { loadSettings } from '../settings/settings.ts'
 import { requireOwnPreviewSite } from './previews.ts'
 
 const required = (previewDomain: string, baseUrl = 'https://console.example') =>

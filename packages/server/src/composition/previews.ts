@@ -1,8 +1,8 @@
+import { StartError } from '@berth/platform/kit/start-error.ts'
+import type { Settings } from '@berth/platform/settings/settings.ts'
+import { originOf } from '@berth/platform/settings/web-url.ts'
 import { getDomain } from 'tldts'
 import type { PreviewDomain } from '../console/ports/preview-host.ts'
-import { StartError } from '../kit/start-error.ts'
-import type { Settings } from '../settings/settings.ts'
-import { originOf } from '../settings/web-url.ts'
 
 /**
  * Returns where previews are served: below the domain that the operator set; on loopback, if the console is served there

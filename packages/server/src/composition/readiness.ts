@@ -1,8 +1,8 @@
-import { initialize, rehearsal } from '../execution/agent/acp-orders.ts'
-import { agentEnvironment } from '../execution/agent/agent-environment.ts'
-import { NATIVE_RUNTIME, type RuntimeCatalog } from '../runtimes/catalog.ts'
-import type { Readiness } from '../sandboxes/bubblewrap/pool-options.ts'
-import { insidePaths } from '../sandboxes/inside-paths.ts'
+import { NATIVE_RUNTIME, type RuntimeCatalog } from '@berth/core/runtimes/catalog.ts'
+import type { Readiness } from '@berth/sandboxes/bubblewrap/pool-options.ts'
+import { insidePaths } from '@berth/sandboxes/inside-paths.ts'
+import { initialize, rehearsal } from '@berth/worker/agent/acp-orders.ts'
+import { agentEnvironment } from '@berth/worker/agent/agent-environment.ts'
 
 /** Command of the supervisor inside a sandbox. */
 export const supervisorCommand = [insidePaths.closedNode, `${insidePaths.bundles}/supervisor.js`] as const

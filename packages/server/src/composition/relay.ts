@@ -1,9 +1,9 @@
+import { RelayServer } from '@berth/core/hosts/relay/relay-server.ts'
+import type { RelayTokens } from '@berth/core/hosts/relay/relay-tokens.ts'
+import type { SandboxDoors } from '@berth/core/hosts/sandbox-doors.ts'
+import { relayUrlOn } from '@berth/platform/settings/relay.ts'
+import type { Settings } from '@berth/platform/settings/settings.ts'
 import type { Logger } from 'pino'
-import { RelayServer } from '../hosts/relay/relay-server.ts'
-import type { RelayTokens } from '../hosts/relay/relay-tokens.ts'
-import type { SandboxDoors } from '../hosts/sandbox-doors.ts'
-import { relayUrlOn } from '../settings/relay.ts'
-import type { Settings } from '../settings/settings.ts'
 
 /** A relay that listens already: the row of its process names its port before its sandboxes are known. */
 export interface OpenedRelay {

@@ -1,9 +1,9 @@
-import { builtInRuntimes } from '../runtimes/built-in.ts'
-import { RuntimeCatalog } from '../runtimes/catalog.ts'
-import { runtimeEntries } from '../runtimes/foreign/foreign-entries.ts'
-import { installsIn } from '../runtimes/install-runtime.ts'
-import { insidePaths } from '../sandboxes/inside-paths.ts'
-import type { Settings } from '../settings/settings.ts'
+import { builtInRuntimes } from '@berth/core/runtimes/built-in.ts'
+import { RuntimeCatalog } from '@berth/core/runtimes/catalog.ts'
+import { runtimeEntries } from '@berth/core/runtimes/foreign/foreign-entries.ts'
+import { installsIn } from '@berth/core/runtimes/install-runtime.ts'
+import type { Settings } from '@berth/platform/settings/settings.ts'
+import { insidePaths } from '@berth/sandboxes/inside-paths.ts'
 
 /** Returns the built-in runtimes and those of the configuration file. */
 export function runtimeCatalog({ config, dataDir }: Settings): RuntimeCatalog {

@@ -1,21 +1,21 @@
-import type { Logger } from 'pino'
-import { StartError, toStartError } from '../kit/start-error.ts'
-import type { Settings } from '../settings/settings.ts'
-import type { IdentifiedBlobs } from '../storage/blobs/blobs.ts'
-import { FileBlobs } from '../storage/blobs/file-blobs.ts'
-import { requireOwnStore, type StoreIdentity } from '../storage/blobs/store-identity.ts'
-import { startEmbeddedPostgres } from '../storage/embedded/embedded-postgres.ts'
-import { requireDeploymentKey } from '../storage/keys/deployment-key.ts'
-import type { MasterKey } from '../storage/master-key.ts'
-import { DatabaseUnavailable } from '../storage/postgres/database-errors.ts'
-import { couldChangeEvents, prepareDatabase } from '../storage/postgres/database-roles.ts'
+import { StartError, toStartError } from '@berth/platform/kit/start-error.ts'
+import type { Settings } from '@berth/platform/settings/settings.ts'
+import type { IdentifiedBlobs } from '@berth/platform/storage/blobs/blobs.ts'
+import { FileBlobs } from '@berth/platform/storage/blobs/file-blobs.ts'
+import { requireOwnStore, type StoreIdentity } from '@berth/platform/storage/blobs/store-identity.ts'
+import { startEmbeddedPostgres } from '@berth/platform/storage/embedded/embedded-postgres.ts'
+import { requireDeploymentKey } from '@berth/platform/storage/keys/deployment-key.ts'
+import type { MasterKey } from '@berth/platform/storage/master-key.ts'
+import { DatabaseUnavailable } from '@berth/platform/storage/postgres/database-errors.ts'
+import { couldChangeEvents, prepareDatabase } from '@berth/platform/storage/postgres/database-roles.ts'
 import {
   type ConnectionTarget,
   type DatabaseOptions,
   openDatabase,
   type PooledDatabase,
-} from '../storage/postgres/pool.ts'
-import { requireFitPooler } from '../storage/postgres/pooler.ts'
+} from '@berth/platform/storage/postgres/pool.ts'
+import { requireFitPooler } from '@berth/platform/storage/postgres/pooler.ts'
+import type { Logger } from 'pino'
 
 /** The migrated database of a deployment. */
 export interface DeploymentDatabase {
@@ -94,7 +94,7 @@ async function openBlobs(
     })
   }
   // The SDK takes a tenth of a second to load, so load it only if the deployment uses S3.
-  const { S3Blobs } = await import('../storage/blobs/s3-blobs.ts')
+  const { S3Blobs } = await import('@berth/platform/storage/blobs/s3-blobs.ts')
   return stack.use(await S3Blobs.open(store.location, { spoolDirectory: dataDir, log }))
 }
 

@@ -1,4 +1,4 @@
-import type { PersonPrincipal, Principal } from '../identity/guard/principal.ts'
+import type { PersonPrincipal, Principal } from '@berth/core/identity/guard/principal.ts'
 
 /** Returns the person behind a request to an operation of people; the contract lets nobody else in. */
 export function personOf(principal: Principal): PersonPrincipal {

@@ -1,8 +1,8 @@
 import { artifactLimits, type Discovery, environmentLimits, limits } from '@berth/contract'
-import type { Context } from '../context.ts'
-import { findAllowedModels } from '../gateway/accounting/own-budgets.ts'
-import type { Handlers } from '../http/routing/handler.ts'
-import { installedRuntimes } from '../runtimes/runtime-hosts.ts'
+import { findAllowedModels } from '@berth/core/accounting/own-budgets.ts'
+import type { Context } from '@berth/core/context.ts'
+import type { Handlers } from '@berth/core/http/routing/handler.ts'
+import { installedRuntimes } from '@berth/core/runtimes/runtime-hosts.ts'
 
 /** The sandbox platform of a deployment and its lease bounds. */
 export interface Platform {

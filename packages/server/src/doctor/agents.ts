@@ -1,4 +1,4 @@
-import type { RuntimeCatalog } from '../runtimes/catalog.ts'
+import type { RuntimeCatalog } from '@berth/core/runtimes/catalog.ts'
 import { type Finding, ok, warning } from './finding.ts'
 
 /** Says which agents a service on this machine could run; one that the configuration names has to be there. */

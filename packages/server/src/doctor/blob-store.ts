@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
-import type { BlobSettings } from '../settings/blob-store.ts'
-import type { IdentifiedBlobs } from '../storage/blobs/blobs.ts'
-import { FileBlobs } from '../storage/blobs/file-blobs.ts'
-import { S3Blobs } from '../storage/blobs/s3-blobs.ts'
-import { requireNoOtherStore } from '../storage/blobs/store-identity.ts'
-import type { Queryable } from '../storage/postgres/database.ts'
+import type { BlobSettings } from '@berth/platform/settings/blob-store.ts'
+import type { IdentifiedBlobs } from '@berth/platform/storage/blobs/blobs.ts'
+import { FileBlobs } from '@berth/platform/storage/blobs/file-blobs.ts'
+import { S3Blobs } from '@berth/platform/storage/blobs/s3-blobs.ts'
+import { requireNoOtherStore } from '@berth/platform/storage/blobs/store-identity.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { type Finding, failure, ok, reasonOf } from './finding.ts'
 
 const quiet = { info() {}, warn() {}, error() {} }

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { proveWritable } from '../kit/prove-writable.ts'
-import { toStartError } from '../kit/start-error.ts'
-import { errorCode } from '../kit/system-errors.ts'
-import { requireFreeSpace } from '../storage/embedded/free-space.ts'
+import { proveWritable } from '@berth/platform/kit/prove-writable.ts'
+import { toStartError } from '@berth/platform/kit/start-error.ts'
+import { errorCode } from '@berth/platform/kit/system-errors.ts'
+import { requireFreeSpace } from '@berth/platform/storage/embedded/free-space.ts'
 import { type Finding, failure, ok, reasonOf, warning } from './finding.ts'
 
 const gibibyte = 1024 ** 3

@@ -1,6 +1,6 @@
-import { inspectHost } from '../sandboxes/bubblewrap/host.ts'
-import { findProgram, MissingProgramError } from '../sandboxes/linux/find-program.ts'
-import { runProgram } from '../sandboxes/linux/run-program.ts'
+import { inspectHost } from '@berth/sandboxes/bubblewrap/host.ts'
+import { findProgram, MissingProgramError } from '@berth/sandboxes/linux/find-program.ts'
+import { runProgram } from '@berth/sandboxes/linux/run-program.ts'
 import { type Finding, failure, ok, reasonOf } from './finding.ts'
 
 const leastNode = 24

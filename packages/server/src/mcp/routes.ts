@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream'
 import { createClient } from '@berth/client'
+import { readCredential } from '@berth/core/http/guard/bearer.ts'
+import type { Handlers } from '@berth/core/http/routing/handler.ts'
 import { answerOverHttp } from '@berth/mcp'
-import { readCredential } from '../http/guard/bearer.ts'
-import type { Handlers } from '../http/routing/handler.ts'
-import { refusal } from '../kit/refusal.ts'
+import { refusal } from '@berth/platform/kit/refusal.ts'
 import { fetchFromSelf, type Served } from './own-api.ts'
 
 /** The service as the operation sees it. */

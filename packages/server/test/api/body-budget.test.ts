@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { type GatewayProcess, startGatewayProcess } from '@berth/testing/services/gateway-process.ts'
+import { until } from '@berth/testing/until.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type GatewayProcess, startGatewayProcess } from '../support/services/gateway-process.ts'
-import { until } from '../support/until.ts'
 
 const mebibyte = 1024 ** 2
 

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { limits, type Run, type Session, type TurnAdmission, type TurnPage } from '@berth/contract'
+import { lockSession } from '@berth/core/sessions/session/session-sql.ts'
+import { claimQueued } from '@berth/testing/runs/claim-queued.ts'
+import { outcome, tally } from '@berth/testing/runs/outcome.ts'
+import { keyOf, WorkerStandIn } from '@berth/testing/runs/states.ts'
+import { startTestService, type TestService } from '@berth/testing/services/service.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { lockSession } from '../../src/sessions/session/session-sql.ts'
-import { claimQueued } from '../support/runs/claim-queued.ts'
-import { outcome, tally } from '../support/runs/outcome.ts'
-import { keyOf, WorkerStandIn } from '../support/runs/states.ts'
-import { startTestService, type TestService } from '../support/services/service.ts'
 
 let test: TestService
 let worker: WorkerStandIn

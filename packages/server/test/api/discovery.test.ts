@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { type Discovery, type Runtime, runStatuses } from '@berth/contract'
+import { announceHost } from '@berth/core/runtimes/runtime-hosts.ts'
+import { releaseVersion } from '@berth/platform/kit/version.ts'
+import { Api } from '@berth/testing/api/api.ts'
+import { createInstallation } from '@berth/testing/api/tenant.ts'
+import { startTestService, type TestService } from '@berth/testing/services/service.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { releaseVersion } from '../../src/kit/version.ts'
-import { announceHost } from '../../src/runtimes/runtime-hosts.ts'
-import { Api } from '../support/api/api.ts'
-import { createInstallation } from '../support/api/tenant.ts'
-import { startTestService, type TestService } from '../support/services/service.ts'
 
 let test: TestService
 beforeAll(async () => {

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { accessCapability, type Capability, capabilities, type ErrorCode, errors, limits } from '@berth/contract'
+import { type Answer, Api } from '@berth/testing/api/api.ts'
+import { createInstallation } from '@berth/testing/api/tenant.ts'
+import { outcome } from '@berth/testing/runs/outcome.ts'
+import { WorkerStandIn } from '@berth/testing/runs/states.ts'
+import { startTestService, type TestService } from '@berth/testing/services/service.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Answer, Api } from '../support/api/api.ts'
-import { createInstallation } from '../support/api/tenant.ts'
-import { outcome } from '../support/runs/outcome.ts'
-import { WorkerStandIn } from '../support/runs/states.ts'
-import { startTestService, type TestService } from '../support/services/service.ts'
 
 let test: TestService
 let worker: WorkerStandIn
@@ -231,8 +231,10 @@ const unreachable: { readonly [Code in ErrorCode]?: string } = {
 
 /** The text of every other test of the server. */
 function otherTests(): string {
-  const root = join(import.meta.dirname, '../..')
-  const files = globSync('{src,test}/**/*.test.ts', { cwd: root }).filter(file => !file.endsWith('api/errors.test.ts'))
+  const root = join(import.meta.dirname, '../../..')
+  const files = globSync('*/{src,test}/**/*.test.ts', { cwd: root }).filter(
+    file => !file.endsWith('api/errors.test.ts'),
+  )
   return files.map(file => readFileSync(join(root, file), 'utf8')).join('\n')
 }
 

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { limits, type OperationId, operationIds, operationOf } from '@berth/contract'
+import { type BadBody, badApiBodies, badGatewayBodies } from '@berth/testing/api/worst-bodies.ts'
+import { percentile, readWhile } from '@berth/testing/events/paced-reader.ts'
+import { type GatewayProcess, startGatewayProcess } from '@berth/testing/services/gateway-process.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type BadBody, badApiBodies, badGatewayBodies } from '../support/api/worst-bodies.ts'
-import { percentile, readWhile } from '../support/events/paced-reader.ts'
-import { type GatewayProcess, startGatewayProcess } from '../support/services/gateway-process.ts'
 
 let service: GatewayProcess
 beforeAll(async () => {

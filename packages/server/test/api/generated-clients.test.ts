@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { OpenApiDocument, OpenApiOperation } from '@berth/contract'
+import { callGenerated, generators, type MinimalCall } from '@berth/testing/api/generated-clients.ts'
+import { minimalValue } from '@berth/testing/api/minimal-value.ts'
+import { startValidatingProxy } from '@berth/testing/api/validating-proxy.ts'
+import { type GatewayService, startGatewayService } from '@berth/testing/services/gateway-service.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { callGenerated, generators, type MinimalCall } from '../support/api/generated-clients.ts'
-import { minimalValue } from '../support/api/minimal-value.ts'
-import { startValidatingProxy } from '../support/api/validating-proxy.ts'
-import { type GatewayService, startGatewayService } from '../support/services/gateway-service.ts'
 
 let gateway: GatewayService
 let document: OpenApiDocument

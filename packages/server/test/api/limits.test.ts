@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { limits, originLimits, type Session, sourceLimits } from '@berth/contract'
+import { outcome, refusedFields } from '@berth/testing/runs/outcome.ts'
+import { startTestService, type TestService } from '@berth/testing/services/service.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { outcome, refusedFields } from '../support/runs/outcome.ts'
-import { startTestService, type TestService } from '../support/services/service.ts'
 
 /** Catalog names of the greatest length. */
 const longest = {

@@ -1,9 +1,9 @@
+import { credentialDigest } from '@berth/platform/storage/master-key.ts'
+import { personToken, signInPerson, startSigner } from '@berth/testing/accounts/signer.ts'
+import { type Answer, Api } from '@berth/testing/api/api.ts'
+import { outcome } from '@berth/testing/runs/outcome.ts'
+import { startTestService, type TestService } from '@berth/testing/services/service.ts'
 import { describe, expect, it } from 'vitest'
-import { credentialDigest } from '../../src/storage/master-key.ts'
-import { personToken, signInPerson, startSigner } from '../support/accounts/signer.ts'
-import { type Answer, Api } from '../support/api/api.ts'
-import { outcome } from '../support/runs/outcome.ts'
-import { startTestService, type TestService } from '../support/services/service.ts'
 
 const variables = { BERTH_ROLES: 'api' }
 /** Three requests at once and one a minute, so the bucket stays empty for the length of a test. */

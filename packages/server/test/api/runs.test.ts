@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { Fence, Run, Session } from '@berth/contract'
+import { hearProcess, leaveProcess } from '@berth/platform/processes/process-sql.ts'
+import { claimQueued } from '@berth/testing/runs/claim-queued.ts'
+import { outcome, refusedFields } from '@berth/testing/runs/outcome.ts'
+import { WorkerStandIn } from '@berth/testing/runs/states.ts'
+import { startTestService, type TestService } from '@berth/testing/services/service.ts'
+import { adoptLapsed } from '@berth/worker/claim/claim-sql.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { adoptLapsed } from '../../src/execution/claim/claim-sql.ts'
-import { hearProcess, leaveProcess } from '../../src/processes/process-sql.ts'
-import { claimQueued } from '../support/runs/claim-queued.ts'
-import { outcome, refusedFields } from '../support/runs/outcome.ts'
-import { WorkerStandIn } from '../support/runs/states.ts'
-import { startTestService, type TestService } from '../support/services/service.ts'
 
 let test: TestService
 let worker: WorkerStandIn

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import type { Session, SessionPage } from '@berth/contract'
+import { Api } from '@berth/testing/api/api.ts'
+import { createInstallation, type Tenant } from '@berth/testing/api/tenant.ts'
+import { refusedFields } from '@berth/testing/runs/outcome.ts'
+import { startTestService, type TestService } from '@berth/testing/services/service.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { Api } from '../support/api/api.ts'
-import { createInstallation, type Tenant } from '../support/api/tenant.ts'
-import { refusedFields } from '../support/runs/outcome.ts'
-import { startTestService, type TestService } from '../support/services/service.ts'
 
 let test: TestService
 let tenant: Tenant

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Session } from '@berth/contract'
+import { outcome, refusedFields } from '@berth/testing/runs/outcome.ts'
+import { WorkerStandIn } from '@berth/testing/runs/states.ts'
+import { startTestService, type TestService } from '@berth/testing/services/service.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { outcome, refusedFields } from '../support/runs/outcome.ts'
-import { WorkerStandIn } from '../support/runs/states.ts'
-import { startTestService, type TestService } from '../support/services/service.ts'
 
 const consoleUrl = 'https://console.example'
 const config = {

@@ -8,12 +8,12 @@ import {
   guardedOperationOf,
   type Session,
 } from '@berth/contract'
+import { announceHost } from '@berth/core/runtimes/runtime-hosts.ts'
+import { credentialDigest } from '@berth/platform/storage/master-key.ts'
+import { Api } from '@berth/testing/api/api.ts'
+import { createInstallation, type Tenant } from '@berth/testing/api/tenant.ts'
+import { startTestService, type TestService } from '@berth/testing/services/service.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { announceHost } from '../../src/runtimes/runtime-hosts.ts'
-import { credentialDigest } from '../../src/storage/master-key.ts'
-import { Api } from '../support/api/api.ts'
-import { createInstallation, type Tenant } from '../support/api/tenant.ts'
-import { startTestService, type TestService } from '../support/services/service.ts'
 
 let test: TestService
 beforeAll(async () => {

@@ -1,14 +1,14 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { limits, type Session, type TurnAdmission, type TurnPage } from '@berth/contract'
+import { findRun } from '@berth/core/sessions/runs/run-sql.ts'
+import { listSteering, markSteered } from '@berth/core/sessions/turns/steering-sql.ts'
+import { systemClock } from '@berth/platform/kit/clock.ts'
+import { outcome, refusedFields } from '@berth/testing/runs/outcome.ts'
+import { WorkerStandIn } from '@berth/testing/runs/states.ts'
+import { startTestService, type TestService } from '@berth/testing/services/service.ts'
+import type { ExecutionContext } from '@berth/worker/claim/execution-context.ts'
+import { executionLost, settleLoss } from '@berth/worker/claim/finish.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { ExecutionContext } from '../../src/execution/claim/execution-context.ts'
-import { executionLost, settleLoss } from '../../src/execution/claim/finish.ts'
-import { systemClock } from '../../src/kit/clock.ts'
-import { findRun } from '../../src/sessions/runs/run-sql.ts'
-import { listSteering, markSteered } from '../../src/sessions/turns/steering-sql.ts'
-import { outcome, refusedFields } from '../support/runs/outcome.ts'
-import { WorkerStandIn } from '../support/runs/states.ts'
-import { startTestService, type TestService } from '../support/services/service.ts'
 
 let test: TestService
 let worker: WorkerStandIn

@@ -1,5 +1,5 @@
+import { chaos } from '@berth/testing/faults/chaos.ts'
 import { expect, it } from 'vitest'
-import { chaos } from '../support/faults/chaos.ts'
 
 it('random kills of the api, its workers, their machines, database and sandboxes lose nothing that was sealed', {
   timeout: 600_000,

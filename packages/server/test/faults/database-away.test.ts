@@ -1,9 +1,9 @@
+import { Api } from '@berth/testing/api/api.ts'
+import { createTenant } from '@berth/testing/api/tenant.ts'
+import { databaseUrl, startTestService, type TestService } from '@berth/testing/services/service.ts'
+import { createTestDatabase, type TestDatabase } from '@berth/testing/storage/postgres.ts'
+import { type SeverableDatabase, severable } from '@berth/testing/storage/severable-database.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Api } from '../support/api/api.ts'
-import { createTenant } from '../support/api/tenant.ts'
-import { databaseUrl, startTestService, type TestService } from '../support/services/service.ts'
-import { createTestDatabase, type TestDatabase } from '../support/storage/postgres.ts'
-import { type SeverableDatabase, severable } from '../support/storage/severable-database.ts'
 
 let db: TestDatabase
 let proxy: SeverableDatabase

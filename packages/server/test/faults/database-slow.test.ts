@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Session } from '@berth/contract'
+import type { Answer, Api } from '@berth/testing/api/api.ts'
+import { outcome } from '@berth/testing/runs/outcome.ts'
+import { startTestService, type TestService } from '@berth/testing/services/service.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Answer, Api } from '../support/api/api.ts'
-import { outcome } from '../support/runs/outcome.ts'
-import { startTestService, type TestService } from '../support/services/service.ts'
 
 let service: TestService
 const made = new Map<string, { readonly idle: Session; readonly busy: readonly Session[] }>()

@@ -1,13 +1,13 @@
+import { requireFitPooler } from '@berth/platform/storage/postgres/pooler.ts'
+import { Api } from '@berth/testing/api/api.ts'
+import { createTenant } from '@berth/testing/api/tenant.ts'
+import { endedRun, outcomeOf } from '@berth/testing/runs/ended-run.ts'
+import { silentLog } from '@berth/testing/services/log.ts'
+import { databaseUrl, startTestService } from '@berth/testing/services/service.ts'
+import { hasPgBouncer, keepsStatements, startPgBouncer } from '@berth/testing/storage/pgbouncer.ts'
+import { createTestDatabase, type TestDatabase } from '@berth/testing/storage/postgres.ts'
+import { until } from '@berth/testing/until.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { requireFitPooler } from '../../src/storage/postgres/pooler.ts'
-import { Api } from '../support/api/api.ts'
-import { createTenant } from '../support/api/tenant.ts'
-import { endedRun, outcomeOf } from '../support/runs/ended-run.ts'
-import { silentLog } from '../support/services/log.ts'
-import { databaseUrl, startTestService } from '../support/services/service.ts'
-import { hasPgBouncer, keepsStatements, startPgBouncer } from '../support/storage/pgbouncer.ts'
-import { createTestDatabase, type TestDatabase } from '../support/storage/postgres.ts'
-import { until } from '../support/until.ts'
 
 let db: TestDatabase
 beforeAll(async () => {

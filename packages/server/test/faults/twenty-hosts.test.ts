@@ -1,14 +1,14 @@
 import { rm } from 'node:fs/promises'
+import { makeToken } from '@berth/testing/hosts/dialled-host.ts'
+import { ScriptedHost } from '@berth/testing/hosts/scripted-host.ts'
+import type { Prompt } from '@berth/testing/hosts/scripted-sandbox.ts'
+import { runDirectory } from '@berth/testing/leaks/run-directory.ts'
+import { activitiesOf, endedRun, messagesOf, outcomeOf, startsOf } from '@berth/testing/runs/ended-run.ts'
+import { freePorts } from '@berth/testing/services/free-ports.ts'
+import { shortFence, startTestService, type TestService, variablesBeside } from '@berth/testing/services/service.ts'
+import { startServiceProcess } from '@berth/testing/services/service-process.ts'
+import { until } from '@berth/testing/until.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { makeToken } from '../support/hosts/dialled-host.ts'
-import { ScriptedHost } from '../support/hosts/scripted-host.ts'
-import type { Prompt } from '../support/hosts/scripted-sandbox.ts'
-import { runDirectory } from '../support/leaks/run-directory.ts'
-import { activitiesOf, endedRun, messagesOf, outcomeOf, startsOf } from '../support/runs/ended-run.ts'
-import { freePorts } from '../support/services/free-ports.ts'
-import { shortFence, startTestService, type TestService, variablesBeside } from '../support/services/service.ts'
-import { startServiceProcess } from '../support/services/service-process.ts'
-import { until } from '../support/until.ts'
 
 const HOSTS = 20
 

@@ -1,10 +1,10 @@
 import type { Event } from '@berth/contract'
+import { callTool, connectOverHttp, followByTool } from '@berth/testing/mcp/tool-client.ts'
+import { says } from '@berth/testing/models/scripted-upstream.ts'
+import { type GatewayService, startGatewayService } from '@berth/testing/services/gateway-service.ts'
+import { until } from '@berth/testing/until.ts'
+import { touch } from '@berth/testing/workspaces/workspace.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { callTool, connectOverHttp, followByTool } from '../support/mcp/tool-client.ts'
-import { says } from '../support/models/scripted-upstream.ts'
-import { type GatewayService, startGatewayService } from '../support/services/gateway-service.ts'
-import { until } from '../support/until.ts'
-import { touch } from '../support/workspaces/workspace.ts'
 
 let service: GatewayService
 beforeAll(async () => {

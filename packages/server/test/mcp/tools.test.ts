@@ -4,15 +4,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Session } from '@berth/contract'
+import { scriptedRuntimes } from '@berth/testing/agents/scripted-runtimes.ts'
+import { localRepository } from '@berth/testing/git/local-repository.ts'
+import {
+  callTool as call,
+  connectOverHttp,
+  followByTool as follow,
+  outputSchemas,
+} from '@berth/testing/mcp/tool-client.ts'
+import { startTestService, type TestService } from '@berth/testing/services/service.ts'
+import { until } from '@berth/testing/until.ts'
+import { touch } from '@berth/testing/workspaces/workspace.ts'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { scriptedRuntimes } from '../support/agents/scripted-runtimes.ts'
-import { localRepository } from '../support/git/local-repository.ts'
-import { callTool as call, connectOverHttp, followByTool as follow, outputSchemas } from '../support/mcp/tool-client.ts'
-import { startTestService, type TestService } from '../support/services/service.ts'
-import { until } from '../support/until.ts'
-import { touch } from '../support/workspaces/workspace.ts'
 
 const stack = new AsyncDisposableStack()
 let test: TestService

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
+import { hearProcess } from '@berth/platform/processes/process-sql.ts'
+import { activitiesOf } from '@berth/testing/runs/ended-run.ts'
+import { databaseUrl } from '@berth/testing/services/service.ts'
+import { until } from '@berth/testing/until.ts'
+import { Resuming } from '@berth/testing/workspaces/resuming.ts'
+import { RuntimeAnnouncer } from '@berth/worker/host/runtime-announcer.ts'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { admitHost, declareHostLost, readHosts, removeHost, setHost } from '../../src/admin/hosts.ts'
-import { RuntimeAnnouncer } from '../../src/execution/host/runtime-announcer.ts'
-import { hearProcess } from '../../src/processes/process-sql.ts'
-import { activitiesOf } from '../support/runs/ended-run.ts'
-import { databaseUrl } from '../support/services/service.ts'
-import { until } from '../support/until.ts'
-import { Resuming } from '../support/workspaces/resuming.ts'
 
 let bench: Resuming
 let variables: Record<string, string>

@@ -1,4 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import type { Context } from '@berth/core/context.ts'
+import { Api } from '@berth/testing/api/api.ts'
+import { createTenant } from '@berth/testing/api/tenant.ts'
+import { databaseUrl, startTestService, type TestService } from '@berth/testing/services/service.ts'
+import { createTestDatabase } from '@berth/testing/storage/postgres.ts'
 import type { Logger } from 'pino'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createOrganization, readOrganizations, setOrganization } from '../../src/admin/organizations.ts'
@@ -12,11 +17,6 @@ import {
   setPersonEnabled,
 } from '../../src/admin/people.ts'
 import { provideDevelopment } from '../../src/composition/development.ts'
-import type { Context } from '../../src/context.ts'
-import { Api } from '../support/api/api.ts'
-import { createTenant } from '../support/api/tenant.ts'
-import { databaseUrl, startTestService, type TestService } from '../support/services/service.ts'
-import { createTestDatabase } from '../support/storage/postgres.ts'
 
 const password = 'correct horse battery staple'
 let test: TestService

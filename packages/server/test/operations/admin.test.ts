@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
+import { findRunBudgets } from '@berth/core/sessions/runs/run-budgets.ts'
+import { createTenant, type Tenant } from '@berth/testing/api/tenant.ts'
+import { databaseUrl } from '@berth/testing/services/service.ts'
+import { createTestDatabase, type TestDatabase } from '@berth/testing/storage/postgres.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { setBudgets, setQuota } from '../../src/admin/spending.ts'
-import { findRunBudgets } from '../../src/sessions/runs/run-budgets.ts'
-import { createTenant, type Tenant } from '../support/api/tenant.ts'
-import { databaseUrl } from '../support/services/service.ts'
-import { createTestDatabase, type TestDatabase } from '../support/storage/postgres.ts'
 
 let db: TestDatabase
 let tenant: Tenant

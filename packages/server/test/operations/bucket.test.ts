@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { startTestService, type TestService } from '@berth/testing/services/service.ts'
+import { type S3Server, startS3Server } from '@berth/testing/storage/s3-server.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startTestService, type TestService } from '../support/services/service.ts'
-import { type S3Server, startS3Server } from '../support/storage/s3-server.ts'
 
 let bucket: S3Server
 let test: TestService

@@ -37,7 +37,7 @@ test('a data directory below /proc is refused at once, however deep', () => {
 })
 
 test('a directory of blobs below /proc is refused at once', () => {
-  const module = join(import.meta.dirname, '../../src/storage/blobs/file-blobs.ts')
+  const module = join(import.meta.dirname, '../../../platform/src/storage/blobs/file-blobs.ts')
   const script = `import { FileBlobs } from ${JSON.stringify(module)}
     await FileBlobs.open('/proc/berth').catch(error => console.log(error.code))`
   const args = ['--input-type=module', '--eval', script]

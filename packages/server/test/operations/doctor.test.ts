@@ -5,13 +5,13 @@ import { chmod, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { runDirectory } from '@berth/testing/leaks/run-directory.ts'
+import { databaseUrl, startTestService, type TestService, testVariables } from '@berth/testing/services/service.ts'
+import { createTestDatabase } from '@berth/testing/storage/postgres.ts'
+import { startS3Server } from '@berth/testing/storage/s3-server.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Finding } from '../../src/doctor/finding.ts'
 import { examine } from '../../src/run-doctor.ts'
-import { runDirectory } from '../support/leaks/run-directory.ts'
-import { databaseUrl, startTestService, type TestService, testVariables } from '../support/services/service.ts'
-import { createTestDatabase } from '../support/storage/postgres.ts'
-import { startS3Server } from '../support/storage/s3-server.ts'
 
 const run = promisify(execFile)
 const root = join(import.meta.dirname, '../../../..')

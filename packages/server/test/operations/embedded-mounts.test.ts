@@ -2,11 +2,11 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { startEmbeddedPostgres } from '@berth/platform/storage/embedded/embedded-postgres.ts'
+import { makeLoopDisk } from '@berth/sandboxes/leases/loop-disk.ts'
+import { silentLog } from '@berth/testing/services/log.ts'
+import { until } from '@berth/testing/until.ts'
 import { expect, test } from 'vitest'
-import { makeLoopDisk } from '../../src/sandboxes/leases/loop-disk.ts'
-import { startEmbeddedPostgres } from '../../src/storage/embedded/embedded-postgres.ts'
-import { silentLog } from '../support/services/log.ts'
-import { until } from '../support/until.ts'
 
 test.runIf(process.getuid?.() === 0)(
   'a disk that was mounted before PostgreSQL started is freed by its unmount',

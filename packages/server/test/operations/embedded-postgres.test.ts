@@ -20,19 +20,19 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
+import { postgresCommand, postgresEnvironment } from '@berth/platform/storage/embedded/command.ts'
+import { embeddedConnection, startEmbeddedPostgres } from '@berth/platform/storage/embedded/embedded-postgres.ts'
+import { superuser } from '@berth/platform/storage/embedded/initialize.ts'
+import { prepareLayout } from '@berth/platform/storage/embedded/layout.ts'
+import { launchPostmaster } from '@berth/platform/storage/embedded/postmaster.ts'
+import { isRunning } from '@berth/platform/storage/embedded/process-stat.ts'
+import { openDatabase, type PooledDatabase } from '@berth/platform/storage/postgres/pool.ts'
+import { silentLog } from '@berth/testing/services/log.ts'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { spawn } from '../../../../script/testing/spawn.ts'
-import { postgresCommand, postgresEnvironment } from '../../src/storage/embedded/command.ts'
-import { embeddedConnection, startEmbeddedPostgres } from '../../src/storage/embedded/embedded-postgres.ts'
-import { superuser } from '../../src/storage/embedded/initialize.ts'
-import { prepareLayout } from '../../src/storage/embedded/layout.ts'
-import { launchPostmaster } from '../../src/storage/embedded/postmaster.ts'
-import { isRunning } from '../../src/storage/embedded/process-stat.ts'
-import { openDatabase, type PooledDatabase } from '../../src/storage/postgres/pool.ts'
-import { silentLog } from '../support/services/log.ts'
 
 const asRoot = process.getuid?.() === 0
-const fixture = join(import.meta.dirname, '..', 'support', 'services', 'embedded-service.ts')
+const fixture = join(import.meta.dirname, '../../../testing/src/services/embedded-service.ts')
 
 let directory: string
 let children: ChildProcess[]

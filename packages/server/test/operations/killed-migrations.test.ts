@@ -3,22 +3,22 @@ import { once } from 'node:events'
 import { cpSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { embeddedConnection, startEmbeddedPostgres } from '@berth/platform/storage/embedded/embedded-postgres.ts'
+import { superuser } from '@berth/platform/storage/embedded/initialize.ts'
+import { migrate } from '@berth/platform/storage/postgres/migrate.ts'
+import { openDatabase, type PooledDatabase } from '@berth/platform/storage/postgres/pool.ts'
+import { destroySandboxes } from '@berth/testing/faults/destroy-sandboxes.ts'
+import { runDirectory } from '@berth/testing/leaks/run-directory.ts'
+import { silentLog } from '@berth/testing/services/log.ts'
+import { testVariables } from '@berth/testing/services/service.ts'
+import { startServiceProcess } from '@berth/testing/services/service-process.ts'
+import { until } from '@berth/testing/until.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { spawn } from '../../../../script/testing/spawn.ts'
-import { embeddedConnection, startEmbeddedPostgres } from '../../src/storage/embedded/embedded-postgres.ts'
-import { superuser } from '../../src/storage/embedded/initialize.ts'
-import { migrate } from '../../src/storage/postgres/migrate.ts'
-import { openDatabase, type PooledDatabase } from '../../src/storage/postgres/pool.ts'
-import { destroySandboxes } from '../support/faults/destroy-sandboxes.ts'
-import { runDirectory } from '../support/leaks/run-directory.ts'
-import { silentLog } from '../support/services/log.ts'
-import { testVariables } from '../support/services/service.ts'
-import { startServiceProcess } from '../support/services/service-process.ts'
-import { until } from '../support/until.ts'
 
 const root = join(import.meta.dirname, '../../../..')
 /** The last migration of this release, which is the older one here. */
-const LAST = readdirSync(join(root, 'packages/server/src/storage/migrations')).length
+const LAST = readdirSync(join(root, 'packages/platform/src/storage/migrations')).length
 /** The migrations that the newer release adds. */
 const newer = [
   'alter table chores add column note text; create table newer_things (id integer primary key);',

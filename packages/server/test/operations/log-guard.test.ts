@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { prepareDatabase } from '@berth/platform/storage/postgres/database-roles.ts'
+import { openDatabase, type PooledDatabase } from '@berth/platform/storage/postgres/pool.ts'
+import { silentLog } from '@berth/testing/services/log.ts'
+import { createTestDatabase, type TestDatabase } from '@berth/testing/storage/postgres.ts'
+import { until } from '@berth/testing/until.ts'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { Queryable } from '../../src/storage/postgres/database.ts'
-import { prepareDatabase } from '../../src/storage/postgres/database-roles.ts'
-import { openDatabase, type PooledDatabase } from '../../src/storage/postgres/pool.ts'
-import { silentLog } from '../support/services/log.ts'
-import { createTestDatabase, type TestDatabase } from '../support/storage/postgres.ts'
-import { until } from '../support/until.ts'
 
 // With two roles, grants hold the log append-only; with one, triggers do.
 

@@ -4,12 +4,12 @@ import { closeSync, constants, mkdtempSync, openSync, readFileSync, rmSync, writ
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { releaseVersion } from '@berth/platform/kit/version.ts'
+import { databaseUrl, testVariables } from '@berth/testing/services/service.ts'
+import { createTestDatabase } from '@berth/testing/storage/postgres.ts'
+import { until } from '@berth/testing/until.ts'
 import { expect, test } from 'vitest'
 import { spawn } from '../../../../script/testing/spawn.ts'
-import { releaseVersion } from '../../src/kit/version.ts'
-import { databaseUrl, testVariables } from '../support/services/service.ts'
-import { createTestDatabase } from '../support/storage/postgres.ts'
-import { until } from '../support/until.ts'
 
 const MAIN = join(import.meta.dirname, '..', '..', 'dist', 'main.js')
 

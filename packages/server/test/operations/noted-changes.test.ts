@@ -1,19 +1,19 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { createTestDatabase, type TestDatabase } from '@berth/testing/storage/postgres.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../support/storage/postgres.ts'
 
 // Triggers used to see to it that changes of Sessions and checkpoints are noted. A distributed PostgreSQL takes none, so every
 // statement has to do it itself.
 
-const source = join(import.meta.dirname, '../../src')
+const source = join(import.meta.dirname, '../../..')
 
 let made: TestDatabase
 let texts: ReadonlyMap<string, string>
 beforeAll(async () => {
   made = await createTestDatabase()
   const names = await readdir(source, { recursive: true })
-  const own = names.filter(name => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+  const own = names.filter(name => /^\w+\/src\/.*(?<!\.test)\.ts$/.test(name) && !name.startsWith('testing/'))
   const read = async (name: string) =>
     [name, (await readFile(join(source, name), 'utf8')).replaceAll(/^\s*(?:\/\/|\*|\/\*).*$/gm, '')] as const
   texts = new Map(await Promise.all(own.map(read)))
@@ -35,7 +35,7 @@ it('every statement that updates Sessions sets `moved_in`, but for the seal of a
     const statement = text.slice(at, end < 0 ? next : at + end)
     return /\$\{movedIn\}/.test(statement)
   })
-  expect(forgetting).toEqual(['sessions/purge/seal-sql.ts'])
+  expect(forgetting).toEqual(['core/src/sessions/purge/seal-sql.ts'])
   expect(failing(/\bmerge\s+into\s+sessions\b/gi, () => false)).toEqual([])
 })
 

@@ -3,10 +3,10 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
+import { launchChromium } from '@berth/testing/browser/chromium.ts'
+import { startSameOrigin } from '@berth/testing/browser/same-origin.ts'
+import { startTestService, type TestService } from '@berth/testing/services/service.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { launchChromium } from '../support/browser/chromium.ts'
-import { startSameOrigin } from '../support/browser/same-origin.ts'
-import { startTestService, type TestService } from '../support/services/service.ts'
 
 const run = promisify(execFile)
 const root = join(import.meta.dirname, '../../../..')

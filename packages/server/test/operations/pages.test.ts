@@ -3,9 +3,9 @@ import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
+import { startTestService, type TestService, variablesBeside } from '@berth/testing/services/service.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { commandBlocks } from '../../../../script/docs/command-blocks.ts'
-import { startTestService, type TestService, variablesBeside } from '../support/services/service.ts'
 
 const run = promisify(execFile)
 const root = join(import.meta.dirname, '../../../..')

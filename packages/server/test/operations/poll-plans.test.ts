@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { adoptLapsed, claimWorkspaces, isDue } from '../../src/execution/claim/claim-sql.ts'
-import { countAwaiting, hasUnheld, standingClaims } from '../../src/execution/claim/hold-sql.ts'
-import { findOverdue } from '../../src/sessions/interactions/interaction-sql.ts'
+import { findOverdue } from '@berth/core/sessions/interactions/interaction-sql.ts'
 import {
   findDueLeases,
   findLeasesOfArchived,
   findLeasesOfLostHosts,
   findLiveLeasesOfHosts,
-} from '../../src/sessions/leases/lease-sql.ts'
-import { findUnauthorizedRuns } from '../../src/sessions/runs/authority-sql.ts'
-import type { Queryable } from '../../src/storage/postgres/database.ts'
-import { claimedDeliveries, findDueEndpoints } from '../../src/webhooks/delivery-sql.ts'
-import { claimQueued } from '../support/runs/claim-queued.ts'
-import { createTestDatabase, type TestDatabase } from '../support/storage/postgres.ts'
+} from '@berth/core/sessions/leases/lease-sql.ts'
+import { findUnauthorizedRuns } from '@berth/core/sessions/runs/authority-sql.ts'
+import { claimedDeliveries, findDueEndpoints } from '@berth/core/webhooks/delivery-sql.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { claimQueued } from '@berth/testing/runs/claim-queued.ts'
+import { createTestDatabase, type TestDatabase } from '@berth/testing/storage/postgres.ts'
+import { adoptLapsed, claimWorkspaces, isDue } from '@berth/worker/claim/claim-sql.ts'
+import { countAwaiting, hasUnheld, standingClaims } from '@berth/worker/claim/hold-sql.ts'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 
 /**
  * Sessions with an ended Run, an ended lease and a closed question. Half of them are at rest; another worker holds the

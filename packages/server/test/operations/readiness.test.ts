@@ -2,13 +2,13 @@ import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { loadSettings } from '@berth/platform/settings/settings.ts'
+import { databaseUrl, startTestService, type TestService, testVariables } from '@berth/testing/services/service.ts'
+import { createTestDatabase } from '@berth/testing/storage/postgres.ts'
+import { until } from '@berth/testing/until.ts'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
 import { serve } from '../../src/serve.ts'
-import { loadSettings } from '../../src/settings/settings.ts'
-import { databaseUrl, startTestService, type TestService, testVariables } from '../support/services/service.ts'
-import { createTestDatabase } from '../support/storage/postgres.ts'
-import { until } from '../support/until.ts'
 
 const variables = { BERTH_ROLES: 'api,worker' }
 const models = { id: 'main', kind: 'openai', apiKey: 'sk-x', baseUrl: 'http://127.0.0.1:1/v1', models: [{ id: 'm1' }] }

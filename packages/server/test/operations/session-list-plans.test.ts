@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { createTestDatabase, type TestDatabase } from '@berth/testing/storage/postgres.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type ListFilter, listSessionIds } from '../../src/console/sessions/list-sql.ts'
-import type { Queryable } from '../../src/storage/postgres/database.ts'
-import { createTestDatabase, type TestDatabase } from '../support/storage/postgres.ts'
 
 /** Sessions of the one organization that is looked at, a few of which work, and of many owners. */
 const SESSIONS = 20_000

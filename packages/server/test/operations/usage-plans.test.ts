@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { usageGroupings, usageLimits } from '@berth/contract'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { createTestDatabase, type TestDatabase } from '@berth/testing/storage/postgres.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { reportUsage, type UsageFilter } from '../../src/console/usage/usage-sql.ts'
-import type { Queryable } from '../../src/storage/postgres/database.ts'
-import { createTestDatabase, type TestDatabase } from '../support/storage/postgres.ts'
 
 /** Requests of each of two organizations; the plan is looked at for one of them. */
 const REQUESTS = 50_000

@@ -1,4 +1,4 @@
-import type { Handlers } from '../../http/routing/handler.ts'
+import type { Handlers } from '@berth/core/http/routing/handler.ts'
 import { personOf } from '../person-of.ts'
 import { openView, type ViewPlace } from './open-view.ts'
 

@@ -1,5 +1,5 @@
 import type { ArtifactViewKind } from '@berth/contract'
-import { attachment } from '../../sessions/artifacts/artifact.ts'
+import { attachment } from '@berth/core/sessions/artifacts/artifact.ts'
 
 /** Headers of everything at the host of a view. */
 const shared = {

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream'
-import { appendAudit } from '../../accounts/audit/append.ts'
-import { personEntry } from '../../accounts/audit/person-entry.ts'
-import { auditFacets, auditFilter, auditLines, pageAudit } from '../../accounts/audit/read-audit.ts'
-import type { Context } from '../../context.ts'
-import type { Handlers } from '../../http/routing/handler.ts'
+import { appendAudit } from '@berth/core/accounts/audit/append.ts'
+import { personEntry } from '@berth/core/accounts/audit/person-entry.ts'
+import { auditFacets, auditFilter, auditLines, pageAudit } from '@berth/core/accounts/audit/read-audit.ts'
+import type { Context } from '@berth/core/context.ts'
+import type { Handlers } from '@berth/core/http/routing/handler.ts'
 
 /** Serves the audit log to administrators. */
 export function auditHandlers(

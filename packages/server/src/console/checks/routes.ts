@@ -1,5 +1,5 @@
-import type { Context } from '../../context.ts'
-import type { Handlers } from '../../http/routing/handler.ts'
+import type { Context } from '@berth/core/context.ts'
+import type { Handlers } from '@berth/core/http/routing/handler.ts'
 import { readChecks } from './read-checks.ts'
 
 /** Serves the checks of pull requests that Sessions have published. */

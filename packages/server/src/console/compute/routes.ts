@@ -1,5 +1,5 @@
-import type { Context } from '../../context.ts'
-import type { Handlers } from '../../http/routing/handler.ts'
+import type { Context } from '@berth/core/context.ts'
+import type { Handlers } from '@berth/core/http/routing/handler.ts'
 import { admitOwnHost, loseOwnHost, markOwnHost, readCompute, removeOwnHost, updateCompute } from './own-hosts.ts'
 
 type Operations = 'getCompute' | 'updateCompute' | 'admitHost' | 'markHost' | 'loseHost' | 'removeHost'

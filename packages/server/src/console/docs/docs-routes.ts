@@ -1,6 +1,6 @@
+import { pathOf } from '@berth/core/http/request/request-path.ts'
+import { refusal } from '@berth/platform/kit/refusal.ts'
 import type { FastifyInstance } from 'fastify'
-import { pathOf } from '../../http/request/request-path.ts'
-import { refusal } from '../../kit/refusal.ts'
 import { type Asset, readAssets } from '../page/built-page.ts'
 import { pageHeaders } from '../page/page-headers.ts'
 import { sendAsset } from '../page/send-asset.ts'

@@ -1,9 +1,9 @@
 import { type AccountOperationId, type PersonOperationId, personOperationIds, personOperationOf } from '@berth/contract'
-import type { AccountClient } from '../../accounts/far/account-client.ts'
-import type { AccountPersonHandlers, Reply } from '../../http/routing/handler.ts'
-import type { BrowserSession } from '../../identity/guard/browser-authority.ts'
-import { ApiError } from '../../kit/api-error.ts'
-import { refusal } from '../../kit/refusal.ts'
+import type { AccountClient } from '@berth/core/accounts/far/account-client.ts'
+import type { AccountPersonHandlers, Reply } from '@berth/core/http/routing/handler.ts'
+import type { BrowserSession } from '@berth/core/identity/guard/browser-authority.ts'
+import { ApiError } from '@berth/platform/kit/api-error.ts'
+import { refusal } from '@berth/platform/kit/refusal.ts'
 import type { BrowserTokens } from './browser-tokens.ts'
 
 /** An invitation hashes nothing, but a webhook's address is looked up. */

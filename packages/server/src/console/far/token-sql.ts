@@ -1,4 +1,4 @@
-import type { Queryable } from '../../storage/postgres/database.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 
 /** The tokens of a browser's session, as they are stored. */
 export interface TokenRow {

@@ -1,6 +1,6 @@
+import { LOOK_BYTES, LOOK_ENTRIES, type Look, type Seen } from '@berth/core/checkpoints/look.ts'
+import { runGit } from '@berth/core/git/run-git.ts'
 import type { LookEntry } from '@berth/supervisor/tree'
-import { LOOK_BYTES, LOOK_ENTRIES, type Look, type Seen } from '../../checkpoints/look.ts'
-import { runGit } from '../../git/run-git.ts'
 
 /** Where a sandbox has its repository, below the workspace. */
 const PROJECT = 'project'

@@ -1,6 +1,6 @@
-import { ClaimedRows } from '../../delivery/claimed-rows.ts'
-import type { SessionKey } from '../../kit/session-key.ts'
-import type { Queryable } from '../../storage/postgres/database.ts'
+import { ClaimedRows } from '@berth/core/delivery/claimed-rows.ts'
+import type { SessionKey } from '@berth/platform/kit/session-key.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 
 /** Looks that are older than this have nobody who waits. */
 export const LOOK_SECONDS = 30

@@ -1,5 +1,5 @@
+import { queryOf } from '@berth/core/http/request/request-path.ts'
 import type { FastifyInstance } from 'fastify'
-import { queryOf } from '../../http/request/request-path.ts'
 
 /**
  * Registers the navigation by which a Git host sends a browser back. A browser that comes from another site sends no

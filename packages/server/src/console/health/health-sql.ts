@@ -1,6 +1,6 @@
 import type { Health } from '@berth/contract'
-import { takes } from '../../runtimes/own-hosts.ts'
-import type { Queryable } from '../../storage/postgres/database.ts'
+import { takes } from '@berth/core/runtimes/own-hosts.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 
 /** Queued Runs, and live sandboxes, that are listed one by one. */
 const [LISTED_RUNS, LISTED_LEASES] = [20, 100]

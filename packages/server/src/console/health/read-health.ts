@@ -1,6 +1,6 @@
 import type { Health } from '@berth/contract'
-import type { Context } from '../../context.ts'
-import { HOST_AWAY_MS } from '../../runtimes/runtime-hosts.ts'
+import type { Context } from '@berth/core/context.ts'
+import { HOST_AWAY_MS } from '@berth/core/runtimes/runtime-hosts.ts'
 import * as sql from './health-sql.ts'
 
 const HOUR_MS = 60 * 60_000

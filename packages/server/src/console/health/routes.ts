@@ -1,5 +1,5 @@
-import type { Context } from '../../context.ts'
-import type { Handlers } from '../../http/routing/handler.ts'
+import type { Context } from '@berth/core/context.ts'
+import type { Handlers } from '@berth/core/http/routing/handler.ts'
 import { readHealth } from './read-health.ts'
 
 /** Serves administrators what works and what waits. */

@@ -1,11 +1,11 @@
 import type { NextTurn, PutNextTurn } from '@berth/contract'
-import type { Context } from '../../context.ts'
-import type { PersonPrincipal } from '../../identity/guard/principal.ts'
-import { refusal, sessionNotFound } from '../../kit/refusal.ts'
-import type { SessionKey } from '../../kit/session-key.ts'
-import { lockVisibleSession, readSession } from '../../sessions/session/read-session.ts'
-import { findTurn } from '../../sessions/turns/turn-sql.ts'
-import { topics } from '../../storage/postgres/wakeups.ts'
+import type { Context } from '@berth/core/context.ts'
+import type { PersonPrincipal } from '@berth/core/identity/guard/principal.ts'
+import { lockVisibleSession, readSession } from '@berth/core/sessions/session/read-session.ts'
+import { findTurn } from '@berth/core/sessions/turns/turn-sql.ts'
+import { refusal, sessionNotFound } from '@berth/platform/kit/refusal.ts'
+import type { SessionKey } from '@berth/platform/kit/session-key.ts'
+import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import { deleteNextTurn, findNextTurn, type NextTurnRow, writeNextTurnRow } from './next-turn-sql.ts'
 
 /**

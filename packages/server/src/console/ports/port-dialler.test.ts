@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { Duplex } from 'node:stream'
+import { SandboxGoneError } from '@berth/sandboxes/driver.ts'
 import { expect, it } from 'vitest'
-import { SandboxGoneError } from '../../sandboxes/driver.ts'
 import { PortDialler } from './port-dialler.ts'
 
 const { signal: never } = new AbortController()

@@ -1,8 +1,8 @@
 import type { Duplex } from 'node:stream'
-import { Semaphore } from '../../kit/semaphore.ts'
-import { SandboxGoneError } from '../../sandboxes/driver.ts'
-import type { SupervisorDoor } from '../../sandboxes/leases/supervisor-door.ts'
-import { dialPort, SandboxSilent } from '../../sandboxes/port-line.ts'
+import { Semaphore } from '@berth/platform/kit/semaphore.ts'
+import { SandboxGoneError } from '@berth/sandboxes/driver.ts'
+import type { SupervisorDoor } from '@berth/sandboxes/leases/supervisor-door.ts'
+import { dialPort, SandboxSilent } from '@berth/sandboxes/port-line.ts'
 import { ANSWER_MS } from './preview-place.ts'
 
 /** A sandbox that did not answer is asked no more for this long. */

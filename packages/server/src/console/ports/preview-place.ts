@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import type { Context } from '../../context.ts'
-import type { SandboxDoors } from '../../hosts/sandbox-doors.ts'
+import type { Context } from '@berth/core/context.ts'
+import type { SandboxDoors } from '@berth/core/hosts/sandbox-doors.ts'
 import type { PreviewDomain } from './preview-host.ts'
 
 /** Where previews are served from. */

@@ -1,5 +1,5 @@
-import type { SessionKey } from '../../kit/session-key.ts'
-import type { Queryable } from '../../storage/postgres/database.ts'
+import type { SessionKey } from '@berth/platform/kit/session-key.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 
 export interface NewPreview extends SessionKey {
   readonly label: string

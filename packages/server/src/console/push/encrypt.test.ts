@@ -1,6 +1,6 @@
 import { createECDH, randomBytes } from 'node:crypto'
+import { SubscribedBrowser } from '@berth/testing/push/subscribed-browser.ts'
 import { expect, test } from 'vitest'
-import { SubscribedBrowser } from '../../../test/support/push/subscribed-browser.ts'
 import { encryptPush, isPublicKey } from './encrypt.ts'
 
 const bytes = (text: string) => Buffer.from(text, 'base64url')

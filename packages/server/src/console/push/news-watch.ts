@@ -1,5 +1,5 @@
-import type { Context } from '../../context.ts'
-import { topics } from '../../storage/postgres/wakeups.ts'
+import type { Context } from '@berth/core/context.ts'
+import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import { listPushedOrganizations } from './subscription-sql.ts'
 
 /** After so long everything is looked at again, in case a wake-up was missed. */

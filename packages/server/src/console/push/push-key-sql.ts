@@ -1,4 +1,4 @@
-import type { Queryable } from '../../storage/postgres/database.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 
 /** The key pair of the deployment as it is stored. */
 export interface PushKeyRow {

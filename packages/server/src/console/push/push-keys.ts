@@ -1,7 +1,7 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import type { Context } from '@berth/core/context.ts'
+import type { MasterKey } from '@berth/platform/storage/master-key.ts'
 import { SignJWT } from 'jose'
-import type { Context } from '../../context.ts'
-import type { MasterKey } from '../../storage/master-key.ts'
 import { findPushKey, insertPushKey, type PushKeyRow } from './push-key-sql.ts'
 
 /** Where the private key is sealed for. */

@@ -1,8 +1,8 @@
-import type { Context } from '../../context.ts'
-import { Loop } from '../../kit/loop.ts'
-import type { Service } from '../../kit/service.ts'
-import { UnsealError } from '../../storage/master-key.ts'
-import { logFailure } from '../../storage/postgres/log-failure.ts'
+import type { Context } from '@berth/core/context.ts'
+import { Loop } from '@berth/platform/kit/loop.ts'
+import type { Service } from '@berth/platform/kit/service.ts'
+import { UnsealError } from '@berth/platform/storage/master-key.ts'
+import { logFailure } from '@berth/platform/storage/postgres/log-failure.ts'
 import {
   type ClaimedPush,
   claimPushes,

@@ -1,4 +1,4 @@
-import type { Queryable } from '../../storage/postgres/database.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 
 /** A browser of a membership. */
 export interface SubscriptionRow {

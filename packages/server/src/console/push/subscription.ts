@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { PushSubscription } from '@berth/contract'
-import type { MasterKey } from '../../storage/master-key.ts'
+import type { MasterKey } from '@berth/platform/storage/master-key.ts'
 import type { SubscriberKeys } from './encrypt.ts'
 import type { SubscriptionRow } from './subscription-sql.ts'
 

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
+import type { ReviewRow } from '@berth/core/sessions/reviews/review-sql.ts'
+import type { Blobs } from '@berth/platform/storage/blobs/blobs.ts'
 import { expect, it } from 'vitest'
-import type { ReviewRow } from '../../sessions/reviews/review-sql.ts'
-import type { Blobs } from '../../storage/blobs/blobs.ts'
 import { readReviewFile } from './read-file.ts'
 
 const part = (path: string) => `diff --git a/${path} b/${path}\n@@ -1 +1 @@\n-${path}\n+new\n`

@@ -1,9 +1,9 @@
 import type { Review, ReviewFileDiff } from '@berth/contract'
-import { refusal } from '../../kit/refusal.ts'
-import { readReview, readWholeFiles } from '../../sessions/reviews/read-review.ts'
-import { reviewBounds } from '../../sessions/reviews/review-place.ts'
-import type { ReviewRow } from '../../sessions/reviews/review-sql.ts'
-import type { Blobs } from '../../storage/blobs/blobs.ts'
+import { readReview, readWholeFiles } from '@berth/core/sessions/reviews/read-review.ts'
+import { reviewBounds } from '@berth/core/sessions/reviews/review-place.ts'
+import type { ReviewRow } from '@berth/core/sessions/reviews/review-sql.ts'
+import { refusal } from '@berth/platform/kit/refusal.ts'
+import type { Blobs } from '@berth/platform/storage/blobs/blobs.ts'
 import { splitPatch, withContext } from './file-patches.ts'
 
 /** Longest diff of one file that is sent. */

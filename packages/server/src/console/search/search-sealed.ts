@@ -1,5 +1,5 @@
-import type { SessionKey } from '../../kit/session-key.ts'
-import { type LogSource, readSealedPage } from '../../sealed-logs/read-sealed.ts'
+import { type LogSource, readSealedPage } from '@berth/core/sealed-logs/read-sealed.ts'
+import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Candidates, SearchWindow } from './search-sql.ts'
 
 /** Finds the Events of the sealed part of a log whose envelope contains a text, the newest first. */

@@ -1,8 +1,8 @@
 import type { SessionGroup } from '@berth/contract'
-import { hasLostWork } from '../../sessions/session/lost-work-sql.ts'
-import { listedAt } from '../../sessions/session/session-sql.ts'
-import type { Queryable } from '../../storage/postgres/database.ts'
-import { statementName } from '../../storage/postgres/statement-name.ts'
+import { hasLostWork } from '@berth/core/sessions/session/lost-work-sql.ts'
+import { listedAt } from '@berth/core/sessions/session/session-sql.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { statementName } from '@berth/platform/storage/postgres/statement-name.ts'
 
 /** Words of a search that count; the rest is left out. */
 const MAX_WORDS = 8

@@ -1,7 +1,7 @@
 import type { MergeStatus } from '@berth/contract'
-import { hasLostWork } from '../../sessions/session/lost-work-sql.ts'
-import type { RunStatus } from '../../sessions/session/phase.ts'
-import type { Queryable } from '../../storage/postgres/database.ts'
+import { hasLostWork } from '@berth/core/sessions/session/lost-work-sql.ts'
+import type { RunStatus } from '@berth/core/sessions/session/phase.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 
 /** What lists show of a Session beside the Session itself, for one person. */
 export interface SessionStateRow {

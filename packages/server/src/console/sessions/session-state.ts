@@ -1,5 +1,5 @@
 import type { SessionState } from '@berth/contract'
-import { phaseOf } from '../../sessions/session/phase.ts'
+import { phaseOf } from '@berth/core/sessions/session/phase.ts'
 import type { SessionStateRow } from './session-state-sql.ts'
 
 /** Returns what lists show of a Session beside the Session itself. */

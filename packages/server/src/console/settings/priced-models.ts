@@ -1,6 +1,6 @@
 import type { PricedModelList } from '@berth/contract'
-import type { Config } from '../../settings/config-file.ts'
-import type { ModelConfig } from '../../settings/model-config.ts'
+import type { Config } from '@berth/platform/settings/config-file.ts'
+import type { ModelConfig } from '@berth/platform/settings/model-config.ts'
 
 /** Returns the models that a configuration describes, and which of them an organization may use. */
 export function pricedModels(

@@ -1,4 +1,4 @@
-import type { Queryable } from '../../storage/postgres/database.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 
 /** Returns the rate that an operator gave an organization; null if the deployment's holds. */
 export async function findOrganizationRate(

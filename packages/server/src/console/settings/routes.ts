@@ -1,7 +1,7 @@
-import type { Context } from '../../context.ts'
-import { findAllowedModels } from '../../gateway/accounting/own-budgets.ts'
-import type { Handlers } from '../../http/routing/handler.ts'
-import type { Config } from '../../settings/config-file.ts'
+import { findAllowedModels } from '@berth/core/accounting/own-budgets.ts'
+import type { Context } from '@berth/core/context.ts'
+import type { Handlers } from '@berth/core/http/routing/handler.ts'
+import type { Config } from '@berth/platform/settings/config-file.ts'
 import { type DeploymentLimits, readSettings, updateSettings } from './organization-settings.ts'
 import { pricedModels } from './priced-models.ts'
 

@@ -1,5 +1,5 @@
 import type { BrowserSession, Permission, Role } from '@berth/contract'
-import type { Queryable } from '../../storage/postgres/database.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 
 /** A session to be made. */
 export interface NewBrowserSession {

@@ -1,11 +1,16 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { endSignInOf } from '../../accounts/people/end-sign-in.ts'
-import type { BrowserSession } from '../../identity/guard/browser-authority.ts'
-import { type ConsoleCookie, consoleCookie, readCookie, setCookieOf } from '../../identity/guard/console-cookie.ts'
-import { issuerOf } from '../../identity/tokens/token-types.ts'
-import { moveTerminals } from '../../sessions/terminals/terminal-sql.ts'
-import { credentialDigest, type MasterKey, UnsealError } from '../../storage/master-key.ts'
-import type { Database, Queryable } from '../../storage/postgres/database.ts'
+import { endSignInOf } from '@berth/core/accounts/people/end-sign-in.ts'
+import type { BrowserSession } from '@berth/core/identity/guard/browser-authority.ts'
+import {
+  type ConsoleCookie,
+  consoleCookie,
+  readCookie,
+  setCookieOf,
+} from '@berth/core/identity/guard/console-cookie.ts'
+import { issuerOf } from '@berth/core/identity/tokens/token-types.ts'
+import { moveTerminals } from '@berth/core/sessions/terminals/terminal-sql.ts'
+import { credentialDigest, type MasterKey, UnsealError } from '@berth/platform/storage/master-key.ts'
+import type { Database, Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { deleteBrowserSession, insertBrowserSession } from './browser-session-sql.ts'
 import type { Challenge, ConsoleClient, ConsoleClientContext, SignedIn } from './console-client.ts'
 import { returnPath } from './return-path.ts'

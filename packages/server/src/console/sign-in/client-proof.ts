@@ -1,9 +1,9 @@
+import { provideClientKey } from '@berth/core/accounts/sign-in/client-key.ts'
+import { consoleClient } from '@berth/core/accounts/sign-in/clients.ts'
+import type { Clock } from '@berth/platform/kit/clock.ts'
+import type { MasterKey } from '@berth/platform/storage/master-key.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import type { ClientAuth } from 'openid-client'
-import { provideClientKey } from '../../accounts/sign-in/client-key.ts'
-import { consoleClient } from '../../accounts/sign-in/clients.ts'
-import type { Clock } from '../../kit/clock.ts'
-import type { MasterKey } from '../../storage/master-key.ts'
-import type { Queryable } from '../../storage/postgres/database.ts'
 
 /** Returns the console's name at the account service, and how it proves it. */
 export type ClientProof = (

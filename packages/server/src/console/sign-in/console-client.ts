@@ -1,10 +1,10 @@
 import { accessCapability } from '@berth/contract'
+import { TOKEN_EXCHANGE } from '@berth/core/accounts/sign-in/clients.ts'
+import { cloudClient, issuerOf } from '@berth/core/identity/tokens/token-types.ts'
+import type { Clock } from '@berth/platform/kit/clock.ts'
+import { isUuid } from '@berth/platform/kit/uuid.ts'
 import { decodeJwt } from 'jose'
 import type { Configuration } from 'openid-client'
-import { TOKEN_EXCHANGE } from '../../accounts/sign-in/clients.ts'
-import { cloudClient, issuerOf } from '../../identity/tokens/token-types.ts'
-import type { Clock } from '../../kit/clock.ts'
-import { isUuid } from '../../kit/uuid.ts'
 import type { ClientProof } from './client-proof.ts'
 
 /** How long the metadata of the account service is trusted. */

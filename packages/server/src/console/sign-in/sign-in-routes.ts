@@ -1,9 +1,9 @@
+import { queryOf } from '@berth/core/http/request/request-path.ts'
+import type { AddressMeter } from '@berth/core/identity/guard/address-meter.ts'
+import type { BrowserAuthority, BrowserSession } from '@berth/core/identity/guard/browser-authority.ts'
+import { readCookie } from '@berth/core/identity/guard/console-cookie.ts'
+import { isUuid } from '@berth/platform/kit/uuid.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { queryOf } from '../../http/request/request-path.ts'
-import type { AddressMeter } from '../../identity/guard/address-meter.ts'
-import type { BrowserAuthority, BrowserSession } from '../../identity/guard/browser-authority.ts'
-import { readCookie } from '../../identity/guard/console-cookie.ts'
-import { isUuid } from '../../kit/uuid.ts'
 import { type BrowserSignIn, NoSignInUnderWay, type Step } from './browser-sign-in.ts'
 
 /** What the page shows at `/sign-in?error=…`. */

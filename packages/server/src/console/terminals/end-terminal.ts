@@ -1,6 +1,11 @@
-import { orderTerminal } from '../../sandboxes/terminal-line.ts'
-import { endTerminal, settleEnd, type TerminalEnd, type TerminalRow } from '../../sessions/terminals/terminal-sql.ts'
-import { topics } from '../../storage/postgres/wakeups.ts'
+import {
+  endTerminal,
+  settleEnd,
+  type TerminalEnd,
+  type TerminalRow,
+} from '@berth/core/sessions/terminals/terminal-sql.ts'
+import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
+import { orderTerminal } from '@berth/sandboxes/terminal-line.ts'
 import type { TerminalPlace } from './terminal-place.ts'
 
 /** How long a supervisor may take; the terminal keeper repeats the order to one that does not answer. */

@@ -1,16 +1,21 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { maxTerminals, type TerminalTicket } from '@berth/contract'
-import { appendAudit } from '../../accounts/audit/append.ts'
-import { personEntry } from '../../accounts/audit/person-entry.ts'
-import type { BrowserSession } from '../../identity/guard/browser-authority.ts'
-import type { PersonPrincipal } from '../../identity/guard/principal.ts'
-import { refusal, sessionNotFound } from '../../kit/refusal.ts'
-import type { SessionKey } from '../../kit/session-key.ts'
-import { findLiveLease } from '../../sessions/leases/lease-sql.ts'
-import { lockVisibleSession } from '../../sessions/session/read-session.ts'
-import { countTerminals, findIdleTerminal, insertTerminal, renewTicket } from '../../sessions/terminals/terminal-sql.ts'
-import { credentialDigest } from '../../storage/master-key.ts'
-import { topics } from '../../storage/postgres/wakeups.ts'
+import { appendAudit } from '@berth/core/accounts/audit/append.ts'
+import { personEntry } from '@berth/core/accounts/audit/person-entry.ts'
+import type { BrowserSession } from '@berth/core/identity/guard/browser-authority.ts'
+import type { PersonPrincipal } from '@berth/core/identity/guard/principal.ts'
+import { findLiveLease } from '@berth/core/sessions/leases/lease-sql.ts'
+import { lockVisibleSession } from '@berth/core/sessions/session/read-session.ts'
+import {
+  countTerminals,
+  findIdleTerminal,
+  insertTerminal,
+  renewTicket,
+} from '@berth/core/sessions/terminals/terminal-sql.ts'
+import { refusal, sessionNotFound } from '@berth/platform/kit/refusal.ts'
+import type { SessionKey } from '@berth/platform/kit/session-key.ts'
+import { credentialDigest } from '@berth/platform/storage/master-key.ts'
+import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import { closeTerminal } from './end-terminal.ts'
 import type { TerminalPlace } from './terminal-place.ts'
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
+import { routeUpgrades } from '@berth/core/http/routing/upgrade.ts'
 import { fastify } from 'fastify'
 import { expect, it } from 'vitest'
 import { WebSocket } from 'ws'
-import { routeUpgrades } from '../../http/routing/upgrade.ts'
 import { registerTerminalDoor } from './terminal-door.ts'
 import type { TerminalPlace } from './terminal-place.ts'
 

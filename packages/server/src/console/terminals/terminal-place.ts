@@ -1,5 +1,5 @@
-import type { Context } from '../../context.ts'
-import type { SandboxDoors } from '../../hosts/sandbox-doors.ts'
+import type { Context } from '@berth/core/context.ts'
+import type { SandboxDoors } from '@berth/core/hosts/sandbox-doors.ts'
 
 /** Where terminals are served from. */
 export interface TerminalPlace {

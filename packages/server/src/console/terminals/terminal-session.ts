@@ -2,6 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { touchLease } from '@berth/core/sessions/leases/lease-sql.ts'
+import { readStanding, type TerminalStanding } from '@berth/core/sessions/terminals/standing-sql.ts'
+import { endTerminal, keepAwake, noteTyping, type TerminalRow } from '@berth/core/sessions/terminals/terminal-sql.ts'
+import { DatabaseUnavailable } from '@berth/platform/storage/postgres/database-errors.ts'
+import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
+import { SandboxGoneError } from '@berth/sandboxes/driver.ts'
+import { orderTerminal, TerminalLineBroken } from '@berth/sandboxes/terminal-line.ts'
 import {
   MAX_TERMINAL_FRAME_BYTES,
   type TerminalExit,
@@ -10,15 +17,8 @@ import {
 } from '@berth/supervisor/terminals'
 import { frameHeader, readFrames } from '@berth/supervisor/tree/frames'
 import type { WebSocket } from 'ws'
-import { SandboxGoneError } from '../../sandboxes/driver.ts'
-import { orderTerminal, TerminalLineBroken } from '../../sandboxes/terminal-line.ts'
-import { touchLease } from '../../sessions/leases/lease-sql.ts'
-import { endTerminal, keepAwake, noteTyping, type TerminalRow } from '../../sessions/terminals/terminal-sql.ts'
-import { DatabaseUnavailable } from '../../storage/postgres/database-errors.ts'
-import { topics } from '../../storage/postgres/wakeups.ts'
 import { type ClientMessage, parseClientMessage, type TerminalStop } from './client-message.ts'
 import { closeTerminal } from './end-terminal.ts'
-import { readStanding, type TerminalStanding } from './standing-sql.ts'
 import type { TerminalPlace } from './terminal-place.ts'
 
 /** Longest time to the page's first message, and to the start of the shell. */

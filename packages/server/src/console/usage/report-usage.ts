@@ -1,7 +1,7 @@
 import { type UsageGroup, type UsageGrouping, type UsageReport, type UsageSums, usageLimits } from '@berth/contract'
-import type { Context } from '../../context.ts'
-import type { PersonPrincipal } from '../../identity/guard/principal.ts'
-import { refusal } from '../../kit/refusal.ts'
+import type { Context } from '@berth/core/context.ts'
+import type { PersonPrincipal } from '@berth/core/identity/guard/principal.ts'
+import { refusal } from '@berth/platform/kit/refusal.ts'
 import { findUsageNames, reportUsage, type UsageFilter, type UsageRow } from './usage-sql.ts'
 import { type UsageTime, usageTime } from './usage-time.ts'
 

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
-import type { Context } from '../../context.ts'
-import type { Handlers } from '../../http/routing/handler.ts'
+import type { Context } from '@berth/core/context.ts'
+import type { Handlers } from '@berth/core/http/routing/handler.ts'
 import { personOf } from '../person-of.ts'
 import { makeReport } from './report-usage.ts'
 import { exportUsage } from './usage-csv.ts'

@@ -1,5 +1,5 @@
-import type { Context } from '../../context.ts'
-import type { PersonPrincipal } from '../../identity/guard/principal.ts'
+import type { Context } from '@berth/core/context.ts'
+import type { PersonPrincipal } from '@berth/core/identity/guard/principal.ts'
 import { named, type UsageQuery, usageFilter } from './report-usage.ts'
 import { listDailyUsage, type UsageFilter } from './usage-sql.ts'
 import type { UsageTime } from './usage-time.ts'

@@ -1,6 +1,6 @@
 import type { UsageGrouping, UsageSums } from '@berth/contract'
-import type { Queryable } from '../../storage/postgres/database.ts'
-import { statementName } from '../../storage/postgres/statement-name.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { statementName } from '@berth/platform/storage/postgres/statement-name.ts'
 
 /** The requests that a report is about. */
 export interface UsageFilter {

@@ -1,5 +1,5 @@
 import { usageLimits } from '@berth/contract'
-import { invalidField } from '../../kit/refusal.ts'
+import { invalidField } from '@berth/platform/kit/refusal.ts'
 
 const DAY_MS = 24 * 60 * 60_000
 /** Days of a report that names none. */

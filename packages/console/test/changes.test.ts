@@ -1,0 +1,261 @@
+import { chmod, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
+import { launchChromium } from '@berth/testing/browser/chromium.ts'
+import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
+import { password, personWithPassword } from '@berth/testing/console/console-page.ts'
+import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
+import { sessionOnRepository } from '@berth/testing/console/reviewed-session.ts'
+import type { Delivering } from '@berth/testing/git/delivering.ts'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+const stack = new AsyncDisposableStack()
+let accounts: Accounts
+let browser: Browser
+let visitor: Visitor
+let page: Page
+let at: Delivering
+let person: { readonly email: string }
+beforeAll(async () => {
+  accounts = stack.use(await startAccounts({ variables: { BERTH_ROLES: 'api,account,gateway,worker' } }))
+  at = await sessionOnRepository(accounts.test, 'sample/reviewed', {
+    'greet.ts': before,
+    'old-name.py': 'def f():\n    return 1\n',
+    'gone.txt': 'bye\n',
+    'tool.sh': '#!/bin/sh\necho "$1"\n',
+  })
+  person = await personWithPassword(accounts.test.db.database, accounts.test.tenant.organizationId)
+  await change()
+  browser = await launchChromium()
+  stack.defer(() => browser.close())
+  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  page = visitor.page
+  await page.goto(`${accounts.test.url}/sessions/${at.session.id}?panel=changes`)
+  await signIn(page)
+  await lines().waitFor()
+})
+afterAll(() => stack.disposeAsync())
+
+async function signIn(at: Page): Promise<void> {
+  await at.getByLabel('Email').and(at.locator('input')).fill(person.email)
+  await at.getByLabel('Password').and(at.locator('input')).fill(password)
+  await at.keyboard.press('Enter')
+}
+
+const before = `import { readFileSync } from 'node:fs'
+
+/** Greets somebody. */
+export function greet(name: string): string {
+  return \`Hello, \${name}!\`
+}
+${Array.from({ length: 60 }, (_, line) => `\nexport const value${line} = ${line} // the ${line}th`).join('')}
+
+export function read(path: string) {
+  return readFileSync(path, 'utf8')
+}
+`
+const after = before
+  .replace('Hello,', 'Good morning,')
+  .replace('value30 = 30', 'value30 = 31')
+  .replace("'utf8')", "'utf8').trim()")
+
+/** Changes of every kind, some of them hostile. */
+async function change(): Promise<void> {
+  await mkdir(join(at.project, 'src/deep/down'), { recursive: true })
+  const write = (name: string, content: string | Uint8Array) => writeFile(join(at.project, name), content)
+  await write('greet.ts', after)
+  await rename(join(at.project, 'old-name.py'), join(at.project, 'src/deep/down/new-name.py'))
+  await rm(join(at.project, 'gone.txt'))
+  await chmod(join(at.project, 'tool.sh'), 0o755)
+  await symlink('greet.ts', join(at.project, 'src/link'))
+  await write('src/card.html', '<script>document.title = "owned"</script>\n<img src=x onerror=alert(1)>\n')
+  await write('src/card.svg', '<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>\n')
+  await write('src/bidi.js', 'if (admin\u202e /* ) */ true\u2066) {}\n')
+  await write('src/picture.bin', Buffer.from([0, 1, 2, 3]))
+}
+
+const lines = () => page.getByRole('region', { name: 'Changed lines' })
+const viewed = (path: string) => page.getByRole('checkbox', { name: `Viewed ${path}` }).first()
+
+describe('the changes of a Session', () => {
+  it('are shown beside the transcript, coloured, as text alone', async () => {
+    await lines().getByText('onerror').waitFor()
+    await lines().locator('.syntax-keyword').first().waitFor()
+    expect(await page.title()).not.toContain('owned')
+    expect(await lines().locator('img, script, svg svg').count()).toBe(0)
+    await shoot(page, 'changes')
+    expect(await pageFaults(page)).toEqual([])
+  })
+
+  it('show what lies between, as far as somebody asks', async () => {
+    expect(await lines().getByText('value10 = 10').count()).toBe(0)
+    await lines()
+      .getByRole('button', { name: /Show \d+ lines/ })
+      .first()
+      .click()
+    await lines().getByText('value10 = 10').waitFor()
+    expect(await lines().getByText('value40 = 40').count()).toBe(0)
+  })
+
+  it('are ticked off file by file, and stay so after a reload', async () => {
+    await lines().getByText('Good morning').waitFor()
+    await viewed('greet.ts').check({ force: true })
+    await page.getByText('1 of 9 viewed').waitFor()
+    await lines().getByText('Good morning').waitFor({ state: 'detached' })
+    await page.reload()
+    await page.getByText('1 of 9 viewed').waitFor()
+    // On another device, too, where the mark comes off while it is looked at.
+    await using phone = await newVisitor(browser, { scripts: true })
+    await phone.page.goto(page.url())
+    await signIn(phone.page)
+    await phone.page.getByText('1 of 9 viewed').waitFor()
+    await viewed('greet.ts').uncheck({ force: true })
+    await phone.page.getByText('0 of 9 viewed').waitFor()
+    await phone.page.getByRole('checkbox', { name: 'Viewed greet.ts' }).first().check({ force: true })
+    await page.getByText('1 of 9 viewed').waitFor()
+    expect(phone.complaints).toEqual([])
+    // Another content asks to be looked at again.
+    await writeFile(join(at.project, 'greet.ts'), after.replace('Good morning', 'Good evening'))
+    await page.reload()
+    await page.getByText('0 of 9 viewed').waitFor()
+    await lines().getByText('Good evening').waitFor()
+  })
+
+  it('collect remarks on lines, which go to the agent as one message', async () => {
+    await lines().getByRole('button', { name: 'Remark on line 5', exact: true }).first().click({ force: true })
+    await page.getByLabel('Remark on line 5 of greet.ts').fill('Say it in French.')
+    await page.reload()
+    await page.getByText('Say it in French.').waitFor()
+    // By keyboard alone: the line below the one at the top of the view.
+    await lines().focus()
+    for (let step = 0; step < 3; step++) await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.getByPlaceholder('What should change here?').fill('exit 0')
+    await page.keyboard.press('Control+Enter')
+    await page.getByText('2 remarks').waitFor()
+    await shoot(page, 'changes-remarks')
+    expect(await pageFaults(page)).toEqual([])
+    // The line moves, and the remark with it.
+    const moved = after.replace('Good morning', 'Good evening').replace('/** Greets', '// A new line\n/** Greets')
+    await writeFile(join(at.project, 'greet.ts'), moved)
+    await page.reload()
+    await page.getByText('This line was line 5 when you wrote').waitFor()
+    await page.getByRole('button', { name: 'Send to the agent' }).click()
+    await page.getByText('2 remarks').waitFor({ state: 'detached' })
+    const sent = page.getByRole('log').getByText('Say it in French.')
+    await sent.waitFor()
+    expect(await page.getByRole('log').textContent()).toContain('`greet.ts`, line 6, which was line 5:')
+  })
+
+  it('have a page of their own, in two columns with the tree of files', async () => {
+    await page.goto(`${accounts.test.url}/sessions/${at.session.id}/review`)
+    await page.setViewportSize({ width: 1280, height: 800 })
+    await lines().getByText('Hello').waitFor()
+    await page
+      .getByRole('navigation', { name: 'Changed files' })
+      .getByRole('button', { name: /card.svg/ })
+      .click()
+    await lines().getByText('onload').waitFor()
+    for (const key of ['n', 'p', 'p', 'v']) await page.keyboard.press(key)
+    await page.getByText('1 of 9 viewed').waitFor()
+    expect(await viewed('src/card.html').isChecked()).toBe(true)
+    await page
+      .getByRole('navigation', { name: 'Changed files' })
+      .getByRole('button', { name: /greet.ts/ })
+      .click()
+    await shoot(page, 'review')
+    const tree = page.getByRole('navigation', { name: 'Changed files' })
+    await tree.getByRole('button', { name: /link/ }).click()
+    await lines().getByText('→ greet.ts').waitFor()
+    await tree.getByRole('button', { name: /tool.sh/ }).click()
+    await lines().getByText('mode 100644 → 100755').waitFor()
+    expect(await pageFaults(page)).toEqual([])
+  })
+
+  it('are published as they were read: what has moved on since is shown first', async () => {
+    await page.getByRole('button', { name: 'Publish…' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Title').fill('Greet in the evening')
+    await shoot(page, 'publish')
+    expect(await pageFaults(page)).toEqual([])
+    await writeFile(join(at.project, 'src/card.svg'), '<svg/>\n')
+    await dialog.getByRole('button', { name: 'Open the pull request' }).click()
+    await dialog.getByText('the changes have moved on since you read them').waitFor()
+    const changed = dialog.getByRole('list', { name: 'Changed since you read' })
+    await changed.getByRole('button', { name: /card.svg/ }).click()
+    expect(await changed.getByRole('listitem').count()).toBe(1)
+    await changed.getByText('<svg/>').waitFor()
+    await shoot(page, 'publish-changed')
+    expect(await pageFaults(page)).toEqual([])
+    await dialog.getByRole('button', { name: 'Go on with these changes' }).click()
+    expect(await dialog.getByLabel('Title').inputValue()).not.toBe('')
+    await dialog.getByLabel('As a draft').check()
+    await dialog.getByRole('button', { name: 'Open the pull request' }).click()
+    await dialog.getByText('Published as pull request #1.').waitFor()
+    await dialog.getByRole('button', { name: 'Done' }).click()
+  })
+
+  it('are merged from where they were read, or it is said why not', async () => {
+    const deliveries = page.getByRole('list', { name: 'Deliveries' })
+    await deliveries.getByText('It is a draft.').last().waitFor()
+    expect(await deliveries.getByRole('button', { name: 'Merge now' }).getAttribute('aria-disabled')).toBe('true')
+    await shoot(page, 'merge')
+    await deliveries.getByRole('link', { name: '#1' }).click()
+    await page.getByRole('link', { name: 'Its Session' }).waitFor()
+    await page.getByText('It is a draft.').last().waitFor()
+    await shoot(page, 'pull')
+    expect(await pageFaults(page)).toEqual([])
+    // A link from elsewhere names no Session; its branch does.
+    await page.goto(page.url().replace(/\?.*/, ''))
+    await page.getByRole('link', { name: 'Its Session' }).click()
+    await deliveries.getByRole('button', { name: 'When ready' }).click()
+    await deliveries.getByText('Merges when it is ready').waitFor()
+  })
+
+  it('are drawn as far as they are on screen, however many and however long the lines are', async () => {
+    await writeFile(join(at.project, 'a-many.txt'), 'line\n'.repeat(100_000))
+    await writeFile(join(at.project, 'b-long.txt'), `${'x'.repeat(3_900_000)}\n`)
+    await page.goto(`${accounts.test.url}/sessions/${at.session.id}/review`)
+    await lines().getByRole('button', { name: 'Show it' }).click()
+    await lines().getByText('added: line').first().waitFor()
+    expect(await page.locator('*').count()).toBeLessThan(3_000)
+    await lines().press('n')
+    await lines().getByRole('button', { name: 'Show the lines' }).first().click()
+    await lines().getByRole('button', { name: '3,898,000 more characters' }).waitFor()
+    expect(await page.locator('*').count()).toBeLessThan(3_000)
+    await shoot(page, 'review-long')
+  })
+
+  it('are still there once the sandbox has gone, as they were last read', async () => {
+    const { id } = at.session
+    for (const path of [`**/cloud/v1/sessions/${id}`, `**/cloud/sessions/${id}/overview`]) {
+      await page.route(path, async route => {
+        // Whoever calls for a browser has to say that the page itself asks.
+        const response = await route.fetch({
+          headers: { ...(await route.request().allHeaders()), 'sec-fetch-site': 'same-origin' },
+        })
+        const body = (await response.text()).replaceAll('"state":"attached"', '"state":"expired"')
+        await route.fulfill({ response, body })
+      })
+    }
+    await page.goto(`${accounts.test.url}/sessions/${at.session.id}/review`)
+    await page.getByText('The changes as they were last read').waitFor()
+    await page.getByRole('button', { name: 'Bring the sandbox back' }).waitFor()
+    await lines().getByRole('checkbox').first().waitFor({ state: 'attached' })
+    await shoot(page, 'review-stored')
+    expect(await pageFaults(page)).toEqual([])
+    await page.unrouteAll()
+  })
+
+  it('never meet the policy of the page', () => {
+    expect(visitor.complaints).toEqual([])
+  })
+
+  it('are not there for whoever is not of the organization', async () => {
+    const { api } = await accounts.test.newTenant()
+    const theirs = await api.createSession()
+    await page.goto(`${accounts.test.url}/sessions/${theirs.id}/review`)
+    await page.getByText('No such Session').waitFor()
+  })
+})

@@ -1,0 +1,101 @@
+import type { OrganizationSettings } from '@berth/contract'
+import { setQuotaOf } from '@berth/core/accounting/set-quota.ts'
+import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
+import { launchChromium } from '@berth/testing/browser/chromium.ts'
+import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
+import { password, personWithPassword } from '@berth/testing/console/console-page.ts'
+import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
+import { spend } from '@berth/testing/console/usage-rows.ts'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+const stack = new AsyncDisposableStack()
+let accounts: Accounts
+let browser: Browser
+const visitors: Visitor[] = []
+let page: Page
+let memberPage: Page
+/** A colleague who administers by a program. */
+let colleague: Awaited<ReturnType<Accounts['person']>>
+beforeAll(async () => {
+  accounts = stack.use(await startAccounts({ variables: { BERTH_RUN_BUDGET_USD: '5' } }))
+  const { organizationId } = accounts.test.tenant
+  const db = accounts.test.db.database
+  colleague = await accounts.person({ role: 'admin' })
+  const admin = await personWithPassword(db, organizationId, { role: 'admin' })
+  const member = await personWithPassword(db, organizationId)
+  await spend(db, { organizationId, at: new Date().toISOString(), costUsd: 8.5, personId: admin.personId })
+  await setQuotaOf(db, { organizationId, period: 'month', limitUsd: 100 }, new Date())
+  browser = await launchChromium()
+  stack.defer(() => browser.close())
+  page = await signIn(admin.email)
+  memberPage = await signIn(member.email)
+})
+afterAll(() => stack.disposeAsync())
+
+async function signIn(email: string): Promise<Page> {
+  const visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  visitors.push(visitor)
+  await visitor.page.goto(`${accounts.test.url}/organization/models`)
+  await visitor.page.getByLabel('Email').and(visitor.page.locator('input')).fill(email)
+  await visitor.page.getByLabel('Password').and(visitor.page.locator('input')).fill(password)
+  await visitor.page.keyboard.press('Enter')
+  await visitor.page.getByRole('heading', { level: 1, name: 'Models' }).waitFor()
+  return visitor.page
+}
+
+const saved = async () =>
+  (await colleague.api.get<OrganizationSettings>('/cloud/settings')).body as unknown as OrganizationSettings
+const form = (name: string) => page.getByRole('form', { name })
+
+describe('an administrator', () => {
+  it('sees what is spent of each budget, and sets one beside that of the operator', async () => {
+    await page.getByText('set by your operator').waitFor()
+    const save = form('Budgets of the organization').getByRole('button', { name: 'Save' })
+    expect(await save.getAttribute('aria-disabled')).toBe('true')
+    await page.getByLabel('A day (US dollars)').fill('-3')
+    await page.getByText('Enter a number above 0, or nothing for no bound.').waitFor()
+    await page.getByLabel('A day (US dollars)').fill('10')
+    await save.click()
+    await page.getByText('Saved.').waitFor()
+    await page.getByText('$8.50 of $10.00').waitFor()
+    expect((await saved()).own.dayUsd).toBe(10)
+    await shoot(page, 'models')
+    expect(await pageFaults(page)).toEqual([])
+  })
+
+  it('learns that a budget is spent', async () => {
+    await page.getByLabel('A day (US dollars)').fill('5')
+    await page.keyboard.press('Enter')
+    await page.getByText('Spent: models refuse requests.').waitFor()
+    await shoot(page, 'models-spent')
+  })
+
+  it('bounds a Run below what the operator allows, and keeps what a colleague set meanwhile', async () => {
+    await page.getByRole('link', { name: 'Limits' }).click()
+    await page.getByLabel('Model calls (calls)').fill('1.5')
+    await page.getByText('Enter a whole number').waitFor()
+    await page.getByLabel('Model calls (calls)').fill('40')
+    await page.getByLabel('Cost (US dollars)').fill('2')
+    const { own } = await saved()
+    await colleague.api.put('/cloud/settings', { ...own, runSeconds: 600 })
+    await form('Bounds of a Run').getByRole('button', { name: 'Save' }).click()
+    await page.getByText('yours; your operator allows $5.00').waitFor()
+    expect((await saved()).own).toEqual({ ...own, runTurns: 40, runCostUsd: 2, runSeconds: 600 })
+    await shoot(page, 'limits')
+    expect(await pageFaults(page)).toEqual([])
+  })
+})
+
+describe('a member', () => {
+  it('sees the models, and no budget of the organization', async () => {
+    await memberPage.getByRole('region', { name: 'Prices' }).waitFor()
+    expect(await memberPage.getByRole('region', { name: 'Budgets' }).count()).toBe(0)
+    await memberPage.goto(`${accounts.test.url}/organization/limits`)
+    await memberPage.getByRole('heading', { name: 'Not for your role' }).waitFor()
+  })
+})
+
+it('never met the policy of the page', () => {
+  expect(visitors.flatMap(({ complaints }) => complaints)).toEqual([])
+})

@@ -1,0 +1,519 @@
+import { randomUUID } from 'node:crypto'
+import type { Interaction, Session, TurnPage } from '@berth/contract'
+import { appendEvents } from '@berth/core/sessions/log/append.ts'
+import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
+import { scriptedRuntimes } from '@berth/testing/agents/scripted-runtimes.ts'
+import { scriptOf, taskOf } from '@berth/testing/agents/tasks.ts'
+import type { Api } from '@berth/testing/api/api.ts'
+import { launchChromium } from '@berth/testing/browser/chromium.ts'
+import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
+import { password, personWithPassword } from '@berth/testing/console/console-page.ts'
+import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
+import { spend } from '@berth/testing/console/usage-rows.ts'
+import { until } from '@berth/testing/until.ts'
+import { touch } from '@berth/testing/workspaces/workspace.ts'
+import type { Browser, Page, Request } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+const stack = new AsyncDisposableStack()
+let accounts: Accounts
+/** A colleague, who uses a terminal. */
+let colleague: Api
+let browser: Browser
+let visitor: Visitor
+let page: Page
+beforeAll(async () => {
+  const { runtimes } = stack.use(await scriptedRuntimes())
+  const variables = { BERTH_ROLES: 'api,account,gateway,worker' }
+  accounts = stack.use(await startAccounts({ variables, config: { runtimes } }))
+  const { test } = accounts
+  const person = await personWithPassword(test.db.database, test.tenant.organizationId)
+  colleague = (await accounts.person({})).api
+  browser = await launchChromium()
+  stack.defer(() => browser.close())
+  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  page = visitor.page
+  await visitor.context.grantPermissions(['clipboard-write'])
+  await page.goto(`${test.url}/sessions`)
+  await page.getByLabel('Email').and(page.locator('input')).fill(person.email)
+  await page.getByLabel('Password').and(page.locator('input')).fill(password)
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: /Welcome/ }).waitFor()
+})
+afterAll(() => stack.disposeAsync())
+
+/** Titles of the other Sessions in pictures. */
+const titles = [
+  'Speed up the nightly build',
+  'Mend the flaky upload test',
+  'Deploy the staging site',
+  'Tidy the README',
+]
+const why = { properties: { why: { type: 'string', title: 'Why?' } }, required: ['why'] }
+let opened = 0
+/** Opens a new Session, whose first Run follows a script. */
+async function open(...script: readonly string[]): Promise<Session> {
+  const isTask = script.length === 1 && scriptOf(script[0] ?? '') !== script[0]
+  const title = titles[opened++ % titles.length] ?? ''
+  const session = await colleague.createSession({ runtime: 'scripted', ...(!isTask && { title }) }, script.join('\n'))
+  await page.goto(`${accounts.test.url}/sessions/${session.id}`)
+  return session
+}
+const release = (session: Session, name: string) =>
+  touch(accounts.test.db.database, accounts.test.dataDir, session, name)
+const box = () => page.getByLabel('Message to the agent')
+const said = (text: string | RegExp) => page.getByText(text).first().waitFor()
+const log = () => page.getByRole('log')
+/** Returns how many animations and transitions run in the page. */
+const animations = () => page.evaluate<number>('document.getAnimations().length')
+
+describe('the page of a Session', () => {
+  it('shows what the agent says while it says it', async () => {
+    const session = await open('say The tests ', 'wait one', 'say pass again.')
+    // The message has not ended, so the log does not have it yet.
+    await log().getByText('The tests', { exact: true }).waitFor()
+    await shoot(page, 'session-live')
+    // Whoever asked for less motion sees none, although the same page moves for others.
+    await page.emulateMedia({ reducedMotion: 'no-preference' })
+    await expect.poll(() => animations()).toBeGreaterThan(0)
+    await page.emulateMedia({ reducedMotion: 'reduce' })
+    await expect.poll(() => animations()).toBe(0)
+    await release(session, 'one')
+    await log().getByText('The tests pass again.').waitFor()
+    expect(await log().getByText('The tests', { exact: true }).count()).toBe(0)
+  })
+
+  it('keeps a message until the agent has finished, and sends it then', async () => {
+    const session = await open('say First.', 'wait one')
+    await log().getByText('First.', { exact: true }).waitFor()
+    await box().fill('say Second.')
+    await page.keyboard.press('Enter')
+    const card = page.getByRole('article', { name: 'The next message' })
+    await card.getByText('is sent when the agent has finished').waitFor()
+    // The page may have read of the message before the answer to its own request.
+    await expect.poll(() => box().inputValue()).toBe('')
+    await box().fill('say Third.')
+    await page.keyboard.press('Enter')
+    await card.getByText('say Third.').waitFor()
+    await expect.poll(() => box().inputValue()).toBe('')
+    await shoot(page, 'session-queued')
+    expect(await pageFaults(page)).toEqual([])
+    await card.getByRole('button', { name: 'Edit' }).click()
+    await card.waitFor({ state: 'detached' })
+    await expect.poll(() => box().inputValue()).toBe('say Second.\n\nsay Third.')
+    await box().fill('say Second.')
+    await page.getByRole('button', { name: 'Send when the agent has finished' }).click()
+    await card.waitFor()
+    await release(session, 'one')
+    await log().getByText('Second.', { exact: true }).waitFor()
+    await card.waitFor({ state: 'detached' })
+  })
+
+  it('gives a message to an agent at work that takes one, and goes to a fork', async () => {
+    const session = await open('say First.', 'wait one')
+    await log().getByText('First.', { exact: true }).waitFor()
+    const now = page.getByRole('button', { name: 'Steer now' })
+    expect(await now.count()).toBe(0)
+    // Only the built-in agent takes one, and this service has no model for it.
+    const { database: db } = accounts.test.db
+    await db.query('update sessions set runtime = null where id = $1', [session.id])
+    await page.reload()
+    await box().fill('Rather this.')
+    await now.click()
+    await log().getByText('Rather this.', { exact: true }).waitFor()
+    await expect.poll(() => box().inputValue()).toBe('')
+    const { turns } = (await colleague.get<TurnPage>(`/v1/sessions/${session.id}/turns`)).body
+    expect(turns).toMatchObject([{}, { message: 'Rather this.', steering: 'waiting', runId: session.activeRunId }])
+    expect(await pageFaults(page)).toEqual([])
+    await db.query("update sessions set runtime = 'scripted' where id = $1", [session.id])
+    await release(session, 'one')
+    await log()
+      .getByText(/works on it next/)
+      .waitFor()
+    await until('a sealed session', async () => (await colleague.session(session.id)).phase === 'idle')
+    await page.goto(`${accounts.test.url}/sessions/${session.id}?panel=details`)
+    await page.getByRole('button', { name: 'Fork this Session' }).click()
+    await log()
+      .getByText(/Forked from another Session/)
+      .waitFor()
+    expect(page.url()).not.toContain(session.id)
+    expect(await pageFaults(page)).toEqual([])
+  })
+
+  it('keeps the buttons of a long request in sight of a phone, and cuts nothing of the action', async () => {
+    const path = '/a/rather/long/path'.repeat(90)
+    await page.setViewportSize({ width: 390, height: 844 })
+    await open(`permission rm -rf ${path}`)
+    const allow = page.getByRole('button', { name: 'Allow once' })
+    await allow.waitFor()
+    const sight = () =>
+      allow.evaluate(button => {
+        const { left, top, width, height } = button.getBoundingClientRect()
+        return button.ownerDocument.elementFromPoint(left + width / 2, top + height / 2) === button
+      })
+    expect(await sight()).toBe(true)
+    expect(await page.locator('pre').getByText(`rm -rf ${path}`).count()).toBe(1)
+    await shoot(page, 'long-title')
+    expect(await pageFaults(page)).toEqual([])
+    await page.setViewportSize({ width: 390, height: 844 })
+    const title = page.getByRole('heading', { level: 2, name: 'rm -rf' })
+    const cut = () => title.locator('span').evaluate(text => text.scrollHeight > text.clientHeight + 1)
+    expect(await cut()).toBe(true)
+    await page.getByRole('button', { name: 'Show the whole title' }).click()
+    expect([await cut(), await sight()]).toEqual([false, true])
+    // What the person wrote is as long, and shows its beginning.
+    const own = log().getByRole('article', { name: 'You' })
+    await own.getByRole('button', { name: 'Show the whole message' }).click()
+    await own.getByRole('button', { name: 'Show less' }).click()
+    await allow.click()
+    await log().getByText('allowed once · You').waitFor()
+    await log().getByText('Finished').waitFor()
+    await page.setViewportSize({ width: 1280, height: 800 })
+  })
+
+  it('copies the commands that a terminal takes, as they are', async () => {
+    const session = await open('say First.', 'wait one')
+    await log().getByText('First.', { exact: true }).waitFor()
+    await page.goto(`${accounts.test.url}/sessions/${session.id}?panel=details`)
+    const pasted = async (name: string) => {
+      await page.getByRole('button', { name: `Copy the command ${name}` }).click()
+      await page.getByRole('status').getByText(`Copied the command ${name}.`).waitFor()
+      await box().fill('')
+      await box().press('Control+v')
+      return await box().inputValue()
+    }
+    expect(await pasted('to attach')).toBe(`berth attach ${session.id}`)
+    expect(await pasted('to open a shell in the sandbox')).toBe(`berth shell ${session.id}`)
+    await box().fill('')
+    await release(session, 'one')
+  })
+
+  it('stops the agent', async () => {
+    await open('say First.', 'wait one', 'say Never.')
+    await log().getByText('First.', { exact: true }).waitFor()
+    const stop = page.getByRole('button', { name: 'Stop', exact: true })
+    await stop.click()
+    await log()
+      .getByText(/^Stopped/)
+      .waitFor()
+    await stop.waitFor({ state: 'detached' })
+    expect(await log().getByText('Never.', { exact: true }).count()).toBe(0)
+  })
+
+  it('allows for the rest of a Turn, and is not asked again', async () => {
+    await open('permission make deploy', 'permission make publish')
+    await page.getByRole('button', { name: 'Allow for this Turn' }).click()
+    // The second request is of the same tool, so the decision on the first answers it.
+    await log().getByText('Finished').waitFor()
+    await log().getByText('allowed for the Turn · You').waitFor()
+    await log().getByText('allowed for the Turn', { exact: true }).waitFor()
+    expect(await log().getByText('permission: yes').count()).toBe(2)
+    await page.getByRole('region', { name: 'Waiting for you' }).waitFor({ state: 'detached' })
+  })
+
+  it('allows for this Session, and is not asked again in a later Turn', async () => {
+    const session = await open('permission make deploy')
+    await page.getByRole('button', { name: 'Allow for this Session' }).click()
+    await log().getByText('allowed for this Session · You').waitFor()
+    await until('a sealed session', async () => (await colleague.session(session.id)).phase === 'idle')
+    await box().fill('permission make publish')
+    await page.keyboard.press('Enter')
+    await log().getByText('permission: yes').nth(1).waitFor()
+    await log().getByText('allowed for this Session', { exact: true }).waitFor()
+    expect(await page.getByRole('button', { name: 'Allow once' }).count()).toBe(0)
+  })
+
+  it.each([
+    ['plan', 'propose 1. Delete the slow tests.', 'Comment on the plan'],
+    ['question', `choose ${JSON.stringify({ message: 'Why?', requestedSchema: why })}`, 'Why?'],
+  ])('keeps what was begun about a %s, if somebody else answers first', async (_, script, label) => {
+    const session = await open(script)
+    await page.getByLabel(label).fill('Keep those of the login.')
+    const { interactions } = (
+      await colleague.get<{ interactions: Interaction[] }>(`/v1/sessions/${session.id}/interactions`)
+    ).body
+    const [{ id } = { id: '' }] = interactions
+    const reply = { message: 'approve', replyTo: { interactionId: id } }
+    expect((await colleague.put(`/v1/sessions/${session.id}/turns/${randomUUID()}`, reply)).status).toBe(202)
+    const dock = page.getByRole('region', { name: 'Decided meanwhile' })
+    await dock.getByText('Your words were not sent').waitFor()
+    expect(await dock.getByLabel(label).inputValue()).toBe('Keep those of the login.')
+    expect(await dock.getByRole('button', { name: /^(Answer|Approve|Send)/ }).count()).toBe(0)
+    expect(await pageFaults(page)).toEqual([])
+    await dock.getByRole('button', { name: 'Put away' }).click()
+    await dock.waitFor({ state: 'detached' })
+    await log().getByText('Finished').waitFor()
+  })
+
+  it.each([
+    ['before the card has gone', false],
+    ['after the card has gone', true],
+  ])('says who has decided, if somebody else was quicker and the refusal comes %s', async (_, late) => {
+    const session = await open('permission make deploy')
+    const deny = page.getByRole('button', { name: 'Deny' })
+    await deny.waitFor()
+    const path = `/v1/sessions/${session.id}/interactions`
+    const { interactions } = (await colleague.get<{ interactions: Interaction[] }>(path)).body
+    const [{ id, request } = { id: '', request: {} }] = interactions
+    // The page asks once the colleague has decided.
+    const held = Promise.withResolvers<void>()
+    await page.route('**/decision', async route => {
+      await held.promise
+      await route.continue()
+    })
+    await deny.click()
+    const decision = { requestId: request.approval?.requestId, choice: 'allow_once', idempotencyKey: 'k' }
+    expect((await colleague.put(`${path}/${id}/decision`, decision)).status).toBe(200)
+    if (late) await deny.waitFor({ state: 'detached' })
+    held.resolve()
+    await log()
+      .getByText(/^allowed once · (?!You)\S/)
+      .waitFor()
+    await page.unroute('**/decision')
+    await log().getByText('Finished').waitFor()
+    // The card has been out of the list for as long; whoever pressed its button still reads what became of it.
+    const dock = page.getByRole('region', { name: 'Decided meanwhile' })
+    await dock.getByText(/has allowed this already\./).waitFor()
+    expect(await dock.getByText('left', { exact: false }).count()).toBe(0)
+    await shoot(page, 'session-decided')
+    expect(await pageFaults(page)).toEqual([])
+    await dock.getByRole('button', { name: 'Put away' }).click()
+    await dock.waitFor({ state: 'detached' })
+  })
+
+  it.each([-3, 3])(
+    'counts the time to decide by the clock of the server, %i hours from that of the machine',
+    async hours => {
+      const session = await open('permission make deploy')
+      const wrong = stack.use(await newVisitor(browser, { scripts: true }))
+      await wrong.context.addCookies(await visitor.context.cookies())
+      await wrong.page.clock.setSystemTime(Date.now() - hours * 3_600_000)
+      await wrong.page.goto(page.url())
+      // A machine that is late would count hours, and one that is early nothing.
+      await wrong.page
+        .getByRole('region', { name: 'Waiting for you' })
+        .getByText(/^\d?\d:\d\d left$/)
+        .waitFor()
+      await wrong.page.goto(`${accounts.test.url}/sessions`)
+      await wrong.page
+        .getByRole('timer')
+        .getByText(/^\d?\d:\d\d$/)
+        .waitFor()
+      expect(wrong.complaints).toEqual([])
+      await colleague.call('DELETE', `/v1/sessions/${session.id}`)
+    },
+  )
+
+  it('keeps what another device left, and what is typed while a message goes out', async () => {
+    const session = await open('say First.', 'wait one')
+    await log().getByText('First.', { exact: true }).waitFor()
+    const elsewhere = stack.use(await newVisitor(browser, { scripts: true }))
+    await elsewhere.context.addCookies(await visitor.context.cookies())
+    await elsewhere.page.goto(page.url())
+    await elsewhere.page.getByLabel('Message to the agent').fill('say From the phone.')
+    await elsewhere.page.keyboard.press('Enter')
+    await elsewhere.page.getByRole('article', { name: 'The next message' }).waitFor()
+    const held = Promise.withResolvers<void>()
+    await page.route('**/next-turn', async route => {
+      if (route.request().method() === 'PUT') await held.promise
+      await route.continue()
+    })
+    await box().fill('say From the laptop.')
+    await page.keyboard.press('Enter')
+    await box().fill('say Later.')
+    held.resolve()
+    const card = page.getByRole('article', { name: 'The next message' })
+    await card.getByText('From the laptop.').waitFor()
+    await card.getByText('From the phone.').waitFor()
+    expect(await box().inputValue()).toBe('say Later.')
+    await page.unroute('**/next-turn')
+    await box().fill('')
+    await release(session, 'one')
+    // The message, and what the agent says of it.
+    await log().getByText('From the laptop.').nth(1).waitFor()
+  })
+
+  it('admits a message once that is sent again after leaving the page before its answer', async () => {
+    const session = await open('say First.')
+    await log().getByText('First.', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+    const [sent, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let isFirst = true
+    await page.route('**/turns/*', async route => {
+      if (route.request().method() !== 'PUT' || !isFirst) return route.continue()
+      isFirst = false
+      sent.resolve()
+      await held.promise
+      await route.continue()
+    })
+    await box().fill('say Once.')
+    await page.keyboard.press('Enter')
+    await sent.promise
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Sessions' }).first().click()
+    await page.getByRole('heading', { name: 'Sessions' }).first().waitFor()
+    await page.goBack()
+    await expect.poll(() => box().inputValue()).toBe('say Once.')
+    await box().press('Enter')
+    await expect.poll(() => box().inputValue()).toBe('')
+    await log().getByText('Once.', { exact: true }).waitFor()
+    await until('the end of its Run', async () => (await colleague.session(session.id)).activeRunId === undefined)
+    const late = page.waitForResponse(response => response.url().includes('/turns/'))
+    held.resolve()
+    await late
+    await page.unroute('**/turns/*')
+    const { body } = await colleague.get<TurnPage>(`/v1/sessions/${session.id}/turns`)
+    expect(body.turns.map(({ message }) => message)).toEqual([scriptOf('say First.'), 'say Once.'])
+  })
+
+  it('lets one message wait, and says whose it is', async () => {
+    const session = await open('say First.', 'wait one')
+    await log().getByText('First.', { exact: true }).waitFor()
+    const path = `/cloud/sessions/${session.id}/next-turn`
+    await colleague.put(path, { turnId: crypto.randomUUID(), message: 'say Theirs.' })
+    await page.reload()
+    await said(/message is sent when the agent has finished/)
+    await said('Only one can wait at a time.')
+    await page.getByRole('button', { name: 'Take it back' }).click()
+    await page.getByRole('article', { name: 'The next message' }).waitFor({ state: 'detached' })
+    await expect.poll(() => box().inputValue()).toBe('say Theirs.')
+    await box().fill('')
+    await release(session, 'one')
+  })
+
+  it('shows the message that waits, although an answer of before it comes late', async () => {
+    const session = await open('say First.', 'wait one')
+    await log().getByText('First.', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Send when the agent has finished' }).waitFor()
+    const [asked, held] = [Promise.withResolvers<Request>(), Promise.withResolvers<void>()]
+    let isFirst = true
+    await page.route('**/next-turn', async route => {
+      if (route.request().method() !== 'GET' || !isFirst) return route.continue()
+      isFirst = false
+      // Whoever calls for a browser has to say that the page itself asks.
+      const headers = { ...(await route.request().allHeaders()), 'sec-fetch-site': 'same-origin' }
+      const response = await route.fetch({ headers })
+      asked.resolve(route.request())
+      await held.promise
+      await route.fulfill({ response })
+    })
+    // The page asks for the message whenever the log says that the Session has changed.
+    const key = { organizationId: session.organizationId, sessionId: session.id }
+    const { database: db } = accounts.test.db
+    await db.transaction(tx =>
+      appendEvents(tx, key, [{ type: 'svc.conversation.cleared', data: { reason: 'requested' } }], new Date()),
+    )
+    const before = await asked.promise
+    await box().fill('say Second.')
+    await page.keyboard.press('Enter')
+    const card = page.getByRole('article', { name: 'The next message' })
+    await card.getByText('say Second.').waitFor()
+    const late = page.waitForEvent('requestfinished', request => request === before)
+    held.resolve()
+    await late
+    await page.evaluate(() => new Promise(resolve => setTimeout(resolve)))
+    expect(await card.count()).toBe(1)
+    await page.unroute('**/next-turn')
+    await release(session, 'one')
+    await log().getByText('Second.', { exact: true }).waitFor()
+    await card.waitFor({ state: 'detached' })
+  })
+
+  it('gives a message back that can no longer be sent', async () => {
+    const session = await open('say First.', 'wait one')
+    await log().getByText('First.', { exact: true }).waitFor()
+    await box().fill('say Too late.')
+    await page.keyboard.press('Enter')
+    await page.getByRole('article', { name: 'The next message' }).waitFor()
+    await colleague.call('DELETE', `/v1/sessions/${session.id}`)
+    await said('Your message was not sent. The Session was archived.')
+    await page.getByRole('button', { name: 'Copy' }).waitFor()
+    await said('say Too late.')
+    await shoot(page, 'session-given-back')
+    expect(await pageFaults(page)).toEqual([])
+  })
+
+  it('finds words far back in the log, goes there, and keeps the place in the address', async () => {
+    const session = await open('say First.')
+    const key = { organizationId: session.organizationId, sessionId: session.id }
+    const saying = (text: string) =>
+      ({ type: 'svc.message.created', data: { messageId: randomUUID(), role: 'assistant', text } }) as const
+    await page.getByText('Finished').waitFor()
+    const said = [saying('The needle is here.'), ...Array.from({ length: 600 }, () => saying('Hay.'))]
+    await accounts.test.db.database.transaction(tx => appendEvents(tx, key, said, new Date()))
+    await page.reload()
+    await log().getByText('Hay.').last().waitFor()
+    await page.getByRole('button', { name: 'Find in this Session' }).click()
+    await page.getByRole('searchbox', { name: 'Find in this Session' }).fill('needle')
+    await page.getByRole('list', { name: 'Places' }).getByText('needle').waitFor()
+    await page.keyboard.press('Enter')
+    await log().locator('[aria-current]').getByText('The needle is here.').waitFor()
+    await shoot(page, 'session-find')
+    expect(await pageFaults(page)).toEqual([])
+    await page.keyboard.press('Escape')
+    await page.getByRole('search').waitFor({ state: 'detached' })
+    await page.reload()
+    await log().locator('[aria-current]').getByText('The needle is here.').waitFor()
+    expect(new URL(page.url()).searchParams.get('event')).toMatch(/^[1-9]\d*$/)
+    await page.getByRole('button', { name: 'Jump to latest' }).click()
+    await log().getByText('Hay.').last().waitFor()
+  })
+
+  it('offers the commands of the engine while they are typed', async () => {
+    const session = await colleague.createSession()
+    await page.goto(`${accounts.test.url}/sessions/${session.id}`)
+    await box().fill('/c')
+    await page.getByRole('option', { name: '/compact' }).waitFor()
+    await shoot(page, 'session-commands')
+    expect(await pageFaults(page)).toEqual([])
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    expect(await box().inputValue()).toBe('/clear\n')
+    await box().fill('')
+  })
+
+  it('tells what sub-agents do, each by itself, and what the Run has spent of what it may', async () => {
+    const { database: db } = accounts.test.db
+    const session = await open(taskOf('token'))
+    await log().getByText('Two agents look for it.').waitFor()
+    const { organizationId, id: sessionId, activeRunId: runId = '' } = session
+    const of = (lane: string, n: number) => ({ delegationId: lane, activityId: `${lane}${n}`, name: 'bash' })
+    const begun = (lane: string, n: number) => ({
+      type: 'svc.run.progress',
+      data: { ...of(lane, n), category: 'tool', status: 'started', occurredAt: new Date().toISOString() },
+    })
+    const ended = (lane: string, n: number) => ({
+      type: 'svc.activity.completed',
+      data: { ...of(lane, n), kind: 'search', title: `grep -r token ${lane}`, status: 'succeeded', durationMs: 40 },
+    })
+    const over = (lane: string, status: string, summary: string) => ({
+      type: 'svc.delegation.completed',
+      data: { delegationId: lane, status, summary },
+    })
+    const events = [
+      ...[begun('src', 1), begun('test', 1), ended('src', 1), begun('src', 2), ended('test', 1), ended('src', 2)],
+      over('test', 'completed', 'The tests do not read it.'),
+    ]
+    await spend(db, { organizationId, sessionId, runId, at: new Date().toISOString(), costUsd: 0.42 })
+    await db.query('insert into run_budgets (organization_id, own_cost_usd) values ($1, 5)', [organizationId])
+    const drafts = events.map(event => ({ ...event, runId }))
+    await appendEvents(db, { organizationId, sessionId }, drafts, new Date())
+    const agents = log().getByRole('button', { name: /Sub-agent/ })
+    await agents.nth(1).waitFor()
+    expect(await agents.allInnerTexts()).toEqual([
+      expect.stringMatching(/Sub-agent\s+2 steps/),
+      expect.stringMatching(/Sub-agent\s+1 step\b/),
+    ])
+    await agents.nth(1).click()
+    await said('The tests do not read it.')
+    await page.reload()
+    await said('$0.42 of $5.00')
+    await shoot(page, 'session-agents')
+    expect(await pageFaults(page)).toEqual([])
+    await release(session, 'two')
+    await log().getByText('Found.').waitFor()
+  })
+
+  it('never met the policy of the page', () => {
+    expect(visitor.complaints).toEqual([])
+  })
+})

@@ -1,0 +1,235 @@
+import { randomUUID } from 'node:crypto'
+import type { Session } from '@berth/contract'
+import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
+import type { Api } from '@berth/testing/api/api.ts'
+import { launchChromium } from '@berth/testing/browser/chromium.ts'
+import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
+import { givePassword } from '@berth/testing/console/console-page.ts'
+import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
+import { deliverPull, openInteraction } from '@berth/testing/console/session-rows.ts'
+import { openSignedIn } from '@berth/testing/console/signed-in.ts'
+import { LogWriter } from '@berth/testing/events/log-writer.ts'
+import { WorkerStandIn } from '@berth/testing/runs/states.ts'
+import { until } from '@berth/testing/until.ts'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+const stack = new AsyncDisposableStack()
+let accounts: Accounts
+let writer: LogWriter
+let visitor: Visitor
+let page: Page
+/** The same person at a terminal, and somebody else of the organization. */
+let api: Api
+let colleague: Api
+beforeAll(async () => {
+  accounts = stack.use(await startAccounts())
+  writer = stack.use(await LogWriter.open(accounts.test.db))
+  const own = await accounts.person({})
+  await givePassword(accounts.test.db.database, own.who)
+  api = own.api
+  const other = await accounts.person({})
+  await change('update people set name = $2 where id = $1', other.who.personId, 'Ada Lovelace')
+  colleague = other.api
+  const browser: Browser = await launchChromium()
+  stack.defer(() => browser.close())
+  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  page = visitor.page
+  await openSignedIn(page, `${accounts.test.url}/sessions`, own.who)
+})
+afterAll(() => stack.disposeAsync())
+
+const change = (text: string, ...values: readonly unknown[]) => accounts.test.db.database.query(text, values)
+/** Appends an Event, which the feed tells. */
+const happen = ({ organizationId, id }: Session) => writer.append({ organizationId, sessionId: id }, 1)
+const rows = (group: string) => page.getByRole('region', { name: group }).locator('[data-list-item]').allTextContents()
+const shows = (group: string, ...titles: readonly string[]) =>
+  until(`${group}: ${titles}`, async () => JSON.stringify(await rows(group)) === JSON.stringify(titles))
+const row = (title: string) =>
+  page.getByRole('listitem').filter({ has: page.locator('[data-list-item]', { hasText: title }) })
+const all = () => page.locator('[data-list-item]').allTextContents()
+const focused = () => page.locator('[data-list-item]:focus').textContent()
+
+const made: Record<string, Session> = {}
+const start = async (title: string, message?: string, by = api): Promise<Session> => {
+  made[title] = await by.createSession({ title }, message)
+  return made[title]
+}
+
+describe('the list of Sessions', () => {
+  it('welcomes a person who has none', async () => {
+    await page.getByRole('heading', { name: /Welcome/ }).waitFor()
+    await page.getByRole('link', { name: 'Needs you' }).click()
+    await page.getByRole('heading', { name: 'Nothing waits for you' }).waitFor()
+    expect(await pageFaults(page)).toEqual([])
+    await page.getByRole('link', { name: 'Show all' }).click()
+    await page.getByRole('heading', { name: /Welcome/ }).waitFor()
+  })
+
+  it('shows at once what others start, and moves what begins to wait', async () => {
+    await start('Upgrade the parser', 'a')
+    await start('Write the changelog', 'a', colleague)
+    await start('Tidy the tests')
+    await shows('Working', 'Write the changelog', 'Upgrade the parser')
+    await shows('Done', 'Tidy the tests')
+    const deadline = new Date(Date.now() + 5 * 60_000)
+    const waits = made['Upgrade the parser'] as Session
+    await openInteraction(accounts.test.db.database, waits, { kind: 'approval', deadline })
+    await happen(waits)
+    await shows('Needs you', 'Upgrade the parser')
+    await shows('Working', 'Write the changelog')
+    await row('Upgrade the parser').getByText('Asks to be allowed').waitFor()
+    expect(await row('Upgrade the parser').getByRole('timer').textContent()).toMatch(/^[45]:\d\d$/)
+    expect(await page.title()).toBe('(1) Sessions · Berth')
+    await page.getByRole('navigation', { name: 'Main' }).getByText(', 1 need you').first().waitFor()
+    await row('Write the changelog').getByText('Started by Ada Lovelace').waitFor()
+  })
+
+  it('tells what a Session has delivered and cost', async () => {
+    const session = await start('Mend the login', 'a')
+    await change(
+      `update runs set status = 'completed', ended_at = now(), cost_usd = 1.25 where session_id = $1`,
+      session.id,
+    )
+    await deliverPull(accounts.test.db.database, session, {
+      number: 7,
+      url: 'https://git.example/p/7',
+      merge: 'waiting',
+    })
+    const source = {
+      kind: 'github',
+      grantId: randomUUID(),
+      repositoryId: '77',
+      label: 'acme/web',
+      private: true,
+      baseBranch: 'main',
+      baseOid: '0'.repeat(40),
+    }
+    await change('update sessions set source = $2 where id = $1', session.id, source)
+    await page.reload()
+    await row('Mend the login').getByText('#7').waitFor()
+    expect(await row('Mend the login').textContent()).toMatch(/acme\/web · main.*Merges when ready.*\$1\.25/)
+    await shoot(page, 'sessions')
+    expect(await pageFaults(page)).toEqual([])
+  })
+
+  it('keeps its filters in the URL', async () => {
+    await page.getByRole('link', { name: 'Pull request' }).click()
+    await shows('Done', 'Mend the login')
+    await until('one row', async () => (await all()).length === 1)
+    await page.getByRole('link', { name: 'Pull request' }).click()
+    await page.getByLabel('Repository', { exact: true }).selectOption('acme/web')
+    await page.waitForURL(({ search }) => search === '?repository=github%3A77')
+    await until('one row', async () => (await all()).length === 1)
+    await page.reload()
+    await shows('Done', 'Mend the login')
+    await page.getByLabel('Repository', { exact: true }).selectOption('All repositories')
+    await page.getByRole('link', { name: 'Mine' }).click()
+    await until('mine', async () => !(await all()).includes('Write the changelog'))
+    await page.getByRole('searchbox').fill('tidy nothing')
+    await page.getByRole('heading', { name: 'No Session matches' }).waitFor()
+    await shoot(page, 'sessions-no-match')
+    await page.getByRole('link', { name: 'Show all' }).click()
+    await shows('Working', 'Write the changelog')
+    expect(await page.getByRole('searchbox').inputValue()).toBe('')
+  })
+
+  it('is worked through with the keyboard alone', async () => {
+    await page.keyboard.press('j')
+    expect(await focused()).toBe('Upgrade the parser')
+    await page.keyboard.press('j')
+    expect(await focused()).toBe('Write the changelog')
+    await page.keyboard.press('k')
+    await page.keyboard.press('k')
+    expect(await focused()).toBe('Upgrade the parser')
+    for (let at = 0; at < 3; at++) await page.keyboard.press('j')
+    expect(await focused()).toBe('Tidy the tests')
+    await page.keyboard.press('p')
+    await shows('Pinned', 'Tidy the tests')
+    // The row has moved, and the focus with it.
+    expect(await focused()).toBe('Tidy the tests')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'Tidy the tests' }).waitFor()
+    await page.goBack()
+  })
+
+  it('marks what has happened since the person looked, until they look', async () => {
+    await happen(made['Tidy the tests'] as Session)
+    await row('Tidy the tests').getByText('Unread').waitFor()
+    await page.locator('[data-list-item]', { hasText: 'Tidy the tests' }).focus()
+    await page.keyboard.press('m')
+    await row('Tidy the tests').getByText('Unread').waitFor({ state: 'detached' })
+    const newest = await happen(made['Tidy the tests'] as Session)
+    await row('Tidy the tests').getByText('Unread').waitFor()
+    // Its name shows before what has happened does; who leaves by then has not looked.
+    const noted = page.waitForResponse(
+      answer => answer.url().endsWith('/read') && answer.ok() && answer.request().postDataJSON().sequence >= newest,
+    )
+    await page.locator('[data-list-item]', { hasText: 'Tidy the tests' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Tidy the tests' }).waitFor()
+    await noted
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Sessions' }).first().click()
+    await row('Tidy the tests').getByText('Unread').waitFor({ state: 'detached' })
+  })
+
+  it('archives from the row, after asking', async () => {
+    await row('Tidy the tests').hover()
+    await page.getByRole('button', { name: 'Actions for Tidy the tests' }).click()
+    await shoot(page, 'sessions-menu')
+    await page.getByRole('menuitem', { name: 'Unpin' }).click()
+    await shows('Done', 'Tidy the tests', 'Mend the login')
+    await page.locator('[data-list-item]', { hasText: 'Tidy the tests' }).focus()
+    await page.keyboard.press('e')
+    await page.getByRole('dialog', { name: 'Archive this Session?' }).waitFor()
+    expect(await pageFaults(page)).toEqual([])
+    await page.getByRole('button', { name: 'Archive for good' }).click()
+    await shows('Done', 'Mend the login')
+    await page.getByRole('link', { name: 'Archived' }).click()
+    await shows('Done', 'Tidy the tests')
+  })
+
+  it('says in the Session that its work is lost, and goes on from the start when asked to', async () => {
+    const lost = await start('Bump the linter', 'a')
+    const runId = lost.activeRunId ?? ''
+    const standIn = new WorkerStandIn(accounts.test.db.database)
+    await standIn.start(lost, runId)
+    await standIn.end(lost, runId, { status: 'crashed' })
+    await page.goto(`${accounts.test.url}/sessions/${lost.id}`)
+    const banner = page.getByText(/left no complete copy/)
+    await banner.waitFor()
+    expect(await pageFaults(page)).toEqual([])
+    await page.getByRole('button', { name: 'Reset the Session' }).click()
+    await banner.waitFor({ state: 'detached' })
+    expect((await api.session(lost.id)).continuation).toMatchObject({ canContinue: true })
+    await api.call('DELETE', `/v1/sessions/${lost.id}`)
+  })
+
+  it('reaches everything on a phone', async () => {
+    await page.setViewportSize({ width: 390, height: 844 })
+    await page.goto(`${accounts.test.url}/sessions`)
+    await page.getByRole('button', { name: 'Actions for Mend the login' }).click()
+    await page.getByRole('menuitem', { name: 'Pin', exact: true }).click()
+    await shows('Pinned', 'Mend the login')
+  })
+
+  it('shows older Sessions page by page', async () => {
+    await page.setViewportSize({ width: 1280, height: 800 })
+    // Digits stand in ids as well, so the first has a word of its own.
+    await api.createSession({ title: 'Ancient' })
+    for (let at = 1; at < 55; at++) await api.createSession({ title: `Old ${at}` })
+    await page.reload()
+    await page.getByRole('button', { name: 'Older Sessions' }).waitFor()
+    // The palette asks the service for what is not at hand.
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox', { name: 'Search Sessions' }).fill('Ancient')
+    await page.getByRole('option', { name: /Ancient$/ }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Older Sessions' }).click()
+    await page.locator('[data-list-item]', { hasText: /^Ancient$/ }).waitFor()
+    expect(new Set(await rows('Done')).size).toBe(55)
+  })
+
+  it('never met the policy of the page', () => {
+    expect(visitor.complaints).toEqual([])
+  })
+})

@@ -1,0 +1,154 @@
+import type { Session } from '@berth/contract'
+import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
+import type { Api } from '@berth/testing/api/api.ts'
+import { launchChromium } from '@berth/testing/browser/chromium.ts'
+import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
+import { password, personWithPassword } from '@berth/testing/console/console-page.ts'
+import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
+import { until } from '@berth/testing/until.ts'
+import { touch } from '@berth/testing/workspaces/workspace.ts'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+/** Tries from a preview what a page there must not be able to do, and shows what it found. */
+const app = `
+require('node:http').createServer((request, response) => {
+  response.setHeader('Content-Type', 'text/html')
+  response.end(\`<!doctype html><title>shop</title><h1>Shop</h1><p id=seen></p><script>
+    (async () => {
+      const seen = ['cookies:' + document.cookie, 'opener:' + (window.opener !== null)]
+      for (const path of ['/cloud/auth/session', '/cloud/v1/sessions']) {
+        try {
+          const answer = await fetch(ORIGIN + path, { credentials: 'include', headers: {} })
+          seen.push(path + ':' + answer.status + ':' + (await answer.text()).length)
+        } catch { seen.push(path + ':refused') }
+      }
+      document.querySelector('#seen').textContent = seen.join(' ')
+    })()
+  </script>\`.replace('ORIGIN', JSON.stringify(process.argv[2])))
+}).listen(3000)
+`
+
+const script = (origin: string) => `
+cat > app.cjs <<'END'${app}END
+printf '# Report\\n\\n- **One** cause, see \`src/login.ts:4\`\\n- <script>document.title="owned"</script> ![pixel](https://evil.example/p.gif)\\n' > report.md
+printf '<h1>owned</h1><script>top.document.title="owned"</script>' > page.html
+printf '<svg xmlns="http://www.w3.org/2000/svg" width="240" height="120"><rect width="240" height="120" rx="8" fill="teal"/></svg>' > chart.svg
+printf 'a\\0b' > data.bin; head -c 34000000 /dev/zero > huge.bin
+for file in report.md page.html chart.svg data.bin huge.bin; do berth-present "$file"; done
+node app.cjs ${origin} & while [ ! -e stop ]; do sleep 0.1; done
+`
+
+const stack = new AsyncDisposableStack()
+let accounts: Accounts
+let visitor: Visitor
+let page: Page
+let session: Session
+let api: Api
+let origin: string
+beforeAll(async () => {
+  accounts = stack.use(await startAccounts({ variables: { BERTH_ROLES: 'api,account,gateway,worker' } }))
+  origin = accounts.test.url
+  const person = await personWithPassword(accounts.test.db.database, accounts.test.tenant.organizationId)
+  api = (await accounts.person({})).api
+  session = await api.createSession({ title: 'Build the shop', runtime: 'shell' }, script(origin))
+  const browser = await launchChromium()
+  stack.defer(() => browser.close())
+  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  page = visitor.page
+  page.setDefaultTimeout(120_000)
+  await page.goto(`${origin}/sessions/${session.id}?panel=preview`)
+  await page.getByLabel('Email').and(page.locator('input')).fill(person.email)
+  await page.getByLabel('Password').and(page.locator('input')).fill(password)
+  await page.keyboard.press('Enter')
+  await page.getByRole('button', { name: 'Open port 3000' }).waitFor()
+})
+afterAll(() => stack.disposeAsync())
+
+const show = (panel: 'preview' | 'artifacts') => page.goto(`${origin}/sessions/${session.id}?panel=${panel}`)
+let ended: Promise<unknown> | null = null
+/** Lets the Run end, once for all tests: each of them may be the first. */
+const end = () => {
+  ended ??= touch(accounts.test.db.database, accounts.test.dataDir, session, 'stop').then(() =>
+    until('a session at rest', async () => (await api.session(session.id)).phase === 'idle'),
+  )
+  return ended
+}
+
+describe('a preview of a port', () => {
+  it('opens in a tab of its own, which reaches nothing of the console', async () => {
+    await show('preview')
+    await page.getByRole('button', { name: 'Open port 3000' }).waitFor()
+    await shoot(page, 'preview')
+    expect(await pageFaults(page)).toEqual([])
+    const opening = page.context().waitForEvent('page')
+    await page.getByRole('button', { name: 'Open port 3000' }).click()
+    const shop = await opening
+    await shop.getByRole('heading', { name: 'Shop' }).waitFor()
+    expect(new URL(shop.url()).hostname).toMatch(/^3000-[a-z2-7]{20}\.localhost$/)
+    await shop.locator('#seen:not(:empty)').waitFor()
+    expect(await shop.locator('#seen').innerText()).toBe(
+      'cookies: opener:false /cloud/auth/session:refused /cloud/v1/sessions:refused',
+    )
+    await page.getByRole('button', { name: 'Close previews' }).click()
+    await expect
+      .poll(async () => {
+        await shop.reload()
+        return shop.getByRole('heading').innerText()
+      })
+      .toBe('This preview is closed')
+    await shop.close()
+  })
+
+  it('says that nothing runs once the Run has ended', async () => {
+    await show('preview')
+    await end()
+    await page.getByText('The sandbox stands still').waitFor()
+    await shoot(page, 'preview-at-rest')
+    expect(await pageFaults(page)).toEqual([])
+  })
+})
+
+describe('the artifacts of a Session', () => {
+  it('are listed with what was not kept', async () => {
+    await end()
+    await page.goto(`${origin}/sessions/${session.id}`)
+    await page.getByRole('link', { name: 'Show the work' }).click()
+    await page.getByRole('navigation', { name: 'Work' }).getByRole('link', { name: 'Artifacts' }).click()
+    await page.getByRole('link', { name: /report\.md/ }).waitFor()
+    await page
+      .getByText(/huge\.bin .* was not kept/)
+      .last()
+      .waitFor()
+    await shoot(page, 'artifacts')
+    expect(await pageFaults(page)).toEqual([])
+  })
+
+  it('are shown as Markdown, pictures and text, and nothing in them acts', async () => {
+    await end()
+    await show('artifacts')
+    await page.getByRole('link', { name: /report\.md/ }).click()
+    const report = page.getByRole('region', { name: 'report.md' })
+    await report.getByRole('heading', { name: 'Report' }).waitFor()
+    expect(await report.locator('img, script').count()).toBe(0)
+    await shoot(page, 'artifact')
+    expect(await pageFaults(page)).toEqual([])
+    await page.getByRole('link', { name: 'All artifacts' }).click()
+    await page.getByRole('link', { name: /chart\.svg/ }).click()
+    await page.getByText('240 × 120').waitFor()
+    await page.getByRole('link', { name: 'All artifacts' }).click()
+    await page.getByRole('link', { name: /page\.html/ }).click()
+    await page.getByText('<h1>owned</h1><script>top.document.title="owned"</script>', { exact: true }).waitFor()
+    await page.getByRole('link', { name: 'All artifacts' }).click()
+    await page.getByRole('link', { name: /data\.bin/ }).click()
+    await page.getByText('neither text nor a picture').waitFor()
+    const saving = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Download data.bin' }).click()
+    expect((await saving).suggestedFilename()).toBe('data.bin')
+    expect(await page.title()).toMatch(/^Build the shop/)
+  })
+
+  it('never met the policy of the page', () => {
+    expect(visitor.complaints).toEqual([])
+  })
+})

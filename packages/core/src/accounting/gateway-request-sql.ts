@@ -1,0 +1,107 @@
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import type { GatewayUsage } from './upstream.ts'
+
+/** The stored row of a request that reached a provider, or of the last one of a Run that was refused for a cause. */
+export interface RequestRecord {
+  readonly id: string
+  readonly organizationId: string
+  readonly credentialKind: string
+  readonly apiKeyId: string | null
+  readonly installationId: string | null
+  readonly personId: string | null
+  readonly endUserId: string | null
+  readonly sessionId: string | null
+  readonly runId: string | null
+  readonly wire: string
+  readonly provider: string
+  readonly model: string
+  readonly outcome: 'open' | 'completed' | 'failed' | 'left'
+  readonly errorCode: string | null
+  readonly usage: GatewayUsage | null
+  readonly costUsd: number | null
+  readonly firstTokenMs: number | null
+  readonly durationMs: number | null
+  readonly startedAt: Date
+}
+
+/**
+ * Stores requests and adds their cost to the budgets that they count against. A request is settled once: only a new or
+ * `open` row changes anything, so a caller may repeat a write after a lost commit answer. A later refusal takes the place
+ * of one with the same id, and neither has a cost. Ids in one call are distinct.
+ * Each budget is one row, found by its unique index and updated once. Budgets are locked by id, so that calls and
+ * changes of budgets never wait for each other in a circle.
+ * @param flushed whether to wait for the disk; if false, the rows are visible at once but a database crash may undo
+ * them
+ */
+export async function keepRequests(
+  db: Queryable,
+  records: readonly RequestRecord[],
+  now: Date,
+  { flushed }: { readonly flushed: boolean } = { flushed: true },
+): Promise<void> {
+  await db.query({
+    name: 'keep-gateway-requests',
+    text: `
+      with kept as (
+        insert into gateway_requests as g (
+          id, organization_id, credential_kind, api_key_id, session_id, run_id, wire, provider, model, outcome, error_code,
+          input_tokens, cached_input_tokens, output_tokens, reasoning_tokens, cost_usd, first_token_ms, duration_ms,
+          started_at, installation_id, person_id, end_user_id)
+        select * from jsonb_to_recordset($1::jsonb) as r (
+          id uuid, organization_id uuid, credential_kind text, api_key_id uuid, session_id uuid, run_id uuid, wire text,
+          provider text, model text, outcome text, error_code text, input_tokens bigint, cached_input_tokens bigint,
+          output_tokens bigint, reasoning_tokens bigint, cost_usd numeric, first_token_ms integer, duration_ms integer,
+          started_at timestamptz, installation_id uuid, person_id uuid, end_user_id text)
+        where case when $3 then true else set_config('synchronous_commit', 'off', true) is not null end
+        on conflict (id) do update set
+          provider = excluded.provider, model = excluded.model, outcome = excluded.outcome,
+          error_code = excluded.error_code, input_tokens = excluded.input_tokens,
+          cached_input_tokens = excluded.cached_input_tokens, output_tokens = excluded.output_tokens,
+          reasoning_tokens = excluded.reasoning_tokens, cost_usd = excluded.cost_usd,
+          first_token_ms = excluded.first_token_ms, duration_ms = excluded.duration_ms,
+          wire = excluded.wire, started_at = excluded.started_at
+          where g.outcome = 'open' or (g.outcome = 'failed' and g.started_at < excluded.started_at)
+        returning organization_id, api_key_id, cost_usd
+      ), spent as (
+        select b.id, sum(k.cost_usd) as usd
+        from kept k join gateway_budgets b on b.organization_id = k.organization_id
+          and (b.api_key_id is null or b.api_key_id = k.api_key_id)
+        where k.cost_usd > 0 group by b.id
+      ), locked as materialized (
+        select b.id, s.usd from gateway_budgets b join spent s on s.id = b.id order by b.id for no key update of b
+      )
+      update gateway_budgets b set
+        spent_usd = l.usd
+          + case when b.period_started_at < gateway_period_start(b.period, $2) then 0 else b.spent_usd end,
+        period_started_at = greatest(b.period_started_at, gateway_period_start(b.period, $2))
+      from locked l where l.id = b.id`,
+    values: [JSON.stringify(records.map(rowOf)), now, flushed],
+  })
+}
+
+function rowOf(record: RequestRecord): Readonly<Record<string, unknown>> {
+  return {
+    id: record.id,
+    organization_id: record.organizationId,
+    credential_kind: record.credentialKind,
+    api_key_id: record.apiKeyId,
+    installation_id: record.installationId,
+    person_id: record.personId,
+    end_user_id: record.endUserId,
+    session_id: record.sessionId,
+    run_id: record.runId,
+    wire: record.wire,
+    provider: record.provider,
+    model: record.model,
+    outcome: record.outcome,
+    error_code: record.errorCode,
+    input_tokens: record.usage?.inputTokens ?? null,
+    cached_input_tokens: record.usage?.cachedInputTokens ?? null,
+    output_tokens: record.usage?.outputTokens ?? null,
+    reasoning_tokens: record.usage?.reasoningTokens ?? null,
+    cost_usd: record.costUsd,
+    first_token_ms: record.firstTokenMs,
+    duration_ms: record.durationMs,
+    started_at: record.startedAt,
+  }
+}

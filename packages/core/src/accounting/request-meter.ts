@@ -1,0 +1,166 @@
+import { ApiError } from '@berth/platform/kit/api-error.ts'
+import { UpstreamError } from '@berth/platform/kit/upstream-error.ts'
+import { tellPast } from '@berth/platform/telemetry/observe.ts'
+import type { Booking } from './booking.ts'
+import { costOf } from './cost.ts'
+import { endUserOf } from './end-user.ts'
+import type { GatewayMetrics } from './gateway-metrics.ts'
+import type { RequestRecord } from './gateway-request-sql.ts'
+import type { ModelRequest } from './model-request.ts'
+import type { GatewayUsage, ResolvedModel } from './upstream.ts'
+import { mayHaveCost } from './upstream-status.ts'
+
+/** Tells of a Run's model request, by the names that OpenTelemetry gives to calls of models. */
+function tellModelRequest(record: RequestRecord): void {
+  const { organizationId, sessionId, runId, provider, model, usage, startedAt, durationMs, outcome, errorCode } = record
+  if (sessionId === null || runId === null) return
+  const beganMs = startedAt.getTime()
+  tellPast({ organizationId, sessionId, runId }, 'model request', {
+    beganMs,
+    endedMs: beganMs + (durationMs ?? 0),
+    error: outcome === 'failed' ? (errorCode ?? 'failed') : null,
+    attributes: {
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.provider.name': provider,
+      'gen_ai.request.model': model,
+      ...(usage !== null && {
+        'gen_ai.usage.input_tokens': usage.inputTokens,
+        'gen_ai.usage.output_tokens': usage.outputTokens,
+      }),
+    },
+  })
+}
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  signal.aborted
+    ? Promise.resolve()
+    : new Promise(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
+
+/** Measures one request and books it exactly once, however it ends. */
+export class RequestMeter {
+  readonly #booking: Booking
+  readonly #metrics: GatewayMetrics
+  readonly #request: ModelRequest
+  readonly #id: string
+  readonly #endUserId: string | null
+  readonly #startedAt: Date
+  readonly #begunMs = performance.now()
+  #model: ResolvedModel
+  #firstTokenMs: number | null = null
+  #unknownCost = false
+  #opened = false
+  #booked: Promise<void> | null = null
+
+  /** @param refusedId of the row, if the request reaches no provider */
+  constructor(
+    gateway: { booking: Booking; metrics: GatewayMetrics; clock: { now(): Date } },
+    request: ModelRequest,
+    model: ResolvedModel,
+    refusedId: string | null = null,
+  ) {
+    this.#booking = gateway.booking
+    this.#metrics = gateway.metrics
+    this.#request = request
+    this.#id = refusedId ?? request.id
+    this.#endUserId = endUserOf(request)
+    this.#startedAt = gateway.clock.now()
+    this.#model = model
+    this.#metrics.open.inc()
+    // A Run's cost is read when the Run ends, so a request that never settles must already have a row.
+    if (request.caller.run !== null && refusedId === null) void this.#open()
+  }
+
+  servedBy(model: ResolvedModel): void {
+    this.#model = model
+  }
+
+  firstToken(): void {
+    this.#firstTokenMs ??= Math.round(performance.now() - this.#begunMs)
+  }
+
+  /** Records that an attempt broke off for which the provider may charge. */
+  mayHaveCostMore(): void {
+    this.#unknownCost = true
+  }
+
+  /** Books a stream before its last bytes are sent: an agent may end its Run as soon as it has them. */
+  async beforeEnd(usage: GatewayUsage | null, failed: boolean): Promise<void> {
+    await this.#book(failed ? 'failed' : 'completed', failed ? 'upstream_failed' : null, usage)
+  }
+
+  async completed(usage: GatewayUsage | null): Promise<void> {
+    await this.#book('completed', null, usage)
+  }
+
+  async failed(error: unknown, left: boolean, usage: GatewayUsage | null = null): Promise<void> {
+    const named = error instanceof UpstreamError || error instanceof ApiError
+    const code = named ? error.code : left ? null : 'internal_error'
+    if (!(error instanceof UpstreamError) || mayHaveCost(error.code) || this.#firstTokenMs !== null) {
+      this.#unknownCost ||= usage === null
+    }
+    const nothing = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 }
+    await this.#book(left ? 'left' : 'failed', code, usage ?? (this.#unknownCost ? null : nothing))
+  }
+
+  async #open(): Promise<void> {
+    await this.#booking.keep(this.#record('open', null, null))
+    this.#opened = true
+  }
+
+  /**
+   * Books the request. Only a Run's request waits for its booking, and no longer than somebody waits for the answer: its row
+   * says meanwhile that the cost is not known.
+   */
+  async #book(outcome: RequestRecord['outcome'], code: string | null, usage: GatewayUsage | null): Promise<void> {
+    if (this.#booked !== null) return this.#booked
+    const record = this.#record(outcome, code, usage)
+    setImmediate(() => this.#measure(record))
+    const kept = this.#opened ? this.#booking.settle(record) : this.#booking.keep(record)
+    const { caller, signal } = this.#request
+    this.#booked = caller.run === null ? Promise.resolve() : Promise.race([kept, aborted(signal)])
+    return this.#booked
+  }
+
+  #record(outcome: RequestRecord['outcome'], errorCode: string | null, usage: GatewayUsage | null): RequestRecord {
+    const { wire, caller } = this.#request
+    const { provider, catalogId, price } = this.#model
+    const free = usage !== null && usage.inputTokens + usage.outputTokens === 0
+    return {
+      id: this.#id,
+      organizationId: caller.organizationId,
+      credentialKind: caller.kind,
+      apiKeyId: caller.apiKeyId,
+      installationId: caller.installationId,
+      personId: caller.personId,
+      endUserId: this.#endUserId,
+      sessionId: caller.run?.sessionId ?? null,
+      runId: caller.run?.runId ?? null,
+      wire,
+      provider,
+      model: catalogId,
+      outcome,
+      errorCode,
+      usage,
+      costUsd: this.#unknownCost ? null : free ? 0 : costOf(usage, price),
+      firstTokenMs: this.#firstTokenMs,
+      durationMs: outcome === 'open' ? null : Math.round(performance.now() - this.#begunMs),
+      startedAt: this.#startedAt,
+    }
+  }
+
+  #measure(record: RequestRecord): void {
+    const { provider, wire, credentialKind: credential, outcome, usage, costUsd, firstTokenMs, durationMs } = record
+    const metrics = this.#metrics
+    tellModelRequest(record)
+    metrics.open.dec()
+    metrics.requests.inc({ provider, wire, credential, outcome })
+    metrics.duration.observe({ provider, wire }, (durationMs ?? 0) / 1000)
+    if (firstTokenMs !== null) metrics.firstToken.observe({ provider, wire }, firstTokenMs / 1000)
+    if (costUsd !== null) metrics.cost.inc({ provider, credential }, costUsd)
+    if (usage === null) return
+    metrics.tokens.inc({ provider, credential, kind: 'input' }, usage.inputTokens - usage.cachedInputTokens)
+    metrics.tokens.inc({ provider, credential, kind: 'cached_input' }, usage.cachedInputTokens)
+    metrics.tokens.inc({ provider, credential, kind: 'output' }, usage.outputTokens)
+    metrics.tokens.inc({ provider, credential, kind: 'reasoning' }, usage.reasoningTokens)
+  }
+}

@@ -1,0 +1,129 @@
+import { hash, timingSafeEqual } from 'node:crypto'
+import { invalidField, refusal } from '@berth/platform/kit/refusal.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { parseBytes } from '../../http/body/json-body.ts'
+import { requireMediaType } from '../../http/request/media-type.ts'
+import type { GatewayJudge } from '../../identity/guard/gateway-judge.ts'
+import { type Authority, MeteringFault, type Principal } from '../../identity/guard/principal.ts'
+import { readStanding, readStandingChanges } from './standing-sql.ts'
+import {
+  changeKinds,
+  firstChangeKinds,
+  internalPaths,
+  isCursor,
+  isJudgeGatewayRequest,
+  isJudgeRequest,
+  type WireGatewayJudgement,
+  type WireVerdict,
+} from './wire.ts'
+
+/** Room for the longest bearer that a header can carry, escaped. */
+const MOST_BYTES = 64 * 1024
+/** A cursor before every change. */
+const beginning = '0.00000000-0000-0000-0000-000000000000'
+
+/** The guards of this deployment, by which it judges for others. */
+export interface Guards {
+  readonly api: Authority
+  readonly gateway: GatewayJudge
+}
+
+/**
+ * Adds the routes at which an API with another database asks this account service. Without the secret they answer as
+ * any unknown path does, so nobody learns that they are there. They are no operations of the contract.
+ */
+export function mountInternal(app: FastifyInstance, db: Queryable, guards: Guards, secret: string): void {
+  const expected = digest(`Bearer ${secret}`)
+  const onRequest = async (request: FastifyRequest) => {
+    if (!timingSafeEqual(digest(request.headers.authorization ?? ''), expected)) throw refusal('unknown_endpoint')
+    if (request.method === 'POST') requireMediaType(request.headers, 'json')
+  }
+
+  app.post(internalPaths.judge, { onRequest }, async (request): Promise<WireVerdict> => {
+    const asked = await readJson(request)
+    if (!isJudgeRequest.Check(asked)) throw malformed('{ bearer, address, metered }')
+    const { bearer, address: clientAddress } = asked
+    const verdict = await metered(guards.api.judge({ bearer, clientAddress, metered: asked.metered }))
+    switch (verdict.kind) {
+      case 'invalid':
+      case 'limited':
+        return verdict
+      case 'granted': {
+        const { principal } = verdict
+        const { organizationId } = principal
+        const standing = await readStanding(db, {
+          organizationId,
+          ...(principal.kind === 'person'
+            ? { membershipId: principal.membershipId, signInId: principal.signInId }
+            : { installationId: principal.id }),
+        })
+        if (standing === null) throw refusal('service_unavailable')
+        return { kind: 'granted', principal: toWire(principal), metering: verdict.metering, standing }
+      }
+    }
+  })
+
+  app.post(internalPaths.judgeGateway, { onRequest }, async (request): Promise<WireGatewayJudgement> => {
+    const asked = await readJson(request)
+    if (!isJudgeGatewayRequest.Check(asked)) throw malformed('{ bearer, address, wanted }')
+    const judgement = await metered(guards.gateway.judge(asked.bearer, asked.address, asked.wanted))
+    const { caller, granted, remaining, bucket } = judgement
+    if (caller === null) return { caller, granted, remaining, bucket, standing: null }
+    // The Runs of this deployment are none of the asker's.
+    if (caller.kind === 'runtime') return { caller: null, granted: 0, remaining: 0, bucket, standing: null }
+    const { kind, organizationId, apiKeyId, installationId, personId, endUserId } = caller
+    const standing = await readStanding(db, { organizationId, installationId, apiKeyId })
+    if (standing === null) throw refusal('service_unavailable')
+    const capabilities = [...caller.capabilities]
+    const sent = { kind, organizationId, capabilities, apiKeyId, installationId, personId, endUserId }
+    return { caller: sent, granted, remaining, bucket, standing }
+  })
+
+  app.get<{ Querystring: Record<string, unknown> }>(internalPaths.revocations, { onRequest }, async request => {
+    const asked = new URL(request.url, 'http://internal').searchParams
+    const after = asked.get('after') ?? beginning
+    if (!isCursor.Check(after)) throw invalidField(['after'], 'is not a cursor of this service')
+    const kinds = asked.get('kinds')?.split(',')
+    const told = kinds === undefined ? firstChangeKinds : changeKinds.filter(kind => kinds.includes(kind))
+    return await readStandingChanges(db, after, told)
+  })
+}
+
+const digest = (text: string) => hash('sha256', text, 'buffer')
+
+const malformed = (shape: string) => invalidField([], `must be ${shape}`)
+
+/** The asker must not let a request through that was not metered. */
+async function metered<T>(judging: Promise<T>): Promise<T> {
+  try {
+    return await judging
+  } catch (error) {
+    if (error instanceof MeteringFault) throw refusal('cloud_rate_limit_unavailable')
+    throw error
+  }
+}
+
+function toWire(principal: Principal): Extract<WireVerdict, { kind: 'granted' }>['principal'] {
+  const shared = {
+    id: principal.id,
+    organizationId: principal.organizationId,
+    capabilities: [...principal.capabilities],
+    expiresAt: principal.expiresAt?.toISOString() ?? null,
+  }
+  if (principal.kind === 'app_installation') return { kind: 'app_installation', ...shared }
+  const { membershipId, signInId, role } = principal
+  return { kind: 'person', ...shared, membershipId, signInId, role, permissions: [...principal.permissions] }
+}
+
+/** @throws ApiError 413 or 400 */
+async function readJson(request: FastifyRequest): Promise<unknown> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of request.raw) {
+    bytes += chunk.length
+    if (bytes > MOST_BYTES) throw refusal('request_entity_too_large', {}, undefined, { connection: 'close' })
+    chunks.push(chunk)
+  }
+  return parseBytes(Buffer.concat(chunks))
+}

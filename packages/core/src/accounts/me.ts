@@ -1,0 +1,44 @@
+import type { Identity } from '@berth/contract'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import type { Context } from '../context.ts'
+import type { Handlers } from '../http/routing/handler.ts'
+import type { PersonPrincipal, PersonProfile } from '../identity/guard/principal.ts'
+
+/** Returns the handlers of the operations that tell people who they are. */
+export function identityHandlers({ db }: Context): Pick<Handlers, 'getMe'> {
+  return {
+    getMe: async ({ principal }) => ({ status: 200, body: await readIdentity(db, principal) }),
+  }
+}
+
+/** Reads a person with the organization and membership of their token. */
+export async function readIdentity(db: Queryable, principal: PersonPrincipal): Promise<Identity> {
+  const found = await readProfile(db, principal)
+  return {
+    success: true,
+    user: { id: principal.id, name: found.name, email: found.email },
+    organization: { id: principal.organizationId, name: found.organization },
+    membership: { id: principal.membershipId, role: principal.role },
+    organizationId: principal.organizationId,
+    membershipId: principal.membershipId,
+    capabilities: [...principal.capabilities, ...principal.permissions],
+  }
+}
+
+/** Returns how a person is shown, in the organization of their token. */
+export async function readProfile(
+  db: Queryable,
+  { id, organizationId, profile }: PersonPrincipal,
+): Promise<PersonProfile> {
+  if (profile !== undefined) return profile
+  const { rows } = await db.query<PersonProfile>({
+    name: 'read-identity',
+    text: `
+      select p.email, p.name, o.name as organization
+      from people p, organizations o where p.id = $1 and o.id = $2`,
+    values: [id, organizationId],
+  })
+  const [found] = rows
+  if (found === undefined) throw new Error('the guard let in a person who is not there')
+  return found
+}

@@ -1,0 +1,39 @@
+import type { Source } from '@berth/contract'
+import type { SessionKey } from '@berth/platform/kit/session-key.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import type { Context } from '../context.ts'
+import { findActiveGrant } from '../repositories/active-grant.ts'
+import type { Mirrors } from '../repositories/mirrors.ts'
+import type { Sources } from './sources.ts'
+
+/**
+ * Finds the repositories of Sessions by their rows and grants. It reads the grant each time, so a revocation takes
+ * effect at once.
+ */
+export function repositorySources({ db, gitHosts }: Pick<Context, 'db' | 'gitHosts'>, mirrors: Mirrors): Sources {
+  return {
+    async find(key) {
+      const pinned = await readPinned(db, key)
+      if (pinned === null) return null
+      const grantee = { organizationId: key.organizationId, installationId: pinned.owner_id }
+      const grant = await findActiveGrant(db, grantee, pinned.source.grantId)
+      const host = grant === null ? null : gitHosts.find(grant.host)
+      if (grant === null || host === null) return 'revoked'
+      const { baseBranch, baseOid } = pinned.source
+      const repository = { account: grant.account, repositoryId: grant.repository_id }
+      return { organizationId: key.organizationId, host, repository, baseBranch, baseOid }
+    },
+    mirror({ organizationId, host, repository, baseOid }, signal) {
+      return mirrors.provide({ organizationId, host, repository, oid: baseOid }, signal)
+    },
+  }
+}
+
+async function readPinned(db: Queryable, key: SessionKey): Promise<{ source: Source; owner_id: string } | null> {
+  const { rows } = await db.query<{ source: Source; owner_id: string }>({
+    name: 'read-delivery-source',
+    text: 'select source, owner_id from sessions where organization_id = $1 and id = $2 and source is not null',
+    values: [key.organizationId, key.sessionId],
+  })
+  return rows[0] ?? null
+}

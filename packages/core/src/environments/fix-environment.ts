@@ -1,0 +1,56 @@
+import { UnsealError } from '@berth/platform/storage/master-key.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { readDocument, type StoredDocument } from './document.ts'
+import { type EnvironmentKey, findEnvironment, findRevision } from './environment-sql.ts'
+import { listSealed } from './secret-sql.ts'
+import { placeOf } from './secrets.ts'
+
+/** The revision that sets a sandbox up. */
+export interface FixedEnvironment {
+  readonly id: string
+  readonly revision: number
+  readonly document: StoredDocument
+  /** Null if the master key does not open one of them. */
+  readonly secrets: readonly { readonly name: string; readonly value: string }[] | null
+}
+
+/**
+ * Returns the newest revision of an environment with the values of its secrets. One statement reads the revision with
+ * its pins, and values outlive their pins by a minute, so a write in between changes nothing.
+ */
+export async function fixEnvironment(tx: Queryable, key: EnvironmentKey): Promise<FixedEnvironment> {
+  const found = await findEnvironment(tx, key)
+  if (found === null) throw new Error(`there is no environment ${key.environmentId}`)
+  const sealed = found.secrets.length === 0 ? [] : await listSealed(tx, key, found.secrets)
+  return {
+    id: found.id,
+    revision: found.revision,
+    document: readDocument(found.document, []),
+    secrets: sealed.length < found.secrets.length ? null : openAll(tx, key, sealed),
+  }
+}
+
+/** Returns the document of a revision. */
+export async function readFixedDocument(db: Queryable, key: EnvironmentKey, revision: number): Promise<StoredDocument> {
+  const found = await findRevision(db, key, revision)
+  if (found === null) throw new Error(`environment ${key.environmentId} has no revision ${revision}`)
+  return readDocument(found.document, [])
+}
+
+function openAll(
+  { masterKey }: Queryable,
+  key: EnvironmentKey,
+  sealed: Awaited<ReturnType<typeof listSealed>>,
+): FixedEnvironment['secrets'] {
+  if (sealed.length === 0) return []
+  if (masterKey === undefined) throw new Error('cannot open a secret: this process has no master key')
+  try {
+    return sealed.map(({ name, version, sealed }) => ({
+      name,
+      value: masterKey.open(sealed, placeOf(key, name, version)).toString(),
+    }))
+  } catch (error) {
+    if (error instanceof UnsealError) return null
+    throw error
+  }
+}

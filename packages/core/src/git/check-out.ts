@@ -1,0 +1,114 @@
+import { text } from 'node:stream/consumers'
+import { emptyTreeOid } from '@berth/contract'
+import { insidePaths } from '@berth/sandboxes/inside-paths.ts'
+import { hasSucceeded, type LeaseScript, type ProgramRun } from '@berth/sandboxes/lease-program.ts'
+import { confinedGitEnvironment } from './git-environment.ts'
+import { gitText } from './run-git.ts'
+
+/** One git and several that write at once word the same fault differently. */
+const unwritable = /invalid path|file name too long|unable to create (file|symlink).*exists/i
+const damaged =
+  /bad object|bad tree|corrupt|missing (blob|tree)|not a pack|could not (read|parse)|unable to (read|unpack|parse|map)|packfile|inflate/i
+
+/** Thrown if the repository could not be put into the workspace. */
+export class CheckOutFailed extends Error {
+  override readonly name = 'CheckOutFailed'
+  /** Git's line on a path that it cannot write into a working tree, however often it is tried; null if it was not that. */
+  readonly refused: string | null
+  /** The objects that it read are damaged or missing. */
+  readonly broken: boolean
+
+  constructor(said: string) {
+    super(`the checkout failed: ${said}`)
+    this.refused = said.split('\n').find(line => unwritable.test(line)) ?? null
+    this.broken = damaged.test(said)
+  }
+}
+
+export interface CheckOut {
+  /** Starts a script at the files of the sandbox, whose workspace receives the commit as `project`. */
+  readonly run: (script: LeaseScript) => Promise<ProgramRun>
+  /** Bare repository of the service that holds the commit. */
+  readonly mirror: string
+  /** Its id for the sandbox: the clone borrows its objects and copies none. */
+  readonly objects: string
+  readonly branch: string
+  /** The commit, or the empty tree: the branch then has no commit either. */
+  readonly oid: string
+  /**
+   * URL of `origin`, without a credential. Null if nothing serves it: `origin` then only names the tracked branches.
+   */
+  readonly originUrl: string | null
+}
+
+const TIMEOUT_MS = 10 * 60_000
+const GIB = 1024 ** 3
+
+/**
+ * Puts a commit into a workspace, on its branch, as a clone would, and borrows the mirror's objects as `git clone
+ * --shared` does.
+ *
+ * Git runs as the workspace's owner in namespaces of its own, without network. It sees the workspace, the mirror's
+ * objects and the host's programs, so a hostile repository can harm that workspace alone. It only writes files: the
+ * script below writes the configuration, so there are no hooks, filters or submodules.
+ * @throws CheckOutFailed, or the signal's reason
+ */
+export async function checkOut(order: CheckOut, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted()
+  const { run, mirror, objects, branch, oid, originUrl } = order
+  const refs = await packedRefs(mirror, branch, oid, signal)
+  const program = await run({
+    kind: 'script',
+    script,
+    environment: {
+      ...confinedGitEnvironment,
+      LC_ALL: 'C.UTF-8',
+      BRANCH: branch,
+      ORIGIN: originUrl ?? '',
+      OBJECTS: insidePaths.objects,
+    },
+    trees: { workspace: 'write' },
+    readsAll: false,
+    objects,
+    bounds: { memoryBytes: GIB, cpuSeconds: TIMEOUT_MS / 1000, fileBytes: 16 * GIB },
+  })
+  const stop = () => program.kill()
+  const bound = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)])
+  bound.addEventListener('abort', stop, { once: true })
+  if (bound.aborted) stop()
+  try {
+    program.input.end(refs)
+    const output = text(program.output)
+    const said = await program.ended
+    signal.throwIfAborted()
+    if (!hasSucceeded(said)) throw new CheckOutFailed(`${said} ${await output}`.trim())
+  } finally {
+    bound.removeEventListener('abort', stop)
+  }
+}
+
+/** Git writes several working files at once if there are many. */
+const script = `
+set -eu
+umask 022
+rm -rf /workspace/project
+git init --quiet --template= --initial-branch="$BRANCH" /workspace/project
+cd /workspace/project
+mkdir -p .git/info
+printf '%s\\n' "$OBJECTS" > .git/objects/info/alternates
+cat > .git/packed-refs
+[ -z "$ORIGIN" ] || git config remote.origin.url "$ORIGIN"
+git config remote.origin.fetch '+refs/heads/*:refs/remotes/origin/*'
+git config "branch.$BRANCH.remote" origin
+git config "branch.$BRANCH.merge" "refs/heads/$BRANCH"
+exec git -c checkout.workers=0 -c core.hooksPath=/dev/null -c core.fsmonitor=false reset --quiet --hard
+`
+
+/** Returns the clone's refs in git's packed form: the branch, its upstream and the tags of its history. */
+async function packedRefs(mirror: string, branch: string, oid: string, signal: AbortSignal): Promise<string> {
+  if (oid === emptyTreeOid) return ''
+  const format = ['for-each-ref', `--merged=${oid}`, '--format=%(objectname) %(refname)', 'refs/tags']
+  const tags = await gitText(format, { gitDir: mirror, signal })
+  const refs = [`${oid} refs/heads/${branch}`, `${oid} refs/remotes/origin/${branch}`, ...tags.split('\n')]
+  return `${refs.filter(line => line !== '').join('\n')}\n`
+}

@@ -1,0 +1,148 @@
+import { type OpenApiDocument, openApiDocument, operationIds, operationOf } from '@berth/contract'
+import { releaseVersion } from '@berth/platform/kit/version.ts'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { describe, expect, test } from 'vitest'
+import { accepts } from './request/accept.ts'
+import { startTestApp } from './testing/test-app.ts'
+
+/** Operations of first-party clients are left out. */
+const described = operationIds.filter(id => !operationOf(id).path.startsWith('/cloud/'))
+
+describe('GET /v1/openapi.json', () => {
+  test('is a valid OpenAPI 3.1 document of the route table', async () => {
+    const urls = () => ({ baseUrl: 'http://127.0.0.1:4100', authUrl: 'https://auth.example.com' })
+    await using service = await startTestApp({ release: 'abc', urls })
+    const response = await fetch(`${service.origin}/v1/openapi.json`)
+    expect(response.status).toBe(200)
+    expect(response.headers.get('cache-control')).toBe('public, max-age=300')
+    expect(response.headers.get('content-type')).toMatch(/^application\/json/)
+    expect(response.headers.get('ratelimit')).toBeNull()
+    const document = (await response.json()) as OpenApiDocument
+    const { valid, errors } = await new Validator().validate(JSON.parse(JSON.stringify(document)))
+    expect(errors ?? []).toEqual([])
+    expect(valid).toBe(true)
+    expect(document.openapi).toMatch(/^3\.1\./)
+    expect(document.info).toMatchObject({ version: releaseVersion, 'x-svc-release': 'abc' })
+    expect(document.servers).toEqual([{ url: 'http://127.0.0.1:4100' }])
+    expect(document.paths['/auth/app-installation-token']?.post?.servers).toEqual([{ url: 'https://auth.example.com' }])
+    const ofGoogle = document['x-svc-dialects'].google.paths
+    const ids = [document.paths, ofGoogle].flatMap(paths =>
+      Object.values(paths).flatMap(methods => Object.values(methods).map(operation => operation.operationId)),
+    )
+    expect(ids.sort()).toEqual([...described].sort())
+    const outside = Object.keys(document.paths).filter(path => !/^\/(?:v1|api|auth|hooks)\//.test(path))
+    expect(outside).toEqual([])
+    expect(Object.keys(ofGoogle)).toEqual(
+      expect.arrayContaining(['/v1beta/models', '/v1beta/models/{model}:generateContent']),
+    )
+  })
+
+  test('is answered without a body to whoever has it already', async () => {
+    await using service = await startTestApp({ release: 'abc' })
+    for (const path of ['/v1/openapi.json', '/v1/docs']) {
+      const first = await fetch(`${service.origin}${path}`, { headers: { accept: '*/*' } })
+      const etag = first.headers.get('etag') ?? ''
+      expect(etag).toMatch(/^"[\w-]{22}"$/)
+      await first.arrayBuffer()
+      const again = await fetch(`${service.origin}${path}`, { headers: { 'if-none-match': `"other", W/${etag}` } })
+      expect([again.status, await again.text(), again.headers.get('etag')]).toEqual([304, '', etag])
+    }
+  })
+
+  test('names no release if none is set', () => {
+    expect(openApiDocument().info).not.toHaveProperty('x-svc-release')
+  })
+
+  test('uses enums for closed sets only, closes requests and leaves responses open', () => {
+    const { schemas } = openApiDocument().components
+    expect(schemas).toMatchObject({
+      Run: { properties: { status: { enum: expect.any(Array) } } },
+      Continuation: { properties: { state: { enum: expect.any(Array) }, reason: { enum: expect.any(Array) } } },
+      Session: { properties: { phase: { enum: expect.any(Array) } }, additionalProperties: true },
+      Event: { properties: { type: { type: 'string', examples: expect.any(Array) } } },
+      Error: { properties: { error: { type: 'string', examples: expect.any(Array) } } },
+      CreateSession: { additionalProperties: false },
+    })
+    expect(JSON.stringify(schemas.Event)).not.toContain('"enum"')
+  })
+
+  test('resolves every reference', () => {
+    const document = openApiDocument()
+    for (const [, section = '', name = ''] of JSON.stringify(document).matchAll(
+      /"#\/components\/(\w+)\/(\w[\w-]*)"/g,
+    )) {
+      expect(document.components).toHaveProperty([section, name])
+    }
+  })
+})
+
+test('the document makes members with defaults optional and defines shared responses once', () => {
+  const document = openApiDocument()
+  const defaulted: string[] = []
+  const look = (node: unknown, at: string) => {
+    if (typeof node !== 'object' || node === null) return
+    const { required, properties } = node as { required?: unknown; properties?: Record<string, object> }
+    for (const name of Array.isArray(required) ? required : []) {
+      if (properties !== undefined && 'default' in (properties[name] ?? {})) defaulted.push(`${at}.${name}`)
+    }
+    for (const [name, value] of Object.entries(node)) look(value, `${at}.${name}`)
+  }
+  look(document, '')
+  expect(defaulted).toEqual([])
+  const { CreatePublication, CreateMerge } = document.components.schemas
+  expect([CreatePublication?.['required'], CreateMerge?.['required']]).toEqual([['revision', 'title'], ['strategy']])
+  const operations = Object.values(document.paths).flatMap(path => Object.values(path))
+  for (const { operationId, responses } of operations) {
+    expect(responses['default'], operationId).toMatchObject({
+      $ref: expect.stringMatching(/^#\/components\/responses\//),
+    })
+  }
+})
+
+describe('GET /v1/docs', () => {
+  test('is one page that loads nothing else', async () => {
+    await using service = await startTestApp({ release: '<script>' })
+    const response = await fetch(`${service.origin}/v1/docs`)
+    const page = await response.text()
+    expect(response.status).toBe(200)
+    expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8')
+    expect(response.headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-/)
+    expect(page).not.toMatch(/<script|<link|<img|src=|@import|url\(|javascript:/)
+    expect(page).toContain('&lt;script&gt;')
+    for (const id of described) expect(page).toContain(`id="${id}"`)
+    const anchors = new Set([...page.matchAll(/ id="([^"]+)"/g)].map(match => match[1]))
+    for (const [, target = ''] of page.matchAll(/href="#([^"]+)"/g)) expect(anchors).toContain(target)
+  })
+})
+
+describe('Accept', () => {
+  test.each([
+    [undefined, true],
+    ['', true],
+    ['*/*', true],
+    ['application/*', true],
+    ['application/json', true],
+    ['APPLICATION/JSON; charset=utf-8', true],
+    ['text/html, application/json;q=0.1', true],
+    ['text/html', false],
+    ['application/json;q=0', false],
+    ['application/json;q=0, */*', false],
+    ['*/*;q=0', false],
+    ['text/*;q=1, application/*;q=0.0', false],
+    ['application/*;q=0, application/json', true],
+    ['json', false],
+    ['application/json-seq', false],
+  ])('of %j accepts JSON: %s', (header, expected) => {
+    expect(accepts(header, 'application/json')).toBe(expected)
+  })
+
+  test.each([
+    ['/v1/openapi.json', 'text/html'],
+    ['/v1/docs', 'application/json'],
+  ])('gets 406 from %s if it is %s', async (path, accept) => {
+    await using service = await startTestApp()
+    const response = await fetch(service.origin + path, { headers: { accept } })
+    expect([response.status, await response.json()]).toEqual([406, { error: 'representation_not_acceptable' }])
+    expect(response.headers.get('cache-control')).toBe('no-store')
+  })
+})

@@ -1,0 +1,123 @@
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+
+/** A person's account at a Git host. */
+export interface HostPersonRow {
+  readonly id: string
+  readonly person_id: string
+  /** Id of a `GitHost`. */
+  readonly host: string
+  readonly provider: string
+  readonly account: string
+  readonly login: string
+  /** Sealed; null if the host no longer takes them. */
+  readonly tokens: Buffer | null
+  readonly renew_at: Date | null
+  readonly created_at: Date
+}
+
+const columns = 'id, person_id, host, provider, account, login, tokens, renew_at, created_at'
+
+export async function listHostPeople(db: Queryable, personId: string): Promise<HostPersonRow[]> {
+  const { rows } = await db.query<HostPersonRow>({
+    name: 'list-host-people',
+    text: `select ${columns} from host_people where person_id = $1 order by created_at, id`,
+    values: [personId],
+  })
+  return rows
+}
+
+export async function findHostPerson(
+  db: Queryable,
+  personId: string,
+  by: { readonly id: string } | { readonly host: string },
+): Promise<HostPersonRow | null> {
+  const [column, value] = 'id' in by ? ['id', by.id] : ['host', by.host]
+  const { rows } = await db.query<HostPersonRow>({
+    name: `find-host-person-by-${column}`,
+    text: `select ${columns} from host_people where person_id = $1 and ${column} = $2`,
+    values: [personId, value],
+  })
+  return rows[0] ?? null
+}
+
+/** Adds an account in place of the one that the person had at the host. @returns the one that it replaces */
+export async function putHostPerson(
+  tx: Queryable,
+  row: HostPersonRow,
+): Promise<Pick<HostPersonRow, 'id' | 'host' | 'tokens'> | null> {
+  const { rows } = await tx.query<Pick<HostPersonRow, 'id' | 'host' | 'tokens'>>({
+    name: 'drop-host-person-of-host',
+    text: 'delete from host_people where person_id = $1 and host = $2 returning id, host, tokens',
+    values: [row.person_id, row.host],
+  })
+  await tx.query({
+    name: 'insert-host-person',
+    text: `insert into host_people (${columns}) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    values: [
+      row.id,
+      row.person_id,
+      row.host,
+      row.provider,
+      row.account,
+      row.login,
+      row.tokens,
+      row.renew_at,
+      row.created_at,
+    ],
+  })
+  return rows[0] ?? null
+}
+
+export async function deleteHostPerson(db: Queryable, personId: string, id: string): Promise<HostPersonRow | null> {
+  const { rows } = await db.query<HostPersonRow>({
+    name: 'delete-host-person',
+    text: `delete from host_people where person_id = $1 and id = $2 returning ${columns}`,
+    values: [personId, id],
+  })
+  return rows[0] ?? null
+}
+
+/**
+ * Reserves the renewal of tokens: one process does it at a time.
+ * @returns the row as it is now; null if another process is at it, or if there is nothing to renew any more
+ */
+export async function reserveRenewal(
+  db: Queryable,
+  id: string,
+  { now, until }: { readonly now: Date; readonly until: Date },
+): Promise<HostPersonRow | null> {
+  const { rows } = await db.query<HostPersonRow>({
+    name: 'reserve-host-person-renewal',
+    text: `
+      update host_people set renewing_until = $3
+      where id = $1 and tokens is not null and renew_at <= $2
+        and (renewing_until is null or renewing_until <= $2)
+      returning ${columns}`,
+    values: [id, now, until],
+  })
+  return rows[0] ?? null
+}
+
+/** Keeps what a renewal gave, or that the host takes the tokens no more; not if they were replaced meanwhile. */
+export async function finishRenewal(
+  db: Queryable,
+  id: string,
+  used: Buffer,
+  given: { readonly tokens: Buffer; readonly renewAt: Date | null } | null,
+): Promise<void> {
+  await db.query({
+    name: 'finish-host-person-renewal',
+    text: `
+      update host_people set tokens = $3, renew_at = $4, renewing_until = null where id = $1 and tokens = $2`,
+    values: [id, used, given?.tokens ?? null, given?.renewAt ?? null],
+  })
+}
+
+/** Gives a renewal up that came to nothing, so that the next one begins at once. */
+export async function releaseRenewal(db: Queryable, id: string): Promise<void> {
+  await db.query({
+    name: 'release-host-person-renewal',
+    text: 'update host_people set renewing_until = null where id = $1',
+    values: [id],
+  })
+}

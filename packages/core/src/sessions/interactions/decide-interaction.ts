@@ -1,0 +1,74 @@
+import type { DecideInteraction, DecisionChoice, DecisionOutcome, Resolution } from '@berth/contract'
+import { refusal, sessionNotFound } from '@berth/platform/kit/refusal.ts'
+import type { SessionKey } from '@berth/platform/kit/session-key.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
+import type { Context } from '../../context.ts'
+import type { Principal } from '../../identity/guard/principal.ts'
+import { appendEvents } from '../log/append.ts'
+import { lockVisibleSession } from '../session/read-session.ts'
+import { type InteractionRow, interactionEvent, likenessOf, outcomeOf, requestOf } from './interaction.ts'
+import { findInteraction, remember, resolveOpen } from './interaction-sql.ts'
+
+const resolutionOf: Readonly<Record<DecisionChoice, Resolution>> = {
+  allow_once: 'approved',
+  allow_turn: 'turn_allowed',
+  allow_chat: 'always_allowed',
+  deny: 'denied',
+}
+
+/**
+ * Decides an approval under the Session's lock: the first decision wins, and an identical one gets the same answer. The
+ * worker that holds the Run passes it to the agent; no Turn is made.
+ * @throws ApiError 404
+ * @throws ApiError 409 `cloud_interaction_conflict`, with the winning decision, if there is one, as `outcome`
+ */
+export async function decideInteraction(
+  context: Context,
+  principal: Principal,
+  key: SessionKey,
+  interactionId: string,
+  decision: DecideInteraction,
+): Promise<DecisionOutcome> {
+  const now = context.clock.now()
+  const { outcome, decided } = await context.db.transaction(async tx => {
+    const session = await lockVisibleSession(tx, principal, key)
+    const row = await findInteraction(tx, key, interactionId)
+    const standing = row === null ? null : outcomeOf(row)
+    if (row !== null && standing !== null && isSame(row, decision)) return { outcome: standing, decided: false }
+    if (row === null || session.archived_at !== null) throw sessionNotFound()
+    if (standing !== null) throw refusal('cloud_interaction_conflict', { outcome: standing })
+    if (!isOpenTo(row, decision, now)) throw refusal('cloud_interaction_conflict')
+    return { outcome: await decide(tx, key, row, decision, principal, now), decided: true }
+  })
+  if (decided) {
+    const { organizationId, sessionId } = key
+    context.wakeups.publish(topics.session(organizationId, sessionId), topics.control(organizationId, sessionId))
+  }
+  return outcome
+}
+
+const isSame = (row: InteractionRow, { requestId, choice, idempotencyKey }: DecideInteraction): boolean =>
+  row.request_id === requestId && row.choice === choice && row.idempotency_key === idempotencyKey
+
+/** A deadline counts from the moment it is reached, even if the sweeper has not closed the approval yet. */
+const isOpenTo = (row: InteractionRow, { requestId }: DecideInteraction, now: Date): boolean =>
+  row.status === 'open' && row.request_id === requestId && row.deadline !== null && row.deadline > now
+
+async function decide(
+  tx: Queryable,
+  key: SessionKey,
+  row: InteractionRow,
+  { choice, idempotencyKey }: DecideInteraction,
+  { kind, id }: Principal,
+  now: Date,
+): Promise<DecisionOutcome> {
+  const resolution = resolutionOf[choice]
+  const resolved = await resolveOpen(tx, key, row.id, { resolution, choice, idempotencyKey, by: { kind, id } }, now)
+  const { approval } = requestOf(row)
+  if (approval !== undefined && (choice === 'allow_turn' || choice === 'allow_chat')) {
+    await remember(tx, key, choice === 'allow_turn' ? row.run_id : null, likenessOf(approval))
+  }
+  await appendEvents(tx, key, [interactionEvent(resolved)], now)
+  return { interactionId: row.id, choice, status: 'resolved', resolution, decidedBy: { kind, id } }
+}

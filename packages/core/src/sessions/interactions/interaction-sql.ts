@@ -1,0 +1,303 @@
+import type { DecisionChoice, Resolution } from '@berth/contract'
+import type { SessionKey } from '@berth/platform/kit/session-key.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import type { Principal } from '../../identity/guard/principal.ts'
+import type { InteractionRow, Likeness } from './interaction.ts'
+
+export async function findInteraction(db: Queryable, key: SessionKey, id: string): Promise<InteractionRow | null> {
+  const { rows } = await db.query<InteractionRow>({
+    name: 'find-interaction',
+    text: 'select * from interactions where organization_id = $1 and session_id = $2 and id = $3',
+    values: [key.organizationId, key.sessionId, id],
+  })
+  return rows[0] ?? null
+}
+
+/**
+ * Lists the open Interactions, oldest first, on `interactions_open`. An agent's open requests are bounded, so the list
+ * is.
+ */
+export async function listOpen(db: Queryable, key: SessionKey): Promise<InteractionRow[]> {
+  const { rows } = await db.query<InteractionRow>({
+    name: 'list-open-interactions',
+    text: `
+      select * from interactions where organization_id = $1 and session_id = $2 and status = 'open'
+      order by opened_at, journal_offset`,
+    values: [key.organizationId, key.sessionId],
+  })
+  return rows
+}
+
+/**
+ * Writes an Interaction, unless a worker has read the same request of the journal before.
+ * @returns true if it is new
+ */
+export async function insertInteraction(tx: Queryable, row: InteractionRow): Promise<boolean> {
+  const { rows } = await tx.query({
+    name: 'insert-interaction',
+    text: `
+      insert into interactions (organization_id, session_id, id, run_id, kind, status, resolution, request, lease_id,
+        journal_offset, agent_request, request_id, deadline, opened_at, ended_at)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+      on conflict do nothing returning 1`,
+    values: [
+      row.organization_id,
+      row.session_id,
+      row.id,
+      row.run_id,
+      row.kind,
+      row.status,
+      row.resolution,
+      row.request,
+      row.lease_id,
+      row.journal_offset,
+      row.agent_request,
+      row.request_id,
+      row.deadline,
+      row.opened_at,
+      row.ended_at,
+    ],
+  })
+  return rows.length > 0
+}
+
+/** Selects some of a Session's open Interactions. */
+export interface Which {
+  readonly id?: string
+  /** The lease whose journal holds the requests, and their offsets in it. */
+  readonly asked?: { readonly leaseId: string; readonly offsets: readonly number[] }
+}
+
+/**
+ * Closes open Interactions for lack of an answer, on `interactions_open`.
+ * @returns the closed Interactions, oldest first
+ */
+export async function expireOpen(
+  tx: Queryable,
+  key: SessionKey,
+  which: Which,
+  resolution: Resolution,
+  now: Date,
+): Promise<InteractionRow[]> {
+  const { rows } = await tx.query<InteractionRow>({
+    name: 'expire-interactions',
+    text: `
+      with closed as (
+        update interactions set status = 'expired', resolution = $3, ended_at = $4
+        where organization_id = $1 and session_id = $2 and status = 'open' and ($5::text is null or id = $5)
+          and ($6::uuid is null or (lease_id = $6 and journal_offset = any ($7::bigint[])))
+        returning *
+      )
+      select * from closed order by opened_at, journal_offset`,
+    values: [
+      key.organizationId,
+      key.sessionId,
+      resolution,
+      now,
+      which.id ?? null,
+      which.asked?.leaseId ?? null,
+      which.asked?.offsets ?? [],
+    ],
+  })
+  return rows
+}
+
+/** The answer to an open Interaction: a decision or a Turn. */
+export interface Answering {
+  readonly resolution: Resolution | null
+  readonly choice?: DecisionChoice
+  readonly idempotencyKey?: string
+  /** Who has made the decision. */
+  readonly by?: Pick<Principal, 'kind' | 'id'>
+  readonly turnId?: string
+  readonly answer?: string
+}
+
+/** Resolves an open Interaction; the caller holds the Session's lock and has seen that it is open. */
+export async function resolveOpen(
+  tx: Queryable,
+  key: SessionKey,
+  id: string,
+  answering: Answering,
+  now: Date,
+): Promise<InteractionRow> {
+  const { rows } = await tx.query<InteractionRow>({
+    name: 'resolve-interaction',
+    text: `
+      update interactions set status = 'resolved', resolution = $4, choice = $5, idempotency_key = $6,
+        response_turn_id = $7, answer = $8, ended_at = $9, decided_by_kind = $10, decided_by_id = $11
+      where organization_id = $1 and session_id = $2 and id = $3 and status = 'open' returning *`,
+    values: [
+      key.organizationId,
+      key.sessionId,
+      id,
+      answering.resolution,
+      answering.choice ?? null,
+      answering.idempotencyKey ?? null,
+      answering.turnId ?? null,
+      answering.answer ?? null,
+      now,
+      answering.by?.kind ?? null,
+      answering.by?.id ?? null,
+    ],
+  })
+  const row = rows[0]
+  if (row === undefined) throw new Error(`interaction ${id} is not open`)
+  return row
+}
+
+/** Returns true if the Session's Run waits for people; approvals do not count, since they are decided while it runs. */
+export async function hasOpenQuestion(tx: Queryable, key: SessionKey): Promise<boolean> {
+  const { rows } = await tx.query({
+    name: 'has-open-question',
+    text: `
+      select 1 from interactions
+      where organization_id = $1 and session_id = $2 and status = 'open' and kind <> 'approval' limit 1`,
+    values: [key.organizationId, key.sessionId],
+  })
+  return rows.length > 0
+}
+
+/** Returns true if an approval is open, which the Run's agent must be present to hear. */
+export async function hasOpenApproval(db: Queryable, key: SessionKey): Promise<boolean> {
+  const { rows } = await db.query({
+    name: 'has-open-approval',
+    text: `
+      select 1 from interactions
+      where organization_id = $1 and session_id = $2 and status = 'open' and kind = 'approval' limit 1`,
+    values: [key.organizationId, key.sessionId],
+  })
+  return rows.length > 0
+}
+
+/** Lists the requests of a lease's agent that have no answer yet, in order, on `interactions_undelivered`. */
+export async function listUndelivered(db: Queryable, leaseId: string): Promise<InteractionRow[]> {
+  const { rows } = await db.query<InteractionRow>({
+    name: 'list-undelivered-interactions',
+    text: 'select * from interactions where lease_id = $1 and delivered_at is null order by journal_offset',
+    values: [leaseId],
+  })
+  return rows
+}
+
+/** Marks requests as delivered: the journal holds their answers, or the agent that asked is gone. */
+export async function markDelivered(
+  tx: Queryable,
+  leaseId: string,
+  offsets: readonly number[],
+  now: Date,
+): Promise<void> {
+  await tx.query({
+    name: 'mark-interactions-delivered',
+    text: `
+      update interactions set delivered_at = $3
+      where lease_id = $1 and journal_offset = any ($2::bigint[]) and delivered_at is null`,
+    values: [leaseId, offsets, now],
+  })
+}
+
+/** Lists people's answers to a Run whose earlier sandbox was given back while it waited, for its next agent process. */
+export async function listUnheard(
+  db: Queryable,
+  key: SessionKey,
+  runId: string,
+  leaseId: string,
+): Promise<InteractionRow[]> {
+  const { rows } = await db.query<InteractionRow>({
+    name: 'list-unheard-interactions',
+    text: `
+      select * from interactions
+      where organization_id = $1 and session_id = $2 and run_id = $3 and lease_id <> $4 and delivered_at is null
+        and kind <> 'approval' and (status = 'resolved' or resolution = 'cancelled')
+      order by opened_at, journal_offset`,
+    values: [key.organizationId, key.sessionId, runId, leaseId],
+  })
+  return rows
+}
+
+/**
+ * Lists people's feedback on plans they did not approve, asked after an offset of a lease's journal, by its unique key.
+ */
+export async function listFeedback(
+  db: Queryable,
+  leaseId: string,
+  runId: string,
+  after: number,
+): Promise<InteractionRow[]> {
+  const { rows } = await db.query<InteractionRow>({
+    name: 'list-feedback',
+    text: `
+      select * from interactions
+      where lease_id = $1 and run_id = $2 and journal_offset > $3 and kind = 'exit_plan_mode' and resolution = 'denied'
+      order by journal_offset`,
+    values: [leaseId, runId, after],
+  })
+  return rows
+}
+
+/** Marks requests from a Run's earlier sandboxes as delivered: the agent was told, or the Run begins anew. */
+export async function settleEarlier(
+  tx: Queryable,
+  key: SessionKey,
+  runId: string,
+  leaseId: string | null,
+  now: Date,
+): Promise<void> {
+  await tx.query({
+    name: 'settle-earlier-interactions',
+    text: `
+      update interactions set delivered_at = $5
+      where organization_id = $1 and session_id = $2 and run_id = $3 and lease_id is distinct from $4
+        and delivered_at is null and status <> 'open'`,
+    values: [key.organizationId, key.sessionId, runId, leaseId, now],
+  })
+}
+
+/** Lets a decision answer later requests like it: in one Run, or in the whole Session if `runId` is null. */
+export async function remember(tx: Queryable, key: SessionKey, runId: string | null, like: Likeness): Promise<void> {
+  await tx.query({
+    text: `
+      insert into remembered_decisions (organization_id, session_id, run_id, tool_name, tool_kind, confinement)
+      values ($1, $2, $3, $4, $5, $6) on conflict do nothing`,
+    values: [key.organizationId, key.sessionId, runId, like.toolName, like.toolKind, like.confinement],
+  })
+}
+
+/** Returns the reach of a remembered decision that covers a request, or null if there is none. */
+export async function findRemembered(
+  tx: Queryable,
+  key: SessionKey,
+  runId: string,
+  like: Likeness,
+): Promise<'chat' | 'turn' | null> {
+  const { rows } = await tx.query<{ run_id: string | null }>({
+    name: 'find-remembered-decision',
+    text: `
+      select run_id from remembered_decisions
+      where organization_id = $1 and session_id = $2 and (run_id is null or run_id = $3)
+        and tool_name = $4 and tool_kind = $5 and confinement = $6
+      order by run_id nulls first limit 1`,
+    values: [key.organizationId, key.sessionId, runId, like.toolName, like.toolKind, like.confinement],
+  })
+  const row = rows[0]
+  return row === undefined ? null : row.run_id === null ? 'chat' : 'turn'
+}
+
+/** An approval whose deadline has passed. */
+export interface Overdue {
+  readonly organization_id: string
+  readonly session_id: string
+  readonly id: string
+}
+
+/** Lists approvals past their deadline, on `interactions_due`. */
+export async function findOverdue(db: Queryable, now: Date, limit: number): Promise<Overdue[]> {
+  const { rows } = await db.query<Overdue>({
+    name: 'find-overdue-interactions',
+    text: `
+      select organization_id, session_id, id from interactions
+      where status = 'open' and deadline <= $1 order by deadline limit $2`,
+    values: [now, limit],
+  })
+  return rows
+}

@@ -1,0 +1,87 @@
+import type { SessionKey } from '@berth/platform/kit/session-key.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+
+/**
+ * Writes the preview of a Run, if somebody watches its Session.
+ * @returns false if nobody does; nothing is written then
+ */
+export async function writePreview(
+  db: Queryable,
+  key: SessionKey,
+  runId: string,
+  preview: string,
+  now: Date,
+): Promise<boolean> {
+  const { rowCount } = await db.query({
+    name: 'write-preview',
+    text: `
+      insert into session_previews (organization_id, session_id, run_id, preview, updated_at)
+      select organization_id, session_id, $3, $4, $5 from preview_watches
+      where organization_id = $1 and session_id = $2 and watched_until > $5
+      on conflict (organization_id, session_id) do update set run_id = excluded.run_id, preview = excluded.preview,
+        updated_at = excluded.updated_at`,
+    values: [key.organizationId, key.sessionId, runId, preview, now],
+  })
+  return rowCount > 0
+}
+
+/** Deletes the preview of a Run, if there is one. @returns whether there was one */
+export async function deletePreview(db: Queryable, key: SessionKey, runId: string): Promise<boolean> {
+  const { rowCount } = await db.query({
+    name: 'delete-preview',
+    text: 'delete from session_previews where organization_id = $1 and session_id = $2 and run_id = $3',
+    values: [key.organizationId, key.sessionId, runId],
+  })
+  return rowCount > 0
+}
+
+/** Reads the preview of a Session's active Run; null without one. */
+export async function readPreview(db: Queryable, key: SessionKey): Promise<string | null> {
+  const { rows } = await db.query<{ preview: string }>({
+    name: 'read-preview',
+    text: `
+      select p.preview from session_previews p
+      join runs r on r.organization_id = p.organization_id and r.session_id = p.session_id and r.id = p.run_id
+      where p.organization_id = $1 and p.session_id = $2 and r.ended_at is null`,
+    values: [key.organizationId, key.sessionId],
+  })
+  return rows[0]?.preview ?? null
+}
+
+/**
+ * Notes that somebody watches a Session until a time.
+ * @returns true if nobody did before, so that its worker has to be told
+ */
+export async function watchPreviews(db: Queryable, key: SessionKey, now: Date, until: Date): Promise<boolean> {
+  const { rows } = await db.query<{ began: boolean }>({
+    name: 'watch-previews',
+    text: `
+      with before as (
+        select watched_until from preview_watches where organization_id = $1 and session_id = $2)
+      insert into preview_watches as w (organization_id, session_id, watched_until) values ($1, $2, $4)
+      on conflict (organization_id, session_id) do update
+        set watched_until = greatest(w.watched_until, excluded.watched_until)
+      returning coalesce((select watched_until <= $3::timestamptz from before), true) as began`,
+    values: [key.organizationId, key.sessionId, now, until],
+  })
+  return rows[0]?.began === true
+}
+
+/** Deletes previews and watches that have ended, at most this many of each. */
+export async function forgetPreviews(db: Queryable, before: Date, atMost: number): Promise<number> {
+  const watches = await db.query({
+    name: 'forget-preview-watches',
+    text: `
+      delete from preview_watches where ctid = any (array(
+        select ctid from preview_watches where watched_until < $1 limit $2 for update skip locked))`,
+    values: [before, atMost],
+  })
+  const previews = await db.query({
+    name: 'forget-previews',
+    text: `
+      delete from session_previews where ctid = any (array(
+        select ctid from session_previews where updated_at < $1 limit $2 for update skip locked))`,
+    values: [before, atMost],
+  })
+  return watches.rowCount + previews.rowCount
+}

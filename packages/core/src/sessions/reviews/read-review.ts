@@ -1,0 +1,31 @@
+import { createGunzip } from 'node:zlib'
+import type { Review } from '@berth/contract'
+import type { Blobs } from '@berth/platform/storage/blobs/blobs.ts'
+import type { ReviewDocument } from './make-review.ts'
+import type { ReviewRow } from './review-sql.ts'
+
+/** Returns a stored review as callers read it. @throws an error of the store */
+export async function readReview(blobs: Blobs, row: ReviewRow): Promise<Review> {
+  const bytes = await collect(await blobs.get(row.document_sha256))
+  // The service's own words, verified by their digest.
+  const document: ReviewDocument = JSON.parse(bytes.toString('utf8'))
+  return { ...document, createdAt: row.created_at.toISOString() }
+}
+
+/**
+ * Returns the diff of a review with every line of each changed file, cut at a bound; null if it is not stored.
+ * @throws an error of the store
+ */
+export async function readWholeFiles(blobs: Blobs, row: ReviewRow): Promise<string | null> {
+  if (row.files_sha256 === null) return null
+  const stored = await blobs.get(row.files_sha256)
+  const plain = createGunzip()
+  stored.on('error', error => plain.destroy(error))
+  return (await collect(stored.pipe(plain))).toString('utf8')
+}
+
+async function collect(bytes: AsyncIterable<Buffer>): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of bytes) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}

@@ -1,0 +1,182 @@
+import type { ErrorCode } from '@berth/contract'
+import type { SessionKey } from '@berth/platform/kit/session-key.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { ClaimedRows } from '../../delivery/claimed-rows.ts'
+import type { LeasePlace } from '../../hosts/hosts.ts'
+
+export interface ReviewRow {
+  readonly revision: string
+  readonly base_oid: string
+  readonly base_tree: string
+  readonly head_tree: string
+  readonly target_branch: string
+  /** Objects that the base lacks; null if there are none. */
+  readonly pack_sha256: string | null
+  readonly document_sha256: string
+  /** The changed files with their unchanged lines; null until they are stored. */
+  readonly files_sha256: string | null
+  readonly created_at: Date
+}
+
+export async function findReview(db: Queryable, key: SessionKey, revision: string): Promise<ReviewRow | null> {
+  const { rows } = await db.query<ReviewRow>({
+    name: 'find-review',
+    text: `
+      select revision, base_oid, base_tree, head_tree, target_branch, pack_sha256, document_sha256, files_sha256,
+        created_at
+      from reviews where organization_id = $1 and session_id = $2 and revision = $3`,
+    values: [key.organizationId, key.sessionId, revision],
+  })
+  return rows[0] ?? null
+}
+
+/** Returns the newest revisions of a Session. */
+export async function listReviews(
+  db: Queryable,
+  key: SessionKey,
+  limit: number,
+): Promise<readonly Pick<ReviewRow, 'revision' | 'created_at'>[]> {
+  const { rows } = await db.query<Pick<ReviewRow, 'revision' | 'created_at'>>({
+    name: 'list-reviews',
+    text: `
+      select revision, created_at from reviews where organization_id = $1 and session_id = $2
+      order by created_at desc, revision limit $3`,
+    values: [key.organizationId, key.sessionId, limit],
+  })
+  return rows
+}
+
+/** Inserts a revision once: the first row stays, with the blobs that it names. */
+export async function insertReview(tx: Queryable, key: SessionKey, row: ReviewRow): Promise<void> {
+  await tx.query({
+    text: `
+      insert into reviews (organization_id, session_id, revision, base_oid, base_tree, head_tree, target_branch,
+        pack_sha256, document_sha256, created_at)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) on conflict do nothing`,
+    values: [
+      key.organizationId,
+      key.sessionId,
+      row.revision,
+      row.base_oid,
+      row.base_tree,
+      row.head_tree,
+      row.target_branch,
+      row.pack_sha256,
+      row.document_sha256,
+      row.created_at,
+    ],
+  })
+}
+
+/** Records where the changed files of a revision are. */
+export async function setReviewFiles(
+  db: Queryable,
+  key: SessionKey,
+  revision: string,
+  filesSha256: string,
+): Promise<void> {
+  await db.query({
+    text: `
+      update reviews set files_sha256 = $4 where organization_id = $1 and session_id = $2 and revision = $3`,
+    values: [key.organizationId, key.sessionId, revision, filesSha256],
+  })
+}
+
+/** Takes the next ticket; only a review that begins after this answers it. */
+export async function askForReview(db: Queryable, key: SessionKey): Promise<number> {
+  const { rows } = await db.query<{ asked: number }>({
+    name: 'ask-for-review',
+    text: `
+      insert into review_requests as r (organization_id, session_id, asked) values ($1, $2, 1)
+      on conflict (organization_id, session_id) do update set asked = r.asked + 1
+      returning asked`,
+    values: [key.organizationId, key.sessionId],
+  })
+  return rows[0]?.asked ?? 0
+}
+
+export interface ReviewAnswer {
+  readonly answered: number
+  readonly revision: string | null
+  /** Error code for the callers who asked. */
+  readonly failure: ErrorCode | null
+  /** Details of the failure. */
+  readonly message: string | null
+}
+
+export async function readAnswer(db: Queryable, key: SessionKey): Promise<ReviewAnswer | null> {
+  const { rows } = await db.query<ReviewAnswer>({
+    name: 'read-review-answer',
+    text: `
+      select answered, revision, failure, failure_message as message from review_requests
+      where organization_id = $1 and session_id = $2`,
+    values: [key.organizationId, key.sessionId],
+  })
+  return rows[0] ?? null
+}
+
+interface ReviewRequestRow {
+  readonly asked: number
+  readonly answered: number
+  readonly revision: string | null
+  readonly failure: ErrorCode | null
+  readonly failure_message: string | null
+}
+
+/**
+ * The requests for reviews that workers share, on `review_requests_open`; only a process that holds
+ * the host of the Session's sandbox can answer one. `$4` are the hosts of the process.
+ */
+export const claimedReviews = new ClaimedRows<ReviewRequestRow>({
+  table: 'review_requests',
+  key: ['organization_id', 'session_id'],
+  due: 'r.answered < r.asked',
+  join: {
+    clause: `
+      join leases l on l.organization_id = r.organization_id and l.session_id = r.session_id
+        and l.ended_at is null and l.state = 'attached' and l.host = any ($4)`,
+    columns: { lease_id: 'l.id', host: 'l.host' },
+  },
+})
+
+/** A request that this process has claimed, and the tickets that it answers. */
+export interface ReviewClaim extends SessionKey {
+  readonly claim: string
+  readonly asked: number
+  readonly place: LeasePlace
+}
+
+/** Claims requests whose sandbox this process can reach. */
+export async function claimReviews(
+  db: Queryable,
+  by: { readonly hosts: readonly string[]; readonly now: Date; readonly until: Date },
+  limit: number,
+): Promise<ReviewClaim[]> {
+  const rows = await claimedReviews.claim<{ lease_id: string; host: string }>(db, by, limit, [by.hosts])
+  return rows.map(row => ({
+    organizationId: row.organization_id,
+    sessionId: row.session_id,
+    claim: row.claim,
+    asked: row.asked,
+    place: { leaseId: row.lease_id, host: row.host },
+  }))
+}
+
+/** The reason why there is no review. */
+export interface ReviewFailure {
+  readonly failure: ErrorCode
+  readonly message?: string
+}
+
+/** Answers every ticket of the claim; does nothing if the claim is lost. */
+export async function answerReview(
+  tx: Queryable,
+  claim: ReviewClaim,
+  answer: { readonly revision: string } | ReviewFailure,
+): Promise<void> {
+  const said =
+    'revision' in answer
+      ? { revision: answer.revision, failure: null, failure_message: null }
+      : { revision: null, failure: answer.failure, failure_message: answer.message ?? null }
+  await claimedReviews.release(tx, claim.claim, { answered: claim.asked, ...said })
+}

@@ -1,0 +1,106 @@
+import { insidePaths } from '@berth/sandboxes/inside-paths.ts'
+import { scratchPath } from '@berth/sandboxes/lease-program.ts'
+import { agentIndex, skippedFiles } from './agent-index.ts'
+import { filteredFiles, setFilteredApart } from './filtered-files.ts'
+import { nestedRepositories, ownWorktrees } from './nested-repositories.ts'
+import { noteFunctions } from './notes.ts'
+import { untouchedFiles } from './untouched-files.ts'
+
+/**
+ * Writes the tree of the project, and prints its id and a pack of the objects that the base tree lacks. It reads
+ * the id of the base tree, which is the tree of the pinned commit, from standard input. Its error output holds notes
+ * for people if it succeeds, and the reason if it fails.
+ *
+ * Files are compared by their content. The project's own `.git` is read as data: its index tells which ignored files
+ * are tracked, which files a sparse checkout leaves out and in which form a filter stored a file. `info/exclude` tells
+ * which other files are ignored. Of the configuration only the names of filters are read. No filter or hook runs. Of a
+ * submodule the script reads only the HEAD and the remote branches. It takes submodules out of the index before `add`, which would otherwise start git
+ * inside them for their status, with the configuration that lies there.
+ *
+ * The script leaves out paths that no tree of git's can hold: sockets and paths into a repository. Any other path that
+ * git cannot take ends the script with git's words, such as a file that is not in the encoding of its attributes: the
+ * tree is whole, or there is none. Only git's exit codes and its lines of errors count; a warning is a note.
+ */
+export const treeScript = `
+set -eu
+export LC_ALL=C
+${noteFunctions}
+cannot() {
+  printf '%s\\n' "$1" | printable | head -c 4000 >&2
+  exit 1
+}
+refuse() {
+  head -c 4000 "$2" >&2
+  exit "$1"
+}
+left_out="^error: '.*' does not have a commit checked out|^error: invalid path |: can only add regular files, |No such file or directory$"
+left_out="$left_out|^error: unable to (add|index) "
+: > ${scratchPath}/notes
+: > ${scratchPath}/warned
+# Git warns in many places. Only at the end is it known whether its words are notes or the reason of a failure.
+exec 3>&2 2> ${scratchPath}/errors
+trap 'code=$?; [ "$code" -eq 0 ] || head -c 4000 ${scratchPath}/errors >&3' EXIT
+cd ${scratchPath}
+[ -d ${insidePaths.project} ] && [ ! -L ${insidePaths.project} ] || { echo 'no project' >&2; exit 3; }
+cd ${insidePaths.project}
+${agentIndex}
+IFS= read -r base
+git ls-tree -r -z "$base" > ${scratchPath}/before &
+listing=$!
+git read-tree "$base"
+wait "$listing"
+grep -z '^160000 ' ${scratchPath}/before > ${scratchPath}/links || :
+if [ -s ${scratchPath}/links ]; then
+  sed -z 's/^160000 commit \\([0-9a-f]*\\)\\t/0 \\1\\t/' ${scratchPath}/links | git update-index -z --index-info
+fi
+${setFilteredApart}
+${ownWorktrees}
+added=0
+git add -A --ignore-errors --no-warn-embedded-repo . "\${apart[@]}" 2> ${scratchPath}/said || added=$?
+[ "$added" -le 1 ] || refuse "$added" ${scratchPath}/said
+if [ "$added" -eq 1 ] && grep -E '^(error|fatal): ' ${scratchPath}/said | grep -Ev "$left_out" > ${scratchPath}/refused; then
+  refuse 1 ${scratchPath}/refused
+fi
+grep -E '^error: invalid path |: can only add regular files, ' ${scratchPath}/said | sed 's/^error: /git: left out: /' >> ${scratchPath}/notes || :
+grep -Ev '^(error|fatal|hint): |^warning: in the working copy of' ${scratchPath}/said >> ${scratchPath}/warned || :
+if [ -s ${scratchPath}/links ]; then
+  while IFS= read -r -d '' entry; do
+    path=\${entry#*$'\\t'}
+    if [ -d "$path" ] && [ ! -L "$path" ] && [ -z "$(git ls-files -- ":(top,literal)$path" | head -c 1)" ]; then
+      printf '%s\\0' "$entry"
+    fi
+  done < ${scratchPath}/links > ${scratchPath}/kept
+  [ ! -s ${scratchPath}/kept ] || git update-index -z --index-info < ${scratchPath}/kept
+fi
+${nestedRepositories}
+read_theirs
+if [ -s ${scratchPath}/their-entries ]; then
+  sed -z -n '/^S /!s/^[^\\t]*\\t//p' ${scratchPath}/their-entries | sort -zu > ${scratchPath}/their-names
+  git ls-files -z > ${scratchPath}/ours
+  comm -z -13 ${scratchPath}/ours ${scratchPath}/their-names > ${scratchPath}/more 2>/dev/null || :
+  if [ -s ${scratchPath}/more ] && ! git update-index -z --add --remove --stdin < ${scratchPath}/more 2>/dev/null; then
+    while IFS= read -r -d '' path; do
+      added=0
+      git update-index --add --remove -- "$path" 2> ${scratchPath}/said || added=$?
+      # Their index may name anything, even an invalid path; only a present file that git cannot take counts.
+      [ "$added" -le 128 ] || refuse "$added" ${scratchPath}/said
+      if [ "$added" -ne 0 ] && grep -E '^fatal: (failed to encode|BOM is|Out of memory)|File too large$' ${scratchPath}/said > ${scratchPath}/refused; then
+        refuse 1 ${scratchPath}/refused
+      fi
+    done < ${scratchPath}/more
+  fi
+fi
+${skippedFiles}
+git diff-index --cached --raw --no-renames -z "$base" > ${scratchPath}/changes
+${filteredFiles}
+${untouchedFiles}
+tree=$(git write-tree)
+printf '%s\\n' "$tree"
+if [ "$tree" != "$base" ]; then
+  packed=0
+  printf '%s\\n^%s\\n' "$tree" "$base" | git pack-objects --revs --stdout --quiet --window=0 --threads=1 2> ${scratchPath}/said || packed=$?
+  [ "$packed" -eq 0 ] || refuse "$packed" ${scratchPath}/said
+  cat ${scratchPath}/said >> ${scratchPath}/warned
+fi
+tell_notes >&3
+`

@@ -1,0 +1,186 @@
+import { limits, type SubmitTurn, type TurnAdmission } from '@berth/contract'
+import { invalidField, refusal, sessionNotFound } from '@berth/platform/kit/refusal.ts'
+import type { SessionKey } from '@berth/platform/kit/session-key.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
+import { isAllWorkSealed } from '../../checkpoints/checkpoint-sql.ts'
+import type { Context } from '../../context.ts'
+import type { Principal } from '../../identity/guard/principal.ts'
+import { NATIVE_RUNTIME } from '../../runtimes/catalog.ts'
+import { requireCompute } from '../../runtimes/own-hosts.ts'
+import { answerByTurn, readReply } from '../interactions/answer-by-turn.ts'
+import { endLease } from '../leases/end-lease.ts'
+import { isLeaseElsewhere } from '../leases/lease-sql.ts'
+import { checkOutputSchema } from '../outputs/output-schema.ts'
+import { runOfTurn } from '../runs/read-run.ts'
+import { toRun } from '../runs/run.ts'
+import { findRun } from '../runs/run-sql.ts'
+import { lockVisibleSession } from '../session/read-session.ts'
+import { continuationOfSession, type SessionRow } from '../session/session.ts'
+import { sealTerminalWork } from '../terminals/seal-terminal-work.ts'
+import { type InsertedTurn, insertTurn, type NewTurn } from './insert-turn.ts'
+import { type StoredFile, toTurn, turnHash } from './turn.ts'
+import { findTurn } from './turn-sql.ts'
+
+/**
+ * Admits a Turn under the Session's lock, with its checks in the order that all commands share. It looks for an
+ * identical replay first, and answers it whatever has become of the Session. A Turn begins a Run, but an answer to a
+ * question or a plan resumes the Run that asked, and a message that steers joins the active Run.
+ * @throws ApiError 404
+ * @throws ApiError 409 `cloud_turn_conflict`, `cloud_resume_unavailable`, `cloud_interaction_conflict`,
+ *   `cloud_run_in_progress`, `cloud_steering_unsupported` or `cloud_turn_limit_reached`
+ * @throws ApiError 403 `cloud_compute_not_configured` or 409 `cloud_compute_outdated`
+ * @throws ApiError 400 if a file is not base64 or has another's name, a form is filled in wrongly, or the schema of an
+ *   output is not acceptable
+ */
+export async function admitTurn(
+  context: Context,
+  principal: Principal,
+  key: SessionKey,
+  turnId: string,
+  body: SubmitTurn,
+): Promise<TurnAdmission> {
+  const now = context.clock.now()
+  const decoded = (body.files ?? []).map((file, index) => decode(file, index))
+  refuseSharedNames(decoded)
+  const output = body.output ?? null
+  const steers = body.mode === 'steer'
+  // Blobs are named by their content: one that no Turn names is garbage, never a wrong fact.
+  const files = await Promise.all(
+    decoded.map(async ({ content, ...file }) => ({ ...file, sha256: (await context.blobs.put(content)).sha256 })),
+  )
+  const replyTo = body.replyTo?.interactionId ?? null
+  if (output !== null && replyTo !== null) {
+    throw invalidField(['output'], 'belongs to the Turn that starts a Run; an answer resumes the Run that asked')
+  }
+  if (steers && replyTo !== null) {
+    throw invalidField(['mode'], 'an answer resumes the Run that asked; leave `mode` out')
+  }
+  if (steers && output !== null) {
+    throw invalidField(['output'], 'belongs to the Turn that starts a Run; a message that steers may join one')
+  }
+  if (output !== null) checkOutputSchema(output.schema, ['output', 'schema'])
+  const admission = await context.db.transaction(async tx => {
+    const [session, known] = await Promise.all([lockVisibleSession(tx, principal, key), findTurn(tx, key, turnId)])
+    if (known !== null) {
+      if (!known.request_hash.equals(turnHash({ message: body.message, replyTo, files }))) {
+        throw refusal('cloud_turn_conflict')
+      }
+      return { created: false, row: known, run: await runOfTurn(tx, key, known.run_id) }
+    }
+    const turn = { id: turnId, message: body.message, replyTo, files, output, steers, author: principal, now }
+    const { row, queued } =
+      replyTo === null
+        ? await beginOrJoin(context, tx, session, turn)
+        : await answerTurn(context, tx, session, { ...turn, replyTo })
+    return { created: true, row, run: queued === null ? await runOfTurn(tx, key, row.run_id) : toRun(queued) }
+  })
+  if (admission.created) {
+    const { organizationId, sessionId } = key
+    const session = topics.session(organizationId, sessionId)
+    if (replyTo === null && !steers) context.wakeups.publish(session, topics.queue)
+    // The worker that executes the Run hears of the message; if the Run was parked, any worker may take it up.
+    else context.wakeups.publish(session, topics.control(organizationId, sessionId), topics.queue)
+  }
+  return { created: admission.created, turn: toTurn(admission.row), run: admission.run }
+}
+
+/**
+ * Decides under the Session's lock on a Turn that begins a Run, and writes it.
+ * @throws ApiError 404 if the Session is archived
+ * @throws ApiError 409 `cloud_resume_unavailable`, `cloud_run_in_progress` or `cloud_turn_limit_reached`
+ * @throws ApiError 403 `cloud_compute_not_configured` or 409 `cloud_compute_outdated`
+ */
+export async function beginTurn(
+  context: Context,
+  tx: Queryable,
+  session: SessionRow,
+  turn: NewTurn,
+): Promise<InsertedTurn> {
+  refuseUnlessOpen(context, session)
+  if (session.active_run_id !== null) throw refusal('cloud_run_in_progress')
+  refuseIfFull(session)
+  if (await requireCompute(tx, session.organization_id)) await leaveForeignHost(tx, session, turn.now)
+  return insertTurn(tx, session, turn)
+}
+
+/** Lets a Turn that steers join the active Run; without one, and for every other Turn, a Run begins. */
+async function beginOrJoin(context: Context, tx: Queryable, session: SessionRow, turn: NewTurn): Promise<InsertedTurn> {
+  const { active_run_id: runId } = session
+  if (!turn.steers || runId === null) return beginTurn(context, tx, session, turn)
+  if (session.archived_at !== null) throw sessionNotFound()
+  const key = { organizationId: session.organization_id, sessionId: session.id }
+  if (context.runtimes.find(session.runtime ?? NATIVE_RUNTIME)?.steers !== true) {
+    throw refusal('cloud_steering_unsupported')
+  }
+  // It is about to end, and its agent takes nothing any more.
+  const run = await findRun(tx, key, runId)
+  if (run === null || run.cancel_requested_at !== null) throw refusal('cloud_run_in_progress')
+  refuseIfFull(session)
+  return insertTurn(tx, session, turn, runId)
+}
+
+async function answerTurn(
+  context: Context,
+  tx: Queryable,
+  session: SessionRow,
+  turn: NewTurn & { readonly replyTo: string },
+): Promise<InsertedTurn> {
+  const key = { organizationId: session.organization_id, sessionId: session.id }
+  refuseUnlessOpen(context, session)
+  const reply = await readReply(tx, key, turn.replyTo, turn.message)
+  refuseIfFull(session)
+  const inserted = await insertTurn(tx, session, turn, reply.interaction.run_id)
+  await answerByTurn(tx, key, reply, turn.id, turn.now)
+  return inserted
+}
+
+function refuseIfFull(session: SessionRow): void {
+  if (session.turn_count >= limits.turnsPerSession) throw refusal('cloud_turn_limit_reached')
+}
+
+function refuseUnlessOpen(context: Context, session: SessionRow): void {
+  if (session.archived_at !== null) throw sessionNotFound()
+  // If a Run is active, its worker decides whether it can continue; only a new Run needs this check.
+  if (session.active_run_id === null && !continuationOfSession(session, context).canContinue) {
+    throw refusal('cloud_resume_unavailable')
+  }
+}
+
+/** Refuses two files of one name: the sandbox keeps a Turn's files in one directory. */
+function refuseSharedNames(files: readonly Pick<StoredFile, 'name'>[]): void {
+  const names = new Set<string>()
+  for (const [index, { name }] of files.entries()) {
+    if (names.has(name)) throw invalidField(['files', index, 'name'], 'is the name of an earlier file')
+    names.add(name)
+  }
+}
+
+type Decoded = Omit<StoredFile, 'sha256'> & { readonly content: Buffer }
+
+function decode(file: NonNullable<SubmitTurn['files']>[number], index: number): Decoded {
+  const content = Buffer.from(file.content, 'base64')
+  // Node skips characters that are not base64; only valid text comes back the same when encoded again.
+  if (content.toString('base64').replace(/=+$/, '') !== file.content.replace(/=+$/, '')) {
+    throw invalidField(['files', index, 'content'], 'is not base64')
+  }
+  return {
+    name: file.name,
+    mediaType: file.mediaType ?? 'application/octet-stream',
+    sizeBytes: content.length,
+    content,
+  }
+}
+
+/**
+ * Gives back the sandbox of a Session whose organization was bound to its own hosts since, so that the next Run begins at
+ * one of those. Work that nothing else has stays where it is, and so does a sandbox that is being sealed. The caller holds
+ * the lock of the Session, which has no active Run.
+ */
+export async function leaveForeignHost(tx: Queryable, session: SessionRow, now: Date): Promise<void> {
+  const key = { organizationId: session.organization_id, sessionId: session.id }
+  if (!session.lease_held || session.finalizing || !(await isLeaseElsewhere(tx, key))) return
+  if (!(await isAllWorkSealed(tx, key, session))) return
+  if (await sealTerminalWork(tx, key, now)) return
+  await endLease(tx, key, 'expired', now)
+}

@@ -1,0 +1,58 @@
+import type { SessionKey } from '@berth/platform/kit/session-key.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { movedIn } from '@berth/platform/storage/postgres/moved-in.ts'
+import type { TurnRow } from './turn.ts'
+
+export async function findTurn(db: Queryable, key: SessionKey, turnId: string): Promise<TurnRow | null> {
+  const { rows } = await db.query<TurnRow>({
+    name: 'find-turn',
+    text: 'select * from turns where organization_id = $1 and session_id = $2 and id = $3',
+    values: [key.organizationId, key.sessionId, turnId],
+  })
+  return rows[0] ?? null
+}
+
+/** Lists Turns after a sequence, in order, on the sequence's unique key. The cursor may exceed the column's range. */
+export async function listTurnsAfter(db: Queryable, key: SessionKey, after: number, limit: number): Promise<TurnRow[]> {
+  const { rows } = await db.query<TurnRow>({
+    name: 'list-turns',
+    text: `
+      select * from turns where organization_id = $1 and session_id = $2 and sequence > $3::bigint
+      order by sequence limit $4`,
+    values: [key.organizationId, key.sessionId, after, limit],
+  })
+  return rows
+}
+
+/** Inserts a Turn with the next sequence of its Session, which the caller has locked. */
+export async function insertTurnRow(tx: Queryable, organizationId: string, turn: TurnRow): Promise<void> {
+  await tx.query({
+    name: 'insert-turn',
+    text: `
+      with counted as (
+        update sessions set turn_count = turn_count + 1, ${movedIn} where organization_id = $1 and id = $2
+      )
+      insert into turns (organization_id, session_id, id, sequence, run_id, request_hash, message, reply_to, files,
+        model, runtime, author_kind, author_id, created_at, output_schema,
+        steering)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9::jsonb, $10, $11, $12, $13, $14, $15, $16)`,
+    values: [
+      organizationId,
+      turn.session_id,
+      turn.id,
+      turn.sequence,
+      turn.run_id,
+      turn.request_hash,
+      turn.message,
+      turn.reply_to,
+      JSON.stringify(turn.files),
+      turn.model,
+      turn.runtime,
+      turn.author_kind,
+      turn.author_id,
+      turn.created_at,
+      turn.output_schema,
+      turn.steering,
+    ],
+  })
+}

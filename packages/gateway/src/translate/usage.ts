@@ -1,0 +1,72 @@
+import type { LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
+import type { GatewayUsage } from '@berth/core/accounting/upstream.ts'
+import { isObject } from '@berth/platform/kit/json.ts'
+
+/** Converts a package's usage. Null if the provider reported none. */
+export function toUsage({ inputTokens, outputTokens }: LanguageModelV4Usage): GatewayUsage | null {
+  if (inputTokens.total === undefined && outputTokens.total === undefined) return null
+  return {
+    inputTokens: inputTokens.total ?? 0,
+    cachedInputTokens: inputTokens.cacheRead ?? 0,
+    outputTokens: outputTokens.total ?? 0,
+    reasoningTokens: outputTokens.reasoning ?? 0,
+  }
+}
+
+const count = (value: unknown) => (typeof value === 'number' && value > 0 ? value : 0)
+
+/**
+ * Returns the usage that a stream reports before its end, for streams that never reach it. Anthropic reports input
+ * tokens first; Google repeats the totals so far in every chunk.
+ */
+export function earlyUsage(part: LanguageModelV4StreamPart): GatewayUsage | undefined {
+  if (part.type === 'custom' && part.kind === 'anthropic.message_start') {
+    const usage = part.providerMetadata?.['anthropic']?.['usage']
+    if (!isObject(usage)) return undefined
+    const cached = count(usage['cache_read_input_tokens'])
+    return {
+      inputTokens: count(usage['input_tokens']) + count(usage['cache_creation_input_tokens']) + cached,
+      cachedInputTokens: cached,
+      outputTokens: count(usage['output_tokens']),
+      reasoningTokens: 0,
+    }
+  }
+  if (part.type === 'raw' && isObject(part.rawValue) && isObject(part.rawValue['usageMetadata'])) {
+    const usage = part.rawValue['usageMetadata']
+    const thoughts = count(usage['thoughtsTokenCount'])
+    return {
+      inputTokens: count(usage['promptTokenCount']),
+      cachedInputTokens: count(usage['cachedContentTokenCount']),
+      outputTokens: count(usage['candidatesTokenCount']) + thoughts,
+      reasoningTokens: thoughts,
+    }
+  }
+  return undefined
+}
+
+/** Converts usage to the form of Responses. */
+export function responsesUsage(usage: GatewayUsage) {
+  return {
+    input_tokens: usage.inputTokens,
+    input_tokens_details: { cached_tokens: usage.cachedInputTokens, cache_write_tokens: 0 },
+    output_tokens: usage.outputTokens,
+    output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+    total_tokens: usage.inputTokens + usage.outputTokens,
+  }
+}
+
+/** Converts usage to the form of Chat Completions. */
+export function chatUsage(usage: GatewayUsage) {
+  return {
+    prompt_tokens: usage.inputTokens,
+    completion_tokens: usage.outputTokens,
+    total_tokens: usage.inputTokens + usage.outputTokens,
+    prompt_tokens_details: { cached_tokens: usage.cachedInputTokens, audio_tokens: 0 },
+    completion_tokens_details: {
+      reasoning_tokens: usage.reasoningTokens,
+      audio_tokens: 0,
+      accepted_prediction_tokens: 0,
+      rejected_prediction_tokens: 0,
+    },
+  }
+}

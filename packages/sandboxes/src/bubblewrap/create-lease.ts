@@ -1,0 +1,75 @@
+import { chownSync } from 'node:fs'
+import { join } from 'node:path'
+import { allSettled } from '@berth/platform/kit/all-settled.ts'
+import { objectsDirectory } from '../confined/objects-directory.ts'
+import type { SandboxSpec } from '../driver.ts'
+import { passwdFiles } from '../leases/inside-files.ts'
+import { writeEngine } from '../leases/lease-engine.ts'
+import type { LeaseFiles } from '../leases/lease-files.ts'
+import { writeRecord } from '../leases/record.ts'
+import { writeVisibleFile } from '../leases/visible-files.ts'
+import { mountLowerTrees, shareBaselines } from './files/lower-trees.ts'
+import { mountSystemLayer } from './files/system-layer.ts'
+import type { Plan } from './launch/arguments.ts'
+import type { Blank } from './launch/blank.ts'
+import type { DriverContext } from './launch/driver-context.ts'
+import { launch } from './launch/launch.ts'
+
+/**
+ * Starts the sandbox of a blank that has its lease. On failure it leaves everything in place, and the caller destroys
+ * the lease, just as for a sandbox that another process left incomplete. It writes the lease's small files
+ * synchronously. These are a few dozen system calls of microseconds each; going through the thread pool took longer
+ * than everything else (measured: 4 to 8 ms).
+ * @param beforeStart runs when everything but the processes exists
+ * @returns the sandbox's uid
+ */
+export async function makeSandbox(
+  context: DriverContext,
+  blank: Blank,
+  files: LeaseFiles,
+  spec: SandboxSpec,
+  beforeStart: () => Promise<void>,
+): Promise<number> {
+  const uid = context.uids.claim(files.dir)
+  writeRecord(files, spec, uid)
+  for (const [name, content] of passwdFiles(uid)) writeVisibleFile(join(files.host, name), content)
+  if (context.host.privileged) for (const dir of [files.workspace, files.home, files.tmp]) chownSync(dir, uid, uid)
+  if (spec.engine !== undefined) await writeEngine(files, spec.engine)
+  const { host, filterPath, instance, lowerOwner } = context
+  // At once, as each takes a few milliseconds; all of them end before a failure is cleared up.
+  await allSettled([
+    spec.lower === undefined ? undefined : mountLowerTrees(files, spec.lower, { onDisk: lowerOwner, shown: uid }),
+    spec.lower === undefined ? undefined : shareBaselines(files, spec.lower),
+    beforeStart(),
+  ])
+  const systemMounts = spec.layer === undefined ? context.systemMounts : await mountSystemLayer(files, spec.layer)
+  const plan = planOf(context, files, spec, { uid, systemMounts, closedNodePath: await context.closedNode.path() })
+  const userNamespacePath = blank.userNamespace?.map(uid)
+  await launch(blank, plan, { bwrapPath: host.bwrapPath, filterPath, userNamespacePath, tag: instance.tag })
+  return uid
+}
+
+function planOf(
+  context: DriverContext,
+  files: LeaseFiles,
+  spec: SandboxSpec,
+  own: Pick<Plan, 'uid' | 'systemMounts' | 'closedNodePath'>,
+): Plan {
+  const { host, options, etcDir, processMasks, cgroups } = context
+  return {
+    spec,
+    files,
+    ...own,
+    privileged: host.privileged,
+    canDisableUserNamespaces: host.canDisableUserNamespaces,
+    nodePath: options.nodePath,
+    bundlesDir: options.bundlesDir,
+    ...(spec.objects !== undefined && { objects: objectsDirectory(options.objects, spec.objects) }),
+    etcDir,
+    processMasks,
+    rlimits: {
+      memory: !cgroups?.controllers.has('memory'),
+      processes: !cgroups?.controllers.has('pids'),
+    },
+  }
+}

@@ -1,0 +1,250 @@
+import { triggerLimits } from '@berth/contract'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { derivedId } from './derived-id.ts'
+import type { GitHubEvent } from './github/github-event.ts'
+import type { ReportRow } from './reports/report-sql.ts'
+import type { TriggerKey, TriggerRow } from './trigger-sql.ts'
+
+export interface DeliveryRow {
+  readonly organization_id: string
+  readonly trigger_id: string
+  readonly key: string
+  readonly message: string
+  /** Whether the message was made as a script; null if it was taken by an earlier release. */
+  readonly is_script: boolean | null
+  /** The conversation that it belongs to; null: a Session of its own. */
+  readonly thread: string | null
+  readonly session_id: string | null
+  readonly event: GitHubEvent | null
+  readonly status: 'waiting' | 'admitted' | 'refused'
+  readonly error_code: string | null
+  readonly tries: number
+  readonly created_at: Date
+}
+
+/** A delivery with the report of its Turn. */
+export interface ReportedDelivery extends DeliveryRow {
+  readonly report: Pick<ReportRow, 'told' | 'comment_url' | 'comment_error' | 'check_error'> | null
+}
+
+/** A delivery that is to make its Session now, with the trigger as it is. */
+export interface DueDelivery extends DeliveryRow {
+  readonly installation_id: string
+  readonly session: TriggerRow['session']
+  readonly hook: TriggerRow['hook']
+}
+
+/** Returns the id of the Session of a delivery. */
+export const sessionOf = ({ trigger_id, key, session_id }: DeliveryRow): string =>
+  session_id ?? derivedId('session', trigger_id, key)
+
+/** A delivery as it is taken. */
+export interface NewDelivery {
+  readonly key: string
+  readonly message: string
+  readonly isScript: boolean
+  readonly thread: string | null
+  /** The Session that gets its Turn; null: it follows from the key. */
+  readonly sessionId: string | null
+  /** No other delivery of the trigger may have the same; null: others may. */
+  readonly signature: Buffer | null
+  readonly event: GitHubEvent | null
+}
+
+/**
+ * Stores a delivery, unless there is one of the same key or signature, the trigger is gone, or its installation has as
+ * many that wait as it may. The lock lets no deletion come between. Deliveries that come at one moment do not see one
+ * another, so they may exceed the bound by their number.
+ * @returns whether it was stored
+ */
+export async function insertDelivery(
+  db: Queryable,
+  { organizationId, triggerId }: TriggerKey,
+  { key, message, isScript, thread, sessionId, signature, event }: NewDelivery,
+  now: Date,
+): Promise<boolean> {
+  const { rowCount } = await db.query({
+    name: 'insert-trigger-delivery',
+    text: `
+      insert into trigger_deliveries
+        (organization_id, trigger_id, key, message, thread, session_id, signature, status, created_at, due_at, event,
+          is_script)
+      select t.organization_id, t.id, $3, $4, $5, $6, $7, 'waiting', $8, $8, $9, $10 from triggers t
+      where t.organization_id = $1 and t.id = $2 and (
+        select count(*) from (
+          select from trigger_deliveries d join triggers o on o.organization_id = d.organization_id and o.id = d.trigger_id
+          where d.organization_id = $1 and d.status = 'waiting' and o.installation_id = t.installation_id
+          limit ${triggerLimits.waitingDeliveries}) waiting) < ${triggerLimits.waitingDeliveries}
+      for key share of t
+      on conflict do nothing`,
+    values: [
+      organizationId,
+      triggerId,
+      key,
+      message,
+      thread,
+      sessionId,
+      signature,
+      now,
+      event === null ? null : JSON.stringify(event),
+      isScript,
+    ],
+  })
+  return rowCount > 0
+}
+
+/** Returns the delivery that was taken with a signature. */
+export async function findSigned(
+  db: Queryable,
+  { organizationId, triggerId }: TriggerKey,
+  signature: Buffer,
+): Promise<DeliveryRow | null> {
+  const { rows } = await db.query<DeliveryRow>({
+    text: 'select * from trigger_deliveries where organization_id = $1 and trigger_id = $2 and signature = $3',
+    values: [organizationId, triggerId, signature],
+  })
+  return rows[0] ?? null
+}
+
+export async function findDelivery(
+  db: Queryable,
+  { organizationId, triggerId }: TriggerKey,
+  key: string,
+): Promise<DeliveryRow | null> {
+  const { rows } = await db.query<DeliveryRow>({
+    text: 'select * from trigger_deliveries where organization_id = $1 and trigger_id = $2 and key = $3',
+    values: [organizationId, triggerId, key],
+  })
+  return rows[0] ?? null
+}
+
+export async function listDeliveries(
+  db: Queryable,
+  { organizationId, triggerId }: TriggerKey,
+  limit: number,
+): Promise<readonly ReportedDelivery[]> {
+  const { rows } = await db.query<ReportedDelivery>({
+    text: `
+      select d.*, case when r.key is not null then to_jsonb(r) end as report
+      from trigger_deliveries d left join trigger_reports r using (organization_id, trigger_id, key)
+      where organization_id = $1 and trigger_id = $2
+      order by d.created_at desc, key limit $3`,
+    values: [organizationId, triggerId, limit],
+  })
+  return rows
+}
+
+/** Which deliveries a process can take. */
+export interface Taking {
+  readonly now: Date
+  /** Nobody else takes them before, by which time whoever took them has died or said how they ended. */
+  readonly until: Date
+  readonly limit: number
+  /** At most so many of one organization. */
+  readonly ofOrganization: number
+  /** Organizations of which none is taken. */
+  readonly except: readonly string[]
+}
+
+/**
+ * Takes deliveries that are due, the oldest of each organization first: one with thousands delays no other's. One of a
+ * conversation waits for those before it, and while its Session has an active Run. The statement steps from one
+ * organization to the next on an index, and reads a few rows of each.
+ */
+export async function takeDueDeliveries(
+  db: Queryable,
+  { now, until, limit, ofOrganization, except }: Taking,
+): Promise<readonly DueDelivery[]> {
+  const { rows } = await db.query<DueDelivery>({
+    name: 'take-due-trigger-deliveries',
+    text: `
+      with recursive waiting as (
+        (select organization_id from trigger_deliveries where status = 'waiting' order by organization_id limit 1)
+        union all
+        select (
+          select d.organization_id from trigger_deliveries d
+          where d.status = 'waiting' and d.organization_id > w.organization_id order by d.organization_id limit 1)
+        from waiting w where w.organization_id is not null
+      ), next as (
+        select of.organization_id, of.trigger_id, of.key
+        from waiting w cross join lateral (
+          select d.organization_id, d.trigger_id, d.key, d.due_at, row_number() over (order by d.due_at) as place
+          from (
+            select d.organization_id, d.trigger_id, d.key, d.due_at from trigger_deliveries d
+            where d.organization_id = w.organization_id and d.status = 'waiting' and d.due_at <= $1
+              and (d.thread is null or not exists (
+                select from trigger_deliveries e
+                where e.organization_id = d.organization_id and e.trigger_id = d.trigger_id and e.thread = d.thread
+                  and e.status = 'waiting' and (e.created_at, e.key) < (d.created_at, d.key)))
+              and (d.session_id is null or not exists (
+                select from runs r
+                where r.organization_id = d.organization_id and r.session_id = d.session_id and r.ended_at is null))
+            order by d.due_at limit $4) d) of
+        where w.organization_id <> all ($5::uuid[])
+        order by of.place, of.due_at limit $3
+      )
+      update trigger_deliveries d set due_at = $2, tries = d.tries + 1
+      from triggers t
+      where t.organization_id = d.organization_id and t.id = d.trigger_id and d.ctid = any (array(
+        select d.ctid from trigger_deliveries d join next using (organization_id, trigger_id, key)
+        where d.status = 'waiting' and d.due_at <= $1 for update of d skip locked))
+      returning d.*, t.installation_id, t.session, t.hook`,
+    values: [now, until, limit, ofOrganization, except],
+  })
+  return rows
+}
+
+/**
+ * Says how a delivery has ended, and forgets its message, which the Session has if it was admitted: the purge of a Session
+ * must leave none of it. One that has ended already stays as it is.
+ */
+export async function endDelivery(
+  db: Queryable,
+  { organization_id, trigger_id, key }: DeliveryRow,
+  end: { readonly status: 'admitted' | 'refused'; readonly errorCode: string | null },
+): Promise<void> {
+  await db.query({
+    text: `
+      update trigger_deliveries set status = $4, error_code = $5, message = ''
+      where organization_id = $1 and trigger_id = $2 and key = $3 and status = 'waiting'`,
+    values: [organization_id, trigger_id, key, end.status, end.errorCode],
+  })
+}
+
+/** Remembers the commit that the event of a delivery is about, before its Turn is made. */
+export async function setHead(
+  db: Queryable,
+  { organization_id, trigger_id, key }: DeliveryRow,
+  headOid: string,
+): Promise<void> {
+  await db.query({
+    text: 'update trigger_deliveries set head_oid = $4 where organization_id = $1 and trigger_id = $2 and key = $3',
+    values: [organization_id, trigger_id, key, headOid],
+  })
+}
+
+/** Says when a delivery is tried again, and why it was not admitted. */
+export async function delayDelivery(
+  db: Queryable,
+  { organization_id, trigger_id, key }: DeliveryRow,
+  dueAt: Date,
+  errorCode: string,
+): Promise<void> {
+  await db.query({
+    text: `
+      update trigger_deliveries set due_at = $4, error_code = $5
+      where organization_id = $1 and trigger_id = $2 and key = $3 and status = 'waiting'`,
+    values: [organization_id, trigger_id, key, dueAt, errorCode],
+  })
+}
+
+/** Deletes deliveries that have ended and were taken before a time, at most so many. */
+export async function forgetDeliveries(db: Queryable, before: Date, limit: number): Promise<number> {
+  const { rowCount } = await db.query({
+    text: `
+      delete from trigger_deliveries where ctid = any (array(
+        select ctid from trigger_deliveries where status <> 'waiting' and created_at < $1 limit $2))`,
+    values: [before, limit],
+  })
+  return rowCount
+}

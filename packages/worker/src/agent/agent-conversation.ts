@@ -1,0 +1,427 @@
+import { CLIENT_METHODS, PROTOCOL_METHODS } from '@agentclientprotocol/sdk'
+import type { ServerTemplate } from '@berth/core/environments/extensions/server-template.ts'
+import type { EventDraft } from '@berth/core/sessions/log/envelope.ts'
+import type { Preview } from '@berth/core/sessions/previews/preview.ts'
+import type { OpenCall } from '@berth/core/sessions/runs/open-calls.ts'
+import type { Outcome } from '@berth/core/sessions/runs/run.ts'
+import { ownCredentials, type Redactor } from '@berth/platform/kit/redactor.ts'
+import type { JournalRecord } from '../supervisor/stream.ts'
+import {
+  type AgentMessage,
+  asIdentifier,
+  asKey,
+  asObject,
+  asText,
+  isOverlong,
+  MAX_IDENTIFIER_BYTES,
+  readAgentMessage,
+  readPermissionCall,
+  readUpdate,
+  type Update,
+} from './acp-message.ts'
+import { isFurther, type Order, type PromptOf, promptKeyOf, refuse, reply, steeredTurn, wireIds } from './acp-orders.ts'
+import {
+  denial,
+  denyOptionOf,
+  MAX_REPLY_ID_BYTES,
+  type Question,
+  readElicitation,
+  readPermission,
+} from './acp-questions.ts'
+import { AgentRequests, type RequestsReading } from './agent-requests.ts'
+import { BERTH_EVENT, readBerthEvent } from './berth-event.ts'
+import { leftOut, type McpTransport, speaks, transportsOf } from './mcp-servers.ts'
+import { outcomeOfAnswer } from './prompt-outcome.ts'
+import { type LastAnswer, Transcript } from './transcript.ts'
+
+/** The known state of a lease's agent process; committed together with the journal's offset. */
+export interface AgentFacts {
+  /** Number of agent processes that the lease has had. */
+  readonly generation: number
+  /** `loaded`: it has loaded a conversation and may still be repeating it. */
+  readonly state: 'none' | 'started' | 'initialized' | 'loaded' | 'ready' | 'exited'
+  readonly loadsSessions: boolean
+  /** Transports of MCP servers that it speaks besides stdio. */
+  readonly mcp: readonly McpTransport[]
+  readonly sessionId: string | null
+  /** Key of the prompt that the agent has not answered yet. */
+  readonly activePrompt: string | null
+}
+
+/** How the agent's part of an attempt ended. */
+export type AgentEnd =
+  | { readonly kind: 'answered'; readonly outcome: Outcome }
+  /** `started`: it had answered until it could take a prompt. */
+  | { readonly kind: 'exited'; readonly signal: string | null; readonly started: boolean }
+  /** `resuming`: the agent refused to load the conversation that it was to continue. */
+  | { readonly kind: 'unstartable'; readonly detail: string; readonly resuming: boolean }
+
+/** The results of reading the journal since the last `take()`. */
+export interface Reading extends RequestsReading {
+  readonly drafts: EventDraft[]
+  /** Turns whose message the agent's conversation has. */
+  readonly steered: readonly string[]
+  /** Number of Events left out because the Run's budget of Events is spent. */
+  readonly dropped: number
+  /** Number of tool calls that have begun. */
+  readonly toolCalls: number
+  /** Tool calls that have not ended; null if they have not changed. */
+  readonly openCalls: readonly OpenCall[] | null
+  /** End of the last record read. */
+  readonly offset: number
+  /** Offset at which a worker that attaches later must begin. */
+  readonly replayFrom: number
+  readonly facts: AgentFacts
+  /** The agent received the prompt in this reading, with everything that the prompt tells it. */
+  readonly prompted: boolean
+}
+
+/**
+ * Reads the journal of a sandbox as the conversation of one attempt.
+ *
+ * Records that end at or before the committed offset only rebuild items that were open at a predecessor's commit. Their
+ * effects are in the log already and are not emitted again.
+ *
+ * An agent's output is masked here before any of it is cut: a conversation emits none of the secrets that the sandbox
+ * was given.
+ */
+export class AgentConversation {
+  readonly #prompt: PromptOf
+  readonly #committed: number
+  readonly #transcript: Transcript
+  readonly #redactor: Redactor
+  readonly #recapsRefused: boolean
+  readonly #repeatsLate: boolean
+  readonly #servers: readonly ServerTemplate[]
+  readonly #endsMessages: boolean
+  readonly #asksPeople: () => boolean
+  readonly #requests: AgentRequests
+  #facts: AgentFacts
+  #offset: number
+  #drafts: EventDraft[] = []
+  #toolCalls = 0
+  #callsMoved = false
+  #given = false
+  #steered: string[] = []
+  /** Turns that the agent was given while it worked, and has not spoken of. */
+  readonly #steering: Set<string>
+  #end: AgentEnd | null = null
+  /** Time of the last record that has one; items that this worker ends get this time. */
+  #at = new Date(0)
+  #lastAnswer: LastAnswer | null | undefined
+
+  /**
+   * @param waiting requests before the committed offset that people are asked: offset to JSON-RPC id
+   * @param redactor the Session's, which masks every secret that the sandbox was given
+   * @param options `recapsRefused`: an agent that refuses to load a conversation counts as one that loads none;
+   * `repeatsLate`: the answer that a conversation is loaded does not end its repetition; `servers`: those of the
+   * lease's extensions, of which the log tells if an agent cannot speak with one; `endsMessages`: the answer to a prompt
+   * ends the message before it, which is judged before the next prompt; `steering`: Turns that a worker may have given the
+   * agent while it works; `asksPeople`: false once people are not asked anything any more
+   */
+  constructor(
+    prompt: PromptOf,
+    facts: AgentFacts,
+    committed: number,
+    waiting: ReadonlyMap<number, number | string> = new Map(),
+    redactor: Redactor = ownCredentials,
+    options: {
+      readonly recapsRefused: boolean
+      readonly repeatsLate?: boolean
+      readonly servers?: readonly ServerTemplate[]
+      readonly endsMessages?: boolean
+      readonly steering?: readonly string[]
+      readonly asksPeople?: () => boolean
+    } = { recapsRefused: false },
+  ) {
+    this.#prompt = prompt
+    this.#requests = new AgentRequests(waiting)
+    this.#facts = facts
+    this.#committed = committed
+    this.#offset = committed
+    this.#redactor = redactor
+    this.#recapsRefused = options.recapsRefused
+    this.#repeatsLate = options.repeatsLate ?? false
+    this.#servers = options.servers ?? []
+    this.#endsMessages = options.endsMessages ?? false
+    this.#steering = new Set(options.steering)
+    this.#asksPeople = options.asksPeople ?? (() => true)
+    this.#transcript = new Transcript(prompt, undefined, redactor)
+  }
+
+  get facts(): AgentFacts {
+    return this.#facts
+  }
+
+  get end(): AgentEnd | null {
+    return this.#end
+  }
+
+  /** What the agent is saying and doing right now; nothing before its prompt. */
+  get preview(): Preview {
+    return this.#transcript.preview
+  }
+
+  /** True if the agent waits for an answer from people. */
+  get waits(): boolean {
+    return this.#requests.waits
+  }
+
+  /** True if the agent has this attempt's prompt. */
+  get prompted(): boolean {
+    return this.#facts.activePrompt?.startsWith(promptKeyOf(this.#prompt)) === true
+  }
+
+  /**
+   * The assistant's last message. Undefined if none has ended since the committed offset: an earlier one may have begun
+   * before the replay, so only the log has it whole.
+   */
+  get lastAnswer(): LastAnswer | null | undefined {
+    return this.#lastAnswer
+  }
+
+  /** When the agent wrote the end of its answer, if it is the last thing that this worker has read. */
+  get answeredAt(): Date | null {
+    return this.#transcript.answeredAt
+  }
+
+  apply(record: JournalRecord): void {
+    const replayed = record.end <= this.#committed
+    if (!replayed) this.#offset = record.end
+    this.#at = record.at ?? this.#at
+    switch (record.type) {
+      case 's':
+        if (!replayed) {
+          this.#requests.forgetWaiting()
+          this.#know({ generation: this.#facts.generation + 1, state: 'started', activePrompt: null })
+        }
+        break
+      case 'f':
+        if (!replayed) this.#end = { kind: 'unstartable', detail: record.payload.toString('utf8'), resuming: false }
+        break
+      case 'x':
+        if (!replayed) this.#exited(record.payload.toString('utf8'))
+        break
+      case 'i':
+        this.#requests.given(record.key, replayed)
+        // A further prompt ends the message before it.
+        if (isFurther(record.key)) this.#told({ kind: 'pause' }, record.start, replayed)
+        if (!replayed && record.key.startsWith(promptKeyOf(this.#prompt)) && this.#facts.state === 'ready') {
+          this.#know({ activePrompt: record.key })
+          if (this.#end?.kind === 'answered') this.#end = null
+          this.#given = true
+        }
+        break
+      case 'o':
+        this.#heard(readAgentMessage(record.payload.toString('utf8')), record.start, replayed)
+        break
+      default:
+        break
+    }
+  }
+
+  /** Ends open items of the transcript; their events join the reading. */
+  close(): void {
+    this.#take(this.#transcript.close(this.#at))
+    this.#requests.forgetUnanswered()
+    this.#know({ activePrompt: null })
+  }
+
+  take(): Reading {
+    const { firstUnanswered = this.#offset } = this.#requests
+    const reading: Reading = {
+      drafts: this.#drafts,
+      ...this.#requests.take(),
+      steered: this.#steered,
+      dropped: 0,
+      toolCalls: this.#toolCalls,
+      openCalls: this.#callsMoved ? this.#transcript.openCalls : null,
+      offset: this.#offset,
+      replayFrom: Math.min(this.#offset, this.#transcript.openSince ?? this.#offset, firstUnanswered),
+      facts: this.#facts,
+      prompted: this.#given,
+    }
+    this.#drafts = []
+    this.#steered = []
+    this.#toolCalls = 0
+    this.#callsMoved = false
+    this.#given = false
+    return reading
+  }
+
+  /** Adds an Event of the worker's own to the reading, after everything read so far. */
+  tell(draft: EventDraft): void {
+    this.#drafts.push(draft)
+  }
+
+  /** Expects the agent to say whether it has taken the message of this Turn. */
+  expectSteered(turnId: string): void {
+    this.#steering.add(turnId)
+  }
+
+  takeReplies(): Order[] {
+    return this.#requests.takeReplies()
+  }
+
+  get #promptId(): number {
+    return wireIds.prompt(this.#prompt.turnSequence, this.#prompt.attempt)
+  }
+
+  #know(facts: Partial<AgentFacts>): void {
+    this.#facts = { ...this.#facts, ...facts }
+  }
+
+  #exited(payload: string): void {
+    const { signal } = asObject(parse(payload)) ?? {}
+    // A ready agent without a prompt takes no work with it: the next process gets the prompt.
+    const started = this.#facts.state === 'ready'
+    const idle = started && !this.prompted
+    this.#requests.exited()
+    this.#know({ state: 'exited', activePrompt: null })
+    if (!idle) this.#end ??= { kind: 'exited', signal: typeof signal === 'string' ? signal : null, started }
+  }
+
+  #heard(message: AgentMessage, offset: number, replayed: boolean): void {
+    switch (message.kind) {
+      case 'response':
+        // Also when replayed, so that the same messages begin again.
+        if (this.#endsMessages && message.id === this.#promptId) this.#told({ kind: 'pause' }, offset, replayed)
+        // Likewise when replayed: a message that joins the work ends the one before it.
+        if (steeredTurn(message.id) !== null) this.#told({ kind: 'pause' }, offset, replayed)
+        if (!replayed) this.#answered(message)
+        break
+      case 'notification':
+        this.#notified(message.method, message.params, offset, replayed)
+        break
+      case 'request':
+        this.#requested(message, offset, replayed)
+        break
+      default:
+        break
+    }
+  }
+
+  #told(update: Update, offset: number, replayed: boolean): void {
+    // Before its prompt an agent repeats an earlier conversation; after its answer no output belongs to the Run.
+    if (!this.prompted) return
+    const drafts = this.#transcript.apply(update, offset, this.#at)
+    if (!replayed) this.#take(drafts)
+  }
+
+  #take(drafts: readonly EventDraft[]): void {
+    this.#drafts.push(...drafts)
+    this.#toolCalls += drafts.filter(draft => draft.data['status'] === 'started').length
+    this.#callsMoved ||= drafts.some(draft => draft.type === 'svc.run.progress')
+    if (drafts.some(draft => draft.data['role'] === 'assistant')) this.#lastAnswer = this.#transcript.lastAnswer
+  }
+
+  #answered(message: Extract<AgentMessage, { kind: 'response' }>): void {
+    const failed = message.error !== null || message.result === null
+    if (message.id === wireIds.initialize && this.#facts.state === 'started') {
+      if (failed) this.#refuses('initialize', message.error)
+      const capabilities = asObject(message.result?.['agentCapabilities'])
+      const mcp = transportsOf(capabilities?.['mcpCapabilities'])
+      this.#know({ state: 'initialized', loadsSessions: capabilities?.['loadSession'] === true, mcp })
+      for (const { name, kind } of this.#servers) if (!speaks(mcp, kind)) this.#drafts.push(leftOut(name, kind))
+    } else if (message.id === wireIds.newSession && this.#facts.state === 'initialized') {
+      const sessionId = asIdentifier(message.result?.['sessionId'])
+      if (failed || sessionId === undefined) this.#refuses('session/new', message.error ?? unusable(message.result))
+      else this.#know({ state: 'ready', sessionId })
+    } else if (message.id === wireIds.loadSession && this.#facts.state === 'initialized') {
+      if (message.error !== null && this.#recapsRefused) this.#know({ loadsSessions: false })
+      else if (message.error !== null) this.#refuses('session/load', message.error)
+      else this.#know({ state: this.#repeatsLate ? 'loaded' : 'ready' })
+    } else if (message.id === wireIds.barrier && this.#facts.state === 'loaded') {
+      this.#know({ state: 'ready' })
+    } else if (message.id === this.#promptId && this.prompted) {
+      const outcome = outcomeOfAnswer(message.result, message.error, this.#redactor)
+      this.#end = { kind: 'answered', outcome }
+    } else {
+      this.#steeredBy(message)
+    }
+  }
+
+  #steeredBy({ id, result }: Extract<AgentMessage, { kind: 'response' }>): void {
+    const turnId = steeredTurn(id)
+    if (turnId === null || !this.#steering.delete(turnId)) return
+    if (result?.['taken'] !== true || !this.prompted) return
+    this.#steered.push(turnId)
+    const data = { turnId, status: 'taken' }
+    this.#drafts.push({ type: 'svc.turn.steered', runId: this.#prompt.runId, data })
+  }
+
+  #refuses(method: string, error: Readonly<Record<string, unknown>> | null): void {
+    const detail = `${method}: ${asText(error?.['message']) ?? 'no usable answer'}`
+    this.#end = { kind: 'unstartable', detail, resuming: method === 'session/load' }
+  }
+
+  #notified(method: string, params: Readonly<Record<string, unknown>>, offset: number, replayed: boolean): void {
+    if (method === CLIENT_METHODS.session_update) {
+      this.#told(readUpdate(params, this.#redactor), offset, replayed)
+    } else if (method === BERTH_EVENT) {
+      this.#told({ kind: 'pause' }, offset, replayed)
+      const isTold = this.prompted && !replayed
+      const event = isTold ? readBerthEvent(this.#masked(params), this.#prompt.runId) : null
+      if (event !== null) this.#drafts.push(event)
+    } else if (method === PROTOCOL_METHODS.cancel_request && !replayed) {
+      this.#requests.takenBack(params['requestId'])
+    }
+  }
+
+  #requested(message: Extract<AgentMessage, { kind: 'request' }>, offset: number, replayed: boolean): void {
+    const { id, method, params } = message
+    if (method === CLIENT_METHODS.session_request_permission) {
+      const update = readPermissionCall(params, this.#redactor)
+      this.#told(update, offset, replayed)
+      this.#told({ kind: 'pause' }, offset, replayed)
+      const call = update.kind === 'tool' ? update.call : null
+      const known = call === null ? null : this.#transcript.callOf(call.id)
+      const question = readPermission(id, this.#masked(params), call, known)
+      if (call !== null && question.ask.kind === 'exit_plan_mode') this.#asks(call.id)
+      this.#ask(question, offset, replayed, () =>
+        reply(offset, id, { outcome: denial(this.#asksPeople() ? denyOptionOf(params) : null) }),
+      )
+    } else if (method === CLIENT_METHODS.elicitation_create) {
+      this.#told({ kind: 'pause' }, offset, replayed)
+      const question = readElicitation(id, this.#masked(params))
+      this.#asks(asKey(params['toolCallId']))
+      this.#ask(question, offset, replayed, () => reply(offset, id, { action: 'cancel' }))
+    } else {
+      this.#requests.answerAtOnce(refuse(offset, id, -32601, `${method} is not offered here`), offset)
+    }
+  }
+
+  #masked(params: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+    return asObject(this.#redactor.value(params)) ?? {}
+  }
+
+  /** Marks a call as waiting for people; it has ended once they answer, even if its process is gone. */
+  #asks(toolCallId: string | undefined): void {
+    if (toolCallId !== undefined && this.#transcript.markAsking(toolCallId)) this.#callsMoved = true
+  }
+
+  /**
+   * Puts a request to people. While people are not to be asked, or if its id is too long to keep for the reply, it is
+   * refused in the words of its method, which no agent takes for an error, and not kept. A replayed request was either
+   * recorded before or refused; it is then refused again, and the supervisor carries out an order only once.
+   */
+  #ask(question: Question, offset: number, replayed: boolean, refusal: () => Order): void {
+    if (replayed && this.#requests.isWaiting(offset)) return
+    const told = this.prompted && this.#asksPeople() && !replayed && this.#requests.canTell
+    if (told && !isOverlong(question.agentRequest.id, MAX_REPLY_ID_BYTES))
+      this.#requests.ask(question, offset, this.#drafts.length)
+    else this.#requests.answerAtOnce(refusal(), offset)
+  }
+}
+
+/** A session's id is sent back to the agent, so it can be neither cut nor replaced. */
+const unusable = (result: Readonly<Record<string, unknown>> | null) =>
+  isOverlong(result?.['sessionId']) ? { message: `its sessionId has more than ${MAX_IDENTIFIER_BYTES} bytes` } : null
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}

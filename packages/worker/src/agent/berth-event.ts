@@ -1,0 +1,55 @@
+import { cutText } from '@berth/core/sessions/log/bounded-text.ts'
+import type { EventDraft } from '@berth/core/sessions/log/envelope.ts'
+import type { Json } from '@berth/platform/kit/json.ts'
+import { asObject, asText } from './acp-message.ts'
+
+/** The extension notification for facts that ACP has no message for. */
+export const BERTH_EVENT = '_berth/event'
+
+/** Longest id or status taken from an agent. */
+const MAX_WORD_BYTES = 255
+
+/**
+ * Returns the Event in an agent's `_berth/event` notification `{ type, data }`; other members of `data` are left out.
+ *
+ * @returns null for an unknown type or shape
+ */
+export function readBerthEvent(params: Json, runId: string): EventDraft | null {
+  const data = asObject(params['data']) ?? {}
+  const type = asText(params['type'])
+  const read = type !== undefined && Object.hasOwn(readers, type) ? readers[type]?.(data) : undefined
+  return read === undefined || read === null ? null : { ...read, runId }
+}
+
+const readers: Readonly<Record<string, (data: Json) => Omit<EventDraft, 'runId'> | null>> = {
+  context_compacted: data => {
+    const [tokensBefore, tokensAfter] = [count(data['tokensBefore']), count(data['tokensAfter'])]
+    if (tokensBefore === null || tokensAfter === null) return null
+    return transcript('svc.context.compacted', { tokensBefore, tokensAfter })
+  },
+  conversation_cleared: () => transcript('svc.conversation.cleared', {}),
+  timeline_truncated: data => {
+    const droppedEvents = count(data['droppedEvents'])
+    if (droppedEvents === null) return null
+    return transcript('svc.timeline.truncated', { droppedEvents, reason: word(data['reason']) ?? 'unknown' })
+  },
+  delegation_completed: data => {
+    const [delegationId, status] = [word(data['delegationId']), word(data['status'])]
+    if (delegationId === undefined || status === undefined) return null
+    const summary = asText(data['summary'])
+    return {
+      type: 'svc.delegation.completed',
+      data: { delegationId, status, ...(summary !== undefined && { summary: cutText(summary).text }) },
+    }
+  },
+}
+
+const transcript = (type: string, data: Json) => ({ type, visibility: 'transcript' as const, data })
+
+const count = (value: unknown): number | null =>
+  Number.isSafeInteger(value) && Number(value) >= 0 ? Number(value) : null
+
+function word(value: unknown): string | undefined {
+  const text = asText(value)
+  return text === undefined || text === '' ? undefined : cutText(text, MAX_WORD_BYTES).text
+}

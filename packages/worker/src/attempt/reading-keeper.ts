@@ -1,0 +1,202 @@
+import { NATIVE_RUNTIME } from '@berth/core/runtimes/catalog.ts'
+import { closeInteractions } from '@berth/core/sessions/interactions/close-interactions.ts'
+import { markDelivered, settleEarlier } from '@berth/core/sessions/interactions/interaction-sql.ts'
+import { openInteraction } from '@berth/core/sessions/interactions/open-interactions.ts'
+import type { LeaseRow } from '@berth/core/sessions/leases/lease-sql.ts'
+import { appendBatch, type EventBatch, toBatch } from '@berth/core/sessions/log/append.ts'
+import type { EventDraft } from '@berth/core/sessions/log/envelope.ts'
+import { resumeIfAnswered } from '@berth/core/sessions/runs/resume-run.ts'
+import { findRun } from '@berth/core/sessions/runs/run-sql.ts'
+import { holdSession } from '@berth/core/sessions/session/session-sql.ts'
+import { markSteered } from '@berth/core/sessions/turns/steering-sql.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
+import { nowMs, type RunOf, tellPast } from '@berth/platform/telemetry/observe.ts'
+import type { AgentFacts, Reading } from '../agent/agent-conversation.ts'
+import { type Claim, ClaimLost, type RunClaim, type Task } from '../claim/claim.ts'
+import type { ExecutionContext } from '../claim/execution-context.ts'
+import { holdsFence } from '../claim/hold-sql.ts'
+import { type Spent, saveReading } from '../claim/progress-sql.ts'
+import type { SupervisorConnection } from '../supervisor/connection.ts'
+import { presentBeforeWaiting } from '../workspace/present-files.ts'
+
+/** Text chunks may wait in the journal for this many bytes before an offset is committed without an event. */
+const COMMIT_BYTES = 256 * 1024
+
+/** Commits the readings of an attempt, then acknowledges them, then notifies readers of the log. */
+export class ReadingKeeper {
+  readonly #context: ExecutionContext
+  readonly #claim: RunClaim
+  readonly #leaseId: string
+  readonly #connection: SupervisorConnection
+  #offset: number
+  #facts: AgentFacts
+
+  constructor(
+    context: ExecutionContext,
+    claim: RunClaim,
+    lease: LeaseRow,
+    connection: SupervisorConnection,
+    facts: AgentFacts,
+  ) {
+    this.#context = context
+    this.#claim = claim
+    this.#leaseId = lease.id
+    this.#connection = connection
+    this.#offset = lease.journal_offset
+    this.#facts = facts
+  }
+
+  /**
+   * Commits a reading if it has content or has grown long.
+   *
+   * @returns the Events it appended; null if the reading waits
+   * @throws ClaimLost, RunIsOver
+   */
+  async keep(reading: Reading): Promise<Spent | null> {
+    const { drafts, asked, withdrawn, settled, facts, offset, replayFrom } = reading
+    const says = [drafts, asked, withdrawn, settled].some(part => part.length > 0) || facts !== this.#facts
+    if (!says && offset - this.#offset < COMMIT_BYTES) return null
+    if (asked.some(({ ask, declined }) => ask.kind !== 'approval' && declined !== true)) {
+      await presentBeforeWaiting(this.#context, this.#claim, this.#leaseId)
+    }
+    const spent = await recordReading(this.#context, this.#claim, this.#leaseId, reading)
+    tellTools(this.#claim, drafts)
+    this.#offset = offset
+    this.#facts = facts
+    this.#connection.ack(offset, replayFrom)
+    if (drafts.length + asked.length + withdrawn.length > 0) {
+      this.#context.wakeups.publish(topics.session(this.#claim.organizationId, this.#claim.sessionId))
+    }
+    return spent
+  }
+}
+
+/** Another command has ended the Run; its worker releases the agent and seals. */
+export class RunIsOver extends Error {
+  override readonly name = 'RunIsOver'
+}
+
+/**
+ * Commits a reading of the journal behind the fence: Events, requests to people, facts about the agent, and the offset,
+ * all or nothing.
+ *
+ * @returns the Events it appended
+ * @throws ClaimLost, RunIsOver
+ */
+export function recordReading(
+  context: ExecutionContext,
+  claim: RunClaim,
+  leaseId: string,
+  reading: Reading,
+): Promise<Spent> {
+  return context.db.transaction(async tx => {
+    const now = context.clock.now()
+    const { drafts, asked, withdrawn, dropped } = reading
+    // Without an append no statement takes the Session's lock before the Run's.
+    const counted = drafts.length > 0 || dropped === 0
+    if (asked.length === 0 && withdrawn.length === 0 && counted) {
+      // The common case sends everything in one round trip, and rolls back if the claim does not stand. The append
+      // takes the Session's lock first: every other transaction takes the two locks in this order.
+      const batch = toBatch(tx, claim, drafts, now)
+      const appended = drafts.length > 0 ? appendBatch(tx, claim, batch) : null
+      const held = holdsFence(tx, claim)
+      const spent = spentOn(batch)
+      const [task] = await Promise.all([held, appended, recordPosition(tx, claim, leaseId, reading, spent, now)])
+      mustRun(task)
+      return spent
+    }
+    const [, task] = await Promise.all([holdSession(tx, claim), holdsFence(tx, claim)])
+    mustRun(task)
+    const spent = await recordAsking(tx, context, claim, leaseId, reading, now)
+    await recordPosition(tx, claim, leaseId, reading, spent, now)
+    return spent
+  })
+}
+
+export const spentOn = ({ envelopes, bytes }: EventBatch): Spent => ({ events: envelopes.length, bytes })
+
+function mustRun(task: Task | null): void {
+  if (task === null) throw new ClaimLost()
+  if (task !== 'run') throw new RunIsOver()
+}
+
+/** Stores the journal's offset and the interactions that the reading settles. */
+export async function recordPosition(
+  tx: Queryable,
+  claim: Claim,
+  leaseId: string,
+  reading: Reading,
+  spent: Spent,
+  now: Date,
+): Promise<void> {
+  const { prompted, settled, steered } = reading
+  await Promise.all([
+    saveReading(tx, claim, leaseId, reading, spent),
+    prompted && claim.runId !== null ? settleEarlier(tx, claim, claim.runId, leaseId, now) : null,
+    settled.length > 0 ? markDelivered(tx, leaseId, settled, now) : null,
+    steered.length > 0 && claim.runId !== null ? markSteered(tx, claim, claim.runId, steered) : null,
+  ])
+}
+
+/**
+ * Opens requests in their place among the Events, and closes withdrawn ones. Each request counts as one more event: its
+ * row is stored beside the Event, and may be longer.
+ */
+async function recordAsking(
+  tx: Queryable,
+  context: ExecutionContext,
+  claim: RunClaim,
+  leaseId: string,
+  reading: Reading,
+  now: Date,
+): Promise<Spent> {
+  const { organizationId, sessionId, runId } = claim
+  const run = await findRun(tx, claim, runId)
+  const asking = {
+    organizationId,
+    sessionId,
+    runId,
+    leaseId,
+    now,
+    runtime: run?.runtime ?? NATIVE_RUNTIME,
+    rules: context.approvalRules,
+    approvalMs: context.limits.approvalMs,
+    cancelled: run === null || run.cancel_requested_at !== null,
+  }
+  const drafts: EventDraft[] = []
+  let before = 0
+  for (const { draftsBefore, ...asked } of reading.asked) {
+    drafts.push(...reading.drafts.slice(before, draftsBefore), ...(await openInteraction(tx, asking, asked)))
+    before = draftsBefore
+  }
+  drafts.push(...reading.drafts.slice(before))
+  const batch = toBatch(tx, claim, drafts, now)
+  if (drafts.length > 0) await appendBatch(tx, claim, batch)
+  const kept = reading.asked.map(({ ask, agentRequest }) => JSON.stringify([ask, agentRequest]))
+  const spent = {
+    events: drafts.length + kept.length,
+    bytes: kept.reduce((sum, text) => sum + Buffer.byteLength(text), batch.bytes),
+  }
+  if (reading.withdrawn.length === 0) return spent
+  const closed = await closeInteractions(tx, claim, 'request_gone', now, {
+    asked: { leaseId, offsets: reading.withdrawn },
+  })
+  if (closed > 0) await resumeIfAnswered(tx, claim, runId, now)
+  return spent
+}
+
+/** Tells of the tool calls that a committed reading has ended, without their arguments and output. */
+export function tellTools(of: RunOf, drafts: readonly EventDraft[]): void {
+  for (const { type, data } of drafts) {
+    if (type !== 'svc.activity.completed') continue
+    const { name, kind, status, durationMs } = data as Record<string, unknown>
+    const endedMs = nowMs()
+    tellPast(of, 'tool call', {
+      beganMs: endedMs - (typeof durationMs === 'number' ? durationMs : 0),
+      endedMs,
+      attributes: { 'gen_ai.tool.name': String(name), 'berth.tool.kind': String(kind) },
+      error: status === 'failed' ? 'tool_failed' : null,
+    })
+  }
+}

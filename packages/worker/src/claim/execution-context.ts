@@ -1,0 +1,91 @@
+import type { CheckpointLimits } from '@berth/core/checkpoints/limits.ts'
+import type { Context } from '@berth/core/context.ts'
+import type { ExtensionSources } from '@berth/core/environments/extensions/find-extensions.ts'
+import type { Host, Hosts } from '@berth/core/hosts/hosts.ts'
+import type { RuntimeEntry } from '@berth/core/runtimes/catalog.ts'
+import type { OutputJudge } from '@berth/core/sessions/outputs/output-judge.ts'
+import type { ProcessIdentity } from '@berth/platform/processes/process-sql.ts'
+import type { ApprovalRule } from '@berth/platform/settings/approval-rules.ts'
+import type { RunBudgets } from '@berth/platform/settings/run-budgets.ts'
+import type { WorkerLimits } from '@berth/platform/settings/worker.ts'
+import type { PublicHosts, SandboxBounds, SandboxEgress } from '@berth/sandboxes/driver.ts'
+import type { GatewayAccess } from './gateway-access.ts'
+import type { GitAccess } from './git-access.ts'
+
+/** Times and counts of execution: a worker's settings, and the times that follow from them. */
+export interface ExecutionLimits extends WorkerLimits {
+  /** Time between two checks of a supervisor and its Run when nothing wakes the worker. */
+  readonly pulseMs: number
+  /** A step before the agent begins that takes longer than this is told of. */
+  readonly tellStepMs: number
+  /** Longest time of all clones of an apply together. */
+  readonly cloneMs: number
+  readonly leaseIdleMs: number
+  readonly leaseMaxMs: number
+  /** Time between two checks of the queue and of lapsed claims when nothing wakes the worker. */
+  readonly pollMs: number
+  /** Time between two checks of leases and sandboxes when nothing wakes the sweeper. */
+  readonly sweepMs: number
+}
+
+/** Everything that a worker needs besides the domains. */
+export interface WorkerContext extends Context {
+  /** The hosts that this process works for. */
+  readonly hosts: Hosts
+  readonly extensions: ExtensionSources
+  /** Judges the results that Turns ask for. */
+  readonly outputs: OutputJudge
+  readonly gateway: GatewayAccess
+  /** Access of this worker's sandboxes to Git hosts. */
+  readonly git: GitAccess
+  /** The public hosts that sandboxes may reach; undefined: none. */
+  readonly publicHosts: PublicHosts | undefined
+  readonly bounds: SandboxBounds
+  readonly limits: ExecutionLimits
+  /** Budgets of a Run, unless its organization has its own. */
+  readonly budgets: RunBudgets
+  /** Rules that answer approvals without asking people. */
+  readonly approvalRules: readonly ApprovalRule[]
+  /** Caps of the checkpoints of a workspace, a home and a conversation, and of an environment's cache. */
+  readonly checkpointLimits: Readonly<Record<'workspace' | 'home' | 'conversation' | 'cache', CheckpointLimits>>
+  /** The machine, the roles and the release of this process, for its row. */
+  readonly self: Pick<ProcessIdentity, 'host' | 'roles' | 'release' | 'relayUrl'>
+  /** Command of the supervisor inside a sandbox. */
+  readonly supervisorCommand: readonly string[]
+}
+
+/** A worker at one host: everything that work on a lease of that host needs. */
+export interface ExecutionContext extends WorkerContext, Omit<Host, 'id'> {
+  /** Id of the host: only there can its sandboxes be reached. */
+  readonly host: string
+}
+
+/**
+ * Returns the context of work at a host.
+ * @throws HostNotHeld
+ */
+export function atHost(context: WorkerContext, hostId: string): ExecutionContext {
+  const { id, ...parts } = context.hosts.of(hostId)
+  return { ...context, ...parts, host: id }
+}
+
+/** Returns what the sandbox of a lease may reach. */
+export function egressOf(context: ExecutionContext, leaseId: string, { reach }: RuntimeEntry): SandboxEgress {
+  const { gateway, git, publicHosts } = context
+  return { reach, publicHosts, gateway: gateway.route(leaseId), service: git.route(leaseId) }
+}
+
+/**
+ * Returns the gateway's model for a Run: the Session's model when the Turn was admitted, else the deployment's default.
+ * If the agent's format is not served for that default, it is the first model for which it is.
+ */
+export function modelOf(
+  { defaultModel, models }: Pick<ExecutionContext, 'defaultModel' | 'models'>,
+  run: { readonly model: string | null },
+  runtime: Pick<RuntimeEntry, 'speaks'> | null,
+): string | null {
+  if (run.model !== null) return run.model
+  const format = runtime?.speaks
+  const fits = format === undefined || (defaultModel !== null && models.speaks(defaultModel, format))
+  return fits ? defaultModel : models.firstThatSpeaks(format)
+}

@@ -1,0 +1,48 @@
+import { isNewestWorkSealed } from '@berth/core/checkpoints/checkpoint-sql.ts'
+import type { LeaseRow } from '@berth/core/sessions/leases/lease-sql.ts'
+import { isKeptAwake } from '@berth/core/sessions/terminals/terminal-sql.ts'
+import type { SessionKey } from '@berth/platform/kit/session-key.ts'
+import { retireAgent } from '@berth/sandboxes/retire-line.ts'
+import type { ExecutionContext } from '../claim/execution-context.ts'
+import { unclaimedToken } from '../claim/hold-sql.ts'
+import { freezeAtRest } from './freeze-lease.ts'
+
+/** Time for an agent to end by itself. */
+const GRACE_MS = 1_000
+/** Besides the grace: a sandbox that was frozen for long may have to read its pages from disk. */
+const PATIENCE_MS = 20_000
+
+/**
+ * Ends the agent of a sandbox at rest, whose conversation is sealed; the next Run's worker finds its end in the journal, and
+ * starts another that loads the conversation. The sandbox runs for the time of it, without a way out.
+ *
+ * No lock is held meanwhile, so a Run may begin. Its worker attaches with a higher token: before the order arrives, and the
+ * supervisor refuses it; or after, and the supervisor passes nothing on to the agent that ends. The prompt then
+ * follows that end in the journal, and is given to the next.
+ *
+ * @returns `kept` if the agent has processes that would end with it; `busy` if the sandbox is not at rest
+ */
+export async function retireIdleAgent(
+  context: ExecutionContext,
+  lease: LeaseRow,
+  signal: AbortSignal,
+): Promise<'ended' | 'kept' | 'busy' | 'unsealed'> {
+  const { db, driver, clock } = context
+  const key: SessionKey = { organizationId: lease.organization_id, sessionId: lease.session_id }
+  if (!(await isNewestWorkSealed(db, key))) return 'unsealed'
+  const fence = await db.transaction(async tx => {
+    const token = await unclaimedToken(tx, key)
+    if (token === null || (await isKeptAwake(tx, lease.id, clock.now()))) return null
+    await driver.thaw(lease.id)
+    return token
+  })
+  if (fence === null) return 'busy'
+  try {
+    const within = AbortSignal.any([signal, AbortSignal.timeout(GRACE_MS + PATIENCE_MS)])
+    const stream = await driver.attach(lease.id, within)
+    const answer = await retireAgent(stream, { fence, graceMs: GRACE_MS }, within)
+    return answer === 'refused' ? 'busy' : answer
+  } finally {
+    await freezeAtRest(context, key)
+  }
+}
