@@ -145,7 +145,9 @@ function bodyOf(body: unknown, isBytes: boolean, callerKey: string | undefined):
   if (body === undefined) return {}
   if (isBytes) return { octets: body as Uint8Array }
   if (body instanceof FormData) return { form: body }
-  return { body: callerKey === undefined ? body : { [callerKey]: crypto.randomUUID(), ...(body as object) } }
+  if (callerKey === undefined) return { body }
+  const members = body as Readonly<Record<string, unknown>>
+  return { body: { ...members, [callerKey]: members[callerKey] ?? crypto.randomUUID() } }
 }
 
 /** Fills in a template, segment by segment; a segment may hold a suffix, as in `{model}:countTokens`. */
