@@ -134,7 +134,8 @@ export function showStatus(state: LiveState, at: { frame: number; columns: numbe
 function labelOf({ stage, transcript: { rows }, setupLine }: LiveState): string {
   if (stage === 'cancelling') return stage
   if (rows.some(row => row.kind === 'interaction' && row.status === 'open')) return 'waiting for an answer'
-  const last = rows.at(-1)
+  // A step may have ended beside one that goes on.
+  const last = rows.findLast(row => row.kind !== 'notice' || row.step === undefined || row.ongoing === true)
   if (last?.kind === 'notice' && last.ongoing === true) return setupLine || printableLine(last.text)
   return stage === 'working' ? stage : 'waiting for a sandbox'
 }

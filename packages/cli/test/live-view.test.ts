@@ -89,6 +89,9 @@ test('a long step before the agent begins is shown while it goes on, and has one
   expect(made.lines).toEqual(['• Creating the sandbox (2.5 s)'])
   expect(showStatus(made.state, at, plain)).toEqual(['⠋ waiting for a sandbox…'])
   expect(play(end('failed'), making.state).lines).toEqual(['• Creating the sandbox failed (2.5 s)'])
+  const unpacked = { ...of, stepId: 't', title: 'Unpacking', status: 'succeeded', durationMs: 1500 }
+  const besides = play([runEvent(2, 'svc.workspace.progress', unpacked)], making.state)
+  expect(showStatus(besides.state, at, plain)).toEqual(['⠋ Creating the sandbox…'])
   // A Run that was parked goes on in its middle.
   const again = play([started(1), ...end('succeeded')])
   expect(showStatus(again.state, at, plain)).toEqual(['⠋ working…'])

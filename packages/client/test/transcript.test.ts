@@ -100,8 +100,14 @@ describe('tool calls', () => {
     })
   })
 
-  test('without an end are over when their Run is', () => {
-    expect(rowsOf(started, begin('a'), ended('crashed'))[0]).toMatchObject({ steps: [{ status: 'failed' }] })
+  const queued = ([type, data = {}]: Fact): Fact => [type, data, '00000000-0000-4000-8000-000000000002']
+  test.each<[string, Fact[]]>([
+    ['nothing', []],
+    ['a message to their Run', [say('Rather b', 'user')]],
+    ['a Run that was queued and cancelled', [queued(say('Next', 'user')), queued(ended('cancelled'))]],
+  ])('without an end are over when their Run is, with %s in between', (_, between) => {
+    const [row] = rowsOf(started, begin('a'), ...between, ended('crashed'))
+    expect(row).toMatchObject({ steps: [{ status: 'failed' }] })
   })
 
   test('of two Runs are never in one row', () => {
@@ -245,19 +251,19 @@ test('sizes in the reason of an omission are read by people', () => {
   ])
 })
 
-test('the end of a setup takes the place of its start', () => {
-  const apply = (status: string) => ['svc.environment.apply', { name: 'web', revision: 1, status }] as const
-  expect(rowsOf(apply('started'), apply('succeeded'))).toMatchObject([
-    { key: '1', text: expect.stringMatching(/^Set up/) },
-  ])
-})
-
-test('the end of a long step before the agent takes the place of its start', () => {
-  const step = (status: string, more = {}) =>
-    ['svc.workspace.progress', { title: 'Creating the sandbox', status, ...more }] as const
-  expect(rowsOf(step('started'), step('succeeded', { durationMs: 12_000 }))).toMatchObject([
-    { key: '1', text: 'Creating the sandbox (12.0 s)' },
-  ])
+const step = (stepId: string, status = 'started') =>
+  ['svc.workspace.progress', { stepId, title: stepId, status, durationMs: 12_000 }] as const
+const apply = (status: string) => ['svc.environment.apply', { name: 'web', leaseId: 'l', revision: 1, status }] as const
+test.each<[string, Fact[], string[]]>([
+  ['one step', [step('a'), step('a', 'succeeded')], ['1 a (12.0 s)']],
+  ['two at once', [step('a'), step('b'), step('a', 'succeeded'), step('b', 'failed')], ['1 a (12.0 s)', '2 b failed']],
+  ['one in another', [step('a'), step('b'), step('b', 'failed'), step('a', 'failed')], ['1 a failed', '2 b failed']],
+  ['a setup and a step', [apply('started'), step('a'), apply('succeeded')], ['1 Set up', '2 a']],
+  ['a step whose start is not loaded', [['svc.conversation.cleared'], step('a', 'failed')], ['1 Conv', '2 a failed']],
+  ['a step that was told twice', [step('a', 'failed'), step('a', 'failed')], ['1 a failed', '2 a failed']],
+])('the end of a long step takes the place of its own start: %s', (_, facts, texts) => {
+  const rows = rowsOf(...facts).map(row => `${row.key} ${row.kind === 'notice' ? row.text : row.kind}`)
+  expect(rows).toEqual(texts.map(text => expect.stringMatching(`^${RegExp.escape(text)}`)))
 })
 
 test('only files that the agent left on purpose are shown', () => {

@@ -6,20 +6,19 @@ import type { NoticeRow } from './rows.ts'
 import type { Transcript } from './transcript.ts'
 
 /** The content of a notice, and the places of the transcript that its Event moves. */
-interface Notice extends Pick<NoticeRow, 'tone' | 'text' | 'detail' | 'link' | 'about' | 'ongoing'> {
+interface Notice extends Pick<NoticeRow, 'tone' | 'text' | 'detail' | 'link' | 'about' | 'step' | 'ongoing'> {
   readonly sets?: readonly (keyof Pick<Transcript, 'changedAt' | 'deliveredAt' | 'editedAt'>)[]
-  /** True if the notice takes the place of the one directly before it. */
-  readonly replaces?: boolean
 }
 
 /** Makes notices of Events by type; a type without an entry has no notice. */
 const table: Readonly<Record<string, (event: Event) => Notice>> = {
   'svc.environment.apply': event => {
     const environment = `environment “${textOf(event, 'name')}” r${numberOf(event, 'revision') ?? '?'}`
+    const of = { about: 'setup', step: `setup ${textOf(event, 'leaseId')}` } as const
     if (textOf(event, 'status') === 'started') {
-      return { tone: 'quiet', text: `Setting up ${environment}`, about: 'setup', ongoing: true }
+      return { tone: 'quiet', text: `Setting up ${environment}`, ...of, ongoing: true }
     }
-    const shared = { about: 'setup', replaces: true, ...detailOf(textOf(event, 'outputTail')) } as const
+    const shared = { ...of, ...detailOf(textOf(event, 'outputTail')) }
     const outcome = applyOutcome(event)
     return textOf(event, 'status') === 'succeeded'
       ? { tone: 'quiet', text: `Set up ${environment}${outcome.slice('succeeded'.length)}`, ...shared }
@@ -28,9 +27,10 @@ const table: Readonly<Record<string, (event: Event) => Notice>> = {
   'svc.workspace.progress': event => {
     const title = textOf(event, 'title')
     const status = textOf(event, 'status')
-    if (status === 'started') return { tone: 'quiet', text: title, ongoing: true }
+    const step = textOf(event, 'stepId')
+    if (status === 'started') return { tone: 'quiet', text: title, step, ongoing: true }
     const time = formatDuration(numberOf(event, 'durationMs') ?? 0)
-    return { tone: 'quiet', text: `${title}${status === 'failed' ? ' failed' : ''} (${time})`, replaces: true }
+    return { tone: 'quiet', text: `${title}${status === 'failed' ? ' failed' : ''} (${time})`, step }
   },
   'svc.artifact.omitted': event => ({
     tone: 'warning',

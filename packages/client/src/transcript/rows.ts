@@ -102,6 +102,8 @@ export interface NoticeRow extends RowBase {
   readonly link?: { readonly label: string; readonly url: string }
   /** `omission`: a presented file was not kept. `setup`: an environment; `detail` is the end of its script's output. */
   readonly about?: 'omission' | 'setup'
+  /** Tells the step of this notice from others, which may go on at the same time. */
+  readonly step?: string
   /** True while the step goes on; the notice of its end replaces this one. */
   readonly ongoing?: boolean
 }

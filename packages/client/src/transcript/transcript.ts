@@ -248,13 +248,16 @@ class Draft {
   #notice(event: Event): void {
     const notice = noticeOf(event)
     if (notice === undefined) return
-    const { sets = [], replaces, ...content } = notice
+    const { sets = [], ...content } = notice
     for (const field of sets) this.#view = { ...this.#view, [field]: event.sequence }
     const row: Row = { ...this.#base(event), kind: 'notice', ...content }
-    const before = this.#rows.at(-1)
-    if (replaces === true && before?.kind === 'notice' && before.runId === row.runId) {
-      this.#rows[this.#rows.length - 1] = { ...row, key: before.key }
-    } else this.#rows.push(row)
+    const { step, ongoing } = content
+    // Steps may go on at the same time, so the start of this one need not be the last row.
+    const isStart = (start: Row) => start.kind === 'notice' && start.ongoing === true && start.step === step
+    const at = step === undefined || ongoing === true ? -1 : this.#rows.findLastIndex(isStart)
+    const start = this.#rows[at]
+    if (start === undefined) this.#rows.push(row)
+    else this.#rows[at] = { ...row, key: start.key }
   }
 
   /** Adds a step to the group of its Run and sub-agent at the end, or begins a group. Groups of others may lie between. */
@@ -298,13 +301,13 @@ class Draft {
     return false
   }
 
-  /** A call without an end in the log ended with its Run. */
+  /** A call without an end in the log ended with its Run. Messages and the end of a Run that waits may lie in between. */
   #closeTools(runId: string | undefined): void {
     for (let at = this.#rows.length - 1; at >= 0; at--) {
       const row = this.#rows[at]
-      if (row === undefined || row.kind === 'prompt' || row.kind === 'end') return
-      if (row.kind !== 'steps' || row.runId !== (runId ?? null)) continue
-      if (!row.steps.some(isRunning)) continue
+      if (row?.kind !== 'steps' && row?.kind !== 'reply') continue
+      if (row.runId !== (runId ?? null)) return
+      if (row.kind === 'reply' || !row.steps.some(isRunning)) continue
       this.#rows[at] = {
         ...row,
         steps: row.steps.map(step => (isRunning(step) ? { ...step, status: 'failed' } : step)),
