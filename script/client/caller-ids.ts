@@ -20,8 +20,8 @@ export const callerKeys: Readonly<Record<string, string>> = {
 }
 
 /**
- * POST requests that may be sent twice, because a second one finds the work done, by the id of its body if it makes something. Every other method of the contract may
- * be repeated.
+ * POST requests that may be sent twice, because a second one finds the work done, by the id of its body if it makes
+ * something. Every other method of the contract may be repeated.
  */
 export const repeatablePosts: ReadonlySet<string> = new Set([
   'cancelRun',
@@ -31,8 +31,6 @@ export const repeatablePosts: ReadonlySet<string> = new Set([
   'exchangeInstallationToken',
   'forkSession',
   'readInstallationIntent',
-  'redeliverWebhook',
-  'replayWebhook',
   'restoreEnvironmentRevision',
   'unarchiveEnvironment',
 ])

@@ -51,13 +51,16 @@ export interface WebhookEndpoints {
     readonly nextCursor: string | null
     readonly hasMore: boolean
   }>
-  /** Gives a delivery six new attempts, the first at once. */
+  /** Gives a delivery six new attempts, the first at once. The call is not retried, as it would send once more. */
   redeliver(
     endpointId: string,
     deliveryId: string,
     options?: CallOptions,
   ): Promise<{ readonly delivery: WebhookDelivery }>
-  /** Queues at most 1 000 Events of a Session. Go on with `lastSequence` as `after`; it is absent if none is left. */
+  /**
+   * Queues at most 1 000 Events of a Session. Go on with `lastSequence` as `after`; it is absent if none is left. The call
+   * is not retried, as it would send them once more.
+   */
   replay(
     endpointId: string,
     asked: { readonly sessionId: string; readonly after?: number },
@@ -91,8 +94,8 @@ export function createWebhookEndpoints(options: WebhookEndpointsOptions): Webhoo
     },
     deliveries: (id, query, own) => call({ method: 'GET', path: [...all, id, 'deliveries'], query: { ...query } }, own),
     redeliver: (id, deliveryId, own) =>
-      call({ method: 'POST', path: [...all, id, 'deliveries', deliveryId, 'redeliver'] }, own),
-    replay: (id, body, own) => call({ method: 'POST', path: [...all, id, 'replay'], body }, own),
+      call({ method: 'POST', path: [...all, id, 'deliveries', deliveryId, 'redeliver'], once: true }, own),
+    replay: (id, body, own) => call({ method: 'POST', path: [...all, id, 'replay'], body, once: true }, own),
     ping: (id, own) => call({ method: 'POST', path: [...all, id, 'ping'], once: true }, own),
   }
 }

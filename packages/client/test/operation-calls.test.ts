@@ -123,6 +123,8 @@ test('a request that would do its work twice is sent again after a 429 alone', a
   const input = { organizationId: 'o', body: { name: 'ci' } } as const
   await expect(it.client.call('createIntegration', input as never)).rejects.toThrow('503')
   expect(it.api.requests).toHaveLength(2)
+  // The delivery may have arrived before the request is repeated, which would send it once more.
+  for (const id of ['redeliverWebhook', 'replayWebhook'] as const) expect(operationTable[id]).toHaveProperty('once')
 })
 
 test('a call may have its own credential, headers, patience and signal', async () => {

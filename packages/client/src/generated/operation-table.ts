@@ -176,7 +176,7 @@ export const operationTable: Readonly<Record<keyof Operations, OperationRow>> = 
   listWebhooks: {"method":"GET","path":"/api/apps/{appSlug}/installations/{installationId}/webhooks","answer":"json","origin":"account"},
   deleteWebhook: {"method":"DELETE","path":"/api/apps/{appSlug}/installations/{installationId}/webhooks/{endpointId}","answer":"none","origin":"account"},
   listWebhookDeliveries: {"method":"GET","path":"/api/apps/{appSlug}/installations/{installationId}/webhooks/{endpointId}/deliveries","answer":"json","origin":"account","page":{"items":"deliveries","by":"cursor"}},
-  redeliverWebhook: {"method":"POST","path":"/api/apps/{appSlug}/installations/{installationId}/webhooks/{endpointId}/deliveries/{deliveryId}/redeliver","answer":"json","origin":"account"},
-  replayWebhook: {"method":"POST","path":"/api/apps/{appSlug}/installations/{installationId}/webhooks/{endpointId}/replay","answer":"json","origin":"account"},
+  redeliverWebhook: {"method":"POST","path":"/api/apps/{appSlug}/installations/{installationId}/webhooks/{endpointId}/deliveries/{deliveryId}/redeliver","answer":"json","origin":"account","once":true},
+  replayWebhook: {"method":"POST","path":"/api/apps/{appSlug}/installations/{installationId}/webhooks/{endpointId}/replay","answer":"json","origin":"account","once":true},
   pingWebhook: {"method":"POST","path":"/api/apps/{appSlug}/installations/{installationId}/webhooks/{endpointId}/ping","answer":"json","origin":"account","once":true},
 }
