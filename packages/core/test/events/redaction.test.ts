@@ -194,7 +194,7 @@ describe('a configuration file with secrets in it', () => {
   test.each([0o640, 0o604, 0o620])('is refused with mode %o, and the refusal names the remedy', async mode => {
     await chmod(file(), mode)
     await expect(startServiceProcess(variables)).rejects.toThrow(
-      `${file()} holds a secret (runtimes[0].env.API_KEY) and is open to others: chmod 600 it`,
+      `${file()}: runtimes[0].env holds a secret (API_KEY) and is open to others: chmod 600 it`,
     )
   })
 })

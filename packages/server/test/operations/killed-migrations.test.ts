@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { embeddedConnection, startEmbeddedPostgres } from '@berth/platform/storage/embedded/embedded-postgres.ts'
 import { superuser } from '@berth/platform/storage/embedded/initialize.ts'
 import { migrate } from '@berth/platform/storage/postgres/migrate.ts'
@@ -55,20 +55,19 @@ afterAll(() => stack.disposeAsync())
 
 /** Lays out this release with further migrations. */
 function makeNewerRelease(place: string): string {
-  const server = join(place, 'packages/server')
-  mkdirSync(join(server, 'src/storage'), { recursive: true })
-  const others = readdirSync(join(root, 'packages')).filter(name => name !== 'server')
-  const linked = ['node_modules', 'packages/server/node_modules', 'packages/server/runtimes']
-  for (const path of [...linked, ...others.map(name => `packages/${name}`)])
-    symlinkSync(join(root, path), join(place, path))
-  for (const name of ['package.json', 'dist', 'src/storage/migrations']) {
-    cpSync(join(root, 'packages/server', name), join(server, name), { recursive: true })
-  }
+  const at = (path: string) => join(place, 'packages', path)
+  const [program, migrations] = ['server/dist', 'platform/src/storage/migrations']
+  for (const path of [program, migrations]) mkdirSync(dirname(at(path)), { recursive: true })
+  symlinkSync(join(root, 'node_modules'), join(place, 'node_modules'))
+  for (const name of readdirSync(join(root, 'packages')).filter(each => each !== 'server' && each !== 'platform'))
+    symlinkSync(join(root, 'packages', name), at(name))
+  for (const path of [program, migrations, 'server/package.json', 'platform/package.json'])
+    cpSync(join(root, 'packages', path), at(path), { recursive: true })
   for (const [index, sql] of newer.entries()) {
     const number = String(LAST + 1 + index).padStart(4, '0')
-    writeFileSync(join(server, 'src/storage/migrations', `${number}_newer.sql`), `${sql}\n`)
+    writeFileSync(join(at(migrations), `${number}_newer.sql`), `${sql}\n`)
   }
-  return join(server, 'dist/main.js')
+  return at('server/dist/main.js')
 }
 
 function connect(): PooledDatabase {

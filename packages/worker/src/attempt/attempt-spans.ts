@@ -26,13 +26,14 @@ export class AttemptSpans {
 
   /**
    * The attempt has ended.
-   * @param takenOver the agent had its prompt from an earlier worker, so its time counts from this one's beginning
+   * @param begun the agent has had a prompt. Without one of this worker's it was an earlier worker's, perhaps read only now, so
+   *   the time counts from this worker's beginning
    */
-  ended(status: string, takenOver: boolean): void {
-    if (this.#promptedMs === null && !takenOver) return
+  ended(status: string, begun: boolean): void {
+    if (this.#promptedMs === null && !begun) return
     tellPast(this.#of, 'prompt', {
       beganMs: this.#promptedMs ?? this.#beganMs,
-      attributes: { 'berth.run.status': status, 'berth.taken_over': takenOver },
+      attributes: { 'berth.run.status': status, 'berth.taken_over': this.#promptedMs === null },
     })
   }
 }

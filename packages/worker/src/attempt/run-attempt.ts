@@ -358,7 +358,7 @@ export class RunAttempt {
     const begun = this.#state.prompt !== 'early'
     const lost = end?.kind === 'exited' && !end.started && !begun ? startFailed : executionLost
     await recordEnd(this.#context, claim, { leaseId: lease.id, reading, decided, lost, begun })
-    this.#spans.ended(decided?.outcome.status ?? 'lost', this.#resumed)
+    this.#spans.ended(decided?.outcome.status ?? 'lost', begun)
     this.#move({ kind: 'end' })
     // The loop may still be waiting for the journal of a Run that is over.
     await connection[Symbol.asyncDispose]()
