@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { operationTable } from '@berth/client'
 import { sendJson } from '@berth/client/testing'
+import { operationOf } from '@berth/contract'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { resources } from '../src/resources/add-resources.ts'
 import { BerthProcess } from './berth-process.ts'
@@ -24,10 +25,10 @@ beforeAll(async () => {
     }
     if (pathname.endsWith('/members')) {
       const members = [{ id: 'm-1', role: 'admin', person: { name: 'Ada', email: 'ada@example.com' }, permissions: [] }]
-      return sendJson(response, 200, { success: true, members }) ?? 'answered'
+      return sendJson(response, 200, { success: true, hidden: [], members }) ?? 'answered'
     }
     if (method === 'PUT' && pathname.startsWith('/v1/triggers/'))
-      return sendJson(response, 201, { trigger: { id: pathname.slice(13), name: 'Nightly' } }) ?? 'answered'
+      return sendJson(response, 201, { trigger: { id: pathname.slice(13) }, notes: [] }) ?? 'answered'
     if (pathname === '/v1/repositories') {
       const account = { provider: 'github', accountLogin: 'acme', reason: 'late' }
       const late = { nextCursor: 'again', hasMore: true, missing: [{ ...account, retried: true }] }
@@ -53,12 +54,17 @@ async function berth(...args: string[]) {
   return { code: await it.ended(), lines: it.lines, stdout: it.stdout, stderr: it.stderr }
 }
 
-test('every command names an operation and fills in each parameter of its path', () => {
-  for (const { path, operation, forPeople, args, examples } of resources) {
+test('every command names an operation, each parameter of its path, and a member of its answer', () => {
+  for (const { path, operation, forPeople, args, examples, view } of resources) {
     const given = [...args.map(({ to }) => to), 'organizationId']
     for (const id of [operation, ...(forPeople === undefined ? [] : [forPeople])]) {
       const needed = [...operationTable[id].path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
       expect(given, path).toEqual(expect.arrayContaining(needed))
+      const [answer] = Object.values(operationOf(id).responses)
+      const { success: _, ...members } = Object(Reflect.get(answer?.schema ?? {}, 'properties'))
+      const shown = view.kind === 'list' ? view.items : view.kind === 'thing' ? view.member : undefined
+      if (shown !== undefined) expect(members, path).toHaveProperty(shown.replace(/\..*/, ''))
+      else if (view.kind === 'thing') expect(Object.keys(members).length, path).toBeGreaterThan(1)
     }
     expect(examples.length, path).toBeGreaterThan(0)
   }

@@ -63,7 +63,7 @@ export async function callResource(
     await stdout.line(options.json ? jsonLine(input) : printableLine(says))
     return exitCode.completed
   }
-  const shown = contentOf(answer)
+  const shown = view.member === undefined ? answer : valueAt(answer, view.member)
   if (options.json) await stdout.line(jsonLine(shown))
   else await printFacts(factsOf(shown), stdout)
   return exitCode.completed
@@ -73,23 +73,9 @@ function call(client: BerthClient, operation: OperationId, input: Input): Promis
   return client.call(operation, input as never)
 }
 
-/** Returns the only object of an answer that is an envelope, else the answer itself. */
-function contentOf(answer: unknown): unknown {
-  const { success: _, ...members } = Object(answer) as Record<string, unknown>
-  const [only, ...others] = Object.values(members)
-  return others.length === 0 && typeof only === 'object' && only !== null && !Array.isArray(only) ? only : answer
-}
-
-async function readItems(
-  client: BerthClient,
-  id: OperationId,
-  input: Input,
-  member: string | undefined,
-  limit: number,
-) {
+async function readItems(client: BerthClient, id: OperationId, input: Input, member: string, limit: number) {
   if (!pagedOperations.has(id)) {
-    const answer = await call(client, id, input)
-    const items = member === undefined ? Object.values(Object(answer)).find(Array.isArray) : valueAt(answer, member)
+    const items = valueAt(await call(client, id, input), member)
     if (!Array.isArray(items)) throw new UsageError('this is a file, not a directory: berth files read')
     return { items: items.slice(0, limit), missing: [] }
   }
@@ -97,7 +83,7 @@ async function readItems(
   const missing: MissingAccount[] = []
   const query = { ...Object(input['query']), limit: Math.min(limit, largestPage) }
   for await (const page of client.pages(id as 'listRepositories', { ...input, query })) {
-    found.push(...(valueAt(page, member ?? '') as unknown[]))
+    found.push(...(valueAt(page, member) as unknown[]))
     missing.push(...(page.missing ?? []).filter(({ retried }) => !retried))
     if (found.length >= limit) break
   }

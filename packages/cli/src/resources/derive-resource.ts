@@ -43,13 +43,14 @@ function argumentOf(name: string, { operation }: ResourceRow): ResourceArgument 
   return { shown: isOptional ? `[${noun}]` : `<${noun}>`, to: name, ...(does !== undefined && { does }) }
 }
 
-function viewOf({ operation, columns, items, done }: ResourceRow, parameter = ''): ResourceView {
+function viewOf({ operation, columns, items, member, done }: ResourceRow, parameter = ''): ResourceView {
   const { answer, page } = operationTable[operation]
   if (done !== undefined) return { kind: 'done', says: `${done} ${nounOf(parameter)} {${parameter}}` }
   if (answer === 'response') return { kind: 'bytes' }
-  if (columns === undefined) return { kind: 'thing' }
-  const member = items ?? page?.items
-  return { kind: 'list', columns, ...(member !== undefined && { items: member }) }
+  if (columns === undefined) return { kind: 'thing', ...(member !== undefined && { member }) }
+  const path = items ?? page?.items
+  if (path === undefined) throw new Error(`${operation} answers no page, so the row names its items`)
+  return { kind: 'list', columns, items: path }
 }
 
 /** Options are members of the query of a read, and of the body of a write. */

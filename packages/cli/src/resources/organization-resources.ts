@@ -62,6 +62,7 @@ export const organizationResources: Readonly<Record<string, ResourceRow>> = {
   },
   'connections add': {
     operation: 'addConnection',
+    member: 'connection',
     does: 'connect an account of a Git host to the organization',
     args: [
       { shown: '<host>', to: 'body.host', does: 'id of the host, such as github:github.com' },
@@ -72,11 +73,13 @@ export const organizationResources: Readonly<Record<string, ResourceRow>> = {
   'connections remove': { operation: 'removeConnection', does: 'end a connection', done: 'removed' },
   'integrations list': {
     operation: 'listIntegrations',
+    items: 'integrations',
     does: 'list integrations',
     columns: { INTEGRATION: 'id', INSTALLATION: 'installationId', PRODUCT: 'product', NAME: 'name' },
   },
   'integrations create': {
     operation: 'createIntegration',
+    member: 'integration',
     does: 'create an integration',
     args: [{ shown: '<name>', to: 'body.name' }],
     options: [{ flags: '--product <name>', does: 'product that it belongs to', required: true }, capability],
@@ -89,6 +92,7 @@ export const organizationResources: Readonly<Record<string, ResourceRow>> = {
   },
   'keys list': {
     operation: 'listApiKeys',
+    items: 'keys',
     does: 'list the API keys of an integration; nothing reads a secret back',
     columns: { KEY: 'id', KIND: 'kind', HINT: 'hint', EXPIRES: 'expiresAt', USED: 'lastUsedAt' },
   },
@@ -113,11 +117,13 @@ export const organizationResources: Readonly<Record<string, ResourceRow>> = {
   'keys revoke': { operation: 'revokeApiKey', does: 'revoke an API key', done: 'revoked' },
   'apps list': {
     operation: 'listApps',
+    items: 'apps',
     does: 'list the apps of the organization',
     columns: { APP: 'slug', CREATED: 'createdAt', NAME: 'name' },
   },
   'apps create': {
     operation: 'createApp',
+    member: 'app',
     does: 'register an app',
     args: [{ shown: '<slug>', to: 'body.slug' }],
     options: [
@@ -139,6 +145,7 @@ export const organizationResources: Readonly<Record<string, ResourceRow>> = {
   },
   'app-keys list': {
     operation: 'listAppKeys',
+    items: 'keys',
     does: 'list the public keys of an app',
     columns: { KEY: 'kid', CREATED: 'createdAt', REVOKED: 'revokedAt' },
     examples: ['my-app'],
@@ -151,11 +158,13 @@ export const organizationResources: Readonly<Record<string, ResourceRow>> = {
   },
   'installations list': {
     operation: 'listInstallations',
+    items: 'installations',
     does: 'list what is installed in the organization',
     columns: { INSTALLATION: 'id', KIND: 'kind', APP: 'app', REVOKED: 'revokedAt', NAME: 'name' },
   },
   'installations edit': {
     operation: 'updateInstallation',
+    member: 'installation',
     does: 'set what an installation may do',
     options: [capability],
     examples: ['$INSTALLATION --capability svc.cloud.access --capability svc.cloud.sessions:read'],
@@ -167,11 +176,13 @@ export const organizationResources: Readonly<Record<string, ResourceRow>> = {
   },
   'members list': {
     operation: 'listMembers',
+    items: 'members',
     does: 'list the members of the organization',
     columns: { MEMBER: 'id', ROLE: 'role', EMAIL: 'person.email', NAME: 'person.name' },
   },
   'members edit': {
     operation: 'updateMember',
+    member: 'member',
     does: 'change the role and the permissions of a member',
     options: [role, permission],
     examples: ['$MEMBER --role admin'],
@@ -183,6 +194,7 @@ export const organizationResources: Readonly<Record<string, ResourceRow>> = {
   },
   'invitations list': {
     operation: 'listInvitations',
+    items: 'invitations',
     does: 'list open invitations',
     columns: { INVITATION: 'id', ROLE: 'role', EXPIRES: 'expiresAt', EMAIL: 'email' },
   },
@@ -196,6 +208,7 @@ export const organizationResources: Readonly<Record<string, ResourceRow>> = {
   'invitations withdraw': { operation: 'withdrawInvitation', does: 'withdraw an invitation', done: 'withdrew' },
   'sign-ins list': {
     operation: 'listSignIns',
+    items: 'signIns',
     does: 'list your sign-ins',
     columns: { 'SIGN-IN': 'id', CURRENT: 'current', USED: 'lastUsedAt', ADDRESS: 'address', CLIENT: 'clientId' },
   },
@@ -289,6 +302,7 @@ export const organizationResources: Readonly<Record<string, ResourceRow>> = {
   },
   'compute mark': {
     operation: 'markHost',
+    member: 'host',
     does: 'cordon, drain or open a machine of the organization; for administrators',
     options: [
       {
@@ -303,6 +317,7 @@ export const organizationResources: Readonly<Record<string, ResourceRow>> = {
   },
   'compute lost': {
     operation: 'loseHost',
+    member: 'host',
     does: 'declare that a silent machine of the organization is gone for good, so that its sessions go on elsewhere; for administrators',
   },
   'compute remove': {

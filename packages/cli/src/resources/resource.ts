@@ -29,13 +29,13 @@ export interface ResourceOption {
 export type ResourceView =
   | {
       readonly kind: 'list'
-      /** Member of the answer that holds the items; absent: its only list. */
-      readonly items?: string
+      /** Path of the items in the answer. */
+      readonly items: string
       /** Heads, and the dotted path of each cell in an item; `.` is the item itself. */
       readonly columns: Readonly<Record<string, string>>
     }
-  /** Shows the answer, without its envelope. */
-  | { readonly kind: 'thing' }
+  /** Shows a member of the answer; absent: the whole answer. */
+  | { readonly kind: 'thing'; readonly member?: string }
   /** Prints a text, in which `{name}` stands for a member of the input. */
   | { readonly kind: 'done'; readonly says: string }
   | { readonly kind: 'bytes' }
@@ -55,6 +55,11 @@ export interface ResourceRow {
   readonly columns?: Readonly<Record<string, string>>
   /** Path of the items in the answer, if it is not the operation's page. */
   readonly items?: string
+  /**
+   * Member of the answer that is shown; absent: the whole answer. It is named here, so that scripts read the same values
+   * when an answer gets another member.
+   */
+  readonly member?: string
   /** Prints this word with the last parameter of the path in place of an answer, such as `removed connection c-1`. */
   readonly done?: string
   /** Lines that follow `berth` and the command's words, complete as they stand. Default: its required arguments. */

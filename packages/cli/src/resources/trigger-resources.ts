@@ -10,17 +10,20 @@ export const triggerGroups: readonly ResourceGroup[] = [
 export const triggerResources: Readonly<Record<string, ResourceRow>> = {
   'triggers list': {
     operation: 'listTriggers',
+    items: 'triggers',
     does: 'list triggers',
     columns: { TRIGGER: 'id', ON: 'enabled', CRON: 'schedule.cron', HOOK: 'hook.scheme', NEXT: 'nextAt', NAME: 'name' },
     examples: ['', '--fields name,hook.url'],
   },
   'triggers show': {
     operation: 'getTrigger',
+    member: 'trigger',
     does: 'show a trigger, with the address that other systems post to',
     examples: ['$TRIGGER', '$TRIGGER --json | jq -r .hook.url'],
   },
   'triggers put': {
     operation: 'putTrigger',
+    member: 'trigger',
     does: 'create a trigger, or replace one, by a file as putTrigger takes it',
     options: [
       { flags: '--file <path>', does: 'file of JSON; - is standard input', to: 'body', required: true, as: 'json' },
@@ -45,11 +48,13 @@ export const triggerResources: Readonly<Record<string, ResourceRow>> = {
   },
   'deliveries list': {
     operation: 'listTriggerDeliveries',
+    items: 'deliveries',
     does: 'list the latest deliveries of a trigger, and how each has ended',
     columns: { KEY: 'key', STATUS: 'status', ERROR: 'errorCode', SESSION: 'sessionId', AT: 'createdAt' },
   },
   'deliveries send': {
     operation: 'putTriggerDelivery',
+    member: 'delivery',
     does: 'fire a trigger; the same key again makes nothing new; for API keys',
     options: [
       {

@@ -22,11 +22,13 @@ export const workGroups: readonly ResourceGroup[] = [
 export const workResources: Readonly<Record<string, ResourceRow>> = {
   'sessions show': {
     operation: 'getSession',
+    member: 'session',
     does: 'show a session as it is now',
     examples: ['$SESSION', '$SESSION --fields phase,workspace.state'],
   },
   'sessions edit': {
     operation: 'updateSession',
+    member: 'session',
     does: 'change a session; a run that has begun keeps the values it started with',
     options: [
       { flags: '--title <title>', does: 'another name' },
@@ -48,6 +50,7 @@ export const workResources: Readonly<Record<string, ResourceRow>> = {
   },
   'runs show': {
     operation: 'getRun',
+    member: 'run',
     does: 'show a run as it is now; the last one of its turn is in turns list',
     examples: ['$SESSION $RUN', '$SESSION $RUN --fields status,costUsd'],
   },
@@ -56,7 +59,7 @@ export const workResources: Readonly<Record<string, ResourceRow>> = {
     does: 'list the artifacts of a session, newest first',
     columns: { ARTIFACT: 'id', KIND: 'kind', BYTES: 'sizeBytes', TYPE: 'mediaType', NAME: 'name' },
   },
-  'artifacts show': { operation: 'getArtifact', does: 'show what is known of an artifact' },
+  'artifacts show': { operation: 'getArtifact', member: 'artifact', does: 'show what is known of an artifact' },
   'artifacts download': {
     operation: 'getArtifactContent',
     does: 'write the bytes of an artifact to standard output, or to --output',
@@ -80,16 +83,19 @@ export const workResources: Readonly<Record<string, ResourceRow>> = {
   },
   'ports list': {
     operation: 'listPorts',
+    items: 'ports',
     does: 'list the ports on which something listens in the sandbox; for people',
     columns: { PORT: '.' },
   },
   'reviews list': {
     operation: 'listStoredReviews',
+    items: 'reviews',
     does: 'list the revisions that were made of a session; for people',
     columns: { REVISION: 'revision', AT: 'createdAt' },
   },
   'reviews show': {
     operation: 'getStoredReview',
+    member: 'review',
     does: 'show a revision as it was reviewed; for people',
     examples: ['$SESSION $REVISION', "$SESSION $REVISION --json | jq -r '.files[].path'"],
   },
@@ -98,7 +104,7 @@ export const workResources: Readonly<Record<string, ResourceRow>> = {
     does: 'list the publications of a session, newest first',
     columns: { PUBLICATION: 'id', STATUS: 'status', PULL: 'result.pullRequest.url', TITLE: 'title' },
   },
-  'publications show': { operation: 'getPublication', does: 'show a publication as it is now' },
+  'publications show': { operation: 'getPublication', member: 'publication', does: 'show a publication as it is now' },
   'publications checks': {
     operation: 'listPublicationChecks',
     does: 'show what keeps a pull request from being merged; for people',
@@ -108,5 +114,5 @@ export const workResources: Readonly<Record<string, ResourceRow>> = {
     does: 'list the merges of a publication, newest first',
     columns: { MERGE: 'id', STATUS: 'status', STRATEGY: 'strategy', COMMIT: 'mergedCommitSha' },
   },
-  'merges show': { operation: 'getMerge', does: 'show a merge as it is now' },
+  'merges show': { operation: 'getMerge', member: 'merge', does: 'show a merge as it is now' },
 }
