@@ -99,7 +99,9 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   open_streams: { writes: ['core/sessions/streams'] },
   turns: {
     writes: ['core/sessions/turns', 'core/sessions/runs'],
-    reads: folders('core/sessions/session core/checkpoints worker/workspace core/housekeeping triggers'),
+    reads: folders(
+      'core/sessions/session core/sessions/publications core/checkpoints worker/workspace core/housekeeping triggers',
+    ),
     note: '`core/sessions/runs/` settles those that were to join a Run that ends',
   },
   runs: {
@@ -126,7 +128,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
     ),
     note: '`worker/claim/` keeps the progress of the agent',
   },
-  terminals: { writes: ['core/sessions/terminals'], reads: ['server/console'] },
+  terminals: { writes: ['core/sessions/terminals'], reads: ['server/console', 'core/sessions/publications'] },
   workspace_requests: { writes: ['core/sessions/leases'], reads: ['server/console', 'worker/claim'] },
   interactions: { writes: ['core/sessions/interactions'], reads: ['server/console'] },
   remembered_decisions: { writes: ['core/sessions/interactions'] },
@@ -134,7 +136,10 @@ export const tables: Readonly<Record<string, TableAccess>> = {
     writes: ['core/sessions/artifacts'],
     reads: ['server/console', 'core/sessions/runs', 'core/housekeeping'],
   },
-  checkpoints: { writes: ['core/checkpoints'], reads: ['core/sessions/session', 'core/sessions/terminals'] },
+  checkpoints: {
+    writes: ['core/checkpoints'],
+    reads: ['core/sessions/session', 'core/sessions/terminals', 'core/sessions/publications'],
+  },
   checkpoint_blobs: { writes: ['core/checkpoints'], reads: ['core/housekeeping'] },
   reviews: { writes: ['core/sessions/reviews'], reads: ['core/sessions/publications', 'core/housekeeping'] },
   review_requests: { writes: ['core/sessions/reviews'], reads: ['server/console'] },

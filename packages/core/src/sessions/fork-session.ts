@@ -12,8 +12,7 @@ import type { Principal } from '../identity/guard/principal.ts'
 import { appendEvents } from './log/append.ts'
 import { findRunEnd } from './log/run-end-sql.ts'
 import { listSecretValues, rememberSecrets } from './log/session-redactor.ts'
-import { isDelivered } from './publications/first-commit.ts'
-import { listPushed } from './publications/publication-sql.ts'
+import { findFollowed } from './publications/publication-sql.ts'
 import { copyWork } from './runs/copy-work-sql.ts'
 import { readRecap } from './runs/recap.ts'
 import { findRun } from './runs/run-sql.ts'
@@ -60,7 +59,7 @@ export async function forkSession(
       requestHash: hash,
       title: title === undefined ? titleOfFork(source.title) : ownCredentials.text(title),
       origin: source.origin,
-      source: await sourceOfFork(tx, source, key),
+      source: await sourceOfFork(tx, source, key, at),
       model: source.model,
       runtime: source.runtime,
       environmentId: source.environment_id,
@@ -100,13 +99,19 @@ async function forkPoint(tx: Queryable, source: SessionRow, key: SessionKey, run
 }
 
 /**
- * Returns the repository of a fork. If the Session has made the first commit of its repository, the fork begins at that:
- * without a history in common, nothing of it could be delivered.
+ * Returns the repository of a fork. If the forked Run has the first commit of the repository, and the Session made it, the
+ * fork begins at that: without a history in common, nothing of it could be delivered. On a commit that the Run does not
+ * have, the fork's work would delete the commit's files unseen.
  */
-async function sourceOfFork(tx: Queryable, { source }: SessionRow, key: SessionKey): Promise<SessionRow['source']> {
+async function sourceOfFork(
+  tx: Queryable,
+  { source }: SessionRow,
+  key: SessionKey,
+  runId: string,
+): Promise<SessionRow['source']> {
   if (source?.baseOid !== emptyTreeOid) return source
-  const first = (await listPushed(tx, key, source.baseBranch)).findLast(isDelivered)
-  return first === undefined ? source : { ...source, baseOid: first.commit_sha }
+  const first = await findFollowed(tx, key, source.baseBranch, runId)
+  return first === null ? source : { ...source, baseOid: first }
 }
 
 /**

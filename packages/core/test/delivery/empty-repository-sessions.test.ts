@@ -124,6 +124,26 @@ it('a fork of the Session that made the first commit begins at it, and delivers 
   expect(await gitText(['ls-tree', '--name-only', 'trunk'], { gitDir: at.gitDir })).toBe('a\nc')
 })
 
+it.each(['a Run before', 'a Run after a reset'])(
+  'a fork of %s deletes nothing of the first commit, which it does not have',
+  async from => {
+    const at = await make()
+    const session = await Delivering.begin(service.test, at)
+    const { id, activeRunId } = session.session
+    await session.shell('echo one > a')
+    const root = (await session.publish()).result?.commitSha
+    if (from.includes('reset')) {
+      await session.shell('rm a')
+      const text = 'update sessions set fresh_from_turn = turn_count - 1, first_run_started_at = now() where id = $1'
+      await service.test.db.database.query(text, [id])
+    }
+    const fork = await forkOf(session, from === 'a Run before' ? { runId: activeRunId } : {}, 'echo two > b')
+    expect(fork.session.source?.baseOid).toBe(emptyTreeOid)
+    expect(await fork.publish()).toMatchObject({ status: 'failed', lastError: { code: 'target_moved' } })
+    expect(await tipOf(at.gitDir, 'trunk')).toBe(root)
+  },
+)
+
 it('the native agent works in it, and its changes make the first commit', async () => {
   const at = await make()
   const command = 'cd /workspace/project && git symbolic-ref HEAD && git status --short && echo hello > greeting'

@@ -45,4 +45,4 @@ export async function startOfUnborn(
   return { branch: delivered ? baseBranch : claim.row.branch, base: last.commit_sha, delivered }
 }
 
-export const isDelivered = ({ status }: PushedCommit): boolean => status === 'succeeded'
+const isDelivered = ({ status }: PushedCommit): boolean => status === 'succeeded'

@@ -270,3 +270,37 @@ export async function isResetSince(db: Queryable, key: SessionKey, commit: strin
   })
   return rows[0]?.reset === true
 }
+
+/**
+ * Returns the first commit that the Session put on a branch, if a Run's checkpoint goes on from its tree: the work was not
+ * begun afresh since the review, and before the Publication was asked for no later Turn came, and nobody typed at a
+ * terminal after the seal.
+ */
+export async function findFollowed(
+  db: Queryable,
+  key: SessionKey,
+  branch: string,
+  runId: string,
+): Promise<string | null> {
+  const { rows } = await db.query<{ commit_sha: string }>({
+    text: `
+      select p.commit_sha from publications p
+      join reviews v using (organization_id, session_id, revision)
+      join sessions s on s.organization_id = p.organization_id and s.id = p.session_id
+      join checkpoints c on c.organization_id = p.organization_id and c.session_id = p.session_id and c.run_id = $4
+      where p.organization_id = $1 and p.session_id = $2 and p.branch = $3 and p.status = 'succeeded'
+        and (s.fresh_from_turn = 0 or v.created_at >= s.first_run_started_at)
+        and not exists (
+          select 1 from turns t
+          where t.organization_id = $1 and t.session_id = $2 and t.run_id <> $4 and t.created_at <= p.created_at
+            and t.sequence > (
+              select min(sequence) from turns where organization_id = $1 and session_id = $2 and run_id = $4))
+        and not exists (
+          select 1 from terminals w
+          where w.organization_id = $1 and w.session_id = $2 and w.typed_at is not null
+            and w.created_at <= p.created_at and least(w.awake_until, w.ended_at, p.created_at) > c.sealed_at)
+      order by p.created_at, p.id limit 1`,
+    values: [key.organizationId, key.sessionId, branch, runId],
+  })
+  return rows[0]?.commit_sha ?? null
+}
