@@ -40,7 +40,8 @@ const configuration = `
 ## The configuration file
 
 \`BERTH_CONFIG\`, or \`berth.json\` in the data directory, holds settings that have structure. Every key is optional; an unknown key
-stops the start. Write an \`apiKey\`, an \`appId\`, a \`privateKey\`, a \`clientSecret\` or a value of a runtime's \`env\` as it is, or as
+stops the start. A known key with null counts as left out; any other null stops the start. Write an \`apiKey\`, an \`appId\`, a
+\`privateKey\`, a \`clientSecret\` or a value of a runtime's \`env\` as it is, or as
 \`{ "env": "NAME" }\` to take it from the environment.
 
 If the file holds a secret itself, it must be closed to others (\`chmod 600\`), or the start is refused. Which values of \`env\` count

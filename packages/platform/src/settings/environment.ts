@@ -89,6 +89,14 @@ export class Environment {
   }
 
   /**
+   * Refuses a variable that others of its family make an operator expect.
+   * @throws StartError that says what to set in its place
+   */
+  refuse(name: string, remedy: string): void {
+    if (this.#variables[name]) throw new StartError(`${name} is not a setting; ${remedy}`)
+  }
+
+  /**
    * Refuses unknown `BERTH_*` variables.
    * @throws StartError that names the first variable that nothing has read
    */

@@ -1,6 +1,8 @@
 import Type, { type Static, type StaticDecode, type TProperties, type TSchema } from 'typebox'
 import { Check, Decode, Default, Errors, Pointer } from 'typebox/value'
+import { isObject } from '../kit/json.ts'
 import { StartError } from '../kit/start-error.ts'
+import { placeOfFault } from './json-fault.ts'
 import { parseOrigin, parseWebUrl } from './web-url.ts'
 
 export const text = Type.String({ minLength: 1 })
@@ -64,11 +66,11 @@ export type Read<T> = T extends readonly (infer Item)[]
     : T
 
 /**
- * Reads the text of a JSON file and fills in defaults. A member that is null counts as absent.
+ * Reads the text of a JSON file and fills in defaults. A known member of an object that is null counts as absent.
  * @throws StartError that names the file, the place and the problem
  */
 export function readBySchema<T extends TSchema>(type: T, json: string, file: string): StaticDecode<T> {
-  const value = Default(type, parseJson(json, file))
+  const value = Default(type, withoutNulls(type, parseJson(json, file)))
   const [error] = Errors(type, value)
   if (error === undefined) return Decode(type, value)
   const place = Pointer.Indices(error.instancePath)
@@ -91,10 +93,20 @@ export function readBySchema<T extends TSchema>(type: T, json: string, file: str
 
 function parseJson(json: string, file: string): unknown {
   try {
-    return JSON.parse(json, (_, value: unknown) => value ?? undefined)
-  } catch (error) {
-    throw new StartError(`${file}: it is not JSON: ${error instanceof Error ? error.message : String(error)}`)
+    return JSON.parse(json)
+  } catch {
+    throw new StartError(`${file}: it is not JSON: see ${placeOfFault(json)}`)
   }
+}
+
+/** Leaves out known members that are null. Any other null stays, so that the schema refuses it at its place. */
+function withoutNulls(type: TSchema, value: unknown): unknown {
+  if (Type.IsArray(type) && Array.isArray(value)) return value.map(item => withoutNulls(type.items, item))
+  if (!isObject(value)) return value
+  const members = Type.IsObject(type) ? type.properties : {}
+  const others = Type.IsRecord(type) ? Type.RecordValue(type) : Type.Unknown()
+  const kept = Object.entries(value).filter(([name, member]) => member !== null || !Object.hasOwn(members, name))
+  return Object.fromEntries(kept.map(([name, member]) => [name, withoutNulls(members[name] ?? others, member)]))
 }
 
 /** Makes the error for a place of a file, such as `providers[0].baseUrl`. */

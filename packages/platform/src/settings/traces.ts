@@ -41,6 +41,7 @@ function readEndpoint(env: Environment): string | undefined {
   const meaning =
     'Collector of traces, by OTLP over HTTP; the service adds `v1/traces` to its path ([operations](operations.md#traces)). Set it to see where the time of a Turn goes.'
   const text = env.text(name, meaning, 'no traces', 'an http or https URL')
+  env.refuse('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', `set ${name}, to which v1/traces is added`)
   if (text === undefined) return undefined
   const url = URL.canParse(text) ? new URL(text) : null
   if (url === null || !/^https?:$/.test(url.protocol)) throw new StartError(`${name} must be an http or https address`)
