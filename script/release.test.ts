@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -23,10 +23,15 @@ describe('the bill of materials', () => {
   })
 
   it('has every production dependency of the service, and none of its tests', () => {
-    const { dependencies }: { dependencies: object } = JSON.parse(
-      readFileSync(join(root, 'packages/server/package.json'), 'utf8'),
+    const manifests = globSync(
+      'packages/{platform,sandboxes,core,gateway,kubernetes,worker,triggers,server}/package.json',
+      {
+        cwd: root,
+      },
     )
-    const outside = Object.keys(dependencies).filter(name => !name.startsWith('@berth/'))
+    const outside = manifests
+      .flatMap(path => Object.keys(JSON.parse(readFileSync(join(root, path), 'utf8')).dependencies))
+      .filter(name => !name.startsWith('@berth/'))
     expect(outside.length).toBeGreaterThan(10)
     expect(outside.filter(name => !names.has(name))).toEqual([])
     expect(['vitest', '@biomejs/biome', 'playwright-core'].filter(name => names.has(name))).toEqual([])

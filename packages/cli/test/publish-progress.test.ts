@@ -12,14 +12,13 @@ async function published(isTerminal: boolean, more: object = {}) {
     line: async (text: string) => void all.push(text),
   })
   const result = { branch: 'b', commitSha: 'c'.repeat(40) }
-  const client = {
-    sessions: { get: async () => ({ session: { source: { baseBranch: 'main' } } }) },
-    publications: {
-      review: async () => ({ review: { revision: 'r' } }),
-      put: async () => {},
-      get: async () => ({ publication: { id: 'p', status: 'succeeded', completedAt: 'now', result } }),
-    },
+  const answers: Readonly<Record<string, object>> = {
+    getSession: { session: { source: { baseBranch: 'main' } } },
+    reviewRepository: { review: { revision: 'r' } },
+    createPublication: {},
+    getPublication: { publication: { id: 'p', status: 'succeeded', completedAt: 'now', result } },
   }
+  const client = { call: async (operation: string) => answers[operation] }
   const io = { client, stdout: into(lines), stderr: into(said) } as unknown as CommandIo
   const code = await publish('s', { title: 't', ...more }, io)
   return { code, said, lines }
