@@ -2,7 +2,7 @@ import { takes, takesNew } from '@berth/core/runtimes/own-hosts.ts'
 import { HOST_AWAY_MS } from '@berth/core/runtimes/runtime-hosts.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import type { RunClaim, Taken } from './claim.ts'
-import { type Claimant, type ClaimRow, claimed, onHeldHost, takeFence, toClaim } from './claim-sql.ts'
+import { type Claimant, type ClaimRow, claimed, locksExecution, onHeldHost, takeFence, toClaim } from './claim-sql.ts'
 import { type Pending, pendingColumns, roomOf } from './placement-sql.ts'
 
 /** A claim looks at so many Runs, and at two of each organization at least: other workers may be locking the first ones. */
@@ -45,7 +45,7 @@ const isAnnounced = (run: string): string => `(${run}.runtime is not null and ex
  *   head start, by the database's clock, or at once if that host would get no sandbox now.
  * - `next`: organizations take turns. Next comes the oldest Run of the one with the fewest Runs at work, each one that comes
  *   before counted. So the burst of one organization holds up no other, one that is alone has its Runs oldest first, and a Run
- *   that another worker is locking is passed over for the next turn.
+ *   that is locked, or whose execution is, is passed over for the next turn.
  */
 export async function claimRun(db: Queryable, by: Claimant, bounds: ClaimBounds): Promise<QueueClaim> {
   const { rows } = await db.query<Partial<ClaimRow> & { is_left: boolean }>({
@@ -90,10 +90,15 @@ export async function claimRun(db: Queryable, by: Claimant, bounds: ClaimBounds)
         select r.organization_id, r.session_id, r.id, 'run' as task, r.attempts + 1 as attempts
         from (
           select c.*, c.at_work + row_number() over (partition by c.organization_id order by c.due_at, c.id) as turn
-          from candidates c where c.is_due) c
-        join runs r on (r.organization_id, r.session_id, r.id) = (c.organization_id, c.session_id, c.id)
-        where r.status = 'queued'
-        order by c.turn, c.due_at, c.id limit 1 for update of r skip locked
+          from candidates c where c.is_due
+          order by turn, c.due_at, c.id
+        ) c, lateral (
+          -- One by one in their order, so that no more are locked than have to be passed over.
+          select r.* from runs r
+          where (r.organization_id, r.session_id, r.id) = (c.organization_id, c.session_id, c.id) and r.status = 'queued'
+          for update skip locked
+        ) r
+        where ${locksExecution('r', 'e.task is null')} limit 1
       ), fence as (${takeFence('next', 'executions.task is null')}
       ), taken as (
         update runs r set status = 'dispatching', attempts = next.attempts

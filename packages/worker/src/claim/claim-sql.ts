@@ -66,8 +66,8 @@ export async function isDue(db: Queryable, holder: string, withinMs: number): Pr
 
 /**
  * Claims requested workspaces, and takes over those of lost workers. A request stands until a worker has carried it
- * out, so one statement does both. The execution of a lost worker is locked ahead of the request, as its holder would, and
- * passed over if somebody has it: a worker that carries the request out deletes it under that lock.
+ * out, so one statement does both. The execution is locked as well, and passed over if somebody has it: a worker that carries
+ * the request out deletes it under that lock.
  */
 export async function claimWorkspaces(db: Queryable, by: Claimant, limit: number): Promise<Taken<Claim>[]> {
   const { rows } = await db.query<{
@@ -78,26 +78,22 @@ export async function claimWorkspaces(db: Queryable, by: Claimant, limit: number
   }>({
     name: 'claim-workspaces',
     text: `
-      with open as materialized (
-        select r.organization_id, r.session_id, r.requested_at, e.token as lapsed
-        from workspace_requests r
-        left join executions e
-          on e.organization_id = r.organization_id and e.session_id = r.session_id and e.task is not null
-        where r.failed_at is null and ${onHeldHost} and ${placeableHere} and (e.task is null
-          or e.task = 'restore' and (e.expires_at < statement_timestamp()
-            or exists (select 1 from ${lapsedProcesses('$1')} where lapsed.id = e.holder)))
-        order by r.requested_at limit $4
-      ), left_over as materialized (
-        select e.organization_id, e.session_id from open
-        join executions e on e.organization_id = open.organization_id and e.session_id = open.session_id
-          and e.token = open.lapsed
-        for update of e skip locked
-      ), taken as (
-        select r.organization_id, r.session_id, 'restore' as task, null::uuid as id, 0 as attempts, open.lapsed
-        from open join workspace_requests r using (organization_id, session_id)
-        where r.failed_at is null and (open.lapsed is null or exists (
-          select from left_over l where l.organization_id = r.organization_id and l.session_id = r.session_id))
-        order by open.requested_at for update of r skip locked
+      with taken as (
+        select open.*, 'restore' as task, null::uuid as id, 0 as attempts
+        from (
+          select r.organization_id, r.session_id, case when e.task is not null then e.token end as lapsed
+          from workspace_requests r
+          left join executions e on e.organization_id = r.organization_id and e.session_id = r.session_id
+          where r.failed_at is null and ${onHeldHost} and ${placeableHere} and (e.task is null
+            or e.task = 'restore' and (e.expires_at < statement_timestamp()
+              or exists (select 1 from ${lapsedProcesses('$1')} where lapsed.id = e.holder)))
+          order by r.requested_at
+        ) open, lateral (
+          select r.organization_id, r.session_id from workspace_requests r
+          where r.organization_id = open.organization_id and r.session_id = open.session_id and r.failed_at is null
+          for update skip locked
+        ) r
+        where ${locksExecution('r', 'e.task is null or e.token = open.lapsed')} limit $4
       ), fence as (${takeFence(
         'taken',
         `executions.task is null or executions.token = (
@@ -141,6 +137,15 @@ export const takeFence = (work: string, when: string): string => `
     holder = excluded.holder, acquired_at = excluded.acquired_at, heartbeat_at = excluded.heartbeat_at, expires_at = excluded.expires_at
   where ${when}
   returning organization_id, session_id, token`
+
+/**
+ * SQL condition: the Session of a row has had no execution, or this statement locks it now. One that somebody holds is passed
+ * over, since calls to a far host may be made under that lock: a claim that waited for them would claim nothing else.
+ */
+export const locksExecution = (row: string, when: string): string => {
+  const its = `select 1 from executions e where e.organization_id = ${row}.organization_id and e.session_id = ${row}.session_id`
+  return `(not exists (${its}) or exists (${its} and (${when}) for no key update skip locked))`
+}
 
 /** SQL: the host of a Session's live lease; null without one. */
 export const leaseHost = (row: string): string => `(

@@ -13,7 +13,7 @@ import type { RunClaim } from '../../src/claim/claim.ts'
 import { adoptLapsed, claimWorkspaces } from '../../src/claim/claim-sql.ts'
 import type { ExecutionContext } from '../../src/claim/execution-context.ts'
 import { endClaimedRun, executionLost, settleLoss } from '../../src/claim/finish.ts'
-import { lapseClaim } from '../../src/claim/hold-sql.ts'
+import { isUnclaimed, lapseClaim } from '../../src/claim/hold-sql.ts'
 import { underFence } from '../../src/claim/under-fence.ts'
 
 const stack = new AsyncDisposableStack()
@@ -80,6 +80,15 @@ async function claimed(session: Session, holder?: string): Promise<RunClaim> {
   return found
 }
 
+/** Makes a Session that had a worker before, and waits for another. */
+async function requeued(): Promise<Session> {
+  const session = await queued()
+  const held = await claimed(session)
+  await underFence(context, held, tx => settleLoss(tx, context, held, { sandboxLost: false, outcome: executionLost }))
+  await context.db.query('update runs set due_at = now() where session_id = $1', [session.id])
+  return session
+}
+
 /** Waits until a statement of this database waits for a row. */
 const waits = () =>
   until('a statement waits for a lock', async () => {
@@ -105,39 +114,24 @@ describe('of two workers that find different work of a Session, one takes it', (
   it('a Run, and the other no workspace', async () => {
     const session = await queued()
     await request(session)
-    expect(
-      await beside(
-        tx => claim(tx, 'one'),
-        () => restore(context.db, 'two'),
-      ),
-    ).toEqual([])
+    expect(await beside(tx => claim(tx, 'one'), restore)).toEqual([])
     expect(await stateOf(session)).toBe('dispatching run one')
   })
 
   it('a workspace, and the other no Run', async () => {
     const session = await queued()
     await request(session)
-    expect(
-      await beside(
-        tx => restore(tx, 'one'),
-        () => claim(context.db, 'two'),
-      ),
-    ).toEqual([])
+    expect(await beside(tx => restore(tx, 'one'), claim)).toEqual([])
     expect(await stateOf(session)).toBe('queued restore one')
   })
 
   it('a Session that was at work before as well', async () => {
-    const session = await queued()
-    const held = await claimed(session)
-    await underFence(context, held, tx => settleLoss(tx, context, held, { sandboxLost: false, outcome: executionLost }))
-    await context.db.query('update runs set due_at = now() where session_id = $1', [session.id])
+    const session = await requeued()
     await request(session)
-    expect(
-      await beside(
-        tx => claim(tx, 'one'),
-        () => restore(context.db, 'two'),
-      ),
-    ).toEqual([])
+    await context.db.transaction(async tx => {
+      expect(await claim(tx, 'one')).toHaveLength(1)
+      expect(await restore(context.db, 'two')).toEqual([])
+    })
     expect(await stateOf(session)).toBe('dispatching run one')
   })
 })
@@ -152,6 +146,20 @@ describe('a claim', () => {
       await endRun(tx, keyOf(session), runId, { status: 'cancelled' }, new Date())
     })
     expect(await claim()).toEqual([])
+  })
+
+  it('waits for no execution that somebody has locked, and takes the work of others', async () => {
+    const session = await requeued()
+    const { api } = await test.newTenant()
+    const run = await api.createSession({ runtime: 'shell' }, 'true')
+    const idle = await api.createSession({ runtime: 'shell' })
+    for (const each of [session, idle]) await request(each)
+    await context.db.transaction(async tx => {
+      expect(await isUnclaimed(tx, keyOf(session))).toBe(true)
+      expect(await claim()).toMatchObject([{ sessionId: run.id }])
+      expect(await claimWorkspaces(context.db, by(), 1)).toMatchObject([{ sessionId: idle.id }])
+    })
+    expect(await claim()).toMatchObject([{ sessionId: session.id }])
   })
 
   it('is followed by a cancellation and an archiving that come after it', async () => {
