@@ -10,7 +10,7 @@ import { type Claim, ClaimLost, type Taken, WorkerStopping } from './claim/claim
 import { claimRun } from './claim/claim-queued-sql.ts'
 import { adoptLapsed, type Claimant, claimWorkspaces, isDue } from './claim/claim-sql.ts'
 import { atHost, type ExecutionContext, type WorkerContext } from './claim/execution-context.ts'
-import { giveBackUnmade, giveBackUnplaced } from './claim/finish.ts'
+import { giveBackUnmade, giveBackUnplaced, PAUSE_MS } from './claim/finish.ts'
 import { countAwaiting, hasUnheld, lapseClaim, lapseUnheld, standingClaims } from './claim/hold-sql.ts'
 import { chooseHost, type Pending } from './claim/placement-sql.ts'
 import { executeRun } from './run-execution.ts'
@@ -129,24 +129,29 @@ export class Worker implements Service {
 
   /**
    * Claims queued Runs one by one, so that each claim counts the sandboxes of those before it. If it leaves one to the worker
-   * that is nearer, or finds one locked, it looks again: no wake-up tells that the other has not come.
+   * that is nearer, or finds one locked, or had to put one back, it looks again: no wake-up tells that the other has not come.
    * @returns how many more it could take
    */
   async #claimQueued(most: number): Promise<number> {
-    clearTimeout(this.#next)
     let free = most
     while (free > 0 && !this.#stopping) {
       const by = this.#claimant()
       const bounds = { headStartMs: HEAD_START_MS, pending: this.#pending(), away: this.#away() }
       const { claim, isLeft } = await claimRun(this.#context.db, by, bounds)
       if (claim === null) {
-        if (isLeft && !this.#stopping) this.#next = setTimeout(() => this.#claiming.wake(), HEAD_START_MS)
+        if (isLeft) this.#lookSoon(HEAD_START_MS)
         break
       }
-      await this.#take(claim, by, (context, signal) => executeRun(context, claim, signal))
-      free -= 1
+      if (await this.#take(claim, by, (context, signal) => executeRun(context, claim, signal))) free -= 1
+      else this.#lookSoon(PAUSE_MS)
     }
     return free
+  }
+
+  /** Looks again after a while. No wake-up tells of that moment. */
+  #lookSoon(afterMs: number): void {
+    clearTimeout(this.#next)
+    if (!this.#stopping) this.#next = setTimeout(() => this.#claiming.wake(), afterMs)
   }
 
   #claimant(): Claimant {
@@ -169,11 +174,12 @@ export class Worker implements Service {
     return held - this.#awaiting
   }
 
+  /** @returns whether it holds the claim now, or has put it back */
   async #take(
     claim: Taken<Claim>,
     by: Claimant,
     work: (context: ExecutionContext, signal: AbortSignal) => Promise<void>,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const key = `${claim.organizationId}/${claim.sessionId}`
     // This worker may itself hold the lapsed claim, after the whole process was paused.
     this.#held.get(key)?.abort.abort(new ClaimLost())
@@ -181,7 +187,10 @@ export class Worker implements Service {
     const { log } = this.#context
     const host = await this.#placeOf(claim, by)
     // The host went away since the claim, and no other will do. Whoever holds it next goes on, or whoever has room.
-    if (host === null) return this.#putBack(claim, giveBackUnplaced(this.#context, claim))
+    if (host === null) {
+      await this.#putBack(claim, giveBackUnplaced(this.#context, claim))
+      return false
+    }
     const done = Promise.try(() => work(atHost(this.#context, host), abort.signal))
       .catch(error => {
         if (!abort.signal.aborted && !(error instanceof ClaimLost))
@@ -202,6 +211,7 @@ export class Worker implements Service {
         this.#claiming.wake()
       })
     this.#held.set(key, { claim, host, abort, done })
+    return true
   }
 
   /**

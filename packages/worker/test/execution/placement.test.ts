@@ -363,12 +363,12 @@ it('chooses a host that has the runtime, however much room another has', async (
   expect(await chooseHost(db(), ['roomy', 'able'], key, none)).toBe('able')
 })
 
-it('makes no sandbox at the host of another organization, and gives the claim back', async () => {
+it('makes no sandbox at the host of another organization, and gives the claim back for the pause alone', async () => {
   const [session] = await queue(1)
   const { rows } = await db().query<{ id: string }>(
     "insert into organizations (id, name, created_at) values (gen_random_uuid(), 'stranger', now()) returning id",
   )
-  const context = await workerContext(test, stack, { limits: { fenceMs: PATIENT_MS } })
+  const context = await workerContext(test, stack, { limits: { fenceMs: PATIENT_MS, pollMs: PATIENT_MS } })
   await host(context.host)
   await host('theirs', { organization: rows[0]?.id ?? '' })
   const { hosts } = context
@@ -376,25 +376,28 @@ it('makes no sandbox at the host of another organization, and gives the claim ba
   const made: string[] = []
   const create = async ({ leaseId }: { leaseId: string }) => void made.push(leaseId)
   hosts.add({ ...own, id: 'theirs', driver: { ...own.driver, create } })
-  // The line to the only host for the Run is cut between the claim and the work.
+  // The line to the only host for the Run is cut between the claim and the work, and stands again while the Run may not start yet.
   const query: typeof context.db.query = async (statement, values) => {
     const result = await context.db.query<never>(statement, values)
-    if (typeof statement === 'object' && statement.name === 'claim-run') hosts.remove(context.host)
+    const name = typeof statement === 'object' ? statement.name : undefined
+    if (name === 'claim-run' && hosts.of(context.host) === own) hosts.remove(context.host)
+    if (name === 'choose-host' && !hosts.holds(context.host))
+      hosts.add({ ...own, driver: { ...own.driver, create: () => new Promise<never>(() => undefined) } })
     return result
   }
   const watched = { query, transaction: context.db.transaction.bind(context.db), masterKey: context.db.masterKey }
   const worker = stack.use(new Worker({ ...context, db: watched }))
   await worker.start()
-  await until('the claim is given back, and costs the Run no attempt', async () => {
+  await until('the claim was given back, cost the Run no attempt, and is taken again', async () => {
     const given = await db().query(
-      `select from executions e join runs r using (session_id)
-      where e.session_id = $1 and e.task is null and r.status = 'queued' and r.attempts = 0`,
+      `select from executions e join leases l using (session_id)
+      where e.session_id = $1 and e.task = 'run' and e.token = 2 and e.attempt = 1 and l.host <> 'theirs'`,
       [session?.id],
     )
     return given.rowCount === 1
   })
   expect(made).toEqual([])
-  expect((await db().query('select from leases where session_id = $1', [session?.id])).rowCount).toBe(0)
+  expect((await db().query('select from leases where session_id = $1', [session?.id])).rowCount).toBe(1)
 })
 
 it('is given back whole if its host goes away while it makes the sandbox', async () => {
