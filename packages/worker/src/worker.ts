@@ -47,6 +47,8 @@ export class Worker implements Service {
   readonly #heartbeat: ProcessHeartbeat
   #unsubscribe = () => {}
   #beats = 0
+  /** When it last wrote its row. */
+  #heardAt = Number.NEGATIVE_INFINITY
   /** Of the Runs it holds, those that waited for people when it was last at its limit. */
   #awaiting = 0
   #next: NodeJS.Timeout | undefined
@@ -72,10 +74,13 @@ export class Worker implements Service {
     )
   }
 
-  /** The Runs that it works on, and how many more it would take. */
+  /** The Runs that it works on, and how many more it would take: none without a host or while its row may have lapsed. */
   get load(): { readonly busy: number; readonly free: number } {
+    const { clock, hosts, limits } = this.#context
     const busy = this.#held.size - this.#awaiting
-    return { busy, free: Math.max(0, this.#context.limits.concurrency - busy) }
+    const isHeard = clock.now().getTime() - this.#heardAt < limits.fenceMs
+    const takes = isHeard && !this.#stopping && hosts.ids().length > this.#away().length
+    return { busy, free: takes ? Math.max(0, limits.concurrency - busy) : 0 }
   }
 
   async start(): Promise<void> {
@@ -261,6 +266,7 @@ export class Worker implements Service {
 
   async #heard(late: boolean): Promise<void> {
     this.#beats += 1
+    this.#heardAt = this.#context.clock.now().getTime()
     // No wake-up tells of a process that fell silent, nor of the moment at which a Run may start again.
     const due = this.#beats === 1 || (await isDue(this.#context.db, this.holder, this.#context.limits.fenceMs))
     if (due) this.#claiming.wake()

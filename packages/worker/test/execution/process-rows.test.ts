@@ -35,8 +35,7 @@ afterEach(async () => {
 
 async function startWorker(clockOffMs = 0): Promise<Worker> {
   const context = await workerContext(test, stack, { limits: { fenceMs: FENCE_MS } })
-  const clock = { now: () => new Date(Date.now() + clockOffMs) }
-  const worker = stack.use(new Worker({ ...context, clock }))
+  const worker = stack.use(new Worker({ ...context, clock: { now: () => new Date(Date.now() + clockOffMs) } }))
   await worker.start()
   return worker
 }
@@ -236,6 +235,20 @@ describe('claims of a process', () => {
 })
 
 describe('a process that falls silent', () => {
+  it('has no free hands, nor has one without a host', async () => {
+    const context = await workerContext(test, stack, { limits: { fenceMs: HOUR_MS } })
+    let offMs = 0
+    const worker = stack.use(new Worker({ ...context, clock: { now: () => new Date(Date.now() + offMs) } }))
+    expect(worker.load.free).toBe(0)
+    await worker.start()
+    await until('free hands', async () => worker.load.free === 8)
+    offMs = HOUR_MS
+    expect(worker.load.free).toBe(0)
+    offMs = 0
+    context.hosts.remove(context.host)
+    expect(worker.load).toEqual({ busy: 0, free: 0 })
+  })
+
   it('loses its claims once, and its late writes are refused', async () => {
     const session = await heldBy('silent')
     await writeProcess('silent', 90_000, HOUR_MS)
