@@ -44,4 +44,5 @@ test('a key that is no point of the curve is told apart', () => {
   const own = createECDH('prime256v1')
   own.generateKeys()
   expect(isPublicKey(own.getPublicKey(null, 'compressed'))).toBe(false)
+  expect(isPublicKey(own.getPublicKey(null, 'hybrid'))).toBe(false)
 })

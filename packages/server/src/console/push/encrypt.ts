@@ -9,13 +9,13 @@ export interface SubscriberKeys {
   readonly auth: Uint8Array
 }
 
-/** Returns true if a public key is a point of the curve of RFC 8291, so that something can be encrypted to it. */
+/** Returns true if a public key is an uncompressed point of the curve of RFC 8291: nothing is encrypted to another. */
 export function isPublicKey(key: Uint8Array): boolean {
   const own = createECDH('prime256v1')
   own.generateKeys()
   try {
     own.computeSecret(key)
-    return key.length === 65
+    return key.length === 65 && key[0] === 4
   } catch {
     return false
   }
