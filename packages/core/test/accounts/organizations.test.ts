@@ -129,6 +129,7 @@ describe('an administrator', () => {
       'member.invited',
     ])
     expect((await auditOf(api, organizationId, '?action=member.invited')).entries).toHaveLength(3)
+    expect((await auditOf(api, organizationId, '?action=member')).entries).toEqual([])
     expect(JSON.stringify(rest.entries)).not.toContain('@')
     expect(outcome(await api.get(of(`audit?action=member.removed&cursor=${first.nextCursor}`)))).toBe(
       '400 invalid_request',

@@ -7,8 +7,9 @@ export interface AuditFilter {
   readonly organizationId: string
   /** Id of an actor, or a kind of them. */
   readonly actor: string | undefined
-  /** An action, or what stands before its dot. */
   readonly action: string | undefined
+  /** The part of actions before the dot. */
+  readonly family: string | undefined
   readonly target: string | undefined
   readonly from: Date | undefined
   /** Exclusive. */
@@ -48,13 +49,8 @@ export async function listAuditEntries(
   const bind = (value: unknown) => `$${values.push(value)}`
   const conditions = ['organization_id = $1']
   if (filter.actor !== undefined) conditions.push(`coalesce(actor_id, actor_kind) = ${bind(filter.actor)}`)
-  if (filter.action !== undefined) {
-    conditions.push(
-      filter.action.includes('.')
-        ? `action = ${bind(filter.action)}`
-        : `split_part(action, '.', 1) = ${bind(filter.action)}`,
-    )
-  }
+  if (filter.action !== undefined) conditions.push(`action = ${bind(filter.action)}`)
+  if (filter.family !== undefined) conditions.push(`split_part(action, '.', 1) = ${bind(filter.family)}`)
   if (filter.target !== undefined) conditions.push(`position(lower(${bind(filter.target)}) in lower(target)) > 0`)
   if (filter.from !== undefined) conditions.push(`at >= ${bind(filter.from)}`)
   if (filter.until !== undefined) conditions.push(`at < ${bind(filter.until)}`)

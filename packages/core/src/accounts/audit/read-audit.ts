@@ -18,10 +18,11 @@ const MAX_ACTORS = 200
 
 type Db = Pick<Context, 'db'>
 
-/** The filters of a query, as the contract has them. */
 export interface AuditQuery {
   readonly actor?: string
   readonly action?: string
+  /** The part of actions before the dot. */
+  readonly family?: string
   readonly target?: string
   readonly from?: string
   readonly to?: string
@@ -29,11 +30,21 @@ export interface AuditQuery {
 
 const DAY_MS = 24 * 60 * 60_000
 
+/** Returns a query whose `action` may also be the part of actions before the dot. */
+export const withFamily = <Query extends AuditQuery>({ action, ...query }: Query) => ({
+  ...query,
+  ...(action !== undefined && (action.includes('.') ? { action } : { family: action })),
+})
+
 /** Returns a query as a filter of statements. */
-export const auditFilter = (organizationId: string, { actor, action, target, from, to }: AuditQuery): AuditFilter => ({
+export const auditFilter = (
+  organizationId: string,
+  { actor, action, family, target, from, to }: AuditQuery,
+): AuditFilter => ({
   organizationId,
   actor,
   action,
+  family,
   target,
   from: from === undefined ? undefined : new Date(from),
   until: to === undefined ? undefined : new Date(Date.parse(to) + DAY_MS),

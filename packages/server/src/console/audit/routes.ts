@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { appendAudit } from '@berth/core/accounts/audit/append.ts'
 import { personEntry } from '@berth/core/accounts/audit/person-entry.ts'
-import { auditFacets, auditFilter, auditLines, pageAudit } from '@berth/core/accounts/audit/read-audit.ts'
+import { auditFacets, auditFilter, auditLines, pageAudit, withFamily } from '@berth/core/accounts/audit/read-audit.ts'
 import type { Context } from '@berth/core/context.ts'
 import type { Handlers } from '@berth/core/http/routing/handler.ts'
 
@@ -13,7 +13,7 @@ export function auditHandlers(
   return {
     readAudit: async ({ principal: { organizationId }, query }) => ({
       status: 200,
-      body: await pageAudit(context, organizationId, query),
+      body: await pageAudit(context, organizationId, withFamily(query)),
     }),
     getAuditFacets: async ({ principal: { organizationId } }) => ({
       status: 200,
@@ -28,7 +28,7 @@ export function auditHandlers(
       }
       return {
         status: 200,
-        bytes: Readable.from(auditLines(context, auditFilter(principal.organizationId, query))),
+        bytes: Readable.from(auditLines(context, auditFilter(principal.organizationId, withFamily(query)))),
         headers,
       }
     },
