@@ -48,13 +48,7 @@ describe('/docs', () => {
   test('takes a page without its suffix, and knows no other file', async () => {
     expect((await get('/docs/concepts')).status).toBe(200)
     expect((await get('/docs/decisions/')).status).toBe(200)
-    for (const path of [
-      'nothing',
-      '.inputs',
-      '..%2f..%2fpackage.json',
-      '../../package.json',
-      'concepts.html.br/x',
-    ]) {
+    for (const path of ['nothing', '.inputs', '..%2f..%2fpackage.json', '../../package.json', 'concepts.html.br/x']) {
       expect((await get(`/docs/${path}`)).status).toBe(404)
     }
   })
