@@ -22,8 +22,8 @@ export async function countTokens(
   if (client === undefined) throw new Error(`the provider ${model.provider} has no client`)
   const late = AbortSignal.timeout(patienceMs)
   try {
-    const { clock } = gateway
-    return await passCount(client, { ...request, model, clock, signal: AbortSignal.any([request.signal, late]) })
+    const signal = AbortSignal.any([request.signal, late])
+    return await passCount(client, { ...request, body: request.exactBody, model, clock: gateway.clock, signal })
   } catch (error) {
     throw late.aborted ? upstreamError('upstream_timeout', { cause: error }) : error
   }

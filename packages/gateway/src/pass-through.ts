@@ -2,7 +2,7 @@ import type { CountedWire, GatewayUsage, Wire } from '@berth/core/accounting/ups
 import { upstreamCode, upstreamError } from '@berth/core/accounting/upstream-status.ts'
 import { askedPauseMs, LONGEST_PAUSE_MS } from '@berth/platform/kit/asked-pause.ts'
 import type { Clock } from '@berth/platform/kit/clock.ts'
-import { type Json, parseObject } from '@berth/platform/kit/json.ts'
+import { keepNumbers, parseObject } from '@berth/platform/kit/json.ts'
 import { UpstreamError } from '@berth/platform/kit/upstream-error.ts'
 import { FrameReader, FrameTooLarge, frameData } from './formats/frame-splitter.ts'
 import { generateFormat } from './formats/generate-format.ts'
@@ -15,7 +15,7 @@ import type { UpstreamAnswer } from './providers/upstream-answer.ts'
 import { wordsOfError } from './providers/upstream-words.ts'
 import { toFailure } from './translate/failure.ts'
 
-/** A request to a provider that speaks its format. */
+/** A request to a provider that speaks its format, its body as `exactBody` of a ModelRequest. */
 export interface PassedRequest extends FormattedRequest {
   readonly wire: Wire
   /** Headers to pass on. */
@@ -45,18 +45,42 @@ const maxAnswerBytes = 64 * 1024 ** 2
 const maxErrorBytes = 64 * 1024
 const readOutMs = 1000
 
+/** A request as a provider gets it. */
+export interface WrittenCall {
+  readonly path: string
+  readonly body: Buffer
+}
+
 /**
- * Passes a request to a provider as it is, except for the members that its format sets.
+ * Writes a request to a provider as it is, except for the members that its format sets. All attempts send the same call:
+ * to write a large body takes the event loop.
+ */
+export const writeCall = (request: FormattedRequest & Pick<PassedRequest, 'wire'>): WrittenCall =>
+  write(request, formats[request.wire].call(request))
+
+const write = ({ body }: FormattedRequest, { path, members }: ProviderCall): WrittenCall => ({
+  path,
+  body: Buffer.from(JSON.stringify({ ...body, ...members })),
+})
+
+/**
+ * Sends a call to a provider, and returns its answer.
  * @throws UpstreamError if the failure comes before the first byte of the answer
  */
-export async function passThrough(client: ProviderClient, request: PassedRequest): Promise<PassedAnswer> {
+export async function passThrough(
+  client: ProviderClient,
+  call: WrittenCall,
+  request: PassedRequest,
+): Promise<PassedAnswer> {
   const format: WireFormat = formats[request.wire]
-  const answer = await send(client, format.call(request), request)
+  const answer = await send(client, call, request)
   try {
     if (!request.streams) {
-      const whole = format.whole(await readJson(answer), request)
-      if (whole === null) throw upstreamError('upstream_invalid_response')
-      return { kind: 'whole', body: JSON.stringify(whole.body), usage: whole.usage }
+      const { plain, exact } = await readJson(answer)
+      const usage = format.whole(plain, request)?.usage
+      const whole = format.whole(exact, request)
+      if (whole === null || usage === undefined) throw upstreamError('upstream_invalid_response')
+      return { kind: 'whole', body: JSON.stringify(whole.body), usage }
     }
     if (!String(answer.headers['content-type']).startsWith('text/event-stream')) {
       throw upstreamError('upstream_invalid_response')
@@ -76,36 +100,36 @@ export async function passCount(
   client: ProviderClient,
   request: Omit<PassedRequest, 'beforeEnd'> & { readonly wire: CountedWire },
 ): Promise<string> {
-  const answer = await send(client, formats[request.wire].countCall(request), request)
+  const answer = await send(client, write(request, formats[request.wire].countCall(request)), request)
   try {
-    return JSON.stringify(await readJson(answer))
+    const { exact } = await readJson(answer)
+    return JSON.stringify(exact)
   } catch (error) {
     answer.close()
     throw connectionError(error, request.signal, 'upstream_cut')
   }
 }
 
-type Sent = Pick<PassedRequest, 'body' | 'headers' | 'signal' | 'clock'>
+type Sent = Pick<PassedRequest, 'headers' | 'signal' | 'clock'>
 
 /**
  * Sends a request and returns the provider's answer if its status is 200.
  * @throws UpstreamError
  */
-async function send(client: ProviderClient, call: ProviderCall, request: Sent) {
-  const { headers, signal, clock } = request
-  const body = Buffer.from(JSON.stringify({ ...request.body, ...call.members }))
-  const answer = await client.send({ method: 'POST', path: call.path, headers, body, signal })
+async function send(client: ProviderClient, call: WrittenCall, { headers, signal, clock }: Sent) {
+  const answer = await client.send({ method: 'POST', ...call, headers, signal })
   if (answer.status === 200) return answer
   const refusal = await refusalOf(answer, clock)
   answer.close()
   throw connectionError(refusal, signal, 'upstream_cut')
 }
 
-async function readJson(answer: UpstreamAnswer): Promise<Json> {
+/** Reads an answer, to judge it and to write it again. */
+async function readJson(answer: UpstreamAnswer) {
   const bytes = await answer.readAll(maxAnswerBytes)
-  const json = bytes === null ? null : parseObject(bytes.toString('utf8'))
-  if (json === null) throw upstreamError('upstream_invalid_response')
-  return json
+  const plain = bytes === null ? null : parseObject(bytes.toString('utf8'))
+  if (bytes === null || plain === null) throw upstreamError('upstream_invalid_response')
+  return { plain, exact: keepNumbers(plain, bytes) }
 }
 
 /** Reads a provider's refusal. Its words reach the client only if they concern the request itself. */

@@ -15,7 +15,7 @@ import { refusal } from '@berth/platform/kit/refusal.ts'
 import { UpstreamError } from '@berth/platform/kit/upstream-error.ts'
 import { digestId } from '@berth/platform/kit/uuid.ts'
 import { saysSomething } from './formats/chat-relay.ts'
-import { passThrough } from './pass-through.ts'
+import { passThrough, type WrittenCall, writeCall } from './pass-through.ts'
 import type { ModelCatalog } from './providers/model-catalog.ts'
 import type { ProviderClient } from './providers/provider-client.ts'
 import { isTranslated, refuseFormat, refuseMeaningless, refuseState, serves } from './request-rules.ts'
@@ -145,15 +145,17 @@ function isUnfit({ body, caller }: ModelRequest, model: ResolvedModel): boolean 
 
 async function tryModel(gateway: Gateway, request: ModelRequest, attempt: Attempt): Promise<ModelAnswer> {
   const { retries, retryWaitMs } = gateway.limits
+  const { model } = attempt
+  const call = model.wire.includes(request.wire) ? writeCall({ ...request, body: request.exactBody, model }) : null
   for (let tried = 0; ; tried += 1) {
     try {
-      return await answer(gateway, request, attempt)
+      return await answer(gateway, request, attempt, call)
     } catch (error) {
       if (!(error instanceof UpstreamError) || attempt.signal.aborted) throw error
       if (mayHaveCost(error.code)) attempt.meter.mayHaveCostMore()
       const waitMs = error.retryAfterSeconds === undefined ? 250 * 2 ** tried : error.retryAfterSeconds * 1000
       if (tried >= retries || !mayRetry(error.code) || waitMs > retryWaitMs) throw error
-      gateway.metrics.retries.inc({ provider: attempt.model.provider })
+      gateway.metrics.retries.inc({ provider: model.provider })
       await sleep(waitMs * (0.75 + Math.random() / 2), undefined, { signal: attempt.signal }).catch(() => {
         throw attempt.signal.reason
       })
@@ -161,13 +163,20 @@ async function tryModel(gateway: Gateway, request: ModelRequest, attempt: Attemp
   }
 }
 
-async function answer(gateway: Gateway, request: ModelRequest, attempt: Attempt): Promise<ModelAnswer> {
+/** @param call the request as it goes to a provider that speaks its format; null if it is translated */
+async function answer(
+  gateway: Gateway,
+  request: ModelRequest,
+  attempt: Attempt,
+  call: WrittenCall | null,
+): Promise<ModelAnswer> {
   const { model, meter, signal } = attempt
   const client = gateway.clients.get(model.provider)
   if (client === undefined) throw new Error(`the provider ${model.provider} has no client`)
-  if (model.wire.includes(request.wire)) {
-    const passed = await passThrough(client, {
+  if (call !== null) {
+    const passed = await passThrough(client, call, {
       ...request,
+      body: request.exactBody,
       model,
       signal,
       clock: gateway.clock,
@@ -199,8 +208,8 @@ async function answer(gateway: Gateway, request: ModelRequest, attempt: Attempt)
     return meter.beforeEnd(usage, failed)
   }
   const { organizationId } = request.caller
-  const call = { wire, body, model, languageModel, organizationId, signal, clock, beforeEnd, ...tools }
-  const translated = await gateway.callTranslated(call)
+  const asked = { wire, body, model, languageModel, organizationId, signal, clock, beforeEnd, ...tools }
+  const translated = await gateway.callTranslated(asked)
   if (translated.kind === 'stream') {
     const { frames, usage } = translated
     const begun = (piece: Buffer | string) => hasBegun(String(piece), wire)

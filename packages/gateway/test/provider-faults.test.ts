@@ -3,7 +3,7 @@ import { framesOf } from '@berth/testing/models/openai-wire.ts'
 import { type Behaviour, refuses, says, sends, streamsUntil } from '@berth/testing/models/scripted-upstream.ts'
 import { type GatewayService, providerKey, startGatewayService } from '@berth/testing/services/gateway-service.ts'
 import { until } from '@berth/testing/until.ts'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 
 let gateway: GatewayService
 /** For what ends by its bounds alone: they are shorter than a busy machine may need for an answer. */
@@ -80,10 +80,13 @@ describe('a refusal of the provider', () => {
     }
   })
 
-  it('is retried after the requested wait if that is short', async () => {
+  it('is retried after the requested wait if that is short, without writing the request again', async () => {
+    const asked = JSON.stringify(body('chat', false))
+    using writes = vi.spyOn(JSON, 'stringify')
     gateway.upstream.next(refuses(429, 'slow down', { 'retry-after': '0' }), says({ text: 'hello' }))
-    const answer = await gateway.call(pathOf.chat, body('chat', false))
+    const answer = await gateway.call(pathOf.chat, asked)
     expect(answer.status).toBe(200)
+    expect(writes.mock.calls.filter(([value]) => value?.messages !== undefined)).toHaveLength(1)
   })
 })
 
@@ -107,6 +110,11 @@ describe('an unusable answer', () => {
     const answer = await gateway.call(pathOf.chat, body('chat', false, 'gone/m1'))
     expect([answer.status, codeIn(await answer.text())]).toEqual([502, 'upstream_unreachable'])
   })
+})
+
+it('a streamed response keeps numbers that JavaScript cannot hold', async () => {
+  const said = 'data: {"type":"response.completed","response":{"output":[],"max":1234567890123456789}}\n\n'
+  expect((await ask(sends([said]), 'responses', true)).text).toContain('"max":1234567890123456789,')
 })
 
 describe('a stream that breaks', () => {

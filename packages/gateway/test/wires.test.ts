@@ -311,6 +311,16 @@ describe.each(forms)('$name', form => {
     expect((await fetch(`${gateway.test.url}/v1/chat/completions`, chat)).status).toBe(401)
   })
 
+  it('passes on numbers that JavaScript cannot hold, in requests and whole answers', async () => {
+    const numbers = '{"id":1234567890123456789,"list":[1.0,-1e400]}'
+    upstream.next((_, response) => void response.end(`{"content":[],"candidates":[],"usage":${numbers}}`))
+    const asked = JSON.stringify(form.body(form.alias, false)).replace(JSON.stringify(question), `[${numbers}]`)
+    for (const path of [form.path(form.alias, false), form.countPath]) {
+      expect(await (await gateway.call(path, asked)).text()).toContain(numbers)
+      expect(upstream.requests.at(-1)?.text).toContain(numbers)
+    }
+  })
+
   it('counts tokens without booking them', async () => {
     upstream.next((_, response) => void response.end('{"input_tokens":7}'))
     const answer = await send(form.countPath, form.body(form.alias, false))

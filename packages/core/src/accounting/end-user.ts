@@ -25,13 +25,14 @@ export function endUserOf({ caller, wire, body }: Pick<ModelRequest, 'caller' | 
  * cannot find a name by hashing guesses, nor see that two apps have the same user.
  */
 export function hideEndUser(request: ModelRequest): ModelRequest {
-  const { caller, wire, body } = request
+  const { caller, wire, body, exactBody } = request
   if (caller.kind !== 'end_user' || !names(wire)) return request
-  const hidden = namingMembers.flatMap(member => {
+  const entries = namingMembers.flatMap(member => {
     const named = body[member]
     return isName(named) ? [[member, hash('sha256', `${caller.installationId}\0${named}`)] as const] : []
   })
-  return { ...request, body: { ...body, ...Object.fromEntries(hidden) } }
+  const hidden = Object.fromEntries(entries)
+  return { ...request, body: { ...body, ...hidden }, exactBody: { ...exactBody, ...hidden } }
 }
 
 const names = (wire: Wire): boolean => wire === 'chat' || wire === 'responses'

@@ -10,6 +10,8 @@ export interface ModelRequest {
   readonly modelId: string
   readonly streams: boolean
   readonly body: Readonly<Record<string, unknown>>
+  /** The same, for JSON.stringify alone: it keeps numbers that JavaScript cannot hold. */
+  readonly exactBody: Readonly<Record<string, unknown>>
   /** Query parameters and headers to pass on. */
   readonly query: Readonly<Record<string, unknown>>
   readonly headers: Readonly<Record<string, string>>

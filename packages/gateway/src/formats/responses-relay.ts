@@ -1,5 +1,5 @@
 import type { GatewayUsage } from '@berth/core/accounting/upstream.ts'
-import { asObject, isObject, type Json, parseObject } from '@berth/platform/kit/json.ts'
+import { asObject, isObject, type Json, keepNumbers, parseObject } from '@berth/platform/kit/json.ts'
 import type { UpstreamError } from '@berth/platform/kit/upstream-error.ts'
 import { upstreamWords } from '../providers/upstream-words.ts'
 import { frameData } from './frame-splitter.ts'
@@ -78,11 +78,13 @@ export class ResponsesRelay implements StreamRelay {
   }
 
   #takeResponse(frame: Buffer): string | null {
-    const data = parseObject(frameData(frame))
+    const text = frameData(frame)
+    const data = parseObject(text)
     const response = data?.['response']
     if (data === null || !isObject(response) || !String(data['type']).startsWith('response.')) return null
     this.#last = frame
-    const whole = { ...response, model: this.#model, output_text: outputText(response['output']) }
+    const exact = asObject(keepNumbers(data, Buffer.from(text))['response'])
+    const whole = { ...exact, model: this.#model, output_text: outputText(response['output']) }
     if (!terminal.has(data['type'])) {
       this.#response = whole
       return frameOf({ ...data, response: whole })
@@ -91,7 +93,7 @@ export class ResponsesRelay implements StreamRelay {
     this.failed = data['type'] === 'response.failed'
     this.usage = readUsage(response['usage'])
     if (!this.failed) return frameOf({ ...data, response: whole })
-    return frameOf({ ...data, response: { ...whole, error: cleanError(response['error']) } })
+    return frameOf({ ...data, response: { ...whole, error: cleanError(exact['error']) } })
   }
 
   /**

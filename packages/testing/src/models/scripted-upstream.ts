@@ -1,6 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { json } from 'node:stream/consumers'
+import { text as textOf } from 'node:stream/consumers'
+import { parseObject } from '@berth/platform/kit/json.ts'
 import type { ModelReply, ModelRequest } from './model-server.ts'
 import { beginStream, framesOf, openaiWire, streams } from './openai-wire.ts'
 
@@ -11,7 +12,7 @@ export type Behaviour = (request: ModelRequest, response: ServerResponse) => voi
 export interface ScriptedUpstream extends AsyncDisposable {
   /** Base URL of the provider, including `/v1`. */
   readonly baseUrl: string
-  readonly requests: readonly ModelRequest[]
+  readonly requests: readonly (ModelRequest & { readonly text: string })[]
   /** Number of connections whose client left before the response had ended. */
   readonly abandoned: number
   /** Sets the behaviour of the next requests, one each; the last one stays. */
@@ -65,7 +66,7 @@ function written(response: ServerResponse, piece: string | Uint8Array): Promise<
 }
 
 export async function startScriptedUpstream(): Promise<ScriptedUpstream> {
-  const requests: ModelRequest[] = []
+  const requests: (ModelRequest & { readonly text: string })[] = []
   let behaviours: readonly Behaviour[] = [refuses(500, 'the test gave no behaviour')]
   let abandoned = 0
   const server = createServer(async (incoming, response) => {
@@ -73,7 +74,8 @@ export async function startScriptedUpstream(): Promise<ScriptedUpstream> {
       if (!response.writableFinished) abandoned += 1
     })
     const { method = '', url: path = '', headers } = incoming
-    const request = { method, path, headers, body: await json(incoming).catch(() => null) }
+    const text = await textOf(incoming)
+    const request = { method, path, headers, text, body: parseObject(text) }
     requests.push(request)
     const [behaviour, ...rest] = behaviours
     if (rest.length > 0) behaviours = rest

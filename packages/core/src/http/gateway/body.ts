@@ -1,3 +1,4 @@
+import { keepNumbers } from '@berth/platform/kit/json.ts'
 import type { FastifyRequest } from 'fastify'
 import type { BodyReading } from '../body/body-reader.ts'
 import { parseJson } from '../body/json-body.ts'
@@ -7,6 +8,8 @@ import { queryOf } from '../request/request-path.ts'
 /** A gateway request's parts besides its path, validated by the contract. They hold no other parameters. */
 export interface GatewayBody {
   readonly body: Readonly<Record<string, unknown>>
+  /** The same, for JSON.stringify alone: it keeps numbers that JavaScript cannot hold. */
+  readonly exactBody: Readonly<Record<string, unknown>>
   readonly query: Readonly<Record<string, unknown>>
   readonly headers: Readonly<Record<string, unknown>>
 }
@@ -30,6 +33,7 @@ export function judgeBody(
   })
   return {
     body: membersOf(body),
+    exactBody: membersOf(reading?.kind === 'read' ? keepNumbers(body, reading.bytes) : body),
     query: membersOf(query),
     headers: membersOf(headerParams),
   }

@@ -150,6 +150,8 @@ export interface GatewayRequest {
   /** The headers that the contract defines. */
   readonly headers: Readonly<Record<string, unknown>>
   readonly body: Readonly<Record<string, unknown>>
+  /** The same, for JSON.stringify alone: it keeps numbers that JavaScript cannot hold. */
+  readonly exactBody: Readonly<Record<string, unknown>>
   /** Aborted when the client leaves, or with a refusal as its reason when the service stops. */
   readonly signal: AbortSignal
 }
