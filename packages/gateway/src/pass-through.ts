@@ -1,8 +1,9 @@
 import type { CountedWire, GatewayUsage, Wire } from '@berth/core/accounting/upstream.ts'
 import { upstreamCode, upstreamError } from '@berth/core/accounting/upstream-status.ts'
+import { parseExactly } from '@berth/core/http/body/exact-numbers.ts'
 import { askedPauseMs, LONGEST_PAUSE_MS } from '@berth/platform/kit/asked-pause.ts'
 import type { Clock } from '@berth/platform/kit/clock.ts'
-import { keepNumbers, parseObject } from '@berth/platform/kit/json.ts'
+import { parseObject } from '@berth/platform/kit/json.ts'
 import { UpstreamError } from '@berth/platform/kit/upstream-error.ts'
 import { FrameReader, FrameTooLarge, frameData } from './formats/frame-splitter.ts'
 import { generateFormat } from './formats/generate-format.ts'
@@ -127,9 +128,9 @@ async function send(client: ProviderClient, call: WrittenCall, { headers, signal
 /** Reads an answer, to judge it and to write it again. */
 async function readJson(answer: UpstreamAnswer) {
   const bytes = await answer.readAll(maxAnswerBytes)
-  const plain = bytes === null ? null : parseObject(bytes.toString('utf8'))
-  if (bytes === null || plain === null) throw upstreamError('upstream_invalid_response')
-  return { plain, exact: keepNumbers(plain, bytes) }
+  const answered = bytes === null ? null : parseExactly(bytes)
+  if (answered === null) throw upstreamError('upstream_invalid_response')
+  return answered
 }
 
 /** Reads a provider's refusal. Its words reach the client only if they concern the request itself. */

@@ -57,13 +57,14 @@ function openGateway(seen: GatewayRequest[] = []): GatewaySurface {
 const chat = (members: string) => `{"model":"m","messages":[{"role":"user"}]${members}}`
 
 describe('values', () => {
-  test('are counted before a body is parsed, and too many are refused', async () => {
+  test.each([
+    ['too many', `[${'{},'.repeat(30_000)}{}]`, 'holds more values than this operation allows'],
+    ['too many levels of them', `${'['.repeat(1_000)}1${']'.repeat(1_000)}`, 'nests deeper than 1000 levels'],
+  ])('are counted before a body is parsed, and %s are refused', async (_, files, message) => {
     await using service = await startTestApp()
-    const response = await service.call('PUT', turn, { headers: json, body: `{"files":[${'{},'.repeat(30_000)}{}]}` })
-    expect([response.status, await response.json()]).toEqual([
-      400,
-      { error: 'invalid_request', issues: [{ path: [], message: 'holds more values than this operation allows' }] },
-    ])
+    const response = await service.call('PUT', turn, { headers: json, body: `{"files":${files}}` })
+    const issues = [{ path: [], message }]
+    expect([response.status, await response.json()]).toEqual([400, { error: 'invalid_request', issues }])
   })
 
   test.each([
@@ -96,18 +97,21 @@ describe('values', () => {
     expect((await service.call('PUT', turn, { headers: json, body })).status).toBe(204)
   })
 
-  test.each([
+  test.each<[text: string, count: number, isLong?: true]>([
     ['{}', 1],
     ['[1,2,3]', 3],
     ['{"a":"[,{","b":[{}]}', 4],
     ['"\\",[\\\\",', 1],
-  ])('of %s are %i, however it is cut', (text, count) => {
+    ['[123456789012345,-0.1234567890123,1e99,0,"1234567890123456"]', 5],
+    ['-0.12345678901234', 0, true],
+    ['[1234567890123456,12345678901234.5e1,1E-300]', 3, true],
+  ])('of %s are %i, however it is cut, and too long a number is found', (text, count, isLong) => {
     const bytes = Buffer.from(text)
     for (let cut = 0; cut <= bytes.length; cut += 1) {
       const counter = new ValueCounter()
       counter.take(bytes.subarray(0, cut))
       counter.take(bytes.subarray(cut))
-      expect(counter.count).toBe(count)
+      expect([counter.count, counter.holdsLongNumbers]).toEqual([count, isLong === true])
     }
   })
 })
@@ -117,6 +121,7 @@ describe('the grammar that is followed as values are counted', () => {
     '{"a":[1,-0.5e+3,true,false,null,"x\\u00e9\\n\\"\u00e9"],"b":{}}',
     ' {"":[[],{}]} ',
     '[1E5,2.0,0e-1]',
+    '[123456789012345678,12345678.123456789,1e1234]',
     '\ufeff"a"',
     '-1',
   ]

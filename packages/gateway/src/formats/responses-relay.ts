@@ -1,5 +1,6 @@
 import type { GatewayUsage } from '@berth/core/accounting/upstream.ts'
-import { asObject, isObject, type Json, keepNumbers, parseObject } from '@berth/platform/kit/json.ts'
+import { parseExactly } from '@berth/core/http/body/exact-numbers.ts'
+import { asObject, isObject, type Json, parseObject } from '@berth/platform/kit/json.ts'
 import type { UpstreamError } from '@berth/platform/kit/upstream-error.ts'
 import { upstreamWords } from '../providers/upstream-words.ts'
 import { frameData } from './frame-splitter.ts'
@@ -83,7 +84,7 @@ export class ResponsesRelay implements StreamRelay {
     const response = data?.['response']
     if (data === null || !isObject(response) || !String(data['type']).startsWith('response.')) return null
     this.#last = frame
-    const exact = asObject(keepNumbers(data, Buffer.from(text))['response'])
+    const exact = asObject(parseExactly(Buffer.from(text))?.exact['response'])
     const whole = { ...exact, model: this.#model, output_text: outputText(response['output']) }
     if (!terminal.has(data['type'])) {
       this.#response = whole

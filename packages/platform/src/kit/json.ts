@@ -16,25 +16,3 @@ export function parseObject(text: string): Json | null {
     return null
   }
 }
-
-/** What TypeScript does not know of JSON yet. */
-interface RawJson {
-  rawJSON(source: string): unknown
-  parse<T>(text: string, revive: (key: string, value: unknown, context: { readonly source?: string }) => unknown): T
-}
-const { parse, rawJSON }: RawJson = JSON as unknown as RawJson
-
-/** Numbers of more than 15 digits or with an exponent of three: JavaScript's hold any other. */
-const longNumber = /[:,[\s](-?(?:[\d.]{16}[\d.eE+-]*|[\d.]+[eE][+-]?\d{3,}))/g
-
-/**
- * Parses JSON once more for JSON.stringify alone, which then writes all numbers as `bytes` do. Returns `plain`, which was
- * parsed from them, if it holds all numbers itself: a body is rarely parsed twice.
- */
-export function keepNumbers<T>(plain: T, bytes: Buffer): T {
-  const isHeld = ([, source]: RegExpExecArray) => String(Number(source)) === source
-  if (bytes.toString('latin1').matchAll(longNumber).every(isHeld)) return plain
-  return parse<T>(new TextDecoder().decode(bytes), (_, value, { source }) =>
-    typeof value === 'number' && source !== undefined && String(value) !== source ? rawJSON(source) : value,
-  )
-}

@@ -11,15 +11,18 @@ const leastProgressBytes = 64 * 1024
 /** Bodies up to this size do not count as arriving: they mostly come with their headers. */
 const smallBytes = 64 * 1024
 
+/** Levels of values in values. The stack takes some thousands of them when a body is written again. */
+export const mostLevels = 1000
+
 /** The result of reading a body. */
 export type BodyReading =
   | {
       readonly kind: 'read'
       readonly bytes: Buffer
-      /** Values in its JSON, as counted by {@link ValueCounter}. */
-      readonly values: number
+      /** Whether JavaScript may not hold all its numbers. */
+      readonly holdsLongNumbers: boolean
     }
-  | { readonly kind: 'too_large' | 'too_many_values' | 'not_json' | 'no_room' | 'too_slow' }
+  | { readonly kind: 'too_large' | 'too_many_values' | 'too_deep' | 'not_json' | 'no_room' | 'too_slow' }
 
 /** The limits of one body. */
 export interface BodyLimits {
@@ -80,8 +83,10 @@ export function readBody(
   })
   body.once('end', () => {
     if (refused) return
-    if (counter.count <= limits.values) resolve({ kind: 'read', bytes: buffer.take(), values: counter.count })
-    else refuse(counter.isWhole ? 'too_many_values' : 'not_json')
+    const { count, deepest, isWhole, holdsLongNumbers } = counter
+    if (count > limits.values) refuse(isWhole ? 'too_many_values' : 'not_json')
+    else if (deepest > mostLevels) refuse(isWhole ? 'too_deep' : 'not_json')
+    else resolve({ kind: 'read', bytes: buffer.take(), holdsLongNumbers })
   })
   body.once('error', reject)
   body.once('close', () => {

@@ -1,12 +1,12 @@
 import { refusal } from '@berth/platform/kit/refusal.ts'
-import type { BodyReading } from './body-reader.ts'
+import { type BodyReading, mostLevels } from './body-reader.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })
 
 /**
  * Returns the JSON value of a body, or undefined if there is none.
  * @throws ApiError 413 `request_entity_too_large`, 408 `request_timeout`, 503 `service_unavailable`, 400
- * `malformed_request_body`, or 400 `invalid_request` for more values than the operation allows
+ * `malformed_request_body`, or 400 `invalid_request` for more values or levels than the operation allows
  */
 export function parseJson(reading: BodyReading | undefined, takesBody: boolean): unknown {
   if (reading === undefined) {
@@ -32,6 +32,8 @@ export function wholeBody(reading: BodyReading): Buffer {
       throw refusal('invalid_request', {
         issues: [{ path: [], message: 'holds more values than this operation allows' }],
       })
+    case 'too_deep':
+      throw refusal('invalid_request', { issues: [{ path: [], message: `nests deeper than ${mostLevels} levels` }] })
     case 'not_json':
       throw refusal('malformed_request_body')
     case 'no_room':

@@ -10,7 +10,7 @@ const value: Row = {
   '"': 'text',
   '-': 'sign',
   '0': 'zero',
-  '123456789': 'integer',
+  '123456789': 'integer 1',
   t: 't',
   f: 'f',
   n: 'n',
@@ -18,7 +18,21 @@ const value: Row = {
   '[': '[',
 }
 const behind: Row = { [spaces]: 'behind', ',': ',', '}': '}', ']': ']' }
-const behindInteger: Row = { ...behind, '.': 'point', eE: 'e' }
+/** JavaScript holds a number of as many characters, if its exponent has two digits. */
+const heldCharacters = 15
+
+/** Numbers as long as that, character by character; the next one is the mark of a long number. */
+const heldNumbers = Object.fromEntries(
+  Array.from({ length: heldCharacters }, (_, at) => at + 1).flatMap((length): [string, Row][] => {
+    const next = (name: string, long: string) => (length < heldCharacters ? `${name} ${length + 1}` : long)
+    const point = length < heldCharacters ? `point ${length + 1}` : 'point'
+    return [
+      [`integer ${length}`, { ...behind, '.': point, eE: 'e', [digits]: next('integer', 'longInteger') }],
+      [`point ${length}`, { [digits]: next('fraction', 'longFraction') }],
+      [`fraction ${length}`, { ...behind, [digits]: next('fraction', 'longFraction'), eE: 'e' }],
+    ]
+  }),
+)
 
 const word = (text: string): Readonly<Record<string, Row>> =>
   Object.fromEntries(
@@ -57,26 +71,32 @@ const rows: Readonly<Record<string, Row>> = {
   ...word('true'),
   ...word('false'),
   ...word('null'),
-  sign: { '0': 'zero', '123456789': 'integer' },
-  zero: behindInteger,
-  integer: { ...behindInteger, [digits]: 'integer' },
-  point: { [digits]: 'fraction' },
+  sign: { '0': 'zero', '123456789': 'integer 1' },
+  zero: { ...behind, '.': 'point 2', eE: 'e' },
+  ...heldNumbers,
+  integer: { ...behind, '.': 'point', eE: 'e', [digits]: 'integer' },
+  point: { [digits]: 'longFraction' },
   fraction: { ...behind, [digits]: 'fraction', eE: 'e' },
-  e: { '+-': 'exponentSign', [digits]: 'exponent' },
-  exponentSign: { [digits]: 'exponent' },
+  e: { '+-': 'exponentSign', [digits]: 'exponent 1' },
+  exponentSign: { [digits]: 'exponent 1' },
+  'exponent 1': { ...behind, [digits]: 'exponent 2' },
+  'exponent 2': { ...behind, [digits]: 'longExponent' },
   exponent: { ...behind, [digits]: 'exponent' },
 }
 
-/** Bytes that open, close or part values: what follows them depends on the values that are open. */
-const marks = ['{', '[', '}', ']', ','] as const
+/**
+ * Bytes that open, close or part values: what follows them depends on the values that are open. Behind them those that
+ * make a number longer than JavaScript holds.
+ */
+const marks = ['{', '[', '}', ']', ',', 'longInteger', 'longFraction', 'longExponent'] as const
 
 /** The state of a text that is no JSON, however it goes on. */
 const names = ['broken', ...Object.keys(rows), ...marks]
 
-/** Returns the number of a state, or of a byte that opens, closes or parts values. */
+/** Returns the number of a state or a mark. */
 export const stateOf = (name: string): number => names.indexOf(name)
 
-/** The first number that is no state, but such a byte. */
+/** The first number that is no state, but a mark. */
 export const firstMark = stateOf(marks[0])
 
 /** The states that follow each state, a row of 256 bytes each. */

@@ -11,7 +11,7 @@ import { readOctets } from './octet-stream.ts'
 
 /**
  * Maximum number of values in a body. API bodies stay far below theirs; gateway bodies hold long conversations. To parse
- * and validate the largest of either kind holds the event loop for less than 100 ms.
+ * and validate the largest of either kind holds the event loop for some 100 ms.
  */
 const apiValues = 20_000
 const gatewayValues = 100_000

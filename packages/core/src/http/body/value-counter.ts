@@ -10,6 +10,8 @@ const firstName = stateOf('name')
 const nextName = stateOf('nextName')
 const firstItem = stateOf('item')
 const nextItem = stateOf('value')
+const firstLong = stateOf('longInteger')
+const longStates = ['integer', 'fraction', 'exponent'].map(stateOf)
 
 /**
  * Counts the values of a JSON text as its bytes arrive, so that a body can be refused before it is parsed. Each value
@@ -23,6 +25,8 @@ export class ValueCounter {
   #count = 0
   #state = stateOf('start')
   #depth = 0
+  #deepest = 0
+  #holdsLongNumbers = false
   /** Whether the innermost open value is an object; false if none is open. */
   #inObject = false
   /** The same of the values around it, a bit each. */
@@ -31,6 +35,16 @@ export class ValueCounter {
   /** The number of `{`, `[` and `,` outside strings so far. */
   get count(): number {
     return this.#count
+  }
+
+  /** The most values that were open at once. */
+  get deepest(): number {
+    return this.#deepest
+  }
+
+  /** Whether a number so far has more than 15 characters, or an exponent of three digits: JavaScript may not hold it. */
+  get holdsLongNumbers(): boolean {
+    return this.#holdsLongNumbers
   }
 
   /** Whether no JSON begins with the bytes so far. */
@@ -56,11 +70,15 @@ export class ValueCounter {
         const bit = 1 << (depth & 7)
         around[place] = inObject ? (around[place] as number) | bit : (around[place] as number) & ~bit
         depth += 1
+        if (depth > this.#deepest) this.#deepest = depth
         inObject = next === openObject
         state = inObject ? firstName : firstItem
       } else if (next === comma) {
         count += 1
         state = depth === 0 ? broken : inObject ? nextName : nextItem
+      } else if (next >= firstLong) {
+        this.#holdsLongNumbers = true
+        state = longStates[next - firstLong] as number
       } else if (depth === 0 || inObject !== (next === closeObject)) state = broken
       else {
         depth -= 1

@@ -1,6 +1,6 @@
-import { keepNumbers } from '@berth/platform/kit/json.ts'
 import type { FastifyRequest } from 'fastify'
 import type { BodyReading } from '../body/body-reader.ts'
+import { keepNumbers } from '../body/exact-numbers.ts'
 import { parseJson } from '../body/json-body.ts'
 import type { RequestContract } from '../request/request-contract.ts'
 import { queryOf } from '../request/request-path.ts'
@@ -33,7 +33,7 @@ export function judgeBody(
   })
   return {
     body: membersOf(body),
-    exactBody: membersOf(reading?.kind === 'read' ? keepNumbers(body, reading.bytes) : body),
+    exactBody: membersOf(reading?.kind === 'read' ? keepNumbers(body, reading.bytes, reading) : body),
     query: membersOf(query),
     headers: membersOf(headerParams),
   }
