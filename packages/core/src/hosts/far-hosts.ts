@@ -6,7 +6,7 @@ import { StartError } from '@berth/platform/kit/start-error.ts'
 import { errorCode } from '@berth/platform/kit/system-errors.ts'
 import { type Network, openNetwork } from '@berth/platform/network/dial.ts'
 import type { Database } from '@berth/platform/storage/postgres/database.ts'
-import { isUnanswered } from '@berth/sandboxes/line/deadline.ts'
+import { deadlineOf } from '@berth/sandboxes/line/deadline.ts'
 import { Line } from '@berth/sandboxes/line/line.ts'
 import { HostAwayError } from '@berth/sandboxes/line/line-error.ts'
 import { LineRefused, refuseUpgrade, takeUpgrade } from '@berth/sandboxes/line/upgrade.ts'
@@ -29,7 +29,7 @@ import {
   takeConnection,
 } from './far-host-sql.ts'
 import { type HostIdentity, isForeignToken } from './host-identity.ts'
-import { endHostRest, letHostRest, type RestBounds } from './host-rest-sql.ts'
+import { endHostRest, letHostRest, type RestBounds, type RestCause } from './host-rest-sql.ts'
 import type { Host, HostRest, Hosts } from './hosts.ts'
 import { takePodConnection } from './pod-host-sql.ts'
 import { type Dial, isSameDigest, OtherProtocol, readDial } from './read-dial.ts'
@@ -102,6 +102,8 @@ export class FarHosts extends LoopingService {
   readonly #held = new Map<string, Held>()
   /** The newest line of each host that has not said what it is. A host has one at most, however often it dials. */
   readonly #coming = new Map<string, { readonly line: Line; readonly epoch: number }>()
+  /** Of an unanswered call both the line and the Run that made it tell: it is one failure. */
+  readonly #begun = new WeakMap<Error, Promise<void>>()
   readonly #guesses: GuessMeter
   #dialling = 0
   #port = 0
@@ -303,17 +305,23 @@ export class FarHosts extends LoopingService {
     if (held?.line !== line || held.away !== undefined) return
     log.warn({ host: id, epoch: held.epoch }, 'the line to a host is cut')
     // It may dial again at once, and hang again.
-    if (isUnanswered(line.fault)) void held.rest?.begin(line.fault)
+    if (deadlineOf(line.fault)) void held.rest?.begin(line.fault)
     this.#wait(id, held)
   }
 
   #restOf(id: string): HostRest {
     const { db, log, rests } = this.#options
+    const begin = async (because: RestCause) => {
+      const rest = await letHostRest(db, id, because, rests).catch(failure => void this.failed(failure))
+      if (rest) log.warn({ host: id, because, ...rest }, 'a host has failed, and gets no further sandbox for a while')
+    }
     return {
-      begin: async error => {
-        const because = isUnanswered(error) ? 'no_answer' : 'line_cut'
-        const rest = await letHostRest(db, id, because, rests).catch(failure => void this.failed(failure))
-        if (rest) log.warn({ host: id, because, ...rest }, 'a host has failed, and gets no further sandbox for a while')
+      begin: error => {
+        const deadline = deadlineOf(error)
+        if (deadline === undefined) return begin('line_cut')
+        const begun = this.#begun.get(deadline) ?? begin('no_answer')
+        this.#begun.set(deadline, begun)
+        return begun
       },
       end: () => endHostRest(db, id).catch(failure => this.failed(failure)),
     }

@@ -35,8 +35,8 @@ export class DeadlineOver extends Error {
   override readonly name = 'DeadlineOver'
 }
 
-/** Returns whether an error says that the other side did not answer in time, or has one as its cause that does. */
-export function isUnanswered(error: unknown): boolean {
-  for (let one = error; one instanceof Error; one = one.cause) if (one instanceof DeadlineOver) return true
-  return false
+/** Returns the deadline that an error is, or has as its cause. */
+export function deadlineOf(error: unknown): DeadlineOver | undefined {
+  for (let one = error; one instanceof Error; one = one.cause) if (one instanceof DeadlineOver) return one
+  return undefined
 }
