@@ -1,4 +1,5 @@
 import { triggerLimits } from '@berth/contract'
+import { ClaimedRows } from '@berth/platform/storage/postgres/claimed-rows.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { derivedId } from './derived-id.ts'
 import type { GitHubEvent } from './github/github-event.ts'
@@ -29,6 +30,7 @@ export interface ReportedDelivery extends DeliveryRow {
 
 /** A delivery that is to make its Session now, with the trigger as it is. */
 export interface DueDelivery extends DeliveryRow {
+  readonly claim: string
   readonly installation_id: string
   readonly session: TriggerRow['session']
   readonly hook: TriggerRow['hook']
@@ -134,44 +136,35 @@ export async function listDeliveries(
   return rows
 }
 
-/** Which deliveries a process can take. */
-export interface Taking {
-  readonly now: Date
-  /** Nobody else takes them before, by which time whoever took them has died or said how they ended. */
-  readonly until: Date
-  readonly limit: number
-  /** At most so many of one organization. */
-  readonly ofOrganization: number
-  /** Organizations of which none is taken. */
-  readonly except: readonly string[]
-}
-
 /**
- * Takes deliveries that are due, the oldest of each organization first: one with thousands delays no other's. One of a
- * conversation waits for those before it, and while its Session has an active Run. The statement steps from one
- * organization to the next on an index, and reads a few rows of each.
+ * The deliveries that processes share, the oldest of each organization first: one with thousands delays no other's. One of
+ * a conversation waits for those before it, and while its Session has an active Run. The statement steps from one
+ * organization to the next on an index, and reads a few rows of each. `$4` is the most of one organization, and `$5` are
+ * organizations of which none is taken.
  */
-export async function takeDueDeliveries(
-  db: Queryable,
-  { now, until, limit, ofOrganization, except }: Taking,
-): Promise<readonly DueDelivery[]> {
-  const { rows } = await db.query<DueDelivery>({
-    name: 'take-due-trigger-deliveries',
-    text: `
-      with recursive waiting as (
-        (select organization_id from trigger_deliveries where status = 'waiting' order by organization_id limit 1)
-        union all
-        select (
-          select d.organization_id from trigger_deliveries d
-          where d.status = 'waiting' and d.organization_id > w.organization_id order by d.organization_id limit 1)
-        from waiting w where w.organization_id is not null
-      ), next as (
+export const claimedDeliveries = new ClaimedRows<DeliveryRow & { readonly due_at: Date }>({
+  table: 'trigger_deliveries',
+  key: ['organization_id', 'trigger_id', 'key'],
+  due: "r.status = 'waiting' and r.due_at <= $1",
+  also: 'tries = r.tries + 1',
+  join: {
+    clause: `
+      join (
+        with recursive waiting as (
+          (select organization_id from trigger_deliveries where status = 'waiting' order by organization_id limit 1)
+          union all
+          select (
+            select d.organization_id from trigger_deliveries d
+            where d.status = 'waiting' and d.organization_id > w.organization_id order by d.organization_id limit 1)
+          from waiting w where w.organization_id is not null
+        )
         select of.organization_id, of.trigger_id, of.key
         from waiting w cross join lateral (
           select d.organization_id, d.trigger_id, d.key, d.due_at, row_number() over (order by d.due_at) as place
           from (
             select d.organization_id, d.trigger_id, d.key, d.due_at from trigger_deliveries d
             where d.organization_id = w.organization_id and d.status = 'waiting' and d.due_at <= $1
+              and (d.claimed_until is null or d.claimed_until < $1)
               and (d.thread is null or not exists (
                 select from trigger_deliveries e
                 where e.organization_id = d.organization_id and e.trigger_id = d.trigger_id and e.thread = d.thread
@@ -182,34 +175,22 @@ export async function takeDueDeliveries(
             order by d.due_at limit $4) d) of
         where w.organization_id <> all ($5::uuid[])
         order by of.place, of.due_at limit $3
-      )
-      update trigger_deliveries d set due_at = $2, tries = d.tries + 1
-      from triggers t
-      where t.organization_id = d.organization_id and t.id = d.trigger_id and d.ctid = any (array(
-        select d.ctid from trigger_deliveries d join next using (organization_id, trigger_id, key)
-        where d.status = 'waiting' and d.due_at <= $1 for update of d skip locked))
-      returning d.*, t.installation_id, t.session, t.hook`,
-    values: [now, until, limit, ofOrganization, except],
-  })
-  return rows
-}
+      ) due using (organization_id, trigger_id, key)
+      join triggers t on t.organization_id = r.organization_id and t.id = r.trigger_id`,
+    columns: { installation_id: 't.installation_id', session: 't.session', hook: 't.hook' },
+  },
+})
 
 /**
- * Says how a delivery has ended, and forgets its message, which the Session has if it was admitted: the purge of a Session
- * must leave none of it. One that has ended already stays as it is.
+ * Says how a claimed delivery has ended, and forgets its message, which the Session has if it was admitted: the purge of a
+ * Session must leave none of it.
  */
-export async function endDelivery(
+export const endDelivery = (
   db: Queryable,
-  { organization_id, trigger_id, key }: DeliveryRow,
-  end: { readonly status: 'admitted' | 'refused'; readonly errorCode: string | null },
-): Promise<void> {
-  await db.query({
-    text: `
-      update trigger_deliveries set status = $4, error_code = $5, message = ''
-      where organization_id = $1 and trigger_id = $2 and key = $3 and status = 'waiting'`,
-    values: [organization_id, trigger_id, key, end.status, end.errorCode],
-  })
-}
+  { claim }: DueDelivery,
+  status: 'admitted' | 'refused',
+  errorCode: string | null,
+): Promise<unknown> => claimedDeliveries.release(db, claim, { status, error_code: errorCode, message: '' })
 
 /** Remembers the commit that the event of a delivery is about, before its Turn is made. */
 export async function setHead(
@@ -220,21 +201,6 @@ export async function setHead(
   await db.query({
     text: 'update trigger_deliveries set head_oid = $4 where organization_id = $1 and trigger_id = $2 and key = $3',
     values: [organization_id, trigger_id, key, headOid],
-  })
-}
-
-/** Says when a delivery is tried again, and why it was not admitted. */
-export async function delayDelivery(
-  db: Queryable,
-  { organization_id, trigger_id, key }: DeliveryRow,
-  dueAt: Date,
-  errorCode: string,
-): Promise<void> {
-  await db.query({
-    text: `
-      update trigger_deliveries set due_at = $4, error_code = $5
-      where organization_id = $1 and trigger_id = $2 and key = $3 and status = 'waiting'`,
-    values: [organization_id, trigger_id, key, dueAt, errorCode],
   })
 }
 

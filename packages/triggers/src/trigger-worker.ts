@@ -5,14 +5,7 @@ import { logFailure } from '@berth/platform/storage/postgres/log-failure.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import { WokenService } from '@berth/platform/storage/postgres/woken-service.ts'
 import { admitDelivery } from './admit-delivery.ts'
-import {
-  type DueDelivery,
-  delayDelivery,
-  endDelivery,
-  insertDelivery,
-  sessionOf,
-  takeDueDeliveries,
-} from './delivery-sql.ts'
+import { claimedDeliveries, type DueDelivery, endDelivery, insertDelivery, sessionOf } from './delivery-sql.ts'
 import { fillTemplate } from './message-template.ts'
 import { nextOccurrence } from './occurrences.ts'
 import { pauseAfter } from './pause-after.ts'
@@ -28,7 +21,7 @@ const ADMITTED_AT_ONCE = 8
 /** Those of one organization, whose Git host may be slow. */
 const OF_ORGANIZATION_AT_ONCE = 2
 /** Whoever takes a delivery has ended it, or has died, by then. */
-const TAKEN_MS = 60_000
+const CLAIM_MS = 60_000
 /** After so many tries, which take a day, a delivery is refused for good. */
 const TRIES_MOST = 150
 
@@ -77,14 +70,8 @@ export class TriggerWorker extends WokenService {
     const { room, owners } = this.#underway
     if (room === 0) return
     const now = clock.now()
-    const taken = await takeDueDeliveries(db, {
-      now,
-      until: new Date(now.getTime() + TAKEN_MS),
-      limit: room,
-      ofOrganization: OF_ORGANIZATION_AT_ONCE,
-      except: owners,
-    })
-    for (const due of taken) {
+    const by = { now, until: new Date(now.getTime() + CLAIM_MS) }
+    for (const due of await claimedDeliveries.claim<DueDelivery>(db, by, room, [OF_ORGANIZATION_AT_ONCE, owners])) {
       const work = this.#admit(due).catch(error => this.failed(error))
       this.#underway.add(due.organization_id, work)
       void work.then(() => this.#isStarted && this.wake())
@@ -133,17 +120,15 @@ export class TriggerWorker extends WokenService {
     }
   }
 
-  async #admit(due: DueDelivery): Promise<void> {
+  async #admit(due: DueDelivery): Promise<unknown> {
     const { db, clock } = this.#context
     const { tries } = due
     // The tries before either failed in an unknown way or ended their process.
-    if (tries > TRIES_MOST) {
-      return endDelivery(db, due, { status: 'refused', errorCode: due.error_code ?? 'internal_error' })
-    }
+    if (tries > TRIES_MOST) return endDelivery(db, due, 'refused', due.error_code ?? 'internal_error')
     const admission = await admitDelivery(this.#context, due)
     if (admission.kind === 'admitted') {
       await db.transaction(async tx => {
-        await endDelivery(tx, due, { status: 'admitted', errorCode: null })
+        await endDelivery(tx, due, 'admitted', null)
         if (due.event === null) return
         await closeReportsOf(tx, due.organization_id, sessionOf(due), clock.now())
         await openReport(tx, due, sessionOf(due), clock.now())
@@ -152,9 +137,9 @@ export class TriggerWorker extends WokenService {
       return
     }
     const { errorCode } = admission
-    if (admission.kind === 'refused' || tries >= TRIES_MOST)
-      return endDelivery(db, due, { status: 'refused', errorCode })
+    if (admission.kind === 'refused' || tries >= TRIES_MOST) return endDelivery(db, due, 'refused', errorCode)
     const pauseMs = Math.max(admission.retryAfterMs, pauseAfter(tries))
-    return delayDelivery(db, due, new Date(clock.now().getTime() + pauseMs), errorCode)
+    const dueAt = new Date(clock.now().getTime() + pauseMs)
+    return claimedDeliveries.release(db, due.claim, { due_at: dueAt, error_code: errorCode })
   }
 }

@@ -1,6 +1,6 @@
 import type { WebhookError } from '@berth/contract'
+import { ClaimedRows } from '@berth/platform/storage/postgres/claimed-rows.ts'
 import type { Database, Queryable } from '@berth/platform/storage/postgres/database.ts'
-import { ClaimedRows } from '../delivery/claimed-rows.ts'
 import { receives } from './authority-sql.ts'
 import type { Attempt, Settled } from './delivery.ts'
 
@@ -36,7 +36,7 @@ export const claimedDeliveries = new ClaimedRows<DeliveryRow>({
   table: 'webhook_deliveries',
   key: ['id'],
   due: "r.endpoint_id = $4 and r.status = 'pending' and r.due_at <= $1",
-  order: ['due_at', 'position'],
+  order: 'r.due_at, r.position',
   most: `
     least($3::bigint, greatest(0, $5::bigint - (
       select count(*) from webhook_deliveries h

@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PeriodicTasks } from '@berth/platform/kit/periodic-tasks.ts'
@@ -143,11 +143,11 @@ test('a host without room for an image sets up anew, and the image stays good fo
 test('only the newest revision of a live environment gets an image', async () => {
   const { database } = bench.test.db
   const made = await environments.make({ setup: 'true', prebuild: true })
-  const build = { id: randomUUID(), platform: 'test', now: new Date(), until: new Date(Date.now() + 60_000) }
+  const build = { platform: 'test', now: new Date(), until: new Date(Date.now() + 60_000) }
   const claim = (revision: number) => {
     const { organizationId } = bench.test.tenant
     const key = { organizationId, environmentId: made.id, revision, variant: 'a' }
-    return claimBuild(database, key, { ...build, id: randomUUID() })
+    return claimBuild(database, key, build)
   }
   await environments.put(made.id, { name: made.name, setup: 'false', prebuild: true }, 1)
   expect(await claim(1)).toBe(null)

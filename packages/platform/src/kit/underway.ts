@@ -2,7 +2,7 @@
 export class Underway {
   readonly #most: number
   readonly #ofOwner: number
-  readonly #work = new Map<Promise<void>, string>()
+  readonly #work = new Map<Promise<unknown>, string>()
 
   constructor(bounds: { readonly most: number; readonly ofOwner: number }) {
     this.#most = bounds.most
@@ -26,8 +26,8 @@ export class Underway {
   }
 
   /** Counts work until it is over. It must not reject. */
-  add(owner: string, work: Promise<void>): void {
-    const counted: Promise<void> = work.finally(() => this.#work.delete(counted))
+  add(owner: string, work: Promise<unknown>): void {
+    const counted: Promise<unknown> = work.finally(() => this.#work.delete(counted))
     this.#work.set(counted, owner)
   }
 

@@ -1,4 +1,4 @@
-import { ClaimedRows } from '@berth/core/delivery/claimed-rows.ts'
+import { ClaimedRows } from '@berth/platform/storage/postgres/claimed-rows.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import type { DeliveryRow } from '../delivery-sql.ts'
 import { derivedId } from '../derived-id.ts'
@@ -52,7 +52,7 @@ const reports = new ClaimedRows<ReportRow>({
       where p.organization_id = r.organization_id and p.session_id = r.session_id
         and p.result -> 'pullRequest' is not null)
     or r.told = 'ended' and $4 and r.due_at < $1::timestamptz - ${PUBLICATION_TIME})`,
-  order: ['due_at'],
+  order: 'r.due_at',
   join: {
     clause: `join trigger_deliveries d using (organization_id, trigger_id, key)
       join triggers t on t.organization_id = d.organization_id and t.id = d.trigger_id`,

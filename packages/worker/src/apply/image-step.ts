@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { blobsOf } from '@berth/core/checkpoints/check.ts'
 import { SecretFound } from '@berth/core/checkpoints/errors.ts'
 import { imageLimits } from '@berth/core/checkpoints/limits.ts'
@@ -7,6 +6,7 @@ import { type SealedTree, sealTree } from '@berth/core/checkpoints/seal-tree.ts'
 import { digestOfTrees } from '@berth/core/environments/images/host-images.ts'
 import {
   claimBuild,
+  type ImageClaim,
   type ImageFault,
   recordSealed,
   recordUnavailable,
@@ -49,41 +49,40 @@ export const imageStep: ApplyStep = {
     if (session === null) return {}
     const now = clock.now()
     const platform = platformOf(driver)
-    const id = await claimBuild(db, imageKeyOf(lease, document, session, platform), {
-      id: randomUUID(),
+    const image = await claimBuild(db, imageKeyOf(lease, document, session, platform), {
       platform,
       now,
       until: new Date(now.getTime() + BUILD_MS),
     })
-    if (id === null) return {}
+    if (image === null) return {}
     try {
-      const fault = await build(parts, id, signal)
+      const fault = await build(parts, image, signal)
       return fault === null ? {} : { prebuilt: { state: 'unavailable', reason: fault } }
     } catch (error) {
       // Whoever goes on leaves the build to a later apply.
       if (signal.aborted || isPassing(error)) throw error
       log.error({ err: error, leaseId: lease.id }, 'an image could not be built')
-      await releaseBuild(db, id)
+      await releaseBuild(db, image)
       return { prebuilt: { state: 'unavailable', reason: 'temporary' } }
     }
   },
 }
 
 /** @returns why the revision can have no image; null if it is recorded */
-async function build(parts: ApplyParts, id: string, signal: AbortSignal): Promise<ImageFault | null> {
+async function build(parts: ApplyParts, begun: ImageClaim, signal: AbortSignal): Promise<ImageFault | null> {
   const { context, claim, lease } = parts
-  const { blobs, clock, db } = context
+  const { blobs, db } = context
   const inTime = AbortSignal.any([signal, AbortSignal.timeout(SEAL_MS)])
   const sealed = await whileFrozen(parts, signal, () => sealTrees(parts, inTime))
   if (typeof sealed === 'string') {
-    await underFence(context, claim, tx => recordUnavailable(tx, id, sealed))
+    await underFence(context, claim, tx => recordUnavailable(tx, begun.id, sealed))
     return sealed
   }
   const exports = openExports(db, lease, lease.apply?.exports)
   const tokens = new ByteSearch((await listTokenValues(db, claim)).map(token => Buffer.from(token)))
   // A secret of the environment may be exported: its rotation retires the image. A token would outlive its lease.
   if (tokens.isIn(Buffer.from(JSON.stringify(exports)))) {
-    await underFence(context, claim, tx => recordUnavailable(tx, id, 'secret'))
+    await underFence(context, claim, tx => recordUnavailable(tx, begun.id, 'secret'))
     return 'secret'
   }
   const [workspaceManifest, homeManifest] = [sealed.workspace.manifest.toString(), sealed.home.manifest.toString()]
@@ -93,10 +92,10 @@ async function build(parts: ApplyParts, id: string, signal: AbortSignal): Promis
     homeManifest,
     digest: digestOfTrees(workspaceManifest, homeManifest),
     blobs: [...new Set(named.flat().map(({ sha256 }) => sha256))],
-    exports: sealExports(db, { id }, exports),
+    exports: sealExports(db, begun, exports),
   }
   await underFence(context, claim, async tx => {
-    await recordSealed(tx, id, image, clock.now())
+    await recordSealed(tx, begun, image)
     // The first checkpoint of this sandbox builds on the image too.
     await markStartedFrom(tx, lease.id, image.digest)
   })

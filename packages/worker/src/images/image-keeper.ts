@@ -51,14 +51,14 @@ export class ImageKeeper implements PeriodicTask {
   async #tryOne(context: ExecutionContext, stopping: AbortSignal): Promise<boolean> {
     const { db, driver, clock, log } = context
     const now = clock.now()
-    const image = await claimTrial(db, platformOf(driver), now, new Date(now.getTime() + CLAIM_MS))
+    const image = await claimTrial(db, platformOf(driver), { now, until: new Date(now.getTime() + CLAIM_MS) })
     if (image === null) return false
     const fault = await startOnce(context, image, stopping)
-    if (fault === null) await recordStarted(db, image.id)
+    if (fault === null) await recordStarted(db, image)
     else {
       log.warn({ imageId: image.id, fault }, 'no sandbox starts from an image')
       // A busy host may silence a sound one. Each later trial waits until the claim on this one has lapsed.
-      const isCertain = fault !== 'does_not_start' || (await countTrial(db, image.id)) >= MOST_TRIALS
+      const isCertain = fault !== 'does_not_start' || (await countTrial(db, image)) >= MOST_TRIALS
       if (isCertain) await recordUnavailable(db, image.id, fault)
     }
     return true

@@ -1,3 +1,4 @@
+import { ClaimedRows } from '@berth/platform/storage/postgres/claimed-rows.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import type { EnvironmentKey } from '../environment-sql.ts'
 
@@ -66,48 +67,67 @@ export async function findSealedImage(
   return rows[0] ?? null
 }
 
+/** An image that is claimed, to be built or to be started once. */
+export interface ImageClaim {
+  readonly id: string
+  readonly claim: string
+}
+
+interface ImageColumns extends ImageRow {
+  readonly workspace_manifest: string | null
+  readonly home_manifest: string | null
+  readonly digest: string | null
+  readonly blobs: readonly string[]
+}
+
+/** The sealed images that workers share, to start each once. `$4` is the platform. */
+const claimedImages = new ClaimedRows<ImageColumns>({
+  table: 'environment_images',
+  key: ['id'],
+  due: "r.state = 'sealed' and r.platform = $4",
+  order: 'r.claimed_until nulls first',
+})
+
 /**
- * Takes the right to build an image, unless another process holds it or the image exists. Nobody would start from the
- * image of an archived environment, or of a revision that is not the newest.
- * @returns the image's id; null if there is nothing to build
+ * Claims the building of an image, unless another process holds it or the image exists. Nobody would start from the image
+ * of an archived environment, or of a revision that is not the newest.
+ * @returns null if there is nothing to build
  */
 export async function claimBuild(
   db: Queryable,
   key: ImageKey,
-  build: { readonly id: string; readonly platform: string; readonly now: Date; readonly until: Date },
-): Promise<string | null> {
-  const { rows } = await db.query<{ id: string }>({
+  { platform, now, until }: { readonly platform: string; readonly now: Date; readonly until: Date },
+): Promise<ImageClaim | null> {
+  const { rows } = await db.query<ImageClaim>({
     text: `
       insert into environment_images as i (organization_id, environment_id, revision, variant, id, platform, state,
-        claimed_until, created_at, used_at)
-      select organization_id, id, revision, $4, $5, $6, 'building', $7, $8, $8
+        claim, claimed_until, created_at, used_at)
+      select organization_id, id, revision, $4, gen_random_uuid(), $5, 'building', gen_random_uuid(), $6, $7, $7
       from environments
       where organization_id = $1 and id = $2 and revision = $3 and archived_at is null
       on conflict (organization_id, environment_id, revision, variant) do update
-      set id = excluded.id, claimed_until = excluded.claimed_until
-      where i.state = 'building' and i.claimed_until < $8
-      returning id`,
-    values: [...keyOf(key), build.id, build.platform, build.until, build.now],
+      set claim = excluded.claim, claimed_until = excluded.claimed_until
+      where i.state = 'building' and i.claimed_until < $7
+      returning id, claim`,
+    values: [...keyOf(key), platform, until, now],
   })
-  return rows[0]?.id ?? null
+  return rows[0] ?? null
 }
 
 /** Records the trees of an image. It counts once it was started. */
-export async function recordSealed(
+export const recordSealed = (
   tx: Queryable,
-  id: string,
-  image: SealedImage & { readonly blobs: readonly string[]; readonly exports: string | null },
-  now: Date,
-): Promise<void> {
-  await tx.query({
-    text: `
-      update environment_images
-      set state = 'sealed', workspace_manifest = $2, home_manifest = $3, digest = $4, blobs = $5, exports = $6,
-        claimed_until = $7
-      where id = $1 and state = 'building'`,
-    values: [id, image.workspaceManifest, image.homeManifest, image.digest, image.blobs, image.exports, now],
+  { claim }: ImageClaim,
+  image: SealedImage & Pick<ImageColumns, 'blobs' | 'exports'>,
+): Promise<unknown> =>
+  claimedImages.release(tx, claim, {
+    state: 'sealed',
+    workspace_manifest: image.workspaceManifest,
+    home_manifest: image.homeManifest,
+    digest: image.digest,
+    blobs: image.blobs,
+    exports: image.exports,
   })
-}
 
 /** Records why there is no image; its blobs go. */
 export async function recordUnavailable(tx: Queryable, id: string, reason: ImageFault): Promise<void> {
@@ -115,54 +135,46 @@ export async function recordUnavailable(tx: Queryable, id: string, reason: Image
     text: `
       update environment_images
       set state = 'unavailable', reason = $2, workspace_manifest = null, home_manifest = null, digest = null,
-        blobs = '{}', exports = null
+        blobs = '{}', exports = null, claim = null, claimed_until = null
       where id = $1`,
     values: [id, reason],
   })
 }
 
 /** Lets go of a build that came to nothing, so that the next apply may try again. */
-export async function releaseBuild(tx: Queryable, id: string): Promise<void> {
-  await tx.query({ text: "delete from environment_images where id = $1 and state = 'building'", values: [id] })
+export async function releaseBuild(tx: Queryable, { claim }: ImageClaim): Promise<void> {
+  await tx.query({ text: 'delete from environment_images where claim = $1', values: [claim] })
 }
 
-/** Takes one sealed image of a platform, to start it once. */
+/** Claims one sealed image of a platform, to start it once. */
 export async function claimTrial(
   db: Queryable,
   platform: string,
-  now: Date,
-  until: Date,
-): Promise<(SealedImage & { readonly id: string }) | null> {
-  const { rows } = await db.query<SealedImage & { id: string }>({
-    name: 'claim-image-trial',
-    text: `
-      update environment_images set claimed_until = $3
-      where id = (
-        select id from environment_images where state = 'sealed' and platform = $1 and claimed_until <= $2
-        order by claimed_until limit 1 for update skip locked
-      )
-      returning id, ${sealedColumns}`,
-    values: [platform, now, until],
-  })
-  return rows[0] ?? null
+  by: { readonly now: Date; readonly until: Date },
+): Promise<(ImageClaim & SealedImage) | null> {
+  const [image] = await claimedImages.claim<Record<'workspace_manifest' | 'home_manifest' | 'digest', string>>(
+    db,
+    by,
+    1,
+    [platform],
+  )
+  if (image === undefined) return null
+  const { id, claim, workspace_manifest: workspaceManifest, home_manifest: homeManifest, digest } = image
+  return { id, claim, workspaceManifest, homeManifest, digest }
 }
 
-/** Counts a trial in which no sandbox started. @returns how many there were; 0 if the image is gone */
-export async function countTrial(db: Queryable, id: string): Promise<number> {
+/** Counts a trial in which no sandbox started, and keeps its claim. @returns how many there were; 0 if the claim is lost */
+export async function countTrial(db: Queryable, { claim }: ImageClaim): Promise<number> {
   const { rows } = await db.query<{ trials: number }>({
-    text: "update environment_images set trials = trials + 1 where id = $1 and state = 'sealed' returning trials",
-    values: [id],
+    text: 'update environment_images set trials = trials + 1 where claim = $1 returning trials',
+    values: [claim],
   })
   return rows[0]?.trials ?? 0
 }
 
 /** Records that an image was started once: later sandboxes start from it. */
-export async function recordStarted(db: Queryable, id: string): Promise<void> {
-  await db.query({
-    text: "update environment_images set state = 'ready' where id = $1 and state = 'sealed'",
-    values: [id],
-  })
-}
+export const recordStarted = (db: Queryable, { claim }: ImageClaim): Promise<unknown> =>
+  claimedImages.release(db, claim, { state: 'ready' })
 
 /**
  * Removes images that no later sandbox starts from: those of archived environments, of revisions that are not the newest

@@ -1,3 +1,4 @@
+import { ClaimedRows } from '@berth/platform/storage/postgres/claimed-rows.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 
 /** A person's account at a Git host. */
@@ -77,47 +78,18 @@ export async function deleteHostPerson(db: Queryable, personId: string, id: stri
   return rows[0] ?? null
 }
 
-/**
- * Reserves the renewal of tokens: one process does it at a time.
- * @returns the row as it is now; null if another process is at it, or if there is nothing to renew any more
- */
-export async function reserveRenewal(
-  db: Queryable,
-  id: string,
-  { now, until }: { readonly now: Date; readonly until: Date },
-): Promise<HostPersonRow | null> {
-  const { rows } = await db.query<HostPersonRow>({
-    name: 'reserve-host-person-renewal',
-    text: `
-      update host_people set renewing_until = $3
-      where id = $1 and tokens is not null and renew_at <= $2
-        and (renewing_until is null or renewing_until <= $2)
-      returning ${columns}`,
-    values: [id, now, until],
-  })
-  return rows[0] ?? null
-}
+/** Accounts whose tokens are to be renewed, which one process does at a time. `$4` is the account. */
+export const claimedRenewals = new ClaimedRows<HostPersonRow>({
+  table: 'host_people',
+  key: ['id'],
+  due: 'r.id = $4 and r.tokens is not null and r.renew_at <= $1',
+})
 
-/** Keeps what a renewal gave, or that the host takes the tokens no more; not if they were replaced meanwhile. */
-export async function finishRenewal(
-  db: Queryable,
-  id: string,
-  used: Buffer,
-  given: { readonly tokens: Buffer; readonly renewAt: Date | null } | null,
-): Promise<void> {
+/** Records that the host takes tokens no more; not if they were replaced meanwhile. */
+export async function expireTokens(db: Queryable, { id, tokens }: HostPersonRow): Promise<void> {
   await db.query({
-    name: 'finish-host-person-renewal',
-    text: `
-      update host_people set tokens = $3, renew_at = $4, renewing_until = null where id = $1 and tokens = $2`,
-    values: [id, used, given?.tokens ?? null, given?.renewAt ?? null],
-  })
-}
-
-/** Gives a renewal up that came to nothing, so that the next one begins at once. */
-export async function releaseRenewal(db: Queryable, id: string): Promise<void> {
-  await db.query({
-    name: 'release-host-person-renewal',
-    text: 'update host_people set renewing_until = null where id = $1',
-    values: [id],
+    name: 'expire-host-person-tokens',
+    text: 'update host_people set tokens = null, renew_at = null where id = $1 and tokens = $2',
+    values: [id, tokens],
   })
 }

@@ -4,7 +4,7 @@ import type { MasterKey } from '@berth/platform/storage/master-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import type { Context } from '../../context.ts'
 import { GitHostError, type HostPeople, type PersonTokens } from '../../git-hosts/git-host.ts'
-import { findHostPerson, finishRenewal, type HostPersonRow, releaseRenewal, reserveRenewal } from './host-person-sql.ts'
+import { claimedRenewals, expireTokens, findHostPerson, type HostPersonRow } from './host-person-sql.ts'
 
 /** Tokens are renewed so long before they end: work that begins with one must end before it does. */
 const MARGIN_MS = 5 * 60_000
@@ -48,7 +48,7 @@ export async function withPersonToken<T>(
     return await work(openTokens(context.db, { id: fresh.id, tokens: fresh.tokens }).access)
   } catch (error) {
     if (!(error instanceof GitHostError) || error.kind !== 'unauthorized') throw error
-    await finishRenewal(context.db, fresh.id, fresh.tokens, null)
+    await expireTokens(context.db, fresh)
     throw refusal('cloud_github_connection_required')
   }
 }
@@ -64,14 +64,14 @@ async function renewed(
     const now = clock.now()
     if (known.tokens === null || known.renew_at === null || known.renew_at > now) return known
     const until = new Date(now.getTime() + RENEWAL_MS)
-    const reserved = await reserveRenewal(db, known.id, { now, until })
-    if (reserved?.tokens != null) await renew(db, people, { ...reserved, tokens: reserved.tokens })
+    const [claimed] = await claimedRenewals.claim<{ tokens: Buffer }>(db, { now, until }, 1, [known.id])
+    if (claimed !== undefined) await renew(db, people, claimed)
     else if (now.getTime() > giveUpAt) throw new GitHostError('unavailable', 'a renewal did not end')
     else await pause(LOOK_MS)
     const found = await findHostPerson(db, known.person_id, { id: known.id })
     if (found === null) throw refusal('cloud_github_connection_required')
     // Tokens may be so short-lived that new ones are due again.
-    if (reserved !== null) return found
+    if (claimed !== undefined) return found
     known = found
   }
 }
@@ -79,19 +79,18 @@ async function renewed(
 async function renew(
   db: Queryable,
   people: HostPeople,
-  { id, tokens }: { readonly id: string; readonly tokens: Buffer },
+  { id, tokens, claim }: { readonly id: string; readonly tokens: Buffer; readonly claim: string },
 ): Promise<void> {
   const { refresh } = openTokens(db, { id, tokens })
-  if (refresh === null) return finishRenewal(db, id, tokens, null)
+  const release = (columns: Partial<HostPersonRow>) => claimedRenewals.release(db, claim, columns)
   try {
-    const given = await people.refresh(refresh, AbortSignal.timeout(RENEWAL_MS / 2))
-    await finishRenewal(db, id, tokens, sealTokens(db, id, given))
+    const given = refresh === null ? null : await people.refresh(refresh, AbortSignal.timeout(RENEWAL_MS / 2))
+    const sealed = given === null ? null : sealTokens(db, id, given)
+    await release({ tokens: sealed?.tokens ?? null, renew_at: sealed?.renewAt ?? null })
   } catch (error) {
-    if (!(error instanceof GitHostError) || error.kind !== 'unauthorized') {
-      await releaseRenewal(db, id)
-      throw error
-    }
-    await finishRenewal(db, id, tokens, null)
+    const isRefused = error instanceof GitHostError && error.kind === 'unauthorized'
+    await release(isRefused ? { tokens: null, renew_at: null } : {})
+    if (!isRefused) throw error
   }
 }
 

@@ -1,8 +1,8 @@
 import type { MergeError } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
+import { ClaimedRows } from '@berth/platform/storage/postgres/claimed-rows.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { announce, topics } from '@berth/platform/storage/postgres/wakeups.ts'
-import { ClaimedRows } from '../../delivery/claimed-rows.ts'
 import type { MergeRow } from './merge.ts'
 
 export interface MergeKey extends SessionKey {
@@ -81,7 +81,7 @@ export const claimedMerges = new ClaimedRows<MergeRow>({
   table: 'merges',
   key: ['organization_id', 'session_id', 'publication_id', 'id'],
   due: 'r.ended_at is null and r.due_at <= $1',
-  order: ['due_at'],
+  order: 'r.due_at',
 })
 
 /** A Merge that this process has claimed. */
@@ -97,10 +97,10 @@ export async function claimMerges(
   limit: number,
 ): Promise<MergeClaim[]> {
   const rows = await claimedMerges.claim(db, by, limit)
-  return rows.map(({ organization_id: organizationId, claim, ...row }) => ({
-    organizationId,
+  return rows.map(row => ({
+    organizationId: row.organization_id,
     sessionId: row.session_id,
-    claim,
+    claim: row.claim,
     row,
   }))
 }

@@ -13,6 +13,7 @@ import type { Merge, MergeError, MergeMode, MergeStatus, MergeStrategy } from '@
  * succeeded, whoever merged it.
  */
 export interface MergeRow {
+  readonly organization_id: string
   readonly session_id: string
   readonly publication_id: string
   readonly id: string

@@ -1,7 +1,7 @@
 import type { PublicationError, PublicationResult } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
+import { ClaimedRows } from '@berth/platform/storage/postgres/claimed-rows.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
-import { ClaimedRows } from '../../delivery/claimed-rows.ts'
 import type { LeasePlace } from '../../hosts/hosts.ts'
 import type { Obstacle, Prepared, PublicationRow } from './publication.ts'
 
@@ -118,7 +118,7 @@ export async function hasPublishedPull(
 export const claimedPublications = new ClaimedRows<PublicationRow>({
   table: 'publications',
   key: ['organization_id', 'session_id', 'id'],
-  order: ['due_at'],
+  order: 'r.due_at',
   due: `
     r.ended_at is null and r.due_at <= $1
     and (r.status <> 'admitted' or l.id is null or l.host = any ($4))
@@ -151,8 +151,8 @@ export async function claimPublications(
   const rows = await claimedPublications.claim<{ lease_id: string | null; host: string | null }>(db, by, limit, [
     by.hosts,
   ])
-  return rows.map(({ organization_id: organizationId, claim, lease_id, host, ...row }) => ({
-    organizationId,
+  return rows.map(({ claim, lease_id, host, ...row }) => ({
+    organizationId: row.organization_id,
     sessionId: row.session_id,
     claim,
     row,

@@ -13,6 +13,7 @@ import type { GitIdentity } from '../../git/git-identity.ts'
  * A worker that takes a Publication up at `attempted` reads the host's state before it repeats a step.
  */
 export interface PublicationRow {
+  readonly organization_id: string
   readonly session_id: string
   readonly id: string
   readonly request_hash: Buffer

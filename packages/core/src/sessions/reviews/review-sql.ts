@@ -1,7 +1,7 @@
 import type { ErrorCode } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
+import { ClaimedRows } from '@berth/platform/storage/postgres/claimed-rows.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
-import { ClaimedRows } from '../../delivery/claimed-rows.ts'
 import type { LeasePlace } from '../../hosts/hosts.ts'
 
 export interface ReviewRow {
@@ -116,6 +116,8 @@ export async function readAnswer(db: Queryable, key: SessionKey): Promise<Review
 }
 
 interface ReviewRequestRow {
+  readonly organization_id: string
+  readonly session_id: string
   readonly asked: number
   readonly answered: number
   readonly revision: string | null

@@ -435,7 +435,7 @@ create table environment_images (
   state text not null check (state in ('building', 'sealed', 'ready', 'unavailable')),
   reason text, workspace_manifest text, home_manifest text, digest text, blobs text[] not null default '{}',
   exports text, trials smallint not null default 0,
-  created_at timestamptz not null, claimed_until timestamptz not null, used_at timestamptz not null,
+  created_at timestamptz not null, claim uuid, claimed_until timestamptz, used_at timestamptz not null,
   unique (organization_id, environment_id, revision, variant),
   foreign key (organization_id, environment_id, revision) references environment_revisions,
   check (state not in ('sealed', 'ready')
@@ -443,12 +443,13 @@ create table environment_images (
 );
 comment on table environment_images is 'Workspace and home as setup left them, sealed into blobs like a checkpoint.';
 comment on column environment_images.variant is 'Digest of the rest that decides it: repository and commit, owner, platform.';
-comment on column environment_images.state is '`building` until `claimed_until`, then anybody may; `sealed` until started once.';
+comment on column environment_images.state is '`building` while it is claimed, then anybody may; `sealed` until started once.';
 comment on column environment_images.reason is 'Why there is none.';
 comment on column environment_images.digest is 'Names the pair of trees on every host.';
 comment on column environment_images.exports is 'Variables that setup exported to the agent, sealed by the master key, base64.';
 comment on column environment_images.trials is 'Starts from a sealed image in vain. One that never starts is not offered.';
 create index environment_images_sealed on environment_images (claimed_until) where state = 'sealed';
+create unique index environment_images_claimed on environment_images (claim) where claim is not null;
 create index environment_images_used on environment_images (used_at);
 
 -- Sessions. Ids are the caller's and unique per organization only, so the keys below start with the organization.
@@ -971,14 +972,15 @@ create index repository_grants_of_installation on repository_grants (installatio
 create table host_people (
   id uuid primary key, person_id uuid not null references people,
   host text not null, provider text not null, account text not null, login text not null, tokens bytea,
-  created_at timestamptz not null, renew_at timestamptz, renewing_until timestamptz
+  created_at timestamptz not null, renew_at timestamptz, claim uuid, claimed_until timestamptz
 );
 comment on table host_people is 'Accounts of people at Git hosts, who let the service act for them there.';
 comment on column host_people.account is 'The host''s id of the account.';
 comment on column host_people.tokens is 'The tokens as JSON, sealed for this row. Null: the host no longer takes them.';
 comment on column host_people.renew_at is 'The tokens are asked to be renewed from then on. Null: they do not end by themselves.';
-comment on column host_people.renewing_until is 'A process is renewing them until then: a token for renewal works once.';
+comment on column host_people.claim is 'Of the process that renews them: a token for renewal works once.';
 create unique index host_people_of_person on host_people (person_id, host);
+create unique index host_people_claimed on host_people (claim) where claim is not null;
 
 create table local_repositories (
   id bigint generated always as identity primary key,
@@ -1152,7 +1154,7 @@ create table trigger_deliveries (
   message text not null, is_script boolean, thread text, session_id uuid, signature bytea, event jsonb, head_oid text,
   status text not null check (status in ('waiting', 'admitted', 'refused')),
   error_code text, tries integer not null default 0,
-  created_at timestamptz not null, due_at timestamptz not null,
+  created_at timestamptz not null, due_at timestamptz not null, claim uuid, claimed_until timestamptz,
   primary key (organization_id, trigger_id, key), foreign key (organization_id, trigger_id) references triggers on delete cascade
 );
 comment on table trigger_deliveries is 'One firing. Its Session''s id follows from trigger and key: many tries make one Session.';
@@ -1164,7 +1166,6 @@ comment on column trigger_deliveries.session_id is 'Null: the Session follows fr
 comment on column trigger_deliveries.signature is 'Of a delivery whose key is not signed: the same again is a replay.';
 comment on column trigger_deliveries.event is 'The event of GitHub. The host is asked about it before it makes a Turn.';
 comment on column trigger_deliveries.head_oid is 'The commit that the pull request or the check of its event is about.';
-comment on column trigger_deliveries.due_at is 'When it is tried next. Whoever tries it moves this ahead first.';
 create index trigger_deliveries_waiting on trigger_deliveries (organization_id, due_at) where status = 'waiting';
 comment on index trigger_deliveries_waiting is 'Whoever takes deliveries steps from one organization to the next.';
 create index trigger_deliveries_of_thread on trigger_deliveries (organization_id, trigger_id, thread, created_at, key)
@@ -1172,6 +1173,7 @@ create index trigger_deliveries_of_thread on trigger_deliveries (organization_id
 create unique index trigger_deliveries_signed on trigger_deliveries (organization_id, trigger_id, signature)
   where signature is not null;
 create index trigger_deliveries_latest on trigger_deliveries (organization_id, trigger_id, created_at desc);
+create unique index trigger_deliveries_claimed on trigger_deliveries (claim) where claim is not null;
 create index trigger_deliveries_ended on trigger_deliveries (created_at) where status <> 'waiting';
 
 create table trigger_reports (
@@ -1553,7 +1555,7 @@ create table push_deliveries (
   organization_id uuid not null, session_id uuid, sequence integer,
   kind text not null check (kind in ('needs_you', 'run_ended', 'test')),
   subject text not null, tries integer not null default 0,
-  created_at timestamptz not null, due_at timestamptz not null, claimed_until timestamptz, ended_at timestamptz,
+  created_at timestamptz not null, due_at timestamptz not null, claim uuid, claimed_until timestamptz, ended_at timestamptz,
   unique (subscription_id, kind, subject)
 );
 comment on table push_deliveries is 'A row that has ended stays for a while, so that the same thing is not pushed again.';
@@ -1561,6 +1563,7 @@ comment on column push_deliveries.session_id is 'Null for a test.';
 comment on column push_deliveries.sequence is 'Whoever has read so far knows of it already.';
 comment on column push_deliveries.subject is 'The request, the Run or the test.';
 create index push_deliveries_due on push_deliveries (due_at) where ended_at is null;
+create unique index push_deliveries_claimed on push_deliveries (claim) where claim is not null;
 create index push_deliveries_ended on push_deliveries (ended_at) where ended_at is not null;
 create index push_deliveries_of_session on push_deliveries (organization_id, session_id);
 

@@ -62,11 +62,7 @@ async function look(
 }
 
 /** Returns null if the repository cannot be read. This machine fetches the commit first if it does not have it. */
-async function atBase(
-  context: DeliveryContext,
-  row: LookRow & { readonly organization_id: string; readonly session_id: string },
-  signal: AbortSignal,
-): Promise<Seen | null> {
+async function atBase(context: DeliveryContext, row: LookRow, signal: AbortSignal): Promise<Seen | null> {
   try {
     const source = await context.sources.find({ organizationId: row.organization_id, sessionId: row.session_id })
     if (source === null || source === 'revoked') return null

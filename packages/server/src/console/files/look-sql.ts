@@ -1,5 +1,5 @@
-import { ClaimedRows } from '@berth/core/delivery/claimed-rows.ts'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
+import { ClaimedRows } from '@berth/platform/storage/postgres/claimed-rows.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 
 /** Looks that are older than this have nobody who waits. */
@@ -7,6 +7,8 @@ export const LOOK_SECONDS = 30
 
 export interface LookRow {
   readonly id: string
+  readonly organization_id: string
+  readonly session_id: string
   /** Null for a look at the base of the Session's repository. */
   readonly lease_id: string | null
   readonly look: string
@@ -57,7 +59,7 @@ export const claimedLooks = new ClaimedRows<LookRow>({
   key: ['id'],
   due: `r.answered_at is null and r.asked_at > $1::timestamptz - interval '${LOOK_SECONDS} seconds'
     and (r.lease_id is null or l.id is not null)`,
-  order: ['asked_at'],
+  order: 'r.asked_at',
   join: {
     clause: `
       left join leases l on l.id = r.lease_id and l.ended_at is null and l.state = 'attached' and l.host = any ($4)`,

@@ -1,3 +1,4 @@
+import { ClaimedRows } from '@berth/platform/storage/postgres/claimed-rows.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { isLive } from './subscription-sql.ts'
 
@@ -71,43 +72,36 @@ export async function queueTest(
   return rowCount === 1
 }
 
-/** A delivery that this process has claimed. */
-export interface ClaimedPush {
+interface PushRow {
   readonly id: string
   readonly subscription_id: string
   readonly kind: 'needs_you' | 'run_ended' | 'test'
   readonly tries: number
   readonly created_at: Date
+  readonly due_at: Date
+  readonly ended_at: Date | null
+}
+
+/** A delivery that this process has claimed. */
+export interface ClaimedPush extends PushRow {
+  readonly claim: string
 }
 
 /**
- * Claims deliveries that are due, one of each subscription: one that never answers holds up none but itself, and those
- * that answer come first.
+ * The deliveries that processes share, one of each subscription at a time: one that never answers holds up none but
+ * itself, and those that answer come first.
  */
-export async function claimPushes(
-  db: Queryable,
-  now: Date,
-  until: Date,
-  atMost: number,
-): Promise<readonly ClaimedPush[]> {
-  const { rows } = await db.query<ClaimedPush>({
-    name: 'claim-pushes',
-    text: `
-      update push_deliveries set claimed_until = $2
-      where id in (
-        select d.id from push_deliveries d join push_subscriptions p on p.id = d.subscription_id
-        where d.id = (
-            select x.id from push_deliveries x
-            where x.subscription_id = p.id and x.ended_at is null
-            order by x.claimed_until > $1 desc nulls last, x.due_at, x.id limit 1)
-          and d.ended_at is null and d.due_at <= $1 and (d.claimed_until is null or d.claimed_until <= $1)
-        order by p.failures, d.due_at limit $3
-        for update of d skip locked)
-      returning id, subscription_id, kind, tries, created_at`,
-    values: [now, until, atMost],
-  })
-  return rows
-}
+export const claimedPushes = new ClaimedRows<PushRow>({
+  table: 'push_deliveries',
+  key: ['id'],
+  due: `
+    r.ended_at is null and r.due_at <= $1 and r.id = (
+      select x.id from push_deliveries x
+      where x.subscription_id = p.id and x.ended_at is null
+      order by x.claimed_until > $1 desc nulls last, x.due_at, x.id limit 1)`,
+  order: 'p.failures, r.due_at',
+  join: { clause: 'join push_subscriptions p on p.id = r.subscription_id', columns: {} },
+})
 
 /** What a claimed delivery is about, as things stand now. */
 export interface PushNews {
@@ -153,38 +147,15 @@ export async function readNews(db: Queryable, id: string, since: Date): Promise<
   return rows[0] ?? null
 }
 
-/** How an attempt ended. */
-export interface PushOutcome {
-  readonly id: string
-  readonly subscriptionId: string
-  /** Null if nothing was sent. */
-  readonly accepted: boolean | null
-  /** When to try again; null if the delivery has ended. */
-  readonly again: Date | null
-}
-
-/** Writes how an attempt ended. */
-export async function settlePush(db: Queryable, outcome: PushOutcome, now: Date): Promise<void> {
+/** Counts at a subscription whether a push was accepted. */
+export async function countPush(db: Queryable, id: string, accepted: boolean, now: Date): Promise<void> {
   await db.query({
-    name: 'settle-push',
+    name: 'count-push',
     text: `
-      with settled as (
-        update push_deliveries set claimed_until = null, tries = tries + ($3::boolean is not null)::integer,
-          due_at = coalesce($4, due_at), ended_at = case when $4::timestamptz is null then $5::timestamptz end
-        where id = $1)
-      update push_subscriptions set failures = case when $3 then 0 else least(failures + 1, 1000000) end,
-        pushed_at = case when $3 then $5 else pushed_at end
-      where id = $2 and $3 is not null`,
-    values: [outcome.id, outcome.subscriptionId, outcome.accepted, outcome.again, now],
-  })
-}
-
-/** Gives claims back, for a process that stops. */
-export async function releasePushes(db: Queryable, ids: readonly string[]): Promise<void> {
-  await db.query({
-    name: 'release-pushes',
-    text: 'update push_deliveries set claimed_until = null where id = any ($1::uuid[]) and ended_at is null',
-    values: [ids],
+      update push_subscriptions set failures = case when $2 then 0 else least(failures + 1, 1000000) end,
+        pushed_at = case when $2 then $3 else pushed_at end
+      where id = $1`,
+    values: [id, accepted, now],
   })
 }
 

@@ -3,15 +3,7 @@ import { Loop } from '@berth/platform/kit/loop.ts'
 import type { Service } from '@berth/platform/kit/service.ts'
 import { UnsealError } from '@berth/platform/storage/master-key.ts'
 import { logFailure } from '@berth/platform/storage/postgres/log-failure.ts'
-import {
-  type ClaimedPush,
-  claimPushes,
-  dropSubscription,
-  queueNews,
-  readNews,
-  releasePushes,
-  settlePush,
-} from './delivery-sql.ts'
+import { type ClaimedPush, claimedPushes, countPush, dropSubscription, queueNews, readNews } from './delivery-sql.ts'
 import { NewsWatch } from './news-watch.ts'
 import { type PushKeys, readPushKeys } from './push-keys.ts'
 import { pushOf } from './push-words.ts'
@@ -82,7 +74,7 @@ export class PushSender implements Service {
     const held = [...this.#underWay.keys()]
     await Promise.all(this.#underWay.values())
     this.#sending.poster[Symbol.dispose]()
-    if (held.length > 0) await releasePushes(this.#context.db, held).catch(() => undefined)
+    await Promise.allSettled(held.map(claim => claimedPushes.release(this.#context.db, claim, {})))
   }
 
   async #round(): Promise<void> {
@@ -100,17 +92,17 @@ export class PushSender implements Service {
     const room = this.#limits.perProcess - this.#underWay.size
     if (room <= 0) return
     const until = new Date(now.getTime() + this.#limits.claimMs)
-    for (const claimed of await claimPushes(db, now, until, room)) {
+    for (const claimed of await claimedPushes.claim(db, { now, until }, room)) {
       const attempt = this.#attempt(claimed)
         .catch(error => {
           // The claim lapses, and then the delivery is tried again.
           if (!this.#stop.signal.aborted) this.#context.log.warn({ err: error }, 'a notification was not pushed')
         })
         .finally(() => {
-          this.#underWay.delete(claimed.id)
+          this.#underWay.delete(claimed.claim)
           if (!this.#stop.signal.aborted) this.#loop.wake()
         })
-      this.#underWay.set(claimed.id, attempt)
+      this.#underWay.set(claimed.claim, attempt)
     }
   }
 
@@ -120,8 +112,10 @@ export class PushSender implements Service {
     if (sent?.kind === 'gone') return dropSubscription(db, claimed.subscription_id)
     const now = clock.now()
     const again = sent?.kind === 'later' ? againAt(claimed, sent.afterMs, now) : null
-    const accepted = sent === null ? null : sent.kind === 'accepted'
-    await settlePush(db, { id: claimed.id, subscriptionId: claimed.subscription_id, accepted, again }, now)
+    const outcome = again === null ? { ended_at: now } : { due_at: again }
+    if (sent === null) await claimedPushes.release(db, claimed.claim, outcome)
+    else if ((await claimedPushes.release(db, claimed.claim, { ...outcome, tries: claimed.tries + 1 })) !== null)
+      await countPush(db, claimed.subscription_id, sent.kind === 'accepted', now)
   }
 
   /** @returns null if there is nothing to tell any more */

@@ -1,4 +1,4 @@
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import type { Queryable } from './database.ts'
 
 /**
  * A table whose rows are work. It has the columns `claim` (a unique token), `claimed_until`, and, if its rows can be
@@ -11,8 +11,8 @@ export interface ClaimedTable {
   readonly key: readonly string[]
   /** A condition on `r`, true for a row that needs work. `$1` is the time; the caller's own values begin at `$4`. */
   readonly due: string
-  /** The columns of `r` that order the claims; absent: any order. */
-  readonly order?: readonly string[]
+  /** Orders the claims; absent: any order. */
+  readonly order?: string
   /** The most rows that a claim takes, as an expression; absent: `$3`, the limit of the caller. */
   readonly most?: string
   /** Assignments that a claim makes as well. */
@@ -21,10 +21,8 @@ export interface ClaimedTable {
   readonly join?: { readonly clause: string; readonly columns: Readonly<Record<string, string>> }
 }
 
-/** The columns that a claim adds to a row. */
+/** A row with the token by which its holder proves a claim. */
 interface Claimed {
-  readonly organization_id: string
-  readonly session_id: string
   readonly claim: string
 }
 
@@ -95,10 +93,10 @@ export class ClaimedRows<Row extends object> {
    * @returns the row; null if the claim is lost
    */
   async release(db: Queryable, claim: string, columns: Partial<Row>): Promise<Row | null> {
-    const written = Object.keys(columns).map((column, index) => `${name(column)} = $${index + 2}`)
+    const written = Object.keys(columns).map((column, index) => `${name(column)} = $${index + 2}, `)
     const { rows } = await db.query<Row>({
       text: `
-        update ${this.#table} set ${written.join(', ')}, claim = null, claimed_until = null
+        update ${this.#table} set ${written.join('')}claim = null, claimed_until = null
         where claim = $1 returning *`,
       values: [claim, ...Object.values(columns)],
     })
@@ -115,7 +113,7 @@ function claimStatement({ table, key, due, order, most = '$3', also, join }: Cla
     from (
       select ${taken.join(', ')} from ${table} r ${join?.clause ?? ''}
       where ${due} and (r.claimed_until is null or r.claimed_until < $1)
-      ${order === undefined ? '' : `order by ${order.map(column => `r.${name(column)}`).join(', ')}`}
+      ${order === undefined ? '' : `order by ${order}`}
       limit ${most} for update of r skip locked
     ) next
     where (${keys.map(column => `r.${column}`).join(', ')}) = (${keys.map(column => `next.${column}`).join(', ')})

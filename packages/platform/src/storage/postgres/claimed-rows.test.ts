@@ -14,7 +14,7 @@ const chores = new ClaimedRows<Chore>({
   table: 'chores_of_a_test',
   key: ['session_id', 'id'],
   due: "r.status = 'open' and r.due_at <= $1 and r.host = $4",
-  order: ['due_at'],
+  order: 'r.due_at',
 })
 const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second))
 const by = (second: number) => ({ now: at(second), until: at(second + 10) })
