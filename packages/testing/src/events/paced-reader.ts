@@ -8,51 +8,35 @@ export interface PacedReader {
   /** URL of the resource, and the tenant's key. */
   readonly url: string
   readonly key: string
-  /** Pid of the service's process. The reader measures how long its main thread waits for a processor. */
+  /** Pid of the service's process. The reader measures how much processor time its main thread takes. */
   readonly pid: number
 }
 
 /**
- * Reads until some work is done, and at least a number of times.
- *
- * A slow read delays the reads that fall due meanwhile. Each of them counts as well, with the time that it would have
- * waited; otherwise a service that hangs for a second would have only one slow read.
- * @returns milliseconds of each read, less the time in which the service or this process waited for a processor; on a
- * busy machine that is most of it, and says nothing about the service
+ * Reads until some work is done, and at least twice.
+ * @returns the most milliseconds for which the service's event loop ran until a read was answered. Of the time that passes,
+ * most says nothing about the service on a busy machine: its threads wait for a processor, and for each other.
  */
-export async function readWhile(
-  { url, key, pid }: PacedReader,
-  work: Promise<unknown>,
-  least: number,
-): Promise<readonly number[]> {
-  const times: number[] = []
-  let over = false
+export async function readWhile({ url, key, pid }: PacedReader, work: Promise<unknown>): Promise<number> {
+  let [most, over] = [0, false]
   const end = () => {
     over = true
   }
   work.then(end, end)
-  for (let reads = 0; !over || reads < least; reads += 1) {
-    const [start, waited] = [performance.now(), waitedMs(pid) + waitedMs(process.pid)]
+  for (let reads = 0; !over || reads < 2; reads += 1) {
+    const before = ranMs(pid)
     const response = await fetch(url, { headers: { authorization: `Bearer ${key}` } })
     await response.arrayBuffer()
     if (response.status !== 200) throw new Error(`a read was answered with ${response.status}`)
-    const took = performance.now() - start - (waitedMs(pid) + waitedMs(process.pid) - waited)
-    times.push(Math.max(0, took))
-    for (let late = took - betweenReadsMs; late > betweenReadsMs; late -= betweenReadsMs) times.push(late)
+    most = Math.max(most, ranMs(pid) - before)
     await sleep(betweenReadsMs)
   }
   await work
-  return times
+  return most
 }
 
-/** Milliseconds that a process's main thread was ready but did not run, since it started. */
-function waitedMs(pid: number): number {
-  const [, waitedNs] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')
-  return Number(waitedNs) / 1e6
-}
-
-/** Returns the nearest-rank percentile. */
-export function percentile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN
+/** Milliseconds that a process's main thread ran since it started. */
+function ranMs(pid: number): number {
+  const [ranNs] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')
+  return Number(ranNs) / 1e6
 }
