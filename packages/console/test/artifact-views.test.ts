@@ -15,7 +15,7 @@ import { until } from '@berth/testing/until.ts'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
-/** Tries to reach the console, its cookies, the page around it and the network, and shows what it found. */
+/** Tries to reach the console, its cookies, the page around it and the network, and shows its findings. */
 const attack = (origin: string, elsewhere: string, udpPort: number) => `<!DOCTYPE html>
 <html><head><meta charset="utf-8"><title>Report</title><link rel="stylesheet" href="${elsewhere}/style"></head>
 <body><h1>Report</h1><img src="${elsewhere}/picture"><iframe src="${elsewhere}/frame"></iframe><p id="seen"></p>

@@ -193,7 +193,7 @@ describe('a laptop that slept', () => {
 })
 
 it('no page of the console met its policy', () => {
-  // What the other site tried is refused, and the browser says so of its tab.
+  // The browser logs each refusal of the other site in its tab.
   const refused = [
     `Access to fetch at '${origin}/cloud/v1/sessions' from origin '${other.origin}' has been blocked`,
     `net::ERR_FAILED ${origin}/cloud/v1/sessions`,

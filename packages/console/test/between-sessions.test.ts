@@ -29,7 +29,7 @@ const form = (name: string) =>
     requestedSchema: { properties: { [name]: { type: 'string', title: `Word for ${name}` } }, required: [name] },
   })
 
-/** What each Session's agent waits for, by the title, and words of the page that belong to it alone. */
+/** The step that each Session's agent waits for, by the title, and text of the page that belongs to it alone. */
 const scripts: Readonly<Record<string, { readonly script: string; readonly words: string | null }>> = {
   'First approval': { script: 'allow rm -rf first', words: 'rm -rf first' },
   'First question': { script: `choose ${form('apples')}`, words: 'Which word for apples?' },

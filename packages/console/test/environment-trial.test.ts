@@ -41,7 +41,7 @@ async function open(name: string, setup: string): Promise<Environment> {
   await page.goto(`${accounts.test.url}/environments/${environment.id}?tab=trial`)
   return environment
 }
-/** Waits for the trial of an environment, and returns what names its Session. */
+/** Waits for the trial of an environment, and returns the names of its Session. */
 const trialOf = ({ id }: Environment) =>
   until('the trial', async () => {
     const { rows } = await accounts.test.db.database.query<{ id: string; organizationId: string }>(
@@ -77,7 +77,7 @@ describe('a trial of an environment', () => {
       'Web tests',
       `echo 'Installing the browser …'\n${waitFor('go')}\necho 'chromium 140 is ready'\necho '214 packages in 6 s'`,
     )
-    // The page may be drawn before its data is there, so the checks wait for what they look at.
+    // The page may be drawn before its data is there, so each check waits for its element.
     await button().waitFor()
     await shoot(page, 'trial-empty')
     expect(await pageFaults(page)).toEqual([])

@@ -26,7 +26,7 @@ let far: FarDeployments
 let stack: AsyncDisposableStack
 let tenant: Tenant
 beforeAll(async () => {
-  // bound: a pause between two looks at what a stream may show
+  // bound: a pause between two reads of a stream
   far = await startFarConsole({ BERTH_ROLES: 'api,gateway,worker' }, { streamAuthorityMs: 1000 })
   tenant = await createTenant(accountDb())
 })

@@ -18,7 +18,7 @@ let ada: SignedIn
 let sessionId: string
 let url: string
 beforeAll(async () => {
-  // bound: a pause between two looks at what a stream may show
+  // bound: a pause between two reads of a stream
   far = stack.use(await startFarConsole({}, { streamAuthorityMs: 1000 }))
   url = far.api.process.url
   const tenant = await createTenant(accountDb())

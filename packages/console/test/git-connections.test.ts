@@ -53,7 +53,7 @@ async function atBrowser(role: 'admin' | 'member' = 'admin', organizationId = ac
   return { person, page }
 }
 
-/** Begins a connection and lets somebody answer at the host. @returns what the page then finds in its address */
+/** Begins a connection and lets somebody answer at the host. @returns the parameters that the page then finds in its address */
 async function answered(page: ConsolePage, login: string | null, body: object = {}): Promise<URLSearchParams> {
   const begun = await page.call('POST', '/cloud/git-connections', { host: hostIdOf(github), ...body })
   expect(outcome(begun)).toBe('200')
@@ -265,7 +265,7 @@ describe('an organization', () => {
     expect((await accountsOf(page, own)).accounts[0]?.connected).toBe(true)
     const names = (await page.get('/cloud/repositories')).body['repositories'] as { fullName: string }[]
     expect(names.map(({ fullName }) => fullName)).toEqual(['acme/shop', 'acme/site'])
-    // What was made may be made again.
+    // A connection may be made a second time.
     expect(shared(await share(page, own, { account: '71' })).id).toBe(shared(made).id)
     const { organizationId } = accounts.test.tenant
     const removed = await page.call(

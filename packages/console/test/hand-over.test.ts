@@ -51,7 +51,7 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
-/** Copies a command from the page. @returns what the clipboard has then */
+/** Copies a command from the page. @returns the clipboard's text */
 async function copied(name: string): Promise<string> {
   await page.getByRole('button', { name: `Copy the command ${name}` }).click()
   await page.getByRole('status').getByText(`Copied the command ${name}.`).waitFor()

@@ -89,7 +89,7 @@ it('tells what waits, works and has ended, of its own organization alone', async
   })
   expect(hosts.map(({ leases }) => leases)).toEqual([0, 0])
 
-  // Bound to their own machines, they are not told of everybody's, but of what still holds a sandbox of theirs.
+  // Bound to their own machines, they see only the hosts that still hold a sandbox of theirs.
   await announceHost(accounts.test.db.database, { ...host, id: 'own' }, new Date())
   await change(`update hosts set organization_id = $1 where id = 'own'`, tenant.organizationId)
   expect((await read()).hosts.map(({ name }) => name)).toEqual(['a', 'b'])

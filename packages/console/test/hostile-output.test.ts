@@ -14,7 +14,7 @@ let accounts: Accounts
 let api: Api
 let visitor: Visitor
 let page: Page
-/** What the page must never do: ask another host, or open a dialog or a window. */
+/** Acts that the page must never do: ask another host, or open a dialog or a window. */
 const deeds: string[] = []
 beforeAll(async () => {
   const { runtimes } = stack.use(await scriptedRuntimes())
@@ -67,7 +67,7 @@ describe('what an agent writes', () => {
       .evaluateAll(all =>
         all.map(each => [...['href', 'title', 'rel', 'target'].map(name => each.getAttribute(name)), each.textContent]),
       )
-    // Each says where it leads, whatever its words pretend, and not on hover alone: a phone has none.
+    // Each shows its host beside its text, not on hover alone: a phone has none.
     expect(links.map(([href, title, , , text]) => [href, title, text]).sort()).toEqual([
       ['https://auto.example/', 'auto.example', 'https://auto.example/'],
       ['https://bank.example@evil.example/', 'evil.example', 'https://bank.example@evil.example/ (evil.example)'],

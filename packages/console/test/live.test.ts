@@ -16,7 +16,7 @@ let api: Api
 let own: Awaited<ReturnType<Accounts['person']>>
 beforeAll(async () => {
   accounts = await startAccounts({
-    // bound: a pause between two looks at what a stream may show
+    // bound: a pause between two reads of a stream
     fixed: { streamsPerAuthority: 3, streamAuthorityMs: 1000 },
   })
   writer = await LogWriter.open(accounts.test.db)

@@ -71,7 +71,7 @@ const started = async () => {
   const turns = await api.get<{ turns: Turn[] }>(`/v1/sessions/${id}/turns`)
   return { session: body.session, turns: turns.body.turns }
 }
-/** What the page's scripts have and this project's types do not. */
+/** The page's globals that this project's types lack. */
 interface InPage {
   readonly DataTransfer: new () => { readonly items: { add(file: File): void } }
   readonly DragEvent: new (type: string, init: object) => Event

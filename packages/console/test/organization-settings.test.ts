@@ -256,7 +256,7 @@ describe('the compute of an organization', () => {
     expect(outcome(await session(own, crypto.randomUUID(), 'hello'))).toBe(none)
     expect(outcome(await turn(own, before))).toBe(none)
     expect(outcome(await own.put(`/v1/sessions/${before}/workspace`, undefined))).toBe(none)
-    // What was admitted before is answered as it was.
+    // A repeated request gets the same answer as before.
     expect(outcome(await session(own, before))).toBe('200')
     expect(outcome(await turn(own, before, turned))).toBe('202')
     expect(outcome(await session(tenant.api, crypto.randomUUID(), 'hello'))).toBe('201')

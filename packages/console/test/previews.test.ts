@@ -10,7 +10,7 @@ import { until } from '@berth/testing/until.ts'
 import { touch } from '@berth/testing/workspaces/workspace.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
-/** Serves on port 3000 what it was asked, and echoes over a WebSocket without a library. */
+/** Echoes each request on port 3000, over HTTP and over a WebSocket, without a library. */
 const server = `
 const { createHash } = require('node:crypto')
 const held = []

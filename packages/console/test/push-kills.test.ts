@@ -81,7 +81,7 @@ const hurry = () => db.database.query('update push_deliveries set due_at = creat
 const settled = (session: Session) =>
   until('the end of the notice', async () => (await noticesOf(session))[0]?.ended_at != null, patienceMs)
 
-/** What arrived of a Session: whom it replaces at the push service, and at the device. */
+/** A push of a Session: the ones that it replaces at the push service, and at the device. */
 const arrivedOf = ({ id }: Session) =>
   receiver.received.flatMap(({ rawHeaders, body }) => {
     const message = JSON.parse(browser.read(body)) as PushMessage

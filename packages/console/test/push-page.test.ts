@@ -70,7 +70,7 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
-/** What a worker's global scope has that the types of this project do not name. */
+/** The members of a worker's global scope that this project's types lack. */
 interface WorkerScope {
   readonly registration: {
     getNotifications(): Promise<readonly { title: string; body: string; tag: string; close(): void }[]>
@@ -141,7 +141,7 @@ describe('a browser that is told while no tab is open', () => {
     await until('the push', () => receiver.received.length === 1)
     const message = JSON.parse(subscriber.read(receiver.received[0]?.body as Buffer))
     expect(message).toMatchObject({ title: 'Berth', sessionId: null })
-    // The browser drops what comes for a worker that it has registered and not yet started. Its tag makes all of them one.
+    // The browser drops a push for a worker that it has registered and not yet started. Its tag makes all of them one.
     const arrives = async () => {
       await deliver(message)
       return (await shown()).length === 1
@@ -157,7 +157,7 @@ describe('a browser that is told while no tab is open', () => {
     const sessionId = randomUUID()
     const message = { title: 'Fix\u202e it\n', body: 'Asks a question', sessionId }
     await deliver({ ...message, membershipId: own?.slice('berth.push.'.length) })
-    // What is in sight belongs to another membership, so this one is shown, and by then the first was dropped.
+    // The visible page belongs to another membership, so this one is shown, and by then the first was dropped.
     await deliver({ ...message, membershipId })
     await until('the notification', async () => (await shown()).length > 0)
     expect(await shown()).toEqual([{ title: 'Fix· it·', body: 'Asks a question', tag: sessionId }])

@@ -47,7 +47,7 @@ async function subscribed(wishes: { needsYou?: boolean; runEnded?: boolean } = {
   return { ...person, browser, endpoint }
 }
 
-/** Tells the sender that a Session has moved; what a test writes into its rows, nobody else tells. */
+/** Tells the sender that a Session has moved; nobody else announces the rows that a test writes. */
 const tell = ({ organizationId, id }: Session) =>
   announce(accounts.test.db.database, topics.session(organizationId, id))
 /** Has everything due at once: nobody waits for people to look. */
@@ -63,7 +63,7 @@ const held = () =>
     const text = "update push_deliveries set due_at = 'infinity' where ended_at is null"
     return (await accounts.test.db.database.query(text)).rowCount === 1
   })
-/** Waits for so many pushes and returns what they say. */
+/** Waits for so many pushes and returns their content. */
 async function pushed(browser: SubscribedBrowser, count: number): Promise<readonly PushMessage[]> {
   await until(`${count} pushes`, async () => {
     await due()

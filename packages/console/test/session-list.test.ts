@@ -141,7 +141,7 @@ describe('the list of a person', () => {
     await standIn.start(session, run.id)
     await standIn.end(session, run.id, { status: 'completed' })
     await change(`update executions set task = null where session_id = $1`, id)
-    // The older checkpoint is not what the Session would go on from.
+    // The Session would not go on from the older checkpoint.
     expect(await standing()).toEqual({ lost: true, marked: false })
     await seal(run.id)
     expect(await standing()).toEqual({ lost: false, marked: true })

@@ -161,7 +161,7 @@ describe('the page of a Session', () => {
     expect(await cut()).toBe(true)
     await page.getByRole('button', { name: 'Show the whole title' }).click()
     expect([await cut(), await sight()]).toEqual([false, true])
-    // What the person wrote is as long, and shows its beginning.
+    // The person's message is as long, and shows its beginning.
     const own = log().getByRole('article', { name: 'You' })
     await own.getByRole('button', { name: 'Show the whole message' }).click()
     await own.getByRole('button', { name: 'Show less' }).click()
@@ -271,7 +271,7 @@ describe('the page of a Session', () => {
       .waitFor()
     await page.unroute('**/decision')
     await log().getByText('Finished').waitFor()
-    // The card has been out of the list for as long; whoever pressed its button still reads what became of it.
+    // The card has been out of the list for as long; whoever pressed its button still reads its outcome.
     const dock = page.getByRole('region', { name: 'Decided meanwhile' })
     await dock.getByText(/has allowed this already\./).waitFor()
     expect(await dock.getByText('left', { exact: false }).count()).toBe(0)
@@ -329,7 +329,7 @@ describe('the page of a Session', () => {
     await page.unroute('**/next-turn')
     await box().fill('')
     await release(session, 'one')
-    // The message, and what the agent says of it.
+    // The message, and the agent's reply.
     await log().getByText('From the laptop.').nth(1).waitFor()
   })
 

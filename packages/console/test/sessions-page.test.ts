@@ -219,7 +219,7 @@ describe('the list of Sessions', () => {
     for (let at = 1; at < 55; at++) await api.createSession({ title: `Old ${at}` })
     await page.reload()
     await page.getByRole('button', { name: 'Older Sessions' }).waitFor()
-    // The palette asks the service for what is not at hand.
+    // The palette asks the service for Sessions that the page has not loaded.
     await page.keyboard.press('Control+k')
     await page.getByRole('combobox', { name: 'Search Sessions' }).fill('Ancient')
     await page.getByRole('option', { name: /Ancient$/ }).waitFor()

@@ -31,7 +31,7 @@ afterAll(() => stack.disposeAsync())
 const go = (name: string) => page.getByRole('navigation', { name: 'Settings' }).getByRole('link', { name }).click()
 const attribute = (name: string) => page.locator('html').getAttribute(name)
 
-/** What a test asks of the page about its focus. */
+/** The focus of the page, for a test. */
 interface Focused {
   readonly document: { readonly activeElement: { blur(): void; closest(selector: string): object | null } | null }
 }

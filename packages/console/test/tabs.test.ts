@@ -146,7 +146,7 @@ describe('a person with many tabs', () => {
     const { api } = await accounts.person({ organizationId })
     const far = await api.createSession({ title: 'Of the second' }, 'a')
     await rows(other).filter({ hasText: 'Of the second' }).waitFor()
-    // Notifications are for what somebody started, opened or pinned.
+    // Notifications are for Sessions that somebody started, opened or pinned.
     await accounts.test.db.database.query(
       `insert into session_marks (organization_id, session_id, person_id, pinned_at) values ($1, $2, $3, now())`,
       [organizationId, far.id, own.who.personId],
@@ -161,7 +161,7 @@ describe('a person with many tabs', () => {
       await openInteraction(accounts.test.db.database, session, approval)
       await writer.append({ organizationId: session.organizationId, sessionId: session.id })
     }
-    // What is in sight needs no notification; the other organization is not.
+    // A visible Session needs no notification; the other organization is not in sight.
     await until('a notification', async () => (await told(other)).length > 0)
     expect([await told(page), await told(other)]).toEqual([[], ['Of the second: Asks to be allowed']])
     expect(visitor.complaints).toEqual([])

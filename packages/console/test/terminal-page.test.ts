@@ -46,7 +46,7 @@ beforeAll(async () => {
         super(...parts)
         sockets.push(this)
         this.addEventListener('message', event => {
-          // The page hears it after this, and has drawn what it says by the next turn.
+          // The page hears it after this, and has drawn it by the next turn.
           if (typeof event.data === 'string') setTimeout(() => (scope.greeted = true))
           else if (scope.held !== null) {
             event.stopImmediatePropagation()
@@ -64,7 +64,7 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
-/** What the page's scripts have and this project's types do not. */
+/** The page's globals that this project's types lack. */
 interface Scope {
   name: string
   readonly sockets: WebSocket[]

@@ -26,7 +26,7 @@ beforeAll(async () => {
       // Each browser has its own address: ten sign-ins a minute from one are the most.
       BERTH_TRUSTED_PROXIES: '127.0.0.1',
     },
-    // bound: a pause between two looks at what a stream may show
+    // bound: a pause between two reads of a stream
     fixed: { streamAuthorityMs: 1000 },
   })
   const { organizationId } = accounts.test.tenant

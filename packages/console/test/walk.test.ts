@@ -127,7 +127,7 @@ describe('a person with a browser', () => {
     const entry = (name: string) => field(new RegExp(`\\b${name}`)).getByRole('textbox')
     const told = (text: string) => dock.getByText(text).waitFor()
     const answer = () => dock.getByRole('button', { name: 'Answer' }).click()
-    /** Answers, and returns what the agent was given for the form that has this field. */
+    /** Answers, and returns the agent's input for the form that has this field. */
     const given = async (name: string) => {
       await answer()
       return until('the answer', async () => {

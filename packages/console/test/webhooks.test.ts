@@ -99,7 +99,7 @@ describe('somebody who may manage apps', () => {
     await entry.getByText('Next attempt at').waitFor()
     await entry.getByRole('button', { name: 'Send again' }).hover()
     await at.said('It is under way.')
-    // What six attempts would come to.
+    // The state after six failed attempts.
     await db().query(`update webhook_deliveries set status = 'failed', ended_at = now() where status = 'pending'`)
     await page.getByLabel('State of deliveries').selectOption('failed')
     // Until the list has gone, a click would close the entry that is open in it.

@@ -10,7 +10,7 @@ import { touch } from '@berth/testing/workspaces/workspace.ts'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
-/** Tries from a preview what a page there must not be able to do, and shows what it found. */
+/** Tries the acts that a page of a preview must not be able to do, and shows its findings. */
 const app = `
 require('node:http').createServer((request, response) => {
   response.setHeader('Content-Type', 'text/html')
