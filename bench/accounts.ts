@@ -34,7 +34,7 @@ const keys = new SigningKeys(bench.db, systemClock, new MasterKey(masterKey), {
   publishAheadMs: DAY_MS,
   tokenMs: 3_600_000,
 })
-await keys.look()
+await keys.poll()
 const personToken = await signPerson()
 
 await compareDecisions()

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { ArtifactPage, ArtifactViewLink, PortList, PortPreview, Session } from '@berth/contract'
+import { readAccountSnapshot } from '@berth/core/accounts/far/account-snapshot-sql.ts'
 import { CopiedRows } from '@berth/core/accounts/far/copied-rows.ts'
-import { readStanding } from '@berth/core/accounts/far/standing-sql.ts'
 import { disablePerson, enablePerson } from '@berth/core/accounts/people/change-person.ts'
 import { endSignInOf } from '@berth/core/accounts/people/end-sign-in.ts'
 import { findUnauthorizedRuns } from '@berth/core/sessions/runs/authority-sql.ts'
@@ -141,7 +141,7 @@ describe.each(Object.entries(endings))('with an account service of another datab
     const looks = () => far.between.asked.filter(({ path }) => path.startsWith('/internal/revocations')).length
     const before = looks()
     await until('two looks', () => looks() >= before + 2)
-    const standing = await readStanding(accountDb(), person)
+    const standing = await readAccountSnapshot(accountDb(), person)
     if (standing === null) throw new Error('no standing')
     await new CopiedRows(apiDb(), systemClock).provide(standing, person.signInId)
     const { rows } = await apiDb().query(

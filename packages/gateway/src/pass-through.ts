@@ -1,9 +1,9 @@
 import type { CountedWire, GatewayUsage, Wire } from '@berth/core/accounting/upstream.ts'
 import { upstreamCode, upstreamError } from '@berth/core/accounting/upstream-status.ts'
 import { parseExactly } from '@berth/core/http/body/exact-numbers.ts'
-import { askedPauseMs, LONGEST_PAUSE_MS } from '@berth/platform/kit/asked-pause.ts'
 import type { Clock } from '@berth/platform/kit/clock.ts'
 import { parseObject } from '@berth/platform/kit/json.ts'
+import { LONGEST_PAUSE_MS, retryAfterMs } from '@berth/platform/kit/retry-after.ts'
 import { UpstreamError } from '@berth/platform/kit/upstream-error.ts'
 import { FrameReader, FrameTooLarge, frameData } from './formats/frame-splitter.ts'
 import { generateFormat } from './formats/generate-format.ts'
@@ -13,7 +13,7 @@ import type { StreamRelay } from './formats/stream-relay.ts'
 import type { FormattedRequest, ProviderCall, WireFormat } from './formats/wire-format.ts'
 import { connectionError, type ProviderClient } from './providers/provider-client.ts'
 import type { UpstreamAnswer } from './providers/upstream-answer.ts'
-import { wordsOfError } from './providers/upstream-words.ts'
+import { detailOfError } from './providers/upstream-reason.ts'
 import { toFailure } from './translate/failure.ts'
 
 /** A request to a provider that speaks its format, its body as `exactBody` of a ModelRequest. */
@@ -140,10 +140,10 @@ async function refusalOf(answer: UpstreamAnswer, clock: Clock): Promise<Upstream
     () => '',
   )
   const code = upstreamCode(answer.status, text)
-  const { words, param } = wordsOfError(text)
+  const { reason, param } = detailOfError(text)
   const retryAfterSeconds = pauseOf(answer, clock)
   return upstreamError(code, {
-    ...(code !== 'upstream_credential_refused' && { words, param }),
+    ...(code !== 'upstream_credential_refused' && { reason, param }),
     ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
   })
 }
@@ -151,7 +151,7 @@ async function refusalOf(answer: UpstreamAnswer, clock: Clock): Promise<Upstream
 /** Returns the pause that a provider asks for, by `Retry-After` or OpenAI's `retry-after-ms`, in seconds. */
 function pauseOf({ headers }: UpstreamAnswer, clock: Clock): number | undefined {
   const milliseconds = Number(headers['retry-after-ms'] ?? Number.NaN)
-  const ms = milliseconds >= 0 ? Math.min(milliseconds, LONGEST_PAUSE_MS) : askedPauseMs(headers, clock)
+  const ms = milliseconds >= 0 ? Math.min(milliseconds, LONGEST_PAUSE_MS) : retryAfterMs(headers, clock)
   return ms === undefined ? undefined : Math.ceil(ms / 1000)
 }
 
@@ -201,12 +201,12 @@ async function* pieces(
     if (last !== '') yield last
   } catch (error) {
     const failure = error instanceof FrameTooLarge ? upstreamError('upstream_invalid_response') : error
-    const told = connectionError(failure, request.signal, 'upstream_cut')
-    if (told instanceof UpstreamError) {
-      const words = relay.fail(told)
-      if (words !== '') yield words
+    const cutError = connectionError(failure, request.signal, 'upstream_cut')
+    if (cutError instanceof UpstreamError) {
+      const frame = relay.fail(cutError)
+      if (frame !== '') yield frame
     }
-    throw told
+    throw cutError
   } finally {
     if (complete) answer.finish(readOutMs)
     else answer.close()

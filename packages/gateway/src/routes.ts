@@ -9,31 +9,31 @@ import { candidatesOf, type Gateway, isOpen, serveRequest } from './serve-reques
 const json = 'application/json; charset=utf-8'
 
 /** The part of a request that the handler of an operation extracts. */
-type Asked = Pick<ModelRequest, 'modelId' | 'streams'>
+type ModelChoice = Pick<ModelRequest, 'modelId' | 'streams'>
 
-const inBody = ({ body }: GatewayRequest): Asked => ({
+const inBody = ({ body }: GatewayRequest): ModelChoice => ({
   modelId: String(body['model']),
   streams: body['stream'] === true,
 })
 
 const inPath =
   (streams: boolean) =>
-  ({ params }: GatewayRequest): Asked => ({ modelId: String(params['model']), streams })
+  ({ params }: GatewayRequest): ModelChoice => ({ modelId: String(params['model']), streams })
 
 /** The handlers of the gateway's operations; see docs/gateway.md and docs/decisions/0008-formats-of-providers.md. */
 export function gatewayHandlers(gateway: Gateway): GatewayHandlers {
   const handle =
-    (wire: Wire, asked = inBody) =>
+    (wire: Wire, model = inBody) =>
     async (request: GatewayRequest): Promise<GatewayReply> => {
-      const body = await serveRequest(gateway, { ...request, ...asked(request), wire, headers: texts(request.headers) })
+      const body = await serveRequest(gateway, { ...request, ...model(request), wire, headers: texts(request.headers) })
       const whole = typeof body === 'string' || Buffer.isBuffer(body)
       return { contentType: whole ? json : 'text/event-stream; charset=utf-8', body }
     }
   const count =
-    (wire: CountedWire, asked = inBody) =>
+    (wire: CountedWire, model = inBody) =>
     async (request: GatewayRequest): Promise<GatewayReply> => {
       const headers = texts(request.headers)
-      const body = await countTokens(gateway, { ...request, ...asked(request), wire, headers, streams: false })
+      const body = await countTokens(gateway, { ...request, ...model(request), wire, headers, streams: false })
       return { contentType: json, body }
     }
   const list = async ({ caller, dialect, query }: GatewayRequest): Promise<GatewayReply> => {

@@ -47,8 +47,8 @@ interface Attempt {
  * Answers a request with the model that it names, or with a fallback if no answer has begun.
  * @throws ApiError 400, 402, 404, 429 or 503, or UpstreamError with the last provider's message
  */
-export async function serveRequest(gateway: Gateway, asked: ModelRequest): Promise<ModelAnswer> {
-  const request = hideEndUser(asked)
+export async function serveRequest(gateway: Gateway, received: ModelRequest): Promise<ModelAnswer> {
+  const request = hideEndUser(received)
   if (gateway.booking.isFull) throw refusal('service_unavailable')
   const candidates = await admit(gateway, request).catch(async error => {
     await bookRefusal(gateway, request, error)
@@ -208,8 +208,8 @@ async function answer(
     return meter.beforeEnd(usage, failed)
   }
   const { organizationId } = request.caller
-  const asked = { wire, body, model, languageModel, organizationId, signal, clock, beforeEnd, ...tools }
-  const translated = await gateway.callTranslated(asked)
+  const translation = { wire, body, model, languageModel, organizationId, signal, clock, beforeEnd, ...tools }
+  const translated = await gateway.callTranslated(translation)
   if (translated.kind === 'stream') {
     const { frames, usage } = translated
     const begun = (piece: Buffer | string) => hasBegun(String(piece), wire)

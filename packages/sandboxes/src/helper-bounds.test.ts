@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { boundedWords, boundOf, type HelperBounds } from './helper-bounds.ts'
+import { boundedCommand, boundOf, type HelperBounds } from './helper-bounds.ts'
 
 const ample: HelperBounds = { memoryBytes: 1024 ** 3, cpuSeconds: 60, fileBytes: 1024 ** 2 }
 
@@ -12,8 +12,8 @@ const ample: HelperBounds = { memoryBytes: 1024 ** 3, cpuSeconds: 60, fileBytes:
  * @returns the bound that ended it
  */
 function run(bounds: Partial<HelperBounds>, ...command: readonly string[]) {
-  const [shell = '', ...words] = boundedWords({ ...ample, ...bounds }, [])
-  const { status, signal, stderr } = spawnSync(shell, [...words, ...command], {
+  const [shell = '', ...args] = boundedCommand({ ...ample, ...bounds }, [])
+  const { status, signal, stderr } = spawnSync(shell, [...args, ...command], {
     encoding: 'utf8',
     env: { PATH: '/usr/bin:/bin' },
   })

@@ -22,7 +22,7 @@ const OOM_SCORE = 300
  * Returns the words of a command that applies the bounds, joins the cgroups of `joinFiles`, and becomes the command
  * after it. Limits that are already lower stay.
  */
-export function boundedWords(bounds: HelperBounds, joinFiles: readonly string[]): readonly string[] {
+export function boundedCommand(bounds: HelperBounds, joinFiles: readonly string[]): readonly string[] {
   const { memoryBytes, cpuSeconds, fileBytes } = bounds
   const limits = [
     'ulimit -c 0',
@@ -45,7 +45,7 @@ const signals: Readonly<Record<string, HelperBound>> = {
 }
 /** A shell and bubblewrap report a signal as 128 plus its number. */
 const codes: Readonly<Record<string, HelperBound>> = { 152: 'processor time', 153: 'file size', 137: 'memory' }
-const words: readonly (readonly [RegExp, HelperBound])[] = [
+const patterns: readonly (readonly [RegExp, HelperBound])[] = [
   // Git's messages about the programs that it starts.
   [/died of signal 24/, 'processor time'],
   [/died of signal 25/, 'file size'],
@@ -58,10 +58,10 @@ const words: readonly (readonly [RegExp, HelperBound])[] = [
 /**
  * Returns the bound that ended a program which its caller did not end, if its exit or its error output shows it.
  * @param end exit code or name of a signal
- * @param said the program's error output
+ * @param message the program's error output
  */
-export function boundOf(end: number | string | null, said: string): HelperBound | undefined {
+export function boundOf(end: number | string | null, message: string): HelperBound | undefined {
   if (end === 0 || end === null) return undefined
   const known = typeof end === 'number' ? codes[end] : signals[end]
-  return known ?? words.find(([pattern]) => pattern.test(said))?.[1]
+  return known ?? patterns.find(([pattern]) => pattern.test(message))?.[1]
 }

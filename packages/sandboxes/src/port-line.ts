@@ -46,12 +46,12 @@ async function order(stream: Duplex, port: PortOrder, signal: AbortSignal): Prom
 }
 
 /** What the sandbox says is not to be trusted. */
-function portAnswer(said: unknown): PortAnswer {
-  if (typeof said !== 'object' || said === null) throw new SandboxSilent('not the answer of a supervisor')
-  if ('ports' in said && !(Array.isArray(said.ports) && said.ports.every(Number.isSafeInteger))) {
+function portAnswer(received: unknown): PortAnswer {
+  if (typeof received !== 'object' || received === null) throw new SandboxSilent('not the answer of a supervisor')
+  if ('ports' in received && !(Array.isArray(received.ports) && received.ports.every(Number.isSafeInteger))) {
     throw new SandboxSilent('not the ports of a supervisor')
   }
-  return said as PortAnswer
+  return received as PortAnswer
 }
 
 /** Reads to the first newline and leaves what follows in the stream. */

@@ -20,8 +20,8 @@ export async function retireAgent(
   try {
     signal.throwIfAborted()
     stream.write(`${JSON.stringify({ retire })}\n`)
-    const said = await text(stream)
-    const answer: unknown = /^\{"retired":"(\w+)"\}\n$/.exec(said)?.[1]
+    const reply = await text(stream)
+    const answer: unknown = /^\{"retired":"(\w+)"\}\n$/.exec(reply)?.[1]
     if (typeof answer !== 'string' || !answers.includes(answer)) throw new Error('the supervisor did not answer')
     return answer as RetireAnswer['retired']
   } catch (error) {

@@ -31,15 +31,15 @@ export class PreparedAgent {
   #agent: ReadyAgent | undefined
   #env: PrepareOrder['env'] = {}
   #command: readonly string[] = []
-  #asked = false
+  #requested = false
 
   /** Carries out the order of a connection that nothing reads; it counts once. */
   take({ command, env, cwd, line, rehearsal }: PrepareOrder, socket: Socket): void {
-    if (this.#asked) {
+    if (this.#requested) {
       socket.destroy()
       return
     }
-    this.#asked = true
+    this.#requested = true
     let bound = false
     socket.on('close', () => {
       if (!bound) process.exit(0)
@@ -58,19 +58,19 @@ export class PreparedAgent {
     })
     child.stdin.write(`${line}\n`)
     let answer: Buffer | undefined
-    let said = Buffer.alloc(0)
+    let received = Buffer.alloc(0)
     const listen = (chunk: Buffer) => {
-      said = Buffer.concat([said, chunk])
-      if (said.length > MAX_ANSWER_BYTES) socket.destroy()
-      if (said.at(-1) !== NEWLINE_BYTE) return
+      received = Buffer.concat([received, chunk])
+      if (received.length > MAX_ANSWER_BYTES) socket.destroy()
+      if (received.at(-1) !== NEWLINE_BYTE) return
       if (answer === undefined && rehearsal !== undefined) {
-        answer = said
-        said = Buffer.alloc(0)
+        answer = received
+        received = Buffer.alloc(0)
         child.stdin.write(`${rehearsal}\n`)
         return
       }
       child.stdout.off('data', listen).pause()
-      this.#agent = { child, pid, first: { line, answer: answer ?? said } }
+      this.#agent = { child, pid, first: { line, answer: answer ?? received } }
       socket.write(PREPARED)
     }
     child.stdout.on('data', listen)

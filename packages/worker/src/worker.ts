@@ -235,7 +235,7 @@ export class Worker implements Service {
 
   /** The hosts whose line is cut: they may dial again, or be gone. */
   #away(): readonly string[] {
-    const away = this.#context.hosts.held().filter(({ isHere }) => isHere?.() === false)
+    const away = this.#context.hosts.held().filter(({ isLive: isHere }) => isHere?.() === false)
     return away.map(({ id }) => id)
   }
 

@@ -23,10 +23,10 @@ const codes: Readonly<Record<number, UpstreamCode>> = {
 
 /**
  * Returns the code of a provider's error status.
- * @param said the answer's body: Google answers a request with a wrong key as a bad request
+ * @param body the answer's body: Google answers a request with a wrong key as a bad request
  */
-export function upstreamCode(status: number, said = ''): UpstreamCode {
-  if (said.includes('"API_KEY_INVALID"')) return 'upstream_credential_refused'
+export function upstreamCode(status: number, body = ''): UpstreamCode {
+  if (body.includes('"API_KEY_INVALID"')) return 'upstream_credential_refused'
   return codes[status] ?? (status >= 400 && status < 500 ? 'upstream_request_refused' : 'upstream_failed')
 }
 
@@ -74,14 +74,14 @@ const sentences: Readonly<Record<UpstreamCode, string>> = {
 export function upstreamError(
   code: UpstreamCode,
   detail: {
-    /** The provider's message. It never holds a credential, see `upstreamWords`. */
-    readonly words?: string | undefined
+    /** The provider's message. It never holds a credential, see `upstreamReason`. */
+    readonly reason?: string | undefined
     readonly param?: string | null
     readonly retryAfterSeconds?: number | undefined
     readonly cause?: unknown
   } = {},
 ): UpstreamError {
-  const { words, ...rest } = detail
-  const message = words === undefined || words === '' ? `${sentences[code]}.` : `${sentences[code]}: ${words}`
+  const { reason, ...rest } = detail
+  const message = reason === undefined || reason === '' ? `${sentences[code]}.` : `${sentences[code]}: ${reason}`
   return new UpstreamError({ status: errors[code].status, code, message, ...rest })
 }

@@ -28,10 +28,10 @@ export class ProgramGaveUp extends Error {
   }
 }
 
-function lost(said: string): ProgramLost {
-  const [end = '', ...words] = said.split(' ')
-  const bound = boundOf(/^\d+$/.test(end) ? Number(end) : end, words.join(' '))
-  const why = bound === undefined ? said : `over its bound of ${bound} (${said})`
+function lost(outcome: string): ProgramLost {
+  const [end = '', ...rest] = outcome.split(' ')
+  const bound = boundOf(/^\d+$/.test(end) ? Number(end) : end, rest.join(' '))
+  const why = bound === undefined ? outcome : `over its bound of ${bound} (${outcome})`
   // This kill is for the memory of all helper programs together. Another may have used too much, so a retry may pass.
   const isItsOwn = end !== '137' && end !== 'SIGKILL'
   return new ProgramLost(`the tree program ended: ${why}`, { bound: isItsOwn ? bound : undefined })

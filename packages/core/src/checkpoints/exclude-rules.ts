@@ -21,10 +21,10 @@ export const cacheRules: readonly ExcludeRule[] = [
  * the project rebuilds. Each rule requires the tool's own mark, so a directory of work with the same name stays.
  */
 export const rebuildableRules: readonly ExcludeRule[] = [
-  { names: ['node_modules'], beside: 'package.json' },
+  { names: ['node_modules'], sibling: 'package.json' },
   { names: ['.venv'], holding: 'pyvenv.cfg' },
   { names: ['venv'], holding: 'pyvenv.cfg' },
   { names: ['target'], holding: 'CACHEDIR.TAG' },
-  { names: ['.gradle'], beside: 'build.gradle' },
-  { names: ['.gradle'], beside: 'build.gradle.kts' },
+  { names: ['.gradle'], sibling: 'build.gradle' },
+  { names: ['.gradle'], sibling: 'build.gradle.kts' },
 ]

@@ -322,8 +322,8 @@ describe('a program that gives up while the worker fetches what it is to have ne
     const [tree, real] = [lab.tree(name), lab.blobs]
     let gone: Promise<unknown> | undefined
     let fetched = 0
-    const run: typeof tree.run = async (...asked) => {
-      const program = await tree.run(...asked)
+    const run: typeof tree.run = async (...args) => {
+      const program = await tree.run(...args)
       // Not `once`, which throws the error of a broken pipe.
       gone ??= new Promise(resolve => program.input.once('close', resolve))
       return program

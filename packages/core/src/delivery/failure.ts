@@ -37,8 +37,8 @@ const LONGEST_PAUSE_MS = 60 * SECOND_MS
  * Returns the pause before the next try: doubling from a second up to a minute, and never less than the host asks for.
  */
 export function pauseMs(failures: number, error: unknown): number {
-  const asked = error instanceof GitHostError ? (error.retryAfterMs ?? 0) : 0
-  return Math.max(asked, doublingMs(failures + 1, SECOND_MS, LONGEST_PAUSE_MS))
+  const requestedMs = error instanceof GitHostError ? (error.retryAfterMs ?? 0) : 0
+  return Math.max(requestedMs, doublingMs(failures + 1, SECOND_MS, LONGEST_PAUSE_MS))
 }
 
 /** Returns true if the same step may succeed later: the host is away or busy, or git could not reach it. */

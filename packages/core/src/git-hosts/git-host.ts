@@ -158,9 +158,9 @@ export interface PersonAccount {
 export interface HostPeople {
   /**
    * Returns where a browser goes to ask the person.
-   * @param asked `challenge` of PKCE, by S256
+   * @param request `challenge` of PKCE, by S256
    */
-  authorizeUrl(asked: { readonly state: string; readonly challenge: string; readonly redirectUri: string }): string
+  authorizeUrl(request: { readonly state: string; readonly challenge: string; readonly redirectUri: string }): string
   redeem(
     answer: { readonly code: string; readonly verifier: string; readonly redirectUri: string },
     signal?: AbortSignal,

@@ -18,10 +18,10 @@ export class CheckOutFailed extends Error {
   /** The objects that it read are damaged or missing. */
   readonly broken: boolean
 
-  constructor(said: string) {
-    super(`the checkout failed: ${said}`)
-    this.refused = said.split('\n').find(line => unwritable.test(line)) ?? null
-    this.broken = damaged.test(said)
+  constructor(message: string) {
+    super(`the checkout failed: ${message}`)
+    this.refused = message.split('\n').find(line => unwritable.test(line)) ?? null
+    this.broken = damaged.test(message)
   }
 }
 
@@ -79,9 +79,9 @@ export async function checkOut(order: CheckOut, signal: AbortSignal): Promise<vo
   try {
     program.input.end(refs)
     const output = text(program.output)
-    const said = await program.ended
+    const outcome = await program.ended
     signal.throwIfAborted()
-    if (!hasSucceeded(said)) throw new CheckOutFailed(`${said} ${await output}`.trim())
+    if (!hasSucceeded(outcome)) throw new CheckOutFailed(`${outcome} ${await output}`.trim())
   } finally {
     bound.removeEventListener('abort', stop)
   }

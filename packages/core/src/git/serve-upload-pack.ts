@@ -24,8 +24,8 @@ export async function serveUploadPack(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
 ): Promise<void> {
-  const { 'git-protocol': asked, 'content-encoding': encoding } = incoming.headers
-  const protocol = typeof asked === 'string' && /^version=[0-2]$/.test(asked) ? asked : undefined
+  const { 'git-protocol': requested, 'content-encoding': encoding } = incoming.headers
+  const protocol = typeof requested === 'string' && /^version=[0-2]$/.test(requested) ? requested : undefined
   const advertises = what === 'info/refs'
   // Partial clones come back for objects by their names.
   const settings = ['uploadpack.allowFilter', 'uploadpack.allowAnySHA1InWant'].flatMap(name => ['-c', `${name}=true`])

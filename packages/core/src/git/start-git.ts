@@ -33,7 +33,7 @@ export interface GitProcess {
   kill(): void
 }
 
-const MAX_SAID = 4096
+const MAX_MESSAGE = 4096
 
 /** Starts git unconfined, within its bounds, in a process group of its own. */
 export async function startGit(
@@ -83,14 +83,14 @@ export async function startConfinedGit(
   return {
     stdin: program.input,
     stdout: program.output,
-    ended: program.ended.then(endSaid),
+    ended: program.ended.then(parseEnd),
     kill: () => program.kill(),
   }
 }
 
 /** Splits a confined program's report into its exit code or signal and its error output. */
-function endSaid(said: string): GitEnd {
-  const [end = '', ...rest] = said.split(' ')
+function parseEnd(outcome: string): GitEnd {
+  const [end = '', ...rest] = outcome.split(' ')
   const code = /^\d+$/.test(end) ? Number(end) : null
   return { exitCode: code, signal: code === null ? end : null, stderr: rest.join(' ') }
 }
@@ -99,7 +99,7 @@ function endOf(child: ChildProcess, errors: Readable): Promise<GitEnd> {
   const { promise, resolve, reject } = Promise.withResolvers<GitEnd>()
   let stderr = ''
   errors.setEncoding('utf8').on('data', (text: string) => {
-    if (stderr.length < MAX_SAID) stderr = (stderr + text).slice(0, MAX_SAID)
+    if (stderr.length < MAX_MESSAGE) stderr = (stderr + text).slice(0, MAX_MESSAGE)
   })
   child.on('error', reject)
   child.on('close', (exitCode, signal) => resolve({ exitCode, signal, stderr }))

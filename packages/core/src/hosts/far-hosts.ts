@@ -56,18 +56,18 @@ export interface FarHostsOptions {
   readonly awayMs?: number
   /** Lent to pods; this machine's unless a test replaces it. */
   readonly network?: Network
-  readonly lookMs?: number
+  readonly pollMs?: number
   /** Replaces bounds of calls, for tests. */
   readonly calls?: Partial<CallBounds> | undefined
   /** Longest wait for what a host says of itself. */
-  readonly saidMs?: number
+  readonly factsMs?: number
   /** Replaces how long a host rests after failures, for tests. */
   readonly rests?: RestBounds | undefined
 }
 
 const AWAY_MS = 10_000
-const LOOK_MS = 5_000
-const SAID_MS = 15_000
+const POLL_MS = 5_000
+const FACTS_MS = 15_000
 /** Hosts whose connection is not taken yet; more are a flood. */
 const MAX_DIALLING = 256
 const MAX_HEADER_BYTES = 16 * 1024
@@ -109,7 +109,7 @@ export class FarHosts extends LoopingService {
   #port = 0
 
   constructor(options: FarHostsOptions) {
-    super(options.lookMs ?? LOOK_MS)
+    super(options.pollMs ?? POLL_MS)
     this.#options = options
     this.#guesses = options.guesses ?? new GuessMeter()
     this.#server = createServer({ maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADERS_MS })
@@ -192,9 +192,9 @@ export class FarHosts extends LoopingService {
     try {
       return readDial(request)
     } catch (error) {
-      if (error instanceof OtherProtocol && error.said !== undefined) {
-        const { tokenSha256, protocol } = error.said
-        await this.#look(request, tokenSha256, () => noteRefusedProtocol(this.#options.db, tokenSha256, protocol))
+      if (error instanceof OtherProtocol && error.presented !== undefined) {
+        const { tokenSha256, protocol } = error.presented
+        await this.#lookUp(request, tokenSha256, () => noteRefusedProtocol(this.#options.db, tokenSha256, protocol))
       }
       throw error
     }
@@ -204,7 +204,7 @@ export class FarHosts extends LoopingService {
     const { db, identity, holder } = this.#options
     if (identity !== undefined && isForeignToken(dial.token)) return await this.#admitPod(identity, request, dial)
     const { tokenSha256, host } = dial
-    const connected = await this.#look(request, tokenSha256, () => takeConnection(db, tokenSha256, host, holder))
+    const connected = await this.#lookUp(request, tokenSha256, () => takeConnection(db, tokenSha256, host, holder))
     if (connected !== null && 'ownPool' in connected) {
       throw new LineRefused(403, `its token is for the pool ${connected.ownPool}, and the host says ${host.pool}`)
     }
@@ -218,7 +218,7 @@ export class FarHosts extends LoopingService {
     const { db, holder } = this.#options
     const { token, tokenSha256, host } = dial
     let refused = new LineRefused(401, 'this pod was removed')
-    const connected = await this.#look(request, tokenSha256, async () => {
+    const connected = await this.#lookUp(request, tokenSha256, async () => {
       try {
         const pod = await identity.judge(token, AbortSignal.timeout(JUDGE_MS))
         return await takePodConnection(db, pod, host, holder)
@@ -237,19 +237,19 @@ export class FarHosts extends LoopingService {
    * @param find finds nothing, or false, for a wrong token
    * @throws LineRefused
    */
-  async #look<T extends object | boolean>(
+  async #lookUp<T extends object | boolean>(
     request: IncomingMessage,
     tokenSha256: Buffer,
     find: () => Promise<T | null>,
   ): Promise<T | null> {
     const address = addressBucket(this.#options.clientAddress(request))
-    const found = await this.#guesses.look(address, tokenSha256.toString('base64'), find)
+    const found = await this.#guesses.meter(address, tokenSha256.toString('base64'), find)
     if (typeof found !== 'number') return found
     throw new LineRefused(429, `too many wrong tokens came from this address; try again in ${found} s`)
   }
 
   async #connect({ id, epoch, isPod = false }: Admitted, socket: Duplex, head: Buffer): Promise<void> {
-    const { log, leaseMaxMs, awayMs = AWAY_MS, saidMs = SAID_MS } = this.#options
+    const { log, leaseMaxMs, awayMs = AWAY_MS, factsMs = FACTS_MS } = this.#options
     const coming = this.#coming.get(id)
     if (coming !== undefined && coming.epoch > epoch) throw new LineRefused(503, 'this host has dialled again')
     const before = this.#held.get(id)
@@ -263,7 +263,7 @@ export class FarHosts extends LoopingService {
     void line.closed.then(() => this.#cut(id, line))
     coming?.line.destroy(new HostAwayError('the host has dialled again'))
     this.#coming.set(id, { line, epoch })
-    const late = setTimeout(() => line.destroy(new HostAwayError('the host is silent')), saidMs)
+    const late = setTimeout(() => line.destroy(new HostAwayError('the host is silent')), factsMs)
     try {
       await remote.take(line, renewProxies(remote))
     } catch (error) {
@@ -287,8 +287,8 @@ export class FarHosts extends LoopingService {
     if (now?.remote === remote) return this.#options.hosts.returned(id)
     const driver = createRemoteDriver(remote, this.#options.packs, this.#options.calls)
     const installed = () => remote.facts?.runtimes ?? []
-    const isHere = () => remote.isHere
-    this.#options.hosts.add({ id, driver, installed, isHere, ...(rest && { rest }), ...this.#options.parts(driver) })
+    const isLive = () => remote.isLive
+    this.#options.hosts.add({ id, driver, installed, isLive, ...(rest && { rest }), ...this.#options.parts(driver) })
   }
 
   /** Lets a host stay held whose next line has come. */

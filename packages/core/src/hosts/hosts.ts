@@ -16,7 +16,7 @@ export interface Host {
   /** The runtimes that it has and that only some machines have; absent: those that this process finds on its own machine. */
   readonly installed?: () => readonly string[]
   /** Whether a line leads to it now; absent: it needs none. */
-  readonly isHere?: () => boolean
+  readonly isLive?: () => boolean
   /** Keeps it from further sandboxes after failures; absent: it never rests. */
   readonly rest?: HostRest
 }

@@ -17,11 +17,11 @@ export interface Dial {
 /** A host of another release, which speaks another version of the protocol. */
 export class OtherProtocol extends LineRefused {
   /** The digest of its token, and its protocol, if it has both. */
-  readonly said: { readonly tokenSha256: Buffer; readonly protocol: string } | undefined
+  readonly presented: { readonly tokenSha256: Buffer; readonly protocol: string } | undefined
 
   constructor(protocol: string, token: string | undefined) {
     super(426, `this service speaks ${PROTOCOL}: install the release of the service on the host`)
-    if (token !== undefined && VERSIONED.test(protocol)) this.said = { tokenSha256: digestOf(token), protocol }
+    if (token !== undefined && VERSIONED.test(protocol)) this.presented = { tokenSha256: digestOf(token), protocol }
   }
 }
 

@@ -27,15 +27,15 @@ export class SandboxDoors {
   }
 
   /** Returns the way to the sandboxes of a host that this process reaches by itself; null if it does not. */
-  here(host: string): SupervisorDoor | null {
+  localDoor(host: string): SupervisorDoor | null {
     if (host === this.#own.host) return this.#own.door
     return this.#held?.holds(host) === true ? doorOf(this.#held.of(host).driver) : null
   }
 
   /** Returns the way to the sandboxes of a host; null if there is none. */
   async to(db: Queryable, host: string): Promise<SupervisorDoor | null> {
-    const here = this.here(host)
-    if (here !== null) return here
+    const local = this.localDoor(host)
+    if (local !== null) return local
     const url = await findRelay(db, host)
     return url === null ? null : relayDoor(url, host, this.#tokens)
   }

@@ -12,7 +12,7 @@ import { type Chore, doChore } from './chore.ts'
 import { readNamedBlobs } from './named-blobs.ts'
 
 /** Time between two checks for due chores. */
-const LOOK_MS = 60_000
+const POLL_MS = 60_000
 const HOUR_MS = 60 * 60_000
 
 /** Does the periodic chores, once for all processes of a deployment. */
@@ -29,7 +29,7 @@ export class Housekeeper extends LoopingService {
     blobs: CollectableBlobs,
     options: { readonly blobGraceMs: number; readonly blobClock: Clock; readonly chores: readonly Chore[] },
   ) {
-    super(LOOK_MS)
+    super(POLL_MS)
     this.#context = context
     this.#chores = [
       forgetFullBuckets(context),

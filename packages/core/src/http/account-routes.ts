@@ -47,7 +47,7 @@ export function registerPersonRoutes(
     for (const path of pathsOf(row)) {
       register(app, id, path, handler as AnyHandler, open, request => {
         const { principal } = admitted(request)
-        requireStanding(row, principal)
+        requirePermission(row, principal)
         if (row.recent === true && request.browser?.session.isRecent === false) throw refusal('recent_sign_in_required')
         return { principal, browser: request.browser?.session ?? null }
       })
@@ -121,7 +121,7 @@ function register(
     schema: { response: Object.fromEntries(successes) },
     onRequest: async (request, reply) => {
       request.params = contract.params(request.params)
-      request.standing = await admit(request, reply)
+      request.admitted = await admit(request, reply)
       if (row.method !== 'GET') requireMediaType(request.headers, takesBody ? 'json' : 'nothing')
     },
     handler: async (request, reply) => {
@@ -131,7 +131,7 @@ function register(
       const parts = contract.parts({ query: queryOf(request.url), headers: request.headers, body, bodyBytes })
       const answer = await handle({
         ...parts,
-        ...request.standing,
+        ...request.admitted,
         params: request.params,
         clientAddress: request.ip,
       })
@@ -155,7 +155,7 @@ function admitted(request: FastifyRequest): { readonly principal: PersonPrincipa
  * Checks that the person has the role or permission that the operation needs.
  * @throws ApiError 403 `insufficient_scope`
  */
-function requireStanding({ needs }: PersonOperation, { role, permissions }: PersonPrincipal): void {
+function requirePermission({ needs }: PersonOperation, { role, permissions }: PersonPrincipal): void {
   if (needs === 'membership') return
   if (needs === 'administrator' ? role === 'admin' : permissions.has(needs)) return
   throw refusal('insufficient_scope', { requiredScope: needs === 'administrator' ? 'organization.administer' : needs })

@@ -47,7 +47,7 @@ declare module 'fastify' {
     /** The caller that the gateway's guard admitted; null elsewhere. */
     gatewayAdmission: GatewayAdmission | null
     /** Who was let in at a route of the account service. */
-    standing: object
+    admitted: object
     /** The body's share of the process's budget; null without a body, or if no caller was admitted. */
     bodyClaim: BodyClaim | null
   }

@@ -79,15 +79,15 @@ describe('GET /v1/openapi.json', () => {
 test('the document makes members with defaults optional and defines shared responses once', () => {
   const document = openApiDocument()
   const defaulted: string[] = []
-  const look = (node: unknown, at: string) => {
+  const visit = (node: unknown, at: string) => {
     if (typeof node !== 'object' || node === null) return
     const { required, properties } = node as { required?: unknown; properties?: Record<string, object> }
     for (const name of Array.isArray(required) ? required : []) {
       if (properties !== undefined && 'default' in (properties[name] ?? {})) defaulted.push(`${at}.${name}`)
     }
-    for (const [name, value] of Object.entries(node)) look(value, `${at}.${name}`)
+    for (const [name, value] of Object.entries(node)) visit(value, `${at}.${name}`)
   }
-  look(document, '')
+  visit(document, '')
   expect(defaulted).toEqual([])
   const { CreatePublication, CreateMerge } = document.components.schemas
   expect([CreatePublication?.['required'], CreateMerge?.['required']]).toEqual([['revision', 'title'], ['strategy']])

@@ -38,8 +38,8 @@ export async function activateProbe(
 ): Promise<ProbeRow> {
   const { sha256, url } = engine
   const expiresAt = readDeadline(until ?? null, clock.now())
-  const standing = await findProbe(db, installationId, clock.now())
-  if (standing?.release_sha !== releaseSha) {
+  const current = await findProbe(db, installationId, clock.now())
+  if (current?.release_sha !== releaseSha) {
     if (url !== undefined) await blobs.put(fetchEngine(url, sha256, fetching))
     else if ((await findUpload(db, installationId, releaseSha)) !== sha256 || !(await blobs.has(sha256))) {
       throw invalidField(
@@ -47,11 +47,11 @@ export async function activateProbe(
         'is not the engine uploaded for this release: upload it, or give its URL',
       )
     }
-  } else if (standing.engine_sha256 !== sha256) throw refusal('runtime_release_conflict')
+  } else if (current.engine_sha256 !== sha256) throw refusal('runtime_release_conflict')
   const now = clock.now()
   const defaultExpiresAt = new Date(now.getTime() + USUAL_PROBE_MS)
-  const asked = { installationId, releaseSha, engineSha256: sha256, expiresAt, defaultExpiresAt }
-  const probe = await upsertProbe(db, asked, now)
+  const requested = { installationId, releaseSha, engineSha256: sha256, expiresAt, defaultExpiresAt }
+  const probe = await upsertProbe(db, requested, now)
   if (probe === null) throw refusal('runtime_release_conflict')
   return probe
 }
@@ -70,8 +70,8 @@ export async function uploadEngine(
 ): Promise<BlobRef> {
   const stored = await blobs.put(content)
   if (stored.sizeBytes === 0) throw refusal('malformed_request_body')
-  const standing = await findProbe(db, installationId, clock.now())
-  if (standing?.release_sha === releaseSha && standing.engine_sha256 !== stored.sha256) {
+  const current = await findProbe(db, installationId, clock.now())
+  if (current?.release_sha === releaseSha && current.engine_sha256 !== stored.sha256) {
     throw refusal('runtime_release_conflict')
   }
   await db.transaction(tx => recordUpload(tx, { installationId, releaseSha, sha256: stored.sha256 }, clock.now()))

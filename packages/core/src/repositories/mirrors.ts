@@ -7,8 +7,8 @@ import { waitToLockFile } from '@berth/platform/storage/embedded/file-lock.ts'
 import { DiskBoundError, withinDisk } from '@berth/sandboxes/linux/disk-bound.ts'
 import { transferOptions } from '../git/git-environment.ts'
 import { GitError, runGit } from '../git/run-git.ts'
+import { gitErrorKind } from '../git-hosts/git-error-kind.ts'
 import { type GitHost, GitHostError, type RepositoryRef } from '../git-hosts/git-host.ts'
-import { kindOfWords } from '../git-hosts/git-words.ts'
 
 /** A commit of a repository, for one organization; the empty tree stands for no commit. */
 export interface MirroredCommit {
@@ -84,7 +84,7 @@ export class Mirrors {
     signal: AbortSignal,
   ): Promise<{ setAside: number; deleted: number }> {
     const { unusedSince } = bounds
-    const told = { setAside: 0, deleted: 0 }
+    const counts = { setAside: 0, deleted: 0 }
     const names = await readdir(this.#directory).catch(() => [])
     // After the names: every reader of a mirror that is aside by now has begun by now.
     const readers = await bounds.readers()
@@ -97,17 +97,17 @@ export class Mirrors {
         await this.#alone(path, signal, async () => {
           if (!(await isOld())) return
           await putAside(path)
-          told.setAside += 1
+          counts.setAside += 1
         })
       } else if (name.includes(ASIDE)) {
         const mark = MARKED.exec(name)?.[1]
         if (readers === null || (mark !== undefined && readers.oldest.getTime() > Number(mark))) {
           await rm(path, { recursive: true, force: true })
-          told.deleted += 1
+          counts.deleted += 1
         } else if (mark === undefined) await rename(path, `${path}.after-${readers.newest.getTime()}`)
       }
     }
-    return told
+    return counts
   }
 
   /** Puts a broken mirror aside; the next caller that needs it fetches anew. */
@@ -204,7 +204,7 @@ async function fill(
     if (!(cause instanceof GitError)) throw cause
     const gone = /not our ref|unadvertised object|no such remote ref/i.test(cause.stderr)
     if (!gone && cause.reason === 'exit' && !ofTheOther.test(cause.stderr)) await putAside(gitDir)
-    throw new GitHostError(gone ? 'not_found' : kindOfWords(cause.stderr), `could not fetch the commit ${oid}`, {
+    throw new GitHostError(gone ? 'not_found' : gitErrorKind(cause.stderr), `could not fetch the commit ${oid}`, {
       cause,
     })
   }

@@ -19,11 +19,11 @@ export const takesNew = (host: string): string =>
   `(${host}.cordoned_at is null and coalesce(${host}.rests_until <= statement_timestamp(), true))`
 
 /** `shared`: the organization is not bound. `not_configured`: it has no host that ever came. `outdated`: all that came are refused. */
-export type ComputeStanding = 'shared' | 'ready' | 'not_configured' | 'outdated'
+export type ComputeStatus = 'shared' | 'ready' | 'not_configured' | 'outdated'
 
 /** Returns whether an organization has compute that it may run on. A host that is away may come back, so it counts. */
-export async function readComputeStanding(db: Queryable, organizationId: string): Promise<ComputeStanding> {
-  const { rows } = await db.query<{ standing: ComputeStanding }>({
+export async function readComputeStatus(db: Queryable, organizationId: string): Promise<ComputeStatus> {
+  const { rows } = await db.query<{ standing: ComputeStatus }>({
     name: 'compute-standing',
     text: `
       select case
@@ -47,10 +47,10 @@ export async function readComputeStanding(db: Queryable, organizationId: string)
  * @throws ApiError 409 `cloud_compute_outdated`
  */
 export async function requireCompute(db: Queryable, organizationId: string): Promise<boolean> {
-  const standing = await readComputeStanding(db, organizationId)
-  if (standing === 'not_configured') throw refusal('cloud_compute_not_configured')
-  if (standing === 'outdated') throw refusal('cloud_compute_outdated')
-  return standing === 'ready'
+  const status = await readComputeStatus(db, organizationId)
+  if (status === 'not_configured') throw refusal('cloud_compute_not_configured')
+  if (status === 'outdated') throw refusal('cloud_compute_outdated')
+  return status === 'ready'
 }
 
 /**

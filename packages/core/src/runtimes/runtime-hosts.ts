@@ -1,7 +1,7 @@
 import type { Clock } from '@berth/platform/kit/clock.ts'
 import { refusal } from '@berth/platform/kit/refusal.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
-import { readComputeStanding, takes } from './own-hosts.ts'
+import { readComputeStatus, takes } from './own-hosts.ts'
 
 /** A host announces its runtimes this often, and counts as away after four times that. */
 export const ANNOUNCE_MS = 15_000
@@ -77,8 +77,8 @@ export async function installedRuntimes(
     values: [new Date(clock.now().getTime() - HOST_AWAY_MS), organizationId],
   })
   if (rows.length > 0) return new Set(rows.flatMap(({ runtimes }) => runtimes))
-  const standing = await readComputeStanding(db, organizationId)
-  if (standing === 'shared' || standing === 'ready') throw refusal('cloud_agent_catalog_unavailable')
+  const status = await readComputeStatus(db, organizationId)
+  if (status === 'shared' || status === 'ready') throw refusal('cloud_agent_catalog_unavailable')
   // Nothing that comes by itself would change this.
   return new Set()
 }

@@ -41,10 +41,10 @@ export async function restoreWorkspace(
   signal: AbortSignal,
 ): Promise<Session> {
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(context.workspaceWaitMs)])
-  let asked = false
+  let requested = false
   for (;;) {
     using moved = listen(context.wakeups, topics.session(key.organizationId, key.sessionId))
-    const step = await context.db.transaction(tx => take(tx, context, principal, key, asked))
+    const step = await context.db.transaction(tx => take(tx, context, principal, key, requested))
     if (step === 'failed') throw refusal('cloud_workspace_unavailable')
     if (step === 'ended') {
       context.wakeups.publish(topics.session(key.organizationId, key.sessionId), topics.leases)
@@ -52,7 +52,7 @@ export async function restoreWorkspace(
     }
     if (step !== 'starting' && step !== 'asked') return toSession(step, context)
     if (step === 'asked') {
-      asked = true
+      requested = true
       context.wakeups.publish(topics.queue)
     }
     await moved.once(deadline)
@@ -69,7 +69,7 @@ async function take(
   context: Context,
   principal: Principal,
   key: SessionKey,
-  asked: boolean,
+  requested: boolean,
 ): Promise<SessionRow | 'starting' | 'asked' | 'ended' | 'failed'> {
   const now = context.clock.now()
   const session = await lockVisibleSession(tx, principal, key)
@@ -89,20 +89,20 @@ async function take(
       return 'starting'
     case 'provision':
       await requireCompute(tx, key.organizationId)
-      return ask(tx, key, asked, now)
+      return ask(tx, key, requested, now)
   }
 }
 
 /**
  * Asks a worker for the workspace, or reports that it has failed. The caller holds the Session's lock and has seen that no
  * workspace is attached.
- * @param asked true if this caller has asked before: only then does a failure answer its request
+ * @param requested true if this caller has asked before: only then does a failure answer its request
  * @returns `failed` if a worker has given up, so the wait is over
  */
-async function ask(tx: Queryable, key: SessionKey, asked: boolean, now: Date): Promise<'asked' | 'failed'> {
+async function ask(tx: Queryable, key: SessionKey, requested: boolean, now: Date): Promise<'asked' | 'failed'> {
   const request = await readWorkspaceRequest(tx, key)
   // Kept for the other callers who have asked; the next new caller starts a new request.
-  if (request === 'failed' && asked) return 'failed'
+  if (request === 'failed' && requested) return 'failed'
   if (request === 'failed') await deleteWorkspaceRequest(tx, key)
   if (request !== 'open') await requestWorkspace(tx, key, now)
   return 'asked'

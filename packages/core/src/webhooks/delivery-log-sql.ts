@@ -118,7 +118,7 @@ export async function lockReplayed(
 export async function replay(
   tx: Queryable,
   { id, organizationId }: Receiving,
-  asked: {
+  query: {
     readonly sessionId: string
     readonly after: number
     readonly types: readonly string[]
@@ -143,12 +143,12 @@ export async function replay(
     values: [
       id,
       organizationId,
-      asked.sessionId,
-      asked.after,
-      asked.types,
+      query.sessionId,
+      query.after,
+      query.types,
       now,
-      asked.sealed.map(({ sequence }) => sequence),
-      asked.sealed.map(({ envelope }) => envelope),
+      query.sealed.map(({ sequence }) => sequence),
+      query.sealed.map(({ envelope }) => envelope),
     ],
   })
   return rows.map(({ sequence }) => sequence).toSorted((a, b) => a - b)

@@ -55,8 +55,8 @@ export function webhookDeliveryHandlers({
       const body = await db.transaction(async tx => {
         await redeliver(tx, id, deliveryId, clock.now())
         const due = await deliveryOf(tx, id, deliveryId)
-        const told = { target: `webhook endpoint ${id}`, details: { installationId, deliveryId } }
-        await appendAudit(tx, personEntry(principal, clientAddress, 'webhook.redelivered', told), clock.now())
+        const audited = { target: `webhook endpoint ${id}`, details: { installationId, deliveryId } }
+        await appendAudit(tx, personEntry(principal, clientAddress, 'webhook.redelivered', audited), clock.now())
         return due
       })
       wakeups.publish(topics.webhooks)
@@ -69,8 +69,8 @@ export function webhookDeliveryHandlers({
       const request = { endpoint, sessionId, after, families }
       const sequences = await replaySession({ db, blobs, clock }, request, async (tx, sent) => {
         const details = { installationId, sessionId, after, queued: sent.length }
-        const told = { target: `webhook endpoint ${id}`, details }
-        await appendAudit(tx, personEntry(principal, clientAddress, 'webhook.replayed', told), clock.now())
+        const audited = { target: `webhook endpoint ${id}`, details }
+        await appendAudit(tx, personEntry(principal, clientAddress, 'webhook.replayed', audited), clock.now())
       })
       if (sequences === null) throw sessionNotFound()
       const last = sequences.at(-1)
@@ -86,8 +86,8 @@ export function webhookDeliveryHandlers({
       const ping = { id: randomUUID(), type: 'svc.webhook.ping', createdAt: now.toISOString(), data: { endpointId } }
       const body = await db.transaction(async tx => {
         await queueBody(tx, { endpointId, organizationId, deliveryId }, JSON.stringify(ping), now)
-        const told = { target: `webhook endpoint ${endpointId}`, details: { installationId, deliveryId } }
-        await appendAudit(tx, personEntry(principal, clientAddress, 'webhook.pinged', told), now)
+        const audited = { target: `webhook endpoint ${endpointId}`, details: { installationId, deliveryId } }
+        await appendAudit(tx, personEntry(principal, clientAddress, 'webhook.pinged', audited), now)
         return deliveryOf(tx, endpointId, deliveryId)
       })
       wakeups.publish(topics.webhooks)

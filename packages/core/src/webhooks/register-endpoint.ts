@@ -20,7 +20,7 @@ import { readWebhookUrl, type WebhookRules } from './webhook-url.ts'
 const RESOLVE_MS = 5_000
 
 /** A request for an endpoint. */
-export interface AskedEndpoint {
+export interface EndpointRequest {
   readonly url: string
   readonly families: readonly string[]
 }
@@ -30,7 +30,7 @@ export interface AskedEndpoint {
  * @throws ApiError 400 `invalid_url` or `invalid_event_families`
  */
 export async function judgeEndpoint(
-  { url, families }: AskedEndpoint,
+  { url, families }: EndpointRequest,
   rules: WebhookRules,
   network: Network,
 ): Promise<void> {
@@ -56,7 +56,7 @@ export async function registerEndpoint(
   tx: Queryable,
   masterKey: MasterKey,
   of: AppInstallation,
-  { url, families }: AskedEndpoint,
+  { url, families }: EndpointRequest,
   now: Date,
 ): Promise<{ readonly endpoint: EndpointRow; readonly secret: string }> {
   const { installationId } = of

@@ -36,8 +36,8 @@ export function webhookHandlers(
       const made = await db.transaction(async tx => {
         const registered = await registerEndpoint(tx, masterKey, installationOf(principal, params), body, clock.now())
         const { id, families } = registered.endpoint
-        const told = { target: `webhook endpoint ${id}`, details: { installationId: params.installationId, families } }
-        await appendAudit(tx, personEntry(principal, clientAddress, 'webhook.registered', told), clock.now())
+        const note = { target: `webhook endpoint ${id}`, details: { installationId: params.installationId, families } }
+        await appendAudit(tx, personEntry(principal, clientAddress, 'webhook.registered', note), clock.now())
         return registered
       })
       wakeups.publish(topics.webhooks)
@@ -57,8 +57,8 @@ export function webhookHandlers(
       await db.transaction(async tx => {
         if ((await findAppInstallation(tx, of)) === null) throw refusal('installation_not_found')
         if (!(await deleteEndpoint(tx, of.installationId, endpointId))) return
-        const told = { target: `webhook endpoint ${endpointId}`, details: { installationId: of.installationId } }
-        await appendAudit(tx, personEntry(principal, clientAddress, 'webhook.deleted', told), clock.now())
+        const audited = { target: `webhook endpoint ${endpointId}`, details: { installationId: of.installationId } }
+        await appendAudit(tx, personEntry(principal, clientAddress, 'webhook.deleted', audited), clock.now())
       })
       return { status: 204 }
     },

@@ -27,8 +27,8 @@ export async function findAddresses(
 ): Promise<readonly string[]> {
   if (host.kind === 'address') return [host.address]
   if (host.kind === 'trusted' && isIP(host.name) !== 0) return [host.name]
-  const asked = host.kind === 'trusted' ? network.lookUp(host.name) : network.resolve(host.name, signal)
-  const addresses = await asked.catch(error => {
+  const lookup = host.kind === 'trusted' ? network.lookUp(host.name) : network.resolve(host.name, signal)
+  const addresses = await lookup.catch(error => {
     signal.throwIfAborted()
     throw new AttemptFailed('dns_failed', error)
   })

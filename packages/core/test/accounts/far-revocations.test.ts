@@ -12,8 +12,8 @@ import { until } from '@berth/testing/until.ts'
 import { Sweeper } from '@berth/worker/host/sweeper.ts'
 import { Worker } from '@berth/worker/worker.ts'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { readAccountSnapshot } from '../../src/accounts/far/account-snapshot-sql.ts'
 import { CopiedRows } from '../../src/accounts/far/copied-rows.ts'
-import { readStanding } from '../../src/accounts/far/standing-sql.ts'
 import { findLink, issueReset } from '../../src/accounts/links/one-time-link.ts'
 import { resetPassword } from '../../src/accounts/links/reset-password.ts'
 import { disablePerson } from '../../src/accounts/people/change-person.ts'
@@ -268,7 +268,7 @@ describe('no revocation is missed', () => {
   })
 
   it('if it came between the verdict and the copy', async () => {
-    const standing = await readStanding(accountDb(), tenant)
+    const standing = await readAccountSnapshot(accountDb(), tenant)
     await change(revokeInstallation, tenant.installationId)
     await lookTwice()
     if (standing === null) throw new Error('no standing')

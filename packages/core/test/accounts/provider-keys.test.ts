@@ -20,7 +20,7 @@ it('the provider publishes a new key before it signs, signs with it in its time,
   const masterKey = new MasterKey(randomBytes(32))
   const db = made.database
   const keys = new SigningKeys(db, clock, masterKey, { signMs: 30 * day, publishAheadMs: day, tokenMs: 3_600_000 })
-  await keys.look()
+  await keys.poll()
   const app = Fastify()
   const url = 'http://localhost'
   const own = { firstPartyClients: [], identityProviders: [], providerTimeoutMs: 30_000 }
@@ -34,7 +34,7 @@ it('the provider publishes a new key before it signs, signs with it in its time,
   const listening = app.listen({ host: '127.0.0.1', port: 0 })
   const at = async (days: number) => {
     now = new Date(Date.UTC(2030, 0, 1) + days * day)
-    await keys.look()
+    await keys.poll()
     return published()
   }
   try {

@@ -2,7 +2,7 @@ import { gatewayErrorBody } from '@berth/contract'
 import type { GatewayUsage } from '@berth/core/accounting/upstream.ts'
 import { isObject, parseObject } from '@berth/platform/kit/json.ts'
 import type { UpstreamError } from '@berth/platform/kit/upstream-error.ts'
-import { upstreamWords } from '../providers/upstream-words.ts'
+import { upstreamReason } from '../providers/upstream-reason.ts'
 import { frameData } from './frame-splitter.ts'
 import { readUsage, type StreamRelay } from './stream-relay.ts'
 
@@ -59,7 +59,7 @@ export class ChatRelay implements StreamRelay {
     if (data === null || !('error' in data) || data['error'] === null || Array.isArray(data['choices'])) return frame
     this.failed = true
     const error = isObject(data['error']) ? data['error'] : { message: String(data['error']) }
-    const message = upstreamWords(typeof error['message'] === 'string' ? error['message'] : 'The provider failed.')
+    const message = upstreamReason(typeof error['message'] === 'string' ? error['message'] : 'The provider failed.')
     return frameOf({ code: 'upstream_failed', message })
   }
 }

@@ -7,8 +7,8 @@ test('a splitter yields the same frames however the bytes are chunked', () => {
     maxLength: 6,
   })
   fc.assert(
-    fc.property(frames, fc.array(fc.nat(40), { maxLength: 30 }), (said, cuts) => {
-      const texts = said.map(([text, end]) => `event: a${end}data: ${JSON.stringify(text)}${end}${end}`)
+    fc.property(frames, fc.array(fc.nat(40), { maxLength: 30 }), (sent, cuts) => {
+      const texts = sent.map(([text, end]) => `event: a${end}data: ${JSON.stringify(text)}${end}${end}`)
       let rest = Buffer.from(texts.join(''))
       const splitter = new FrameSplitter(10_000)
       const seen: Buffer[] = []
@@ -18,7 +18,7 @@ test('a splitter yields the same frames however the bytes are chunked', () => {
       }
       seen.push(...splitter.push(rest))
       expect(seen.map(String)).toEqual(texts)
-      expect(seen.map(frame => JSON.parse(frameData(frame)))).toEqual(said.map(([text]) => text))
+      expect(seen.map(frame => JSON.parse(frameData(frame)))).toEqual(sent.map(([text]) => text))
     }),
   )
 })

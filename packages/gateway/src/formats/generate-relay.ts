@@ -2,7 +2,7 @@ import { gatewayErrorBody } from '@berth/contract'
 import type { GatewayUsage } from '@berth/core/accounting/upstream.ts'
 import { isObject, type Json, parseObject } from '@berth/platform/kit/json.ts'
 import type { UpstreamError } from '@berth/platform/kit/upstream-error.ts'
-import { upstreamWords } from '../providers/upstream-words.ts'
+import { upstreamReason } from '../providers/upstream-reason.ts'
 import { frameData } from './frame-splitter.ts'
 import { count, type StreamRelay } from './stream-relay.ts'
 
@@ -60,8 +60,8 @@ export class GenerateRelay implements StreamRelay {
 
   #takeError({ message }: Json): string {
     this.failed = true
-    const words = upstreamWords(typeof message === 'string' ? message : 'The provider failed.')
-    return frameOf(gatewayErrorBody('google', { code: 'upstream_failed', message: words }))
+    const shown = upstreamReason(typeof message === 'string' ? message : 'The provider failed.')
+    return frameOf(gatewayErrorBody('google', { code: 'upstream_failed', message: shown }))
   }
 }
 

@@ -2,7 +2,7 @@ import { gatewayErrorBody } from '@berth/contract'
 import type { GatewayUsage } from '@berth/core/accounting/upstream.ts'
 import { asObject, isObject, type Json, parseObject } from '@berth/platform/kit/json.ts'
 import type { UpstreamCode, UpstreamError } from '@berth/platform/kit/upstream-error.ts'
-import { upstreamWords } from '../providers/upstream-words.ts'
+import { upstreamReason } from '../providers/upstream-reason.ts'
 import { frameData } from './frame-splitter.ts'
 import { count, type StreamRelay } from './stream-relay.ts'
 
@@ -95,15 +95,15 @@ export class MessagesRelay implements StreamRelay {
     this.failed = true
     const { type, message } = asObject(error)
     const code = codes.get(String(type)) ?? 'upstream_failed'
-    const words = upstreamWords(typeof message === 'string' ? message : 'The provider failed.')
-    return frameOf(gatewayErrorBody('anthropic', { code, message: words }))
+    const shown = upstreamReason(typeof message === 'string' ? message : 'The provider failed.')
+    return frameOf(gatewayErrorBody('anthropic', { code, message: shown }))
   }
 
   /** Merges the counts of a later event, which are totals so far. A count that the event omits keeps its value. */
   #addUsage(usage: unknown): void {
     if (!isObject(usage)) return
-    const told = Object.entries(usage).filter(([, value]) => value !== null)
-    this.#usage = { ...this.#usage, ...Object.fromEntries(told) }
+    const reported = Object.entries(usage).filter(([, value]) => value !== null)
+    this.#usage = { ...this.#usage, ...Object.fromEntries(reported) }
   }
 }
 

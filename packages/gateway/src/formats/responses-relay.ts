@@ -2,7 +2,7 @@ import type { GatewayUsage } from '@berth/core/accounting/upstream.ts'
 import { parseExactly } from '@berth/core/http/body/exact-numbers.ts'
 import { asObject, isObject, type Json, parseObject } from '@berth/platform/kit/json.ts'
 import type { UpstreamError } from '@berth/platform/kit/upstream-error.ts'
-import { upstreamWords } from '../providers/upstream-words.ts'
+import { upstreamReason } from '../providers/upstream-reason.ts'
 import { frameData } from './frame-splitter.ts'
 import { requestedFields } from './requested-fields.ts'
 import { readUsage, type StreamRelay } from './stream-relay.ts'
@@ -127,7 +127,7 @@ const frameOf = (data: Json): string => `event: ${data['type']}\ndata: ${JSON.st
 function cleanError(error: unknown): Json {
   const fields = asObject(error)
   const message = typeof fields['message'] === 'string' ? fields['message'] : 'The provider failed.'
-  return { ...fields, message: upstreamWords(message) }
+  return { ...fields, message: upstreamReason(message) }
 }
 
 /** Returns a complete response resource for a stream that broke before any response arrived. */

@@ -118,8 +118,8 @@ describe('sealed reasoning', () => {
       [[{ type: 'reasoning', summary: [], encrypted_content: 'gAAAAA-of-openai' }, ...items.slice(1)], {}],
       [[{ type: 'reasoning', summary: [{ type: 'summary_text', text: 'x' }] }, ...items.slice(1)], {}],
     ] as const
-    for (const [said, model] of elsewhere) {
-      expect(await replay([...said, result], model)).toMatchObject([[{ type: 'tool-call' }]])
+    for (const [message, model] of elsewhere) {
+      expect(await replay([...message, result], model)).toMatchObject([[{ type: 'tool-call' }]])
     }
   })
 

@@ -24,7 +24,7 @@ export interface CatalogOptions {
 interface KnownList {
   readonly models: readonly DescribedModel[]
   /** Whether the provider answered the last request for its list. */
-  readonly told: boolean
+  readonly answered: boolean
   readonly until: number
 }
 
@@ -51,7 +51,7 @@ export class ModelCatalog {
   /** Ids of the providers that did not answer with their lists when they were last asked: what is listed of them may be old. */
   get silent(): readonly string[] {
     return this.#options.providers.flatMap(({ id, models }) =>
-      models === undefined && this.#lists.get(id)?.told === false ? [id] : [],
+      models === undefined && this.#lists.get(id)?.answered === false ? [id] : [],
     )
   }
 
@@ -88,12 +88,12 @@ export class ModelCatalog {
     return [...models, ...named]
   }
 
-  async #resolve(id: string, askedId: string): Promise<ResolvedModel | null> {
+  async #resolve(id: string, requestedId: string): Promise<ResolvedModel | null> {
     const found = this.#place(id)
     if (found === null) return null
     const models = await this.#modelsOf(found.provider)
     const model = models.find(candidate => candidate.id === found.model) ?? this.#untold(found.provider, found.model)
-    return model === null ? null : resolved(found.provider, model, askedId)
+    return model === null ? null : resolved(found.provider, model, requestedId)
   }
 
   /**
@@ -101,7 +101,7 @@ export class ModelCatalog {
    * and may fall back; "no such model" would be misleading.
    */
   #untold(provider: CatalogOptions['providers'][number], id: string): DescribedModel | null {
-    if (provider.models !== undefined || this.#lists.get(provider.id)?.told !== false) return null
+    if (provider.models !== undefined || this.#lists.get(provider.id)?.answered !== false) return null
     return this.#describe(provider.id, { ...unknownModel, id })
   }
 
@@ -133,10 +133,10 @@ export class ModelCatalog {
     try {
       const listed = await fetchList(providerId)
       const models = listed.map(model => this.#describe(providerId, model))
-      list = { models, told: true, until: clock.now().getTime() + listLifeMs }
+      list = { models, answered: true, until: clock.now().getTime() + listLifeMs }
     } catch (error) {
       onError(error, providerId)
-      list = { models: last, told: false, until: clock.now().getTime() + failureLifeMs }
+      list = { models: last, answered: false, until: clock.now().getTime() + failureLifeMs }
     }
     this.#lists.set(providerId, list)
     this.#asking.delete(providerId)

@@ -132,12 +132,12 @@ export class ProviderClient {
     if (isLarge) await nextTurn()
     const answer = await this.#ask(request, signal ?? new AbortController().signal)
     const { status } = answer
-    const told = Object.entries(answer.headers).map(([name, value]) => [name, String(value)] as const)
+    const received = Object.entries(answer.headers).map(([name, value]) => [name, String(value)] as const)
     const least = {
       ok: status >= 200 && status < 300,
       status,
       statusText: '',
-      headers: new Map(told),
+      headers: new Map(received),
       body: bodyOf(answer),
     }
     return least as unknown as Response

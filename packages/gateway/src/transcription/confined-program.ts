@@ -24,7 +24,7 @@ export interface ProgramEnd {
   readonly ok: boolean
   readonly output: Buffer
   /** The beginning of its error output. */
-  readonly said: string
+  readonly outcome: string
 }
 
 /**
@@ -61,9 +61,9 @@ export async function runConfined(
   if (ending.aborted) program.kill()
   program.input.end(input)
   const output = await collect(program, bounds.outputBytes)
-  const said = await program.ended
+  const outcome = await program.ended
   signal.throwIfAborted()
-  return { ok: output !== null && !late.aborted && hasSucceeded(said), output: output ?? Buffer.alloc(0), said }
+  return { ok: output !== null && !late.aborted && hasSucceeded(outcome), output: output ?? Buffer.alloc(0), outcome }
 }
 
 async function collect(program: ProgramRun, most: number): Promise<Buffer | null> {

@@ -40,8 +40,8 @@ export const isTooLong = ({ durationMs }: Decoded): boolean => durationMs > limi
 /**
  * Returns true if a recording is as long as its sender declares, within a second and a tenth: recorders' clocks differ.
  */
-export const isAsLongAs = ({ durationMs }: Decoded, saidMs: number): boolean =>
-  durationMs >= limits.audioMs.least - paddingMs / 2 && Math.abs(durationMs - saidMs) <= 1000 + saidMs / 10
+export const isAsLongAs = ({ durationMs }: Decoded, declaredMs: number): boolean =>
+  durationMs >= limits.audioMs.least - paddingMs / 2 && Math.abs(durationMs - declaredMs) <= 1000 + declaredMs / 10
 
 /** Returns true if nothing can be heard. Engines invent words for silence. */
 export function isSilent({ samples }: Decoded): boolean {

@@ -13,7 +13,7 @@ export const offlineEngine: Engine = {
       : 'install the packages pocketsphinx and pocketsphinx-en-us, or name an engine under `transcription` in the configuration file',
   async transcribe({ samples }, signal) {
     const end = await runConfined([program, '-infile', inputPath, '-logfn', '/dev/null'], samples, bounds, signal)
-    if (!end.ok) throw new EngineFailed(`the recogniser ended with ${end.said.slice(0, 200)}`)
+    if (!end.ok) throw new EngineFailed(`the recogniser ended with ${end.outcome.slice(0, 200)}`)
     return { text: end.output.toString('utf8').split(/\s+/).join(' '), language: 'en' }
   },
 }

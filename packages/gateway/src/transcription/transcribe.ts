@@ -53,14 +53,14 @@ export async function transcribe(
   if (!isAsLongAs(decoded, form.durationMs)) throw refusal('invalid_audio')
   if (isSilent(decoded)) throw refusal('empty_transcript')
   const { text, language } = await heard(engine, { ...decoded, bytes, format }, signal)
-  const said = text.replaceAll('\0', '').toWellFormed().trim()
-  if (said === '') throw refusal('empty_transcript')
-  return { text: said, durationMs: decoded.durationMs, ...(language !== undefined && { language }) }
+  const transcript = text.replaceAll('\0', '').toWellFormed().trim()
+  if (transcript === '') throw refusal('empty_transcript')
+  return { text: transcript, durationMs: decoded.durationMs, ...(language !== undefined && { language }) }
 }
 
-async function heard(engine: Engine, ...asked: Parameters<Engine['transcribe']>): ReturnType<Engine['transcribe']> {
+async function heard(engine: Engine, ...args: Parameters<Engine['transcribe']>): ReturnType<Engine['transcribe']> {
   try {
-    return await engine.transcribe(...asked)
+    return await engine.transcribe(...args)
   } catch (cause) {
     if (!(cause instanceof EngineFailed)) throw cause
     throw new ApiError(503, 'transcription_unavailable', { cause, headers: { 'retry-after': '2' } })

@@ -28,14 +28,14 @@ export function readFormat(given: unknown, wire: TranslatedWire, { model }: Targ
     throw refuse(`${field}.type`, `${field} ${JSON.stringify(given['type'])} is not known.`)
   }
   const param = wire === 'chat' ? `${field}.json_schema` : field
-  const asked = wire === 'chat' ? objectAt(given['json_schema'], param) : given
-  const name = optionalString(asked['name'], `${param}.name`)
-  const description = optionalString(asked['description'], `${param}.description`)
-  const strict = asked['strict']
+  const requested = wire === 'chat' ? objectAt(given['json_schema'], param) : given
+  const name = optionalString(requested['name'], `${param}.name`)
+  const description = optionalString(requested['description'], `${param}.description`)
+  const strict = requested['strict']
   return {
     responseFormat: {
       type: 'json',
-      schema: objectAt(asked['schema'] ?? {}, `${param}.schema`),
+      schema: objectAt(requested['schema'] ?? {}, `${param}.schema`),
       ...(name !== undefined && { name }),
       ...(description !== undefined && { description }),
     },

@@ -172,7 +172,7 @@ export class AnswerReader {
       case 'tool-calls':
         return { status: 'completed', called: this.#callIds.size > 0 }
       case 'error':
-        return { status: 'failed', error: upstreamError('upstream_failed', { words: this.#finish.raw ?? '' }) }
+        return { status: 'failed', error: upstreamError('upstream_failed', { reason: this.#finish.raw ?? '' }) }
       case 'other':
         // Without the provider's own reason, the stream was simply cut.
         if (this.#finish.raw !== undefined) return { status: 'completed', called: this.#callIds.size > 0 }

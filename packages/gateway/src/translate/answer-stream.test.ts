@@ -105,7 +105,7 @@ describe('every stream of parts', () => {
   )
   const ending = fc.oneof(
     fc.constant([]),
-    fc.tuple(reason, fc.boolean()).map(([unified, told]) => [finish(unified as 'stop', told ? unified : null)]),
+    fc.tuple(reason, fc.boolean()).map(([unified, isRaw]) => [finish(unified as 'stop', isRaw ? unified : null)]),
     fc.constant([{ type: 'error', error: { type: 'overloaded_error', message: 'busy' } } as const]),
     fc.constant([new TypeError('terminated')]),
     fc.array(plain, { maxLength: 3 }).map(late => [finish(), ...late]),

@@ -96,8 +96,8 @@ export class ChatWriter implements AnswerSink {
     if (!this.#streamed) return this.#whole(reason, usage)
     this.#chunk({}, reason)
     if (this.#includeUsage) {
-      const told = JSON.stringify(chatUsage(usage ?? none))
-      this.#frames += `${this.#head},"choices":[],"usage":${told}}\n\n`
+      const reported = JSON.stringify(chatUsage(usage ?? none))
+      this.#frames += `${this.#head},"choices":[],"usage":${reported}}\n\n`
     }
     this.#frames += 'data: [DONE]\n\n'
     return {}

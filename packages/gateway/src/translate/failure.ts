@@ -10,12 +10,12 @@ import {
 } from '@ai-sdk/provider'
 import type { TranslatedWire } from '@berth/core/accounting/upstream.ts'
 import { upstreamCode, upstreamError } from '@berth/core/accounting/upstream-status.ts'
-import { askedPauseMs } from '@berth/platform/kit/asked-pause.ts'
 import type { Clock } from '@berth/platform/kit/clock.ts'
 import { isObject } from '@berth/platform/kit/json.ts'
+import { retryAfterMs } from '@berth/platform/kit/retry-after.ts'
 import { type UpstreamCode, UpstreamError } from '@berth/platform/kit/upstream-error.ts'
 import { refuse } from '../formats/refuse.ts'
-import { upstreamWords } from '../providers/upstream-words.ts'
+import { upstreamReason } from '../providers/upstream-reason.ts'
 
 /**
  * Converts a failure of a provider or its package to the gateway's error.
@@ -31,17 +31,17 @@ export function toFailure(
     return refuse(input, `The model does not support ${error.functionality}.`, error)
   }
   if (InvalidPromptError.isInstance(error) || InvalidArgumentError.isInstance(error)) {
-    return refuse(input, upstreamWords(error.message), error)
+    return refuse(input, upstreamReason(error.message), error)
   }
   if (isNoAnswer(error)) return upstreamError('upstream_invalid_response', { cause: error })
-  const { status, words, said, retryAfterSeconds } = describe(error, clock)
+  const { status, message, body, retryAfterSeconds } = describe(error, clock)
   if (status !== undefined) {
-    const code = upstreamCode(status, said)
+    const code = upstreamCode(status, body)
     // A message about the gateway's own credential is for the operator only.
-    const told = code !== 'upstream_credential_refused' && { words: upstreamWords(words) }
-    return upstreamError(code, { ...told, retryAfterSeconds, cause: error })
+    const detail = code !== 'upstream_credential_refused' && { reason: upstreamReason(message) }
+    return upstreamError(code, { ...detail, retryAfterSeconds, cause: error })
   }
-  return connectionFailure(error) ?? upstreamError('upstream_failed', { words: upstreamWords(words), cause: error })
+  return connectionFailure(error) ?? upstreamError('upstream_failed', { reason: upstreamReason(message), cause: error })
 }
 
 const noAnswers = [EmptyResponseBodyError, InvalidResponseDataError, JSONParseError, TypeValidationError]
@@ -81,9 +81,9 @@ const isAbort = (error: unknown) => error instanceof Error && error.name === 'Ab
 
 interface Description {
   readonly status: number | undefined
-  readonly words: string
+  readonly message: string
   /** The provider's complete response. */
-  readonly said?: string | undefined
+  readonly body?: string | undefined
   readonly retryAfterSeconds?: number | undefined
 }
 
@@ -106,18 +106,18 @@ const statuses: ReadonlyMap<string, number> = new Map(
 
 function describe(error: unknown, clock: Clock | undefined): Description {
   if (APICallError.isInstance(error) && error.statusCode !== undefined && error.statusCode >= 400) {
-    const { statusCode: status, message: words, responseBody: said, responseHeaders } = error
-    const pauseMs = clock && askedPauseMs(responseHeaders ?? {}, clock)
+    const { statusCode: status, message, responseBody: body, responseHeaders } = error
+    const pauseMs = clock && retryAfterMs(responseHeaders ?? {}, clock)
     const retryAfterSeconds = pauseMs === undefined ? undefined : Math.ceil(pauseMs / 1000)
-    return { status, words, said, retryAfterSeconds }
+    return { status, message, body, retryAfterSeconds }
   }
-  if (typeof error === 'string') return { status: undefined, words: error }
-  if (!isObject(error)) return { status: undefined, words: '' }
+  if (typeof error === 'string') return { status: undefined, message: error }
+  if (!isObject(error)) return { status: undefined, message: '' }
   const { message, type, code, statusCode, status } = error
-  const told = [statusCode, status, code].find(value => typeof value === 'number' && value >= 400 && value < 600)
+  const found = [statusCode, status, code].find(value => typeof value === 'number' && value >= 400 && value < 600)
   return {
-    status: typeof told === 'number' ? told : (statuses.get(String(type)) ?? statuses.get(String(code))),
-    words: typeof message === 'string' ? message : '',
-    said: JSON.stringify(error),
+    status: typeof found === 'number' ? found : (statuses.get(String(type)) ?? statuses.get(String(code))),
+    message: typeof message === 'string' ? message : '',
+    body: JSON.stringify(error),
   }
 }

@@ -51,8 +51,8 @@ export class PromptBuilder {
 
   user(content: readonly UserPart[]): void {
     this.#open = undefined
-    const said = content.filter(part => part.type !== 'text' || part.text !== '')
-    this.#turns.push({ role: 'user', content: said.length === 0 ? content.slice(0, 1) : said })
+    const parts = content.filter(part => part.type !== 'text' || part.text !== '')
+    this.#turns.push({ role: 'user', content: parts.length === 0 ? content.slice(0, 1) : parts })
   }
 
   text(text: string): void {
@@ -113,8 +113,8 @@ export class PromptBuilder {
     return this.#open
   }
 
-  #pushAssistant(said: readonly AssistantPart[], prompt: LanguageModelV4Prompt): void {
-    const content = said.slice(0, said.findLastIndex(part => part.type !== 'reasoning') + 1)
+  #pushAssistant(parts: readonly AssistantPart[], prompt: LanguageModelV4Prompt): void {
+    const content = parts.slice(0, parts.findLastIndex(part => part.type !== 'reasoning') + 1)
     if (content.length === 0) return
     const results: ToolMessage['content'] = []
     const files: UserPart[] = []

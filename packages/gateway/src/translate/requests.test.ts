@@ -247,9 +247,9 @@ describe('tools', () => {
 
   it('are chosen in the form of Chat Completions', async () => {
     const tools = two.map(({ name }) => ({ type: 'function', function: { name } }))
-    const look = { type: 'function', function: { name: 'look' } }
-    expect((await ask('chat', { tools, tool_choice: look })).toolChoice).toEqual({ type: 'tool', toolName: 'look' })
-    const tool_choice = { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [look] } }
+    const tool = { type: 'function', function: { name: 'look' } }
+    expect((await ask('chat', { tools, tool_choice: tool })).toolChoice).toEqual({ type: 'tool', toolName: 'look' })
+    const tool_choice = { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [tool] } }
     const options = await ask('chat', { tools, tool_choice })
     expect(options.toolChoice).toEqual({ type: 'required' })
     expect(options.tools).toMatchObject([{ name: 'look' }])
@@ -400,13 +400,13 @@ describe('settings', () => {
 
 describe('members that OpenAI does not document', () => {
   const chatCall = { id: 'a', type: 'function', function: { name: 'look', arguments: '{}' } }
-  const said = { role: 'assistant', content: 'x' }
+  const turn = { role: 'assistant', content: 'x' }
   const text = { type: 'text', text: 'x' }
   const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }
   const chatFn = { type: 'function', function: { name: 'look', parameters: schema } }
   it.each([
     ['chat', { messages: [{ ...user('x'), x: 1 }] }, 'messages[0].x'],
-    ['chat', { messages: [user('x'), { ...said, tool_call_id: 'a' }] }, 'messages[1].tool_call_id'],
+    ['chat', { messages: [user('x'), { ...turn, tool_call_id: 'a' }] }, 'messages[1].tool_call_id'],
     ['chat', { messages: [{ role: 'system', content: [{ ...text, x: 0 }] }] }, 'messages[0].content[0].x'],
     ['chat', { messages: [user([text, { ...text, image_url: 'x' }])] }, 'messages[0].content[1].image_url'],
     [
@@ -414,10 +414,10 @@ describe('members that OpenAI does not document', () => {
       { messages: [user([{ ...image, image_url: { ...image.image_url, x: 1 } }])] },
       'messages[0].content[0].image_url.x',
     ],
-    ['chat', { messages: [{ ...said, tool_calls: [{ ...chatCall, x: 1 }] }] }, 'messages[0].tool_calls[0].x'],
+    ['chat', { messages: [{ ...turn, tool_calls: [{ ...chatCall, x: 1 }] }] }, 'messages[0].tool_calls[0].x'],
     [
       'chat',
-      { messages: [{ ...said, tool_calls: [{ ...chatCall, function: { ...chatCall.function, x: 1 } }] }] },
+      { messages: [{ ...turn, tool_calls: [{ ...chatCall, function: { ...chatCall.function, x: 1 } }] }] },
       'messages[0].tool_calls[0].function.x',
     ],
     ['chat', { tools: [{ ...chatFn, x: 1 }] }, 'tools[0].x'],
@@ -426,7 +426,7 @@ describe('members that OpenAI does not document', () => {
     ['responses', { input: [user([{ type: 'input_text', text: 'x', x: 1 }])] }, 'input[0].content[0].x'],
     [
       'responses',
-      { input: [{ ...said, content: [{ type: 'output_text', text: 'x', prefix: true }] }] },
+      { input: [{ ...turn, content: [{ type: 'output_text', text: 'x', prefix: true }] }] },
       'input[0].content[0].prefix',
     ],
     ['responses', { input: [user('x'), { ...call('a'), x: 1 }, output('a')] }, 'input[1].x'],
@@ -454,7 +454,7 @@ describe('members that OpenAI does not document', () => {
         messages: [
           user('x'),
           {
-            ...said,
+            ...turn,
             content: [{ ...text, role: 'assistant', annotations: [], logprobs: [] }],
             extra_content: { other: 1 },
             reasoning_details: [{ type: 'x' }],
@@ -485,7 +485,7 @@ describe('members that OpenAI does not document', () => {
 
   it('do not include those of an answer that is sent back', async () => {
     const answered = {
-      ...said,
+      ...turn,
       refusal: null,
       annotations: [],
       reasoning_content: 'Hm',

@@ -20,7 +20,7 @@ interface Message extends Item {
 interface Reasoning extends Item {
   text: string
   /** Whether its summary has begun; it waits for the first delta. */
-  told: boolean
+  written: boolean
   sealed: string | null
 }
 
@@ -89,7 +89,7 @@ export class ResponsesWriter implements AnswerSink {
   }
 
   reasoningBegin(key: object): void {
-    const item: Reasoning = { ...this.#item('rs'), text: '', told: false, sealed: null }
+    const item: Reasoning = { ...this.#item('rs'), text: '', written: false, sealed: null }
     this.#reasonings.set(key, item)
     this.#add(item, () => reasoningItem(item))
   }
@@ -97,8 +97,8 @@ export class ResponsesWriter implements AnswerSink {
   reasoning(key: object, delta: string): void {
     const item = this.#reasonings.get(key)
     if (item === undefined) return
-    if (!item.told) {
-      item.told = true
+    if (!item.written) {
+      item.written = true
       this.#emit('response.reasoning_summary_part.added', item, () => ({ summary_index: 0, part: summaryPart('') }))
     }
     item.text += delta
@@ -111,7 +111,7 @@ export class ResponsesWriter implements AnswerSink {
     this.#reasonings.delete(key)
     item.status = 'completed'
     item.sealed = sealReasoning({ on: 'reasoning', text, ...(metadata && { metadata }) }, this.#call)
-    if (item.told) {
+    if (item.written) {
       this.#emit('response.reasoning_summary_text.done', item, () => ({ summary_index: 0, text }))
       this.#emit('response.reasoning_summary_part.done', item, () => ({ summary_index: 0, part: summaryPart(text) }))
     }
@@ -172,7 +172,7 @@ export class ResponsesWriter implements AnswerSink {
   }
 
   #addKept(kept: Kept): void {
-    const item: Reasoning = { ...this.#item('rs'), text: '', told: false, sealed: null }
+    const item: Reasoning = { ...this.#item('rs'), text: '', written: false, sealed: null }
     this.#add(item, () => reasoningItem(item))
     item.status = 'completed'
     item.sealed = sealReasoning(kept, this.#call)
@@ -237,8 +237,8 @@ function messageItem({ id, status, text }: Message, begun: boolean): Json {
   return { id, type: 'message', status, role: 'assistant', content: begun ? [textPart(text)] : [] }
 }
 
-function reasoningItem({ id, status, text, told, sealed }: Reasoning): Json {
-  return { id, type: 'reasoning', status, summary: told ? [summaryPart(text)] : [], encrypted_content: sealed }
+function reasoningItem({ id, status, text, written, sealed }: Reasoning): Json {
+  return { id, type: 'reasoning', status, summary: written ? [summaryPart(text)] : [], encrypted_content: sealed }
 }
 
 function callItem({ id, status, callId, name, args }: FunctionCall): Json {

@@ -41,7 +41,7 @@ export function readSampling(body: Json, reasons: boolean, target: Target): Samp
 }
 
 /** Returns the output limit: the client's, or the model's if the provider requires one. */
-export function readLimit(asked: unknown, { model }: Target): Pick<LanguageModelV4CallOptions, 'maxOutputTokens'> {
-  const limit = number(asked) ?? (model.kind === 'anthropic' ? model.outputTokens : undefined)
+export function readLimit(requested: unknown, { model }: Target): Pick<LanguageModelV4CallOptions, 'maxOutputTokens'> {
+  const limit = number(requested) ?? (model.kind === 'anthropic' ? model.outputTokens : undefined)
   return limit === undefined ? {} : { maxOutputTokens: limit }
 }

@@ -23,13 +23,13 @@ const params: Readonly<Record<string, string>> = {
 export function refusalOf(
   warnings: readonly SharedV4Warning[],
   wire: TranslatedWire,
-  asked: { readonly options: LanguageModelV4CallOptions; readonly limited: boolean },
+  request: { readonly options: LanguageModelV4CallOptions; readonly limited: boolean },
 ): UpstreamError | undefined {
   for (const warning of warnings) {
     if (warning.type !== 'unsupported') continue
     const { feature } = warning
     // The gateway's own default limit, for a client that set none, may be cut to the provider's.
-    if (feature === 'maxOutputTokens' && !asked.limited) continue
+    if (feature === 'maxOutputTokens' && !request.limited) continue
     const param = paramOf(feature, wire)
     return refuse(param, reasonIn(warning.details) || `${param} is not supported by this model.`)
   }

@@ -70,7 +70,7 @@ export class ClusterApi implements AsyncDisposable {
       if (!isObject(answer)) throw new ClusterError(`${nameOf(request)}: the answer is no object`)
       return answer
     } catch (error) {
-      throw this.#told(error, request, signal)
+      throw this.#toClusterError(error, request, signal)
     }
   }
 
@@ -90,7 +90,7 @@ export class ClusterApi implements AsyncDisposable {
       if (statusCode !== 200) throw refused(request, statusCode, headers, await body.text())
       return body
     } catch (error) {
-      throw this.#told(error, request, signal)
+      throw this.#toClusterError(error, request, signal)
     } finally {
       clearTimeout(late)
     }
@@ -113,7 +113,7 @@ export class ClusterApi implements AsyncDisposable {
     })
   }
 
-  #told(error: unknown, request: ClusterRequest, signal: AbortSignal | undefined): unknown {
+  #toClusterError(error: unknown, request: ClusterRequest, signal: AbortSignal | undefined): unknown {
     if (signal?.aborted) return signal.reason
     if (error instanceof ClusterError) return error
     return new ClusterError(`${nameOf(request)}: the API server did not answer`, { cause: error })
@@ -128,11 +128,11 @@ function refused(
   headers: Dispatcher.ResponseData['headers'],
   text: string,
 ): ClusterError {
-  const said = statusOf(text)
-  const words = said.message ?? 'no reason given'
-  return new ClusterError(`${nameOf(request)}: ${status} ${words}`.slice(0, 1000), {
+  const answer = statusOf(text)
+  const message = answer.message ?? 'no reason given'
+  return new ClusterError(`${nameOf(request)}: ${status} ${message}`.slice(0, 1000), {
     status,
-    reason: said.reason,
+    reason: answer.reason,
     retryAfterMs: retryAfter(headers['retry-after']),
   })
 }
@@ -140,8 +140,8 @@ function refused(
 /** Reads the object `Status`, which API servers answer refusals with; proxies in front of them do not. */
 function statusOf(text: string): { readonly reason: string | null; readonly message: string | null } {
   try {
-    const said: unknown = JSON.parse(text)
-    const { reason, message } = asObject(said)
+    const value: unknown = JSON.parse(text)
+    const { reason, message } = asObject(value)
     return {
       reason: typeof reason === 'string' ? reason : null,
       message: typeof message === 'string' ? message : null,

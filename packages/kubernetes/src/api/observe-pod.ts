@@ -77,7 +77,7 @@ const none: Found = { fault: null, detail: '' }
 /** The pod's own reason comes first: an evicted pod's containers have failed as well. */
 function faultOf(status: Part): Found {
   const { phase, reason, message } = status
-  const detail = words(message)
+  const detail = text(message)
   if (
     phase === 'Failed' &&
     typeof reason === 'string' &&
@@ -89,24 +89,24 @@ function faultOf(status: Part): Found {
     const found = faultOfContainer(container)
     if (found.fault !== null) return found
   }
-  if (phase === 'Failed') return { fault: 'failed', detail: `${words(reason)} ${detail}`.trim() }
+  if (phase === 'Failed') return { fault: 'failed', detail: `${text(reason)} ${detail}`.trim() }
   const scheduled = parts(status['conditions']).find(({ type }) => type === 'PodScheduled')
-  if (scheduled?.['status'] === 'False') return { fault: 'unschedulable', detail: words(scheduled['message']) }
+  if (scheduled?.['status'] === 'False') return { fault: 'unschedulable', detail: text(scheduled['message']) }
   return none
 }
 
 function faultOfContainer(container: Part): Found {
   const [state, last] = [part(container['state']), part(container['lastState'])]
   const ended = [part(state['terminated']), part(last['terminated'])]
-  const name = words(container['name'])
+  const name = text(container['name'])
   if (ended.some(({ reason }) => reason === 'OOMKilled')) {
     return { fault: 'out_of_memory', detail: `container ${name} needed more memory than its limit` }
   }
   const { reason, message } = part(state['waiting'])
   const fault = typeof reason === 'string' && Object.hasOwn(waits, reason) ? waits[reason] : undefined
-  return fault === undefined ? none : { fault, detail: `container ${name}: ${words(reason)} ${words(message)}`.trim() }
+  return fault === undefined ? none : { fault, detail: `container ${name}: ${text(reason)} ${text(message)}`.trim() }
 }
 
 const part = (value: unknown): Part => asObject(value)
 const parts = (value: unknown): readonly Part[] => (Array.isArray(value) ? value.map(part) : [])
-const words = (value: unknown): string => (typeof value === 'string' ? value : '')
+const text = (value: unknown): string => (typeof value === 'string' ? value : '')

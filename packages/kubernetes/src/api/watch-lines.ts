@@ -38,13 +38,13 @@ export async function* watchLines(
       for (const line of lines) if (line !== '') yield readLine(line)
     }
   } catch (error) {
-    throw told(error, signal, silent.signal)
+    throw toClusterError(error, signal, silent.signal)
   } finally {
     clearTimeout(timer)
   }
 }
 
-function told(error: unknown, signal: AbortSignal, silent: AbortSignal): unknown {
+function toClusterError(error: unknown, signal: AbortSignal, silent: AbortSignal): unknown {
   if (signal.aborted) return signal.reason
   if (silent.aborted) return silent.reason
   if (error instanceof ClusterError && error.status === 410) return new WatchExpired(error.message, { cause: error })
@@ -54,8 +54,8 @@ function told(error: unknown, signal: AbortSignal, silent: AbortSignal): unknown
 
 /** An API server that has begun to answer tells of an error as an object of the watch. */
 function readLine(line: string): WatchLine {
-  const said: unknown = JSON.parse(line)
-  const { type, object } = asObject(said)
+  const value: unknown = JSON.parse(line)
+  const { type, object } = asObject(value)
   if (typeof type !== 'string' || !isObject(object)) throw new ClusterError('not a line of a watch')
   if (type !== 'ERROR') return { type, object }
   const { code, message } = object

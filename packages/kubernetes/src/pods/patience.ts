@@ -31,8 +31,8 @@ export class Patience {
   /** Notes a failure that passes. What the API server says of the pause counts, if it is longer than ours. */
   failed(error: unknown): void {
     this.#failures += 1
-    const asked = error instanceof ClusterError ? (error.retryAfterMs ?? 0) : 0
-    const pause = Math.max(asked, doublingMs(this.#failures, this.#leastMs, MOST_MS))
+    const requestedMs = error instanceof ClusterError ? (error.retryAfterMs ?? 0) : 0
+    const pause = Math.max(requestedMs, doublingMs(this.#failures, this.#leastMs, MOST_MS))
     this.#until = Math.max(this.#until, this.#clock.now().getTime() + pause)
   }
 

@@ -9,13 +9,13 @@ import { topics, type Wakeups } from '@berth/platform/storage/postgres/wakeups.t
 import { ClusterError } from '../api/cluster-error.ts'
 import type { ObservedPod } from '../api/observe-pod.ts'
 import type { Pods } from '../api/pods.ts'
-import { Bell } from './bell.ts'
 import { failed, notFailing } from './failing.ts'
 import { Patience, passes } from './patience.ts'
 import { isFailure, type PlanSettings, type PodAction, planPods } from './plan.ts'
 import { PodCache } from './pod-cache.ts'
 import type { PodTemplate } from './pod-manifest.ts'
 import type { PodMetrics } from './pod-metrics.ts'
+import { Wakeup } from './wakeup.ts'
 
 export interface ProvisionerOptions {
   readonly db: Database
@@ -31,12 +31,12 @@ export interface ProvisionerOptions {
   /** Returns the address of the hosts' endpoint. */
   readonly address: () => Promise<string>
   /** Time between two looks at the pods while nothing changes. */
-  readonly lookMs?: number
+  readonly pollMs?: number
   /** First pause after a failure; tests make it shorter. */
   readonly leastPauseMs?: number
 }
 
-const LOOK_MS = 5_000
+const POLL_MS = 5_000
 
 /**
  * Keeps pods connected that wait for a lease, and deletes those that have had theirs. One process of a deployment does so at
@@ -47,22 +47,22 @@ export class Provisioner extends LoopingService {
   readonly #options: ProvisionerOptions
   readonly #holder = randomUUID()
   readonly #stopping = new AbortController()
-  readonly #bell = new Bell()
+  readonly #wakeup = new Wakeup()
   readonly #patience: Patience
   #failing = notFailing
   /** Faults that are counted, and pods that have dialled, by the pod's uid. */
-  #told = new Map<string, string>()
+  #reported = new Map<string, string>()
   #came = new Set<string>()
   #unsubscribe = () => {}
 
   constructor(options: ProvisionerOptions) {
-    super(options.lookMs ?? LOOK_MS)
+    super(options.pollMs ?? POLL_MS)
     this.#options = options
     this.#patience = new Patience(options.clock, options.leastPauseMs)
   }
 
   override async start(): Promise<void> {
-    this.#unsubscribe = this.#options.wakeups.subscribe(topics.leases, this.#bell.ring)
+    this.#unsubscribe = this.#options.wakeups.subscribe(topics.leases, this.#wakeup.ring)
     await super.start()
   }
 
@@ -84,23 +84,23 @@ export class Provisioner extends LoopingService {
   }
 
   async #provision(lost: AbortSignal): Promise<void> {
-    const { pods, clock, metrics, lookMs = LOOK_MS } = this.#options
+    const { pods, clock, metrics, pollMs = POLL_MS } = this.#options
     const over = new AbortController()
     const signal = AbortSignal.any([lost, over.signal])
     const cache = new PodCache({
       ...{ pods, clock, patience: this.#patience },
-      changed: this.#bell.ring,
+      changed: this.#wakeup.ring,
       failed: error => this.#apiFailed(error),
     })
     const following = cache.follow(signal)
     try {
       while (!signal.aborted) {
-        await this.#bell.wait(lookMs, signal)
+        await this.#wakeup.wait(pollMs, signal)
         await this.#patience.wait(signal)
         const seen = cache.all()
         if (seen === null || signal.aborted) continue
         // The right to provision is given back only if the work ends without an error.
-        await this.#look(cache, seen, signal).catch(error => {
+        await this.#check(cache, seen, signal).catch(error => {
           if (!signal.aborted) this.failed(error)
         })
       }
@@ -111,7 +111,7 @@ export class Provisioner extends LoopingService {
     }
   }
 
-  async #look(cache: PodCache, seen: readonly ObservedPod[], signal: AbortSignal): Promise<void> {
+  async #check(cache: PodCache, seen: readonly ObservedPod[], signal: AbortSignal): Promise<void> {
     const { db, clock, metrics, name, template, plan: settings } = this.#options
     const now = clock.now()
     const hosts = await listPodHosts(db, name)
@@ -179,15 +179,15 @@ export class Provisioner extends LoopingService {
   /** Counts each fault of a pod once, and tells of it. */
   #tellFaults(seen: readonly ObservedPod[]): void {
     const { log, metrics } = this.#options
-    const told = new Map<string, string>()
+    const reported = new Map<string, string>()
     for (const { uid, name, fault, detail } of seen) {
       if (fault === null) continue
-      told.set(uid, fault)
-      if (this.#told.get(uid) === fault) continue
+      reported.set(uid, fault)
+      if (this.#reported.get(uid) === fault) continue
       metrics.failed(fault)
       log.warn({ pod: name, fault, detail }, 'a pod does not do its work')
     }
-    this.#told = told
+    this.#reported = reported
   }
 
   #apiFailed(error: unknown): void {

@@ -12,8 +12,8 @@ export async function openDataDirectory(dataDir: string): Promise<void> {
     await proveWritable(dataDir)
   } catch (error) {
     const doing = `the data directory ${dataDir} (BERTH_DATA_DIR) cannot be used`
-    const told = toStartError(error, doing)
-    if (told instanceof StartError || !(error instanceof Error)) throw told
+    const failure = toStartError(error, doing)
+    if (failure instanceof StartError || !(error instanceof Error)) throw failure
     throw new StartError(`${doing}: ${error.message}`, { cause: error })
   }
 }

@@ -237,8 +237,8 @@ class Reader {
   #property(): string {
     const whole = this.#braced()
     const [, script, category] = /^(?:(?:sc|Script)=(.+)|(?:gc|General_Category)=(.+))$/.exec(whole) ?? []
-    const asked = script ?? category ?? whole
-    const name = categories.get(asked) ?? asked
+    const key = script ?? category ?? whole
+    const name = categories.get(key) ?? key
     if (!isKnownProperty(name)) {
       throw new PatternRefused(`names the property ${whole}, which is not known here; list the characters`)
     }

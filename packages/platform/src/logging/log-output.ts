@@ -15,7 +15,7 @@ export class LogOutput {
   #lines: string[] = []
   #held = 0
   #dropped = 0
-  #told = 0
+  #reported = 0
   /** Whether a line was cut in the middle, so that the next one must begin a new line. */
   #torn = false
   #writing: Promise<void> | null = null
@@ -91,8 +91,8 @@ export class LogOutput {
   }
 
   #tellGap(): void {
-    const gap = this.#dropped - this.#told
-    this.#told = this.#dropped
+    const gap = this.#dropped - this.#reported
+    this.#reported = this.#dropped
     if (gap > 0 && !this.#closed) this.onGap(gap)
   }
 }

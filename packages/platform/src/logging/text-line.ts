@@ -30,9 +30,9 @@ export function textLine(line: string, { colours }: { readonly colours: boolean 
   const [, name, colour] = severities.find(([from]) => typeof level === 'number' && level >= from) ?? severities[3]
   const at = new Date(typeof time === 'number' ? time : Number.NaN)
   const clock = Number.isNaN(at.getTime()) ? '--:--:--' : at.toTimeString().slice(0, 8)
-  const said = `${typeof component === 'string' ? `${component}: ` : ''}${messageOf(entry)}`
+  const message = `${typeof component === 'string' ? `${component}: ` : ''}${messageOf(entry)}`
   const members = membersOf(entry).map(([key, value]) => `${safe(key)}=${shown(value)}`)
-  const parts = [paint('gray', clock), paint(colour, name), safe(said)]
+  const parts = [paint('gray', clock), paint(colour, name), safe(message)]
   if (members.length > 0) parts.push(paint('gray', members.join(' ')))
   const stack = stackOf(err)
   return `${parts.join(' ')}\n${stack === '' ? '' : `${paint('gray', stack)}\n`}`

@@ -14,7 +14,7 @@ const records: Readonly<Record<string, readonly number[][]>> = {
 
 /** A DNS server on loopback. Unknown names do not exist, and it does not answer for `silent` names. */
 const server = createSocket('udp4')
-const asked: string[] = []
+const lookups: string[] = []
 
 server.on('message', (query, { port }) => {
   const labels: string[] = []
@@ -25,7 +25,7 @@ server.on('message', (query, { port }) => {
   }
   const type = query.readUInt16BE(at + 1)
   const name = labels.join('.')
-  asked.push(name)
+  lookups.push(name)
   if (name.startsWith('silent')) return
   const answers = records[`${name} ${type}`] ?? []
   const known = Object.keys(records).some(key => key.startsWith(`${name} `))
@@ -47,7 +47,7 @@ test('resolve returns every IPv4 and IPv6 address of a name in DNS', async () =>
   expect(await resolve('two.example.com')).toEqual(['93.184.216.34', '93.184.216.35', '2606:4700::1'])
   expect(await resolve('four.example.com')).toEqual(['1.1.1.1'])
   await expect(resolve('none.example.com')).rejects.toThrow(/ENOTFOUND/)
-  expect(new Set(asked)).toEqual(new Set(['two.example.com', 'four.example.com', 'none.example.com']))
+  expect(new Set(lookups)).toEqual(new Set(['two.example.com', 'four.example.com', 'none.example.com']))
 })
 
 test('resolve ends when its signal aborts', async () => {

@@ -187,8 +187,8 @@ describe('a URL that is not public', () => {
     ['https://engines.example.com:8443/', 'must use port 443'],
     ['https://engines.exam\tple.com/', 'is not a URL'],
     ['https:\\\\engines.example.com\\', 'is not a URL'],
-  ])('%s is refused: %s', async (url, words) => {
-    expect(await refused(url)).toBe(`FetchRefused: ${words}`)
+  ])('%s is refused: %s', async (url, message) => {
+    expect(await refused(url)).toBe(`FetchRefused: ${message}`)
     expect([dialled, resolved]).toEqual([[], []])
   })
 })

@@ -44,8 +44,8 @@ describe('a first-party client', () => {
       'https://portal.example.test/callback#',
       'callback',
     ].map(uri => [{ ...client, secret, redirectUris: [uri] }, 'redirectUris[0] must be an https URL'] as const),
-  ])('is refused: %j', (one, told) => {
-    expect(() => read(one)).toThrow(told)
+  ])('is refused: %j', (one, message) => {
+    expect(() => read(one)).toThrow(message)
   })
 
   test('has an id of its own', () => {

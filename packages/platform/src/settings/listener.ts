@@ -78,7 +78,7 @@ export function readUrls(env: Environment, listener: ListenerSettings, authUrl: 
       listener,
       'BERTH_GATEWAY_URL',
       'URL at which workers reach the gateway for their sandboxes. A worker checks it at its start. Set it to an address of the inner network, so that requests to models stay there.',
-      { url: authUrl, words: '`BERTH_AUTH_URL`' },
+      { url: authUrl, label: '`BERTH_AUTH_URL`' },
     ),
   }
 }
@@ -117,12 +117,12 @@ function readUrl(
   { host, port }: ListenerSettings,
   name: string,
   meaning: string,
-  fallback: { readonly url: string; readonly words: string } = {
+  fallback: { readonly url: string; readonly label: string } = {
     url: originOf(host, port),
-    words: "the listener's origin",
+    label: "the listener's origin",
   },
 ): string {
-  return env.parsed(name, meaning, fallback.words, parseWebUrl, 'an http or https URL without query') ?? fallback.url
+  return env.parsed(name, meaning, fallback.label, parseWebUrl, 'an http or https URL without query') ?? fallback.url
 }
 
 /** Parses IP addresses and ranges separated by commas; returns undefined if any of them is neither. */

@@ -12,8 +12,8 @@ export function readIfThere(path: string): string | undefined {
   } catch (error) {
     // A file in place of the data directory is told where that is opened, with the setting's name.
     if (['ENOENT', 'ENOTDIR'].includes(errorCode(error) ?? '')) return undefined
-    const told = toStartError(error, `${path} cannot be read`)
-    throw told instanceof StartError ? told : new StartError(`${path} cannot be read`, { cause: error })
+    const failure = toStartError(error, `${path} cannot be read`)
+    throw failure instanceof StartError ? failure : new StartError(`${path} cannot be read`, { cause: error })
   }
 }
 

@@ -9,11 +9,11 @@ const keepAll = () => true
 
 let dir: string
 let inUse: Set<string>
-let asked: () => void
+let requested: () => void
 beforeEach(async () => {
   dir = await mkdtemp(join(tmpdir(), 'berth-host-cache-'))
   inUse = new Set()
-  asked = () => undefined
+  requested = () => undefined
 })
 afterEach(() => rm(dir, { recursive: true, force: true }))
 
@@ -21,7 +21,7 @@ const open = (bytes: number) =>
   new HostCache(dir, {
     bytes,
     inUse: async () => {
-      asked()
+      requested()
       return new Set(inUse)
     },
   })
@@ -147,11 +147,11 @@ describe('room', () => {
     await put(cache, 'one')
     await age('one', 60)
     const { ino } = await stat(join(dir, 'one'))
-    let looks = 0
-    asked = () => {
-      looks += 1
+    let checks = 0
+    requested = () => {
+      checks += 1
       // Between the first look and the removal.
-      if (looks === 1) inUse.add('one')
+      if (checks === 1) inUse.add('one')
     }
     const first = inUse
     inUse = new Set()

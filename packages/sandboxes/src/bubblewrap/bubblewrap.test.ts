@@ -49,9 +49,9 @@ async function createThenKill(options: BubblewrapOptions, spec: SandboxSpec): Pr
   await using child = spawn(process.execPath, ['--input-type=module', '-e', program], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const [said] = await Promise.race([once(child.stdout, 'data'), once(child, 'exit')])
+  const [output] = await Promise.race([once(child.stdout, 'data'), once(child, 'exit')])
   await child[Symbol.asyncDispose]()
-  expect(String(said)).toBe('created')
+  expect(String(output)).toBe('created')
 }
 
 function contract(name: string, changes: Partial<BubblewrapOptions>, enforces: { cpu: boolean; exactDisk: boolean }) {

@@ -52,13 +52,13 @@ async function ask(driver: BubblewrapDriver, leaseId: string): Promise<{ pid: st
   say({ hello: { fence: 1, from: 0 } })
   say({ start: { key: 'start/1', command, env, cwd: insidePaths.workspace } })
   say({ in: { key: 'initialize/1', line: 'begin' } })
-  let said = ''
+  let output = ''
   for await (const chunk of socket) {
-    said += chunk
-    const [, pid = '', namespace = ''] = /"pid":(\d+)[\s\S]*^o \d+ begin (\S+)$/m.exec(said) ?? []
+    output += chunk
+    const [, pid = '', namespace = ''] = /"pid":(\d+)[\s\S]*^o \d+ begin (\S+)$/m.exec(output) ?? []
     if (namespace !== '') return { pid, namespace }
   }
-  throw new Error(`the agent did not answer: ${said}`)
+  throw new Error(`the agent did not answer: ${output}`)
 }
 
 const marks = async ({ dataDir }: BubblewrapOptions) =>

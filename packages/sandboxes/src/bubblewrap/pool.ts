@@ -7,7 +7,7 @@ import { bindReady, discardReady, fits, makeReady, nameReady, type ReadySandbox 
 
 /** The start of a Run comes first: what replaces its sandbox waits this long. */
 const PAUSE_MS = 300
-const LOOK_MS = 5_000
+const POLL_MS = 5_000
 /** Time that a taken sandbox counts as demand for. */
 const DEMAND_MS = 120_000
 
@@ -61,7 +61,7 @@ export function openPool(context: DriverContext, options: PoolOptions): Pool {
       })
   }
   next(0)
-  const timer = setInterval(() => next(0), LOOK_MS).unref()
+  const timer = setInterval(() => next(0), POLL_MS).unref()
 
   return {
     async take(spec, serve, remove) {

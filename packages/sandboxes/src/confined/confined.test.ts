@@ -27,10 +27,10 @@ describe('a confined program', () => {
       command: ['perl', '-e', probe],
     })
     program.input.end()
-    const [said, end] = await Promise.all([text(program.output), program.ended])
+    const [output, end] = await Promise.all([text(program.output), program.ended])
     expect(end).toBe('0')
     // EPERM twice, and no descriptor beyond the standard streams.
-    expect(said).toBe('1\n1\n')
+    expect(output).toBe('1\n1\n')
   })
 })
 

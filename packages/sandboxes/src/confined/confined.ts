@@ -11,7 +11,7 @@ import { helperCommand } from './helper-group.ts'
 /** The first descriptor after the standard streams. */
 const FIRST_DESCRIPTOR = 3
 
-const MAX_SAID = 4096
+const MAX_ERRORS = 4096
 const NOBODY = 65_534
 /**
  * The user of programs that work for no sandbox; it owns nothing. If this process is not root, it is this process's own
@@ -139,11 +139,11 @@ export function killGroup(child: ChildProcess): void {
 /** Resolves with a program's exit code or signal, and the beginning of its error output. */
 export async function endOf(child: ChildProcess, errors: Readable): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
-  let said = ''
+  let printed = ''
   errors.setEncoding('utf8').on('data', (text: string) => {
-    if (said.length < MAX_SAID) said += text
+    if (printed.length < MAX_ERRORS) printed += text
   })
   child.on('error', reject)
-  child.on('close', (code, signal) => resolve(`${signal ?? code} ${said.slice(0, MAX_SAID).trim()}`.trim()))
+  child.on('close', (code, signal) => resolve(`${signal ?? code} ${printed.slice(0, MAX_ERRORS).trim()}`.trim()))
   return promise
 }

@@ -29,8 +29,8 @@ describe.runIf(cgroups !== undefined)('the cgroup of helper programs', () => {
     (await helperCommand(bounds)).filter(word => word.endsWith('/cgroup.procs')).map(dirname)
 
   async function groupsOfHelper(): Promise<string> {
-    const [shell = '', ...words] = await helperCommand(bounds)
-    const { stdout } = spawnSync(shell, [...words, 'cat', '/proc/self/cgroup'], {
+    const [shell = '', ...args] = await helperCommand(bounds)
+    const { stdout } = spawnSync(shell, [...args, 'cat', '/proc/self/cgroup'], {
       encoding: 'utf8',
       env: { PATH: '/bin' },
     })

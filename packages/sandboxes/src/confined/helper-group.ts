@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { realpath } from 'node:fs/promises'
-import { boundedWords, type HelperBounds } from '../helper-bounds.ts'
+import { boundedCommand, type HelperBounds } from '../helper-bounds.ts'
 import { type Cgroups, findCgroups, type GroupBounds } from '../linux/cgroups.ts'
 import { instanceOf } from '../linux/instance.ts'
 
@@ -21,7 +21,7 @@ const groups: { join(): Promise<readonly string[]> }[] = []
  * one.
  */
 export async function helperCommand(bounds: HelperBounds): Promise<readonly string[]> {
-  return boundedWords(bounds, (await groups.at(-1)?.join()) ?? [])
+  return boundedCommand(bounds, (await groups.at(-1)?.join()) ?? [])
 }
 
 /**

@@ -90,7 +90,7 @@ async function makeScratch({ scratchDir, uid }: ScriptPlace, { directories, file
 export function endWithin({ ended, kill }: ProgramRun, directory: string, bytes: number): Promise<string> {
   return withinDisk(directory, bytes, new AbortController().signal, async over => {
     over.addEventListener('abort', kill, { once: true })
-    const said = await ended
-    return over.aborted ? diskExceeded : said
+    const outcome = await ended
+    return over.aborted ? diskExceeded : outcome
   })
 }

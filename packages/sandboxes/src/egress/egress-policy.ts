@@ -31,14 +31,14 @@ export function createPublicPolicy(
   const mayDial = dialRule(inRanges(refused), ownAddresses)
   return ({ host, port }) => {
     if (!openPorts.has(port)) return { kind: 'deny', reason: `port ${port} of public hosts is not open to sandboxes` }
-    const asked = readPublicHost(host)
-    if (asked.kind === 'private') return { kind: 'deny', reason: `${host} is not the name of a public host` }
-    if (only !== undefined && !(asked.kind === 'name' && only.some(pattern => matches(asked.name, pattern)))) {
+    const requested = readPublicHost(host)
+    if (requested.kind === 'private') return { kind: 'deny', reason: `${host} is not the name of a public host` }
+    if (only !== undefined && !(requested.kind === 'name' && only.some(pattern => matches(requested.name, pattern)))) {
       return { kind: 'deny', reason: `${host} is not among the hosts that sandboxes may reach` }
     }
-    if (asked.kind === 'name') return { kind: 'allow', how: 'public', name: asked.name, mayDial }
-    return mayDial(asked.address)
-      ? { kind: 'allow', how: 'address', address: asked.address }
+    if (requested.kind === 'name') return { kind: 'allow', how: 'public', name: requested.name, mayDial }
+    return mayDial(requested.address)
+      ? { kind: 'allow', how: 'address', address: requested.address }
       : { kind: 'deny', reason: `${host} is not a public address` }
   }
 }

@@ -86,12 +86,12 @@ async function ask(
   options: { method?: string; headers?: Record<string, string>; body?: Readable } = {},
 ): Promise<Answer> {
   const { method = 'GET', headers = {}, body } = options
-  const asked = request({ socketPath: path, path: url, method, headers: { host: 'ignored', ...headers } })
-  if (body) body.pipe(asked)
-  else asked.end()
-  const [response] = (await once(asked, 'response')) as [IncomingMessage]
+  const outgoing = request({ socketPath: path, path: url, method, headers: { host: 'ignored', ...headers } })
+  if (body) body.pipe(outgoing)
+  else outgoing.end()
+  const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
   // The proxy may refuse the request, and go away, while the body is still being sent.
-  asked.on('error', () => undefined)
+  outgoing.on('error', () => undefined)
   return { status: response.statusCode ?? 0, body: await text(response), response }
 }
 
@@ -212,8 +212,8 @@ describe('plain requests', () => {
       finish = () => response.end('last')
     })
     await serve([`http://127.0.0.1:${port}`])
-    const asked = request({ socketPath: path, path: `http://127.0.0.1:${port}/` }).end()
-    const [response] = (await once(asked, 'response')) as [IncomingMessage]
+    const outgoing = request({ socketPath: path, path: `http://127.0.0.1:${port}/` }).end()
+    const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
     const [first] = await once(response, 'data')
     expect(String(first)).toBe('first')
     finish?.()
@@ -231,8 +231,8 @@ describe('plain requests', () => {
       more()
     })
     await serve([`http://127.0.0.1:${port}`])
-    const asked = request({ socketPath: path, path: `http://127.0.0.1:${port}/` }).end()
-    const [response] = (await once(asked, 'response')) as [IncomingMessage]
+    const outgoing = request({ socketPath: path, path: `http://127.0.0.1:${port}/` }).end()
+    const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
     let before = 0
     // Settled: no more data was taken between two checks.
     await until('the upstream waits', () => {
@@ -279,9 +279,9 @@ describe('plain requests', () => {
       })
     })
     await serve([`http://127.0.0.1:${port}`])
-    const asked = request({ socketPath: path, path: `http://127.0.0.1:${port}/` }).end()
-    await once(asked, 'response')
-    asked.destroy()
+    const outgoing = request({ socketPath: path, path: `http://127.0.0.1:${port}/` }).end()
+    await once(outgoing, 'response')
+    outgoing.destroy()
     await until('the upstream hears of it', () => left)
   })
 })
@@ -301,8 +301,8 @@ describe('tunnels', () => {
   it('keep one direction open to its last byte after the other has ended', async () => {
     const size = 8 * 1024 * 1024
     const server = createNetServer({ allowHalfOpen: true }, async socket => {
-      const asked = await text(socket)
-      socket.end(Buffer.alloc(size, asked))
+      const response = await text(socket)
+      socket.end(Buffer.alloc(size, response))
     })
     const port = await listen(server)
     await serve([`https://127.0.0.1:${port}`])

@@ -167,22 +167,22 @@ type Reach = (target: ProxyTarget, client: AbortSignal) => ReturnType<typeof dia
  */
 function ownTarget(line: string): string | undefined {
   if (line.startsWith('/')) return line
-  const asked = plainTarget(line)
-  const own = asked?.target.port === PROXY_PORT && ['127.0.0.1', 'localhost', '[::1]'].includes(asked.target.host)
-  return own ? asked.path : undefined
+  const plain = plainTarget(line)
+  const own = plain?.target.port === PROXY_PORT && ['127.0.0.1', 'localhost', '[::1]'].includes(plain.target.host)
+  return own ? plain.path : undefined
 }
 
 async function answerPlain(incoming: IncomingMessage, outgoing: ServerResponse, reach: Reach): Promise<void> {
   const left = abortedBy(outgoing)
-  const asked = plainTarget(incoming.url ?? '')
-  if (!asked)
+  const plain = plainTarget(incoming.url ?? '')
+  if (!plain)
     return refuse(incoming, outgoing, 400, 'this is a proxy: send CONNECT host:port, or a complete http:// URL')
   try {
-    const upstream = await reach(asked.target, left)
-    await forwardRequest(incoming, outgoing, asked.target, asked.path, upstream)
+    const upstream = await reach(plain.target, left)
+    await forwardRequest(incoming, outgoing, plain.target, plain.path, upstream)
   } catch (error) {
     if (outgoing.headersSent || left.aborted) outgoing.destroy()
-    else refuse(incoming, outgoing, ...faultOf(asked.target, error))
+    else refuse(incoming, outgoing, ...faultOf(plain.target, error))
   }
 }
 

@@ -7,8 +7,8 @@ const tunnel = (authority: string) => {
   return target ? policy(target).kind : 'malformed'
 }
 const plain = (line: string) => {
-  const asked = plainTarget(line)
-  return asked ? policy(asked.target).kind : 'malformed'
+  const requested = plainTarget(line)
+  return requested ? policy(requested.target).kind : 'malformed'
 }
 
 describe('a reach policy', () => {

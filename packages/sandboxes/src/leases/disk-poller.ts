@@ -11,7 +11,7 @@ import { readRecord } from './record.ts'
 /** Enforces the disk bound of sandboxes whose files lie on the host's own file system. */
 export interface DiskPoller extends AsyncDisposable {
   /** Checks every lease once, now. */
-  look(): Promise<void>
+  poll(): Promise<void>
 }
 
 /**
@@ -24,7 +24,7 @@ export function pollDisks(
 ): DiskPoller {
   const { everyMs, log, end } = options
   const stop = new AbortController()
-  const look = async () => {
+  const poll = async () => {
     for (const leaseId of await readdir(instance.leasesDir)) {
       if (stop.signal.aborted || !isLeaseId(leaseId)) continue
       const files = leaseFiles(instance, leaseId)
@@ -43,7 +43,7 @@ export function pollDisks(
   const running = (async () => {
     while (!stop.signal.aborted) {
       try {
-        await look()
+        await poll()
       } catch (error) {
         if (!stop.signal.aborted) log.warn({ err: error }, 'could not measure the disk usage of sandboxes')
       }
@@ -51,7 +51,7 @@ export function pollDisks(
     }
   })()
   return {
-    look,
+    poll,
     async [Symbol.asyncDispose]() {
       stop.abort()
       await running

@@ -26,11 +26,11 @@ export async function bindSupervisor(line: Socket): Promise<void> {
 /** Sends a line and waits for the answer, whole and alone. */
 async function answers(socket: Socket, line: string, wanted: string, ms: number): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
-  let said = ''
+  let received = ''
   const heard = (chunk: Buffer) => {
-    said += chunk.toString('latin1')
-    if (said === wanted) resolve()
-    else if (!wanted.startsWith(said)) reject(new Error(`a supervisor answered ${said.slice(0, 100)}`))
+    received += chunk.toString('latin1')
+    if (received === wanted) resolve()
+    else if (!wanted.startsWith(received)) reject(new Error(`a supervisor answered ${received.slice(0, 100)}`))
   }
   const ended = () => reject(new Error('the supervisor of a sandbox without a lease ended'))
   const timer = setTimeout(() => reject(new Error('the supervisor of a sandbox without a lease is silent')), ms)

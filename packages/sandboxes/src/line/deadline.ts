@@ -6,13 +6,13 @@ export class Deadline implements Disposable {
   readonly #abort = () => this.#controller.abort(this.#parent?.reason)
 
   /**
-   * @param words of the error after the time
+   * @param reason of the error after the time
    * @param moved asked when the time is over; if it returns true, the time begins again
    */
-  constructor(ms: number, words: string, parent?: AbortSignal, moved: () => boolean = () => false) {
+  constructor(ms: number, reason: string, parent?: AbortSignal, moved: () => boolean = () => false) {
     this.#parent = parent
     const strike = () => {
-      if (!moved()) return this.#controller.abort(new DeadlineOver(words))
+      if (!moved()) return this.#controller.abort(new DeadlineOver(reason))
       this.#timer = setTimeout(strike, ms).unref()
     }
     this.#timer = setTimeout(strike, ms).unref()

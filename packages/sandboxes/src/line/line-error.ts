@@ -48,12 +48,12 @@ export function sentError(error: unknown): SentError {
 
 /**
  * Returns the error that the other side threw.
- * @param said what it says, which is not to be trusted
+ * @param received what it says, which is not to be trusted
  */
-export function receivedError(said: unknown, classes: ErrorClasses): Error {
-  const { name, message } = { name: 'Error', message: 'no words', ...asObject(said) }
-  const words = String(message).slice(0, MAX_MESSAGE)
+export function receivedError(received: unknown, classes: ErrorClasses): Error {
+  const { name, message } = { name: 'Error', message: 'no words', ...asObject(received) }
+  const shown = String(message).slice(0, MAX_MESSAGE)
   const known = { ...everywhere, ...classes }
   const found = typeof name === 'string' && Object.hasOwn(known, name) ? known[name] : undefined
-  return found === undefined ? new FarError(`${String(name).slice(0, 100)}: ${words}`) : new found(words)
+  return found === undefined ? new FarError(`${String(name).slice(0, 100)}: ${shown}`) : new found(shown)
 }

@@ -106,10 +106,10 @@ describe('a line', () => {
     })
     const controller = new AbortController()
     const reason = new Error('enough')
-    const asked = line.ask('wait', null, { signal: controller.signal })
+    const answer = line.ask('wait', null, { signal: controller.signal })
     await begun.promise
     controller.abort(reason)
-    await expect(asked).rejects.toBe(reason)
+    await expect(answer).rejects.toBe(reason)
     await left.promise
     await expect(line.ask('wait', null, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
   })
@@ -138,7 +138,7 @@ describe('a line', () => {
 
   it('gives the host streams for calls of its own, and more as it uses them', async () => {
     const { served } = await connected(echo, {
-      answer: (said, stream) => void stream.end(`${JSON.stringify(said)} heard`),
+      answer: (message, stream) => void stream.end(`${JSON.stringify(message)} heard`),
     })
     const calls = Array.from({ length: 100 }, async (_, n) => {
       const stream = await served.callBack({ n }, AbortSignal.timeout(5000))
@@ -287,7 +287,7 @@ describe('a line', () => {
           more()
         },
       },
-      { answer: said => void heard.push(said) },
+      { answer: message => void heard.push(message) },
     )
     expect(await line.ask('endless', null)).toBe('a value')
     await over.promise

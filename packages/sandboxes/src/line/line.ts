@@ -21,7 +21,7 @@ export interface Answered {
 }
 
 /** A call of the host, which has the stream to itself. */
-export type Answerer = (said: unknown, stream: Duplex) => void
+export type Answerer = (message: unknown, stream: Duplex) => void
 
 /** How a call is made. */
 export interface CallOptions {
@@ -47,8 +47,8 @@ const OFFERS = 8
 /** Calls of a host at once. */
 const MAX_OFFERED = 1_024
 /** What a host says ahead of a call of its own: a lease and a word. A thousand of them may come at once. */
-const SAID_BYTES = 4 * 1024
-const SAID_MS = 10_000
+const FIRST_FRAME_BYTES = 4 * 1024
+const FIRST_FRAME_MS = 10_000
 
 /**
  * The worker's end of the line to a host: HTTP/2 over the socket that the host dialled, with the roles reversed, so each
@@ -124,10 +124,10 @@ export class Line implements AsyncDisposable {
     try {
       // An answer may come before all of the body is read, and then it counts.
       void body?.(stream).catch(() => stream.close(constants.NGHTTP2_CANCEL))
-      const said = await readFrame(stream, this.#bounds.valueBytes, inTime.signal)
-      if (isObject(said) && 'error' in said) throw receivedError(said['error'], this.#options.errors)
-      if (!isObject(said) || !('value' in said)) throw new LineBroken('not an answer')
-      return { value: said['value'], stream }
+      const answer = await readFrame(stream, this.#bounds.valueBytes, inTime.signal)
+      if (isObject(answer) && 'error' in answer) throw receivedError(answer['error'], this.#options.errors)
+      if (!isObject(answer) || !('value' in answer)) throw new LineBroken('not an answer')
+      return { value: answer['value'], stream }
     } catch (error) {
       stream.close(constants.NGHTTP2_CANCEL)
       signal?.throwIfAborted()
@@ -190,9 +190,9 @@ export class Line implements AsyncDisposable {
 
   async #answer(stream: ClientHttp2Stream, answer: Answerer): Promise<void> {
     const { answerMs, valueBytes } = this.#bounds
-    using inTime = new Deadline(Math.min(SAID_MS, answerMs), 'the host did not say what it wants')
+    using inTime = new Deadline(Math.min(FIRST_FRAME_MS, answerMs), 'the host did not say what it wants')
     try {
-      answer(await readFrame(stream, Math.min(SAID_BYTES, valueBytes), inTime.signal), stream)
+      answer(await readFrame(stream, Math.min(FIRST_FRAME_BYTES, valueBytes), inTime.signal), stream)
     } catch {
       stream.close(constants.NGHTTP2_CANCEL)
     }

@@ -34,7 +34,7 @@ export interface ServedLine extends AsyncDisposable {
    * Opens a stream to the service and says what it is for.
    * @throws HostAwayError if the line is over, the signal's reason
    */
-  callBack(said: unknown, signal: AbortSignal): Promise<Duplex>
+  callBack(message: unknown, signal: AbortSignal): Promise<Duplex>
   /** Ends the line once the calls under way are over. */
   goAway(): void
   destroy(): void
@@ -71,7 +71,7 @@ export function serveLine(socket: Duplex, handlers: CallHandlers, some: Partial<
       return !session.closed && !session.destroyed
     },
     closed: closed.promise,
-    callBack: (said, signal) => offers.take(said, signal),
+    callBack: (message, signal) => offers.take(message, signal),
     goAway() {
       session.close()
       offers.close()
@@ -134,7 +134,7 @@ class Offers {
     else this.#ready.push(stream)
   }
 
-  async take(said: unknown, signal: AbortSignal): Promise<Duplex> {
+  async take(message: unknown, signal: AbortSignal): Promise<Duplex> {
     signal.throwIfAborted()
     let stream: ServerHttp2Stream | null | undefined
     do stream = this.#ready.shift()
@@ -142,7 +142,7 @@ class Offers {
     stream ??= await this.#wait(signal)
     if (stream === null || stream.destroyed) throw new HostAwayError('the line to the service is closed')
     stream.respond({ ':status': 200 })
-    writeFrame(stream, said)
+    writeFrame(stream, message)
     return stream
   }
 

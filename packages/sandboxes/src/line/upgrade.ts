@@ -54,7 +54,7 @@ export async function dialLine(
     resolve({ socket, headers: response.headers })
   })
   sent.once('response', response => {
-    readRefusal(response).then(words => reject(new LineRefused(response.statusCode ?? 0, words)), reject)
+    readRefusal(response).then(reason => reject(new LineRefused(response.statusCode ?? 0, reason)), reject)
   })
   sent.end()
   try {
@@ -83,8 +83,8 @@ export function takeUpgrade(socket: Duplex, head: Buffer, headers: Readonly<Reco
 }
 
 /** Refuses a host's upgrade in words for the person who runs it. */
-export function refuseUpgrade(socket: Duplex, status: number, words: string): void {
-  const body = `${words}\n`
+export function refuseUpgrade(socket: Duplex, status: number, reason: string): void {
+  const body = `${reason}\n`
   socket.end(
     `HTTP/1.1 ${status} Refused\r\nContent-Type: text/plain; charset=utf-8\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** The interval between checks; writes within it may exceed the bound. */
-const LOOK_MS = 250
+const POLL_MS = 250
 
 /** Helper programs wrote more below a directory than its bound allows. */
 export class DiskBoundError extends Error {
@@ -27,7 +27,7 @@ export async function withinDisk<T>(
     while (!done.signal.aborted) {
       if ((await usedBytes(directory)) > bytes)
         return over.abort(new DiskBoundError(`over the bound of ${bytes} bytes`))
-      await sleep(LOOK_MS, undefined, { signal: done.signal, ref: false }).catch(() => undefined)
+      await sleep(POLL_MS, undefined, { signal: done.signal, ref: false }).catch(() => undefined)
     }
     // A directory that cannot be read cannot be bounded either, so the work must stop.
   })().catch((error: unknown) => over.abort(error))

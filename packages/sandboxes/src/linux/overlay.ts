@@ -85,9 +85,9 @@ export function overlayCommand(
 ): readonly [string, ...string[]] {
   const numbers = calls[arch]
   if (numbers === undefined) throw new OverlayError(`the numbers of system calls on ${arch} are not known`)
-  const words = [...numbers, owners.onDisk, owners.shown, owners.count ?? 1, boundLower].map(String)
+  const operands = [...numbers, owners.onDisk, owners.shown, owners.count ?? 1, boundLower].map(String)
   const each = mounts.flatMap(({ lower, target, options }) => [lower, target, options])
-  return ['perl', '-e', program, ...words, ...each, '--', ...then]
+  return ['perl', '-e', program, ...operands, ...each, '--', ...then]
 }
 
 /**
@@ -101,8 +101,8 @@ export async function mountOverlays(
   owners: OwnerMap,
   mounts: readonly OverlayMount[],
 ): Promise<void> {
-  const [perl, ...words] = overlayCommand(owners, mounts)
-  const child = spawn(perl, words, {
+  const [perl, ...args] = overlayCommand(owners, mounts)
+  const child = spawn(perl, args, {
     env: { PATH: systemPath, LC_ALL: 'C' },
     cwd: directory,
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -111,8 +111,8 @@ export async function mountOverlays(
   child.on('error', reject)
   child.on('close', resolve)
   try {
-    const [code, said] = await Promise.all([promise, text(child.stderr)])
-    if (code !== 0) throw new OverlayError(said.trim() || `perl exited with ${code}`)
+    const [code, errors] = await Promise.all([promise, text(child.stderr)])
+    if (code !== 0) throw new OverlayError(errors.trim() || `perl exited with ${code}`)
   } catch (error) {
     if (error instanceof OverlayError) throw error
     throw new OverlayError('perl could not be started', { cause: error })

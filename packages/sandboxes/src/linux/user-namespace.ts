@@ -74,10 +74,10 @@ export async function makeUserNamespace(): Promise<UnmappedNamespace> {
     child.once('error', () => resolve())
   })
   child.stdin.on('error', () => undefined)
-  const said = await firstWord(child, ended)
-  if (said !== '') {
+  const message = await firstLine(child, ended)
+  if (message !== '') {
     child.stdin.end()
-    throw new UserNamespaceError(`this host cannot make user namespaces: ${said}`)
+    throw new UserNamespaceError(`this host cannot make user namespaces: ${message}`)
   }
   // A waiting holder must not keep the process alive.
   child.unref()
@@ -97,7 +97,7 @@ export async function makeUserNamespace(): Promise<UnmappedNamespace> {
  * Waits until the process is in its namespace.
  * @returns an empty text, or the error output if it failed
  */
-async function firstWord(child: ChildProcess, ended: Promise<void>): Promise<string> {
+async function firstLine(child: ChildProcess, ended: Promise<void>): Promise<string> {
   let errors = ''
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     errors = (errors + text).slice(0, 1000)

@@ -2,8 +2,8 @@ import type { OciContext } from './oci-context.ts'
 
 /** Returns one line per bound: how this host enforces it, and the requirement for something better. */
 export function describeBounds({ controllers, options }: OciContext): readonly string[] {
-  const by = (name: 'memory' | 'pids' | 'cpu', words = 'cgroup of the container') =>
-    controllers.has(name) ? words : `not bounded (no writable cgroup with the ${name} controller)`
+  const by = (name: 'memory' | 'pids' | 'cpu', description = 'cgroup of the container') =>
+    controllers.has(name) ? description : `not bounded (no writable cgroup with the ${name} controller)`
   return [
     `containers: podman${options.runtime === undefined ? '' : ` with ${options.runtime}`}, image ${options.image}`,
     "identity: a uid per sandbox, without capabilities, in the host's user namespace",

@@ -68,8 +68,8 @@ export async function openEngine({
       if (!removed) throw refusal
     },
     async names(tag) {
-      const said = await run(['ps', '--all', '--filter', `label=${instanceLabel}=${tag}`, '--format', '{{.Names}}'])
-      return said.split('\n').filter(name => name !== '')
+      const output = await run(['ps', '--all', '--filter', `label=${instanceLabel}=${tag}`, '--format', '{{.Names}}'])
+      return output.split('\n').filter(name => name !== '')
     },
   }
 }

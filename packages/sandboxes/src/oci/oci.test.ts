@@ -64,9 +64,9 @@ async function createThenKill(options: OciOptions, spec: SandboxSpec): Promise<v
   await using child = spawn(process.execPath, ['--input-type=module', '-e', program], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const [said] = await Promise.race([once(child.stdout, 'data'), once(child, 'exit')])
+  const [output] = await Promise.race([once(child.stdout, 'data'), once(child, 'exit')])
   await child[Symbol.asyncDispose]()
-  expect(String(said)).toBe('created')
+  expect(String(output)).toBe('created')
 }
 
 if (noContainers !== undefined)
@@ -142,8 +142,8 @@ else {
         extensions: [{ id: 'x', directory: join(root, 'two') }],
       })
       clean.push(() => driver.destroy('shown'))
-      const said = join(root, 'data/leases/shown/disk/files/workspace/said')
-      await expect.poll(() => readFile(said, 'utf8')).toBe('runtime extension objects own engine5\n0\n')
+      const marker = join(root, 'data/leases/shown/disk/files/workspace/said')
+      await expect.poll(() => readFile(marker, 'utf8')).toBe('runtime extension objects own engine5\n0\n')
     })
   })
 }

@@ -59,6 +59,6 @@ export async function showLease(files: LeaseFiles, shown: ShownPaths): Promise<v
   const script =
     'aside=$1; shift; set -e; while [ $# -gt 0 ]; do if [ -d "$1" ]; then mkdir "$aside"; else : > "$aside"; fi; ' +
     'mount -o bind,ro "$1" "$aside"; mount --make-private "$aside"; mount --bind "$aside" "$2"; umount "$aside"; if [ -d "$aside" ]; then rmdir "$aside"; else rm "$aside"; fi; shift 2; done'
-  const words = mounts.flatMap(([source, target]) => [source, outside(files, target)])
-  await runProgram('sh', ['-c', script, 'sh', aside, ...words])
+  const args = mounts.flatMap(([source, target]) => [source, outside(files, target)])
+  await runProgram('sh', ['-c', script, 'sh', aside, ...args])
 }

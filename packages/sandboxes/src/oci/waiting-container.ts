@@ -12,7 +12,7 @@ import { systemPath } from '../linux/run-program.ts'
 import { type ContainerPlan, containerArguments } from './container-arguments.ts'
 import type { Engine } from './engine.ts'
 
-const MAX_SAID = 4096
+const MAX_ERRORS = 4096
 
 /** The container could not be started. The message holds what podman said. */
 export class ContainerError extends Error {
@@ -42,8 +42,8 @@ export async function startWaitingContainer(engine: Engine, plan: ContainerPlan)
       // A waiting container must not keep the process alive.
       socket.unref()
       try {
-        const [[code], said] = await Promise.all([once(child, 'exit'), text(child.stderr)])
-        if (code !== 0) throw new ContainerError(`the container did not start: ${shortened(said)}`)
+        const [[code], errors] = await Promise.all([once(child, 'exit'), text(child.stderr)])
+        if (code !== 0) throw new ContainerError(`the container did not start: ${shortened(errors)}`)
         await writeContainerRecord(plan.files, plan.name, Number(readFileSync(plan.pidFile, 'utf8')))
         return socket
       } catch (error) {
@@ -56,7 +56,7 @@ export async function startWaitingContainer(engine: Engine, plan: ContainerPlan)
   }
 }
 
-function shortened(said: string): string {
-  const words = said.trim()
-  return words === '' ? 'podman printed nothing' : knownSecrets.text(words).slice(-MAX_SAID)
+function shortened(errors: string): string {
+  const trimmed = errors.trim()
+  return trimmed === '' ? 'podman printed nothing' : knownSecrets.text(trimmed).slice(-MAX_ERRORS)
 }

@@ -15,7 +15,7 @@ import { PackagesFailed } from './packages-failed.ts'
 
 /** Uids of a layer, from root on. */
 export const LAYER_UIDS = 65_536
-const MAX_SAID = 64 * 1024
+const MAX_OUTPUT = 64 * 1024
 const bounds = { memoryBytes: 4 * 1024 ** 3, cpuSeconds: 600, fileBytes: 2 * 1024 ** 3 }
 const NAMESPACE_FD = 3
 const FILTER_FD = 4
@@ -113,9 +113,9 @@ async function run(
   const descriptor = openSync(namespace.mapRange(firstUid, LAYER_UIDS), 'r')
   try {
     signal.throwIfAborted()
-    const [shell = '', ...words] = bounding
+    const [shell = '', ...args] = bounding
     // Not `private`: that would keep the disks of ended sandboxes allocated until the program ends.
-    const child = spawn(shell, [...words, 'unshare', '--mount', '--propagation', 'slave', '--', ...command], {
+    const child = spawn(shell, [...args, 'unshare', '--mount', '--propagation', 'slave', '--', ...command], {
       env: { PATH: systemPath, LC_ALL: 'C' },
       cwd,
       stdio: ['ignore', 'pipe', 'pipe', descriptor, 'pipe'],
@@ -124,12 +124,12 @@ async function run(
     const filter: unknown = child.stdio[FILTER_FD]
     if (!(filter instanceof Duplex)) throw new Error('the program has no pipe for its system-call filter')
     filter.on('error', () => undefined).end(systemCallFilter())
-    const said = new BoundedText(MAX_SAID)
+    const output = new BoundedText(MAX_OUTPUT)
     for (const stream of [child.stdout, child.stderr])
       stream?.setEncoding('utf8').on('data', (text: string) => {
-        const before = said.text.length
-        said.push(text)
-        tell(said.text.slice(before))
+        const before = output.text.length
+        output.push(text)
+        tell(output.text.slice(before))
       })
     const { promise, resolve, reject } = Promise.withResolvers<number | NodeJS.Signals | null>()
     child.on('error', reject)
@@ -139,7 +139,7 @@ async function run(
     const end = await promise.finally(() => signal.removeEventListener('abort', stop))
     signal.throwIfAborted()
     if (end === 0) return
-    throw new PackagesFailed(`${said.text}berth: the packages could not be installed (${end})\n`)
+    throw new PackagesFailed(`${output.text}berth: the packages could not be installed (${end})\n`)
   } finally {
     closeSync(descriptor)
     namespace.release()

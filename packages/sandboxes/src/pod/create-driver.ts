@@ -63,9 +63,9 @@ export async function createPodDriver({ dataDir, log, ready }: PodOptions): Prom
     writePodLease(dataDir, now)
     lease = now
   }
-  const isHere = (leaseId: string) => lease?.leaseId === leaseId && !lease.isOver
-  const assertHere = (leaseId: string) => {
-    if (!isHere(leaseId)) throw new SandboxGoneError(`sandbox ${leaseId} does not exist`)
+  const isCurrent = (leaseId: string) => lease?.leaseId === leaseId && !lease.isOver
+  const assertCurrent = (leaseId: string) => {
+    if (!isCurrent(leaseId)) throw new SandboxGoneError(`sandbox ${leaseId} does not exist`)
   }
   /** Calls the part. It dials again as long as it lives, so one that stays away is dead, and its sandbox with it. */
   const atSandbox = async <T>(use: (line: Line) => Promise<T>): Promise<T> => {
@@ -80,8 +80,8 @@ export async function createPodDriver({ dataDir, log, ready }: PodOptions): Prom
       }
     }
   }
-  const askIfHere = async (leaseId: string, method: string, gone: unknown): Promise<unknown> => {
-    if (!isHere(leaseId)) return gone
+  const askIfCurrent = async (leaseId: string, method: string, gone: unknown): Promise<unknown> => {
+    if (!isCurrent(leaseId)) return gone
     try {
       return await atSandbox(line => line.ask(method, null))
     } catch (error) {
@@ -119,60 +119,60 @@ export async function createPodDriver({ dataDir, log, ready }: PodOptions): Prom
         }
         if (spec.objects !== undefined) objectsDirectory(podObjects(dataDir), spec.objects)
         if (lease !== undefined) throw new Error(`this pod has had its lease, ${lease.leaseId}`)
-        const here = agent.now
-        if (here === undefined) throw new SandboxGoneError('the container of the sandbox is not there')
-        const made = { leaseId: spec.leaseId, key: here.key, isOver: false }
+        const current = agent.now
+        if (current === undefined) throw new SandboxGoneError('the container of the sandbox is not there')
+        const made = { leaseId: spec.leaseId, key: current.key, isOver: false }
         note(made)
         try {
-          await start(spec, here.line)
+          await start(spec, current.line)
         } catch (error) {
           note({ ...made, isOver: true })
           await end().catch((second: unknown) => {
             log.error({ err: second, leaseId: spec.leaseId }, 'could not end a sandbox that failed to start')
           })
-          if (agent.now?.key === here.key) throw error
+          if (agent.now?.key === current.key) throw error
           throw new SandboxGoneError('the container of the sandbox has ended', { cause: error })
         }
       }),
     async attach(leaseId, signal) {
-      assertHere(leaseId)
+      assertCurrent(leaseId)
       const { stream } = await atSandbox(line => line.open('attach', null, { signal }))
       return stream
     },
     async writeInputs(leaseId, turn, inputs) {
-      assertHere(leaseId)
+      assertCurrent(leaseId)
       const { platform } = places
       await writeTurnInputs({ leaseId, inputs: join(platform, 'inputs'), host: platform }, turn, inputs)
     },
     async serveProxy(leaseId, egress) {
       createEgressPolicy(egress)
-      assertHere(leaseId)
+      assertCurrent(leaseId)
       proxy.open(egress)
     },
     async freeze(leaseId) {
-      if (isHere(leaseId)) proxy.close()
-      await askIfHere(leaseId, 'freeze', null)
+      if (isCurrent(leaseId)) proxy.close()
+      await askIfCurrent(leaseId, 'freeze', null)
     },
-    thaw: async leaseId => readBoolean(await askIfHere(leaseId, 'thaw', false)),
-    stateOf: async leaseId => readState(await askIfHere(leaseId, 'stateOf', 'gone')),
-    endOrphans: async leaseId => void (await askIfHere(leaseId, 'endOrphans', null)),
+    thaw: async leaseId => readBoolean(await askIfCurrent(leaseId, 'thaw', false)),
+    stateOf: async leaseId => readState(await askIfCurrent(leaseId, 'stateOf', 'gone')),
+    endOrphans: async leaseId => void (await askIfCurrent(leaseId, 'endOrphans', null)),
     async keepOrphans(leaseId) {
-      assertHere(leaseId)
+      assertCurrent(leaseId)
       await atSandbox(line => line.ask('keepOrphans', null))
     },
     async run(leaseId, program) {
-      assertHere(leaseId)
+      assertCurrent(leaseId)
       const line = await files.line()
       if (program.kind === 'tree') return await startFarProgram(line, { leaseId, program })
       await showContent(places, program)
       return await startFarProgram(line, { leaseId, program: { ...program, extensions: [] } })
     },
     async settleBaseline(leaseId, series, id, baselineEnd) {
-      assertHere(leaseId)
+      assertCurrent(leaseId)
       await (await files.line()).ask('settleBaseline', { leaseId, series, id, end: baselineEnd })
     },
     async hasDirectory(leaseId, tree, names) {
-      assertHere(leaseId)
+      assertCurrent(leaseId)
       return readBoolean(await (await files.line()).ask('hasDirectory', { leaseId, tree, names }))
     },
     destroy: leaseId =>

@@ -46,9 +46,9 @@ async function createThenKill(pod: PlayedPod, spec: SandboxSpec): Promise<void> 
   await using child = spawn(process.execPath, ['--input-type=module', '-e', program], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const [said] = await Promise.race([once(child.stdout, 'data'), once(child, 'exit')])
+  const [output] = await Promise.race([once(child.stdout, 'data'), once(child, 'exit')])
   await child[Symbol.asyncDispose]()
-  if (String(said) !== 'created') throw new Error('the host could not create the sandbox')
+  if (String(output) !== 'created') throw new Error('the host could not create the sandbox')
 }
 
 /** A supervisor's stand-in: it runs what it is sent, and answers with what that says. */
@@ -162,13 +162,13 @@ if (process.getuid?.() !== 0) {
       say({ hello: { fence: 1, from: 0 } })
       say({ start: { key: 'start/1', command: agent, env, cwd: insidePaths.workspace } })
       say({ in: { key: 'initialize/1', line: 'begin' } })
-      let said = ''
+      let output = ''
       for await (const chunk of supervisor) {
-        said += chunk
-        const [, process, sleepers] = /^o \d+ begin (\d+) (\d+)$/m.exec(said) ?? []
+        output += chunk
+        const [, process, sleepers] = /^o \d+ begin (\d+) (\d+)$/m.exec(output) ?? []
         if (process !== undefined) return { process, alive: Number(sleepers) }
       }
-      throw new Error(`the agent did not answer: ${said}`)
+      throw new Error(`the agent did not answer: ${output}`)
     }
 
     it('has a supervisor and an agent that have begun, and they become those of the lease', async () => {
@@ -290,8 +290,8 @@ if (process.getuid?.() !== 0) {
       const one = await lease()
       // Neither pattern is found in the command line that holds it.
       const own = `pgrep '[b]erth-agent'; pgrep -f '[c]losed/node -e'`
-      const look = `for p in $(${own}); do ls /proc/$p/fd; cat /proc/$p/environ; done 2>&1 | sed 's/.*: //' | sort | uniq -c`
-      expect((await ask(one, look)).trim()).toBe('4 Permission denied')
+      const listing = `for p in $(${own}); do ls /proc/$p/fd; cat /proc/$p/environ; done 2>&1 | sed 's/.*: //' | sort | uniq -c`
+      expect((await ask(one, listing)).trim()).toBe('4 Permission denied')
       expect(await ask(one, 'find / -type s 2>/dev/null | sort')).toBe('/run/berth/part.sock\n/run/berth/proxy.sock')
       const pretend = `
         const { connect } = require('node:net')

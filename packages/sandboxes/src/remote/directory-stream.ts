@@ -46,9 +46,9 @@ export async function takeDirectory(
 ): Promise<number> {
   let taken = 0
   for (let entries = 0; ; entries++) {
-    const said = await readFrame(from, MAX_ENTRY_BYTES, signal)
-    if (said === null) break
-    const { name, bytes, executable } = readEntry(said)
+    const frame = await readFrame(from, MAX_ENTRY_BYTES, signal)
+    if (frame === null) break
+    const { name, bytes, executable } = readEntry(frame)
     taken += BLOCK_BYTES + (bytes ?? 0)
     if (entries >= bounds.entries || taken > bounds.bytes) throw new LineBroken('a directory over its bound')
     const path = join(directory, name)
@@ -64,8 +64,8 @@ export async function takeDirectory(
   return taken
 }
 
-function readEntry(said: unknown): { name: string; bytes?: number; executable: boolean } {
-  const { name, bytes, executable } = asObject(said)
+function readEntry(frame: unknown): { name: string; bytes?: number; executable: boolean } {
+  const { name, bytes, executable } = asObject(frame)
   const isName = typeof name === 'string' && !name.includes('\0') && !name.startsWith('/')
   if (!isName || name.split('/').some(part => part === '' || part === '.' || part === '..')) {
     throw new LineBroken('not the name of a file')

@@ -14,7 +14,7 @@ const leaseId = crypto.randomUUID()
 const stack = new Set<() => void>()
 let driver: SandboxDriver
 let line: Line
-const asked: string[] = []
+const requests: string[] = []
 let hangs = ''
 
 /** A host that accepts one call and never answers it. */
@@ -27,14 +27,14 @@ const calls: CallHandlers = Object.fromEntries(
   }).map(([name, answer]) => [
     name,
     async () => {
-      asked.push(name)
+      requests.push(name)
       return name === hangs ? await new Promise<never>(() => undefined) : answer
     },
   ]),
 )
 
 beforeEach(async () => {
-  asked.length = 0
+  requests.length = 0
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const accepted = once(server, 'connection') as Promise<[Socket]>
@@ -78,6 +78,6 @@ it.each<readonly [name: string, work: () => Promise<unknown>]>([
 ])('takes a host that accepts %s and never answers for one that is away, and ends its line', async (name, work) => {
   hangs = name
   await expect(work()).rejects.toBeInstanceOf(HostAwayError)
-  expect(asked.at(-1)).toBe(name)
+  expect(requests.at(-1)).toBe(name)
   await line.closed
 })

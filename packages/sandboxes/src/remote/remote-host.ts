@@ -51,7 +51,7 @@ export class RemoteHost {
   }
 
   /** Whether a line leads to the host now. */
-  get isHere(): boolean {
+  get isLive(): boolean {
     return this.#line?.isOpen === true
   }
 
@@ -115,8 +115,8 @@ export class RemoteHost {
   }
 
   /** Takes a request of a sandbox. The host says which; so it can only reach what its own sandboxes may. */
-  readonly answer = (said: unknown, stream: Duplex): void => {
-    const { leaseId, to } = asObject(said)
+  readonly answer = (message: unknown, stream: Duplex): void => {
+    const { leaseId, to } = asObject(message)
     const egress = typeof leaseId === 'string' ? this.#open.get(leaseId) : undefined
     if (to === 'proxy' && egress !== undefined && this.#lent !== undefined) {
       this.#lent.take(String(leaseId), egress, stream)

@@ -56,7 +56,7 @@ const CONTENT = /^[a-z0-9][a-z0-9-]{0,79}$/
 /** Sandboxes that a host may have; more are a lie. */
 const MAX_LEASES = 10_000
 const MAX_LINES = 100
-const MAX_WORDS = 1_000
+const MAX_CHARACTERS = 1_000
 
 export function readContent(value: unknown): string {
   if (typeof value !== 'string' || !CONTENT.test(value)) throw new TypeError('not the name of a content')
@@ -64,47 +64,47 @@ export function readContent(value: unknown): string {
 }
 
 /** Reads what a host says of itself, which is not to be trusted. */
-export function readFacts(said: unknown): HostFacts {
-  if (!isObject(said) || typeof said['boot'] !== 'string') throw new LineBroken('the host does not say what it is')
-  const [describes, runtimes] = [said['describes'], said['runtimes']].map(texts => readTexts(texts, MAX_LINES))
-  return { boot: said['boot'].slice(0, MAX_WORDS), describes: describes ?? [], runtimes: runtimes ?? [] }
+export function readFacts(value: unknown): HostFacts {
+  if (!isObject(value) || typeof value['boot'] !== 'string') throw new LineBroken('the host does not say what it is')
+  const [describes, runtimes] = [value['describes'], value['runtimes']].map(texts => readTexts(texts, MAX_LINES))
+  return { boot: value['boot'].slice(0, MAX_CHARACTERS), describes: describes ?? [], runtimes: runtimes ?? [] }
 }
 
-export function readTexts(said: unknown, most: number): string[] {
-  if (!Array.isArray(said) || said.length > most || !said.every(text => typeof text === 'string')) {
+export function readTexts(value: unknown, most: number): string[] {
+  if (!Array.isArray(value) || value.length > most || !value.every(text => typeof text === 'string')) {
     throw new LineBroken('not a list of texts')
   }
-  return said.map(text => text.slice(0, MAX_WORDS))
+  return value.map(text => text.slice(0, MAX_CHARACTERS))
 }
 
-export function readLeaseIds(said: unknown): string[] {
-  const ids = readTexts(said, MAX_LEASES)
+export function readLeaseIds(value: unknown): string[] {
+  const ids = readTexts(value, MAX_LEASES)
   if (!ids.every(isLeaseId)) throw new LineBroken('not a list of leases')
   return ids
 }
 
 const states: ReadonlySet<unknown> = new Set(['running', 'freezing', 'frozen', 'gone'] satisfies SandboxState[])
 
-export function readState(said: unknown): SandboxState {
-  if (!states.has(said)) throw new LineBroken('not the state of a sandbox')
-  return said as SandboxState
+export function readState(value: unknown): SandboxState {
+  if (!states.has(value)) throw new LineBroken('not the state of a sandbox')
+  return value as SandboxState
 }
 
-export function readBoolean(said: unknown): boolean {
-  if (typeof said !== 'boolean') throw new LineBroken('neither true nor false')
-  return said
+export function readBoolean(value: unknown): boolean {
+  if (typeof value !== 'boolean') throw new LineBroken('neither true nor false')
+  return value
 }
 
 /** Reads the answer to the start of a program. */
-export function readStarted(said: unknown): { readonly id: string; readonly baseline?: NewBaseline } {
-  if (!isObject(said) || typeof said['id'] !== 'string') throw new LineBroken('not a program')
-  const { id, baseline } = said
+export function readStarted(value: unknown): { readonly id: string; readonly baseline?: NewBaseline } {
+  if (!isObject(value) || typeof value['id'] !== 'string') throw new LineBroken('not a program')
+  const { id, baseline } = value
   if (baseline === undefined) return { id }
   if (!isObject(baseline) || typeof baseline['id'] !== 'string') throw new LineBroken('not a baseline')
   return { id, baseline: { id: baseline['id'], hasPrevious: baseline['hasPrevious'] === true } }
 }
 
-export function readEnd(said: unknown): string {
-  if (!isObject(said) || typeof said['ended'] !== 'string') throw new LineBroken('not the end of a program')
-  return said['ended']
+export function readEnd(value: unknown): string {
+  if (!isObject(value) || typeof value['ended'] !== 'string') throw new LineBroken('not the end of a program')
+  return value['ended']
 }

@@ -5,7 +5,7 @@ import { relay, sentOn } from '../egress/proxy-forward.ts'
 import { forwardedHeaders } from '../egress/proxy-headers.ts'
 
 /** Opens a stream to the worker that holds this host, and says what it is for. */
-export type CallBack = (said: unknown, signal: AbortSignal) => Promise<Duplex>
+export type CallBack = (message: unknown, signal: AbortSignal) => Promise<Duplex>
 
 /** Longest wait for a worker: a host that is dialling again may find one meanwhile. */
 const AWAY_MS = 15_000
@@ -25,13 +25,13 @@ export function workerServices(callBack: CallBack) {
   })
 }
 
-function serviceOf(callBack: CallBack, said: object): SandboxService {
+function serviceOf(callBack: CallBack, message: object): SandboxService {
   return {
     async answer(incoming, outgoing, target) {
       const left = new AbortController()
       outgoing.once('close', () => left.abort(new Error('the client left')))
       try {
-        const stream = await callBack(said, AbortSignal.any([left.signal, AbortSignal.timeout(AWAY_MS)]))
+        const stream = await callBack(message, AbortSignal.any([left.signal, AbortSignal.timeout(AWAY_MS)]))
         const upstream = request({
           createConnection: () => stream,
           path: target,

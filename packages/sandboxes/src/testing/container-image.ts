@@ -32,12 +32,12 @@ export async function makeTestImage(): Promise<{ readonly image: string } & Asyn
       stdout,
     }))
     const libraries = [...new Set(stdout.match(/\/lib[^\s)]*\.so[^\s):]*/g))].filter(path => existsSync(path))
-    const words = [
+    const args = [
       ...['--create', '--dereference', '--hard-dereference', '--absolute-names'],
       ...['--transform', 's,^/lib,/usr/lib,', '--transform', 's,^/,,', ...found, ...libraries],
     ]
     const files = join(tree, 'files.tar')
-    await run('tar', [...words, '--file', files])
+    await run('tar', [...args, '--file', files])
     await run('tar', ['--append', '--file', files, '--directory', tree, 'bin', 'sbin', 'lib', 'lib64'])
     const podman = spawn('podman', ['--cgroup-manager=cgroupfs', 'import', '--quiet', files, image], {
       stdio: ['ignore', 'ignore', 'inherit'],

@@ -118,9 +118,9 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
         ...changes,
       })
       program.input.end()
-      const [said, ended] = await Promise.all([text(program.output), program.ended])
+      const [output, ended] = await Promise.all([text(program.output), program.ended])
       const [code = '', ...errors] = ended.split(' ')
-      return { code: Number.isNaN(Number(code)) ? code : Number(code), out: said + errors.join(' ') }
+      return { code: Number.isNaN(Number(code)) ? code : Number(code), out: output + errors.join(' ') }
     }
     const out = async (leaseId: string, script: string) => (await run(leaseId, script)).out.trim()
     const gone = async (leaseId: string) => {
@@ -224,11 +224,11 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
       })
 
       it('reaches the proxy, which refuses targets that are not allowed', async () => {
-        const asked = await out(
+        const response = await out(
           one,
           'curl -s -m 10 --unix-socket /run/berth/proxy.sock -x "" -H "Host: example.com" http://x/',
         )
-        expect(asked).toContain('this is a proxy')
+        expect(response).toContain('this is a proxy')
         expect((await run(one, 'rm -f /run/berth/proxy.sock')).code).not.toBe(0)
       })
 
@@ -567,8 +567,8 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
           const sealed = await sealTree({ ...shared, tree: treeOf(subject.driver, from, 'home'), exclude })
           if (sealed.kind !== 'sealed') throw new Error(`over the cap of ${sealed.cap}`)
           await restoreTree({ ...shared, tree: treeOf(subject.driver, to, 'home'), manifest: sealed.manifest })
-          const look = "cd; bash bin/tool; stat -c '%a %h' bin/tool; readlink out; find . -mindepth 1 | sort"
-          expect(await out(to, look)).toBe('tool\n755 2\n/\n./.cargo\n./bin\n./bin/same\n./bin/tool\n./out\n./placed')
+          const list = "cd; bash bin/tool; stat -c '%a %h' bin/tool; readlink out; find . -mindepth 1 | sort"
+          expect(await out(to, list)).toBe('tool\n755 2\n/\n./.cargo\n./bin\n./bin/same\n./bin/tool\n./out\n./placed')
         } finally {
           await rm(directory, { recursive: true, force: true })
         }

@@ -24,7 +24,7 @@ export interface PlayedClusterOptions {
   readonly egress: (leaseId: string, egress: SandboxEgress) => SandboxEgress
 }
 
-const LOOK_MS = 300
+const POLL_MS = 300
 
 /**
  * Plays the cluster and the provisioner for pods that are played: a pod for each lease, which is deleted with it, and
@@ -40,7 +40,7 @@ export class PlayedCluster {
 
   constructor(options: PlayedClusterOptions) {
     this.#options = options
-    this.#looking = setInterval(() => void this.#evict(), LOOK_MS)
+    this.#looking = setInterval(() => void this.#evict(), POLL_MS)
   }
 
   /** Returns the pod of a lease. */

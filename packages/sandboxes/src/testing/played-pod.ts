@@ -151,7 +151,7 @@ export class PlayedPod {
     env: Readonly<Record<string, string>> = {},
   ): void {
     const etc = ['passwd', 'group', 'hosts', 'nsswitch.conf', 'gitconfig']
-    const words = [
+    const args = [
       ...['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--hostname', 'berth', '--as-pid-1', '--new-session'],
       ...['--die-with-parent', '--seccomp', '3', '--clearenv'],
       ...Object.entries({ PATH: '/usr/bin:/bin', ...env }).flatMap(([key, value]) => ['--setenv', key, value]),
@@ -165,11 +165,11 @@ export class PlayedPod {
       ...['setpriv', '--reuid', String(uid), '--regid', String(uid), '--clear-groups', '--no-new-privs'],
       ...['--bounding-set=-all', '--inh-caps=-all', '--', ...command],
     ]
-    const child = spawn('/bin/sh', ['-c', JOIN, 'join', ...joins, '--', 'bwrap', ...words], {
+    const child = spawn('/bin/sh', ['-c', JOIN, 'join', ...joins, '--', 'bwrap', ...args], {
       stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
       env: { PATH: process.env['PATH'] ?? '' },
     })
-    child.stderr?.on('data', (said: Buffer) => process.stderr.write(`${this.name} ${name}: ${said}`))
+    child.stderr?.on('data', (chunk: Buffer) => process.stderr.write(`${this.name} ${name}: ${chunk}`))
     const filter: unknown = child.stdio[3]
     if (filter instanceof Duplex) filter.on('error', () => undefined).end(systemCallFilter())
     this.#containers.set(name, child)

@@ -1,6 +1,6 @@
 import { mountAccountPages } from '@berth/core/accounts/account-page/mount-account.ts'
+import { repairPositions } from '@berth/core/accounts/far/account-snapshot-sql.ts'
 import { type Guards, mountInternal } from '@berth/core/accounts/far/internal-routes.ts'
-import { repairPositions } from '@berth/core/accounts/far/standing-sql.ts'
 import { InstallRoutes } from '@berth/core/accounts/intents/page/install-routes.ts'
 import { mountLinks } from '@berth/core/accounts/links/link-routes.ts'
 import { mountSignIn } from '@berth/core/accounts/sign-in/sign-in.ts'

@@ -9,7 +9,7 @@ import type { Logger } from 'pino'
 export interface OpenedRelay {
   readonly url: string
   /** Passes connections on from now on; whoever comes before is refused. */
-  serve(doors: Pick<SandboxDoors, 'here'>): void
+  serve(doors: Pick<SandboxDoors, 'localDoor'>): void
 }
 
 /** Opens the relay of a worker; undefined if it has none. @throws StartError */
@@ -20,8 +20,8 @@ export async function openRelay(
   stack: AsyncDisposableStack,
 ): Promise<OpenedRelay | undefined> {
   if (relay.port === undefined) return undefined
-  let doors: Pick<SandboxDoors, 'here'> | null = null
-  const doorOf = (of: string) => doors?.here(of) ?? null
+  let doors: Pick<SandboxDoors, 'localDoor'> | null = null
+  const doorOf = (of: string) => doors?.localDoor(of) ?? null
   const server = stack.use(new RelayServer({ tokens, doorOf, log, listener: { host, port: relay.port } }))
   const port = await server.listen()
   return {

@@ -12,15 +12,15 @@ let directory: string
 let server: Server
 let url: string
 /** Repositories that a clone has asked about. */
-let asked: string[]
+let requested: string[]
 let answer: number | null
-let said: string[]
+let lines: string[]
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'berth-clones-'))
-  ;[asked, answer, said] = [[], null, []]
+  ;[requested, answer, lines] = [[], null, []]
   server = createServer((incoming, outgoing) => {
     const name = incoming.url?.split('/')[1] ?? ''
-    asked.push(name)
+    requested.push(name)
     if (answer !== null && name === 'fails') outgoing.writeHead(answer).end()
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -34,14 +34,14 @@ afterEach(() => {
 const clones = (
   repositories: readonly CloneEntry[],
   { timeoutMs = 60_000, stop = new AbortController().signal } = {},
-) => cloneRepositories({ directory, repositories, timeoutMs }, line => said.push(line), stop)
+) => cloneRepositories({ directory, repositories, timeoutMs }, line => lines.push(line), stop)
 const named = (path: string) => ({ path, url: `${url}/${path}` })
 
 it('leaves anything at a path alone, a dangling link as well', async () => {
   writeFileSync(join(directory, 'file'), '')
   symlinkSync('/nowhere', join(directory, 'link'))
   const { states } = await clones([named('file'), named('link')])
-  expect([states, asked, said]).toEqual([['kept', 'kept'], [], []])
+  expect([states, requested, lines]).toEqual([['kept', 'kept'], [], []])
 })
 
 it('clones four at once, and the first failure stops them and begins no other', async () => {
@@ -50,8 +50,8 @@ it('clones four at once, and the first failure stops them and begins no other', 
   answer = 404
   const { states } = await ending
   expect(states).toEqual([null, null, null, 'failed', null, null])
-  expect(asked).not.toContain('e')
-  expect(said.filter(line => line.startsWith('fails: '))).toEqual([expect.stringContaining('not found')])
+  expect(requested).not.toContain('e')
+  expect(lines.filter(line => line.startsWith('fails: '))).toEqual([expect.stringContaining('not found')])
   expect(['a', 'fails'].some(path => existsSync(join(directory, path)))).toBe(false)
 })
 

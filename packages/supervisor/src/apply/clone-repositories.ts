@@ -73,7 +73,7 @@ async function clone(
     env: { ...process.env, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const said = [child.stdout, child.stderr].map(stream => tellLines(stream, line => tell(`${path}: ${line}`)))
+  const outputs = [child.stdout, child.stderr].map(stream => tellLines(stream, line => tell(`${path}: ${line}`)))
   const exit = once(child, 'close').then(
     () => undefined,
     (error: Error) => tell(`${path}: ${error.message}`),
@@ -91,7 +91,7 @@ async function clone(
     await exit
   }
   stop.removeEventListener('abort', onStop)
-  await Promise.all(said)
+  await Promise.all(outputs)
   return child.exitCode === 0
 }
 

@@ -48,7 +48,7 @@ export class Terminal {
     for (const stream of [stdin, stdout, name]) stream.on('error', () => {})
     this.#named = nameFrom(name)
     if (child.pid !== undefined) preferForOomKill(child.pid)
-    stdout.on('data', (chunk: Buffer) => this.#told(chunk))
+    stdout.on('data', (chunk: Buffer) => this.#receive(chunk))
     const closed = (code: number | null, signal: NodeJS.Signals | null) => {
       this.#finish({ code, signal })
       ended(false)
@@ -96,7 +96,7 @@ export class Terminal {
     }, GRACE_MS).unref()
   }
 
-  #told(chunk: Buffer): void {
+  #receive(chunk: Buffer): void {
     this.#scrollback.push(chunk)
     if (this.#socket !== undefined) this.#write(terminalFrames.output, chunk)
   }
@@ -164,13 +164,13 @@ function sizeOf(payload: Buffer): TerminalSize {
 
 /** Returns the terminal's name; null if the shell never came to tell it. */
 async function nameFrom(stream: Readable): Promise<string | null> {
-  let told = ''
+  let text = ''
   try {
     for await (const chunk of stream) {
-      told += String(chunk)
-      const [, name] = /^(\/dev\/pts\/\d+)\n/.exec(told) ?? []
+      text += String(chunk)
+      const [, name] = /^(\/dev\/pts\/\d+)\n/.exec(text) ?? []
       if (name !== undefined) return name
-      if (told.length > 100) return null
+      if (text.length > 100) return null
     }
   } catch {
     // The shell is gone.

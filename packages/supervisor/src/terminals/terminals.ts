@@ -65,6 +65,6 @@ export class Terminals {
   }
 }
 
-function answer(socket: Socket, told: TerminalAnswer): void {
-  socket.end(`${JSON.stringify(told)}\n`)
+function answer(socket: Socket, reply: TerminalAnswer): void {
+  socket.end(`${JSON.stringify(reply)}\n`)
 }

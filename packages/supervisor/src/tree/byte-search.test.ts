@@ -39,9 +39,9 @@ describe('a search for many byte strings', () => {
       fc.array(fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 12 }), { maxLength: 6 }),
       (strings, pieces) => {
         const found = searchOf(...strings).stream()
-        const told = pieces.map(piece => found(bytes(piece))).at(-1) ?? false
+        const result = pieces.map(piece => found(bytes(piece))).at(-1) ?? false
         const whole = pieces.join('')
-        expect(told).toBe(strings.some(string => string !== '' && whole.includes(string)))
+        expect(result).toBe(strings.some(string => string !== '' && whole.includes(string)))
       },
     )
     fc.assert(check, { numRuns: 2000 })

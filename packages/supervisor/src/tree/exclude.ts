@@ -22,7 +22,7 @@ export class Excluder {
       if (rule.rooted === true) return path === suffix
       if (path !== suffix && !path.endsWith(`/${suffix}`)) return false
       if (rule.holding !== undefined && !exists(`${path}/${rule.holding}`)) return false
-      if (rule.beside !== undefined && !exists(parent + rule.beside)) return false
+      if (rule.sibling !== undefined && !exists(parent + rule.sibling)) return false
       return !this.#tracked.tracks(path)
     })
   }

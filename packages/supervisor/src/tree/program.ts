@@ -5,7 +5,7 @@
  */
 import { clear } from './clear.ts'
 import { readFrame, writeFrame } from './frames.ts'
-import { look } from './look.ts'
+import { inspect } from './inspect.ts'
 import { emptyOutbox } from './outbox.ts'
 import { frameTypes, maxFrameBytes, TreeError, type TreeFailure, type TreeJob, treePath } from './protocol.ts'
 import { restore } from './restore.ts'
@@ -33,8 +33,8 @@ async function run(): Promise<object> {
     case 'outbox':
       emptyOutbox(job, () => readFrame(IN, maxFrameBytes), OUT)
       return {}
-    case 'look':
-      return look(job, tree, OUT)
+    case 'inspect':
+      return inspect(job, tree, OUT)
   }
 }
 

@@ -71,7 +71,7 @@ export interface ExcludeRule {
   /** Applies only if the directory contains this file. */
   readonly holding?: string
   /** Applies only if this file lies beside the directory. */
-  readonly beside?: string
+  readonly sibling?: string
 }
 
 /** A pack of the previous checkpoint that may be reused. */
@@ -170,8 +170,8 @@ export interface OutboxReady {
 }
 
 /** Requests a look at one path. */
-export interface LookJob {
-  readonly kind: 'look'
+export interface InspectJob {
+  readonly kind: 'inspect'
   /** Below the tree, one character for each byte; empty for the tree itself. */
   readonly path: string
   /** Most entries of a directory. */
@@ -182,18 +182,18 @@ export interface LookJob {
 }
 
 /** An entry of a directory. Name and target have one character for each byte. */
-export type LookEntry =
+export type InspectedEntry =
   | { readonly name: string; readonly kind: 'directory' | 'special' }
   | { readonly name: string; readonly kind: 'file'; readonly sizeBytes: number }
   | { readonly name: string; readonly kind: 'link'; readonly target: string }
 
 /** What a path is: `elsewhere` is a link out of the tree, `special` a pipe, socket or device. */
-export type LookDone =
+export type Inspected =
   | { readonly found: 'nothing' | 'elsewhere' | 'special' }
-  | { readonly found: 'directory'; readonly entries: readonly LookEntry[]; readonly more: boolean }
+  | { readonly found: 'directory'; readonly entries: readonly InspectedEntry[]; readonly more: boolean }
   | { readonly found: 'file'; readonly sizeBytes: number }
 
-export type TreeJob = SealJob | RestoreJob | ClearJob | OutboxJob | LookJob
+export type TreeJob = SealJob | RestoreJob | ClearJob | OutboxJob | InspectJob
 
 /** Entries left out of a sealed tree. */
 export interface Omitted {

@@ -16,7 +16,6 @@ import {
   writeSync,
 } from 'node:fs'
 import { writeBaseline } from './baseline.ts'
-import { Beside } from './beside.ts'
 import { clear, remove } from './clear.ts'
 import { type Frame, writeFrame } from './frames.ts'
 import { IDENTITY_DOUBLES, type Segment } from './index-writer.ts'
@@ -35,6 +34,7 @@ import {
   type TreeTotals,
 } from './protocol.ts'
 import { kinds, readHead } from './record.ts'
+import { SelectivePlacement } from './selective-placement.ts'
 import { unzstd } from './zstd.ts'
 
 /** Packs decompressed ahead of the one being written. */
@@ -62,8 +62,8 @@ export async function restore(job: RestoreJob, next: () => Frame, out: number): 
   const { index, segments } = await receiveIndex(next, job)
   const packs = new Map(job.packs.map(pack => [pack.id, pack.sourceBytes]))
   const plan = planOf(index, { limits: job.limits, packs, reserved: new Set(job.keep) })
-  const beside = job.only === undefined ? undefined : new Beside(job.only, plan)
-  writeFrame(out, frameTypes.ready, Buffer.from(JSON.stringify({ open: beside?.open ?? [] } satisfies RestoreReady)))
+  const placement = job.only === undefined ? undefined : new SelectivePlacement(job.only, plan)
+  writeFrame(out, frameTypes.ready, Buffer.from(JSON.stringify({ open: placement?.open ?? [] } satisfies RestoreReady)))
   mkdirSync(staging, 0o700)
   process.chdir(staging)
   for (const { path } of plan.directories) mkdirSync(nativePath(path), 0o700)
@@ -72,9 +72,9 @@ export async function restore(job: RestoreJob, next: () => Frame, out: number): 
   if (plan.files.some(file => file.left > 0)) throw malformed('a pack is missing')
   makeLinks(plan)
   process.chdir('..')
-  if (beside === undefined) moveAll(staging)
-  else beside.move(staging)
-  const isPlaced = (path: string) => beside?.hasPlaced(path) ?? true
+  if (placement === undefined) moveAll(staging)
+  else placement.move(staging)
+  const isPlaced = (path: string) => placement?.hasPlaced(path) ?? true
   // Children first, because a directory may lose the rights needed to reach its children.
   for (const { path, mode, mtimeUs } of plan.directories.toReversed()) {
     if (!isPlaced(path)) continue

@@ -17,7 +17,7 @@ export async function startSigner(
 ): Promise<{ keys: SigningKeys; mint: Mint; issuer: string }> {
   const times = { signMs: 30 * day, publishAheadMs: day, tokenMs: 3_600_000 }
   const keys = new SigningKeys(db, systemClock, masterKey, times)
-  await keys.look()
+  await keys.poll()
   const issuer = issuerOf(authUrl)
   return { keys, mint: new Mint(keys, systemClock, () => issuer), issuer }
 }

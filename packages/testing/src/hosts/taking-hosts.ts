@@ -38,8 +38,8 @@ export async function takeHosts(
     leaseMaxMs: 600_000,
     awayMs: 2_000,
     // bound: a pause between two looks
-    lookMs: 50,
-    saidMs,
+    pollMs: 50,
+    factsMs: saidMs,
   })
   await far.start()
   return { port: far.port, hosts, [Symbol.asyncDispose]: () => far[Symbol.asyncDispose]() }

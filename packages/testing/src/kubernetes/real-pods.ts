@@ -102,7 +102,7 @@ export class RealPods {
     process.kill(hostProcess(one.pod.uid), 'SIGKILL')
     const deadline = Date.now() + START_MS
     // bound: a pause between two looks
-    while (one.remote.isHere && Date.now() < deadline) await sleep(20)
+    while (one.remote.isLive && Date.now() < deadline) await sleep(20)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -211,7 +211,7 @@ export class RealPods {
     const one = { pod, remote, driver }
     this.#all.add(one)
     // bound: a pause between two looks
-    for (const deadline = Date.now() + START_MS; !remote.isHere; await sleep(20)) {
+    for (const deadline = Date.now() + START_MS; !remote.isLive; await sleep(20)) {
       if (Date.now() < deadline) continue
       const found = await this.#pods.find(pod.name, never)
       throw new Error(`the pod ${pod.name} has not dialled: ${found?.state} ${found?.fault} ${found?.detail}`)

@@ -47,7 +47,7 @@ export async function startProvisioner(
     db: db.database,
     wakeups: { subscribe: () => () => undefined },
     // bound: pauses between two looks
-    ...{ clock: systemClock, log: silentLog, name, lookMs: 20, leastPauseMs: 20, template },
+    ...{ clock: systemClock, log: silentLog, name, pollMs: 20, leastPauseMs: 20, template },
     pods: new Pods(client, scope, watchMs),
     metrics: podMetrics(registry),
     plan: { idle: 2, most: 10, startMs: 60_000, graceMs: 0, burst: 5, ...changes.plan },

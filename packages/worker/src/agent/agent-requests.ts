@@ -1,9 +1,9 @@
-import type { Asked } from '@berth/core/sessions/interactions/open-interactions.ts'
+import type { AgentRequest } from '@berth/core/sessions/interactions/open-interactions.ts'
 import { type Order, replyKey } from './acp-orders.ts'
 import type { Question } from './acp-questions.ts'
 
 /** A request to people, with the number of the reading's drafts that come before it. */
-export interface NewAsk extends Asked {
+export interface NewAsk extends AgentRequest {
   readonly draftsBefore: number
 }
 

@@ -180,7 +180,7 @@ async function recordAsking(
   }
   if (reading.withdrawn.length === 0) return spent
   const closed = await closeInteractions(tx, claim, 'request_gone', now, {
-    asked: { leaseId, offsets: reading.withdrawn },
+    requests: { leaseId, offsets: reading.withdrawn },
   })
   if (closed > 0) await resumeIfAnswered(tx, claim, runId, now)
   return spent

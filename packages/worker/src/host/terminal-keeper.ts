@@ -2,7 +2,7 @@ import type { LeasePlace } from '@berth/core/hosts/hosts.ts'
 import { findLiveLease, type LeaseRow } from '@berth/core/sessions/leases/lease-sql.ts'
 import { findSession, lockSession } from '@berth/core/sessions/session/session-sql.ts'
 import { sealTerminalWork } from '@berth/core/sessions/terminals/seal-terminal-work.ts'
-import { listFallen } from '@berth/core/sessions/terminals/standing-sql.ts'
+import { listFallen } from '@berth/core/sessions/terminals/terminal-snapshot-sql.ts'
 import {
   endLostTerminals,
   endTerminal,

@@ -1,7 +1,7 @@
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { isAddressable } from '../installations/own-installation.ts'
 
-interface StandingRow {
+interface LiveInstallationRow {
   readonly organization_id: string
   readonly capabilities: string[]
   readonly cloud_access: boolean
@@ -14,13 +14,13 @@ interface StandingRow {
  * @param setupAuthorityId the consent to look at as well; null: none
  * @returns null if the app has no such live installation, or its organization is suspended
  */
-export async function findStanding(
+export async function findLiveInstallation(
   db: Queryable,
   appSlug: string,
   installationId: string,
   setupAuthorityId: string | null,
-): Promise<StandingRow | null> {
-  const { rows } = await db.query<StandingRow>({
+): Promise<LiveInstallationRow | null> {
+  const { rows } = await db.query<LiveInstallationRow>({
     name: 'find-installation-standing',
     text: `
       select i.organization_id, i.capabilities, o.cloud_access,

@@ -56,8 +56,8 @@ export function appHandlers(
       const changed = await db.transaction(async tx => {
         const row = await updateApp(tx, principal.organizationId, slug, { name, redirectUrls })
         if (row === null) throw refusal('app_not_found')
-        const told = { target: `app ${slug}`, details: { name: row.name, redirectUrls: row.redirect_urls } }
-        await appendAudit(tx, personEntry(principal, clientAddress, 'app.changed', told), clock.now())
+        const audited = { target: `app ${slug}`, details: { name: row.name, redirectUrls: row.redirect_urls } }
+        await appendAudit(tx, personEntry(principal, clientAddress, 'app.changed', audited), clock.now())
         return row
       })
       return { status: 200, body: { success: true, app: toApp(changed) } }
@@ -70,8 +70,8 @@ export function appHandlers(
         await markAppDeleted(tx, slug, now)
         for (const { id, organization_id: organizationId } of await listInstallationsOf(tx, slug)) {
           await revokeInstallation(tx, organizationId, id, now)
-          const told = { target: `installation ${id}`, details: { app: slug } }
-          const entry = personEntry(principal, clientAddress, 'installation.revoked', told)
+          const audited = { target: `installation ${id}`, details: { app: slug } }
+          const entry = personEntry(principal, clientAddress, 'installation.revoked', audited)
           await appendAudit(tx, { ...entry, organizationId }, now)
         }
         await appendAudit(tx, personEntry(principal, clientAddress, 'app.deleted', { target: `app ${slug}` }), now)
@@ -90,11 +90,11 @@ export function appHandlers(
       const { kid } = key
       const isNew = await db.transaction(async tx => {
         const added = await registerKey(tx, { ...key, organizationId, membershipId, slug }, clock.now())
-        const told = personEntry(principal, clientAddress, 'app.key_registered', {
+        const entry = personEntry(principal, clientAddress, 'app.key_registered', {
           target: `app ${slug}`,
           details: { kid },
         })
-        if (added) await appendAudit(tx, told, clock.now())
+        if (added) await appendAudit(tx, entry, clock.now())
         return added
       })
       return { status: isNew ? 201 : 200, body: { success: true, kid } }

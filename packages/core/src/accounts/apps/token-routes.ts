@@ -8,7 +8,7 @@ import { type Audience, audiences } from '../../identity/tokens/token-types.ts'
 import { appendAudit } from '../audit/append.ts'
 import { APP_TOKEN_SECONDS, type Mint } from '../signing/mint.ts'
 import type { AssertingApp, Assertions } from './assertion.ts'
-import { findStanding } from './exchange-sql.ts'
+import { findLiveInstallation } from './exchange-sql.ts'
 
 /** What a grant must hold for a token of an audience to be of any use. */
 const entrances: Readonly<Record<Audience, Capability>> = {
@@ -28,17 +28,17 @@ export function tokenHandlers(
     capability: Capability,
     setupAuthorityId: string | null = null,
   ): Promise<void> => {
-    const standing = await findStanding(db, app.slug, installationId, setupAuthorityId)
-    if (standing === null) throw refusal('installation_not_found')
-    if (setupAuthorityId !== null && !standing.setup) throw refusal('setup_authority_not_found')
-    const held = grantedCapabilities(standing.capabilities, standing.cloud_access)
+    const installation = await findLiveInstallation(db, app.slug, installationId, setupAuthorityId)
+    if (installation === null) throw refusal('installation_not_found')
+    if (setupAuthorityId !== null && !installation.setup) throw refusal('setup_authority_not_found')
+    const held = grantedCapabilities(installation.capabilities, installation.cloud_access)
     if (!held.has(capability)) throw refusal('insufficient_scope', { requiredScope: capability })
   }
 
   /** Keeps refused exchanges in the audit log of the app's publisher. */
   const audited = async <T>(
     { slug, organizationId }: AssertingApp,
-    asked: { readonly installationId: string; readonly clientAddress: string },
+    request: { readonly installationId: string; readonly clientAddress: string },
     exchange: () => Promise<T>,
   ): Promise<T> => {
     try {
@@ -49,8 +49,8 @@ export function tokenHandlers(
           organizationId,
           actor: { kind: 'app', id: slug, name: null },
           action: 'token.exchanged',
-          target: `installation ${asked.installationId}`,
-          address: asked.clientAddress,
+          target: `installation ${request.installationId}`,
+          address: request.clientAddress,
           outcome: 'refused',
           details: { error: error.code },
         } as const

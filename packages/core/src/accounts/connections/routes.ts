@@ -36,8 +36,8 @@ export function connectionHandlers({
       const connection = await db.transaction(async tx => {
         const { id: installationId } = await provideOwnInstallation({ db: tx, clock }, organizationId)
         const id = await shareAccount({ db: tx, clock }, { organizationId, installationId }, body)
-        const told = { target: `connection ${id}`, details: { host: body.host, account: body.account } }
-        await appendAudit(tx, personEntry(principal, clientAddress, 'connection.added', told), clock.now())
+        const audited = { target: `connection ${id}`, details: { host: body.host, account: body.account } }
+        await appendAudit(tx, personEntry(principal, clientAddress, 'connection.added', audited), clock.now())
         return (await listAccounts(tx, { id }))[0]
       })
       if (connection === undefined) throw new Error('a connection was added that is not there')
@@ -53,8 +53,8 @@ export function connectionHandlers({
         if (found?.id !== connectionId || found.status !== 'active') throw refusal('connection_not_found')
         if (personalAccess && gitHosts.find(found.host)?.people === undefined) throw refusal('git_host_not_found')
         await setPersonal(tx, connectionId, personalAccess)
-        const told = { target: `connection ${connectionId}`, details: { personalAccess } }
-        await appendAudit(tx, personEntry(principal, clientAddress, 'connection.changed', told), clock.now())
+        const audited = { target: `connection ${connectionId}`, details: { personalAccess } }
+        await appendAudit(tx, personEntry(principal, clientAddress, 'connection.changed', audited), clock.now())
         return { ...found, personal: personalAccess }
       })
       return { status: 200, body: { success: true, connection: toConnection(connection) } }
@@ -67,8 +67,8 @@ export function connectionHandlers({
         const [found] = (await listAccounts(tx, { organizationId, id: connectionId })).filter(isOf(own))
         if (found?.id !== connectionId) throw refusal('connection_not_found')
         if (!(await endConnection(tx, connectionId, clock.now()))) return
-        const told = { target: `connection ${connectionId}`, details: { host: found.host, account: found.account } }
-        await appendAudit(tx, personEntry(principal, clientAddress, 'connection.removed', told), clock.now())
+        const audited = { target: `connection ${connectionId}`, details: { host: found.host, account: found.account } }
+        await appendAudit(tx, personEntry(principal, clientAddress, 'connection.removed', audited), clock.now())
       })
       return { status: 204 }
     },

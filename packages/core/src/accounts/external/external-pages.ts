@@ -44,7 +44,7 @@ export const claimPage = (form: {
 })
 
 /** Says why a provider's identity lets nobody in, and what to do. */
-export function refusalWords(reason: Refusal, name: string): string {
+export function refusalText(reason: Refusal, name: string): string {
   switch (reason) {
     case 'account_exists':
       return `An account with this email exists. Sign in with its password, then link ${name} on the page of your account.`

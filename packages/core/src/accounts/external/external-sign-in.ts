@@ -13,14 +13,14 @@ import { awayPage, overPage, refusedPage } from './external-pages.ts'
 import { type ExternalChallenge, type ExternalIdentity, ExternalProvider } from './external-provider.ts'
 
 /** Time to sign in at a provider. */
-const ASKED_MS = 10 * 60_000
+const PENDING_MS = 10 * 60_000
 /** Time from the provider's answer to the page that asked. */
 const ANSWERED_MS = 60_000
 /** Time to read what taking an account over ends. */
 const CLAIM_MS = 5 * 60_000
 
 /** What the cookie holds, sealed, while a browser is away at a provider. */
-interface Asked extends ExternalChallenge {
+interface PendingChallenge extends ExternalChallenge {
   readonly kind: 'asked'
   readonly provider: string
   /** Names the form that asked: the answer counts there alone. */
@@ -93,7 +93,7 @@ export class ExternalSignIn {
       this.#warn(error, id)
       return sendPage(reply, 502, awayPage(provider.config.name, returnTo))
     }
-    const until = this.#context.clock.now().getTime() + ASKED_MS
+    const until = this.#context.clock.now().getTime() + PENDING_MS
     this.#setCookie(reply, { kind: 'asked', provider: id, ...challenge, bound, returnTo, until })
     return reply.headers(pageHeaders).redirect(target, 303)
   }
@@ -183,7 +183,7 @@ export class ExternalSignIn {
   }
 
   /** The browser comes back from another site: a cookie that is `Strict` would stay behind. */
-  #setCookie(reply: FastifyReply, kept: Asked | Answered | null): void {
+  #setCookie(reply: FastifyReply, kept: PendingChallenge | Answered | null): void {
     const { authUrl, clock, masterKey } = this.#context
     const { name, path, secure } = commonCookie(authUrl(), 'external')
     const value = kept === null ? '' : masterKey.seal(JSON.stringify(kept), name).toString('base64url')
@@ -192,14 +192,14 @@ export class ExternalSignIn {
     reply.header('set-cookie', `${name}=${value}; ${attributes}`)
   }
 
-  #open(header: string): Asked | Answered | null {
+  #open(header: string): PendingChallenge | Answered | null {
     const { authUrl, clock, masterKey } = this.#context
     const { name } = commonCookie(authUrl(), 'external')
     const pair = header.split(/; */).find(each => each.startsWith(`${name}=`))
     if (pair === undefined) return null
     try {
       const opened = masterKey.open(Buffer.from(pair.slice(name.length + 1), 'base64url'), name)
-      const kept: Asked | Answered = JSON.parse(opened.toString())
+      const kept: PendingChallenge | Answered = JSON.parse(opened.toString())
       return kept.until > clock.now().getTime() ? kept : null
     } catch (error) {
       if (error instanceof UnsealError) return null

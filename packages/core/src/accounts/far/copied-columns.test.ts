@@ -7,9 +7,9 @@ import { createTenant } from '@berth/testing/api/tenant.ts'
 import { createTestDatabase, type TestDatabase } from '@berth/testing/storage/postgres.ts'
 import { until } from '@berth/testing/until.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { readAccountChanges, readAccountSnapshot } from './account-snapshot-sql.ts'
 import { CopiedRows } from './copied-rows.ts'
 import { applyChanges } from './copy-sql.ts'
-import { readStanding, readStandingChanges } from './standing-sql.ts'
 import { changeKinds } from './wire.ts'
 
 /** A value of the column in the row at the account service, after a change; the feed brings it to the copy. */
@@ -151,9 +151,9 @@ it.each(followed)('a change of %s reaches the copy', async (name, becomes) => {
     [tenant, null],
     [person, person.signInId],
   ] as const) {
-    const standing = await readStanding(there.database, of)
-    if (standing === null) throw new Error('there is no standing')
-    await copies.provide(standing, signInId)
+    const snapshot = await readAccountSnapshot(there.database, of)
+    if (snapshot === null) throw new Error('there is no standing')
+    await copies.provide(snapshot, signInId)
   }
   const ids: Readonly<Record<string, string>> = {
     organizations: tenant.organizationId,
@@ -167,7 +167,7 @@ it.each(followed)('a change of %s reaches the copy', async (name, becomes) => {
   const beginning = '0.00000000-0000-0000-0000-000000000000'
   // The feed ends below the server's oldest open transaction, which may be another database's.
   const changes = await until('the feed has the change', async () => {
-    const read = (await readStandingChanges(there.database, beginning, changeKinds)).changes
+    const read = (await readAccountChanges(there.database, beginning, changeKinds)).changes
     return read.some(({ row }) => row.id === id) && read
   })
   await here.database.transaction(tx => applyChanges(tx, changes))

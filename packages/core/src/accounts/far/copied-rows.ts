@@ -1,7 +1,7 @@
 import type { Clock } from '@berth/platform/kit/clock.ts'
 import type { Database } from '@berth/platform/storage/postgres/database.ts'
 import { hasCopies, putCopies, putSignInCopy, returnFeedTo } from './copy-sql.ts'
-import type { Standing } from './wire.ts'
+import type { AccountSnapshot } from './wire.ts'
 
 /** Rows that this process knows to be right; past it all are looked up once more. */
 const REMEMBERED = 50_000
@@ -33,17 +33,17 @@ export class CopiedRows {
    * @param signInId of the person of the standing; null for others
    * @throws DatabaseUnavailable
    */
-  async provide(standing: Standing, signInId: string | null = null): Promise<void> {
-    const key = `${keyOf(standing)},${signInId}`
+  async provide(snapshot: AccountSnapshot, signInId: string | null = null): Promise<void> {
+    const key = `${keyOf(snapshot)},${signInId}`
     if (this.#known.has(key)) return
     const cursor = this.#cursor
-    if (!(await hasCopies(this.#db, standing, signInId))) {
+    if (!(await hasCopies(this.#db, snapshot, signInId))) {
       await this.#db.transaction(async tx => {
         // The copies show what was so at the horizon. Later changes may have been applied already, to nothing or to what
         // this overwrites, so the feed goes back. This also makes one copy at a time.
-        await returnFeedTo(tx, standing.as_of)
-        await putCopies(tx, standing, this.#clock.now())
-        if (signInId !== null) await putSignInCopy(tx, signInId, standing, this.#clock.now())
+        await returnFeedTo(tx, snapshot.as_of)
+        await putCopies(tx, snapshot, this.#clock.now())
+        if (signInId !== null) await putSignInCopy(tx, signInId, snapshot, this.#clock.now())
       })
     }
     // A change that was applied meanwhile may be one of these rows.
@@ -53,5 +53,5 @@ export class CopiedRows {
   }
 }
 
-const keyOf = ({ organization, installation, membership, api_key_id }: Standing): string =>
+const keyOf = ({ organization, installation, membership, api_key_id }: AccountSnapshot): string =>
   [organization.id, installation?.id, membership?.id, api_key_id].join()

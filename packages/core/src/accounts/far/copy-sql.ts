@@ -1,10 +1,10 @@
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
-import type { Change, Standing } from './wire.ts'
+import type { AccountSnapshot, Change } from './wire.ts'
 
 /** Returns whether all rows of a standing are copied, and the copies stop nothing that the standing lets in. */
 export async function hasCopies(
   db: Queryable,
-  { organization, installation, membership, person, api_key_id }: Standing,
+  { organization, installation, membership, person, api_key_id }: AccountSnapshot,
   signInId: string | null,
 ): Promise<boolean> {
   const { rows } = await db.query<{ all: boolean }>({
@@ -49,8 +49,8 @@ export async function returnFeedTo(tx: Queryable, horizon: string): Promise<void
  * there, so a copy must never break one: emails are not copied, since they move between people, and of a person's
  * memberships in an organization the newest is taken for the live one.
  */
-export async function putCopies(tx: Queryable, standing: Standing, now: Date): Promise<void> {
-  const { organization, installation, membership, person, api_key_id } = standing
+export async function putCopies(tx: Queryable, snapshot: AccountSnapshot, now: Date): Promise<void> {
+  const { organization, installation, membership, person, api_key_id } = snapshot
   await tx.query({
     name: 'copy-organization',
     text: `
@@ -98,7 +98,7 @@ async function insertKeyCopy(tx: Queryable, id: string, installationId: string, 
 
 async function putPersonCopy(
   tx: Queryable,
-  { person_id, person_name }: NonNullable<Standing['membership']>,
+  { person_id, person_name }: NonNullable<AccountSnapshot['membership']>,
   disabledAt: string | null,
   now: Date,
 ): Promise<void> {
@@ -114,7 +114,7 @@ async function putPersonCopy(
 
 async function insertMembershipCopy(
   tx: Queryable,
-  membership: NonNullable<Standing['membership']>,
+  membership: NonNullable<AccountSnapshot['membership']>,
   organizationId: string,
   now: Date,
 ): Promise<void> {
@@ -141,7 +141,7 @@ async function insertMembershipCopy(
 export async function putSignInCopy(
   tx: Queryable,
   id: string,
-  { organization, membership, sign_in: signIn }: Standing,
+  { organization, membership, sign_in: signIn }: AccountSnapshot,
   now: Date,
 ): Promise<void> {
   if (membership === null) return

@@ -28,12 +28,12 @@ export class FarAuthority implements Authority {
     const verdict = await this.#account.ask(internalPaths.judge, isVerdict, { bearer, address, metered })
     if (verdict.kind !== 'granted') return verdict
     const { principal } = verdict
-    await this.#copies.provide(verdict.standing, principal.kind === 'person' ? principal.signInId : null)
+    await this.#copies.provide(verdict.snapshot, principal.kind === 'person' ? principal.signInId : null)
     return { kind: 'granted', principal: principalOf(verdict), metering: verdict.metering }
   }
 }
 
-function principalOf({ principal, standing }: Extract<WireVerdict, { kind: 'granted' }>): Principal {
+function principalOf({ principal, snapshot }: Extract<WireVerdict, { kind: 'granted' }>): Principal {
   const { id, organizationId, expiresAt } = principal
   const shared = {
     id,
@@ -43,7 +43,7 @@ function principalOf({ principal, standing }: Extract<WireVerdict, { kind: 'gran
   }
   if (principal.kind === 'app_installation') return { kind: 'app_installation', ...shared }
   const { membershipId, signInId, role, permissions } = principal
-  const { membership, organization } = standing
+  const { membership, organization } = snapshot
   return {
     kind: 'person',
     ...shared,

@@ -41,9 +41,9 @@ export class FarGatewayJudge implements GatewayJudge {
     if (bearer.startsWith('svc_run_')) return this.#runs.judge(bearer, clientAddress, wanted)
     const sent = { bearer, address: clientAddress.slice(0, mostAddress), wanted }
     const judgement = await this.#account.ask(internalPaths.judgeGateway, isGatewayJudgement, sent)
-    const { caller, standing, granted, remaining, bucket } = judgement
-    if (caller === null || standing === null) return { caller: null, granted, remaining, bucket }
-    await this.#copies.provide(standing)
+    const { caller, snapshot, granted, remaining, bucket } = judgement
+    if (caller === null || snapshot === null) return { caller: null, granted, remaining, bucket }
+    await this.#copies.provide(snapshot)
     const allowance = await this.#allowanceOf(caller)
     const capabilities = knownCapabilities(caller.capabilities)
     return { caller: { ...caller, capabilities, run: null, ...allowance }, granted, remaining, bucket }

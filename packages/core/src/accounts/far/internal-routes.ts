@@ -6,7 +6,7 @@ import { parseBytes } from '../../http/body/json-body.ts'
 import { requireMediaType } from '../../http/request/media-type.ts'
 import type { GatewayJudge } from '../../identity/guard/gateway-judge.ts'
 import { type Authority, MeteringFault, type Principal } from '../../identity/guard/principal.ts'
-import { readStanding, readStandingChanges } from './standing-sql.ts'
+import { readAccountChanges, readAccountSnapshot } from './account-snapshot-sql.ts'
 import {
   changeKinds,
   firstChangeKinds,
@@ -41,10 +41,10 @@ export function mountInternal(app: FastifyInstance, db: Queryable, guards: Guard
   }
 
   app.post(internalPaths.judge, { onRequest }, async (request): Promise<WireVerdict> => {
-    const asked = await readJson(request)
-    if (!isJudgeRequest.Check(asked)) throw malformed('{ bearer, address, metered }')
-    const { bearer, address: clientAddress } = asked
-    const verdict = await metered(guards.api.judge({ bearer, clientAddress, metered: asked.metered }))
+    const body = await readJson(request)
+    if (!isJudgeRequest.Check(body)) throw malformed('{ bearer, address, metered }')
+    const { bearer, address: clientAddress } = body
+    const verdict = await metered(guards.api.judge({ bearer, clientAddress, metered: body.metered }))
     switch (verdict.kind) {
       case 'invalid':
       case 'limited':
@@ -52,41 +52,41 @@ export function mountInternal(app: FastifyInstance, db: Queryable, guards: Guard
       case 'granted': {
         const { principal } = verdict
         const { organizationId } = principal
-        const standing = await readStanding(db, {
+        const snapshot = await readAccountSnapshot(db, {
           organizationId,
           ...(principal.kind === 'person'
             ? { membershipId: principal.membershipId, signInId: principal.signInId }
             : { installationId: principal.id }),
         })
-        if (standing === null) throw refusal('service_unavailable')
-        return { kind: 'granted', principal: toWire(principal), metering: verdict.metering, standing }
+        if (snapshot === null) throw refusal('service_unavailable')
+        return { kind: 'granted', principal: toWire(principal), metering: verdict.metering, snapshot }
       }
     }
   })
 
   app.post(internalPaths.judgeGateway, { onRequest }, async (request): Promise<WireGatewayJudgement> => {
-    const asked = await readJson(request)
-    if (!isJudgeGatewayRequest.Check(asked)) throw malformed('{ bearer, address, wanted }')
-    const judgement = await metered(guards.gateway.judge(asked.bearer, asked.address, asked.wanted))
+    const body = await readJson(request)
+    if (!isJudgeGatewayRequest.Check(body)) throw malformed('{ bearer, address, wanted }')
+    const judgement = await metered(guards.gateway.judge(body.bearer, body.address, body.wanted))
     const { caller, granted, remaining, bucket } = judgement
-    if (caller === null) return { caller, granted, remaining, bucket, standing: null }
+    if (caller === null) return { caller, granted, remaining, bucket, snapshot: null }
     // The Runs of this deployment are none of the asker's.
-    if (caller.kind === 'runtime') return { caller: null, granted: 0, remaining: 0, bucket, standing: null }
+    if (caller.kind === 'runtime') return { caller: null, granted: 0, remaining: 0, bucket, snapshot: null }
     const { kind, organizationId, apiKeyId, installationId, personId, endUserId } = caller
-    const standing = await readStanding(db, { organizationId, installationId, apiKeyId })
-    if (standing === null) throw refusal('service_unavailable')
+    const snapshot = await readAccountSnapshot(db, { organizationId, installationId, apiKeyId })
+    if (snapshot === null) throw refusal('service_unavailable')
     const capabilities = [...caller.capabilities]
     const sent = { kind, organizationId, capabilities, apiKeyId, installationId, personId, endUserId }
-    return { caller: sent, granted, remaining, bucket, standing }
+    return { caller: sent, granted, remaining, bucket, snapshot }
   })
 
   app.get<{ Querystring: Record<string, unknown> }>(internalPaths.revocations, { onRequest }, async request => {
-    const asked = new URL(request.url, 'http://internal').searchParams
-    const after = asked.get('after') ?? beginning
+    const query = new URL(request.url, 'http://internal').searchParams
+    const after = query.get('after') ?? beginning
     if (!isCursor.Check(after)) throw invalidField(['after'], 'is not a cursor of this service')
-    const kinds = asked.get('kinds')?.split(',')
-    const told = kinds === undefined ? firstChangeKinds : changeKinds.filter(kind => kinds.includes(kind))
-    return await readStandingChanges(db, after, told)
+    const kinds = query.get('kinds')?.split(',')
+    const wanted = kinds === undefined ? firstChangeKinds : changeKinds.filter(kind => kinds.includes(kind))
+    return await readAccountChanges(db, after, wanted)
   })
 }
 

@@ -74,7 +74,7 @@ const SignInRow = Type.Object({ id: Uuid, ended_at: Nullable(Time) })
  * The rows that an API copies, all of one snapshot, whose horizon is `as_of`. An account service of an earlier release
  * tells neither person nor sign-in.
  */
-const Standing = Type.Object({
+const AccountSnapshot = Type.Object({
   as_of: Position,
   organization: OrganizationRow,
   installation: Nullable(InstallationRow),
@@ -83,7 +83,7 @@ const Standing = Type.Object({
   sign_in: Type.Optional(Nullable(SignInRow)),
   api_key_id: Nullable(Uuid),
 })
-export type Standing = Static<typeof Standing>
+export type AccountSnapshot = Static<typeof AccountSnapshot>
 
 const principal = {
   id: Uuid,
@@ -108,7 +108,7 @@ const Verdict = Type.Union([
       }),
     ]),
     metering: Metering,
-    standing: Standing,
+    snapshot: AccountSnapshot,
   }),
 ])
 export type WireVerdict = Static<typeof Verdict>
@@ -128,7 +128,7 @@ const GatewayJudgement = Type.Object({
   granted: Count,
   remaining: Type.Number(),
   bucket: Type.Object({ burst: Type.Integer({ minimum: 1 }), perMinute: Type.Integer({ minimum: 1 }) }),
-  standing: Nullable(Standing),
+  snapshot: Nullable(AccountSnapshot),
 })
 export type WireGatewayJudgement = Static<typeof GatewayJudgement>
 

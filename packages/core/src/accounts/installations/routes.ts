@@ -27,8 +27,8 @@ export function installationHandlers({
       const changed = await db.transaction(async tx => {
         const row = await changeGrant(tx, principal.organizationId, installationId, capabilities)
         if (row === null) throw refusal('installation_not_found')
-        const told = { target: `installation ${installationId}`, details: { capabilities } }
-        await appendAudit(tx, personEntry(principal, clientAddress, 'installation.changed', told), clock.now())
+        const audited = { target: `installation ${installationId}`, details: { capabilities } }
+        await appendAudit(tx, personEntry(principal, clientAddress, 'installation.changed', audited), clock.now())
         return row
       })
       return { status: 200, body: { success: true, installation: toInstallation(changed) } }
@@ -38,9 +38,9 @@ export function installationHandlers({
       await db.transaction(async tx => {
         const ended = await revokeInstallation(tx, principal.organizationId, installationId, clock.now())
         if (ended === null) throw refusal('installation_not_found')
-        const told = { target: `installation ${installationId}` }
+        const audited = { target: `installation ${installationId}` }
         if (ended)
-          await appendAudit(tx, personEntry(principal, clientAddress, 'installation.revoked', told), clock.now())
+          await appendAudit(tx, personEntry(principal, clientAddress, 'installation.revoked', audited), clock.now())
       })
       return { status: 204 }
     },

@@ -16,7 +16,7 @@ const ACTIVE_OF_A_KIND = 2
  */
 export async function issueKey(
   tx: Queryable,
-  asked: {
+  request: {
     readonly organizationId: string
     readonly membershipId: string
     readonly integrationId: string
@@ -26,7 +26,7 @@ export async function issueKey(
   },
   now: Date,
 ): Promise<{ readonly key: ApiKeyRow; readonly secret: string }> {
-  const { organizationId, integrationId, kind, expiresAt, replaces, membershipId } = asked
+  const { organizationId, integrationId, kind, expiresAt, replaces, membershipId } = request
   const integration = await lockInstallation(tx, organizationId, integrationId, 'integration')
   if (integration === null || integration.revoked_at !== null) throw refusal('integration_not_found')
   if (kind === 'ai' && !integration.capabilities.includes('svc.ai.invoke'))

@@ -38,8 +38,8 @@ export function integrationHandlers({ db, clock }: Pick<Context, 'db' | 'clock'>
       await db.transaction(async tx => {
         if (!(await hasProduct(tx, organizationId, product))) throw refusal('app_not_found')
         await insertIntegration(tx, { id, organizationId, product, name, capabilities, membershipId }, now)
-        const told = { target: `installation ${id}`, details: { product, capabilities } }
-        await appendAudit(tx, personEntry(principal, clientAddress, 'integration.created', told), now)
+        const audited = { target: `installation ${id}`, details: { product, capabilities } }
+        await appendAudit(tx, personEntry(principal, clientAddress, 'integration.created', audited), now)
       })
       const made = { id, name, app_slug: product, capabilities, created_at: now }
       return { status: 201, body: { success: true, integration: toIntegration(made, []) } }
@@ -62,9 +62,9 @@ export function integrationHandlers({ db, clock }: Pick<Context, 'db' | 'clock'>
       await db.transaction(async tx => {
         const ended = await revokeInstallation(tx, organizationId, integrationId, clock.now(), 'integration')
         if (ended === null) throw refusal('integration_not_found')
-        const told = { target: `installation ${integrationId}` }
+        const audited = { target: `installation ${integrationId}` }
         if (ended)
-          await appendAudit(tx, personEntry(principal, clientAddress, 'integration.deleted', told), clock.now())
+          await appendAudit(tx, personEntry(principal, clientAddress, 'integration.deleted', audited), clock.now())
       })
       return { status: 204 }
     },
@@ -72,7 +72,7 @@ export function integrationHandlers({ db, clock }: Pick<Context, 'db' | 'clock'>
     createApiKey: async ({ principal, params: { organizationId, integrationId }, body, clientAddress }) => {
       requireOwn(principal, organizationId)
       const { kind, expiresAt, replaces = null } = body
-      const asked = {
+      const keyRequest = {
         organizationId,
         integrationId,
         membershipId: principal.membershipId,
@@ -81,13 +81,13 @@ export function integrationHandlers({ db, clock }: Pick<Context, 'db' | 'clock'>
         replaces,
       }
       const { key, secret } = await db.transaction(async tx => {
-        const issued = await issueKey(tx, asked, clock.now())
+        const issued = await issueKey(tx, keyRequest, clock.now())
         const replaced = replaces === null ? {} : { replaces }
-        const told = {
+        const audited = {
           target: `api_key ${issued.key.id}`,
           details: { installation: integrationId, kind, ...replaced },
         }
-        await appendAudit(tx, personEntry(principal, clientAddress, 'api_key.created', told), clock.now())
+        await appendAudit(tx, personEntry(principal, clientAddress, 'api_key.created', audited), clock.now())
         return issued
       })
       return { status: 201, body: { success: true, key: toApiKey(key), secret } }
@@ -105,8 +105,8 @@ export function integrationHandlers({ db, clock }: Pick<Context, 'db' | 'clock'>
       await db.transaction(async tx => {
         await requireIntegration(tx, organizationId, integrationId)
         if (!(await endApiKey(tx, integrationId, keyId, clock.now()))) throw refusal('api_key_not_found')
-        const told = { target: `api_key ${keyId}`, details: { installation: integrationId } }
-        await appendAudit(tx, personEntry(principal, clientAddress, 'api_key.revoked', told), clock.now())
+        const audited = { target: `api_key ${keyId}`, details: { installation: integrationId } }
+        await appendAudit(tx, personEntry(principal, clientAddress, 'api_key.revoked', audited), clock.now())
       })
       return { status: 204 }
     },

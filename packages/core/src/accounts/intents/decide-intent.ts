@@ -47,8 +47,8 @@ export async function decideIntent(
     return { kind: 'denied', redirect }
   }
   const { appSlug, capabilities } = intent
-  const asked = { id: randomUUID(), organizationId, appSlug, capabilities, membershipId }
-  const installationId = await installApp(tx, asked, now)
+  const installation = { id: randomUUID(), organizationId, appSlug, capabilities, membershipId }
+  const installationId = await installApp(tx, installation, now)
   const authority = { id: randomUUID(), installationId, membershipId }
   await insertSetupAuthority(tx, authority, now)
   await authorizeIntent(tx, digest, authority.id, new Date(now.getTime() + RESULT_MS))

@@ -21,7 +21,7 @@ import { nameFault, passwordFault } from './sent-fields.ts'
 import { whileAlive } from './while-alive.ts'
 
 /** Time between the password of an account and the answers to what it is asked before it joins. */
-const ASKED_MS = 15 * 60_000
+const PENDING_MS = 15 * 60_000
 
 /** What became of a form that followed an invitation. */
 export type Accepted =
@@ -34,12 +34,12 @@ export type Accepted =
   /** The account belongs to the organization that invited it first, until its email is proven. */
   | { readonly kind: 'unproven' }
   /** The password holds, and before the account joins its person has something to answer. */
-  | { readonly kind: 'asked'; readonly asked: Asked; readonly wrong: string | null }
+  | { readonly kind: 'asked'; readonly proofs: Proofs; readonly wrong: string | null }
   /** Too many passwords or codes were tried. */
-  | { readonly kind: 'limited'; readonly retryAfterSeconds: number; readonly asked: Asked | null }
+  | { readonly kind: 'limited'; readonly retryAfterSeconds: number; readonly proofs: Proofs | null }
 
 /** What an account is asked before it joins an organization while another one governs it. */
-export interface Asked {
+export interface Proofs {
   /** Proves to the next form that this one brought the password. */
   readonly proof: string
   readonly code: boolean
@@ -91,7 +91,7 @@ export async function acceptInvitation(the: Dependencies, link: InvitationLink, 
   const browser = known === null ? null : sent.browserOf(known)
   const guess = { address: sent.address, email: link.email, browser }
   const taken = await new PasswordThrottle(the.db, the.clock).take(guess)
-  if (taken.kind === 'limited') return { ...taken, asked: null }
+  if (taken.kind === 'limited') return { ...taken, proofs: null }
   const { holds } = await verifyPassword(known?.passwordHash ?? null, sent.password)
   if (known !== null && holds && !known.disabled) {
     await taken.wasRight()
@@ -131,15 +131,15 @@ async function join(the: Dependencies, link: InvitationLink, known: Person, sent
   if (!mayJoin(link, known, before)) return { kind: 'unproven' }
   if (isGoverned(before)) {
     const linked = await listLinked(db, known.id)
-    const asked = { proof: proofOf(the, known, sent), code: known.totpSecret !== null, linked }
-    const isAsked = asked.code || linked.length > 0
-    if (isAsked && sent.proof === null) return { kind: 'asked', asked, wrong: null }
-    if (asked.code) {
+    const proofs = { proof: proofOf(the, known, sent), code: known.totpSecret !== null, linked }
+    const isRequired = proofs.code || linked.length > 0
+    if (isRequired && sent.proof === null) return { kind: 'asked', proofs, wrong: null }
+    if (proofs.code) {
       const guess = { address: sent.address, email: link.email, browser: sent.browserOf(known) }
       const taken = await new PasswordThrottle(db, clock).take(guess)
-      if (taken.kind === 'limited') return { ...taken, asked }
+      if (taken.kind === 'limited') return { ...taken, proofs }
       if (!(await takesCode(the, known, sent.code, sent.address))) {
-        return { kind: 'asked', asked, wrong: 'This code is wrong, or was used before.' }
+        return { kind: 'asked', proofs, wrong: 'This code is wrong, or was used before.' }
       }
       await taken.wasRight()
     }
@@ -147,13 +147,13 @@ async function join(the: Dependencies, link: InvitationLink, known: Person, sent
   try {
     const done = await whileAlive(db, sent.secret, clock, async (tx, now) => {
       const person = await lockPersonByEmail(tx, link.email)
-      const standing = await membershipsBefore(tx, known.id, link.organizationId)
+      const memberships = await membershipsBefore(tx, known.id, link.organizationId)
       if (person === null || person.disabled || person.sessionsSince !== known.sessionsSince) throw new Overtaken()
-      if (!mayJoin(link, person, standing) || isGoverned(standing) !== isGoverned(before)) throw new Overtaken()
+      if (!mayJoin(link, person, memberships) || isGoverned(memberships) !== isGoverned(before)) throw new Overtaken()
       if ((person.totpSecret === null) !== (known.totpSecret === null)) throw new Overtaken()
       if (link.byOperator) await proveEmail(tx, person.id, now)
       const entered = Math.floor(now.getTime() / 1000)
-      if (!isGoverned(standing)) {
+      if (!isGoverned(memberships)) {
         await makeMember(tx, link, person, sent.address, null, now)
         return { ended: null, began: entered }
       }
@@ -208,7 +208,7 @@ interface Proof {
 }
 
 function proofOf({ clock, masterKey }: Dependencies, { id, sessionsSince }: Person, { secret }: Sent): string {
-  const proof: Proof = { personId: id, sessionsSince, until: clock.now().getTime() + ASKED_MS }
+  const proof: Proof = { personId: id, sessionsSince, until: clock.now().getTime() + PENDING_MS }
   return masterKey.seal(JSON.stringify(proof), `invitation/${secret}`).toString('base64url')
 }
 

@@ -2,7 +2,7 @@ import { type Html, html } from '../pages/html.ts'
 import type { Page } from '../pages/layout.ts'
 import { type Ended, keyOfLinked, type Linked } from '../people/linked-access.ts'
 import { alert } from '../sign-in/pages/sign-in-page.ts'
-import type { Asked } from './accept-invitation.ts'
+import type { Proofs } from './accept-invitation.ts'
 import type { InvitationLink, OneTimeLink, ResetLink } from './one-time-link.ts'
 import { passwordLength } from './sent-fields.ts'
 
@@ -20,7 +20,7 @@ export function doneLinkPage(ended: Ended | null): Page {
       : html`<p>These ended:</p>
 <ul>
 <li>all sign-ins, and the sessions of all browsers</li>
-${ended.linked.map(one => html`<li>${wordsOf(one)}</li>\n`)}${ended.secondFactor ? html`<li>the second factor, which somebody else may have set up</li>\n` : null}</ul>
+${ended.linked.map(one => html`<li>${labelOf(one)}</li>\n`)}${ended.secondFactor ? html`<li>the second factor, which somebody else may have set up</li>\n` : null}</ul>
 <p>You can link and set them up again on the page of your account.</p>`
   return {
     title: 'You are all set',
@@ -62,14 +62,14 @@ const invitationPage = ({ email, organization }: InvitationLink, wrong: string |
 })
 
 /** The page that asks the person of an account before it joins another organization. */
-export function askedPage({ email, organization }: InvitationLink, asked: Asked, wrong: string | null): Page {
-  const { proof, code, linked } = asked
+export function proofPage({ email, organization }: InvitationLink, proofs: Proofs, wrong: string | null): Page {
+  const { proof, code, linked } = proofs
   const links =
     linked.length === 0
       ? null
       : html`<fieldset><legend>Keep what you linked yourself</legend>
 ${linked.map(
-  one => html`<label class="choice"><input type="checkbox" name="${keyOfLinked(one)}" value="keep"><span>${wordsOf(one)}</span></label>
+  one => html`<label class="choice"><input type="checkbox" name="${keyOfLinked(one)}" value="keep"><span>${labelOf(one)}</span></label>
 `,
 )}</fieldset>`
   const factor = code
@@ -83,7 +83,7 @@ ${linked.map(
   }
 }
 
-const wordsOf = (one: Linked): string =>
+const labelOf = (one: Linked): string =>
   one.kind === 'identity'
     ? `the sign-in by ${one.issuer} as ${one.subject}`
     : `the account ${one.login} at the Git host ${one.host}`

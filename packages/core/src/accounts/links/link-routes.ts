@@ -8,7 +8,7 @@ import { sendPage } from '../pages/layout.ts'
 import { meterPage } from '../pages/meter-page.ts'
 import { knownBrowserOf, rememberBrowser } from '../sign-in/known-browser.ts'
 import { type Accepted, acceptInvitation } from './accept-invitation.ts'
-import { askedPage, deadLinkPage, doneLinkPage, linkPage, unprovenPage } from './link-pages.ts'
+import { deadLinkPage, doneLinkPage, linkPage, proofPage, unprovenPage } from './link-pages.ts'
 import { findLink, type InvitationLink, type OneTimeLink, type ResetLink } from './one-time-link.ts'
 import { resetPassword } from './reset-password.ts'
 import { passwordFault } from './sent-fields.ts'
@@ -86,14 +86,14 @@ function answer(accepted: Accepted, link: InvitationLink, name: string, reply: F
     case 'refused':
       return sendPage(reply, 422, linkPage(link, accepted.fault, name))
     case 'asked': {
-      const { asked, wrong } = accepted
-      return sendPage(reply, wrong === null ? 200 : 422, askedPage(link, asked, wrong))
+      const { proofs, wrong } = accepted
+      return sendPage(reply, wrong === null ? 200 : 422, proofPage(link, proofs, wrong))
     }
     case 'limited': {
-      const { retryAfterSeconds, asked } = accepted
+      const { retryAfterSeconds, proofs } = accepted
       reply.header('retry-after', String(retryAfterSeconds))
-      const words = `Too many attempts. Try again in ${retryAfterSeconds} seconds.`
-      return sendPage(reply, 429, asked === null ? linkPage(link, words, name) : askedPage(link, asked, words))
+      const text = `Too many attempts. Try again in ${retryAfterSeconds} seconds.`
+      return sendPage(reply, 429, proofs === null ? linkPage(link, text, name) : proofPage(link, proofs, text))
     }
   }
 }

@@ -21,7 +21,7 @@ type Operations =
   | 'withdrawInvitation'
   | 'listAudit'
 
-interface Asked {
+interface OrganizationRequest {
   readonly principal: PersonPrincipal
   readonly clientAddress: string
   readonly params: { readonly organizationId: string }
@@ -32,69 +32,69 @@ export function organizationHandlers(
   { db, clock }: Pick<Context, 'db' | 'clock'>,
   authUrl: () => string,
 ): Pick<AccountHandlers, Operations> {
-  const by = ({ principal, clientAddress }: Asked): By => ({
+  const by = ({ principal, clientAddress }: OrganizationRequest): By => ({
     actor: { kind: 'person', id: principal.id, name: null },
     address: clientAddress,
     now: clock.now(),
   })
   return {
-    listMembers: async asked => {
-      const members = await listMembers(db, ownOrganization(asked))
+    listMembers: async request => {
+      const members = await listMembers(db, ownOrganization(request))
       return { status: 200, body: { success: true, members: members.map(toBody) } }
     },
 
-    updateMember: async asked => {
-      const key = { organizationId: ownOrganization(asked), membershipId: asked.params.membershipId }
-      const member = await changeMember(db, key, asked.body, by(asked))
+    updateMember: async request => {
+      const key = { organizationId: ownOrganization(request), membershipId: request.params.membershipId }
+      const member = await changeMember(db, key, request.body, by(request))
       return { status: 200, body: { success: true, member: toBody(member) } }
     },
 
-    removeMember: async asked => {
-      const key = { organizationId: ownOrganization(asked), membershipId: asked.params.membershipId }
-      await removeMember(db, key, by(asked))
+    removeMember: async request => {
+      const key = { organizationId: ownOrganization(request), membershipId: request.params.membershipId }
+      await removeMember(db, key, by(request))
       return { status: 204 }
     },
 
-    resetMember: async asked => {
-      const key = { organizationId: ownOrganization(asked), membershipId: asked.params.membershipId }
-      const { secondFactor = false } = asked.body
-      const link = await resetMember(db, key, secondFactor, asked.principal.membershipId, by(asked))
+    resetMember: async request => {
+      const key = { organizationId: ownOrganization(request), membershipId: request.params.membershipId }
+      const { secondFactor = false } = request.body
+      const link = await resetMember(db, key, secondFactor, request.principal.membershipId, by(request))
       return {
         status: 201,
         body: { success: true, url: linkUrl(authUrl(), link), expiresAt: link.expiresAt.toISOString() },
       }
     },
 
-    createInvitation: async asked => {
-      const { email, role = 'member', permissions = [] } = asked.body
-      const organizationId = ownOrganization(asked)
-      const { membershipId } = asked.principal
-      const link = await invite(db, { organizationId, email, role, permissions }, membershipId, by(asked))
+    createInvitation: async request => {
+      const { email, role = 'member', permissions = [] } = request.body
+      const organizationId = ownOrganization(request)
+      const { membershipId } = request.principal
+      const link = await invite(db, { organizationId, email, role, permissions }, membershipId, by(request))
       const [invitation] = await listInvitations(db, organizationId, clock.now(), email)
       if (invitation === undefined) throw new Error('an invitation was issued that is not there')
       return { status: 201, body: { success: true, invitation, url: linkUrl(authUrl(), link) } }
     },
 
-    listInvitations: async asked => {
-      const invitations = await listInvitations(db, ownOrganization(asked), clock.now())
+    listInvitations: async request => {
+      const invitations = await listInvitations(db, ownOrganization(request), clock.now())
       return { status: 200, body: { success: true, invitations } }
     },
 
-    withdrawInvitation: async asked => {
-      const organizationId = ownOrganization(asked)
-      await withdrawInvitation(db, { organizationId, invitationId: asked.params.invitationId }, by(asked))
+    withdrawInvitation: async request => {
+      const organizationId = ownOrganization(request)
+      await withdrawInvitation(db, { organizationId, invitationId: request.params.invitationId }, by(request))
       return { status: 204 }
     },
 
-    listAudit: async asked => {
-      const page = await pageAudit({ db }, ownOrganization(asked), asked.query)
+    listAudit: async request => {
+      const page = await pageAudit({ db }, ownOrganization(request), request.query)
       return { status: 200, body: { success: true, ...page } }
     },
   }
 }
 
 /** Returns the organization of the path. @throws ApiError 404 if it is not the one of the token */
-function ownOrganization({ principal, params }: Asked): string {
+function ownOrganization({ principal, params }: OrganizationRequest): string {
   requireOwn(principal, params.organizationId)
   return params.organizationId
 }

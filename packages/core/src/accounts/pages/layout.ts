@@ -69,7 +69,7 @@ ${content}
 }
 
 /** A page of one sentence or two. */
-export const plainPage = (title: string, words: string): Page => ({ title, content: html`<p>${words}</p>` })
+export const plainPage = (title: string, text: string): Page => ({ title, content: html`<p>${text}</p>` })
 
 /** A page that tells that something is done, in one sentence or two. */
-export const donePage = (title: string, words: string): Page => ({ ...plainPage(title, words), isDone: true })
+export const donePage = (title: string, text: string): Page => ({ ...plainPage(title, text), isDone: true })

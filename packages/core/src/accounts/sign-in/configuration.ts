@@ -27,7 +27,7 @@ import {
   showUserCodeInput,
 } from './provider-pages.ts'
 import { bindToSession } from './session-binding.ts'
-import { readEnabledPerson, readStanding, touchSignIn } from './sign-in-sql.ts'
+import { readEnabledPerson, readLiveSignIn, touchSignIn } from './sign-in-sql.ts'
 
 const MINUTE = 60
 const DAY = 86_400
@@ -77,7 +77,7 @@ export function providerConfiguration(
       const grantId = token !== undefined && 'grantId' in token ? token.grantId : undefined
       const began = ctx.oidc.session?.loginTs ?? 0
       const may =
-        typeof grantId === 'string' ? await readStanding(db, grantId) : await readEnabledPerson(db, accountId, began)
+        typeof grantId === 'string' ? await readLiveSignIn(db, grantId) : await readEnabledPerson(db, accountId, began)
       return may === null ? undefined : { accountId, claims: () => ({ sub: accountId }) }
     },
     // Each authorization is a sign-in of its own, so a grant is taken over only from its own consent.
@@ -87,10 +87,10 @@ export function providerConfiguration(
     },
     extraTokenClaims: async (_ctx, token) => {
       if (!('grantId' in token) || typeof token.grantId !== 'string') return undefined
-      const standing = await readStanding(db, token.grantId)
-      if (standing === null) throw new Error('a token was made for a sign-in that has ended')
+      const signIn = await readLiveSignIn(db, token.grantId)
+      if (signIn === null) throw new Error('a token was made for a sign-in that has ended')
       await touchSignIn(db, token.grantId, clock.now())
-      return { sid: token.grantId, membership: standing.membership_id, organization: standing.organization_id }
+      return { sid: token.grantId, membership: signIn.membership_id, organization: signIn.organization_id }
     },
     extraParams: ['organization'],
     formats: { customizers: { jwt: (_ctx, _token, { payload }) => dateBy(clock, payload) } },

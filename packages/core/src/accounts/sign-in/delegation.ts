@@ -8,7 +8,7 @@ import { cloudClient, issuerOf, tokenTypes } from '../../identity/tokens/token-t
 import { Mint } from '../signing/mint.ts'
 import { TOKEN_EXCHANGE } from './clients.ts'
 import { ACCESS_TOKEN_SECONDS, type SignInContext } from './configuration.ts'
-import { readStanding, touchSignIn } from './sign-in-sql.ts'
+import { readLiveSignIn, touchSignIn } from './sign-in-sql.ts'
 
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
 
@@ -62,16 +62,16 @@ export function registerDelegation(provider: Provider, context: SignInContext, r
         throw new refusals.InvalidScope(`the only scope is ${accessCapability}`, accessCapability)
       const now = clock.now()
       const subject = await verified(params.subject_token ?? '', client.clientId, now)
-      const standing = subject === null ? null : await readStanding(db, subject.sid)
+      const signIn = subject === null ? null : await readLiveSignIn(db, subject.sid)
       const grant = subject === null ? undefined : await provider.Grant.find(subject.sid)
       const stands =
         subject !== null &&
-        standing?.client_id === client.clientId &&
-        standing.membership_id === subject.membership &&
+        signIn?.client_id === client.clientId &&
+        signIn.membership_id === subject.membership &&
         grant?.clientId === client.clientId &&
         grant.accountId === subject.sub
       if (!stands) throw invalid('subject_token is no live access token that this service issued to the client')
-      if (!standing.cloud_access)
+      if (!signIn.cloud_access)
         throw new refusals.InvalidScope('the organization has no product access', accessCapability)
       const seconds = Math.min(ACCESS_TOKEN_SECONDS, subject.exp - Math.floor(now.getTime() / 1000))
       const claims = {
@@ -79,8 +79,8 @@ export function registerDelegation(provider: Provider, context: SignInContext, r
         client_id: cloudClient,
         act: { sub: client.clientId },
         sid: subject.sid,
-        membership: standing.membership_id,
-        organization: standing.organization_id,
+        membership: signIn.membership_id,
+        organization: signIn.organization_id,
         scope: accessCapability,
       }
       await touchSignIn(db, subject.sid, now)

@@ -87,17 +87,17 @@ export class InteractionRoutes {
   }
 
   async #askToContinue(step: Step): Promise<FastifyReply> {
-    const standing = await this.#standing(step)
-    if (standing === null) return this.#finish(step, noMembership)
+    const candidate = await this.#findCandidate(step)
+    if (candidate === null) return this.#finish(step, noMembership)
     const { params, deviceCode } = step.interaction
-    const [membership, ...others] = standing.memberships
+    const [membership, ...others] = candidate.memberships
     // A console is the operator's own, and its redirect is registered. It asks where to act and nothing else.
     const asksWhere = this.#isConsole(params['client_id'])
-    if (asksWhere && others.length === 0) return this.#approve(step, { ...standing, membership })
+    if (asksWhere && others.length === 0) return this.#approve(step, { ...candidate, membership })
     const lasting = String(params['scope'] ?? '')
       .split(' ')
       .includes('offline_access')
-    const { person, memberships } = standing
+    const { person, memberships } = candidate
     const { name, email } = person
     const device = deviceCode !== undefined
     const client = await nameOfClient(step.provider, step.interaction)
@@ -117,12 +117,12 @@ export class InteractionRoutes {
   }
 
   async #continue(step: Step, form: URLSearchParams): Promise<FastifyReply> {
-    const standing = await this.#standing(step)
-    if (standing === null) return this.#finish(step, noMembership)
+    const candidate = await this.#findCandidate(step)
+    if (candidate === null) return this.#finish(step, noMembership)
     const chosen = form.get('membership')
-    const membership = standing.memberships.find(({ id }) => id === chosen)
+    const membership = candidate.memberships.find(({ id }) => id === chosen)
     if (membership === undefined) return this.#askToContinue(step)
-    return this.#approve(step, { ...standing, membership })
+    return this.#approve(step, { ...candidate, membership })
   }
 
   async #approve(step: Step, chosen: Pick<Approval, 'person' | 'began' | 'membership'>): Promise<FastifyReply> {
@@ -138,7 +138,7 @@ export class InteractionRoutes {
    * Returns the person of this browser and the memberships to choose from; null if there is none. A session that has
    * ended since it signed in, by a new password for example, approves nothing.
    */
-  async #standing({ provider, interaction }: Step) {
+  async #findCandidate({ provider, interaction }: Step) {
     const { accountId: id, uid } = interaction.session ?? {}
     if (id === undefined || uid === undefined) return null
     const { db } = this.#context

@@ -96,11 +96,11 @@ export async function showError(
     error_description: description,
   }: { readonly error: string; readonly error_description?: string | undefined },
 ): Promise<void> {
-  const words =
+  const text =
     error === 'server_error'
       ? 'Something failed on our side. Try again in a moment.'
       : `Start again from the program that sent you here. It was told: ${description ?? error}.`
-  show(ctx, plainPage('This sign-in cannot go on', words))
+  show(ctx, plainPage('This sign-in cannot go on', text))
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { appendAudit } from '../audit/append.ts'
-import { claimPage, refusalWords } from '../external/external-pages.ts'
+import { claimPage, refusalText } from '../external/external-pages.ts'
 import type { ExternalSignIn, Proved } from '../external/external-sign-in.ts'
 import { personOf } from '../external/person-of.ts'
 import type { Html } from '../pages/html.ts'
@@ -119,7 +119,7 @@ export class SignInForm {
     }
     const { reason, personId } = found
     await this.#record(place, personId, 'sign_in.refused', { provider: id, reason })
-    this.#send(place, 403, '', refusalWords(reason, name))
+    this.#send(place, 403, '', refusalText(reason, name))
     return null
   }
 

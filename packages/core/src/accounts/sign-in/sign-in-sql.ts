@@ -9,7 +9,7 @@ export interface MembershipToChoose {
 }
 
 /** What a live sign-in stands for. */
-export interface SignInStanding {
+export interface LiveSignIn {
   readonly membership_id: string
   readonly organization_id: string
   readonly client_id: string
@@ -95,8 +95,8 @@ export async function insertSignIn(tx: Queryable, signIn: NewSignIn, now: Date):
 }
 
 /** Returns what a sign-in stands for; null once it, its membership, person or organization has ended. */
-export async function readStanding(db: Queryable, signInId: string): Promise<SignInStanding | null> {
-  const { rows } = await db.query<SignInStanding>({
+export async function readLiveSignIn(db: Queryable, signInId: string): Promise<LiveSignIn | null> {
+  const { rows } = await db.query<LiveSignIn>({
     name: 'read-sign-in-standing',
     text: `
       select s.membership_id, s.organization_id, s.client_id, o.cloud_access

@@ -19,7 +19,7 @@ export interface KeyTimes {
   readonly tokenMs: number
 }
 
-const LOOK_MS = 60_000
+const POLL_MS = 60_000
 
 /**
  * The keys that sign this deployment's tokens. Each is published before it signs, so that every verifier that caches
@@ -51,7 +51,7 @@ export class SigningKeys implements AsyncDisposable {
    */
   async start(onFault: (error: unknown) => void): Promise<void> {
     try {
-      await this.look()
+      await this.poll()
     } catch (error) {
       if (!(error instanceof UnsealError)) throw error
       throw new StartError(
@@ -84,7 +84,7 @@ export class SigningKeys implements AsyncDisposable {
   }
 
   /** Reads the keys, makes missing ones and deletes expired ones. */
-  async look(): Promise<void> {
+  async poll(): Promise<void> {
     const now = this.#clock.now()
     let rows = await listSigningKeys(this.#db, now)
     if (this.#nextStart(rows, now) !== null) {
@@ -122,8 +122,8 @@ export class SigningKeys implements AsyncDisposable {
   async #lookOn(onFault: (error: unknown) => void): Promise<void> {
     const { signal } = this.#stop
     while (!signal.aborted) {
-      await sleep(LOOK_MS, undefined, { signal, ref: false }).catch(() => {})
-      if (!signal.aborted) await this.look().catch(onFault)
+      await sleep(POLL_MS, undefined, { signal, ref: false }).catch(() => {})
+      if (!signal.aborted) await this.poll().catch(onFault)
     }
   }
 

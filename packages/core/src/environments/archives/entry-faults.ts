@@ -68,7 +68,7 @@ export function headerFault(entry: Entry, local: LocalFileHeader): string | null
     local.compressionMethod !== entry.compressionMethod
   const follow = (local.generalPurposeBitFlag & SIZES_FOLLOW) !== 0
   const { compressed, uncompressed } = sizesOf(local)
-  const agrees = (said: number, central: number) => said === central || (follow && said === 0)
+  const agrees = (declared: number, central: number) => declared === central || (follow && declared === 0)
   if (
     differs ||
     !agrees(local.crc32, entry.crc32) ||

@@ -124,8 +124,8 @@ describe.each(owners)('a cache of trees that belong to %s', uid => {
       ],
       ['malformed', {}, ['~/.cache/tool', 'deps']],
     ]
-    for (const [at, [code, change, asked]] of cases.entries()) {
-      const place = placeOf(`dropped-${at}`, { paths: asked })
+    for (const [at, [code, change, requested]] of cases.entries()) {
+      const place = placeOf(`dropped-${at}`, { paths: requested })
       await expect(restoreCache(place, { ...row, ...change })).rejects.toMatchObject({ code })
       // The home's part came first, and was taken back.
       expect(look(lab.path(`dropped-${at}-home`))).not.toHaveProperty(['.cache/tool'])

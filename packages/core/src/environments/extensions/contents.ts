@@ -105,11 +105,11 @@ async function writeCommand(directory: string, commands: string, name: string): 
   const found = frontMatter.exec(text)
   const body = text.slice(found?.[0].length ?? 0)
   const head = found?.groups?.['head'] ?? ''
-  const said = /^description:[ \t]*(\S.*)$/m.exec(head)?.[1]?.trim()
+  const declared = /^description:[ \t]*(\S.*)$/m.exec(head)?.[1]?.trim()
   const line = body.split('\n').find(each => each.trim() !== '')
   // A JSON string is a YAML scalar.
   const description =
-    said ??
+    declared ??
     JSON.stringify(
       (line ?? `The command ${name}.`)
         .replace(/^#+\s*/, '')

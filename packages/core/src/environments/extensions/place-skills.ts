@@ -49,9 +49,9 @@ export async function placeSkills(
   try {
     program.input.end(extensions.flatMap(extension => orderOf(extension, directories)).join(''))
     const output = text(program.output)
-    const said = await program.ended
+    const outcome = await program.ended
     signal.throwIfAborted()
-    if (!hasSucceeded(said)) throw new Error(`skills could not be placed: ${said}`)
+    if (!hasSucceeded(outcome)) throw new Error(`skills could not be placed: ${outcome}`)
     return readAnswer(await output, extensions.length)
   } finally {
     bound.removeEventListener('abort', stop)
@@ -117,9 +117,9 @@ function readAnswer(answer: string, count: number): readonly PlacedSkills[] {
   const kept = Array.from({ length: count }, () => new Set<string>())
   const faults: (string | null)[] = Array.from({ length: count }, () => null)
   for (const line of answer.split('\n')) {
-    const [, kind, index, words = ''] = /^(kept|failed) (\d+) (.*)$/.exec(line) ?? []
-    if (kind === 'kept') kept[Number(index)]?.add(words)
-    if (kind === 'failed') faults[Number(index)] = `skills could not be copied: ${words.slice(0, MAX_FAULT)}`
+    const [, kind, index, detail = ''] = /^(kept|failed) (\d+) (.*)$/.exec(line) ?? []
+    if (kind === 'kept') kept[Number(index)]?.add(detail)
+    if (kind === 'failed') faults[Number(index)] = `skills could not be copied: ${detail.slice(0, MAX_FAULT)}`
   }
   return kept.map((names, index) => ({ kept: [...names], fault: faults[index] ?? null }))
 }

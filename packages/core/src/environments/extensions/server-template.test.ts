@@ -49,8 +49,8 @@ describe('the servers of an extension', () => {
 
   it('start in a directory of their own by a shell, since ACP has no member for one', () => {
     const { servers } = read({ one: { command: './bin/server', args: ['x'], cwd: './data' } })
-    const words = ['-c', 'cd "$1" && shift && exec "$@"', 'sh', `${places.root}/data`, `${places.root}/bin/server`, 'x']
-    expect(servers).toEqual([{ name: 'tools.one', kind: 'stdio', command: '/bin/sh', args: words, env: own }])
+    const argv = ['-c', 'cd "$1" && shift && exec "$@"', 'sh', `${places.root}/data`, `${places.root}/bin/server`, 'x']
+    expect(servers).toEqual([{ name: 'tools.one', kind: 'stdio', command: '/bin/sh', args: argv, env: own }])
   })
 
   it.each<[unknown, RegExp]>([

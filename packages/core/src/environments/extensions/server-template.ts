@@ -69,9 +69,9 @@ function serverOf(entry: unknown, places: ExtensionPlaces): Unnamed {
       const { args = [], cwd } = entry
       if (!Array.isArray(args) || !args.every(arg => typeof arg === 'string'))
         throw new Error('`args` is not a list of strings')
-      const words = [atRoot(text('command'), places.root), ...args.map(own)]
+      const argv = [atRoot(text('command'), places.root), ...args.map(own)]
       const [command = '', ...rest] =
-        cwd === undefined ? words : ['/bin/sh', '-c', inDirectory, 'sh', atRoot(text('cwd'), places.root), ...words]
+        cwd === undefined ? argv : ['/bin/sh', '-c', inDirectory, 'sh', atRoot(text('cwd'), places.root), ...argv]
       const env = { PLUGIN_ROOT: places.root, PLUGIN_DATA: places.data, ...textsOf(entry, 'env', own) }
       return { kind: 'stdio', command, args: rest, env }
     }

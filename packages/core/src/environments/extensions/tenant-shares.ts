@@ -21,7 +21,7 @@ export interface TenantSharesOptions {
 export class TenantShares {
   readonly #options: TenantSharesOptions
   /** When each organization last asked for an extension, in milliseconds. */
-  readonly #asked = new Map<string, Map<string, number>>()
+  readonly #requested = new Map<string, Map<string, number>>()
 
   constructor(options: TenantSharesOptions) {
     this.#options = options
@@ -33,38 +33,38 @@ export class TenantShares {
    */
   async take(organizationId: string, sha256: string): Promise<void> {
     const { bytes: most, shownBy } = this.#options
-    const asked = this.#askedBy(organizationId)
-    const isNew = !asked.has(sha256)
-    asked.set(sha256, this.#now())
+    const requested = this.#requestedBy(organizationId)
+    const isNew = !requested.has(sha256)
+    requested.set(sha256, this.#now())
     const shown = await shownBy(organizationId)
-    const bytes = await this.#bytesOf(new Set([...asked.keys(), ...shown]), asked)
+    const bytes = await this.#bytesOf(new Set([...requested.keys(), ...shown]), requested)
     if (bytes <= most || shown.includes(sha256)) return
-    if (isNew) asked.delete(sha256)
+    if (isNew) requested.delete(sha256)
     throw new ExtensionFault('sandboxes of the organization show as many extensions on this host as they may')
   }
 
   /** Forgets an extension that could not be unpacked. */
   giveBack(organizationId: string, sha256: string): void {
-    this.#askedBy(organizationId).delete(sha256)
+    this.#requestedBy(organizationId).delete(sha256)
   }
 
   /** What is asked for and not there is about to be written, and takes what was reserved for it. */
-  async #bytesOf(digests: ReadonlySet<string>, asked: ReadonlyMap<string, number>): Promise<number> {
+  async #bytesOf(digests: ReadonlySet<string>, requested: ReadonlyMap<string, number>): Promise<number> {
     let bytes = 0
     for (const digest of digests)
-      bytes += (await this.#options.cache.bytesOf(digest)) ?? (asked.has(digest) ? MAX_UNPACKED_BYTES : 0)
+      bytes += (await this.#options.cache.bytesOf(digest)) ?? (requested.has(digest) ? MAX_UNPACKED_BYTES : 0)
     return bytes
   }
 
-  #askedBy(organizationId: string): Map<string, number> {
+  #requestedBy(organizationId: string): Map<string, number> {
     const before = this.#now() - RECENT_MS
-    for (const [organization, asked] of this.#asked) {
-      for (const [digest, at] of asked) if (at < before) asked.delete(digest)
-      if (asked.size === 0) this.#asked.delete(organization)
+    for (const [organization, requested] of this.#requested) {
+      for (const [digest, at] of requested) if (at < before) requested.delete(digest)
+      if (requested.size === 0) this.#requested.delete(organization)
     }
-    const asked = this.#asked.get(organizationId) ?? new Map<string, number>()
-    this.#asked.set(organizationId, asked)
-    return asked
+    const requested = this.#requested.get(organizationId) ?? new Map<string, number>()
+    this.#requested.set(organizationId, requested)
+    return requested
   }
 
   #now(): number {

@@ -1,5 +1,5 @@
-import { askedPauseMs, pauseUntilMs } from '@berth/platform/kit/asked-pause.ts'
 import type { Clock } from '@berth/platform/kit/clock.ts'
+import { pauseUntilMs, retryAfterMs } from '@berth/platform/kit/retry-after.ts'
 import { RequestError } from 'octokit'
 import { GitHostError, type GitHostErrorKind } from '../git-host.ts'
 
@@ -31,9 +31,9 @@ export function wholeOf<Body>(data: Body): Body {
 }
 
 /** Returns true if the words of the host's answer match. */
-export function says({ cause }: GitHostError, words: RegExp): boolean {
+export function says({ cause }: GitHostError, pattern: RegExp): boolean {
   const data = cause instanceof RequestError ? cause.response?.data : undefined
-  return words.test(JSON.stringify(data ?? ''))
+  return pattern.test(JSON.stringify(data ?? ''))
 }
 
 function kindOf({ status, response, message }: RequestError, asksForTime: boolean): GitHostErrorKind {
@@ -70,6 +70,6 @@ function retryAfterOf({ response, status }: RequestError, clock: Clock): number 
   const reset = Number(headers['x-ratelimit-reset'])
   const spent = headers['x-ratelimit-remaining'] === '0' && (status === 403 || status === 429)
   const untilReset = spent && reset > 0 ? pauseUntilMs(reset * 1000, headers, clock) : undefined
-  const ms = headers['retry-after'] === undefined ? untilReset : askedPauseMs(headers, clock)
+  const ms = headers['retry-after'] === undefined ? untilReset : retryAfterMs(headers, clock)
   return ms === undefined ? undefined : Math.max(ms, LEAST_PAUSE_MS)
 }

@@ -273,10 +273,10 @@ export class GitHubHost implements GitHost, Disposable {
     const parsed = URL.parse(cloneUrl)
     if (parsed?.href === cloneUrl && cloneUrl.startsWith(`${origin}/`) && `${parsed.search}${parsed.hash}` === '')
       return
-    const told = JSON.stringify(String(cloneUrl).slice(0, 200))
+    const shown = JSON.stringify(String(cloneUrl).slice(0, 200))
     throw new GitHostError(
       'invalid',
-      `the host's clone URL ${told} is not below ${origin}, its baseUrl: correct the baseUrl in gitHosts`,
+      `the host's clone URL ${shown} is not below ${origin}, its baseUrl: correct the baseUrl in gitHosts`,
     )
   }
 

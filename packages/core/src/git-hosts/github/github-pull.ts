@@ -38,9 +38,9 @@ const blockerOfState: ReadonlyMap<string, PullBlocker> = new Map(
 )
 
 function blockersOf(pull: GitHubPull): PullBlocker[] {
-  const told = blockerOfState.get(pull.mergeable_state ?? '')
-  const blockers = new Set<PullBlocker>(told === undefined ? [] : [told])
-  if (pull.mergeable === false && told === undefined) blockers.add('conflict')
+  const blocker = blockerOfState.get(pull.mergeable_state ?? '')
+  const blockers = new Set<PullBlocker>(blocker === undefined ? [] : [blocker])
+  if (pull.mergeable === false && blocker === undefined) blockers.add('conflict')
   if (pull.draft === true) blockers.add('draft')
   return [...blockers]
 }

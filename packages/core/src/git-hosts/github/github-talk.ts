@@ -54,8 +54,8 @@ export function githubTalk(appId: string, call: Call): HostTalk {
     findOwnComment: async (repository, { number, since }, marker, signal) => {
       const route = `GET ${at(repository, `issues/${number}/comments`)}`
       for (let page = 1; page <= PAGES; page++) {
-        const asked = { since: since.toISOString(), per_page: PAGE, page }
-        const comments = await call<Comment[]>(repository.account, route, asked, signal)
+        const query = { since: since.toISOString(), per_page: PAGE, page }
+        const comments = await call<Comment[]>(repository.account, route, query, signal)
         const own = comments.find(comment => comment.body?.startsWith(marker) && isOwn(comment, appId))
         if (own !== undefined) return toComment(own)
         if (comments.length < PAGE) break
@@ -75,8 +75,8 @@ export function githubTalk(appId: string, call: Call): HostTalk {
 
     listReviewComments: async (repository, { number, id }, signal) => {
       const route = `GET ${at(repository, `pulls/${number}/reviews/${id}/comments`)}`
-      const asked = { per_page: PAGE }
-      const comments = await call<CodeComment[]>(repository.account, route, asked, signal)
+      const query = { per_page: PAGE }
+      const comments = await call<CodeComment[]>(repository.account, route, query, signal)
       return comments.map(({ path, line, original_line, body }) => ({
         path,
         line: line ?? original_line ?? null,
@@ -87,8 +87,8 @@ export function githubTalk(appId: string, call: Call): HostTalk {
     findOwnCheck: async (repository, { headOid, name, externalId }, signal) => {
       const route = `GET ${at(repository, `commits/${headOid}/check-runs`)}`
       for (let page = 1; page <= PAGES; page++) {
-        const asked = { app_id: appId, check_name: name, filter: 'all', per_page: PAGE, page }
-        const { check_runs: runs } = await call<{ check_runs: CheckRun[] }>(repository.account, route, asked, signal)
+        const query = { app_id: appId, check_name: name, filter: 'all', per_page: PAGE, page }
+        const { check_runs: runs } = await call<{ check_runs: CheckRun[] }>(repository.account, route, query, signal)
         const own = runs.find(({ external_id }) => external_id === externalId)
         if (own !== undefined) return String(own.id)
         if (runs.length < PAGE) break
@@ -98,8 +98,8 @@ export function githubTalk(appId: string, call: Call): HostTalk {
 
     listFailedChecks: async (repository, suite, signal) => {
       const route = `GET ${at(repository, `check-suites/${suite}/check-runs`)}`
-      const asked = { filter: 'latest', per_page: PAGE }
-      const { check_runs: runs } = await call<{ check_runs: CheckRun[] }>(repository.account, route, asked, signal)
+      const query = { filter: 'latest', per_page: PAGE }
+      const { check_runs: runs } = await call<{ check_runs: CheckRun[] }>(repository.account, route, query, signal)
       return runs
         .filter(({ conclusion }) => conclusion === 'failure' || conclusion === 'timed_out')
         .map(({ external_id: externalId }) => externalId)

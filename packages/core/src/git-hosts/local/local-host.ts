@@ -269,7 +269,7 @@ export class LocalHost implements GitHost {
    * @param base tip of the base branch before the row was read; null if there is none
    */
   async #toPull(located: Located, row: sql.LocalPullRow, base: string | null, signal?: AbortSignal): Promise<HostPull> {
-    const state = row.state === 'open' ? await this.#look(located, row, base, signal) : row
+    const state = row.state === 'open' ? await this.#readState(located, row, base, signal) : row
     const open = state.state === 'open'
     const blockers = open ? await this.#blockers(located, row, { base, head: state.head_oid }, signal) : []
     return {
@@ -294,7 +294,7 @@ export class LocalHost implements GitHost {
    * that, or if somebody merged it with git by hand. It is closed if its head or base is gone. A head that was set back
    * to a commit that the base has had all along is not merged.
    */
-  async #look(
+  async #readState(
     located: Located,
     row: sql.LocalPullRow,
     base: string | null,

@@ -40,12 +40,12 @@ async function opened(key: string): Promise<string> {
   }
 }
 
-function meaningOf(said: string): string {
-  if (/incorrect passphrase/.test(said)) {
+function meaningOf(message: string): string {
+  if (/incorrect passphrase/.test(message)) {
     return 'is sealed by a passphrase: name a key without one, which ssh-keygen -p makes of a copy'
   }
-  if (/invalid format|error in libcrypto|incorrect signature|invalid argument|incomplete message/.test(said)) {
+  if (/invalid format|error in libcrypto|incorrect signature|invalid argument|incomplete message/.test(message)) {
     return 'is damaged: copy the whole file of the key again'
   }
-  return `does not sign: ${said.slice(0, 200)}`
+  return `does not sign: ${message.slice(0, 200)}`
 }

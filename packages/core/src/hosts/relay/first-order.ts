@@ -19,14 +19,14 @@ export class FirstOrder extends Transform {
 
   override _transform(chunk: Buffer, _: BufferEncoding, done: TransformCallback): void {
     try {
-      done(null, this.#held === null ? chunk : this.#look(this.#held, chunk))
+      done(null, this.#held === null ? chunk : this.#check(this.#held, chunk))
     } catch (error) {
       done(error as Error)
     }
   }
 
   /** @returns what may go on by now @throws OrderRefused */
-  #look(before: Buffer, chunk: Buffer): Buffer {
+  #check(before: Buffer, chunk: Buffer): Buffer {
     const held = Buffer.concat([before, chunk])
     const end = held.indexOf(NEWLINE)
     if ((end === -1 ? held.length : end) > MAX_ORDER_BYTES) throw new OrderRefused('the order is too long')

@@ -23,7 +23,7 @@ interface RelayOptions {
 }
 
 /** The sandbox that a request is about; null if it names none. */
-interface Asked {
+interface Admitted {
   readonly leaseId: string
   readonly door: SupervisorDoor
 }
@@ -65,7 +65,7 @@ export class RelayServer implements AsyncDisposable {
   }
 
   /** @returns the status with which the request is refused, or what it asks for */
-  #admit({ url, headers }: IncomingMessage): number | Asked {
+  #admit({ url, headers }: IncomingMessage): number | Admitted {
     const [, host, leaseId] = /^\/sandboxes\/([\w.%-]{1,200})\/([\w-]{1,64})$/.exec(url ?? '') ?? []
     if (host === undefined || leaseId === undefined) return 404
     const [, token = ''] = /^Bearer (\S+)$/.exec(headers.authorization ?? '') ?? []
@@ -76,29 +76,29 @@ export class RelayServer implements AsyncDisposable {
 
   /** Tells whether a sandbox stands still. */
   async #tell(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const asked = this.#admit(request)
-    if (typeof asked === 'number') return void response.writeHead(asked, { Connection: 'close' }).end()
-    const isStopped = await Promise.resolve(asked.door.isStopped(asked.leaseId)).catch(() => false)
+    const admitted = this.#admit(request)
+    if (typeof admitted === 'number') return void response.writeHead(admitted, { Connection: 'close' }).end()
+    const isStopped = await Promise.resolve(admitted.door.isStopped(admitted.leaseId)).catch(() => false)
     response.writeHead(204, { 'Berth-Sandbox-State': isStopped ? 'stopped' : 'running', Connection: 'close' }).end()
   }
 
   async #attach(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     socket.on('error', () => socket.destroy())
-    const asked = request.headers.upgrade === RELAY_PROTOCOL ? this.#admit(request) : 404
-    if (typeof asked === 'number') return refuse(socket, asked)
+    const admitted = request.headers.upgrade === RELAY_PROTOCOL ? this.#admit(request) : 404
+    if (typeof admitted === 'number') return refuse(socket, admitted)
     let stream: Duplex
     try {
-      stream = await asked.door.attach(asked.leaseId, AbortSignal.timeout(ATTACH_MS))
+      stream = await admitted.door.attach(admitted.leaseId, AbortSignal.timeout(ATTACH_MS))
     } catch (error) {
       if (error instanceof SandboxGoneError) return refuse(socket, 410)
-      this.#options.log.warn({ err: error, leaseId: asked.leaseId }, 'a connection to a sandbox was not passed on')
+      this.#options.log.warn({ err: error, leaseId: admitted.leaseId }, 'a connection to a sandbox was not passed on')
       return refuse(socket, 503)
     }
     socket.setTimeout(0)
     socket.setNoDelay(true)
     socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${RELAY_PROTOCOL}\r\n\r\n`)
     if (head.length > 0) socket.unshift(head)
-    const { leaseId } = asked
+    const { leaseId } = admitted
     pipeline(socket, new FirstOrder(), stream, error => {
       if (error == null) return
       if (error instanceof OrderRefused)

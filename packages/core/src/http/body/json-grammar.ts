@@ -34,7 +34,7 @@ const heldNumbers = Object.fromEntries(
   }),
 )
 
-const word = (text: string): Readonly<Record<string, Row>> =>
+const literal = (text: string): Readonly<Record<string, Row>> =>
   Object.fromEntries(
     [...text.slice(1)].map((letter, at) => [
       text.slice(0, at + 1),
@@ -68,9 +68,9 @@ const rows: Readonly<Record<string, Row>> = {
   behind,
   ...textOf('text', 'behind'),
   ...textOf('key', 'colon'),
-  ...word('true'),
-  ...word('false'),
-  ...word('null'),
+  ...literal('true'),
+  ...literal('false'),
+  ...literal('null'),
   sign: { '0': 'zero', '123456789': 'integer 1' },
   zero: { ...behind, '.': 'point 2', eE: 'e' },
   ...heldNumbers,

@@ -25,9 +25,9 @@ export async function* readOctets(
   let held = false
   let patience: Disposable | undefined
   let received = 0
-  const look = () => wake.resolve()
+  const notify = () => wake.resolve()
   const moves = ['readable', 'end', 'error', 'close']
-  for (const move of moves) body.on(move, look)
+  for (const move of moves) body.on(move, notify)
   try {
     if (Number(body.headers['content-length'] ?? 0) > mostBytes) throw refusal('request_entity_too_large')
     if (!claim.arrive()) throw refusal('service_unavailable')
@@ -35,7 +35,7 @@ export async function* readOctets(
       // While the handler holds a chunk, nothing more is read: the client is not the slow one.
       if (held) patience = watch(onLate)
       else late = true
-      look()
+      notify()
     }
     patience = watch(onLate)
     for (;;) {
@@ -58,7 +58,7 @@ export async function* readOctets(
   } finally {
     patience?.[Symbol.dispose]()
     claim.arrived()
-    for (const move of moves) body.off(move, look)
+    for (const move of moves) body.off(move, notify)
     if (!body.readableEnded) discard(body, mostBytes + toleratedExcessBytes - received)
   }
 }

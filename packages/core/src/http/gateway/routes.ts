@@ -52,13 +52,13 @@ function registerRow(
       if (takesBody) requireMediaType(request.headers, 'json')
     },
     handler: async (request, reply) => {
-      const asked = judgeBody(request, request.body, contract, takesBody)
+      const judged = judgeBody(request, request.body, contract, takesBody)
       const { signal, release } = leaving(reply, gateway, open)
       try {
         const { caller } = admissionOf(request)
         const { params } = request
         const dialect = gatewayDialect(row, request.headers)
-        const sent = { id: request.id, caller, dialect, params, ...asked, signal }
+        const sent = { id: request.id, caller, dialect, params, ...judged, signal }
         const answer = await gateway.handlers[id](sent)
         reply.headers(answer.headers ?? {})
         if (typeof answer.body === 'string' || Buffer.isBuffer(answer.body)) {

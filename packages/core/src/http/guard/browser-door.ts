@@ -72,10 +72,10 @@ const signInRequired = () => refusal('sign_in_required', {}, undefined, { 'www-a
 
 async function judge(
   authority: BrowserAuthority,
-  asked: Parameters<BrowserAuthority['judge']>[0],
+  request: Parameters<BrowserAuthority['judge']>[0],
 ): Promise<BrowserVerdict> {
   try {
-    return await authority.judge(asked)
+    return await authority.judge(request)
   } catch (error) {
     if (error instanceof MeteringFault) throw refusal('cloud_rate_limit_unavailable')
     if (error instanceof ApiError) throw error

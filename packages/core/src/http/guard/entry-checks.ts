@@ -46,31 +46,31 @@ export function registerEntryChecks(app: FastifyInstance, served: ServedOperatio
   app.addHook('onRequest', async (request, reply) => {
     const hosts = rawHeaderValues(request.raw.rawHeaders, 'host').length
     if (hosts > 1 || (hosts === 0 && request.raw.httpVersion === '1.1')) throw refusal('malformed_request')
-    const asked = { rawHeaders: request.raw.rawHeaders, clientAddress: request.ip }
+    const origin = { rawHeaders: request.raw.rawHeaders, clientAddress: request.ip }
     const row = rowOf(request, served)
     const dialect = dialectOf(request, row)
     const keyHeader = dialect === null ? null : keyHeaders[dialect]
     // Anthropic's clients read the id of a request there.
     if (dialect === 'anthropic') reply.header('request-id', request.id)
     const { browsers } = authorities
-    if (browsers !== undefined && !isPage(request) && isBrowsers(decodedPath(request), asked.rawHeaders)) {
-      request.browser = await admitBrowser(asked, decodedPath(request), browsers)
+    if (browsers !== undefined && !isPage(request) && isBrowsers(decodedPath(request), origin.rawHeaders)) {
+      request.browser = await admitBrowser(origin, decodedPath(request), browsers)
       request.admission = request.browser.member
       reply.headers(rateLimitHeaders(request.browser.metering))
     } else if (row?.access === 'gateway' && authorities.gateway !== undefined) {
-      request.gatewayAdmission = await admitToGateway(asked, authorities.gateway, keyHeader)
+      request.gatewayAdmission = await admitToGateway(origin, authorities.gateway, keyHeader)
       reply.headers(rateLimitHeaders(request.gatewayAdmission.metering))
     } else if (
       row === null &&
       isApiPath(decodedPath(request)) &&
       !isPage(request) &&
-      opensGateway(asked.rawHeaders, keyHeader, authorities)
+      opensGateway(origin.rawHeaders, keyHeader, authorities)
     ) {
-      reply.headers(rateLimitHeaders((await admitToGateway(asked, authorities.gateway, keyHeader)).metering))
+      reply.headers(rateLimitHeaders((await admitToGateway(origin, authorities.gateway, keyHeader)).metering))
     } else if (isPage(request)) {
       return
     } else if (row === null ? isApiPath(decodedPath(request)) : !bearerless.has(row.access)) {
-      request.admission = await admit(asked, authorities.api)
+      request.admission = await admit(origin, authorities.api)
       reply.headers(rateLimitHeaders(request.admission.metering))
     }
     if (request.is404 || isAnotherPath(request)) throw notRouted(decodedPath(request), served)

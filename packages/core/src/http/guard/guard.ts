@@ -91,7 +91,7 @@ function granted<Granted extends { readonly kind: 'granted'; readonly metering: 
 async function judge<Answer>(
   request: GuardedRequest,
   bearer: string,
-  authority: { judge(asked: { bearer: string; clientAddress: string }): Promise<Answer> },
+  authority: { judge(request: { bearer: string; clientAddress: string }): Promise<Answer> },
 ): Promise<Answer | 'unmetered'> {
   try {
     return await authority.judge({ bearer, clientAddress: request.clientAddress })

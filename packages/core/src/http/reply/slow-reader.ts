@@ -22,8 +22,8 @@ export function hasRoom(response: ServerResponse, patienceMs: number): Promise<b
  * Ends a response, and destroys it if the client does not read the rest within `patienceMs`. Otherwise a slow reader
  * could hold its budget, and a stopping server, for as long as it likes.
  */
-export function endWithin(response: ServerResponse, patienceMs: number, lastWords = ''): void {
-  response.end(lastWords)
+export function endWithin(response: ServerResponse, patienceMs: number, lastChunk = ''): void {
+  response.end(lastChunk)
   const cut = setTimeout(() => response.destroy(), patienceMs)
   response.once('close', () => clearTimeout(cut))
 }

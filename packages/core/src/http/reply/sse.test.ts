@@ -65,14 +65,14 @@ describe('a stream', () => {
 
   test('that begins only once the server has begun to stop gets one as well, and does not hold the stop', async () => {
     const service = await startTestApp()
-    const [asked, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const [requested, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     service.answer('streamEvents', async ({ signal }) => {
-      asked.resolve()
+      requested.resolve()
       await gate.promise
       return { events: silence(signal) }
     })
     const response = service.call('GET', path)
-    await asked.promise
+    await requested.promise
     const closed = service.app.close()
     await expect.poll(() => service.app.server.listening).toBe(false)
     gate.resolve()

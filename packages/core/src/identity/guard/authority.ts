@@ -98,17 +98,17 @@ export class DatabaseAuthority implements Authority {
 function principalOf(row: JudgementRow, presented: Presented): Principal {
   const { principal_id: id, organization_id: organizationId } = row
   if (id === null || organizationId === null) throw new Error('granted to nobody')
-  const standing = {
+  const grant = {
     id,
     organizationId,
     capabilities: grantedCapabilities(row.capabilities, row.cloud_access === true),
     expiresAt: row.expires_at ?? presented.expiresAt,
   }
-  if (row.principal_kind !== 'person') return { kind: 'app_installation', ...standing }
+  if (row.principal_kind !== 'person') return { kind: 'app_installation', ...grant }
   if (row.membership_id === null || row.role === null || presented.signIn === null) throw new Error('not a member')
   return {
     kind: 'person',
-    ...standing,
+    ...grant,
     membershipId: row.membership_id,
     signInId: presented.signIn,
     role: row.role,

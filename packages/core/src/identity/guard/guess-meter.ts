@@ -47,7 +47,7 @@ export class GuessMeter {
    * @param find finds nothing, or false, for a secret that is none
    * @returns what it found; a number of seconds after which the address may try again
    */
-  async look<T extends object | boolean>(
+  async meter<T extends object | boolean>(
     address: string,
     secret: string,
     find: () => Promise<T | null>,

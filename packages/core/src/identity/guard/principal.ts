@@ -1,6 +1,6 @@
 import type { Capability, Permission, Role } from '@berth/contract'
 
-interface Standing {
+interface Grant {
   /** Installation id or person id. */
   readonly id: string
   readonly organizationId: string
@@ -10,12 +10,12 @@ interface Standing {
 }
 
 /** An app's or an integration's installation in one organization. */
-export interface InstallationPrincipal extends Standing {
+export interface InstallationPrincipal extends Grant {
   readonly kind: 'app_installation'
 }
 
 /** A person, as a member of one organization. */
-export interface PersonPrincipal extends Standing {
+export interface PersonPrincipal extends Grant {
   readonly kind: 'person'
   readonly membershipId: string
   readonly signInId: string

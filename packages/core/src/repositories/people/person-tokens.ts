@@ -10,7 +10,7 @@ import { claimedRenewals, expireTokens, findHostPerson, type HostPersonRow } fro
 const MARGIN_MS = 5 * 60_000
 /** Longest that a renewal may take, and how often those look that wait for somebody else's. */
 const RENEWAL_MS = 20_000
-const LOOK_MS = 200
+const POLL_MS = 200
 
 /** The kept part of a person's tokens. */
 type Kept = Pick<PersonTokens, 'access' | 'refresh'>
@@ -67,7 +67,7 @@ async function renewed(
     const [claimed] = await claimedRenewals.claim<{ tokens: Buffer }>(db, { now, until }, 1, [known.id])
     if (claimed !== undefined) await renew(db, people, claimed)
     else if (now.getTime() > giveUpAt) throw new GitHostError('unavailable', 'a renewal did not end')
-    else await pause(LOOK_MS)
+    else await pause(POLL_MS)
     const found = await findHostPerson(db, known.person_id, { id: known.id })
     if (found === null) throw refusal('cloud_github_connection_required')
     // Tokens may be so short-lived that new ones are due again.

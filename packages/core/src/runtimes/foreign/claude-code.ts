@@ -1,7 +1,7 @@
 import { type ForeignRuntime, gatewayOriginInside, placeholderKey } from './foreign-runtime.ts'
 
 /** Claude Code's output limit for a model of unknown size; a known smaller limit is passed on. */
-const outputTokensAsked = 32_000
+const requestedOutputTokens = 32_000
 
 /** Claude Code, through its ACP adapter. Speaks Anthropic's Messages. */
 export const claudeCode: ForeignRuntime = {
@@ -16,7 +16,7 @@ export const claudeCode: ForeignRuntime = {
     CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION: 'false',
     DISABLE_AUTOUPDATER: '1',
   },
-  modelEnv: ({ id, contextTokens, outputTokens = outputTokensAsked }) => ({
+  modelEnv: ({ id, contextTokens, outputTokens = requestedOutputTokens }) => ({
     ANTHROPIC_BASE_URL: gatewayOriginInside,
     ANTHROPIC_API_KEY: placeholderKey,
     // It uses other models for chores and sub-agents, and class names; all of them become the chosen model.
@@ -28,7 +28,7 @@ export const claudeCode: ForeignRuntime = {
     ANTHROPIC_DEFAULT_SONNET_MODEL: id,
     CLAUDE_CODE_SUBAGENT_MODEL: id,
     ...(contextTokens !== undefined && { CLAUDE_CODE_AUTO_COMPACT_WINDOW: String(contextTokens) }),
-    ...(outputTokens < outputTokensAsked && { CLAUDE_CODE_MAX_OUTPUT_TOKENS: String(outputTokens) }),
+    ...(outputTokens < requestedOutputTokens && { CLAUDE_CODE_MAX_OUTPUT_TOKENS: String(outputTokens) }),
   }),
   speaks: 'messages',
   ownProvider: { key: 'ANTHROPIC_API_KEY', env: {} },

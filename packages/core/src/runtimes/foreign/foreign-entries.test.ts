@@ -21,15 +21,15 @@ test("an agent of one provider's format needs such a provider, and then gets the
     ['codex', 'responses'],
   ] as const) {
     const find = (isSpoken: boolean) =>
-      runtimeEntries([], { ...deployment, speaks: asked => asked === format && isSpoken }).find(
+      runtimeEntries([], { ...deployment, speaks: requested => requested === format && isSpoken }).find(
         entry => entry.id === id,
       )
     expect(find(false)?.missing?.()).toMatch(/^needs a provider of kind/)
     const entry = find(true)
     expect([entry?.speaks, entry?.missing?.()]).toEqual([format, `not installed: berth runtimes install ${id}`])
-    const told = entry?.modelEnv?.({ id: 'a/b' })
-    expect(JSON.stringify(told)).toMatch(/http:\/\/127\.0\.0\.1:3128\b/)
-    expect(JSON.stringify(told)).toMatch(/"a\/b\\?"/)
+    const env = entry?.modelEnv?.({ id: 'a/b' })
+    expect(JSON.stringify(env)).toMatch(/http:\/\/127\.0\.0\.1:3128\b/)
+    expect(JSON.stringify(env)).toMatch(/"a\/b\\?"/)
   }
 })
 

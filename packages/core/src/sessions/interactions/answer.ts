@@ -128,7 +128,7 @@ function readProse(questions: readonly Question[], message: string): FormAnswer 
   const meant = questions.length > 1 ? indexMeant(questions, message) : 0
   const content: Record<string, unknown> = Object.create(null)
   for (const [index, question] of questions.entries()) {
-    if (index === meant) Object.assign(content, readWords(question, index, message))
+    if (index === meant) Object.assign(content, parseText(question, index, message))
     else if (question.defaultValue !== undefined) content[keyOf(question, index)] = question.defaultValue
   }
   return { content, text: message }
@@ -142,7 +142,7 @@ function indexMeant(questions: readonly Question[], message: string): number {
   const where = (holds: (question: Question) => boolean) =>
     questions.flatMap((question, index) => (holds(question) ? [index] : []))
   const named = where(question => optionNamed(question, message) !== -1)
-  const [only, ...others] = named.length > 0 ? named : where(question => takesWords(question, message))
+  const [only, ...others] = named.length > 0 ? named : where(question => takesText(question, message))
   const isLeftOpen = ({ required, defaultValue }: Question, index: number) =>
     index !== only && required === true && defaultValue === undefined
   if (only !== undefined && others.length === 0 && !questions.some(isLeftOpen)) return only
@@ -158,14 +158,14 @@ const optionNamed = ({ options }: Question, message: string): number =>
 
 const isNumeric = ({ valueType }: Question) => valueType === 'number' || valueType === 'integer'
 
-function takesWords(question: Question, message: string): boolean {
+function takesText(question: Question, message: string): boolean {
   if (question.options.length > 0) return question.allowCustom === true
   return !isNumeric(question) || Number.isFinite(numberIn(message))
 }
 
 const numberIn = (message: string) => (message.trim() === '' ? Number.NaN : Number(message))
 
-function readWords(question: Question, index: number, message: string): Record<string, unknown> {
+function parseText(question: Question, index: number, message: string): Record<string, unknown> {
   const at = optionNamed(question, message)
   const isList = question.multiSelect === true
   if (at !== -1) {

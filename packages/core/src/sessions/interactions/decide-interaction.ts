@@ -34,10 +34,10 @@ export async function decideInteraction(
   const { outcome, decided } = await context.db.transaction(async tx => {
     const session = await lockVisibleSession(tx, principal, key)
     const row = await findInteraction(tx, key, interactionId)
-    const standing = row === null ? null : outcomeOf(row)
-    if (row !== null && standing !== null && isSame(row, decision)) return { outcome: standing, decided: false }
+    const outcome = row === null ? null : outcomeOf(row)
+    if (row !== null && outcome !== null && isSame(row, decision)) return { outcome, decided: false }
     if (row === null || session.archived_at !== null) throw sessionNotFound()
-    if (standing !== null) throw refusal('cloud_interaction_conflict', { outcome: standing })
+    if (outcome !== null) throw refusal('cloud_interaction_conflict', { outcome })
     if (!isOpenTo(row, decision, now)) throw refusal('cloud_interaction_conflict')
     return { outcome: await decide(tx, key, row, decision, principal, now), decided: true }
   })

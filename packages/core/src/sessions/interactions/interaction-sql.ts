@@ -65,7 +65,7 @@ export async function insertInteraction(tx: Queryable, row: InteractionRow): Pro
 export interface Which {
   readonly id?: string
   /** The lease whose journal holds the requests, and their offsets in it. */
-  readonly asked?: { readonly leaseId: string; readonly offsets: readonly number[] }
+  readonly requests?: { readonly leaseId: string; readonly offsets: readonly number[] }
 }
 
 /**
@@ -95,8 +95,8 @@ export async function expireOpen(
       resolution,
       now,
       which.id ?? null,
-      which.asked?.leaseId ?? null,
-      which.asked?.offsets ?? [],
+      which.requests?.leaseId ?? null,
+      which.requests?.offsets ?? [],
     ],
   })
   return rows

@@ -11,7 +11,7 @@ import { type Ask, type InteractionRow, interactionEvent, likenessOf } from './i
 import { findRemembered, insertInteraction } from './interaction-sql.ts'
 
 /** One request of an agent. */
-export interface Asked {
+export interface AgentRequest {
   /** Its offset in the lease's journal. */
   readonly offset: number
   readonly ask: Ask
@@ -40,26 +40,26 @@ export interface Asking extends SessionKey {
  * people cannot be asked ends as `cancelled`. Both are logged. The caller holds the Session's lock and appends the
  * Events.
  */
-export async function openInteraction(tx: Queryable, asking: Asking, asked: Asked): Promise<EventDraft[]> {
+export async function openInteraction(tx: Queryable, asking: Asking, pending: AgentRequest): Promise<EventDraft[]> {
   const { now, runId, organizationId, sessionId } = asking
-  const deadline = asked.ask.kind === 'approval' ? new Date(now.getTime() + asking.approvalMs) : null
-  const requestId = asked.ask.kind === 'approval' ? randomUUID() : null
+  const deadline = pending.ask.kind === 'approval' ? new Date(now.getTime() + asking.approvalMs) : null
+  const requestId = pending.ask.kind === 'approval' ? randomUUID() : null
   const redactor = await sessionRedactor(tx, asking)
-  const request = redactor.value(shownRequest(asked.ask, runId, requestId, deadline)) as InteractionRequest
-  const allowed = asking.cancelled || asked.declined === true ? null : await allowance(tx, asking, asked.ask)
-  const closing = asking.cancelled ? 'run_cancelled' : asked.declined === true ? 'cancelled' : allowed
+  const request = redactor.value(shownRequest(pending.ask, runId, requestId, deadline)) as InteractionRequest
+  const allowed = asking.cancelled || pending.declined === true ? null : await allowance(tx, asking, pending.ask)
+  const closing = asking.cancelled ? 'run_cancelled' : pending.declined === true ? 'cancelled' : allowed
   const row: InteractionRow = {
     organization_id: organizationId,
     session_id: sessionId,
     id: randomUUID(),
     run_id: runId,
-    kind: asked.ask.kind,
+    kind: pending.ask.kind,
     status: closing === null ? 'open' : allowed === null ? 'expired' : 'resolved',
     resolution: closing,
     request: JSON.stringify(request),
     lease_id: asking.leaseId,
-    journal_offset: asked.offset,
-    agent_request: JSON.stringify(asked.agentRequest),
+    journal_offset: pending.offset,
+    agent_request: JSON.stringify(pending.agentRequest),
     request_id: requestId,
     deadline,
     opened_at: now,

@@ -23,7 +23,7 @@ import {
 import { nextStep } from './next-step.ts'
 
 /** Number of times that a Merge asks a host that is still undecided, before the pull request counts as not ready. */
-const LOOKS = 6
+const MAX_CHECKS = 6
 const LONGEST_CHECK_MS = 300_000
 
 /** Offers due Merges to workers. */
@@ -71,9 +71,9 @@ async function outcomeOf(context: DeliveryContext, claim: MergeClaim, signal: Ab
     signal.throwIfAborted()
     if (error instanceof DatabaseUnavailable) throw error
     if (error instanceof GitHostError && !error.passing) return { errorCode: finalCode(error) }
-    const told = { err: error, mergeId: claim.row.id }
-    if (isPassing(error)) context.log.warn(told, 'a merge cannot reach its Git host, and is tried again')
-    else context.log.error(told, 'a merge failed, and is tried again')
+    const fields = { err: error, mergeId: claim.row.id }
+    if (isPassing(error)) context.log.warn(fields, 'a merge cannot reach its Git host, and is tried again')
+    else context.log.error(fields, 'a merge failed, and is tried again')
     const laterMs = pauseMs(claim.row.failures, error)
     const { row } = claim
     const bound = context.delivery.mergeMs + (row.mode === 'when_ready' ? context.delivery.mergeWaitMs : 0)
@@ -104,7 +104,7 @@ async function tryMerge(
     case 'failed':
       return { errorCode: step.code }
     case 'look_again':
-      return lookAgain(context, row)
+      return checkAgain(context, row)
     case 'not_ready':
       return notReady(context, row)
     case 'merge':
@@ -129,13 +129,13 @@ async function tryMerge(
     const after = nextStep(await host.readPull(repository, row.pull_number, signal), row.head_sha)
     if (after.kind === 'succeeded') return { commit: after.commit }
     if (after.kind === 'failed') return { errorCode: after.code }
-    return after.kind === 'not_ready' ? notReady(context, row) : lookAgain(context, row)
+    return after.kind === 'not_ready' ? notReady(context, row) : checkAgain(context, row)
   }
 }
 
 /** Tries again soon: the host is still undecided, or refused a merge that it reports as possible. */
-const lookAgain = (context: DeliveryContext, row: MergeRow): Outcome =>
-  row.failures < LOOKS ? { laterMs: pauseMs(row.failures, null) } : notReady(context, row)
+const checkAgain = (context: DeliveryContext, row: MergeRow): Outcome =>
+  row.failures < MAX_CHECKS ? { laterMs: pauseMs(row.failures, null) } : notReady(context, row)
 
 /** Waits if the mode says so, else fails. */
 function notReady(context: DeliveryContext, row: MergeRow): Outcome {

@@ -11,7 +11,7 @@ import type { OutputOrder } from './output-worker.ts'
  */
 const PROCESSOR_MS = 2_000
 /** Time between two looks at the processor time of a judgement. */
-const LOOK_MS = 50
+const POLL_MS = 50
 /** Heap limit of the thread. The largest value and the code of the largest schema take a fraction of it. */
 const HEAP_MEGABYTES = 256
 
@@ -64,7 +64,7 @@ export class OutputJudge implements AsyncDisposable {
     let watch: NodeJS.Timeout | undefined
     try {
       const before = await thread.cpuUsage()
-      const look = async () => {
+      const poll = async () => {
         const { user, system } = await thread.cpuUsage(before)
         if ((user + system) / 1_000 < this.#processorMs) return
         thread.off('exit', lost)
@@ -72,7 +72,7 @@ export class OutputJudge implements AsyncDisposable {
         resolve(rejected('takes too long to be checked; give shorter texts and lists'))
       }
       // A thread that has ended meanwhile cannot be asked; its end is heard of anyway.
-      watch = setInterval(() => look().catch(() => undefined), LOOK_MS)
+      watch = setInterval(() => poll().catch(() => undefined), POLL_MS)
       thread.postMessage(order)
       return await promise
     } finally {

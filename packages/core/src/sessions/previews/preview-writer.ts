@@ -17,24 +17,24 @@ export class PreviewWriter implements AsyncDisposable {
   readonly #context: Pick<Context, 'db' | 'clock' | 'wakeups' | 'log'>
   readonly #key: SessionKey
   readonly #runId: string
-  readonly #look: () => Preview
+  readonly #snapshot: () => Preview
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> = Promise.resolve()
   #notBefore = 0
   #last = ''
   #closed = false
 
-  /** @param look returns what there is to show */
+  /** @param snapshot returns what there is to show */
   constructor(
     context: Pick<Context, 'db' | 'clock' | 'wakeups' | 'log'>,
     key: SessionKey,
     runId: string,
-    look: () => Preview,
+    snapshot: () => Preview,
   ) {
     this.#context = context
     this.#key = key
     this.#runId = runId
-    this.#look = look
+    this.#snapshot = snapshot
   }
 
   /** Notes that there may be something new to show. */
@@ -76,7 +76,7 @@ export class PreviewWriter implements AsyncDisposable {
     const { db, clock } = this.#context
     const now = clock.now()
     this.#notBefore = now.getTime() + PACE_MS
-    const preview = JSON.stringify(this.#look())
+    const preview = JSON.stringify(this.#snapshot())
     if (preview === this.#last) return
     const isWatched = await writePreview(db, this.#key, this.#runId, preview, now)
     if (isWatched) {

@@ -55,9 +55,9 @@ async function haveMade(
   source: DeliverySource,
   signal: AbortSignal,
 ): Promise<PublicationRow> {
-  const standing = await findBranch(source, claim.row.branch, signal)
-  if (goesToTarget(claim.row, source) && standing?.protected) throw new PublicationFailed('branch_protected')
-  if ((standing?.oid ?? null) !== claim.row.moves_from) return await refuseMoved(claim, source, signal)
+  const branch = await findBranch(source, claim.row.branch, signal)
+  if (goesToTarget(claim.row, source) && branch?.protected) throw new PublicationFailed('branch_protected')
+  if ((branch?.oid ?? null) !== claim.row.moves_from) return await refuseMoved(claim, source, signal)
   const commit = await makeAtHost(context, claim, source, signal)
   const row = await markMade(context.db, claim.claim, commit, context.clock.now())
   if (row === null) throw new ClaimTaken()
@@ -79,10 +79,10 @@ async function deliverCommit(
   const { row } = claim
   const { host, repository } = source
   if (row.moves_from === row.commit_sha) return
-  const standing = await findBranch(source, row.branch, signal)
-  if (standing?.oid === row.commit_sha) return
+  const branch = await findBranch(source, row.branch, signal)
+  if (branch?.oid === row.commit_sha) return
   // The host has protected the branch since the preparation.
-  if (goesToTarget(row, source) && standing?.protected) throw new PublicationFailed('branch_protected')
+  if (goesToTarget(row, source) && branch?.protected) throw new PublicationFailed('branch_protected')
   // Another Session may have made the first commit since, on another branch.
   if (row.parent_oid === emptyTreeOid && (await host.readUnbornBranch(repository, row.branch, signal)) === null)
     throw new PublicationFailed('target_moved')

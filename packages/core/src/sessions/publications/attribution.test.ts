@@ -18,16 +18,16 @@ test.each([
   ['person', 'host', false, null, 'App', []],
 ] as const)(
   'an author chosen as %s, signed by the %s, with sign-off %j, asked for by %j, is %s',
-  (author, signer, signOff, asked, name, lines) => {
-    const { committer, ...found } = attribute({ author, signOff, signer }, asked, app)
+  (author, signer, signOff, requester, name, lines) => {
+    const { committer, ...found } = attribute({ author, signOff, signer }, requester, app)
     expect(found).toMatchObject({ author: { name }, trailers: lines })
     expect(committer).toBe(app)
   },
 )
 
 test('nobody writes a header or another person into a commit by their name or email', async () => {
-  const asked = { name: 'Eve <a@b> 1 +0000\ncommitter Mallory', email: 'e ve@x>\n.example' }
-  const { author, trailers } = attribute({ author: 'person', signOff: true, signer }, asked, app)
+  const requester = { name: 'Eve <a@b> 1 +0000\ncommitter Mallory', email: 'e ve@x>\n.example' }
+  const { author, trailers } = attribute({ author: 'person', signOff: true, signer }, requester, app)
   expect(author).toEqual({ name: 'Eve a@b 1 +0000 committer Mallory', email: 'eve@x.example' })
   expect(trailers).toEqual(['Signed-off-by: Eve a@b 1 +0000 committer Mallory <eve@x.example>'])
   const commit = { tree: 't', parent: 'p', author, committer: app, at: new Date(0), message: 'm' }

@@ -7,10 +7,10 @@ import { cleanIdentity, type GitIdentity } from '../../git/git-identity.ts'
  */
 export function attribute(
   { author: wanted, signOff, signer }: Attribution,
-  asked: GitIdentity | null,
+  requester: GitIdentity | null,
   app: GitIdentity,
 ): { readonly author: GitIdentity; readonly committer: GitIdentity; readonly trailers: readonly string[] } {
-  const person = asked === null ? null : cleanIdentity(asked)
+  const person = requester === null ? null : cleanIdentity(requester)
   const author = wanted === 'person' && signer === 'deployment' ? (person ?? app) : app
   const trailers = [
     ...(person !== null && author !== person ? [`Co-authored-by: ${person.name} <${person.email}>`] : []),

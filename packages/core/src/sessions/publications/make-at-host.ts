@@ -83,8 +83,8 @@ async function fetchMade(
   const text = stdout.toString('utf8')
   const parent = commit.parent === null ? '' : `parent ${commit.parent}\n`
   const [header = ''] = text.split('\n\n', 1)
-  const asked = header.startsWith(`tree ${commit.tree}\n${parent}author `) && /^gpgsig /m.test(header)
+  const matches = header.startsWith(`tree ${commit.tree}\n${parent}author `) && /^gpgsig /m.test(header)
   // It is stored as text, and pushed from there.
-  if (asked && (await commitName(text, signal)) === sha) return { sha, text }
+  if (matches && (await commitName(text, signal)) === sha) return { sha, text }
   throw new GitHostError('invalid', 'the host made another commit than was asked for')
 }

@@ -80,7 +80,7 @@ async function settle(
   const tip = (direct ? target : await findBranch(source, branch, signal))?.oid ?? null
   const pushed = await listPushed(context.db, claim, branch)
   const before = pushed.find(({ commit_sha }) => commit_sha === tip)
-  const parent = parentOf(row, tip, { base, before: before?.commit_sha, madeHere: pushed.length > 0 })
+  const parent = parentOf(row, tip, { base, before: before?.commit_sha, pushedBefore: pushed.length > 0 })
   // Delivered before, commit for commit: there is nothing to push.
   if (before?.head_tree === review.head_tree) {
     return { branch, sha: before.commit_sha, text: null, parent, movesFrom: tip }
@@ -131,7 +131,7 @@ export async function findBranch(
 export function parentOf(
   row: Pick<PublicationRow, 'delivery' | 'branch' | 'session_id'>,
   tip: string | null,
-  known: { readonly base: string; readonly before: string | undefined; readonly madeHere: boolean },
+  known: { readonly base: string; readonly before: string | undefined; readonly pushedBefore: boolean },
 ): string {
   if (known.before !== undefined) return known.before
   // The first commit of a repository.
@@ -141,7 +141,7 @@ export function parentOf(
     throw new PublicationFailed('target_moved')
   }
   if (tip === null) return known.base
-  if (known.madeHere) throw new PublicationFailed('branch_moved')
+  if (known.pushedBefore) throw new PublicationFailed('branch_moved')
   const { branch } = row
   throw new PublicationFailed('branch_exists', {
     obstacle: { branch, suggestedBranch: freeBranch(row.session_id, branch) },

@@ -47,16 +47,16 @@ export async function deliver(context: DeliveryContext, claim: PublicationClaim,
     const now = context.clock.now()
     const dueAt = new Date(now.getTime() + pauseMs(claim.row.failures, error))
     if (dueAt.getTime() > claim.row.created_at.getTime() + context.delivery.publicationMs) {
-      return finish(context, claim, { errorCode: lastWord(error) }).catch(ignoreTaken)
+      return finish(context, claim, { errorCode: finalError(error) }).catch(ignoreTaken)
     }
-    const told = { err: error, publicationId: claim.row.id }
-    if (isPassing(error)) context.log.warn(told, 'a publication cannot reach its Git host, and is tried again')
-    else context.log.error(told, 'a publication failed, and is tried again')
+    const fields = { err: error, publicationId: claim.row.id }
+    if (isPassing(error)) context.log.warn(fields, 'a publication cannot reach its Git host, and is tried again')
+    else context.log.error(fields, 'a publication failed, and is tried again')
     await claimedPublications.defer(context.db, claim.claim, dueAt)
   }
 }
 
-function lastWord(error: unknown): PublicationError {
+function finalError(error: unknown): PublicationError {
   if (error instanceof GitHostError) return hostFailure(error)
   return isPassing(error) ? 'git_host_unavailable' : 'internal_error'
 }

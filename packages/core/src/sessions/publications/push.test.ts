@@ -56,8 +56,8 @@ it.each([
   ['[remote rejected] (push declined due to email privacy restrictions)\nremote: error: GH007: private', 'refused'],
   ['[remote rejected] (push declined due to repository rule violations)\nremote: - GITHUB PUSH PROTECTION', 'refused'],
   ['[remote rejected] (protected branch hook declined)\nremote: error: GH006: Protected branch', 'protected'],
-])('takes a refusal that time does not end for what it is: %s', (said, meaning) => {
-  const [reason = '', ...stderr] = said.split('\n')
+])('takes a refusal that time does not end for what it is: %s', (message, meaning) => {
+  const [reason = '', ...stderr] = message.split('\n')
   expect(refusalOf(`!\tabc:refs/heads/x\t${reason}`, stderr.join('\n'))).toBe(meaning)
 })
 

@@ -1,8 +1,8 @@
 import { transferOptions } from '../../git/git-environment.ts'
 import type { RemoteAccess } from '../../git/remote-access.ts'
 import { GitError, runGit } from '../../git/run-git.ts'
+import { gitErrorKind } from '../../git-hosts/git-error-kind.ts'
 import { GitHostError } from '../../git-hosts/git-host.ts'
-import { kindOfWords } from '../../git-hosts/git-words.ts'
 
 /** The outcome of a push. `obstructed`: another ref takes the place that this one needs. */
 export type Pushed = 'pushed' | 'moved' | 'obstructed' | 'protected' | 'forbidden' | 'refused'
@@ -88,8 +88,8 @@ export async function removeRef(
  * Throws the error that git's words mean.
  * @throws GitHostError `unavailable` if nothing better is known
  */
-function unreached(said: string, cause?: unknown): never {
-  throw new GitHostError(kindOfWords(said), `git did not reach the branch: ${said.trim().slice(0, 200)}`, { cause })
+function unreached(text: string, cause?: unknown): never {
+  throw new GitHostError(gitErrorKind(text), `git did not reach the branch: ${text.trim().slice(0, 200)}`, { cause })
 }
 
 /**
@@ -102,12 +102,12 @@ function unreached(said: string, cause?: unknown): never {
 export function refusalOf(status: string, stderr: string): Exclude<Pushed, 'pushed'> {
   const reason = withoutNames(status.split('\t').slice(2).join(' '))
   const remote = stderr.split('\n').filter(line => line.startsWith('remote:'))
-  const said = [reason, ...remote.map(withoutNames)].join('\n')
-  if (/exists; cannot create|directory\/?[ -]?file conflict|there (is|are) still refs under/i.test(said))
+  const message = [reason, ...remote.map(withoutNames)].join('\n')
+  if (/exists; cannot create|directory\/?[ -]?file conflict|there (is|are) still refs under/i.test(message))
     return 'obstructed'
-  if (/file name too long|read-only file system|GH001|GH007|push protection|contains? secrets/i.test(said))
+  if (/file name too long|read-only file system|GH001|GH007|push protection|contains? secrets/i.test(message))
     return 'refused'
-  if (/unable to create '': permission denied/i.test(said)) return 'forbidden'
+  if (/unable to create '': permission denied/i.test(message)) return 'forbidden'
   if (
     /stale info|fetch first|non-fast-forward|reference already exists|cannot lock ref|failed to update ref/i.test(
       reason,
@@ -115,13 +115,13 @@ export function refusalOf(status: string, stderr: string): Exclude<Pushed, 'push
   ) {
     return 'moved'
   }
-  if (/protected|GH006|GH013|rule violation|pre-receive hook declined|branch is currently checked out/i.test(said)) {
+  if (/protected|GH006|GH013|rule violation|pre-receive hook declined|branch is currently checked out/i.test(message)) {
     return 'protected'
   }
-  if (/permission|denied|not allowed|forbidden/i.test(said)) return 'forbidden'
+  if (/permission|denied|not allowed|forbidden/i.test(message)) return 'forbidden'
   return 'refused'
 }
 
 /** Empties quoted names, and drops those of refs and addresses. */
-const withoutNames = (said: string): string =>
-  said.replace(/'[^']*'/g, "''").replace(/\brefs\/\S+|\b[a-z][a-z+]*:\/\/\S+/gi, '')
+const withoutNames = (message: string): string =>
+  message.replace(/'[^']*'/g, "''").replace(/\brefs\/\S+|\b[a-z][a-z+]*:\/\/\S+/gi, '')

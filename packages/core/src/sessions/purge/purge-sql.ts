@@ -3,7 +3,7 @@ import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 
 /**
  * The tables that hold a Session's rows besides `events`, `event_pages` and `webhook_deliveries`, those that refer to another one
- * first. What the gateway booked and what was audited stays: it belongs to the organization.
+ * first. What the gateway booked and what was entry stays: it belongs to the organization.
  */
 export const tablesOfSession = [
   'artifacts',

@@ -122,7 +122,7 @@ async function reviewAt(at: ReviewPlace): Promise<Made> {
 }
 
 /** Returns each change as `status path`. */
-const told = (made: ReviewDocument) => made.files.map(({ status, path }) => `${status} ${path}`).toSorted()
+const listed = (made: ReviewDocument) => made.files.map(({ status, path }) => `${status} ${path}`).toSorted()
 
 describe('a review', () => {
   it('has a revision even if nothing has changed', async () => {
@@ -198,25 +198,25 @@ describe('a review', () => {
     await changed('private', 'x')
     await writeFile(join(project, '.git/info/exclude'), 'private\n')
     await git('add', '-f', 'a.log')
-    expect(told(await review())).toEqual(['added a.log', 'added mine'])
+    expect(listed(await review())).toEqual(['added a.log', 'added mine'])
     await git('commit', '-qm', 'agent')
     await rm(join(project, 'a.log'))
-    expect(told(await review())).toEqual(['added mine'])
+    expect(listed(await review())).toEqual(['added mine'])
   })
 
   it('keeps submodules as they are and lists those that move, appear and go', async () => {
-    expect(told(await review())).toEqual([])
+    expect(listed(await review())).toEqual([])
     const sub = join(project, 'libs/sub')
     await run('git', ['clone', '-q', join(dir, 'mirror.git'), sub], { env: gitEnv })
     await run('git', ['clone', '-q', join(dir, 'mirror.git'), join(project, 'nested')], { env: gitEnv })
     await run('git', ['init', '-q', join(project, 'empty')], { env: gitEnv })
     await changed('nested/README', 'dirty')
     const made = await review()
-    expect(told(made)).toContain('modified libs/sub')
+    expect(listed(made)).toContain('modified libs/sub')
     expect(made.patch).toContain(`+Subproject commit ${base}`)
-    expect(told(made)).toContain('added nested/README')
+    expect(listed(made)).toContain('added nested/README')
     await rm(sub, { recursive: true })
-    expect(told(await review())).toContain('deleted libs/sub')
+    expect(listed(await review())).toContain('deleted libs/sub')
   })
 
   it('lists names of any bytes', async () => {
@@ -224,7 +224,7 @@ describe('a review', () => {
     for (const name of names) await changed(name, 'x')
     await writeFile(Buffer.concat([Buffer.from(`${project}/`), Buffer.from([0xff, 0x41])]), 'x')
     const made = await review()
-    expect(told(made)).toEqual([...names.map(name => `added ${name}`), 'added "\\377A"'].toSorted())
+    expect(listed(made)).toEqual([...names.map(name => `added ${name}`), 'added "\\377A"'].toSorted())
   })
 
   it('executes nothing from the workspace', async () => {
@@ -269,7 +269,7 @@ describe('a review', () => {
     await rm(join(project, '.git/info'), { recursive: true })
     await symlink(dir, join(project, '.git/info'))
     const made = await review()
-    expect(told(made)).toEqual(['added src', 'deleted src/a.ts', 'deleted src/tool'])
+    expect(listed(made)).toEqual(['added src', 'deleted src/a.ts', 'deleted src/tool'])
     expect(made.patch).not.toContain('secret of the host')
     await rename(project, join(workspace, 'elsewhere'))
     await symlink(join(workspace, 'elsewhere'), project)
@@ -281,18 +281,18 @@ describe('a review', () => {
     await rm(join(project, 'README'))
     await run('mkfifo', [join(project, 'README')])
     await changed('after', 'x')
-    expect(told(await review())).toContain('added after')
+    expect(listed(await review())).toContain('added after')
   })
 
   it('does not depend on the .git of the workspace, which may be gone or corrupt', async () => {
     await changed('README', 'changed\n')
     await writeFile(join(project, '.git/index'), 'DIRC nonsense')
     await writeFile(join(project, '.git/HEAD'), 'nonsense')
-    expect(told(await review())).toEqual(['modified README'])
+    expect(listed(await review())).toEqual(['modified README'])
     await rm(join(project, '.git'), { recursive: true })
-    expect(told(await review())).toEqual(['modified README'])
+    expect(listed(await review())).toEqual(['modified README'])
     await writeFile(join(project, '.git'), 'gitdir: /nowhere\n')
-    expect(told(await review())).toEqual(['modified README'])
+    expect(listed(await review())).toEqual(['modified README'])
   })
 
   it('never lists a path into a repository', async () => {
@@ -301,14 +301,14 @@ describe('a review', () => {
     await mkdir(join(project, 'x/git~1'))
     await changed('x/git~1/config', 'x')
     await changed('x/y', 'x')
-    expect(told(await review())).toEqual(['added x/y'])
+    expect(listed(await review())).toEqual(['added x/y'])
   })
 
   it('lists files that the agent closed to itself', async () => {
     await changed('closed', 'x')
     await chmod(join(project, 'closed'), 0o000)
     if (uid === undefined) await expect(review()).rejects.toThrow('open("closed"): Permission denied')
-    else expect(told(await review())).toEqual(['added closed'])
+    else expect(listed(await review())).toEqual(['added closed'])
   })
 
   it('cuts a patch at a mebibyte and lists ten thousand files', async () => {
@@ -359,7 +359,7 @@ describe('a review', () => {
     await changed('.gitattributes', '*.txt working-tree-encoding=UTF-16\n')
     await expect(review()).rejects.toThrow("BOM is required in 'bad.txt'")
     await changed('.git/info/exclude', '*.txt\n')
-    expect(told(await review())).toHaveLength(15)
+    expect(listed(await review())).toHaveLength(15)
     // Tracked although it is ignored.
     await changed('.gitattributes', '')
     await git('add', '-f', 'bad.txt')
@@ -367,7 +367,7 @@ describe('a review', () => {
     await expect(review()).rejects.toThrow("BOM is required in 'bad.txt'")
     await changed('bad.txt', Buffer.from('\ufeffx\n', 'utf16le'))
     const made = await review()
-    expect(told(made)).toHaveLength(16)
+    expect(listed(made)).toHaveLength(16)
     // As git itself would commit it.
     expect(made.patch).toContain('+x\n')
   })
@@ -376,7 +376,7 @@ describe('a review', () => {
     await changed('.gitattributes', '// Copyright Acme, Inc.\n')
     await changed('new', 'x')
     const made = await review()
-    expect(told(made)).toEqual(['added .gitattributes', 'added new'])
+    expect(listed(made)).toEqual(['added .gitattributes', 'added new'])
     expect(made.notes).toEqual(['git: Acme, is not a valid attribute name: .gitattributes:1'])
   })
 

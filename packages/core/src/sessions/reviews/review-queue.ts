@@ -47,7 +47,7 @@ async function answer(
   signal: AbortSignal,
 ): Promise<void> {
   const { db, log } = context
-  let said = false
+  let reported = false
   const say = async (made: ReviewRow | ReviewFailure) => {
     // Before the claim is given up, so that no renewal in between takes it for lost.
     progress.answered = true
@@ -55,7 +55,7 @@ async function answer(
       if ('revision' in made) await insertReview(tx, claim, made)
       await answerReview(tx, claim, made)
     })
-    said = true
+    reported = true
     context.wakeups.publish(topics.review(claim.organizationId, claim.sessionId))
   }
   try {
@@ -66,7 +66,7 @@ async function answer(
       context.wakeups.publish(topics.review(claim.organizationId, claim.sessionId))
     }
   } catch (error) {
-    if (!said) throw error
+    if (!reported) throw error
     // The review itself is there; its readers see no more lines than its patch has.
     log.warn({ err: error, sessionId: claim.sessionId }, 'the files of a review were not stored')
   }

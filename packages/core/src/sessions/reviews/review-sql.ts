@@ -176,9 +176,9 @@ export async function answerReview(
   claim: ReviewClaim,
   answer: { readonly revision: string } | ReviewFailure,
 ): Promise<void> {
-  const said =
+  const result =
     'revision' in answer
       ? { revision: answer.revision, failure: null, failure_message: null }
       : { revision: null, failure: answer.failure, failure_message: answer.message ?? null }
-  await claimedReviews.release(tx, claim.claim, { answered: claim.asked, ...said })
+  await claimedReviews.release(tx, claim.claim, { answered: claim.asked, ...result })
 }

@@ -106,10 +106,10 @@ export async function writeTree(
     throw error
   }
   const ended = async () => {
-    const said = await program.ended.finally(() => signal.removeEventListener('abort', kill))
+    const outcome = await program.ended.finally(() => signal.removeEventListener('abort', kill))
     signal.throwIfAborted()
-    if (!hasSucceeded(said)) throw refusalOf(said)
-    return notesOf(said)
+    if (!hasSucceeded(outcome)) throw refusalOf(outcome)
+    return notesOf(outcome)
   }
   const line = await firstLine(output)
   if (line === null) {
@@ -128,21 +128,21 @@ export async function writeTree(
 }
 
 /** Returns the lines that a successful program wrote to its error output. Several of its gits may say the same. */
-function notesOf(said: string): readonly string[] {
-  const lines = said.slice(1).split('\n')
+function notesOf(outcome: string): readonly string[] {
+  const lines = outcome.slice(1).split('\n')
   return [...new Set(lines.map(line => storable(line).trim()))].filter(line => line !== '')
 }
 
 /** Returns the refusal for the program's end: a bound of the service, or git's words about a file, which it names. */
-function refusalOf(said: string): ReviewRefused {
-  if (said === diskExceeded) return new ReviewRefused(overBound('disk'))
-  const [end = '', ...rest] = said.split(' ')
-  const words = rest.join(' ')
-  const over = boundOf(/^\d+$/.test(end) ? Number(end) : end, words)
-  if (over !== undefined) return new ReviewRefused(overBound(over), { cause: new Error(said) })
-  const fatal = words.lastIndexOf('fatal: ')
+function refusalOf(outcome: string): ReviewRefused {
+  if (outcome === diskExceeded) return new ReviewRefused(overBound('disk'))
+  const [end = '', ...rest] = outcome.split(' ')
+  const message = rest.join(' ')
+  const over = boundOf(/^\d+$/.test(end) ? Number(end) : end, message)
+  if (over !== undefined) return new ReviewRefused(overBound(over), { cause: new Error(outcome) })
+  const fatal = message.lastIndexOf('fatal: ')
   return new ReviewRefused(
-    `the changes cannot be taken: ${words.slice(Math.max(0, fatal)).trim() || `exit code ${end}`}`,
+    `the changes cannot be taken: ${message.slice(Math.max(0, fatal)).trim() || `exit code ${end}`}`,
   )
 }
 

@@ -50,7 +50,7 @@ export async function endRun(
   const [first, ...others] = late
   // A message to a Run that somebody stopped, or whose work is lost, was about that work.
   const goesOn = finished.started_at !== null && revoked === null && (status === 'completed' || status === 'failed')
-  const told =
+  const events =
     first !== undefined && goesOn
       ? await beginMissed(tx, key, [first, ...others], runId, now)
       : late.map(({ id }) => missed(runId, id))
@@ -71,7 +71,7 @@ export async function endRun(
     key,
     [
       ...endOpenCalls(runId, finished.open_calls, false, now),
-      ...told,
+      ...events,
       ...truncation(runId, finished.dropped_events),
       {
         type: `svc.run.${status}`,

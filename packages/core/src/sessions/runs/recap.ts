@@ -26,17 +26,17 @@ export async function readRecap(
   { without = null, until = null }: RecapBounds = {},
 ): Promise<string | null> {
   const [own, before] = await Promise.all([listMessages(db, key, without, until), findForkedRecap(db, key)])
-  const told: string[] = []
+  const lines: string[] = []
   let bytes = 0
   for (const { role, text } of own) {
     const line = `${role}: ${cutText(text, MAX_BYTES / 4).text}`
     bytes += Buffer.byteLength(line)
     if (bytes > MAX_BYTES) break
-    told.unshift(line)
+    lines.unshift(line)
   }
-  if (before !== null) return [before, ...told].join('\n\n')
-  if (told.length === 0) return null
-  return `Earlier in this conversation, which this process has not seen; the files are as that conversation left them:\n\n${told.join('\n\n')}`
+  if (before !== null) return [before, ...lines].join('\n\n')
+  if (lines.length === 0) return null
+  return `Earlier in this conversation, which this process has not seen; the files are as that conversation left them:\n\n${lines.join('\n\n')}`
 }
 
 interface Message {

@@ -6,7 +6,7 @@ const POLL_MS = 15_000
 const MAX_NAMED = 1000
 
 /** The Sessions that a feed should read next. */
-export interface Look {
+export interface FeedRead {
   readonly ids: readonly string[]
   /** A Session may have moved that no wake-up named. */
   readonly back: boolean
@@ -22,32 +22,32 @@ export class Moves implements Disposable {
 
   /**
    * @param topic parent of the Sessions' topics
-   * @param looksBack whether to look at all Sessions now and then, in case a wake-up was missed
+   * @param rescans whether to look at all Sessions now and then, in case a wake-up was missed
    */
-  constructor(wakeups: Wakeups, topic: string, looksBack = true) {
+  constructor(wakeups: Wakeups, topic: string, rescans = true) {
     this.#unsubscribe = wakeups.subscribe(topic, moved => {
-      if (moved === null) this.lookBack()
+      if (moved === null) this.rescan()
       else this.#add(moved.slice(moved.lastIndexOf('/') + 1))
     })
-    if (looksBack) this.#polling = setInterval(() => this.lookBack(), POLL_MS)
+    if (rescans) this.#polling = setInterval(() => this.rescan(), POLL_MS)
   }
 
-  lookBack(): void {
+  rescan(): void {
     this.#back = true
     this.#wake()
   }
 
-  take(): Look {
-    const look = { ids: [...this.#named], back: this.#back }
+  take(): FeedRead {
+    const read = { ids: [...this.#named], back: this.#back }
     this.#named.clear()
     this.#back = false
-    return look
+    return read
   }
 
   /** Puts back the moves of a read that failed. */
-  putBack({ ids }: Look): void {
+  putBack({ ids }: FeedRead): void {
     for (const id of ids) this.#named.add(id)
-    this.lookBack()
+    this.rescan()
   }
 
   /** Resolves when there is something to take, or the signal aborts. */

@@ -1,7 +1,7 @@
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
-import type { Look } from './change-feed-moves.ts'
+import type { FeedRead } from './change-feed-moves.ts'
 import { type Change, type Owner, readChanges, type Snapshot, takeSnapshot } from './change-feed-sql.ts'
-import { Told } from './change-feed-told.ts'
+import { DeliveredChanges } from './delivered-changes.ts'
 
 /** With more changes than this, the feed tells its reader to read the Session list again. */
 const MAX_CHANGES = 1000
@@ -31,7 +31,7 @@ export interface Notice {
 export class FeedReader {
   readonly #db: Queryable
   readonly #owner: Owner
-  readonly #told = new Told()
+  readonly #delivered = new DeliveredChanges()
   #position: bigint
   #cursor: bigint
   /**
@@ -70,26 +70,26 @@ export class FeedReader {
   }
 
   /** Returns notices of the Sessions that moved; a reset if they are too many. */
-  async read(look: Look): Promise<Notice[]> {
+  async read(wanted: FeedRead): Promise<Notice[]> {
     // A look back may return only changes that were told already; leave room for one more than the bound behind them.
-    const limit = MAX_CHANGES + 1 + this.#told.size
+    const limit = MAX_CHANGES + 1 + this.#delivered.size
     const from = this.#position
-    const ids = look.back ? null : look.ids
+    const ids = wanted.back ? null : wanted.ids
     const { changes, read } = await readChanges(this.#db, this.#owner, { from, begun: this.#begun, ids }, limit)
-    const news = changes.filter(change => !this.#told.has(change))
+    const news = changes.filter(change => !this.#delivered.has(change))
     if (news.length > MAX_CHANGES) return [await this.#reset()]
     const notices = news.slice(0, -1).map(change => this.#notice(change))
     // Only a look at everything moves the position, and only with its last notice: a reader may be cut off before.
-    if (look.back) this.#moveTo(read.horizon)
+    if (wanted.back) this.#moveTo(read.horizon)
     notices.push(...news.slice(-1).map(change => this.#notice(change)))
-    if (look.back) this.#told.forget(this.#position)
+    if (wanted.back) this.#delivered.forget(this.#position)
     return notices
   }
 
   /** Starts again from now. */
   async #reset(): Promise<Notice> {
     this.#begun = await takeSnapshot(this.#db)
-    this.#told.clear()
+    this.#delivered.clear()
     this.#moveTo(this.#begun.horizon)
     return { cursor: this.#next(), data: { reset: true } }
   }
@@ -111,7 +111,7 @@ export class FeedReader {
   }
 
   #notice(change: Change): Notice {
-    this.#told.add(change)
+    this.#delivered.add(change)
     const { id, last_event_sequence: lastEventSequence, updated_at: updatedAt } = change
     return { cursor: this.#next(), data: { sessionId: id, lastEventSequence, updatedAt } }
   }

@@ -63,15 +63,15 @@ async function* followChanges(
 ): AsyncGenerator<readonly Notice[]> {
   using moves = new Moves(wakeups, topics.organization(organizationId))
   // Sessions may have moved after the feed opened and before it subscribed.
-  moves.lookBack()
+  moves.rescan()
   while (!signal.aborted) {
     await moves.some(signal)
     await sleep(COALESCE_MS, undefined, { signal }).catch(() => undefined)
     if (signal.aborted) return
-    const look = moves.take()
-    const notices = await reader.read(look).catch(error => {
+    const wanted = moves.take()
+    const notices = await reader.read(wanted).catch(error => {
       if (!(error instanceof DatabaseUnavailable)) throw error
-      moves.putBack(look)
+      moves.putBack(wanted)
       return []
     })
     if (notices.length > 0) yield notices

@@ -70,15 +70,15 @@ export class SessionTail {
   /** Resolves when `newest` has passed a sequence, or the signal aborts. */
   passed(sequence: number, signal: AbortSignal): Promise<void> {
     return new Promise(resolve => {
-      const look = () => {
+      const check = () => {
         if (this.#newest <= sequence && !signal.aborted) return
-        this.#waiting.delete(look)
-        signal.removeEventListener('abort', look)
+        this.#waiting.delete(check)
+        signal.removeEventListener('abort', check)
         resolve()
       }
-      this.#waiting.add(look)
-      signal.addEventListener('abort', look)
-      look()
+      this.#waiting.add(check)
+      signal.addEventListener('abort', check)
+      check()
     })
   }
 
@@ -108,7 +108,7 @@ export class SessionTail {
       dropped += 1
     }
     if (dropped > 0) this.#kept = this.#kept.slice(dropped)
-    for (const look of [...this.#waiting]) look()
+    for (const check of [...this.#waiting]) check()
   }
 }
 

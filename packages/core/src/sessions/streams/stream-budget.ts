@@ -13,11 +13,11 @@ const RETRY_SECONDS = 2
  * of each authority in all processes.
  */
 export class StreamBudget {
-  readonly #ledger: Pick<StreamLedger, 'take' | 'giveBack' | 'isSpentHere'>
+  readonly #ledger: Pick<StreamLedger, 'take' | 'giveBack' | 'isSpentLocally'>
   readonly #perProcess: number
   #total = 0
 
-  constructor(ledger: Pick<StreamLedger, 'take' | 'giveBack' | 'isSpentHere'>, perProcess: number) {
+  constructor(ledger: Pick<StreamLedger, 'take' | 'giveBack' | 'isSpentLocally'>, perProcess: number) {
     this.#ledger = ledger
     this.#perProcess = perProcess
   }
@@ -33,7 +33,7 @@ export class StreamBudget {
    */
   async take({ kind, id, organizationId }: Principal): Promise<StreamPlace> {
     const authority = `${kind}/${organizationId}/${id}`
-    if (this.#ledger.isSpentHere(authority)) throw spent()
+    if (this.#ledger.isSpentLocally(authority)) throw spent()
     if (this.#total >= this.#perProcess) throw refusal('event_stream_unavailable')
     this.#total += 1
     const taken = await this.#ledger.take(authority).catch(error => {

@@ -52,7 +52,7 @@ export class StreamLedger implements PeriodicTask, AsyncDisposable {
   }
 
   /** Returns true if this process alone holds as many streams as an authority may have. */
-  isSpentHere(authority: string): boolean {
+  isSpentLocally(authority: string): boolean {
     return (this.#accounts.get(authority)?.held ?? 0) >= this.#bound
   }
 

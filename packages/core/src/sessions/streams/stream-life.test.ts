@@ -23,7 +23,7 @@ async function* silence(signal: AbortSignal): AsyncGenerator<Uint8Array> {
 
 /** Runs a stream to its end and records when it ended, by the fake clock, and the text that it sent. */
 function run(request: Partial<StreamRequest> & { expiresAt?: Date | null } = {}, changed: Partial<StreamLife> = {}) {
-  const outcome: { endedAt: number | null; said: string } = { endedAt: null, said: '' }
+  const outcome: { endedAt: number | null; written: string } = { endedAt: null, written: '' }
   const start = Date.now()
   const stream: StreamRequest = {
     principal: principal(request.expiresAt ?? null),
@@ -33,7 +33,7 @@ function run(request: Partial<StreamRequest> & { expiresAt?: Date | null } = {},
   }
   void (async () => {
     for await (const bytes of withLife(silence, stream, { ...life, ...changed }, clock)) {
-      outcome.said += Buffer.from(bytes).toString()
+      outcome.written += Buffer.from(bytes).toString()
     }
     outcome.endedAt = Date.now() - start
   })()
@@ -63,13 +63,13 @@ describe('a stream ends', () => {
     await pass(500_000)
     expect([sooner.endedAt, later.endedAt]).toEqual([7_000, 450_000])
     expect(over.endedAt).toBeLessThanOrEqual(1)
-    for (const { said } of [sooner, later, over]) expect(said).toBe('retry: 500\n\n')
+    for (const { written } of [sooner, later, over]) expect(written).toBe('retry: 500\n\n')
   })
 
   test.each([0, 0.3, 0.999_999_999])('with a request to return within a second, at random %f', async random => {
     const stream = run({}, { random: () => random })
     await pass(600_000)
-    const retryMs = Number(/^retry: (\d+)\n\n$/.exec(stream.said)?.[1])
+    const retryMs = Number(/^retry: (\d+)\n\n$/.exec(stream.written)?.[1])
     expect(retryMs).toBeGreaterThanOrEqual(0)
     expect(retryMs).toBeLessThanOrEqual(1_000)
   })
@@ -80,7 +80,7 @@ describe('a stream ends', () => {
     await pass(29_999)
     expect(stream.endedAt).toBeNull()
     await pass(1)
-    expect(stream).toEqual({ endedAt: 30_000, said: '' })
+    expect(stream).toEqual({ endedAt: 30_000, written: '' })
     expect(vi.getTimerCount()).toBe(0)
   })
 
@@ -89,7 +89,7 @@ describe('a stream ends', () => {
     await pass(449_999)
     expect(stream.endedAt).toBeNull()
     await pass(1)
-    expect(stream).toEqual({ endedAt: 450_000, said: 'retry: 500\n\n' })
+    expect(stream).toEqual({ endedAt: 450_000, written: 'retry: 500\n\n' })
   })
 
   test('silently when its client has left', async () => {
@@ -98,7 +98,7 @@ describe('a stream ends', () => {
     await pass(1_000)
     client.abort()
     await pass(0)
-    expect(stream).toEqual({ endedAt: 1_000, said: '' })
+    expect(stream).toEqual({ endedAt: 1_000, written: '' })
     expect(vi.getTimerCount()).toBe(0)
   })
 

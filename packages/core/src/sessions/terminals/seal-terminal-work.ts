@@ -2,7 +2,7 @@ import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { findLiveLease } from '../leases/lease-sql.ts'
 import { offerSeal } from '../runs/fence-sql.ts'
-import { hasUnsealed, hasUnsealedTyping, noteSealAsked } from './terminal-sql.ts'
+import { hasUnsealed, hasUnsealedTyping, noteSealRequested } from './terminal-sql.ts'
 
 /**
  * Has the sandbox of an idle Session sealed, if somebody worked there at a terminal since it was sealed last. The work
@@ -26,6 +26,6 @@ export function sealBeforeRelease(tx: Queryable, key: SessionKey, now: Date): Pr
 async function sealIf(unsealed: typeof hasUnsealed, tx: Queryable, key: SessionKey, now: Date): Promise<boolean> {
   const lease = await findLiveLease(tx, key)
   if (lease?.state !== 'attached' || !(await unsealed(tx, lease.id, now))) return false
-  await noteSealAsked(tx, lease.id, now)
+  await noteSealRequested(tx, lease.id, now)
   return offerSeal(tx, key)
 }

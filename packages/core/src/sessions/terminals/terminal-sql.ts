@@ -356,7 +356,7 @@ export async function hasUnsealedTyping(tx: Queryable, leaseId: string, now: Dat
 }
 
 /** Notes that a worker was asked to seal the work of a lease's terminals. It is asked once for the same work. */
-export async function noteSealAsked(tx: Queryable, leaseId: string, now: Date): Promise<void> {
+export async function noteSealRequested(tx: Queryable, leaseId: string, now: Date): Promise<void> {
   await tx.query({
     name: 'note-seal-asked',
     text: 'update terminals set seal_asked_at = $2 where lease_id = $1 and typed_at is not null',

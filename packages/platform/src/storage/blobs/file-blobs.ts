@@ -135,9 +135,9 @@ export class FileBlobs implements IdentifiedBlobs {
   }
 
   /** Looks in both places, then in the first again: a sweep may bring the blob back between two looks. */
-  async #find<T>(sha256: string, look: (path: string) => Promise<T | undefined>): Promise<T | undefined> {
+  async #find<T>(sha256: string, read: (path: string) => Promise<T | undefined>): Promise<T | undefined> {
     const path = this.#path(sha256)
-    return (await look(path)) ?? (await look(this.#asidePath(sha256))) ?? (await look(path))
+    return (await read(path)) ?? (await read(this.#asidePath(sha256))) ?? (await read(path))
   }
 
   #path(sha256: string): string {

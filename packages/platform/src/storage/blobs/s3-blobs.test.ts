@@ -349,9 +349,9 @@ describe('opening', () => {
   test('succeeds on a store that cannot list uploads', async () => {
     server.fault = ({ query }) =>
       query.has('uploads') ? { kind: 'answer', status: 501, code: 'NotImplemented' } : undefined
-    const said: unknown[] = []
-    const blobs = await open({ log: { ...silentLog, warn: (...args: unknown[]) => said.push(args) } })
+    const errors: unknown[] = []
+    const blobs = await open({ log: { ...silentLog, warn: (...args: unknown[]) => errors.push(args) } })
     await blobs.put(Buffer.from('x'))
-    expect(said).toHaveLength(1)
+    expect(errors).toHaveLength(1)
   })
 })

@@ -202,9 +202,9 @@ export class S3Blobs implements IdentifiedBlobs {
   }
 
   /** Looks in both places, then in the first again: a sweep may bring the blob back between two looks. */
-  async #find<T>(sha256: string, look: (key: string) => Promise<T | undefined>): Promise<T | undefined> {
+  async #find<T>(sha256: string, read: (key: string) => Promise<T | undefined>): Promise<T | undefined> {
     const key = this.#key(sha256)
-    return (await look(key)) ?? (await look(this.#asideKey(sha256))) ?? (await look(key))
+    return (await read(key)) ?? (await read(this.#asideKey(sha256))) ?? (await read(key))
   }
 
   /** Spools content. Errors of the source pass through; errors of the spool become errors of storage. */

@@ -20,7 +20,7 @@ let url: string
 let directory: string
 /** What the machine answers about credentials. */
 let answer: (request: IncomingMessage, response: ServerResponse, body: string) => void
-let asked: string[]
+let requested: string[]
 
 beforeAll(async () => {
   store = stack.use(await startS3Server())
@@ -29,7 +29,7 @@ beforeAll(async () => {
   stack.defer(() => rm(directory, { recursive: true }))
   machine = createServer(async (request, response) => {
     const body = (await buffer(request)).toString()
-    asked.push(`${request.method} ${request.url}`)
+    requested.push(`${request.method} ${request.url}`)
     answer(request, response, body)
   })
   await new Promise<void>(listening => machine.listen(0, '127.0.0.1', listening))
@@ -40,7 +40,7 @@ afterAll(() => stack.disposeAsync())
 
 let files = 0
 beforeEach(() => {
-  asked = []
+  requested = []
   answer = (_request, response) => response.writeHead(404).end()
   // What this machine has by itself counts in no test, and no test asks an address of its network.
   for (const name of Object.keys(process.env)) if (name.startsWith('AWS_')) vi.stubEnv(name, undefined)
@@ -94,13 +94,13 @@ test('the endpoint of a container, asked again only when the credentials have ex
     response.end(answered(inMs(60 * minute)))
   }
   await works()
-  expect(asked).toEqual(['GET /v1/credentials'])
+  expect(requested).toEqual(['GET /v1/credentials'])
 
-  asked = []
+  requested = []
   answer = (_request, response) =>
     response.writeHead(200, { 'content-type': 'application/json' }).end(answered(inMs(-minute)))
   await works()
-  expect(asked.length).toBeGreaterThan(1)
+  expect(requested.length).toBeGreaterThan(1)
 })
 
 test('a web identity, as the service account of a pod has one', async () => {
@@ -119,7 +119,7 @@ test('a web identity, as the service account of a pod has one', async () => {
     )
   }
   await works()
-  expect(asked).toEqual(['POST /'])
+  expect(requested).toEqual(['POST /'])
 })
 
 test('the role of an instance', async () => {
@@ -133,7 +133,7 @@ test('the role of an instance', async () => {
     return response.end(answered(inMs(60 * minute)))
   }
   await works()
-  expect(asked.some(each => each.includes('security-credentials'))).toBe(true)
+  expect(requested.some(each => each.includes('security-credentials'))).toBe(true)
 })
 
 test('a machine that has none stops the start, and says what to set', async () => {

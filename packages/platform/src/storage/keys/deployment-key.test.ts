@@ -11,12 +11,12 @@ const other = Buffer.alloc(32, 8)
 
 let db: TestDatabase
 let directory: string
-let said: unknown[]
+let logs: unknown[]
 
 beforeEach(async () => {
   db = await createTestDatabase()
   directory = await mkdtemp(join(tmpdir(), 'berth-key-'))
-  said = []
+  logs = []
 })
 afterEach(async () => {
   await db[Symbol.asyncDispose]()
@@ -27,7 +27,7 @@ afterEach(async () => {
 async function source(options: { key?: Uint8Array; dataDir?: string } = {}) {
   const dataDir = options.dataDir ?? join(directory, 'data')
   await mkdir(dataDir, { recursive: true })
-  return { key: options.key, dataDir, log: { info: (line: unknown) => void said.push(line), warn() {}, error() {} } }
+  return { key: options.key, dataDir, log: { info: (line: unknown) => void logs.push(line), warn() {}, error() {} } }
 }
 
 async function load(options: Parameters<typeof source>[0] = {}): Promise<MasterKey> {
@@ -42,14 +42,14 @@ describe('the key file', () => {
     expect(new Set(keys.map(each => each.id)).size).toBe(1)
     expect(await readdir(join(directory, 'data'))).toEqual(['master.key'])
     expect((await stat(file())).mode & 0o777).toBe(0o600)
-    expect(said).toEqual([{ path: file(), keyId: keys[0]?.id }])
+    expect(logs).toEqual([{ path: file(), keyId: keys[0]?.id }])
     expect((await load()).id).toBe(keys[0]?.id)
   })
 
   test('is not read if the settings hold a key', async () => {
     expect((await load({ key: given })).id).toBe(new MasterKey(given).id)
     expect(await readdir(join(directory, 'data'))).toEqual([])
-    expect(said).toEqual([])
+    expect(logs).toEqual([])
   })
 
   test('is refused if it holds no key or others can read it', async () => {

@@ -17,9 +17,9 @@ function pass(ms: number): void {
 const sources = {
   ask: async () => {
     pass(takes.before)
-    const told = times.database
+    const read = times.database
     pass(takes.after)
-    return told
+    return read
   },
   count: () => times.count,
   machine: () => times.machine,
@@ -70,8 +70,8 @@ describe('a clock of the database', () => {
     await clock.read()
     clock.now()
     times.database += setMs
-    const told = await clock.read()
-    expect(Math.abs(told - setMs)).toBeLessThanOrEqual(2)
+    const read = await clock.read()
+    expect(Math.abs(read - setMs)).toBeLessThanOrEqual(2)
     expect(Math.abs(errorOf(clock))).toBeLessThanOrEqual(2)
   })
 
@@ -99,9 +99,9 @@ describe('the keeper of a clock', () => {
   it('has the time of a real database once it has started', async () => {
     const keeper = new ClockKeeper({ db: test.database, log: silentLog }, 60_000)
     await keeper.begin()
-    const told = async () =>
+    const readings = async () =>
       (await test.database.query<{ at: Date }>('select clock_timestamp() as at')).rows[0]?.at.getTime() ?? Number.NaN
-    const [before, seen, after] = [await told(), keeper.clock.now().getTime(), await told()]
+    const [before, seen, after] = [await readings(), keeper.clock.now().getTime(), await readings()]
     // Half the time that the quickest of its first questions took.
     expect(seen).toBeGreaterThan(before - 1_000)
     expect(seen).toBeLessThan(after + 1_000)
@@ -110,14 +110,14 @@ describe('the keeper of a clock', () => {
   it.each([
     ['a database whose clock was set', 'database', "the database's clock was set"],
     ['a machine whose clock is wrong', 'machine', "this machine's clock and the database's are apart"],
-  ] as const)('tells once of %s', async (_, which, told) => {
+  ] as const)('tells once of %s', async (_, which, count) => {
     const warned: string[] = []
     const log = { ...silentLog, warn: (_fields: object, message: string) => void warned.push(message) }
     const keeper = new ClockKeeper({ db: test.database, log: log as never }, 60_000, sources)
     await keeper.begin()
     times[which] += HOUR_MS
     if (which === 'database') times.machine += HOUR_MS
-    for (let looked = 0; looked < 3; looked += 1) await keeper.round()
-    expect(warned).toEqual([expect.stringContaining(told)])
+    for (let round = 0; round < 3; round += 1) await keeper.round()
+    expect(warned).toEqual([expect.stringContaining(count)])
   })
 })

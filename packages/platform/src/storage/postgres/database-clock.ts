@@ -62,9 +62,9 @@ export class DatabaseClock implements Clock {
 
   /** Asks the database. @returns milliseconds that its clock was set forward since the last reading, or back */
   async read(): Promise<number> {
-    const asked = this.#count()
-    const told = await this.#ask()
-    const [least, most] = [told - this.#count(), told - asked]
+    const since = this.#count()
+    const read = await this.#ask()
+    const [least, most] = [read - this.#count(), read - since]
     const before = this.#ahead
     this.#ahead = before === null ? (least + most) / 2 : Math.min(Math.max(before, least), most)
     return before === null ? 0 : this.#ahead - before

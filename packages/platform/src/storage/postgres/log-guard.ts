@@ -59,7 +59,7 @@ export async function guardByTriggers(db: Database): Promise<void> {
   const way = await waysToChangeLog(db)
   if (way === null) return
   for (const table of guarded) {
-    if ((await standing(db, table)).length === triggersOf(table).length) continue
+    if ((await enabledTriggers(db, table)).length === triggersOf(table).length) continue
     if (way === 'grants') {
       throw new StartError(
         `the database role ${await roleOf(db)} may change the log of Events, and no trigger refuses it: start a process with BERTH_MIGRATION_URL first, which takes that right away (docs/operations.md#separate-the-roles-of-the-database)`,
@@ -82,7 +82,7 @@ export async function guardByTriggers(db: Database): Promise<void> {
  */
 export async function guardByGrants(owner: Database, log: Log): Promise<void> {
   const left: Guarded[] = []
-  for (const table of guarded) if ((await standing(owner, table)).length > 0) left.push(table)
+  for (const table of guarded) if ((await enabledTriggers(owner, table)).length > 0) left.push(table)
   if (left.length === 0) return
   if (await isServedByOwner(owner)) {
     log.warn(
@@ -108,7 +108,7 @@ async function isServedByOwner(db: Queryable): Promise<boolean> {
 }
 
 /** Returns those triggers of a table that are there and enabled. */
-async function standing(db: Queryable, table: Guarded): Promise<readonly string[]> {
+async function enabledTriggers(db: Queryable, table: Guarded): Promise<readonly string[]> {
   const { rows } = await db.query<{ name: string }>(
     `select tgname as name from pg_trigger
      where tgrelid = $1::regclass and tgname = any($2) and not tgisinternal and tgenabled in ('O', 'A')`,

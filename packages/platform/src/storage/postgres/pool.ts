@@ -157,12 +157,12 @@ async function transact<T>(
   masterKey: MasterKey | undefined,
 ): Promise<T> {
   let open = true
-  const told: (() => void)[] = []
+  const listeners: (() => void)[] = []
   /** The failure that ended the transaction. Statements sent after it fail as well, but report only that they do. */
   let failure: unknown
   const transaction: Queryable = {
     masterKey,
-    afterCommit: tell => void told.push(tell),
+    afterCommit: tell => void listeners.push(tell),
     async query<Row>(statement: string | Statement, values?: readonly unknown[]) {
       // The connection may already serve another transaction.
       if (!open) throw new Error('a statement was sent after its transaction had ended')
@@ -199,7 +199,7 @@ async function transact<T>(
     if (failure instanceof DatabaseUnavailable) throw failure
     throw new Error('the transaction was rolled back: a failed statement was ignored in it', { cause: failure })
   }
-  for (const tell of told) tell()
+  for (const tell of listeners) tell()
   return value
 }
 

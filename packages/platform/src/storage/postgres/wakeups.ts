@@ -13,7 +13,7 @@ import { notify, payloadsOf } from './wakeup-payloads.ts'
  */
 const MAX_PENDING = 10_000
 /** When a process stops, it waits this long for its last topics to go out. */
-const LAST_WORDS_MS = 1_000
+const FLUSH_MS = 1_000
 /** The longest pause before another attempt to connect. */
 const LONGEST_RETRY_MS = 5_000
 
@@ -135,7 +135,7 @@ export class PostgresWakeups implements Wakeups, AsyncDisposable {
     clearInterval(this.#asking)
     if (this.#flushing !== null) {
       const patience = new AbortController()
-      await Promise.race([this.#flushing, sleep(LAST_WORDS_MS, undefined, patience).catch(() => undefined)])
+      await Promise.race([this.#flushing, sleep(FLUSH_MS, undefined, patience).catch(() => undefined)])
       patience.abort()
     }
     await this.#client?.end().catch(() => undefined)
@@ -288,8 +288,8 @@ export class PostgresWakeups implements Wakeups, AsyncDisposable {
 }
 
 /** Publishes topics from a process that is no part of the service, such as an operator's command. */
-export async function announce(db: Queryable, ...told: string[]): Promise<void> {
-  await notify(db, payloadsOf('', told))
+export async function announce(db: Queryable, ...topics: string[]): Promise<void> {
+  await notify(db, payloadsOf('', topics))
 }
 
 /** Names of the topics of wake-ups. */

@@ -46,9 +46,9 @@ export async function openBlanks(options: BlanksOptions): Promise<Blanks> {
     if ((await processStartTime(Number(pid))) !== start) await removeBlank(options, join(dir, name))
   }
 
-  const make = async (asked: SandboxBounds) => {
+  const make = async (requested: SandboxBounds) => {
     const path = await blankDirectory(dir, String(made++))
-    return makeBlank(options, path, basename(path), asked)
+    return makeBlank(options, path, basename(path), requested)
   }
   const discard = async (blank: Blank) => {
     blank.socket.destroy()
@@ -70,9 +70,9 @@ export async function openBlanks(options: BlanksOptions): Promise<Blanks> {
   refill()
 
   return {
-    async take(asked) {
+    async take(requested) {
       // The size of a disk is fixed; `limit` adjusts the other bounds.
-      while (!options.loopDisks || Math.floor(asked.diskBytes) === Math.floor(bounds.diskBytes)) {
+      while (!options.loopDisks || Math.floor(requested.diskBytes) === Math.floor(bounds.diskBytes)) {
         const blank = ready.pop()
         if (blank === undefined) break
         const alive = blank.shell.exitCode === null && blank.shell.signalCode === null && !blank.socket.destroyed
@@ -81,14 +81,14 @@ export async function openBlanks(options: BlanksOptions): Promise<Blanks> {
           continue
         }
         try {
-          options.cgroups?.limit(blank.group, asked)
+          options.cgroups?.limit(blank.group, requested)
           return blank
         } catch (error) {
           await discard(blank)
           throw error
         }
       }
-      return make(asked)
+      return make(requested)
     },
     discard,
     refill,

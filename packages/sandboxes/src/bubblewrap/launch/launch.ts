@@ -63,7 +63,7 @@ export async function launch(blank: Blank, plan: Plan, launcher: Launcher): Prom
   ]
   writeFileSync(join(host, hostNames.arguments), sandboxOptions(plan).join('\0'), { mode: 0o600 })
   writeFileSync(join(host, hostNames.script), `${script.join('\n')}\n`, { mode: 0o600 })
-  if (!(await reachesMilestone(blank.socket))) throw new LaunchError(`the sandbox did not start: ${said(host)}`)
+  if (!(await reachesMilestone(blank.socket))) throw new LaunchError(`the sandbox did not start: ${logOf(host)}`)
 }
 
 /** Quotes a word for a POSIX shell, whatever it contains. */
@@ -89,7 +89,7 @@ async function reachesMilestone(socket: Socket): Promise<boolean> {
   }
 }
 
-function said(host: string): string {
+function logOf(host: string): string {
   const text = readFileSync(join(host, hostNames.log), 'utf8').trim()
   return text === '' ? 'it printed nothing' : knownSecrets.text(text).slice(-2000)
 }

@@ -31,8 +31,8 @@ export async function startWaitingShell(
   const log = openSync(join(host, hostNames.log), O_WRONLY | O_APPEND | O_CREAT | O_EXCL, 0o600)
   try {
     return await withListener(host, async listener => {
-      const words = [...shell.options, '-c', shell.closing + WAIT, 'berth-blank', ...joinFiles]
-      const child = spawn(shell.path, words, {
+      const args = [...shell.options, '-c', shell.closing + WAIT, 'berth-blank', ...joinFiles]
+      const child = spawn(shell.path, args, {
         detached: true,
         env: {},
         cwd: host,

@@ -31,10 +31,10 @@ interface MarkedProcess {
  */
 export async function markedProcesses(tag: string): Promise<MarkedProcess[]> {
   const pids = (await readdir('/proc')).map(Number).filter(pid => pid > 1)
-  const looked = pids.map(async (pid): Promise<MarkedProcess | undefined> => {
-    const words = (await ignoring(gone, readBeginning(pid)))?.split('\0') ?? []
-    const leaseId = words[words.indexOf(OPTION) + 1]?.slice(tag.length + 1)
-    if (leaseId === undefined || !isLeaseId(leaseId) || !words.includes(`${tag}/${leaseId}`)) return undefined
+  const candidates = pids.map(async (pid): Promise<MarkedProcess | undefined> => {
+    const argv = (await ignoring(gone, readBeginning(pid)))?.split('\0') ?? []
+    const leaseId = argv[argv.indexOf(OPTION) + 1]?.slice(tag.length + 1)
+    if (leaseId === undefined || !isLeaseId(leaseId) || !argv.includes(`${tag}/${leaseId}`)) return undefined
     const status = (await ignoring(gone, readFile(`/proc/${pid}/status`, 'utf8'))) ?? ''
     const namespacePids = /^NSpid:\s*(.*)$/m.exec(status)?.[1]?.split(/\s+/) ?? []
     const first = namespacePids.length === 2 && namespacePids[1] === '1'
@@ -42,7 +42,7 @@ export async function markedProcesses(tag: string): Promise<MarkedProcess[]> {
     const startTime = await processStartTime(pid)
     return startTime === undefined ? undefined : { pid, leaseId, startTime, first }
   })
-  return (await Promise.all(looked)).filter(found => found !== undefined)
+  return (await Promise.all(candidates)).filter(found => found !== undefined)
 }
 
 /**

@@ -19,7 +19,7 @@ export function agentCalls({ workspace, tmp }: AgentPlace): CallHandlers {
   const locked = createKeyedLock()
   let first: FirstCommand | undefined
   let ready: ReadyCommand | undefined
-  let isAsked = false
+  let isRequested = false
   const isGone = () => first === undefined || first.isOver
   const alive = (): FirstCommand => {
     if (first === undefined || first.isOver) throw new SandboxGoneError('the supervisor is dead')
@@ -29,13 +29,13 @@ export function agentCalls({ workspace, tmp }: AgentPlace): CallHandlers {
     // The host asks again after each of its own starts.
     prepare: ({ params }) =>
       locked('first', async () => {
-        if (isAsked || ready?.stands === true) return
+        if (isRequested || ready?.stands === true) return
         ready = await ReadyCommand.start(params as ReadyOrder, tmp, workspace)
       }),
     start: ({ params }) =>
       locked('first', async () => {
-        if (isAsked) throw new Error('this container has had its sandbox')
-        isAsked = true
+        if (isRequested) throw new Error('this container has had its sandbox')
+        isRequested = true
         const order = params as StartOrder
         first = (await ready?.become(order)) ?? (await FirstCommand.start(order, tmp, workspace))
       }),

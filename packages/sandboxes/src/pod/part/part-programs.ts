@@ -5,7 +5,7 @@ import { endOf, killGroup } from '../../confined/confined.ts'
 import { treeCommand } from '../../confined/directory-tree.ts'
 import { endWithin } from '../../confined/lease-script.ts'
 import { assertPathBelow } from '../../confined/path-below.ts'
-import { boundedWords, type HelperBounds } from '../../helper-bounds.ts'
+import { boundedCommand, type HelperBounds } from '../../helper-bounds.ts'
 import type { LeaseScript, ProgramRun, ProgramScratch, TreeAccess, TreeName } from '../../lease-program.ts'
 import { createKeyedLock } from '../../linux/keyed-lock.ts'
 import { signalAll } from './container-processes.ts'
@@ -28,8 +28,8 @@ export function openPartPrograms({ nodePath, treePath, scratch, ...trees }: File
     env: Readonly<Record<string, string>>,
     descriptors: readonly number[] = [],
   ): ProgramRun => {
-    const [shell = '', ...words] = [...boundedWords(bounds, []), ...command]
-    const child = spawn(shell, words, {
+    const [shell = '', ...args] = [...boundedCommand(bounds, []), ...command]
+    const child = spawn(shell, args, {
       cwd: '/',
       env,
       stdio: ['pipe', 'pipe', 'pipe', ...descriptors],

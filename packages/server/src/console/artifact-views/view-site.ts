@@ -87,7 +87,7 @@ export class ViewSite implements OtherHosts {
     look: () => Promise<T | null>,
   ): Promise<T | null | Refusal> {
     const address = addressBucket(this.#place.clientAddress(request))
-    const found = await this.#guesses.look(
+    const found = await this.#guesses.meter(
       address,
       `view-${label} ${credentialDigest(secret).toString('base64')}`,
       look,

@@ -6,7 +6,7 @@ import type { Context } from '@berth/core/context.ts'
 import { admitNewHost } from '@berth/core/hosts/admit-host.ts'
 import { deleteHost, type HostFacts, listHosts, loseHost, markHost } from '@berth/core/hosts/host-sql.ts'
 import type { PersonPrincipal } from '@berth/core/identity/guard/principal.ts'
-import { bindToOwnHosts, readComputeStanding } from '@berth/core/runtimes/own-hosts.ts'
+import { bindToOwnHosts, readComputeStatus } from '@berth/core/runtimes/own-hosts.ts'
 import { invalidField, refusal } from '@berth/platform/kit/refusal.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
@@ -21,7 +21,7 @@ export interface Administrator {
 
 /** Returns the choice of hosts that an organization may run on, with its own hosts. */
 export async function readCompute(db: Queryable, organizationId: string): Promise<Compute> {
-  const [standing, hosts] = await Promise.all([readComputeStanding(db, organizationId), listHosts(db, organizationId)])
+  const [standing, hosts] = await Promise.all([readComputeStatus(db, organizationId), listHosts(db, organizationId)])
   return { runsOn: standing === 'shared' ? 'any_host' : 'own_hosts', standing, hosts: hosts.map(toOwnHost) }
 }
 

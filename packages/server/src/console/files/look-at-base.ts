@@ -1,6 +1,6 @@
-import { LOOK_BYTES, LOOK_ENTRIES, type Look, type Seen } from '@berth/core/checkpoints/look.ts'
+import { MAX_BYTES, MAX_ENTRIES, type PathRange, type Seen } from '@berth/core/checkpoints/inspect-tree.ts'
 import { runGit } from '@berth/core/git/run-git.ts'
-import type { LookEntry } from '@berth/supervisor/tree'
+import type { InspectedEntry } from '@berth/supervisor/tree'
 
 /** Where a sandbox has its repository, below the workspace. */
 const PROJECT = 'project'
@@ -16,7 +16,7 @@ interface Base {
  * Links are followed within the repository.
  * @throws GitError, or the signal's reason
  */
-export async function lookAtBase(base: Base, { path, offset, bytes }: Look, signal: AbortSignal): Promise<Seen> {
+export async function lookAtBase(base: Base, { path, offset, bytes }: PathRange, signal: AbortSignal): Promise<Seen> {
   if (path === '') return { found: 'directory', entries: [{ name: PROJECT, kind: 'directory' }], more: false }
   const [top, ...rest] = path.split('/')
   if (top !== PROJECT) return { found: 'nothing' }
@@ -25,7 +25,7 @@ export async function lookAtBase(base: Base, { path, offset, bytes }: Look, sign
   const { oid, type, sizeBytes } = object
   if (type === 'tree') return await list(base, oid, signal)
   if (type !== 'blob') return { found: 'special' }
-  const content = await range(base, oid, { offset, bytes: Math.min(bytes, LOOK_BYTES) }, signal)
+  const content = await range(base, oid, { offset, bytes: Math.min(bytes, MAX_BYTES) }, signal)
   return { found: 'file', sizeBytes, content }
 }
 
@@ -54,7 +54,7 @@ async function resolve(
 async function list({ gitDir }: Base, tree: string, signal: AbortSignal): Promise<Seen> {
   const { stdout } = await runGit(['ls-tree', '-z', '--long', tree], { gitDir, signal })
   const lines = stdout.toString('latin1').split('\0').slice(0, -1)
-  const rows = lines.slice(0, LOOK_ENTRIES).map(line => {
+  const rows = lines.slice(0, MAX_ENTRIES).map(line => {
     const [meta = '', name = ''] = [line.slice(0, line.indexOf('\t')), line.slice(line.indexOf('\t') + 1)]
     const [mode = '', type = '', oid = '', size] = meta.split(/ +/)
     return { mode, type, oid, sizeBytes: Number(size), name }
@@ -64,13 +64,13 @@ async function list({ gitDir }: Base, tree: string, signal: AbortSignal): Promis
     rows.filter(({ mode }) => mode === LINK).map(({ oid }) => oid),
     signal,
   )
-  const entries = rows.map(({ mode, type, oid, sizeBytes, name }): LookEntry => {
+  const entries = rows.map(({ mode, type, oid, sizeBytes, name }): InspectedEntry => {
     if (mode === LINK) return { name, kind: 'link', target: targets.get(oid) ?? '' }
     if (type === 'blob') return { name, kind: 'file', sizeBytes }
     // A submodule is a commit of another repository.
     return { name, kind: type === 'tree' ? 'directory' : 'special' }
   })
-  return { found: 'directory', entries, more: lines.length > LOOK_ENTRIES }
+  return { found: 'directory', entries, more: lines.length > MAX_ENTRIES }
 }
 
 const LINK = '120000'

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { damageOf } from '@berth/core/checkpoints/check.ts'
 import { findNewestCheckpoint } from '@berth/core/checkpoints/checkpoint-sql.ts'
-import type { Look, Seen } from '@berth/core/checkpoints/look.ts'
-import { lookAtSealed } from '@berth/core/checkpoints/look-sealed.ts'
+import { inspectSealed } from '@berth/core/checkpoints/inspect-sealed.ts'
+import type { PathRange, Seen } from '@berth/core/checkpoints/inspect-tree.ts'
 import type { Context } from '@berth/core/context.ts'
 import type { Principal } from '@berth/core/identity/guard/principal.ts'
 import { findActiveGrant } from '@berth/core/repositories/active-grant.ts'
@@ -43,7 +43,7 @@ export async function lookAtFiles(
   context: Context,
   principal: Principal,
   key: SessionKey,
-  { at, look }: { readonly at: View['at'] | undefined; readonly look: Look },
+  { at, look }: { readonly at: View['at'] | undefined; readonly look: PathRange },
   signal: AbortSignal,
 ): Promise<{ readonly view: View; readonly seen: Seen }> {
   const session = await readSession(context, principal, key)
@@ -68,7 +68,7 @@ async function lookAtStart(
   context: Context,
   key: SessionKey,
   { source, owner_id: installationId }: SessionRow,
-  look: Look,
+  look: PathRange,
   signal: AbortSignal,
 ): Promise<{ readonly view: View; readonly seen: Seen }> {
   if (source === null) throw refusal('cloud_repository_required')
@@ -85,7 +85,7 @@ async function ask(
   { db, clock, wakeups }: Context,
   key: SessionKey,
   leaseId: string | null,
-  look: Look,
+  look: PathRange,
   signal: AbortSignal,
 ): Promise<Seen | null> {
   const id = randomUUID()
@@ -110,12 +110,12 @@ function seenOf(answer: string, content: Buffer | null): Seen {
   return seen.found === 'file' ? { ...seen, content: content ?? Buffer.alloc(0) } : seen
 }
 
-async function lookBack({ db, blobs, log }: Context, key: SessionKey, look: Look) {
+async function lookBack({ db, blobs, log }: Context, key: SessionKey, look: PathRange) {
   const checkpoint = await findNewestCheckpoint(db, key)
   if (checkpoint === null) throw refusal('cloud_workspace_expired')
   try {
     const manifest = Buffer.from(checkpoint.workspace_manifest)
-    const seen = await lookAtSealed(manifest, blobs, look)
+    const seen = await inspectSealed(manifest, blobs, look)
     return { view: { at: 'sealed', sealedAt: checkpoint.sealed_at, runId: checkpoint.run_id } as const, seen }
   } catch (error) {
     if (damageOf(error) === undefined) throw error

@@ -1,4 +1,4 @@
-import { type Look, lookAtTree, type Seen } from '@berth/core/checkpoints/look.ts'
+import { inspectTree, type PathRange, type Seen } from '@berth/core/checkpoints/inspect-tree.ts'
 import type { DeliveryContext } from '@berth/core/delivery/delivery-context.ts'
 import type { WorkQueue } from '@berth/core/delivery/work-queue.ts'
 import { HostNotHeld, type LeasePlace } from '@berth/core/hosts/hosts.ts'
@@ -47,9 +47,9 @@ async function look(
 ): Promise<Seen | null> {
   try {
     const late = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)])
-    return await lookAtTree(
+    return await inspectTree(
       treeOf(context.hosts.of(host).driver, leaseId, 'workspace'),
-      JSON.parse(row.look) as Look,
+      JSON.parse(row.look) as PathRange,
       late,
     )
   } catch (error) {
@@ -68,7 +68,7 @@ async function atBase(context: DeliveryContext, row: LookRow, signal: AbortSigna
     if (source === null || source === 'revoked') return null
     const gitDir = await context.sources.mirror(source, signal)
     const late = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)])
-    return await lookAtBase({ gitDir, oid: source.baseOid }, JSON.parse(row.look) as Look, late)
+    return await lookAtBase({ gitDir, oid: source.baseOid }, JSON.parse(row.look) as PathRange, late)
   } catch (error) {
     signal.throwIfAborted()
     context.log.warn({ err: error, sessionId: row.session_id }, 'the base of a repository could not be read')

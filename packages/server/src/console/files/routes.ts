@@ -1,14 +1,14 @@
 import { posix } from 'node:path'
 import { Readable } from 'node:stream'
 import type { WorkspaceEntry, WorkspaceNode } from '@berth/contract'
-import { inOrder, LOOK_BYTES, type Seen } from '@berth/core/checkpoints/look.ts'
+import { inOrder, MAX_BYTES, type Seen } from '@berth/core/checkpoints/inspect-tree.ts'
 import { platformNames } from '@berth/core/checkpoints/platform-names.ts'
 import type { Context } from '@berth/core/context.ts'
 import type { HandlerRequest, Handlers } from '@berth/core/http/routing/handler.ts'
 import { attachment } from '@berth/core/sessions/artifacts/artifact.ts'
 import { readPath } from '@berth/core/sessions/reviews/changes.ts'
 import { refusal } from '@berth/platform/kit/refusal.ts'
-import type { LookEntry } from '@berth/supervisor/tree'
+import type { InspectedEntry } from '@berth/supervisor/tree'
 import { workspacePath } from './file-path.ts'
 import { lookAtFiles, type View } from './look-at-files.ts'
 
@@ -44,7 +44,7 @@ export function fileHandlers(context: Context): Pick<Handlers, Operations> {
     },
 
     getWorkspaceContent: async request => {
-      const { path, seen } = await look(request, { offset: request.query.offset, bytes: LOOK_BYTES })
+      const { path, seen } = await look(request, { offset: request.query.offset, bytes: MAX_BYTES })
       if (seen.found !== 'file') throw refusal('workspace_file_unreadable')
       return {
         status: 200,
@@ -70,7 +70,7 @@ const viewOf = (view: View): WorkspaceNode['view'] =>
   view.at === 'sealed' ? { ...view, sealedAt: view.sealedAt.toISOString() } : view
 
 /** What Berth itself keeps at the top of a workspace is left out, as in checkpoints. */
-function entriesOf(path: string, entries: readonly LookEntry[]): WorkspaceEntry[] {
+function entriesOf(path: string, entries: readonly InspectedEntry[]): WorkspaceEntry[] {
   const own = (name: string) => path === '' && platformNames.some(known => known === name)
   return entries
     .filter(({ name }) => !own(name))
@@ -78,7 +78,7 @@ function entriesOf(path: string, entries: readonly LookEntry[]): WorkspaceEntry[
     .map(entryOf)
 }
 
-function entryOf(entry: LookEntry): WorkspaceEntry {
+function entryOf(entry: InspectedEntry): WorkspaceEntry {
   const bytes = Buffer.from(entry.name, 'latin1')
   const name = readPath(bytes)
   const readable = bytes.equals(Buffer.from(name)) && entry.kind !== 'special'

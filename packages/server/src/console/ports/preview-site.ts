@@ -172,7 +172,7 @@ export class PreviewSite implements OtherHosts {
   ): Promise<T | null | Refusal> {
     const address = addressBucket(this.#place.clientAddress(request))
     const secret = `${port}-${label} ${digest.toString('base64')}`
-    const found = await this.#guesses.look(address, secret, look)
+    const found = await this.#guesses.meter(address, secret, look)
     return typeof found === 'number' ? refusals.tooMany(found) : found
   }
 

@@ -2,8 +2,8 @@ import type { Context } from '@berth/core/context.ts'
 import type { Poster } from '@berth/core/webhooks/poster.ts'
 import { AttemptFailed, findAddresses } from '@berth/core/webhooks/webhook-addresses.ts'
 import { nameOf, readWebhookUrl, type WebhookRules } from '@berth/core/webhooks/webhook-url.ts'
-import { type AnswerHeaders, askedPauseMs } from '@berth/platform/kit/asked-pause.ts'
 import type { Clock } from '@berth/platform/kit/clock.ts'
+import { type AnswerHeaders, retryAfterMs } from '@berth/platform/kit/retry-after.ts'
 import type { Network } from '@berth/platform/network/dial.ts'
 import type { MasterKey } from '@berth/platform/storage/master-key.ts'
 import { encryptPush } from './encrypt.ts'
@@ -68,7 +68,7 @@ function judged(status: number, headers: AnswerHeaders, clock: Clock): Sent {
   if (status >= 200 && status < 300) return { kind: 'accepted' }
   if (status === 404 || status === 410) return { kind: 'gone' }
   if (status !== 429 && status < 500) return { kind: 'refused' }
-  return { kind: 'later', afterMs: askedPauseMs(headers, clock) ?? null }
+  return { kind: 'later', afterMs: retryAfterMs(headers, clock) ?? null }
 }
 
 /** Push services want an https URL; on loopback there is none, and none of them is reached either. */

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { touchLease } from '@berth/core/sessions/leases/lease-sql.ts'
-import { readStanding, type TerminalStanding } from '@berth/core/sessions/terminals/standing-sql.ts'
+import { readTerminalSnapshot, type TerminalSnapshot } from '@berth/core/sessions/terminals/terminal-snapshot-sql.ts'
 import { endTerminal, keepAwake, noteTyping, type TerminalRow } from '@berth/core/sessions/terminals/terminal-sql.ts'
 import { DatabaseUnavailable } from '@berth/platform/storage/postgres/database-errors.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
@@ -261,11 +261,11 @@ export class TerminalSession {
   }
 
   /** @throws Stopped if the page may not go on */
-  async #standing(): Promise<TerminalStanding> {
+  async #standing(): Promise<TerminalSnapshot> {
     const { context, idleMs } = this.#place
     const { id, holder_id: holderId } = this.#terminal
     const now = context.clock.now()
-    const standing = await readStanding(context.db, id, now, new Date(now.getTime() - idleMs))
+    const standing = await readTerminalSnapshot(context.db, id, now, new Date(now.getTime() - idleMs))
     if (standing === null || standing.is_lost) throw new Stopped('workspace_lost')
     if (standing.state === 'ended') {
       const reason = standing.end_reason ?? 'closed'

@@ -2,7 +2,7 @@ import { html } from '../../pages/html.ts'
 import { donePage, type Page, plainPage } from '../../pages/layout.ts'
 import type { MembershipToChoose } from '../../sign-in/sign-in-sql.ts'
 import type { IntentToShow } from '../intent-sql.ts'
-import { capabilityWords } from './capability-words.ts'
+import { describeCapability } from './capability-descriptions.ts'
 
 /** The page of an intent that is unknown, used or over; it does not tell which. */
 export const deadIntentPage = plainPage(
@@ -72,7 +72,7 @@ ${
 }</dl>
 <h2>In ${organization} the app may:</h2>
 <ul class="may">
-${capabilities.map(capability => html`<li>${capabilityWords(capability)}<small>${capability}</small></li>\n`)}</ul>
+${capabilities.map(capability => html`<li>${describeCapability(capability)}<small>${capability}</small></li>\n`)}</ul>
 <p class="note">If the app is installed there already, it may do this from now on, and nothing else. Do not install it if you did not start this yourself.</p>
 <form method="post">
 <input type="hidden" name="csrf" value="${form.csrf}">

@@ -43,9 +43,9 @@ describe('a file that a filter has decrypted', () => {
   it('is refused with its path and without its content if it has changed', async () => {
     await using project = await openReviewedProject(crypt)
     await project.sh(`${unlock}; echo 'TOKEN=changed' > prod.env`)
-    const said = await refusal(project)
-    expect(said).toContain('behind a filter is not delivered as it is: prod.env (crypt)')
-    expect(said).not.toMatch(/changed|TOKEN/)
+    const message = await refusal(project)
+    expect(message).toContain('behind a filter is not delivered as it is: prod.env (crypt)')
+    expect(message).not.toMatch(/changed|TOKEN/)
     await project.sh('rm .gitattributes')
     expect(await refusal(project)).toContain('prod.env (crypt)')
     await project.sh("git rm -q --cached prod.env; printf 'new' > new.env")

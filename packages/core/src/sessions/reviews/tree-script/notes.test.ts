@@ -30,8 +30,8 @@ it('says how many notes are left out for want of room', async () => {
   await project.sh(`
     for n in $(seq -w 60); do mkdir repository-$n; git init -q repository-$n; echo x > repository-$n/x; done`)
   const { notes = [] } = await project.review()
-  const told = notes.slice(0, -1)
-  expect(told.length).toBeGreaterThan(20)
-  expect(told).toEqual(told.map((_, at) => `repository-${String(at + 1).padStart(2, '0')} ${taken}`))
-  expect(notes.at(-1)).toBe(`Further notes are left out: ${60 - told.length}.`)
+  const shown = notes.slice(0, -1)
+  expect(shown.length).toBeGreaterThan(20)
+  expect(shown).toEqual(shown.map((_, at) => `repository-${String(at + 1).padStart(2, '0')} ${taken}`))
+  expect(notes.at(-1)).toBe(`Further notes are left out: ${60 - shown.length}.`)
 })

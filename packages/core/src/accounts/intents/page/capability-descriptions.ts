@@ -1,6 +1,6 @@
 import { type Capability, capabilities } from '@berth/contract'
 
-const words: Readonly<Record<Capability, string>> = {
+const descriptions: Readonly<Record<Capability, string>> = {
   'svc.cloud.access': 'Use the service',
   'svc.cloud.sessions:create': 'Start sessions of agents, which run on the service and use its models',
   'svc.cloud.sessions:read': 'Read its sessions, with all messages and files',
@@ -17,7 +17,7 @@ const words: Readonly<Record<Capability, string>> = {
 }
 
 /** Says in plain words what a capability lets an app do. */
-export function capabilityWords(name: string): string {
+export function describeCapability(name: string): string {
   const known = capabilities.find(each => each === name)
-  return known === undefined ? name : words[known]
+  return known === undefined ? name : descriptions[known]
 }

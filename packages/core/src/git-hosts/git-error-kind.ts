@@ -1,7 +1,7 @@
 import type { GitHostErrorKind } from './git-host.ts'
 
 /** Git's words for each way in which a host keeps it out for good. */
-const words: readonly (readonly [RegExp, GitHostErrorKind])[] = [
+const patterns: readonly (readonly [RegExp, GitHostErrorKind])[] = [
   [/authentication failed|could not read Username|error: 401/i, 'unauthorized'],
   [/access denied|error: 403/i, 'forbidden'],
   [/repository .* not found|error: 404/i, 'not_found'],
@@ -10,6 +10,6 @@ const words: readonly (readonly [RegExp, GitHostErrorKind])[] = [
 ]
 
 /** Returns the meaning of git's words when it did not get to a repository; `unavailable` if nothing better is known. */
-export function kindOfWords(said: string): GitHostErrorKind {
-  return words.find(([pattern]) => pattern.test(said))?.[1] ?? 'unavailable'
+export function gitErrorKind(message: string): GitHostErrorKind {
+  return patterns.find(([pattern]) => pattern.test(message))?.[1] ?? 'unavailable'
 }

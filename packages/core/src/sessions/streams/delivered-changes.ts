@@ -1,7 +1,7 @@
 import type { Change } from './change-feed-sql.ts'
 
 /** Remembers the last change that a feed has told of each Session, so that a look back does not repeat it. */
-export class Told {
+export class DeliveredChanges {
   readonly #positions = new Map<string, bigint>()
 
   get size(): number {

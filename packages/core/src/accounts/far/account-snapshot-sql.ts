@@ -1,12 +1,12 @@
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
-import type { Change, Revocations, Standing } from './wire.ts'
+import type { AccountSnapshot, Change, Revocations } from './wire.ts'
 
 /**
  * Reads the rows behind a verdict, for an API that keeps copies of them. One statement reads rows and horizon, so a
  * change that the rows do not show has a position at or above the horizon.
  * @returns null if the organization is not there any more
  */
-export async function readStanding(
+export async function readAccountSnapshot(
   db: Queryable,
   of: {
     readonly organizationId: string
@@ -15,8 +15,8 @@ export async function readStanding(
     readonly signInId?: string | null
     readonly apiKeyId?: string | null
   },
-): Promise<Standing | null> {
-  const { rows } = await db.query<Standing>({
+): Promise<AccountSnapshot | null> {
+  const { rows } = await db.query<AccountSnapshot>({
     name: 'read-standing',
     text: `
       select pg_snapshot_xmin(pg_current_snapshot())::text as as_of,
@@ -56,7 +56,7 @@ const PAGE = 500
  * @param after `<position>.<id>`
  * @param kinds changes of other kinds are passed over
  */
-export async function readStandingChanges(
+export async function readAccountChanges(
   db: Queryable,
   after: string,
   kinds: readonly Change['kind'][],

@@ -1,7 +1,7 @@
 import { owners, TreeLab } from '@berth/testing/workspaces/trees.ts'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { type Look, lookAtTree, type Seen } from './look.ts'
-import { lookAtSealed } from './look-sealed.ts'
+import { inspectSealed } from './inspect-sealed.ts'
+import { inspectTree, type PathRange, type Seen } from './inspect-tree.ts'
 
 beforeAll(() => TreeLab.build())
 
@@ -39,36 +39,36 @@ describe.each(owners)('a tree of uid %s', uid => {
       using lab = await TreeLab.open(uid)
       lab.make('tree', tree)
       const { manifest } = await lab.sealed('tree')
-      const look = (path: string, range: Partial<Look> = {}) => {
+      const view = (path: string, range: Partial<PathRange> = {}) => {
         const job = { path, offset: 0, bytes: MIB, ...range }
         return kind === 'live'
-          ? lookAtTree(lab.tree('tree'), job, AbortSignal.timeout(30_000))
-          : lookAtSealed(manifest, lab.blobs, job)
+          ? inspectTree(lab.tree('tree'), job, AbortSignal.timeout(30_000))
+          : inspectSealed(manifest, lab.blobs, job)
       }
       const all = Object.keys(tree).map(path => path.split('/')[0] ?? '')
       // A seal leaves pipes out.
       const expected = [...new Set(all)].filter(name => kind === 'live' || name !== 'pipe').toSorted()
-      expect(names(await look(''))).toEqual(expected)
-      expect(names(await look('src'))).toEqual(['a.ts', 'deep'])
-      expect(await look('src/deep')).toEqual({
+      expect(names(await view(''))).toEqual(expected)
+      expect(names(await view('src'))).toEqual(['a.ts', 'deep'])
+      expect(await view('src/deep')).toEqual({
         found: 'directory',
         entries: [{ name: 'b.ts', kind: 'file', sizeBytes: 1 }],
         more: false,
       })
-      expect(text(await look('README.md'))).toBe('# Hello\n')
-      expect(text(await look('twin'))).toBe('# Hello\n')
-      expect(text(await look('inside'))).toBe('export {}\n')
-      expect(text(await look('caf\xc3\xa9'))).toBe('é')
-      expect(text(await look('\xff'))).toBe('no text')
+      expect(text(await view('README.md'))).toBe('# Hello\n')
+      expect(text(await view('twin'))).toBe('# Hello\n')
+      expect(text(await view('inside'))).toBe('export {}\n')
+      expect(text(await view('caf\xc3\xa9'))).toBe('é')
+      expect(text(await view('\xff'))).toBe('no text')
       // The agent may close files to itself; whoever may see its work sees them.
-      expect(text(await look('closed/secret.txt'))).toBe('mine')
+      expect(text(await view('closed/secret.txt'))).toBe('mine')
       // Where the program runs, there is no such file.
-      for (const path of ['out', 'up']) expect((await look(path)).found).toBe(kind === 'live' ? 'nothing' : 'elsewhere')
-      expect((await look('way')).found).toBe('elsewhere')
-      expect((await look('round')).found).toBe('nothing')
-      expect((await look('pipe')).found).toBe(kind === 'live' ? 'special' : 'nothing')
+      for (const path of ['out', 'up']) expect((await view(path)).found).toBe(kind === 'live' ? 'nothing' : 'elsewhere')
+      expect((await view('way')).found).toBe('elsewhere')
+      expect((await view('round')).found).toBe('nothing')
+      expect((await view('pipe')).found).toBe(kind === 'live' ? 'special' : 'nothing')
       for (const path of ['src/none', 'README.md/x', 'srcx', 'way/bin/env']) {
-        expect(['nothing', 'elsewhere']).toContain((await look(path)).found)
+        expect(['nothing', 'elsewhere']).toContain((await view(path)).found)
       }
     },
     120_000,
@@ -84,8 +84,8 @@ describe.each(owners)('a tree of uid %s', uid => {
         const job = { path, offset, bytes }
         const seen =
           kind === 'live'
-            ? await lookAtTree(lab.tree('tree'), job, AbortSignal.timeout(30_000))
-            : await lookAtSealed(manifest, lab.blobs, job)
+            ? await inspectTree(lab.tree('tree'), job, AbortSignal.timeout(30_000))
+            : await inspectSealed(manifest, lab.blobs, job)
         if (seen.found !== 'file') throw new Error(seen.found)
         return seen
       }
@@ -107,5 +107,5 @@ test('a damaged checkpoint is told as that', async () => {
   const wrong = Buffer.from(
     manifest.toString().replace(/"sourceBytes":\d+,"storedBytes"/, '"sourceBytes":-1,"storedBytes"'),
   )
-  await expect(lookAtSealed(wrong, lab.blobs, { path: '', offset: 0, bytes: 1 })).rejects.toThrow('count')
+  await expect(inspectSealed(wrong, lab.blobs, { path: '', offset: 0, bytes: 1 })).rejects.toThrow('count')
 })

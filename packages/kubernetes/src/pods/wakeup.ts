@@ -1,5 +1,5 @@
 /** Lets one loop wait until somebody rings, or a time has passed. A ring while nobody waits is kept. */
-export class Bell {
+export class Wakeup {
   #rung = false
   #wake: (() => void) | null = null
 

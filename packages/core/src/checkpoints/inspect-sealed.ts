@@ -1,7 +1,7 @@
 import { posix } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import type { Blobs } from '@berth/platform/storage/blobs/blobs.ts'
-import { type LookEntry, packBytes, segmentBytes } from '@berth/supervisor/tree'
+import { type InspectedEntry, packBytes, segmentBytes } from '@berth/supervisor/tree'
 import {
   CHUNK_BYTES,
   chunksAt,
@@ -12,7 +12,7 @@ import {
   sizeAt,
 } from '@berth/supervisor/tree/record'
 import { unzstd } from '@berth/supervisor/tree/zstd'
-import { LOOK_BYTES, LOOK_ENTRIES, type Look, type Seen } from './look.ts'
+import { MAX_BYTES, MAX_ENTRIES, type PathRange, type Seen } from './inspect-tree.ts'
 import { type Manifest, ManifestError, type PackTable, parseManifest, readPackTable, sha256Of } from './manifest.ts'
 
 /** Most links that one look follows. */
@@ -22,9 +22,9 @@ const LINKS = 8
  * Looks at a sealed tree in the blob store, without a sandbox. It follows a link at the end of the path, within the tree.
  * @throws ManifestError, BlobMissing, BlobCorrupt if the checkpoint is damaged
  */
-export async function lookAtSealed(manifestBytes: Uint8Array, blobs: Blobs, look: Look): Promise<Seen> {
+export async function inspectSealed(manifestBytes: Uint8Array, blobs: Blobs, range: PathRange): Promise<Seen> {
   const manifest = parseManifest(manifestBytes)
-  let { path } = look
+  let { path } = range
   for (let links = 0; links <= LINKS; links++) {
     const found = await find(manifest, blobs, path)
     if (found === null) return { found: 'nothing' }
@@ -33,7 +33,7 @@ export async function lookAtSealed(manifestBytes: Uint8Array, blobs: Blobs, look
     if (head.kind === kinds.file) {
       const sizeBytes = sizeAt(segment, head.start)
       if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0) throw new ManifestError('the index has a wrong size')
-      const content = await readRange(segment, head, await readPackTable(manifest, blobs), blobs, look)
+      const content = await readRange(segment, head, await readPackTable(manifest, blobs), blobs, range)
       return { found: 'file', sizeBytes, content }
     }
     const tail = segment.toString('latin1', head.tailAt, head.end)
@@ -59,12 +59,12 @@ interface Found {
   readonly head: RecordHead & { readonly start: number }
 }
 
-type Listed = { readonly entries: readonly LookEntry[]; readonly more: boolean }
+type Listed = { readonly entries: readonly InspectedEntry[]; readonly more: boolean }
 
 /** Finds one path. The index has parents first, so whatever lies below a directory follows it without a gap. */
 async function find(manifest: Manifest, blobs: Blobs, path: string): Promise<Found | Listed | null> {
   const prefix = path === '' ? '' : `${path}/`
-  let listed: LookEntry[] | null = path === '' ? [] : null
+  let listed: InspectedEntry[] | null = path === '' ? [] : null
   for (const part of manifest.index) {
     const segment = await unpacked(blobs, part.sha256, part.sourceBytes, segmentBytes)
     for (let at = 0; at < segment.length; ) {
@@ -81,14 +81,14 @@ async function find(manifest: Manifest, blobs: Blobs, path: string): Promise<Fou
       if (!head.path.startsWith(prefix)) return { entries: listed, more: false }
       const name = head.path.slice(prefix.length)
       if (name.includes('/')) continue
-      if (listed.length === LOOK_ENTRIES) return { entries: listed, more: true }
+      if (listed.length === MAX_ENTRIES) return { entries: listed, more: true }
       listed.push(entryOf(segment, { ...head, start }, name))
     }
   }
   return listed === null ? null : { entries: listed, more: false }
 }
 
-function entryOf(segment: Buffer, head: Found['head'], name: string): LookEntry {
+function entryOf(segment: Buffer, head: Found['head'], name: string): InspectedEntry {
   switch (head.kind) {
     case kinds.directory:
       return { name, kind: 'directory' }
@@ -105,9 +105,9 @@ async function readRange(
   head: Found['head'],
   { packs }: PackTable,
   blobs: Blobs,
-  { offset, bytes }: Look,
+  { offset, bytes }: PathRange,
 ): Promise<Buffer> {
-  const end = offset + Math.min(bytes, LOOK_BYTES)
+  const end = offset + Math.min(bytes, MAX_BYTES)
   const parts: Buffer[] = []
   let open: { readonly id: number; readonly content: Buffer } | null = null
   let position = 0

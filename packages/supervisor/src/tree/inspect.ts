@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { writeFrame } from './frames.ts'
 import { nativePath } from './native-path.ts'
-import { frameTypes, type LookDone, type LookEntry, type LookJob } from './protocol.ts'
+import { frameTypes, type Inspected, type InspectedEntry, type InspectJob } from './protocol.ts'
 
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
 
@@ -23,7 +23,7 @@ const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | 
  * The owner of the tree may change it meanwhile. At worst it makes this program read what the owner itself, or
  * everybody, can read: nothing else is visible here.
  */
-export function look(job: LookJob, tree: string, out: number): LookDone {
+export function inspect(job: InspectJob, tree: string, out: number): Inspected {
   const at = tried(() => realpathSync.native(nativePath(job.path === '' ? '.' : job.path), { encoding: 'latin1' }))
   if (at === undefined) return { found: 'nothing' }
   if (at !== tree && !at.startsWith(`${tree}/`)) return { found: 'elsewhere' }
@@ -33,10 +33,10 @@ export function look(job: LookJob, tree: string, out: number): LookDone {
   return stats.isFile() ? read(at, job, out) : { found: 'special' }
 }
 
-function list(directory: string, most: number): LookDone {
+function list(directory: string, most: number): Inspected {
   const opened = tried(() => opendirSync(nativePath(directory), { encoding: 'latin1' }))
   if (opened === undefined) return { found: 'nothing' }
-  const entries: LookEntry[] = []
+  const entries: InspectedEntry[] = []
   let more = false
   try {
     for (let next = opened.readSync(); next !== null; next = opened.readSync()) {
@@ -54,7 +54,7 @@ function list(directory: string, most: number): LookDone {
   return { found: 'directory', entries, more }
 }
 
-function entryOf(path: string, name: string, stats: Stats): LookEntry {
+function entryOf(path: string, name: string, stats: Stats): InspectedEntry {
   if (stats.isDirectory()) return { name, kind: 'directory' }
   if (stats.isFile()) return { name, kind: 'file', sizeBytes: stats.size }
   if (!stats.isSymbolicLink()) return { name, kind: 'special' }
@@ -62,7 +62,7 @@ function entryOf(path: string, name: string, stats: Stats): LookEntry {
   return { name, kind: 'link', target }
 }
 
-function read(path: string, { offset, bytes }: LookJob, out: number): LookDone {
+function read(path: string, { offset, bytes }: InspectJob, out: number): Inspected {
   const fd = tried(() => openSync(nativePath(path), READ))
   if (fd === undefined) return { found: 'nothing' }
   try {

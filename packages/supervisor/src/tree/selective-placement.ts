@@ -4,7 +4,7 @@ import { malformed, type Plan } from './plan.ts'
 import { Scope } from './scope.ts'
 
 /** Places the requested paths of a tree beside what the current directory holds. */
-export class Beside {
+export class SelectivePlacement {
   /** Positions of the paths that are placed. */
   readonly open: readonly number[]
   /** The same paths, and the directories that had to be made above them. */

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type AnswerHeaders, askedPauseMs, LONGEST_PAUSE_MS, pauseUntilMs } from './asked-pause.ts'
+import { type AnswerHeaders, LONGEST_PAUSE_MS, pauseUntilMs, retryAfterMs } from './retry-after.ts'
 
 const HOUR_MS = 3_600_000
 const here = Date.parse('2026-03-01T12:00:00Z')
@@ -46,7 +46,7 @@ it.each<readonly [string, Record<string, string>, number | undefined]>([
   ['nothing', {}, undefined],
   ['an empty text', { 'retry-after': '' }, undefined],
 ])('reads %s', async (_, headers, ms) => {
-  expect(askedPauseMs(await answered(headers), clock)).toBe(ms)
+  expect(retryAfterMs(await answered(headers), clock)).toBe(ms)
 })
 
 it('reads the end of a rate limit by the clock of its server', async () => {

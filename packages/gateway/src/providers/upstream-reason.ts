@@ -15,23 +15,23 @@ const opaque =
  * form, never by value. A provider echoes what a client sends, so masking by value would confirm a client's guess of a
  * key.
  */
-export function upstreamWords(text: string): string {
+export function upstreamReason(text: string): string {
   const clean = ownCredentials.text(text).replaceAll(keyLike, '[secret]').replaceAll(opaque, '[secret]').toWellFormed()
   return clean.length > maxCharacters ? `${clean.slice(0, maxCharacters).toWellFormed()}…` : clean
 }
 
 /** Returns the message of a provider's error if it is JSON in a known form. */
-export function wordsOfError(body: string): { words: string | undefined; param: string | null } {
+export function detailOfError(body: string): { reason: string | undefined; param: string | null } {
   try {
     const parsed: unknown = JSON.parse(body)
     const holder = Array.isArray(parsed) ? parsed[0] : parsed
     const error = holder?.error ?? holder
     const message = typeof error === 'string' ? error : (error?.message ?? holder?.message)
     return {
-      words: typeof message === 'string' ? upstreamWords(message) : undefined,
-      param: typeof error?.param === 'string' ? upstreamWords(error.param) : null,
+      reason: typeof message === 'string' ? upstreamReason(message) : undefined,
+      param: typeof error?.param === 'string' ? upstreamReason(error.param) : null,
     }
   } catch {
-    return { words: undefined, param: null }
+    return { reason: undefined, param: null }
   }
 }

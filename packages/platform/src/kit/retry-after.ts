@@ -11,11 +11,11 @@ export const LONGEST_PAUSE_MS = 60 * 60_000
  * undefined if it asks for none, or says it in no known form.
  * @param clock for answers without a `Date`
  */
-export function askedPauseMs(headers: AnswerHeaders, clock: Clock): number | undefined {
-  const asked = String(headers['retry-after'] ?? '').trim()
-  if (asked === '') return undefined
-  const seconds = Number(asked)
-  return Number.isNaN(seconds) ? pauseUntilMs(Date.parse(asked), headers, clock) : bounded(seconds * 1000)
+export function retryAfterMs(headers: AnswerHeaders, clock: Clock): number | undefined {
+  const value = String(headers['retry-after'] ?? '').trim()
+  if (value === '') return undefined
+  const seconds = Number(value)
+  return Number.isNaN(seconds) ? pauseUntilMs(Date.parse(value), headers, clock) : bounded(seconds * 1000)
 }
 
 /**

@@ -8,7 +8,7 @@ import type { TerminalEnd } from './terminal-sql.ts'
 const STEP_UP_MS = 3_000
 
 /** How things stand with a terminal that is looked at. */
-export interface TerminalStanding {
+export interface TerminalSnapshot {
   readonly state: 'asked' | 'started' | 'ended'
   readonly end_reason: TerminalEnd | null
   /** The page that came with a ticket last. */
@@ -31,13 +31,13 @@ const stands = `exists (
         where c.id = t.console_session_id and c.expires_at > $2 and c.seen_at > $3)))`
 
 /** Reads how things stand with a terminal. @param idleSince browsers last seen before it are signed out */
-export async function readStanding(
+export async function readTerminalSnapshot(
   db: Queryable,
   id: string,
   now: Date,
   idleSince: Date,
-): Promise<TerminalStanding | null> {
-  const { rows } = await db.query<TerminalStanding>({
+): Promise<TerminalSnapshot | null> {
+  const { rows } = await db.query<TerminalSnapshot>({
     name: 'read-terminal-standing',
     text: `
       select t.state, t.end_reason, t.holder_id, l.ended_at is not null as is_lost, ${stands} as stands
