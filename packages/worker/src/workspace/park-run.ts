@@ -25,7 +25,7 @@ import { sealLease } from './seal-run.ts'
  * goes on from it.
  *
  * Going on: the transaction that takes the answer offers the Run to any worker, like one whose claim has lapsed
- * (`sessions/runs/await-run.ts`). It goes on in the same attempt. The worker makes a fresh sandbox, and
+ * (`core/sessions/runs/await-run.ts`). It goes on in the same attempt. The worker makes a fresh sandbox, and
  * `restoreSession` finds the Run's own checkpoint first. The agent then loads its conversation or gets a recap, and
  * gets the answer as its prompt (`answer-blocks.ts`). The seal at the Run's end replaces this one.
  *
