@@ -15,6 +15,7 @@ import {
   tipOf,
 } from '@berth/testing/git/repositories.ts'
 import { createTestDatabase } from '@berth/testing/storage/postgres.ts'
+import { toyOf } from '@berth/testing/toy.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { transferOptions } from '../../src/git/git-environment.ts'
 import { gitText, runGit } from '../../src/git/run-git.ts'
@@ -101,6 +102,24 @@ async function serveGitHub(): Promise<Served & { server: GitHubServer; host: Git
   }
 }
 
+/** A host that somebody adds. */
+async function serveToy(): Promise<Served> {
+  const served: Served = await serveLocal()
+  const members = [
+    ...([
+      'kind',
+      'readAccount',
+      'listRepositories',
+      'readRepository',
+      'readBranch',
+      'readUnbornBranch',
+      'listBranches',
+    ] as const),
+    ...(['access', 'findOpenPull', 'openPull', 'readPull', 'readChecks', 'mergePull'] as const),
+  ]
+  return { ...served, host: toyOf(served.host, members, { id: 'toy.example.com' }) }
+}
+
 const ada = { GIT_AUTHOR_NAME: 'a', GIT_AUTHOR_EMAIL: 'a@b', GIT_COMMITTER_NAME: 'a', GIT_COMMITTER_EMAIL: 'a@b' }
 
 const fails = (kind: GitHostError['kind'], more: object = {}) =>
@@ -109,6 +128,7 @@ const fails = (kind: GitHostError['kind'], more: object = {}) =>
 describe.each([
   ['local', serveLocal],
   ['github', serveGitHub],
+  ['toy', serveToy],
 ])('a Git host: %s', (_, serve) => {
   let served: Served
   let host: GitHost

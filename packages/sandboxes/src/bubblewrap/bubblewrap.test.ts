@@ -3,9 +3,10 @@ import { existsSync } from 'node:fs'
 import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, readlink, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { toyOf } from '@berth/testing/toy.ts'
 import { afterEach, describe, expect, it } from 'vitest'
 import { spawn } from '../../../../script/testing/spawn.ts'
-import type { SandboxSpec } from '../driver.ts'
+import type { SandboxDriver, SandboxSpec } from '../driver.ts'
 import { insidePaths } from '../inside-paths.ts'
 import { parseTrees } from '../linux/cgroups.ts'
 import { MissingProgramError } from '../linux/find-program.ts'
@@ -54,11 +55,34 @@ async function createThenKill(options: BubblewrapOptions, spec: SandboxSpec): Pr
   expect(String(output)).toBe('created')
 }
 
-function contract(name: string, changes: Partial<BubblewrapOptions>, enforces: { cpu: boolean; exactDisk: boolean }) {
+/** A driver that somebody adds. */
+const toy = (other: SandboxDriver) =>
+  toyOf(other, [
+    ...([
+      'kind',
+      'describe',
+      'lowerOwner',
+      'layers',
+      'create',
+      'attach',
+      'writeInputs',
+      'serveProxy',
+      'freeze',
+    ] as const),
+    ...(['thaw', 'stateOf', 'endOrphans', 'keepOrphans', 'run', 'settleBaseline', 'hasDirectory', 'destroy'] as const),
+    ...(['list', Symbol.asyncDispose] as const),
+  ])
+
+function contract(
+  name: string,
+  changes: Partial<BubblewrapOptions>,
+  enforces: { cpu: boolean; exactDisk: boolean },
+  as = (driver: SandboxDriver) => driver,
+) {
   sandboxDriverContract(name, async () => {
     const { root, dataDir } = await makeDataDir()
     const options = optionsFor(root, dataDir, changes)
-    const driver = await createBubblewrapDriver(options)
+    const driver = as(await createBubblewrapDriver(options))
     return {
       driver,
       node: insidePaths.node,
@@ -87,6 +111,7 @@ contract(
   { disk: 'poll', cgroups: false },
   { cpu: false, exactDisk: false },
 )
+contract('a toy driver', { disk: 'poll', cgroups: false }, { cpu: false, exactDisk: false }, toy)
 
 describe('the bubblewrap driver', () => {
   const clean: (() => Promise<unknown>)[] = []
