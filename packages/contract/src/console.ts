@@ -38,6 +38,7 @@ const ConsoleFeatures = Type.Object(
     transcription: Type.Boolean({ description: 'Recordings can be transcribed.' }),
     github: Type.Boolean({ description: 'A GitHub App is configured, so GitHub can be connected.' }),
     billing: Type.Boolean({ description: 'The service charges for use.' }),
+    triggers: Type.Boolean({ description: 'Sessions can be started by triggers.' }),
     accountsAt: Type.Optional(
       Type.String({
         format: 'uri',

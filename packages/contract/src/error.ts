@@ -80,7 +80,7 @@ export const errors = {
     status: 403,
     cause: 'The organization runs on hosts of its own alone, and none of them has ever connected.',
   },
-  unknown_endpoint: { status: 404, cause: 'The API has no such path.' },
+  unknown_endpoint: { status: 404, cause: 'The API has no such path, or the service was built without it.' },
   cloud_session_not_found: {
     status: 404,
     cause: 'The Session, or the resource within it, does not exist or is not visible to the caller.',

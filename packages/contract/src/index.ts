@@ -181,6 +181,7 @@ export {
   guardedOperationIds,
   guardedOperationOf,
   type OperationId,
+  type OptionalOperationId,
   operationIds,
   operationOf,
   type PersonOperationId,

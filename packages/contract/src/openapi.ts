@@ -7,7 +7,7 @@ import { defaultResponse, errorResponses, sharedHeaders, successResponse } from 
 import { SchemaComponents } from './openapi-schemas.ts'
 import { SharedResponses } from './openapi-shared-responses.ts'
 import type { GatewayOperation, GuardedOperation, Operation } from './operation.ts'
-import { operationIds, operationOf } from './routes.ts'
+import { type OperationId, operationIds, operationOf } from './routes.ts'
 
 const title = 'Cloud Agent Sessions'
 
@@ -17,7 +17,13 @@ Within \`/v1\`, properties, Event types and error codes may be added at any time
 
 /** Returns the OpenAPI 3.1 document of the route table. */
 export function openApiDocument(
-  options: { readonly release?: string; readonly serverUrl?: string; readonly accountUrl?: string } = {},
+  options: {
+    readonly release?: string
+    readonly serverUrl?: string
+    readonly accountUrl?: string
+    /** Operations that the service was built without. */
+    readonly without?: readonly OperationId[]
+  } = {},
 ): OpenApiDocument {
   const schemas = new SchemaComponents()
   const paths: Record<string, Record<string, OpenApiOperation>> = {}
@@ -27,7 +33,7 @@ export function openApiDocument(
   for (const id of operationIds) {
     const row = operationOf(id)
     // First-party clients alone call these; they change with the console.
-    if (row.path.startsWith('/cloud/')) continue
+    if (row.path.startsWith('/cloud/') || options.without?.includes(id) === true) continue
     tags.add(row.tag)
     const own = 'origin' in row ? { servers: [{ url: options.accountUrl ?? options.serverUrl ?? '/' }] } : {}
     const place = row.path.startsWith('/v1beta/') ? googlePaths : paths

@@ -99,6 +99,9 @@ export type GuardedOperationId = Exclude<
   | SignedOperationId
 >
 
+/** Operations of a package that a build may leave out: such a service has no such paths. */
+export type OptionalOperationId = keyof typeof triggerOperations
+
 /** Operations for people alone. */
 export type PersonOperationId = {
   [Id in OperationId]: (typeof routes)[Id]['access'] extends 'person' ? Id : never

@@ -45,9 +45,6 @@ import { openHelperGroup } from '@berth/sandboxes/confined/helper-group.ts'
 import { noteServing } from '@berth/sandboxes/leases/serving.ts'
 import { openSupervisorDoor } from '@berth/sandboxes/leases/supervisor-door.ts'
 import type { CallBounds } from '@berth/sandboxes/remote/create-driver.ts'
-import { ReportWorker } from '@berth/triggers/reports/report-worker.ts'
-import { triggerChores } from '@berth/triggers/trigger-chores.ts'
-import { TriggerWorker } from '@berth/triggers/trigger-worker.ts'
 import { claimChores } from '@berth/worker/claim/claim-chores.ts'
 import { GatewayCheck } from '@berth/worker/host/gateway-check.ts'
 import type { Logger } from 'pino'
@@ -59,6 +56,7 @@ import { openGateway } from './composition/gateway.ts'
 import { openGuards } from './composition/identity.ts'
 import { openCluster } from './composition/kubernetes.ts'
 import { listen } from './composition/listener.ts'
+import { findTriggers } from './composition/optional-packages.ts'
 import { previewDomain, requireOwnPreviewSite } from './composition/previews.ts'
 import { openRelay } from './composition/relay.ts'
 import { runtimeCatalog } from './composition/runtime-catalog.ts'
@@ -187,6 +185,7 @@ export async function serve(
 
   // The roles of this process.
   const { roles } = settings
+  const triggers = await findTriggers()
   const gateway = roles.has('gateway')
     ? openGateway(context, settings, { registry, masterKey, judge: guards.gateway }, stack)
     : undefined
@@ -235,7 +234,7 @@ export async function serve(
       ...environmentChores(context),
       ...releaseChores(context),
       ...trialChores(context),
-      ...triggerChores(context),
+      ...(triggers?.triggerChores(context) ?? []),
       ...purgeChores(context, settings.retention),
       ...usageChores(context, settings.retention),
       ...webhookChores(context),
@@ -278,10 +277,9 @@ export async function serve(
   const webhooks = webhookParts(settings, masterKey, around.network)
   const tools = { served: () => served, baseUrl: () => listening.urls.baseUrl, stopping: stopping.signal }
   const api = roles.has('api')
-    ? await openApi(context, settings, { terminals, previews, tools, webhooks }, stack)
+    ? await openApi(context, settings, { terminals, previews, tools, webhooks, triggers }, stack)
     : undefined
-  if (api !== undefined) await start(new TriggerWorker(context))
-  if (api !== undefined) await start(new ReportWorker(context))
+  if (api !== undefined) for (const service of triggers?.triggerServices(context) ?? []) await start(service)
   const account = roles.has('account')
     ? await openAccount(context, settings, { webhooks, guards, authUrl: () => listening.urls.authUrl }, stack)
     : undefined
@@ -298,6 +296,7 @@ export async function serve(
           authUrl: () => listening.urls.authUrl,
           far,
           terminals,
+          triggers: triggers !== null,
           directory: around.consoleDirectory,
         })
       : undefined

@@ -2881,7 +2881,7 @@ export interface ErrorCodes {
   cloud_repository_permission_denied: Record<never, never>
   /** The organization runs on hosts of its own alone, and none of them has ever connected. */
   cloud_compute_not_configured: Record<never, never>
-  /** The API has no such path. */
+  /** The API has no such path, or the service was built without it. */
   unknown_endpoint: Record<never, never>
   /** The Session, or the resource within it, does not exist or is not visible to the caller. */
   cloud_session_not_found: Record<never, never>

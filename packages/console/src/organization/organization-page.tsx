@@ -2,7 +2,7 @@ import { Link, Outlet, useRouteContext } from '@tanstack/react-router'
 import { Lock } from 'lucide-react'
 import { currentInSight } from '../ui/current-in-sight.ts'
 import { meetsRequirement } from './requirement.ts'
-import { sectionGroups } from './sections.ts'
+import { sectionGroupsOf } from './sections.ts'
 
 /** The frame of the organization's pages: its sections at the left, in a row on narrow screens. */
 export function OrganizationPage() {
@@ -17,7 +17,7 @@ export function OrganizationPage() {
         className="relative flex scroll-px-3 shrink-0 gap-1 overflow-x-auto border-b border-line px-3 py-1.5 lg:flex-col lg:gap-4 lg:overflow-x-visible lg:overflow-y-auto lg:border-r lg:border-b-0 lg:px-2 lg:py-4"
       >
         <p className="px-2.5 text-[0.9375rem] font-semibold max-lg:sr-only">Organization</p>
-        {sectionGroups.map(({ label, sections }) => (
+        {sectionGroupsOf(viewer.features).map(({ label, sections }) => (
           <div key={label} className="flex gap-1 lg:flex-col lg:gap-px">
             <p className="px-2.5 pb-1 text-2xs font-medium text-ink-3 max-lg:hidden">{label}</p>
             {sections.map(({ id, label: name, icon: Icon, needs, to }) => (

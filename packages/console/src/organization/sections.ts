@@ -1,3 +1,4 @@
+import type { ConsoleFeatures } from '@berth/contract'
 import {
   Activity,
   AppWindow,
@@ -26,10 +27,12 @@ export interface Section {
   /** The requirement for using it. Other members see a page that names it. */
   readonly needs: Requirement
   readonly to: { readonly to: string }
+  /** The feature without which the service has no such part. */
+  readonly feature?: 'triggers'
 }
 
 /** The navigation of the organization's pages, in groups. */
-export const sectionGroups: readonly { readonly label: string; readonly sections: readonly Section[] }[] = [
+const sectionGroups: readonly { readonly label: string; readonly sections: readonly Section[] }[] = [
   {
     label: 'People',
     sections: [{ id: 'members', label: 'Members', icon: Users, needs: 'administrator', to: to.members() }],
@@ -57,6 +60,7 @@ export const sectionGroups: readonly { readonly label: string; readonly sections
         icon: Zap,
         needs: 'organization.integrations.manage',
         to: to.triggers(),
+        feature: 'triggers',
       },
       {
         id: 'apps',
@@ -87,6 +91,13 @@ export const sectionGroups: readonly { readonly label: string; readonly sections
     ],
   },
 ]
+
+/** Returns the navigation of a service with these features. */
+export const sectionGroupsOf = (features: ConsoleFeatures): typeof sectionGroups =>
+  sectionGroups.map(({ label, sections }) => ({
+    label,
+    sections: sections.filter(({ feature }) => feature === undefined || features[feature]),
+  }))
 
 const sections = sectionGroups.flatMap(group => group.sections)
 

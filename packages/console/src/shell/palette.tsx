@@ -1,8 +1,8 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { useRouter } from '@tanstack/react-router'
+import { useRouteContext, useRouter } from '@tanstack/react-router'
 import { Search } from 'lucide-react'
 import { type KeyboardEvent, type ReactNode, useId, useRef, useState } from 'react'
-import { sectionGroups } from '../organization/sections.ts'
+import { sectionGroupsOf } from '../organization/sections.ts'
 import { to } from '../routing/to.ts'
 import { stateOf } from '../session/session-state.ts'
 import { groupList, type ListedSession } from '../sessions/list-data.ts'
@@ -39,6 +39,7 @@ function useFoundSessions(text: string): readonly ListedSession[] {
 /** Finds a Session or a page by typing. */
 export function Palette() {
   const router = useRouter()
+  const { viewer } = useRouteContext({ from: '/shell' })
   const listId = useId()
   const [text, setText] = useState('')
   const [at, setAt] = useState(0)
@@ -56,7 +57,7 @@ export function Palette() {
       run: () => void router.navigate(to.session(session.id)),
     })),
     { id: 'environments', label: 'Environments', run: () => void router.navigate(to.environments()) },
-    ...sectionGroups.flatMap(({ sections }) =>
+    ...sectionGroupsOf(viewer.features).flatMap(({ sections }) =>
       sections.map(section => ({
         id: `organization-${section.id}`,
         label: `Organization: ${section.label}`,

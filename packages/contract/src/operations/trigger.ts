@@ -26,7 +26,7 @@ const shared = {
   permission: 'organization.integrations.manage',
 } as const
 
-/** Schedules and deliveries of other systems, which make Sessions of an installation. */
+/** Schedules and deliveries of other systems, which make Sessions; a service may be built without their paths. */
 export const triggerOperations = {
   listTriggers: operation({
     ...shared,
@@ -36,7 +36,7 @@ export const triggerOperations = {
     description:
       'Lists the triggers of the installation by name, or, for a person, those of all installations of the organization. An installation has at most 100.',
     responses: { 200: { description: 'All of them.', schema: TriggerList } },
-    errors: [],
+    errors: ['unknown_endpoint'],
   }),
   getTrigger: operation({
     ...shared,
@@ -45,7 +45,7 @@ export const triggerOperations = {
     summary: 'Read a trigger',
     params: TriggerPath,
     responses: { 200: { description: 'The trigger.', schema: TriggerEnvelope } },
-    errors: ['trigger_not_found'],
+    errors: ['unknown_endpoint', 'trigger_not_found'],
   }),
   putTrigger: operation({
     ...shared,
@@ -62,6 +62,7 @@ export const triggerOperations = {
       201: { description: 'It was created.', schema: TriggerEnvelope },
     },
     errors: [
+      'unknown_endpoint',
       'installation_not_found',
       'trigger_not_found',
       'trigger_limit_reached',
@@ -79,7 +80,7 @@ export const triggerOperations = {
     description: 'Its Sessions stay; deliveries that still wait are dropped. Idempotent.',
     params: TriggerPath,
     responses: { 204: { description: 'There is no such trigger.' } },
-    errors: [],
+    errors: ['unknown_endpoint'],
   }),
   listTriggerDeliveries: operation({
     ...shared,
@@ -90,7 +91,7 @@ export const triggerOperations = {
     params: TriggerPath,
     query: Type.Object({ limit: pageLimit(triggerLimits.deliveries) }, closed),
     responses: { 200: { description: 'The latest ones.', schema: TriggerDeliveryList } },
-    errors: ['trigger_not_found'],
+    errors: ['unknown_endpoint', 'trigger_not_found'],
   }),
   putTriggerDelivery: operation({
     tag: 'Triggers',
@@ -108,7 +109,7 @@ export const triggerOperations = {
     }),
     body: PutTriggerDelivery,
     responses: { 202: { description: 'The delivery as it is now.', schema: TriggerDeliveryEnvelope } },
-    errors: ['trigger_not_found', 'trigger_disabled', 'trigger_backlog_full'],
+    errors: ['unknown_endpoint', 'trigger_not_found', 'trigger_disabled', 'trigger_backlog_full'],
   }),
   replaceTriggerSecret: operation({
     ...shared,
@@ -121,7 +122,7 @@ export const triggerOperations = {
     params: TriggerPath,
     body: ReplaceTriggerSecret,
     responses: { 201: { description: 'The secret, and the address to post to.', schema: TriggerSecret } },
-    errors: ['trigger_not_found'],
+    errors: ['unknown_endpoint', 'trigger_not_found'],
   }),
   receiveHook: operation({
     method: 'POST',
@@ -137,6 +138,6 @@ export const triggerOperations = {
       200: { description: 'Nothing is to be made of it.', schema: HookAnswer },
       202: { description: 'The delivery as it is now.', schema: HookAnswer },
     },
-    errors: ['trigger_disabled', 'trigger_backlog_full'],
+    errors: ['unknown_endpoint', 'trigger_disabled', 'trigger_backlog_full'],
   }),
 } as const

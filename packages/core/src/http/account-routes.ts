@@ -23,15 +23,13 @@ import type { OpenStreams } from './connection/open-streams.ts'
 import { invalidCredential } from './guard/bearer.ts'
 import { refuseEmptyBucket } from './guard/guard.ts'
 import { rateLimitHeaders } from './guard/rate-limit-headers.ts'
+import { answerSchemas } from './reply/lazy-serializer.ts'
 import { sendReply } from './reply/send-reply.ts'
 import { requireMediaType } from './request/media-type.ts'
 import { RequestContract } from './request/request-contract.ts'
 import { queryOf } from './request/request-path.ts'
-import type { Reply } from './routing/handler.ts'
+import type { AnyHandler } from './routing/handler.ts'
 import { routerPath } from './routing/route-match.ts'
-
-/** A handler without the types of its operation; the contract has already checked its request. */
-type AnyHandler = (request: unknown) => Promise<Reply>
 
 /** Registers routes for each of people's operations that this process serves. */
 export function registerPersonRoutes(
@@ -111,14 +109,11 @@ function register(
   const row = operationOf(id)
   const contract = new RequestContract(row)
   const takesBody = row.body !== undefined
-  const successes = Object.entries(row.responses).flatMap(([status, { schema }]) =>
-    schema === undefined ? [] : [[status, schema] as const],
-  )
   app.route<{ Body: BodyReading | undefined }>({
     method: row.method,
     url: routerPath(path),
     config: { operationId: id },
-    schema: { response: Object.fromEntries(successes) },
+    schema: answerSchemas(row),
     onRequest: async (request, reply) => {
       request.params = contract.params(request.params)
       request.admitted = await admit(request, reply)

@@ -1,5 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { type OperationId, openApiDocument, operationOf } from '@berth/contract'
+import {
+  guardedOperationIds,
+  type OperationId,
+  openApiDocument,
+  operationOf,
+  signedOperationIds,
+} from '@berth/contract'
 import { ApiError } from '@berth/platform/kit/api-error.ts'
 import type { Clock } from '@berth/platform/kit/clock.ts'
 import { refusal } from '@berth/platform/kit/refusal.ts'
@@ -180,12 +186,14 @@ function serves(options: AppOptions, id: OperationId, path: string): boolean {
   const row = operationOf(id)
   if (row.access === 'gateway') return gateway !== undefined
   if (row.access === 'browser' || path.startsWith('/cloud/account/')) return options.console !== undefined
-  return ('origin' in row ? account : handlers) !== undefined
+  if ('origin' in row) return account !== undefined
+  return handlers !== undefined && (row.access === 'public' || id in handlers)
 }
 
-function documentOptions({ release, urls }: AppOptions) {
+function documentOptions({ handlers, release, urls }: AppOptions) {
   const origins = urls?.()
   return {
+    without: [...guardedOperationIds, ...signedOperationIds].filter(id => handlers?.[id] === undefined),
     ...(release === undefined ? {} : { release }),
     ...(origins === undefined ? {} : { serverUrl: origins.baseUrl, accountUrl: origins.authUrl }),
   }

@@ -14,11 +14,12 @@ import type { RequestBodies } from './body/request-bodies.ts'
 import type { OpenStreams } from './connection/open-streams.ts'
 import { isAllowed, requireCapability } from './guard/capability-check.ts'
 import type { Admission } from './guard/guard.ts'
+import { answerSchemas } from './reply/lazy-serializer.ts'
 import { sendReply } from './reply/send-reply.ts'
 import { requireMediaType } from './request/media-type.ts'
 import { RequestContract } from './request/request-contract.ts'
 import { queryOf } from './request/request-path.ts'
-import type { Handlers, Reply } from './routing/handler.ts'
+import type { AnyHandler, Handlers } from './routing/handler.ts'
 import { routerPath } from './routing/route-match.ts'
 
 /** The dependencies of guarded routes. */
@@ -28,14 +29,12 @@ export interface GuardedRoutes {
   readonly open: OpenStreams
 }
 
-/** A handler of any operation; the contract has validated its request. */
-type AnyHandler = (request: unknown) => Promise<Reply>
-
 /**
  * Registers the routes of each operation that needs a bearer, with the checks from the path parameters to the handler.
  */
 export function registerGuardedRoutes(app: FastifyInstance, routes: GuardedRoutes): void {
   for (const id of guardedOperationIds) {
+    if (routes.handlers[id] === undefined) continue
     const row = guardedOperationOf(id)
     registerRow(app, id, row, row.path, routes)
     const mirror = mirrorOf(row)
@@ -62,14 +61,11 @@ function registerRow(
   const takesStream = row.form !== undefined || row.octets !== undefined
   const takes = mediaOf(row)
   const handle: AnyHandler = routes.handlers[id] as AnyHandler
-  const successes = Object.entries(row.responses).flatMap(([status, { schema }]) =>
-    schema === undefined ? [] : [[status, schema] as const],
-  )
   app.route<{ Body: BodyReading | undefined }>({
     method: row.method,
     url: routerPath(path),
     config: { operationId: id },
-    schema: { response: Object.fromEntries(successes) },
+    schema: answerSchemas(row),
     onRequest: async request => {
       request.params = contract.params(request.params)
       requireCapability(row, admissionOf(request).principal)

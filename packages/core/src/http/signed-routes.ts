@@ -7,10 +7,11 @@ import { wholeBody } from './body/json-body.ts'
 import type { OpenStreams } from './connection/open-streams.ts'
 import { refuseEmptyBucket } from './guard/guard.ts'
 import { rateLimitHeaders } from './guard/rate-limit-headers.ts'
+import { answerSchemas } from './reply/lazy-serializer.ts'
 import { sendReply } from './reply/send-reply.ts'
 import { requireMediaType } from './request/media-type.ts'
 import { RequestContract } from './request/request-contract.ts'
-import type { Handlers, Reply } from './routing/handler.ts'
+import type { AnyHandler, Handlers } from './routing/handler.ts'
 import { routerPath, signedPaths } from './routing/route-match.ts'
 
 /**
@@ -24,13 +25,13 @@ export function registerSignedRoutes(
   open: OpenStreams,
 ): void {
   for (const id of signedOperationIds) {
+    const handle = handlers[id]
+    if (handle === undefined) continue
     for (const path of signedPaths(operationOf(id).path)) {
-      register(app, { id, path }, handlers[id] as AnyHandler, meter, open)
+      register(app, { id, path }, handle as AnyHandler, meter, open)
     }
   }
 }
-
-type AnyHandler = (request: unknown) => Promise<Reply>
 
 function register(
   app: FastifyInstance,
@@ -41,14 +42,11 @@ function register(
 ): void {
   const row = operationOf(id)
   const contract = new RequestContract(row)
-  const successes = Object.entries(row.responses).flatMap(([status, { schema }]) =>
-    schema === undefined ? [] : [[status, schema] as const],
-  )
   app.route<{ Body: BodyReading | undefined }>({
     method: row.method,
     url: routerPath(path),
     config: { operationId: id },
-    schema: { response: Object.fromEntries(successes) },
+    schema: answerSchemas(row),
     onRequest: async (request, reply) => {
       const verdict = await meter.take(request.ip)
       reply.headers(rateLimitHeaders(verdict.metering))

@@ -21,7 +21,6 @@ import { openNetwork } from '@berth/platform/network/dial.ts'
 import { dialRule } from '@berth/platform/network/dial-rule.ts'
 import { inRanges } from '@berth/platform/network/public-address.ts'
 import type { Config } from '@berth/platform/settings/config-file.ts'
-import { triggerHandlers } from '@berth/triggers/routes.ts'
 import { cloudHandlers } from '../cloud/routes.ts'
 import { artifactViewHandlers } from '../console/artifact-views/routes.ts'
 import { auditHandlers } from '../console/audit/routes.ts'
@@ -44,12 +43,16 @@ import { usageHandlers } from '../console/usage/routes.ts'
 import { viewedHandlers } from '../console/viewed/routes.ts'
 import { discoveryHandlers, type Platform } from '../discovery/routes.ts'
 import { mcpHandlers, type ToolsPlace } from '../mcp/routes.ts'
+import type { Triggers } from './optional-packages.ts'
 
-/** The ways into sandboxes, and back to this API. */
+/** The ways into sandboxes, and back to this API, and the parts that other surfaces or builds decide on. */
 export interface ApiPlaces {
   readonly terminals: TerminalPlace
   readonly previews: PreviewPlace
   readonly tools: ToolsPlace
+  readonly webhooks: WebhookParts
+  /** Null in a build without them. */
+  readonly triggers: Triggers | null
 }
 
 /** Returns the handlers of every guarded operation of the API; a missing one does not compile. */
@@ -60,7 +63,7 @@ export function apiHandlers(
   config: Pick<Config, 'transcription' | 'egress' | 'providers' | 'models'>,
   deployment: DeploymentLimits,
   environments: Parameters<typeof environmentHandlers>[1] & Parameters<typeof trialHandlers>[2],
-  { terminals, previews, tools, webhooks }: ApiPlaces & { readonly webhooks: WebhookParts },
+  { terminals, previews, tools, webhooks, triggers }: ApiPlaces,
 ): Handlers {
   const { transcription, egress } = config
   const mayDial = dialRule(inRanges(egress.refuse))
@@ -100,6 +103,6 @@ export function apiHandlers(
     ...gitConnectionHandlers(context),
     ...pushHandlers(context, webhooks),
     ...mcpHandlers(tools),
-    ...triggerHandlers(context, tools),
+    ...triggers?.triggerHandlers(context, tools),
   }
 }

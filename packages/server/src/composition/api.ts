@@ -3,7 +3,6 @@ import type { Handlers } from '@berth/core/http/routing/handler.ts'
 import { EventStreams } from '@berth/core/sessions/streams/event-streams.ts'
 import { StreamBudget } from '@berth/core/sessions/streams/stream-budget.ts'
 import { StreamLedger } from '@berth/core/sessions/streams/stream-ledger.ts'
-import type { WebhookParts } from '@berth/core/webhooks/routes.ts'
 import { PeriodicTasks } from '@berth/platform/kit/periodic-tasks.ts'
 import type { Settings } from '@berth/platform/settings/settings.ts'
 import { type ApiPlaces, apiHandlers } from './api-handlers.ts'
@@ -13,7 +12,7 @@ import { extensionCatalog } from './extension-catalog.ts'
 export async function openApi(
   context: Context,
   settings: Settings,
-  places: ApiPlaces & { readonly webhooks: WebhookParts },
+  places: ApiPlaces,
   stack: AsyncDisposableStack,
 ): Promise<Handlers> {
   const { compute, dataDir, leases, streams, config } = settings

@@ -41,6 +41,7 @@ export async function openConsole(
     authUrl,
     far,
     terminals,
+    triggers,
     directory = builtAt,
   }: {
     readonly webhooks: WebhookParts
@@ -48,6 +49,8 @@ export async function openConsole(
     /** Where people's accounts are, if that is in another database, and what judges them there. */
     readonly far: { readonly account: AccountClient; readonly authority: Authority } | null
     readonly terminals: TerminalPlace
+    /** Whether this build has triggers. */
+    readonly triggers: boolean
     readonly directory: string | undefined
   },
 ): Promise<ConsoleSurface> {
@@ -88,6 +91,7 @@ export async function openConsole(
       idleMs: console.idleMs,
       features: () => ({
         ...featuresOf(context, settings.config),
+        triggers,
         ...(there !== null && { accountsAt: authUrl() }),
       }),
       ...(there !== null && { identityOf: (browser, address) => there.identityOf(browser, address) }),
@@ -111,7 +115,7 @@ export async function openConsole(
 function featuresOf(
   { gitHosts }: Pick<Context, 'gitHosts'>,
   { transcription }: Pick<Config, 'transcription'>,
-): ConsoleFeatures {
+): Omit<ConsoleFeatures, 'triggers'> {
   return {
     transcription: canTranscribe(transcription),
     github: gitHosts.hasKind('github'),

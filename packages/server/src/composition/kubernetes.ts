@@ -1,18 +1,13 @@
 import { lookup } from 'node:dns/promises'
 import type { Context } from '@berth/core/context.ts'
 import type { HostIdentity } from '@berth/core/hosts/host-identity.ts'
-import { ClusterApi } from '@berth/kubernetes/api/cluster-api.ts'
-import { Pods } from '@berth/kubernetes/api/pods.ts'
-import { podIdentity } from '@berth/kubernetes/identity/pod-identity.ts'
-import { podTemplate, selectorOf } from '@berth/kubernetes/pods/pod-manifest.ts'
-import { podMetrics } from '@berth/kubernetes/pods/pod-metrics.ts'
-import { Provisioner } from '@berth/kubernetes/pods/provisioner.ts'
 import type { Service } from '@berth/platform/kit/service.ts'
 import { StartError } from '@berth/platform/kit/start-error.ts'
 import { readIfThere } from '@berth/platform/settings/read-if-there.ts'
 import type { Settings } from '@berth/platform/settings/settings.ts'
 import { readDeploymentId } from '@berth/platform/storage/postgres/deployment-id.ts'
 import type { Registry } from 'prom-client'
+import { findKubernetes } from './optional-packages.ts'
 
 /** Time from the end of a host's room to the end of its pod. */
 const GRACE_MS = 30_000
@@ -26,7 +21,7 @@ export interface Cluster {
 
 /**
  * Opens the cluster whose pods hold sandboxes; null if the settings name none.
- * @throws StartError if this process has no token for it
+ * @throws StartError if this process has no token for it, or was built without Kubernetes
  */
 export async function openCluster(
   context: Context,
@@ -35,6 +30,10 @@ export async function openCluster(
   stack: AsyncDisposableStack,
 ): Promise<Cluster | null> {
   if (kubernetes === undefined) return null
+  const found = await findKubernetes()
+  if (found === null)
+    throw new StartError('BERTH_KUBERNETES_IMAGE makes pods: this service was built without Kubernetes')
+  const { ClusterApi, Pods, Provisioner, podIdentity, podMetrics, podTemplate, selectorOf } = found
   const { namespace, serviceAccount, tokenFile, caFile, hostsUrl, pool } = kubernetes
   const owner = { deployment: await readDeploymentId(context.db), instance: kubernetes.instance }
   const token = () => {

@@ -99,6 +99,7 @@ export async function startStreamingApp(test: TestDatabase, options: StreamingAp
       {
         terminals: { context, doors, idleMs: 900_000, authorityMs: 10_000 },
         tools: { served: () => null, baseUrl: () => 'http://127.0.0.1', stopping: new AbortController().signal },
+        triggers: null,
         previews: { context, doors, authorityMs: 10_000, domain: () => null, clientAddress: () => '' },
         webhooks: {
           masterKey: new MasterKey(randomBytes(32)),

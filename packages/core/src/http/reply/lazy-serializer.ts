@@ -1,7 +1,14 @@
+import type { Operation } from '@berth/contract'
 import fastJsonStringify from 'fast-json-stringify'
 import type { FastifySerializerCompiler } from 'fastify'
 
 type Serializer = (value: unknown) => string
+
+/** Returns the schemas of an operation's answers, by their status. */
+export function answerSchemas({ responses }: Pick<Operation, 'responses'>) {
+  const withContent = Object.entries(responses).filter(([, { schema }]) => schema !== undefined)
+  return { response: Object.fromEntries(withContent.map(([status, { schema }]) => [status, schema])) }
+}
 
 /** One for each schema of the process, however many services it starts. */
 const serializers = new WeakMap<object, Serializer>()

@@ -6,6 +6,7 @@ import type {
   Dialect,
   GatewayOperationId,
   GuardedOperationId,
+  OptionalOperationId,
   PersonOperationId,
   RequestBody,
   RequestHeaders,
@@ -70,6 +71,9 @@ export type Reply =
 
 export type Handler<Id extends GuardedOperationId> = (request: HandlerRequest<Id>) => Promise<Reply>
 
+/** A handler without the types of its operation; the contract has already checked its request. */
+export type AnyHandler = (request: unknown) => Promise<Reply>
+
 /** A request of a person after the guard. */
 export interface PersonRequest<Id extends PersonOperationId> {
   readonly params: RequestParams<Id>
@@ -130,13 +134,15 @@ export type AccountPersonHandlers = Pick<AccountHandlers, Extract<AccountOperati
 /** The operations for people that the API answers. */
 export type ApiPersonOperationId = Exclude<PersonOperationId, AccountOperationId>
 
-/**
- * One handler for each guarded operation of the route table; a missing one does not compile. The HTTP layer itself
- * serves the public operations, from the contract alone.
- */
-export type Handlers = { readonly [Id in GuardedOperationId]: Handler<Id> } & {
+type AllHandlers = { readonly [Id in GuardedOperationId]: Handler<Id> } & {
   readonly [Id in ApiPersonOperationId]: PersonHandler<Id>
 } & { readonly [Id in SignedOperationId]: SignedHandler<Id> }
+
+/**
+ * One handler for each guarded operation of the route table; a missing one does not compile, unless a build may leave it
+ * out. The HTTP layer itself serves the public operations, from the contract alone.
+ */
+export type Handlers = Omit<AllHandlers, OptionalOperationId> & Partial<Pick<AllHandlers, OptionalOperationId>>
 
 /** A gateway request that has passed the guard, with its body validated by the contract. */
 export interface GatewayRequest {

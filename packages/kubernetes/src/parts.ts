@@ -1,0 +1,6 @@
+export { ClusterApi } from './api/cluster-api.ts'
+export { Pods } from './api/pods.ts'
+export { podIdentity } from './identity/pod-identity.ts'
+export { podTemplate, selectorOf } from './pods/pod-manifest.ts'
+export { podMetrics } from './pods/pod-metrics.ts'
+export { Provisioner } from './pods/provisioner.ts'
