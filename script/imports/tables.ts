@@ -93,8 +93,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   push_subscriptions: { writes: ['server/console'] },
   push_deliveries: { writes: ['server/console'] },
   file_looks: { writes: ['server/console'] },
-  port_previews: { writes: ['server/console'] },
-  artifact_views: { writes: ['server/console'] },
+  previews: { writes: ['server/console'] },
   next_turns: { writes: ['server/console'] },
   open_streams: { writes: ['core/sessions/streams'] },
   turns: {

@@ -263,7 +263,7 @@ describe('a view', () => {
   it('ends with its minute, and with the membership', async () => {
     const late = await link('report.html')
     const { database } = accounts.test.db
-    await database.query(`update artifact_views set expires_at = now() where label = $1`, [late.hostname.slice(5, 25)])
+    await database.query(`update previews set ticket_expires_at = now() where label = $1`, [late.hostname.slice(5, 25)])
     expect((await ask(late)).status).toBe(403)
     const leaving = await accounts.person({})
     const answer = await leaving.api.call<ArtifactViewLink>('POST', viewPath('report.html'))

@@ -117,7 +117,7 @@ describe('a preview', () => {
     const [late, kept] = [await opened(), await opened()]
     const age = (at: URL, seconds: number) =>
       accounts.test.db.database.query(
-        `update port_previews set ticket_expires_at = ticket_expires_at - make_interval(secs => $2) where label = $1`,
+        `update previews set ticket_expires_at = ticket_expires_at - make_interval(secs => $2) where label = $1`,
         [at.hostname.slice(5, 25), seconds],
       )
     await age(late, 60)

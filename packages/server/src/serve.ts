@@ -11,7 +11,6 @@ import { SandboxDoors } from '@berth/core/hosts/sandbox-doors.ts'
 import { Housekeeper } from '@berth/core/housekeeping/housekeeper.ts'
 import { usageChores } from '@berth/core/housekeeping/usage-chore.ts'
 import { clientAddressBehind } from '@berth/core/http/request/client-address.ts'
-import { firstOf } from '@berth/core/http/routing/other-hosts.ts'
 import type { DevelopmentTenant } from '@berth/core/identity/development/development-tenant.ts'
 import { openTokenVerifier } from '@berth/core/identity/tokens/token-verifier.ts'
 import { releaseChores } from '@berth/core/releases/release-chores.ts'
@@ -63,7 +62,7 @@ import { runtimeCatalog } from './composition/runtime-catalog.ts'
 import { openBlobStore, openDeploymentDatabase, openMasterKey } from './composition/storage.ts'
 import { makePushSender, makeSender, webhookParts } from './composition/webhooks.ts'
 import { openWorker } from './composition/worker.ts'
-import { ViewSite } from './console/artifact-views/view-site.ts'
+import { ArtifactPages } from './console/artifact-views/artifact-pages.ts'
 import { consoleChores } from './console/console-chores.ts'
 import { NextTurnAdmitter } from './console/next-turns/next-turn-admitter.ts'
 import { PreviewSite } from './console/ports/preview-site.ts'
@@ -303,7 +302,7 @@ export async function serve(
   if (console !== undefined) await start(makePushSender(context, settings, webhooks))
   if (roles.has('account')) await start(makeSender(context, settings, webhooks, registry))
   if (api !== undefined || gateway !== undefined || account !== undefined) {
-    const otherHosts = console === undefined ? undefined : firstOf([new ViewSite(previews), new PreviewSite(previews)])
+    const otherHosts = console === undefined ? undefined : new PreviewSite(previews, new ArtifactPages(() => blobs))
     const surfaces = { api, gateway, account, console, otherHosts, authority: guards.api }
     const { port, listener } = await listen(context, settings, surfaces, needs, stack)
     // Before the listener closes, which waits for calls of tools, and refuses the model requests of sandboxes.

@@ -2,10 +2,9 @@ import type { Context } from '@berth/core/context.ts'
 import type { Chore } from '@berth/core/housekeeping/chore.ts'
 import { forgetPreviews } from '@berth/core/sessions/previews/preview-sql.ts'
 import { forgetTerminals } from '@berth/core/sessions/terminals/terminal-sql.ts'
-import { forgetViews } from './artifact-views/view-sql.ts'
 import { forgetLooks } from './files/look-sql.ts'
 import { forgetBegun } from './git-connections/begun-sql.ts'
-import { forgetPortPreviews } from './ports/preview-sql.ts'
+import { forgetEndedPreviews } from './ports/preview-sql.ts'
 import { forgetPushes } from './push/delivery-sql.ts'
 import { NEWS_MS } from './push/push-sender.ts'
 import { SUBSCRIBED_MS } from './push/subscription.ts'
@@ -60,12 +59,7 @@ export function consoleChores(
     {
       name: 'forget-port-previews',
       intervalMs: HOUR_MS,
-      work: async () => forgetPortPreviews(db, clock.now()),
-    },
-    {
-      name: 'forget-artifact-views',
-      intervalMs: HOUR_MS,
-      work: async () => forgetViews(db, clock.now()),
+      work: async () => forgetEndedPreviews(db, clock.now()),
     },
     {
       name: 'forget-begun-git-connections',

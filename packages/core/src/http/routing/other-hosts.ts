@@ -13,19 +13,6 @@ export interface OtherHosts {
   close(): void
 }
 
-/** Returns hosts of which each request goes to the first that takes it. */
-export function firstOf(all: readonly OtherHosts[]): OtherHosts {
-  const hosts = (request: IncomingMessage) => all.find(each => each.takes(request))
-  return {
-    takes: request => hosts(request) !== undefined,
-    answer: (request, response) => hosts(request)?.answer(request, response),
-    upgrade: (request, socket, head) => hosts(request)?.upgrade(request, socket, head),
-    close: () => {
-      for (const each of all) each.close()
-    },
-  }
-}
-
 /**
  * Hands requests for other hosts over before any route, hook or log line of the service sees them. Call it when all
  * listeners of the server are there.

@@ -1497,32 +1497,22 @@ comment on column file_looks.answer is 'Null while nobody has answered, and if t
 create index file_looks_open on file_looks (asked_at) where answered_at is null;
 create unique index file_looks_of_claim on file_looks (claim, session_id) where claim is not null;
 
-create table port_previews (
+create table previews (
   label text not null check (label ~ '^[a-z2-7]{20}$'),
-  port integer not null check (port between 1 and 65535),
-  organization_id uuid not null, session_id uuid not null, lease_id uuid not null,
+  organization_id uuid not null, session_id uuid not null,
+  port integer check (port between 1 and 65535), lease_id uuid, artifact_id uuid,
   person_id uuid not null, membership_id uuid not null, sign_in_id uuid not null,
-  ticket_digest bytea, ticket_expires_at timestamptz not null, cookie_digest bytea, expires_at timestamptz not null,
-  primary key (label, session_id), foreign key (organization_id, session_id) references sessions
+  ticket_digest bytea, ticket_expires_at timestamptz not null, secret_digest bytea, expires_at timestamptz not null,
+  primary key (label, session_id), foreign key (organization_id, session_id) references sessions,
+  check (num_nonnulls(port, artifact_id) = 1 and (port is null) = (lease_id is null))
 );
-comment on table port_previews is 'Ports of sandboxes. Each has a host of its own, which one browser has entered by a ticket.';
-comment on column port_previews.ticket_digest is 'Null once it was used.';
-create index port_previews_of_session on port_previews (organization_id, session_id, port);
-create index port_previews_ending on port_previews (expires_at);
-
-create table artifact_views (
-  label text not null check (label ~ '^[a-z2-7]{20}$'),
-  organization_id uuid not null, session_id uuid not null, artifact_id uuid not null,
-  person_id uuid not null, membership_id uuid not null, sign_in_id uuid not null,
-  ticket_digest bytea, content_digest bytea, expires_at timestamptz not null,
-  primary key (label, session_id), foreign key (organization_id, session_id) references sessions
-);
-comment on table artifact_views is 'Artifacts that a browser would run. Each has its own host and a link that opens it once.';
-comment on column artifact_views.ticket_digest is 'Null once it was used.';
-comment on column artifact_views.content_digest is 'Of the content''s address, which only the page that the ticket opened knows.';
-comment on column artifact_views.expires_at is 'Of the ticket until it is used, then of the content.';
-create index artifact_views_ending on artifact_views (expires_at);
-create index artifact_views_of_session on artifact_views (organization_id, session_id);
+comment on table previews is 'Ports of sandboxes, and artifacts that a browser would run. Each has a host of its own, which '
+  'one browser has entered by a ticket.';
+comment on column previews.ticket_digest is 'Null once it was used.';
+comment on column previews.secret_digest is 'Of the cookie at the host of a port, or of the address of an artifact''s content, '
+  'which only the page that the ticket opened knows.';
+create index previews_of_session on previews (organization_id, session_id, port);
+create index previews_ending on previews (expires_at);
 
 create table push_keys (
   is_only boolean primary key default true check (is_only),

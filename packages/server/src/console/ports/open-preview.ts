@@ -1,21 +1,15 @@
-import { randomBytes } from 'node:crypto'
 import type { PortList, PortPreview } from '@berth/contract'
-import { appendAudit } from '@berth/core/accounts/audit/append.ts'
-import { principalEntry } from '@berth/core/accounts/audit/principal-entry.ts'
 import type { PersonPrincipal } from '@berth/core/identity/guard/principal.ts'
 import { findLiveLease, type LeaseRow } from '@berth/core/sessions/leases/lease-sql.ts'
 import { readSession } from '@berth/core/sessions/session/read-session.ts'
 import { refusal } from '@berth/platform/kit/refusal.ts'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import { credentialDigest } from '@berth/platform/storage/master-key.ts'
 import { SandboxGoneError } from '@berth/sandboxes/driver.ts'
 import type { SupervisorDoor } from '@berth/sandboxes/leases/supervisor-door.ts'
 import { listPorts, SandboxSilent } from '@berth/sandboxes/port-line.ts'
-import { previewHost, randomLabel } from './preview-host.ts'
+import { issueTicket } from './issue-ticket.ts'
 import { ANSWER_MS, type PreviewPlace } from './preview-place.ts'
-import { insertPreview } from './preview-sql.ts'
 
-const TICKET_MS = 60_000
 const LIFE_MS = 12 * 60 * 60_000
 
 /**
@@ -57,35 +51,10 @@ export async function openPreview(
   port: number,
   clientAddress: string,
 ): Promise<PortPreview> {
-  const { db, clock } = place.context
-  const domain = place.domain()
   const { lease } = await requireLease(place, person, key)
-  if (domain === null) throw refusal('cloud_preview_unavailable')
-  const now = clock.now()
-  const label = randomLabel()
-  const ticket = randomBytes(32).toString('base64url')
-  const ticketEndsAt = new Date(now.getTime() + TICKET_MS)
-  const preview = {
-    ...key,
-    label,
-    port,
-    leaseId: lease.id,
-    personId: person.id,
-    membershipId: person.membershipId,
-    signInId: person.signInId,
-    ticketDigest: credentialDigest(ticket),
-    ticketEndsAt,
-    endsAt: new Date(now.getTime() + LIFE_MS),
-  }
-  await db.transaction(async tx => {
-    await insertPreview(tx, preview)
-    const about = { target: `session/${key.sessionId}`, details: { port } }
-    await appendAudit(tx, principalEntry(person, clientAddress, 'preview.opened', about), now)
-  })
-  return {
-    url: `${domain.scheme}://${previewHost(domain, { port, label })}/.berth/open?ticket=${ticket}`,
-    expiresAt: ticketEndsAt.toISOString(),
-  }
+  const target = { port, leaseId: lease.id, artifactId: null }
+  const asked = { key, target, lifeMs: LIFE_MS, clientAddress, action: 'preview.opened', details: { port } } as const
+  return issueTicket(place, person, asked)
 }
 
 async function requireLease(

@@ -8,6 +8,8 @@ test('a host is read as it was written', () => {
   const host = previewHost(domain, { port: 3000, label })
   expect(host).toBe(`3000-${label}.localhost:4100`)
   expect(readPreviewHost(domain, host.toUpperCase())).toEqual({ port: 3000, label })
+  const view = previewHost(domain, { port: null, label })
+  expect([view, readPreviewHost(domain, view)]).toEqual([`view-${label}.localhost:4100`, { port: null, label }])
 })
 
 test.each([

@@ -5,11 +5,10 @@ import { Duplex } from 'node:stream'
 import type { Context } from '@berth/core/context.ts'
 import { SandboxDoors } from '@berth/core/hosts/sandbox-doors.ts'
 import { clientAddressBehind } from '@berth/core/http/request/client-address.ts'
-import { firstOf } from '@berth/core/http/routing/other-hosts.ts'
 import { GuessMeter } from '@berth/core/identity/guard/guess-meter.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { ViewSite } from '../artifact-views/view-site.ts'
+import { ArtifactPages } from '../artifact-views/artifact-pages.ts'
 import type { PreviewPlace } from './preview-place.ts'
 import { PreviewSite } from './preview-site.ts'
 
@@ -36,7 +35,8 @@ const place: PreviewPlace = {
 }
 /** No time passes, so no address gets a guess back. */
 const guesses = () => new GuessMeter(() => 0)
-const site = firstOf([new ViewSite(place, guesses()), new PreviewSite(place, guesses())])
+const artifacts = new ArtifactPages(() => context.blobs)
+const site = new PreviewSite(place, artifacts, guesses())
 const server = createServer((incoming, response) => site.answer(incoming, response))
 beforeAll(() => once(server.listen(0, '127.0.0.1'), 'listening'))
 afterAll(() => {
@@ -64,9 +64,9 @@ it('asks the database nothing for what cannot be a secret', async () => {
   for (const cookie of [undefined, 'svc_preview=', 'svc_preview=short', `svc_preview=${secret(1)}x`, 'other=1']) {
     expect((await ask('192.0.2.1', '/', cookie)).status).toBe(403)
   }
-  for (const ticket of ['', 'x', `${secret(1)}%00`]) {
-    expect((await ask('192.0.2.1', `/.berth/open?ticket=${ticket}`)).status).toBe(403)
-  }
+  for (const ticket of ['', 'x', `${secret(1)}%00`])
+    for (const name of [undefined, `view-${label}`])
+      expect((await ask('192.0.2.1', `/.berth/open?ticket=${ticket}`, undefined, name)).status).toBe(403)
   expect(statements).toBe(before)
 })
 
@@ -80,11 +80,12 @@ it('ends a WebSocket whose port answers only after the close', async () => {
     return stream
   }
   const known = { query: async () => ({ rows: [{ host: 'here', lease_id: 'lease' }], rowCount: 1 }) }
-  const previews = new PreviewSite({
+  const opened = {
     ...place,
     context: { ...context, db: known as unknown as Queryable } as Context,
     doors: new SandboxDoors({ host: 'here', door: { attach, isStopped: () => false } }, null, { mint: () => '' }),
-  })
+  }
+  const previews = new PreviewSite(opened, artifacts)
   const upgrading = createServer().on('upgrade', (...given) => previews.upgrade(...given))
   await once(upgrading.listen(0, '127.0.0.1'), 'listening')
   const { port } = upgrading.address() as AddressInfo
@@ -106,12 +107,13 @@ it('ends a WebSocket whose port answers only after the close', async () => {
 it('asks it nothing for an address that guesses, whatever it guesses, and goes on to answer others', async () => {
   const before = statements
   const answers: { status: number; retryAfter?: string }[] = []
-  for (let n = 0; n < 80; n += 1) {
-    answers.push(
-      await (n % 2 === 0
-        ? ask('192.0.2.2', '/', `svc_preview=${secret(n)}`)
-        : ask('192.0.2.2', `/.berth/open?ticket=${secret(n)}`)),
-    )
+  const view = `view-${label}`
+  for (let n = 0; n < 80; n += 4) {
+    const ticket = `?ticket=${secret(n)}`
+    answers.push(await ask('192.0.2.2', '/', `svc_preview=${secret(n)}`))
+    answers.push(await ask('192.0.2.2', `/.berth/open${ticket}`))
+    for (const path of ['open', 'content'])
+      answers.push(await ask('192.0.2.2', `/.berth/${path}${ticket}`, undefined, view))
   }
   const refused = answers.filter(({ status }) => status === 429)
   expect(answers.filter(({ status }) => status === 403).length + refused.length).toBe(80)
@@ -119,20 +121,4 @@ it('asks it nothing for an address that guesses, whatever it guesses, and goes o
   expect(refused[0]?.retryAfter).toBe('1')
   expect(statements - before).toBe(80 - refused.length)
   expect((await ask('192.0.2.3', '/', `svc_preview=${secret(1)}`)).status).toBe(403)
-})
-
-it('bounds guesses at the views of artifacts alike', async () => {
-  const before = statements
-  const view = `view-${label}`
-  for (const ticket of ['', 'x', `${secret(1)}%00`])
-    expect((await ask('192.0.2.4', `/.berth/open?ticket=${ticket}`, undefined, view)).status).toBe(403)
-  expect(statements).toBe(before)
-  const answers: number[] = []
-  for (let n = 0; n < 80; n += 1) {
-    const path = n % 2 === 0 ? 'open' : 'content'
-    answers.push((await ask('192.0.2.4', `/.berth/${path}?ticket=${secret(n)}`, undefined, view)).status)
-  }
-  const refused = answers.filter(status => status === 429).length
-  expect(refused).toBeGreaterThanOrEqual(10)
-  expect(statements - before).toBe(80 - refused)
 })

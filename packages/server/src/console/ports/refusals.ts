@@ -20,6 +20,11 @@ export const refusals = {
     title: 'This preview is closed',
     words: 'It ends with its sandbox, and with your sign-in. Open it again from its Session in the console.',
   },
+  viewClosed: {
+    status: 403,
+    title: 'This view is closed',
+    words: 'It ends after an hour, and with your sign-in. Open the file again from its Session in the console.',
+  },
   elsewhere: {
     status: 503,
     title: 'The sandbox is on another machine',
