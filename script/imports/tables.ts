@@ -49,7 +49,6 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   oidc_records: { writes: ['core/accounts'] },
   one_time_links: { writes: ['core/accounts'] },
   console_sessions: { writes: ['server/console'], reads: ['core/sessions/terminals'] },
-  console_tokens: { writes: ['server/console'] },
   client_keys: { writes: ['core/accounts'] },
   signing_keys: { writes: ['core/accounts'], reads: ['core/identity'] },
   app_keys: { writes: ['core/accounts'] },
@@ -57,7 +56,6 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   installation_intents: { writes: ['core/accounts'] },
   audit_log: { writes: ['core/accounts'] },
   standing_changes: { writes: ['core/accounts'] },
-  identity_feed: { writes: ['core/accounts'] },
   runtime_credentials: { writes: ['core/identity'] },
   rate_buckets: { writes: ['core/identity'] },
 
@@ -86,10 +84,8 @@ export const tables: Readonly<Record<string, TableAccess>> = {
     note: "by a function of the tables' owner",
   },
   session_previews: { writes: ['core/sessions/previews'] },
-  preview_watches: { writes: ['core/sessions/previews'] },
   session_marks: { writes: ['server/console'] },
   viewed_files: { writes: ['server/console'] },
-  push_keys: { writes: ['server/console'] },
   push_subscriptions: { writes: ['server/console'] },
   push_deliveries: { writes: ['server/console'] },
   file_looks: { writes: ['server/console'] },
@@ -194,7 +190,10 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   bound_organizations: { writes: ['core/runtimes'] },
 
   // The deployment.
-  deployment: { writes: ['platform/storage'] },
+  deployment: {
+    writes: ['platform/storage', 'core/accounts/far', 'server/console/push'],
+    note: '`core/accounts/far/` keeps its place in the feed, and `server/console/push/` the keys of pushes',
+  },
   chores: { writes: ['core/housekeeping'] },
   schema_migrations: { writes: ['platform/storage'] },
 }

@@ -32,9 +32,11 @@ async function signedIn(standing: Parameters<typeof personWithPassword>[2] = {})
 }
 
 /** Lets the tokens of all browsers end now. */
-const age = () => apiDb().query(`update console_tokens set expires_at = '2020-01-01'`)
-const sealedOf = async () =>
-  (await apiDb().query<{ sealed: Buffer }>('select sealed from console_tokens order by console_session_id')).rows
+const age = () => apiDb().query(`update console_sessions set tokens_expire_at = '2020-01-01'`)
+const sealedOf = async () => {
+  const text = 'select sealed_tokens as sealed from console_sessions where sealed_tokens is not null order by id'
+  return (await apiDb().query<{ sealed: Buffer }>(text)).rows
+}
 const endMembership = ({ membershipId }: SignedIn) =>
   accountDb().query('update memberships set revoked_at = now() where id = $1', [membershipId])
 

@@ -351,7 +351,7 @@ describe('what is refused', () => {
 it('keeps neither endpoints nor its private key in the open', async () => {
   const { endpoint } = await subscribed()
   const { rows } = await accounts.test.db.database.query<{ dump: string }>(
-    `select (select string_agg(p::text, '') from push_subscriptions p) || (select string_agg(k::text, '') from push_keys k) as dump`,
+    `select (select string_agg(p::text, '') from push_subscriptions p) || (select d::text from deployment d) as dump`,
   )
   const dump = rows[0]?.dump ?? ''
   expect(dump).not.toContain(endpoint)

@@ -290,7 +290,7 @@ describe('no revocation is missed', () => {
 
   it('after the account service was restored to a database that has seen fewer transactions', async () => {
     await api.get('/v1/sessions')
-    await apiDb().query("update identity_feed set position = '9000000000000'")
+    await apiDb().query("update deployment set feed_position = '9000000000000'")
     await change(revokeInstallation, tenant.installationId)
     await has('the copy', isRevoked, tenant.installationId)
   })

@@ -45,9 +45,10 @@ const go = (session: Session, name: string) => touch(test.db.database, test.data
 const start = (script: string, runtime = 'scripted') => test.api.createSession({ runtime }, script)
 const rows = async (session: Session) =>
   (
-    await test.db.database.query<{ preview: string }>('select preview from session_previews where session_id = $1', [
-      session.id,
-    ])
+    await test.db.database.query<{ preview: string }>(
+      'select preview from session_previews where session_id = $1 and preview is not null',
+      [session.id],
+    )
   ).rows
 
 describe('a preview', () => {

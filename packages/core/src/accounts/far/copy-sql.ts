@@ -36,9 +36,10 @@ export async function returnFeedTo(tx: Queryable, horizon: string): Promise<void
   await tx.query({
     name: 'return-feed',
     text: `
-      update identity_feed set
-        position = least(position, $1::xid8),
-        last_id = case when position >= $1::xid8 then '00000000-0000-0000-0000-000000000000' else last_id end`,
+      update deployment set
+        feed_position = least(feed_position, $1::xid8),
+        feed_last_id = case
+          when feed_position >= $1::xid8 then '00000000-0000-0000-0000-000000000000' else feed_last_id end`,
     values: [horizon],
   })
 }
@@ -159,9 +160,9 @@ export async function putSignInCopy(
 export async function readFeedCursor(db: Queryable, lock: boolean): Promise<string> {
   const { rows } = await db.query<{ cursor: string }>({
     name: lock ? 'lock-feed-cursor' : 'read-feed-cursor',
-    text: `select position || '.' || last_id as cursor from identity_feed ${lock ? 'for update' : ''}`,
+    text: `select feed_position || '.' || feed_last_id as cursor from deployment ${lock ? 'for update' : ''}`,
   })
-  if (rows[0] === undefined) throw new Error('identity_feed has no row')
+  if (rows[0] === undefined) throw new Error('deployment has no row')
   return rows[0].cursor
 }
 
@@ -169,7 +170,7 @@ export async function writeFeedCursor(tx: Queryable, cursor: string): Promise<vo
   const [position, id] = cursor.split('.')
   await tx.query({
     name: 'write-feed-cursor',
-    text: 'update identity_feed set position = $1::xid8, last_id = $2',
+    text: 'update deployment set feed_position = $1::xid8, feed_last_id = $2',
     values: [position, id],
   })
 }

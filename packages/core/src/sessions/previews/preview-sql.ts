@@ -15,11 +15,8 @@ export async function writePreview(
   const { rowCount } = await db.query({
     name: 'write-preview',
     text: `
-      insert into session_previews (organization_id, session_id, run_id, preview, updated_at)
-      select organization_id, session_id, $3, $4, $5 from preview_watches
-      where organization_id = $1 and session_id = $2 and watched_until > $5
-      on conflict (organization_id, session_id) do update set run_id = excluded.run_id, preview = excluded.preview,
-        updated_at = excluded.updated_at`,
+      update session_previews set run_id = $3, preview = $4
+      where organization_id = $1 and session_id = $2 and watched_until > $5`,
     values: [key.organizationId, key.sessionId, runId, preview, now],
   })
   return rowCount > 0
@@ -29,7 +26,9 @@ export async function writePreview(
 export async function deletePreview(db: Queryable, key: SessionKey, runId: string): Promise<boolean> {
   const { rowCount } = await db.query({
     name: 'delete-preview',
-    text: 'delete from session_previews where organization_id = $1 and session_id = $2 and run_id = $3',
+    text: `
+      update session_previews set run_id = null, preview = null
+      where organization_id = $1 and session_id = $2 and run_id = $3`,
     values: [key.organizationId, key.sessionId, runId],
   })
   return rowCount > 0
@@ -57,8 +56,8 @@ export async function watchPreviews(db: Queryable, key: SessionKey, now: Date, u
     name: 'watch-previews',
     text: `
       with before as (
-        select watched_until from preview_watches where organization_id = $1 and session_id = $2)
-      insert into preview_watches as w (organization_id, session_id, watched_until) values ($1, $2, $4)
+        select watched_until from session_previews where organization_id = $1 and session_id = $2)
+      insert into session_previews as w (organization_id, session_id, watched_until) values ($1, $2, $4)
       on conflict (organization_id, session_id) do update
         set watched_until = greatest(w.watched_until, excluded.watched_until)
       returning coalesce((select watched_until <= $3::timestamptz from before), true) as began`,
@@ -67,21 +66,14 @@ export async function watchPreviews(db: Queryable, key: SessionKey, now: Date, u
   return rows[0]?.began === true
 }
 
-/** Deletes previews and watches that have ended, at most this many of each. */
+/** Deletes previews that nobody watches any more, at most this many. */
 export async function forgetPreviews(db: Queryable, before: Date, atMost: number): Promise<number> {
-  const watches = await db.query({
-    name: 'forget-preview-watches',
-    text: `
-      delete from preview_watches where ctid = any (array(
-        select ctid from preview_watches where watched_until < $1 limit $2 for update skip locked))`,
-    values: [before, atMost],
-  })
-  const previews = await db.query({
+  const { rowCount } = await db.query({
     name: 'forget-previews',
     text: `
       delete from session_previews where ctid = any (array(
-        select ctid from session_previews where updated_at < $1 limit $2 for update skip locked))`,
+        select ctid from session_previews where watched_until < $1 limit $2 for update skip locked))`,
     values: [before, atMost],
   })
-  return watches.rowCount + previews.rowCount
+  return rowCount
 }

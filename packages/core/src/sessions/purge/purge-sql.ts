@@ -18,7 +18,6 @@ export const tablesOfSession = [
   'previews',
   'file_looks',
   'session_previews',
-  'preview_watches',
   'viewed_files',
   'push_deliveries',
   'session_marks',

@@ -214,14 +214,6 @@ comment on column standing_changes.position is 'The number of the transaction: a
   'so whoever reads up to there missed none.';
 create index standing_changes_in_order on standing_changes (position, id);
 
-create table identity_feed (
-  only_row boolean primary key default true check (only_row),
-  position xid8 not null default '0',
-  last_id uuid not null default '00000000-0000-0000-0000-000000000000'
-);
-comment on table identity_feed is 'How far the changes of another account service have been applied here.';
-insert into identity_feed default values;
-
 create unlogged table rate_buckets (
   key text primary key,
   tokens double precision not null, refilled_at timestamptz not null
@@ -1369,13 +1361,19 @@ create table console_sessions (
   id uuid primary key,
   digest bytea not null unique,
   person_id uuid not null references people, sign_in_id uuid not null references sign_ins, agent text, address text,
+  sealed_tokens bytea, tokens_expire_at timestamptz, claim uuid, claimed_until timestamptz,
   created_at timestamptz not null, signed_in_at timestamptz not null, seen_at timestamptz not null,
   expires_at timestamptz not null
 );
 comment on table console_sessions is 'Browsers in which a person is signed in to the console. The browser holds 32 random '
   'bytes in a cookie; the row their digest. It ends with its sign-in.';
+comment on column console_sessions.sealed_tokens is 'With which the console acts at an account service that has another '
+  'database. The browser has none of them.';
+comment on column console_sessions.tokens_expire_at is 'When the access token ends.';
+comment on column console_sessions.claim is 'Of the process that renews the tokens: a refresh token is used once.';
 comment on column console_sessions.signed_in_at is 'When the person last proved who they are.';
 create index console_sessions_of_person on console_sessions (person_id);
+create unique index console_sessions_claimed on console_sessions (claim) where claim is not null;
 create index console_sessions_by_end on console_sessions (expires_at);
 
 create function judge_console(
@@ -1423,16 +1421,6 @@ comment on function judge_console is 'The guard of the console in one call, as `
   'and of that membership. A request that names none is metered by its address alone. `outcome` is granted, invalid, stranger '
   '(of a live session, without a membership in that organization), or the policy whose bucket is empty.';
 
-create table console_tokens (
-  console_session_id uuid primary key references console_sessions on delete cascade,
-  sealed bytea not null,
-  expires_at timestamptz not null, renewing_until timestamptz
-);
-comment on table console_tokens is 'Tokens with which the console acts at an account service that has another database: one '
-  'row for each browser''s session, sealed for it. The browser has none of them.';
-comment on column console_tokens.expires_at is 'When the access token ends.';
-comment on column console_tokens.renewing_until is 'A process renews them until then: a refresh token is used once.';
-
 create table host_people_begun (
   state_digest bytea primary key,
   console_session_id uuid not null references console_sessions on delete cascade,
@@ -1471,18 +1459,14 @@ comment on table next_turns is 'The message that a person left for a Session whi
   'Run ends; if that is refused, it stays with the reason, so that its author gets the text back.';
 create index next_turns_waiting on next_turns (written_at) where refused_code is null;
 
-create unlogged table preview_watches (
-  organization_id uuid not null, session_id uuid not null, watched_until timestamptz not null,
-  primary key (organization_id, session_id)
-);
-comment on table preview_watches is 'Sessions whose Run somebody watches, and until when they are taken to. Lost on a crash of '
-  'the database; the watchers write it again within seconds.';
-
 create unlogged table session_previews (
-  organization_id uuid not null, session_id uuid not null, run_id uuid not null, preview text not null,
-  updated_at timestamptz not null, primary key (organization_id, session_id)
+  organization_id uuid not null, session_id uuid not null, watched_until timestamptz not null,
+  run_id uuid, preview text, primary key (organization_id, session_id)
 );
-comment on table session_previews is 'An agent''s words and deeds right now, masked as the log is. Gone once the log tells them.';
+comment on table session_previews is 'Sessions whose Run somebody watches. Lost on a crash of the database; the watchers write '
+  'it again within seconds.';
+comment on column session_previews.preview is 'An agent''s words and deeds right now, masked as the log is. Null once the log '
+  'tells them.';
 
 create unlogged table file_looks (
   id uuid not null, organization_id uuid not null, session_id uuid not null, lease_id uuid,
@@ -1513,13 +1497,6 @@ comment on column previews.secret_digest is 'Of the cookie at the host of a port
   'which only the page that the ticket opened knows.';
 create index previews_of_session on previews (organization_id, session_id, port);
 create index previews_ending on previews (expires_at);
-
-create table push_keys (
-  is_only boolean primary key default true check (is_only),
-  public_key bytea not null, sealed_private_key bytea not null, created_at timestamptz not null
-);
-comment on table push_keys is 'The key pair with which this deployment proves to push services who sends (RFC 8292). It is '
-  'made once; browsers that subscribed with it take nothing from another one.';
 
 create table push_subscriptions (
   id uuid primary key, membership_id uuid not null references memberships,
@@ -1562,11 +1539,15 @@ create index push_deliveries_of_session on push_deliveries (organization_id, ses
 create table deployment (
   only_row boolean primary key default true check (only_row),
   blob_store uuid not null default gen_random_uuid(), blob_store_seen boolean not null default false,
-  master_key_check bytea
+  master_key_check bytea, push_public_key bytea, sealed_push_private_key bytea,
+  feed_position xid8 not null default '0', feed_last_id uuid not null default '00000000-0000-0000-0000-000000000000'
 );
 comment on table deployment is 'Facts that all processes on this database must agree on, in one row.';
 comment on column deployment.blob_store is 'Also an object in the blob store. Until seen there, a start may still write it.';
 comment on column deployment.master_key_check is 'A constant, sealed under the master key; null until a process holds one.';
+comment on column deployment.push_public_key is 'Of the key pair that proves to push services who sends (RFC 8292). It is '
+  'made once; browsers that subscribed with it take nothing from another one. Null until a browser asks for it.';
+comment on column deployment.feed_position is 'How far the changes of another account service have been applied here.';
 insert into deployment default values;
 
 create table chores (

@@ -5,7 +5,7 @@ import { refusal } from '@berth/platform/kit/refusal.ts'
 import type { MasterKey } from '@berth/platform/storage/master-key.ts'
 import type { Database, Queryable } from '@berth/platform/storage/postgres/database.ts'
 import type { ClientTokens, ConsoleClient, Delegation } from '../sign-in/console-client.ts'
-import { claimRenewal, readTokens, releaseRenewal, writeTokens } from './token-sql.ts'
+import { claimedRenewals, readTokens, type TokenColumns, writeTokens } from './token-sql.ts'
 
 /** Tokens are renewed this long before they end: requests that begin now still reach the account service in time. */
 const MARGIN_MS = 60_000
@@ -51,8 +51,8 @@ export class BrowserTokens {
     const { db, clock } = this.#context
     const row = await readTokens(db, sessionId)
     if (row === null) return null
-    if (row.expires_at.getTime() - MARGIN_MS > clock.now().getTime()) {
-      const { delegation } = this.#open(sessionId, row.sealed)
+    if (row.tokens_expire_at.getTime() - MARGIN_MS > clock.now().getTime()) {
+      const { delegation } = this.#open(sessionId, row)
       if (delegation !== null) return delegation
     }
     const under = this.#renewing.get(sessionId) ?? this.#renew(sessionId)
@@ -63,22 +63,12 @@ export class BrowserTokens {
   /** Returns the refresh token of a session, by which its sign-in is ended; null without one. */
   async refreshTokenOf(sessionId: string): Promise<string | null> {
     const row = await readTokens(this.#context.db, sessionId)
-    return row === null ? null : this.#open(sessionId, row.sealed).refreshToken
+    return row === null ? null : this.#open(sessionId, row).refreshToken
   }
 
   /** Stores the tokens of a session. */
-  async store(
-    db: Queryable,
-    sessionId: string,
-    refreshToken: string,
-    delegation: Delegation | null,
-    renewingUntil: Date | null = null,
-  ): Promise<void> {
-    const { clock, masterKey } = this.#context
-    const held: Sealed = { refreshToken, delegation: delegation?.token ?? null }
-    const sealed = masterKey.seal(JSON.stringify(held), contextOf(sessionId))
-    const expiresAt = new Date(clock.now().getTime() + (delegation?.seconds ?? 0) * 1000)
-    await writeTokens(db, sessionId, { sealed, expires_at: expiresAt }, renewingUntil)
+  store(db: Queryable, sessionId: string, refreshToken: string, delegation: Delegation | null): Promise<void> {
+    return writeTokens(db, sessionId, this.#seal(sessionId, refreshToken, delegation))
   }
 
   async #renew(sessionId: string): Promise<string | null> {
@@ -88,35 +78,44 @@ export class BrowserTokens {
       const now = clock.now()
       const until = new Date(now.getTime() + CLAIM_MS)
       const staleAt = new Date(now.getTime() + MARGIN_MS)
-      const sealed = await claimRenewal(db, sessionId, { now, staleAt, until })
-      if (sealed !== null) return await this.#renewClaimed(sessionId, this.#open(sessionId, sealed), until)
+      const [row] = await claimedRenewals.claim(db, { now, until }, 1, [sessionId, staleAt])
+      if (row !== undefined) return await this.#renewClaimed(sessionId, this.#open(sessionId, row), row.claim)
       // Another process renews: its token comes, or the session ends.
-      const row = await readTokens(db, sessionId)
-      if (row === null) return null
-      const { delegation } = this.#open(sessionId, row.sealed)
-      if (delegation !== null && row.expires_at > now) return delegation
+      const kept = await readTokens(db, sessionId)
+      if (kept === null) return null
+      const { delegation } = this.#open(sessionId, kept)
+      if (delegation !== null && kept.tokens_expire_at > now) return delegation
       if (now.getTime() > patience) throw refusal('identity_service_unavailable')
       await delay(LOOK_MS)
     }
   }
 
-  async #renewClaimed(sessionId: string, { refreshToken }: Sealed, until: Date): Promise<string | null> {
+  async #renewClaimed(sessionId: string, { refreshToken }: Sealed, claim: string): Promise<string | null> {
     const { db, client } = this.#context
     try {
       const renewed: ClientTokens = await client.renew(refreshToken)
-      await this.store(db, sessionId, renewed.refreshToken, null, until)
+      await this.store(db, sessionId, renewed.refreshToken, null)
       const delegation = await client.delegate(renewed.accessToken)
-      await this.store(db, sessionId, renewed.refreshToken, delegation)
+      await claimedRenewals.release(db, claim, this.#seal(sessionId, renewed.refreshToken, delegation))
       return delegation.token
     } catch (cause) {
       if (isRefusedByOAuth(cause)) return null
-      await releaseRenewal(db, sessionId, until)
+      await claimedRenewals.release(db, claim, {})
       const { status, code, headers } = refusal('identity_service_unavailable')
       throw new ApiError(status, code, { headers, cause })
     }
   }
 
-  #open(sessionId: string, sealed: Buffer): Sealed {
+  #seal(sessionId: string, refreshToken: string, delegation: Delegation | null): TokenColumns {
+    const { clock, masterKey } = this.#context
+    const held: Sealed = { refreshToken, delegation: delegation?.token ?? null }
+    return {
+      sealed_tokens: masterKey.seal(JSON.stringify(held), contextOf(sessionId)),
+      tokens_expire_at: new Date(clock.now().getTime() + (delegation?.seconds ?? 0) * 1000),
+    }
+  }
+
+  #open(sessionId: string, { sealed_tokens: sealed }: TokenColumns): Sealed {
     return JSON.parse(this.#context.masterKey.open(sealed, contextOf(sessionId)).toString())
   }
 }

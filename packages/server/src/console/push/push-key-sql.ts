@@ -10,18 +10,19 @@ export interface PushKeyRow {
 export async function findPushKey(db: Queryable): Promise<PushKeyRow | null> {
   const { rows } = await db.query<PushKeyRow>({
     name: 'find-push-key',
-    text: 'select public_key, sealed_private_key from push_keys',
+    text: `
+      select push_public_key as public_key, sealed_push_private_key as sealed_private_key
+      from deployment where push_public_key is not null`,
   })
   return rows[0] ?? null
 }
 
 /** Stores a key pair, unless another process was first. */
-export async function insertPushKey(db: Queryable, key: PushKeyRow, now: Date): Promise<void> {
+export async function writePushKey(db: Queryable, key: PushKeyRow): Promise<void> {
   await db.query({
-    name: 'insert-push-key',
+    name: 'write-push-key',
     text: `
-      insert into push_keys (public_key, sealed_private_key, created_at) values ($1, $2, $3)
-      on conflict (is_only) do nothing`,
-    values: [key.public_key, key.sealed_private_key, now],
+      update deployment set push_public_key = $1, sealed_push_private_key = $2 where push_public_key is null`,
+    values: [key.public_key, key.sealed_private_key],
   })
 }

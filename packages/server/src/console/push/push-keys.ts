@@ -2,7 +2,7 @@ import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:cryp
 import type { Context } from '@berth/core/context.ts'
 import type { MasterKey } from '@berth/platform/storage/master-key.ts'
 import { SignJWT } from 'jose'
-import { findPushKey, insertPushKey, type PushKeyRow } from './push-key-sql.ts'
+import { findPushKey, type PushKeyRow, writePushKey } from './push-key-sql.ts'
 
 /** Where the private key is sealed for. */
 const place = 'push-key'
@@ -21,13 +21,10 @@ export interface PushKeys {
 }
 
 /** Reads the key pair of the deployment; the first process that asks makes it. */
-export async function readPushKeys(
-  { db, clock }: Pick<Context, 'db' | 'clock'>,
-  masterKey: MasterKey,
-): Promise<PushKeys> {
+export async function readPushKeys({ db }: Pick<Context, 'db'>, masterKey: MasterKey): Promise<PushKeys> {
   let row = await findPushKey(db)
   if (row === null) {
-    await insertPushKey(db, drawn(masterKey), clock.now())
+    await writePushKey(db, drawn(masterKey))
     row = await findPushKey(db)
   }
   if (row === null) throw new Error('the key of pushes was not stored')
