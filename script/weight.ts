@@ -45,9 +45,9 @@ const migrations = sources.filter(({ path }) => /\/migrations\/.*\.sql$/.test(pa
 const tables = new Set<string>()
 for (const { text } of migrations.sort((a, b) => a.path.localeCompare(b.path)))
   for (const [, verb, name = '', renamed] of text.matchAll(
-    /^\s*(create table|drop table(?: if exists)?|alter table) (\w+)(?: rename to (\w+))?/gim,
+    /^\s*(create (?:unlogged )?table|drop table(?: if exists)?|alter table) (\w+)(?: rename to (\w+))?/gim,
   )) {
-    if (verb?.toLowerCase() === 'create table') tables.add(name)
+    if (verb?.toLowerCase().startsWith('create')) tables.add(name)
     else if (verb?.toLowerCase().startsWith('drop')) tables.delete(name)
     else if (renamed !== undefined && tables.delete(name)) tables.add(renamed)
   }

@@ -106,7 +106,11 @@ export const tables: Readonly<Record<string, TableAccess>> = {
     ),
     note: '`worker/claim/` claims',
   },
-  run_budgets: { writes: ['core/sessions/runs'] },
+  organization_limits: {
+    writes: ['core/sessions/runs', 'core/runtimes'],
+    reads: ['core/accounting'],
+    note: '`core/runtimes/` binds it to its own hosts; an operator sets its models',
+  },
   executions: {
     writes: ['core/sessions/runs', 'worker/claim'],
     reads: folders('core/sessions/purge server/console core/sessions/session core/sessions/leases platform/processes'),
@@ -133,9 +137,8 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   },
   checkpoints: {
     writes: ['core/checkpoints'],
-    reads: ['core/sessions/session', 'core/sessions/terminals', 'core/sessions/publications'],
+    reads: folders('core/sessions/session core/sessions/terminals core/sessions/publications core/housekeeping'),
   },
-  checkpoint_blobs: { writes: ['core/checkpoints'], reads: ['core/housekeeping'] },
   reviews: { writes: ['core/sessions/reviews'], reads: ['core/sessions/publications', 'core/housekeeping'] },
   review_requests: { writes: ['core/sessions/reviews'], reads: ['server/console'] },
   publications: {
@@ -172,14 +175,12 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   local_branch_rules: { writes: ['core/git-hosts'] },
   local_checks: { writes: ['core/git-hosts'] },
   local_pulls: { writes: ['core/git-hosts'] },
-  local_merge_intents: { writes: ['core/git-hosts'] },
 
   // Models and runtimes.
   gateway_requests: { writes: ['core/accounting'], reads: ['server/console'] },
   gateway_daily_usage: { writes: ['core/accounting'] },
   gateway_usage: { writes: [], reads: ['core/accounting', 'server/console'] },
   gateway_budgets: { writes: ['core/accounting'] },
-  gateway_models: { writes: ['core/accounting'] },
   runtime_release_probes: { writes: ['core/releases'], reads: ['core/housekeeping'] },
   runtime_release_engines: { writes: ['core/releases'], reads: ['core/housekeeping'] },
   hosts: {
@@ -187,7 +188,6 @@ export const tables: Readonly<Record<string, TableAccess>> = {
     reads: folders('server/console platform/metrics core/sessions/leases worker/claim'),
     note: '`core/runtimes/` notes the runtimes that a host announces',
   },
-  bound_organizations: { writes: ['core/runtimes'] },
 
   // The deployment.
   deployment: {

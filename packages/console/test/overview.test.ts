@@ -77,7 +77,7 @@ describe('the cost of a Session', () => {
     const [sessionId, runId = ''] = [session.id, session.activeRunId]
     const at = new Date().toISOString()
     await spend(db, { organizationId, sessionId, runId, at, costUsd: 0.25 })
-    await db.query('insert into run_budgets (organization_id, own_cost_usd) values ($1, 5)', [organizationId])
+    await db.query('insert into organization_limits (organization_id, own_cost_usd) values ($1, 5)', [organizationId])
     expect((await person.api.get(path)).body).toMatchObject({ costUsd: 0.25, run: { costUsd: 0.25, limitUsd: 5 } })
     await spend(db, { organizationId, sessionId, runId, at, costUsd: null })
     expect((await person.api.get(path)).body).toMatchObject({ costUsd: 0.25, costComplete: false })

@@ -26,9 +26,10 @@ const read = (at = '') => api.get(`/cloud/sessions/${session.id}/files/content?p
 const told = (answer: Answer) => [outcome(answer), answer.headers.get('retry-after')]
 
 async function blobs(): Promise<string[]> {
-  const { rows } = await db().query<{ sha256: string }>('select sha256 from checkpoint_blobs where session_id = $1', [
-    session.id,
-  ])
+  const { rows } = await db().query<{ sha256: string }>(
+    'select unnest(blobs) as sha256 from checkpoints where session_id = $1',
+    [session.id],
+  )
   return rows.map(({ sha256 }) => join(accounts.test.dataDir, 'blobs', sha256.slice(0, 2), sha256.slice(2)))
 }
 

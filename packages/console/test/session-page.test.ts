@@ -494,7 +494,7 @@ describe('the page of a Session', () => {
       over('test', 'completed', 'The tests do not read it.'),
     ]
     await spend(db, { organizationId, sessionId, runId, at: new Date().toISOString(), costUsd: 0.42 })
-    await db.query('insert into run_budgets (organization_id, own_cost_usd) values ($1, 5)', [organizationId])
+    await db.query('insert into organization_limits (organization_id, own_cost_usd) values ($1, 5)', [organizationId])
     const drafts = events.map(event => ({ ...event, runId }))
     await appendEvents(db, { organizationId, sessionId }, drafts, new Date())
     const agents = log().getByRole('button', { name: /Sub-agent/ })

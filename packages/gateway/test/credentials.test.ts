@@ -145,7 +145,10 @@ describe('the models of an organization', () => {
     const { tenant } = await gateway.test.newTenant()
     const { aiKey } = await createAiKey(db(), tenant)
     expect(await outcome(aiKey)).toEqual([200, null])
-    await db().query('insert into gateway_models values ($1, $2)', [tenant.organizationId, 'main/plain'])
+    await db().query('insert into organization_limits (organization_id, models) values ($1, array[$2])', [
+      tenant.organizationId,
+      'main/plain',
+    ])
     expect(await outcome(aiKey)).toEqual([404, 'model_not_found'])
     expect(await outcome(aiKey, question('main/plain'))).toEqual([200, null])
     const list = (await (await gateway.call('/v1/models', undefined, { key: aiKey })).json()) as { data: object[] }

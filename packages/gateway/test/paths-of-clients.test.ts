@@ -183,10 +183,13 @@ describe("OpenAI's clients", () => {
 
   it('are not shown a model that their organization may not use', async () => {
     const { db, tenant } = gateway.test
-    await db.database.query('insert into gateway_models values ($1, $2)', [tenant.organizationId, 'main/m1'])
+    await db.database.query('insert into organization_limits (organization_id, models) values ($1, array[$2])', [
+      tenant.organizationId,
+      'main/m1',
+    ])
     expect((await send('/v1/models/main/m1', openai())).status).toBe(200)
     expect((await send('/v1/models/main/plain', openai())).status).toBe(404)
     expect((await send('/v1beta/models', google())).body).toEqual({ models: [] })
-    await db.database.query('delete from gateway_models')
+    await db.database.query('delete from organization_limits')
   })
 })

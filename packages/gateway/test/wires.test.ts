@@ -263,14 +263,14 @@ describe.each(forms)('$name', form => {
     expect(message).toContain(`'${form.provider}/m1', '${form.provider}/m2', '${form.alias}'`)
     expect(message).not.toContain(`${other}/m1`)
     const { db } = gateway.test
-    await db.database.query('insert into gateway_models values ($1, $2), ($1, $3)', [
+    await db.database.query('insert into organization_limits (organization_id, models) values ($1, array[$2, $3])', [
       organizationId,
       `${form.provider}/m2`,
       'main/m1',
     ])
     const narrowed = form.refusal(await (await ask(form, true, 'main/m1')).text())
     expect(narrowed.message).toContain(`'${form.provider}/m2', 'safe-${form.alias}'.`)
-    await db.database.query('delete from gateway_models')
+    await db.database.query('delete from organization_limits')
   })
 
   it('falls back only to models that speak the same format', async () => {

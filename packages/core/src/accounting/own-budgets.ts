@@ -97,10 +97,11 @@ async function spentIn(
 
 /** Returns the catalog ids that an organization may use; null: all. */
 export async function findAllowedModels(db: Queryable, organizationId: string): Promise<ReadonlySet<string> | null> {
-  const { rows } = await db.query<{ model: string }>({
+  const { rows } = await db.query<{ models: string[] | null }>({
     name: 'find-allowed-models',
-    text: 'select model from gateway_models where organization_id = $1',
+    text: 'select models from organization_limits where organization_id = $1',
     values: [organizationId],
   })
-  return rows.length === 0 ? null : new Set(rows.map(({ model }) => model))
+  const models = rows[0]?.models ?? null
+  return models === null ? null : new Set(models)
 }

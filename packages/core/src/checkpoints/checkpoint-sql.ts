@@ -101,8 +101,8 @@ export async function insertCheckpoint(
     {
       text: `
         insert into checkpoints (organization_id, session_id, run_id, runtime, conversation, agent_session_id,
-          workspace_manifest, home_manifest, stored_bytes, sealed_at)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+          workspace_manifest, home_manifest, stored_bytes, blobs, sealed_at)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
       values: [
         organizationId,
         sessionId,
@@ -113,14 +113,9 @@ export async function insertCheckpoint(
         checkpoint.workspace_manifest,
         checkpoint.home_manifest,
         checkpoint.stored_bytes,
+        checkpoint.blobs,
         checkpoint.sealed_at,
       ],
-    },
-    {
-      text: `
-        insert into checkpoint_blobs (organization_id, session_id, run_id, sha256)
-        select $1, $2, $3, sha256 from unnest($4::text[]) as sha256 on conflict do nothing`,
-      values: [organizationId, sessionId, checkpoint.run_id, checkpoint.blobs],
     },
     {
       text: `

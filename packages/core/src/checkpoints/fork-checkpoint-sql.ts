@@ -34,16 +34,11 @@ export async function copyCheckpoint(
   await changeCheckpoints(tx, { ...key, sessionId: to.sessionId }, [
     {
       text: `
-        with copied as (
-          insert into checkpoints (organization_id, session_id, run_id, runtime, conversation, agent_session_id,
-            workspace_manifest, home_manifest, stored_bytes, sealed_at)
-          select organization_id, $4, $5, runtime, conversation, agent_session_id, workspace_manifest, home_manifest,
-            stored_bytes, sealed_at
-          from checkpoints where organization_id = $1 and session_id = $2 and run_id = $3
-        )
-        insert into checkpoint_blobs (organization_id, session_id, run_id, sha256)
-        select organization_id, $4, $5, sha256 from checkpoint_blobs
-        where organization_id = $1 and session_id = $2 and run_id = $3`,
+        insert into checkpoints (organization_id, session_id, run_id, runtime, conversation, agent_session_id,
+          workspace_manifest, home_manifest, stored_bytes, blobs, sealed_at)
+        select organization_id, $4, $5, runtime, conversation, agent_session_id, workspace_manifest, home_manifest,
+          stored_bytes, blobs, sealed_at
+        from checkpoints where organization_id = $1 and session_id = $2 and run_id = $3`,
       values: [key.organizationId, key.sessionId, runId, to.sessionId, to.runId],
     },
   ])

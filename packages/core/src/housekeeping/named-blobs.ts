@@ -13,7 +13,7 @@ const namedBlobs = `
   union all select document_sha256 from reviews
   union all select pack_sha256 from reviews where pack_sha256 is not null
   union all select files_sha256 from reviews where files_sha256 is not null
-  union all select sha256 from checkpoint_blobs
+  union all select unnest(blobs) from checkpoints
   union all select engine_sha256 from runtime_release_probes
   union all select sha256 from runtime_release_engines
   union all select sha256 from environment_archives

@@ -8,7 +8,8 @@ import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
  */
 export const takes = (host: string, organization: string): string => `
   (case when ${host}.organization_id is not null then coalesce(${host}.organization_id = ${organization}, false)
-    else not exists (select 1 from bound_organizations bound where bound.organization_id = ${organization}) end)`
+    else not exists (
+      select 1 from organization_limits bound where bound.organization_id = ${organization} and bound.bound_at is not null) end)`
 
 /**
  * SQL condition: a host gets further sandboxes: nobody has cordoned it, and it does not rest after failures. Whatever stands
@@ -31,9 +32,9 @@ export async function readComputeStatus(db: Queryable, organizationId: string): 
           when bool_or(h.refused_protocol is not null) then 'outdated'
           else 'not_configured'
         end as standing
-      from bound_organizations b
+      from organization_limits b
       left join hosts h on h.organization_id = b.organization_id and h.removed_at is null
-      where b.organization_id = $1
+      where b.organization_id = $1 and b.bound_at is not null
       group by b.organization_id`,
     values: [organizationId],
   })
@@ -66,10 +67,15 @@ export async function bindToOwnHosts(
   const { rowCount } = await tx.query(
     isBound
       ? {
-          text: 'insert into bound_organizations (organization_id, bound_at) values ($1, $2) on conflict do nothing',
+          text: `
+            insert into organization_limits as l (organization_id, bound_at) values ($1, $2)
+            on conflict (organization_id) do update set bound_at = excluded.bound_at where l.bound_at is null`,
           values: [organizationId, now],
         }
-      : { text: 'delete from bound_organizations where organization_id = $1', values: [organizationId] },
+      : {
+          text: 'update organization_limits set bound_at = null where organization_id = $1 and bound_at is not null',
+          values: [organizationId],
+        },
   )
   return rowCount > 0
 }

@@ -337,7 +337,7 @@ describe('the local host', () => {
     const opened = { title: 'once', body: '', head: 'once', base: 'main', draft: false }
     const { number } = await served.host.openPull(sample, opened)
     const order = { number, strategy: 'squash', expectedHeadOid } as const
-    const dying = served.before(/^update local_pulls/, () => Promise.reject(new Error('struck')))
+    const dying = served.before(/^update local_pulls set state/, () => Promise.reject(new Error('struck')))
     await expect(dying.mergePull(sample, order)).rejects.toThrow('struck')
     const merged = await tipOf(gitDir, 'main')
     expect(merged).not.toBe(main)
@@ -394,7 +394,7 @@ describe('the local host', () => {
     const expectedHeadOid = await commitTo(gitDir, 'moving', main, { moving: '1' })
     const opened = { title: 'moving', body: '', head: 'moving', base: 'main', draft: false }
     const { number } = await served.host.openPull(sample, opened)
-    const raced = served.before(/^insert into local_merge_intents/, () =>
+    const raced = served.before(/^update local_pulls set merge_intents/, () =>
       commitTo(gitDir, 'moving', expectedHeadOid, { moving: '2' }),
     )
     const order = { number, strategy: 'merge', expectedHeadOid } as const

@@ -134,7 +134,7 @@ export class Resuming implements AsyncDisposable {
   /** Lists the files of the blobs that a Run's checkpoint names. */
   async blobFiles(session: Session, runId: string): Promise<string[]> {
     const { rows } = await this.test.db.database.query<{ sha256: string }>(
-      'select sha256 from checkpoint_blobs where session_id = $1 and run_id = $2 order by sha256',
+      'select unnest(blobs) as sha256 from checkpoints where session_id = $1 and run_id = $2 order by 1',
       [session.id, runId],
     )
     return rows.map(({ sha256 }) => join(this.test.dataDir, 'blobs', sha256.slice(0, 2), sha256.slice(2)))

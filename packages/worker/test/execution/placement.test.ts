@@ -32,7 +32,7 @@ afterEach(async () => {
   await db().query("update leases set state = 'ended', ended_at = now(), end_reason = 'expired' where ended_at is null")
   await db().query('delete from processes')
   await db().query('delete from hosts')
-  await db().query('delete from bound_organizations')
+  await db().query('delete from organization_limits')
 })
 
 const db = () => test.db.database

@@ -129,9 +129,8 @@ it('a fork keeps its blobs when the other session is purged', async () => {
   expect(await purgeSessions({ db, clock }, new Date(Date.now() - 30 * 86_400_000), AbortSignal.timeout(60_000))).toBe(
     1,
   )
-  const { rows } = await db.query<{ sha256: string }>('select sha256 from checkpoint_blobs where session_id = $1', [
-    copy.id,
-  ])
+  const text = 'select unnest(blobs) as sha256 from checkpoints where session_id = $1'
+  const { rows } = await db.query<{ sha256: string }>(text, [copy.id])
   const named = new Set(await Array.fromAsync(readNamedBlobs(db)))
   expect(rows.length).toBeGreaterThan(0)
   expect(rows.every(({ sha256 }) => named.has(sha256))).toBe(true)

@@ -180,15 +180,16 @@ export interface MergeIntent {
 
 export async function intendMerge(db: Queryable, pull: LocalPullRow, intent: MergeIntent): Promise<void> {
   await db.query(
-    `insert into local_merge_intents (repository_id, number, commit_oid, head_oid) values ($1, $2, $3, $4)
-     on conflict do nothing`,
+    `update local_pulls set merge_intents = jsonb_build_object($3::text, $4::text) || merge_intents
+     where repository_id = $1 and number = $2`,
     [pull.repository_id, pull.number, intent.commit_oid, intent.head_oid],
   )
 }
 
 export async function listIntents(db: Queryable, pull: LocalPullRow): Promise<MergeIntent[]> {
   const { rows } = await db.query<MergeIntent>(
-    'select commit_oid, head_oid from local_merge_intents where repository_id = $1 and number = $2',
+    `select i.key as commit_oid, i.value as head_oid from local_pulls, jsonb_each_text(merge_intents) i
+     where repository_id = $1 and number = $2`,
     [pull.repository_id, pull.number],
   )
   return rows

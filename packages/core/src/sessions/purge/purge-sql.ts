@@ -7,7 +7,6 @@ import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
  */
 export const tablesOfSession = [
   'artifacts',
-  'checkpoint_blobs',
   'checkpoints',
   'merges',
   'publications',

@@ -28,7 +28,7 @@ export async function readRunBudgets(
   const { rows } = await db.query<RunBudgetsRow>({
     name: 'find-run-budgets',
     text: `
-      select cost_usd, turns, seconds, own_cost_usd, own_turns, own_seconds from run_budgets
+      select cost_usd, turns, seconds, own_cost_usd, own_turns, own_seconds from organization_limits
       where organization_id = $1`,
     values: [organizationId],
   })
@@ -82,7 +82,7 @@ export async function findRunBudgets(
 export async function setOwnRunBudgets(db: Queryable, organizationId: string, own: OwnRunBudgets): Promise<void> {
   await db.query({
     text: `
-      insert into run_budgets (organization_id, own_cost_usd, own_turns, own_seconds) values ($1, $2, $3, $4)
+      insert into organization_limits (organization_id, own_cost_usd, own_turns, own_seconds) values ($1, $2, $3, $4)
       on conflict (organization_id) do update
       set own_cost_usd = excluded.own_cost_usd, own_turns = excluded.own_turns, own_seconds = excluded.own_seconds`,
     values: [organizationId, own.costUsd, own.turns, own.seconds],
@@ -93,7 +93,7 @@ export async function setOwnRunBudgets(db: Queryable, organizationId: string, ow
 export async function setRunBudgets(db: Queryable, organizationId: string, budgets: RunBudgets): Promise<void> {
   await db.query({
     text: `
-      insert into run_budgets (organization_id, cost_usd, turns, seconds) values ($1, $2, $3, $4)
+      insert into organization_limits (organization_id, cost_usd, turns, seconds) values ($1, $2, $3, $4)
       on conflict (organization_id) do update
       set cost_usd = excluded.cost_usd, turns = excluded.turns, seconds = excluded.seconds`,
     values: [organizationId, budgets.costUsd ?? null, budgets.turns ?? null, budgets.seconds ?? null],

@@ -720,14 +720,17 @@ comment on column processes.relay_url is 'Where other processes reach the sandbo
 comment on column processes.heard_since is 'Since when without a gap. Its own silence makes it no witness of others'' silence.';
 comment on column processes.patience is 'The longest silence after which others take over; none once it has stopped.';
 
-create table run_budgets (
-  organization_id uuid primary key references organizations,
+create table organization_limits (
+  organization_id uuid primary key references organizations, bound_at timestamptz, models text[],
   cost_usd numeric check (cost_usd > 0), own_cost_usd numeric check (own_cost_usd > 0),
   turns integer check (turns > 0), own_turns integer check (own_turns > 0),
   seconds integer check (seconds > 0), own_seconds integer check (own_seconds > 0)
 );
-comment on table run_budgets is 'How much one Run of an organization may use, where that is not the deployment''s bound. Those '
-  'of the operator and its own (`own_`) both hold.';
+comment on table organization_limits is 'What an organization may use, where that is not the deployment''s bound.';
+comment on column organization_limits.bound_at is 'Since when it runs on hosts of its own alone; null: it does not.';
+comment on column organization_limits.models is 'Catalog ids that it may use; null: all.';
+comment on column organization_limits.cost_usd is 'Of one Run, as `turns` and `seconds`. Those of the operator and its own '
+  '(`own_`) both hold.';
 
 -- Hosts and leases. A host holds sandboxes; a lease is one sandbox of one Session.
 
@@ -769,11 +772,6 @@ comment on column hosts.drained_at is 'It also gives back those that rest, since
 comment on column hosts.removed_at is 'A host that was removed while a process still has its connection must not come back as '
   'one of everybody: its row stays for a while, without a token and cordoned.';
 create unique index hosts_by_token on hosts (token_sha256) where token_sha256 is not null;
-
-create table bound_organizations (
-  organization_id uuid primary key references organizations, bound_at timestamptz not null
-);
-comment on table bound_organizations is 'Organizations that run on hosts of their own alone.';
 
 create table runtime_release_probes (
   installation_id uuid primary key references installations, release_sha text not null, engine_sha256 text not null,
@@ -905,20 +903,15 @@ create index workspace_requests_open on workspace_requests (requested_at) where 
 create table checkpoints (
   organization_id uuid not null, session_id uuid not null, run_id uuid not null, runtime text not null,
   conversation text not null check (conversation in ('exact', 'result_only')),
-  agent_session_id text, workspace_manifest text not null, home_manifest text, stored_bytes bigint not null,
+  agent_session_id text, workspace_manifest text not null, home_manifest text,
+  stored_bytes bigint not null, blobs text[] not null,
   sealed_at timestamptz not null, damaged_at timestamptz,
   primary key (organization_id, session_id, run_id), foreign key (organization_id, session_id, run_id) references runs
 );
 comment on table checkpoints is 'A Run''s state, sealed: enough for a fresh sandbox. Lists are blobs that the manifests name.';
 comment on column checkpoints.conversation is 'How the agent''s own conversation was kept: whole, or by the transcript only.';
+comment on column checkpoints.blobs is 'For the garbage collection: a blob that no row names is swept.';
 comment on column checkpoints.damaged_at is 'A restore found another digest than the manifest says; it is never offered again.';
-
-create table checkpoint_blobs (
-  organization_id uuid not null, session_id uuid not null, run_id uuid not null, sha256 text not null,
-  primary key (organization_id, session_id, run_id, sha256),
-  foreign key (organization_id, session_id, run_id) references checkpoints on delete cascade
-);
-comment on table checkpoint_blobs is 'For the garbage collection: a blob that no row names is swept.';
 
 create table artifacts (
   organization_id uuid not null, session_id uuid not null, id uuid not null, run_id uuid,
@@ -997,15 +990,11 @@ create table local_pulls (
   title text not null, body text not null, draft boolean not null,
   state text not null check (state in ('open', 'merged', 'closed')),
   head_branch text not null, base_branch text not null, head_oid text not null, merge_commit_oid text,
-  created_at timestamptz not null, primary key (repository_id, number)
+  merge_intents jsonb not null default '{}', created_at timestamptz not null, primary key (repository_id, number)
 );
+comment on column local_pulls.merge_intents is '{commit: head}: where merges were about to bring the base. The one that is in '
+  'the base was merged.';
 create unique index local_pulls_open on local_pulls (repository_id, head_branch, base_branch) where state = 'open';
-
-create table local_merge_intents (
-  repository_id bigint not null, number integer not null, commit_oid text not null, head_oid text not null,
-  primary key (repository_id, number, commit_oid), foreign key (repository_id, number) references local_pulls
-);
-comment on table local_merge_intents is 'Where merges were about to bring the base. The one that is in the base was merged.';
 
 -- Delivery. A review is asked for, published to a branch or a pull request, and merged. Each step is recorded before it is
 -- taken; the claim is proven by every write.
@@ -1197,11 +1186,6 @@ create table runtime_credentials (
 comment on table runtime_credentials is 'A Run''s agent calls the gateway with it, until the Run ends; only the digest is kept.';
 comment on column runtime_credentials.budget_usd is 'US dollars that the Run may spend; null: no bound.';
 
-create table gateway_models (
-  organization_id uuid not null references organizations, model text not null, primary key (organization_id, model)
-);
-comment on table gateway_models is 'Catalog ids that an organization may use; without a row it may use them all.';
-
 create table gateway_budgets (
   id uuid primary key, organization_id uuid not null references organizations, api_key_id uuid references api_keys,
   set_by text not null default 'operator' check (set_by in ('operator', 'organization')),
@@ -1229,7 +1213,7 @@ $$;
 create function gateway_allowance(organization uuid, key uuid, at timestamptz)
 returns table (allowed_models text[], quota_ends_at timestamptz) language sql stable rows 1 as $$
   select
-    (select array_agg(m.model) from gateway_models m where m.organization_id = organization),
+    (select l.models from organization_limits l where l.organization_id = organization),
     (select max(gateway_period_end(b.period, at)) from gateway_budgets b
       where b.organization_id = organization and (b.api_key_id is null or b.api_key_id = key)
         and case when b.period_started_at < gateway_period_start(b.period, at) then 0 else b.spent_usd end >= b.limit_usd)
