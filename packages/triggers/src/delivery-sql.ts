@@ -1,6 +1,7 @@
 import { triggerLimits } from '@berth/contract'
 import { ClaimedRows } from '@berth/platform/storage/postgres/claimed-rows.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { deleteInBatches } from '@berth/platform/storage/postgres/delete-in-batches.ts'
 import { derivedId } from './derived-id.ts'
 import type { GitHubEvent } from './github/github-event.ts'
 import type { ReportRow } from './reports/report-sql.ts'
@@ -204,13 +205,10 @@ export async function setHead(
   })
 }
 
-/** Deletes deliveries that have ended and were taken before a time, at most so many. */
-export async function forgetDeliveries(db: Queryable, before: Date, limit: number): Promise<number> {
-  const { rowCount } = await db.query({
-    text: `
-      delete from trigger_deliveries where ctid = any (array(
-        select ctid from trigger_deliveries where status <> 'waiting' and created_at < $1 limit $2))`,
-    values: [before, limit],
-  })
-  return rowCount
-}
+/** Deletes deliveries that have ended and were taken before a time. */
+export const forgetDeliveries = (db: Queryable, before: Date, signal: AbortSignal): Promise<number> =>
+  deleteInBatches(
+    db,
+    { table: 'trigger_deliveries', where: "r.status <> 'waiting' and r.created_at < $1", values: [before] },
+    signal,
+  )

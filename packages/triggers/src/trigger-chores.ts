@@ -4,7 +4,6 @@ import { forgetDeliveries } from './delivery-sql.ts'
 
 const HOUR_MS = 60 * 60_000
 const KEPT_MS = 30 * 24 * HOUR_MS
-const AT_ONCE = 10_000
 
 /**
  * Returns the chore that forgets deliveries 30 days after they were taken. One that is repeated later still makes no second
@@ -16,11 +15,7 @@ export function triggerChores({ db, clock, log }: Pick<Context, 'db' | 'clock' |
       name: 'forget-trigger-deliveries',
       intervalMs: HOUR_MS,
       work: async signal => {
-        let forgotten = 0
-        for (let deleted = AT_ONCE; deleted === AT_ONCE; forgotten += deleted) {
-          signal.throwIfAborted()
-          deleted = await forgetDeliveries(db, new Date(clock.now().getTime() - KEPT_MS), AT_ONCE)
-        }
+        const forgotten = await forgetDeliveries(db, new Date(clock.now().getTime() - KEPT_MS), signal)
         if (forgotten > 0) log.info({ forgotten }, 'forgot old deliveries of triggers')
       },
     },

@@ -8,7 +8,7 @@ export interface Chore {
   readonly name: string
   readonly intervalMs: number
   /** Must stop when the signal aborts: another process may then hold the chore. */
-  work(signal: AbortSignal): Promise<void>
+  work(signal: AbortSignal): Promise<unknown>
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { WebhookError } from '@berth/contract'
 import { ClaimedRows } from '@berth/platform/storage/postgres/claimed-rows.ts'
 import type { Database, Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { deleteInBatches } from '@berth/platform/storage/postgres/delete-in-batches.ts'
 import { receives } from './authority-sql.ts'
 import type { Attempt, Settled } from './delivery.ts'
 
@@ -240,11 +241,8 @@ export async function countDue(
   return { count, ageSeconds: since === null ? 0 : Math.max(0, (now.getTime() - since.getTime()) / 1000) }
 }
 
-const AT_ONCE = 10_000
-
 /**
- * Deletes deliveries that ended before these times, and those of endpoints that are gone. It works in batches, so that no
- * statement holds many locks.
+ * Deletes deliveries that ended before these times, and those of endpoints that are gone.
  * @returns the number of rows
  */
 export async function forgetDeliveries(
@@ -253,23 +251,12 @@ export async function forgetDeliveries(
   signal: AbortSignal,
 ): Promise<number> {
   const old: readonly (readonly [condition: string, values: readonly Date[]])[] = [
-    ["d.status = 'succeeded' and d.ended_at < $1", [before.succeeded]],
-    ["d.status = 'failed' and d.ended_at < $1", [before.other]],
-    ['not exists (select 1 from webhook_endpoints w where w.id = d.endpoint_id)', []],
+    ["r.status = 'succeeded' and r.ended_at < $1", [before.succeeded]],
+    ["r.status = 'failed' and r.ended_at < $1", [before.other]],
+    ['not exists (select 1 from webhook_endpoints w where w.id = r.endpoint_id)', []],
   ]
   let forgotten = 0
-  for (const [condition, values] of old) {
-    for (let more = true; more; ) {
-      signal.throwIfAborted()
-      const { rowCount } = await db.query({
-        text: `
-          delete from webhook_deliveries where ctid = any (array(
-            select d.ctid from webhook_deliveries d where ${condition} limit ${AT_ONCE} for update skip locked))`,
-        values,
-      })
-      forgotten += rowCount
-      more = rowCount === AT_ONCE
-    }
-  }
+  for (const [where, values] of old)
+    forgotten += await deleteInBatches(db, { table: 'webhook_deliveries', where, values }, signal)
   return forgotten
 }

@@ -13,7 +13,6 @@ import { forgetBrowserSessions } from './sign-in/browser-session-sql.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
-const AT_ONCE = 10_000
 
 /** Returns the chores that delete sessions of browsers, terminals, previews and looks at files that have ended. */
 export function consoleChores(
@@ -25,36 +24,20 @@ export function consoleChores(
       name: 'forget-browser-sessions',
       intervalMs: HOUR_MS,
       work: async signal => {
-        let forgotten = 0
-        for (let deleted = AT_ONCE; deleted === AT_ONCE; forgotten += deleted) {
-          signal.throwIfAborted()
-          const now = clock.now()
-          deleted = await forgetBrowserSessions(db, now, new Date(now.getTime() - idleMs), AT_ONCE)
-        }
+        const now = clock.now()
+        const forgotten = await forgetBrowserSessions(db, now, new Date(now.getTime() - idleMs), signal)
         if (forgotten > 0) log.info({ forgotten }, "forgot browsers' sessions that had ended")
       },
     },
     {
       name: 'forget-terminals',
       intervalMs: HOUR_MS,
-      work: async signal => {
-        let forgotten = AT_ONCE
-        while (forgotten >= AT_ONCE) {
-          signal.throwIfAborted()
-          forgotten = await forgetTerminals(db, new Date(clock.now().getTime() - HOUR_MS), AT_ONCE)
-        }
-      },
+      work: signal => forgetTerminals(db, new Date(clock.now().getTime() - HOUR_MS), signal),
     },
     {
       name: 'forget-previews',
       intervalMs: HOUR_MS,
-      work: async signal => {
-        let forgotten = AT_ONCE
-        while (forgotten >= AT_ONCE) {
-          signal.throwIfAborted()
-          forgotten = await forgetPreviews(db, new Date(clock.now().getTime() - HOUR_MS), AT_ONCE)
-        }
-      },
+      work: signal => forgetPreviews(db, new Date(clock.now().getTime() - HOUR_MS), signal),
     },
     {
       name: 'forget-port-previews',
@@ -72,11 +55,7 @@ export function consoleChores(
       work: async signal => {
         const now = clock.now().getTime()
         await forgetPushes(db, new Date(now - NEWS_MS - HOUR_MS))
-        let forgotten = AT_ONCE
-        while (forgotten >= AT_ONCE) {
-          signal.throwIfAborted()
-          forgotten = await forgetSubscriptions(db, new Date(now - SUBSCRIBED_MS), AT_ONCE)
-        }
+        await forgetSubscriptions(db, new Date(now - SUBSCRIBED_MS), signal)
       },
     },
     {

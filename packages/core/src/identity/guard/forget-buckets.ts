@@ -1,8 +1,8 @@
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { deleteInBatches } from '@berth/platform/storage/postgres/delete-in-batches.ts'
 
 /** Every bucket is full again after this time, unless an operator has set one that takes longer. */
 const REST_MS = 24 * 60 * 60_000
-const AT_ONCE = 10_000
 
 /**
  * Removes the buckets that nobody has taken from for a day: a missing bucket counts as full. Otherwise one would stay
@@ -11,16 +11,9 @@ const AT_ONCE = 10_000
  *
  * @returns the number of removed buckets
  */
-export async function forgetBuckets(db: Queryable, now: Date, signal: AbortSignal): Promise<number> {
-  for (let forgotten = 0; ; ) {
-    signal.throwIfAborted()
-    const { rowCount } = await db.query({
-      text: `
-        delete from rate_buckets where ctid = any (array(
-          select ctid from rate_buckets where refilled_at < $1 limit $2 for update skip locked))`,
-      values: [new Date(now.getTime() - REST_MS), AT_ONCE],
-    })
-    forgotten += rowCount
-    if (rowCount < AT_ONCE) return forgotten
-  }
-}
+export const forgetBuckets = (db: Queryable, now: Date, signal: AbortSignal): Promise<number> =>
+  deleteInBatches(
+    db,
+    { table: 'rate_buckets', where: 'r.refilled_at < $1', values: [new Date(now.getTime() - REST_MS)] },
+    signal,
+  )

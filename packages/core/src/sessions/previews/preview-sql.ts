@@ -1,5 +1,6 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { deleteInBatches } from '@berth/platform/storage/postgres/delete-in-batches.ts'
 
 /**
  * Writes the preview of a Run, if somebody watches its Session.
@@ -66,14 +67,6 @@ export async function watchPreviews(db: Queryable, key: SessionKey, now: Date, u
   return rows[0]?.began === true
 }
 
-/** Deletes previews that nobody watches any more, at most this many. */
-export async function forgetPreviews(db: Queryable, before: Date, atMost: number): Promise<number> {
-  const { rowCount } = await db.query({
-    name: 'forget-previews',
-    text: `
-      delete from session_previews where ctid = any (array(
-        select ctid from session_previews where watched_until < $1 limit $2 for update skip locked))`,
-    values: [before, atMost],
-  })
-  return rowCount
-}
+/** Deletes previews that nobody watches any more. */
+export const forgetPreviews = (db: Queryable, before: Date, signal: AbortSignal): Promise<number> =>
+  deleteInBatches(db, { table: 'session_previews', where: 'r.watched_until < $1', values: [before] }, signal)

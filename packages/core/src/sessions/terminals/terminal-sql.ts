@@ -1,5 +1,6 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { deleteInBatches } from '@berth/platform/storage/postgres/delete-in-batches.ts'
 
 /** A terminal of a person in a sandbox. */
 export interface TerminalRow {
@@ -364,15 +365,15 @@ export async function noteSealRequested(tx: Queryable, leaseId: string, now: Dat
   })
 }
 
-/** Deletes terminals that ended before a time, at most this many. @returns how many there were */
-export async function forgetTerminals(db: Queryable, before: Date, atMost: number): Promise<number> {
-  const { rowCount } = await db.query({
-    name: 'forget-terminals',
-    text: `
-      delete from terminals where id = any (array(
-        select t.id from terminals t join leases l on l.id = t.lease_id
-        where t.ended_at < $1 and l.ended_at is not null limit $2))`,
-    values: [before, atMost],
-  })
-  return rowCount
-}
+/** Deletes terminals that ended before a time. @returns how many there were */
+export const forgetTerminals = (db: Queryable, before: Date, signal: AbortSignal): Promise<number> =>
+  deleteInBatches(
+    db,
+    {
+      table: 'terminals',
+      join: 'join leases l on l.id = r.lease_id',
+      where: 'r.ended_at < $1 and l.ended_at is not null',
+      values: [before],
+    },
+    signal,
+  )

@@ -1,4 +1,5 @@
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { deleteInBatches } from '@berth/platform/storage/postgres/delete-in-batches.ts'
 
 /** A browser of a membership. */
 export interface SubscriptionRow {
@@ -35,13 +36,13 @@ const columns = 'id, agent, needs_you, run_ended, created_at, pushed_at, failure
  * SQL that is true while a subscription `p` may be pushed to: by its person, sign-in, membership and organization, and
  * because its browser has repeated it since `since`.
  */
-export const isLive = (since: string): string => `(
-  p.seen_at > ${since} and exists (
+export const isLive = (since: string, p = 'p'): string => `(
+  ${p}.seen_at > ${since} and exists (
     select from people x, memberships m, organizations o, sign_ins s
-    where x.id = p.person_id and x.disabled_at is null
-      and m.id = p.membership_id and m.revoked_at is null
-      and o.id = p.organization_id and o.suspended_at is null and o.cloud_access
-      and s.id = p.sign_in_id and s.ended_at is null))`
+    where x.id = ${p}.person_id and x.disabled_at is null
+      and m.id = ${p}.membership_id and m.revoked_at is null
+      and o.id = ${p}.organization_id and o.suspended_at is null and o.cloud_access
+      and s.id = ${p}.sign_in_id and s.ended_at is null))`
 
 /** Lists the live subscriptions of a membership, the newest first. */
 export async function listSubscriptions(
@@ -117,17 +118,9 @@ export async function deleteSubscription(db: Queryable, membershipId: string, id
   return rowCount === 1
 }
 
-/** Deletes subscriptions that have ended, at most this many. @returns how many there were */
-export async function forgetSubscriptions(db: Queryable, since: Date, atMost: number): Promise<number> {
-  const { rowCount } = await db.query({
-    name: 'forget-push-subscriptions',
-    text: `
-      delete from push_subscriptions where id in (
-        select id from push_subscriptions p where not ${isLive('$1')} limit $2 for update skip locked)`,
-    values: [since, atMost],
-  })
-  return rowCount
-}
+/** Deletes subscriptions that have ended. @returns how many there were */
+export const forgetSubscriptions = (db: Queryable, since: Date, signal: AbortSignal): Promise<number> =>
+  deleteInBatches(db, { table: 'push_subscriptions', where: `not ${isLive('$1', 'r')}`, values: [since] }, signal)
 
 /** Lists the organizations of which some browser is pushed to. */
 export async function listPushedOrganizations(db: Queryable): Promise<readonly string[]> {

@@ -1,5 +1,6 @@
 import type { BrowserSession, Permission, Role } from '@berth/contract'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { deleteInBatches } from '@berth/platform/storage/postgres/delete-in-batches.ts'
 
 /** A session to be made. */
 export interface NewBrowserSession {
@@ -131,20 +132,20 @@ export async function readBrowserTimes(
   return rows[0] ?? null
 }
 
-/** Deletes sessions that have ended by themselves, at most this many. @returns how many there were */
-export async function forgetBrowserSessions(
+/** Deletes sessions that have ended by themselves. @returns how many there were */
+export const forgetBrowserSessions = (
   db: Queryable,
   now: Date,
   idleSince: Date,
-  atMost: number,
-): Promise<number> {
-  const { rowCount } = await db.query({
-    name: 'forget-console-sessions',
-    text: `
-      delete from console_sessions where ctid = any (array(
-        select c.ctid from console_sessions c join sign_ins s on s.id = c.sign_in_id
-        where c.expires_at <= $1 or c.seen_at <= $2 or s.ended_at is not null limit $3 for update of c skip locked))`,
-    values: [now, idleSince, atMost],
-  })
-  return rowCount
-}
+  signal: AbortSignal,
+): Promise<number> =>
+  deleteInBatches(
+    db,
+    {
+      table: 'console_sessions',
+      join: 'join sign_ins s on s.id = r.sign_in_id',
+      where: 'r.expires_at <= $1 or r.seen_at <= $2 or s.ended_at is not null',
+      values: [now, idleSince],
+    },
+    signal,
+  )
