@@ -55,7 +55,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   setup_authorities: { writes: ['core/accounts'] },
   installation_intents: { writes: ['core/accounts'] },
   audit_log: { writes: ['core/accounts'] },
-  standing_changes: { writes: ['core/accounts'] },
+  authority_changes: { writes: ['core/accounts'] },
   runtime_credentials: { writes: ['core/identity'] },
   rate_buckets: { writes: ['core/identity'] },
 
@@ -88,7 +88,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   viewed_files: { writes: ['server/console'] },
   push_subscriptions: { writes: ['server/console'] },
   push_deliveries: { writes: ['server/console'] },
-  file_looks: { writes: ['server/console'] },
+  file_requests: { writes: ['server/console'] },
   previews: { writes: ['server/console'] },
   next_turns: { writes: ['server/console'] },
   open_streams: { writes: ['core/sessions/streams'] },

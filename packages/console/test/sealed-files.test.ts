@@ -42,7 +42,7 @@ describe('the files of a Session', () => {
     await move(rows[0]?.host)
     expect(told(answer)).toEqual(['503 cloud_workspace_unavailable', '2'])
     expect(sealed.text).toBe('kept\n')
-    expect((await db().query('select 1 from file_looks')).rows).toEqual([])
+    expect((await db().query('select 1 from file_requests')).rows).toEqual([])
     expect((await read()).text).toBe('kept\n')
   })
 

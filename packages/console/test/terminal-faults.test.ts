@@ -71,12 +71,8 @@ describe('a terminal', () => {
     await client.until(/tick-3\b/)
     client.socket.terminate()
     await accounts.test.db.database.query('update terminals set awake_until = now() where id = $1', [opened.terminalId])
-    const sealed = async () =>
-      (
-        await accounts.test.db.database.query('select 1 from terminals where id = $1 and seal_asked_at is not null', [
-          opened.terminalId,
-        ])
-      ).rows.length === 1
+    const text = 'select 1 from terminals where id = $1 and seal_requested_at is not null'
+    const sealed = async () => (await accounts.test.db.database.query(text, [opened.terminalId])).rows.length === 1
     await until('the seal that was asked for', sealed)
     await until('an idle Session', async () => (await api.session(session.id)).phase === 'idle')
     await using again = await new TerminalClient(await ticket(session, { terminalId: opened.terminalId })).ready()

@@ -26,7 +26,7 @@ export interface DeliveryRow {
 
 /** A delivery with the report of its Turn. */
 export interface ReportedDelivery extends DeliveryRow {
-  readonly report: Pick<ReportRow, 'told' | 'comment_url' | 'comment_error' | 'check_error'> | null
+  readonly report: Pick<ReportRow, 'reported' | 'comment_url' | 'comment_error' | 'check_error'> | null
 }
 
 /** A delivery that is to make its Session now, with the trigger as it is. */

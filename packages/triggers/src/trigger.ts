@@ -56,11 +56,11 @@ export function toDelivery(row: DeliveryRow): TriggerDelivery {
 /** Returns a delivery as callers see it, with the report of its Turn. */
 export function toReportedDelivery(row: ReportedDelivery): TriggerDelivery {
   if (row.report === null) return toDelivery(row)
-  const { told, comment_url: url, comment_error: comment, check_error: check } = row.report
+  const { reported, comment_url: url, comment_error: comment, check_error: check } = row.report
   return {
     ...toDelivery(row),
     report: {
-      told,
+      told: reported,
       ...(url !== null && { commentUrl: url }),
       ...(comment !== null && { commentErrorCode: comment }),
       ...(check !== null && { checkErrorCode: check }),

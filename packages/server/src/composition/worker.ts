@@ -44,7 +44,7 @@ import { Sweeper } from '@berth/worker/host/sweeper.ts'
 import { TerminalKeeper } from '@berth/worker/host/terminal-keeper.ts'
 import { ImageKeeper } from '@berth/worker/images/image-keeper.ts'
 import { Worker } from '@berth/worker/worker.ts'
-import { lookQueue } from '../console/files/look-queue.ts'
+import { fileRequestQueue } from '../console/files/file-request-queue.ts'
 import { extensionCatalog } from './extension-catalog.ts'
 import { openDriver } from './open-driver.ts'
 import { supervisorCommand } from './readiness.ts'
@@ -106,7 +106,7 @@ export async function openWorker(
   stack.use(execution.gateway)
   stack.use(execution.outputs)
   const delivery = await deliveryContext(execution, mirrors, settings)
-  const queues = [reviewQueue(delivery), publicationQueue(delivery), mergeQueue(delivery), lookQueue(delivery)]
+  const queues = [reviewQueue(delivery), publicationQueue(delivery), mergeQueue(delivery), fileRequestQueue(delivery)]
   const { fenceMs } = settings.worker.limits
   return {
     services: [

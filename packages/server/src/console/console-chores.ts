@@ -2,7 +2,7 @@ import type { Context } from '@berth/core/context.ts'
 import type { Chore } from '@berth/core/housekeeping/chore.ts'
 import { forgetPreviews } from '@berth/core/sessions/previews/preview-sql.ts'
 import { forgetTerminals } from '@berth/core/sessions/terminals/terminal-sql.ts'
-import { forgetLooks } from './files/look-sql.ts'
+import { forgetFileRequests } from './files/file-request-sql.ts'
 import { forgetBegun } from './git-connections/begun-sql.ts'
 import { forgetEndedPreviews } from './ports/preview-sql.ts'
 import { forgetPushes } from './push/delivery-sql.ts'
@@ -14,7 +14,7 @@ import { forgetBrowserSessions } from './sign-in/browser-session-sql.ts'
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-/** Returns the chores that delete sessions of browsers, terminals, previews and looks at files that have ended. */
+/** Returns the chores that delete sessions of browsers, terminals, previews and requests for files that have ended. */
 export function consoleChores(
   { db, clock, log }: Pick<Context, 'db' | 'clock' | 'log'>,
   { idleMs }: { readonly idleMs: number },
@@ -59,9 +59,9 @@ export function consoleChores(
       },
     },
     {
-      name: 'forget-file-looks',
+      name: 'forget-file-requests',
       intervalMs: MINUTE_MS,
-      work: async () => forgetLooks(db, new Date(clock.now().getTime() - MINUTE_MS)),
+      work: async () => forgetFileRequests(db, new Date(clock.now().getTime() - MINUTE_MS)),
     },
   ]
 }

@@ -10,7 +10,7 @@ export interface ReportRow {
   readonly key: string
   readonly session_id: string
   readonly run_id: string
-  readonly told: 'nothing' | 'begun' | 'ended'
+  readonly reported: 'nothing' | 'begun' | 'ended'
   readonly comment_id: string | null
   readonly comment_url: string | null
   readonly comment_error: string | null
@@ -42,16 +42,16 @@ const reports = new ClaimedRows<ReportRow>({
   table: 'trigger_reports',
   key: ['organization_id', 'trigger_id', 'key'],
   due: `r.ended_at is null and r.due_at <= $1 and r.organization_id <> all ($5::uuid[]) and (
-    r.told = 'nothing'
-    or r.told = 'begun' and exists (
+    r.reported = 'nothing'
+    or r.reported = 'begun' and exists (
       select from runs u
       where u.organization_id = r.organization_id and u.session_id = r.session_id and u.id = r.run_id
         and u.ended_at is not null)
-    or r.told = 'ended' and $4 and exists (
+    or r.reported = 'ended' and $4 and exists (
       select from publications p
       where p.organization_id = r.organization_id and p.session_id = r.session_id
         and p.result -> 'pullRequest' is not null)
-    or r.told = 'ended' and $4 and r.due_at < $1::timestamptz - ${PUBLICATION_TIME})`,
+    or r.reported = 'ended' and $4 and r.due_at < $1::timestamptz - ${PUBLICATION_TIME})`,
   order: 'r.due_at',
   join: {
     clause: `join trigger_deliveries d using (organization_id, trigger_id, key)
@@ -84,7 +84,7 @@ export async function closeReportsOf(
   await db.query({
     text: `
       update trigger_reports set ended_at = $3
-      where organization_id = $1 and session_id = $2 and ended_at is null and told = 'ended' and claim is null`,
+      where organization_id = $1 and session_id = $2 and ended_at is null and reported = 'ended' and claim is null`,
     values: [organizationId, sessionId, now],
   })
 }
@@ -94,7 +94,7 @@ export async function openReport(db: Queryable, due: DeliveryRow, sessionId: str
   await db.query({
     name: 'open-trigger-report',
     text: `
-      insert into trigger_reports (organization_id, trigger_id, key, session_id, run_id, told, created_at, due_at)
+      insert into trigger_reports (organization_id, trigger_id, key, session_id, run_id, reported, created_at, due_at)
       select d.organization_id, d.trigger_id, d.key, t.session_id, t.run_id,
         case when d.head_oid is null then 'begun' else 'nothing' end, $6, $6
       from trigger_deliveries d

@@ -101,9 +101,9 @@ export class ReportWorker extends WokenService {
     }
     const code = later === null ? null : hostRefusalCode(later)
     const all = { ...written, ...(code !== null && { comment_error: code, check_error: code }) }
-    const told = run.ended_at === null ? 'begun' : 'ended'
-    if (isOver({ ...due, ...all }, run)) return this.#close(due, { ...all, told })
-    await releaseReport(db, due, { ...all, told, failures: 0, due_at: now })
+    const reported = run.ended_at === null ? 'begun' : 'ended'
+    if (isOver({ ...due, ...all }, run)) return this.#close(due, { ...all, reported })
+    await releaseReport(db, due, { ...all, reported, failures: 0, due_at: now })
   }
 
   async #close(due: DueReport, columns: Partial<ReportRow>): Promise<void> {
@@ -130,5 +130,5 @@ function isOver(report: DueReport, run: ReportedRun): boolean {
   const noCheck = report.head_oid === null || report.check_error !== null
   if (run.ended_at === null) return noComment && noCheck
   // A second look at an ended Run is for its pull request, or after a week without one. The next Turn's report has it.
-  return noComment || run.pull_url !== null || run.has_next || report.told === 'ended'
+  return noComment || run.pull_url !== null || run.has_next || report.reported === 'ended'
 }

@@ -35,7 +35,7 @@ export async function tellHost(telling: Telling, signal: AbortSignal): Promise<T
   const { due, run, sessionUrl } = telling
   const text = reportText(run, sessionUrl)
   // Only the comment changes once a report has told the end.
-  const hasCheck = due.head_oid !== null && due.check_error === null && due.told !== 'ended'
+  const hasCheck = due.head_oid !== null && due.check_error === null && due.reported !== 'ended'
   const check = hasCheck ? await tellCheck(telling, text, signal) : {}
   const hasComment = run.ended_at !== null && due.event.number !== null && due.comment_error === null
   const comment = hasComment ? await tellComment(telling, text, signal) : {}

@@ -130,12 +130,12 @@ export class TerminalKeeper extends LoopingService {
 
   /** Carries out what the terminals of one sandbox need. What fails is tried again later; starts are given up in the end. */
   async #keep({ leaseId, host }: LeasePlace, key: SessionKey, rows: readonly TerminalRow[]): Promise<void> {
-    const asked = rows.filter(({ state }) => state === 'asked')
+    const requested = rows.filter(({ state }) => state === 'requested')
     try {
       const context = atHost(this.#context, host)
       if (rows.some(({ state }) => state !== 'ended')) await thawForTerminal(context, key)
       for (const row of rows) if (row.state === 'ended') await this.#close(context, row)
-      for (const row of asked) await this.#open(context, row)
+      for (const row of requested) await this.#open(context, row)
       this.#tries.succeeded(leaseId)
     } catch (error) {
       if (this.#stop.signal.aborted) return
@@ -145,14 +145,14 @@ export class TerminalKeeper extends LoopingService {
       }
       const count = this.#tries.failed(leaseId)
       this.#context.log.warn({ err: error, sessionId: key.sessionId, count }, 'a terminal could not be kept')
-      if (count >= MAX_STARTS) await this.#giveUp(asked).catch(failure => this.failed(failure))
+      if (count >= MAX_STARTS) await this.#giveUp(requested).catch(failure => this.failed(failure))
     }
   }
 
   /** Ends terminals that no supervisor started; it is still owed the order, which may reach it behind the others. */
-  async #giveUp(asked: readonly TerminalRow[]): Promise<void> {
+  async #giveUp(requested: readonly TerminalRow[]): Promise<void> {
     const { db, clock, wakeups } = this.#context
-    for (const { id } of asked) {
+    for (const { id } of requested) {
       if (await endTerminal(db, id, 'failed', clock.now())) wakeups.publish(topics.terminal(id))
     }
   }

@@ -49,7 +49,7 @@ async function asked({ organizationId, id: sessionId }: Session, id: string = ra
   await db().query(
     `insert into terminals (id, organization_id, session_id, lease_id, person_id, membership_id, sign_in_id, origin, columns,
        rows, state, created_at, awake_until)
-     select $1, $2, $3, l.id, $4, $5, $6, 'http://localhost', 80, 24, 'asked', now(), now() + interval '1 hour'
+     select $1, $2, $3, l.id, $4, $5, $6, 'http://localhost', 80, 24, 'requested', now(), now() + interval '1 hour'
      from leases l where l.session_id = $3 and l.ended_at is null`,
     [id, organizationId, sessionId, person.personId, person.membershipId, person.signInId],
   )

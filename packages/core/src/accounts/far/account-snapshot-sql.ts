@@ -50,7 +50,7 @@ export async function readAccountSnapshot(
 const PAGE = 500
 
 /**
- * Reads what has changed after a cursor, on `standing_changes_in_order`, with the state of now. It stops below the oldest
+ * Reads what has changed after a cursor, on `authority_changes_in_order`, with the state of now. It stops below the oldest
  * transaction that has not ended, so a transaction that commits late is not passed over. A cursor that lies ahead of
  * every transaction is of another database, or of this one before it was restored: it starts again.
  * @param after `<position>.<id>`
@@ -69,7 +69,7 @@ export async function readAccountChanges(
         select case when $1::xid8 >= pg_snapshot_xmax(pg_current_snapshot()) then '0'::xid8 else $1::xid8 end as position)
       select c.position::text, c.id, c.kind,
         coalesce(to_jsonb(o), to_jsonb(i), to_jsonb(m), to_jsonb(p), to_jsonb(s)) as row
-      from standing_changes c
+      from authority_changes c
       left join lateral (
         select id, name, suspended_at, cloud_access, rate_burst, rate_per_minute from organizations
         where c.kind = 'organization' and id = c.id) o on true
@@ -97,5 +97,7 @@ export async function readAccountChanges(
  * another one, and would be taken for later than everything that follows.
  */
 export async function repairPositions(db: Queryable): Promise<void> {
-  await db.query(`update standing_changes set position = '0' where position >= pg_snapshot_xmax(pg_current_snapshot())`)
+  await db.query(
+    `update authority_changes set position = '0' where position >= pg_snapshot_xmax(pg_current_snapshot())`,
+  )
 }

@@ -4,9 +4,10 @@ import { MeteringFault } from './principal.ts'
 
 /** The guards' statements: their arguments are the parts of a presented bearer, then those of metering. */
 const statements = {
-  judge_bearer: 'select outcome, remaining, (standing).* from judge_bearer($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13)',
+  judge_bearer:
+    'select outcome, remaining, (authority).* from judge_bearer($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13)',
   judge_console:
-    'select outcome, remaining, session_id, person_id, sign_in_id, session_expires_at, signed_in_at, (standing).* from judge_console($1,$2,$3,$4,$5,$6,$7,$8,$9,$10)',
+    'select outcome, remaining, session_id, person_id, sign_in_id, session_expires_at, signed_in_at, (authority).* from judge_console($1,$2,$3,$4,$5,$6,$7,$8,$9,$10)',
   judge_gateway_bearer: 'select * from judge_gateway_bearer($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14)',
 } as const
 

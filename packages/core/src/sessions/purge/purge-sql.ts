@@ -15,7 +15,7 @@ export const tablesOfSession = [
   'interactions',
   'terminals',
   'previews',
-  'file_looks',
+  'file_requests',
   'session_previews',
   'viewed_files',
   'push_deliveries',

@@ -84,15 +84,15 @@ export async function setReviewFiles(
 
 /** Takes the next ticket; only a review that begins after this answers it. */
 export async function askForReview(db: Queryable, key: SessionKey): Promise<number> {
-  const { rows } = await db.query<{ asked: number }>({
+  const { rows } = await db.query<{ tickets: number }>({
     name: 'ask-for-review',
     text: `
-      insert into review_requests as r (organization_id, session_id, asked) values ($1, $2, 1)
-      on conflict (organization_id, session_id) do update set asked = r.asked + 1
-      returning asked`,
+      insert into review_requests as r (organization_id, session_id, tickets) values ($1, $2, 1)
+      on conflict (organization_id, session_id) do update set tickets = r.tickets + 1
+      returning tickets`,
     values: [key.organizationId, key.sessionId],
   })
-  return rows[0]?.asked ?? 0
+  return rows[0]?.tickets ?? 0
 }
 
 export interface ReviewAnswer {
@@ -118,7 +118,7 @@ export async function readAnswer(db: Queryable, key: SessionKey): Promise<Review
 interface ReviewRequestRow {
   readonly organization_id: string
   readonly session_id: string
-  readonly asked: number
+  readonly tickets: number
   readonly answered: number
   readonly revision: string | null
   readonly failure: ErrorCode | null
@@ -132,7 +132,7 @@ interface ReviewRequestRow {
 export const claimedReviews = new ClaimedRows<ReviewRequestRow>({
   table: 'review_requests',
   key: ['organization_id', 'session_id'],
-  due: 'r.answered < r.asked',
+  due: 'r.answered < r.tickets',
   join: {
     clause: `
       join leases l on l.organization_id = r.organization_id and l.session_id = r.session_id
@@ -144,7 +144,7 @@ export const claimedReviews = new ClaimedRows<ReviewRequestRow>({
 /** A request that this process has claimed, and the tickets that it answers. */
 export interface ReviewClaim extends SessionKey {
   readonly claim: string
-  readonly asked: number
+  readonly tickets: number
   readonly place: LeasePlace
 }
 
@@ -159,7 +159,7 @@ export async function claimReviews(
     organizationId: row.organization_id,
     sessionId: row.session_id,
     claim: row.claim,
-    asked: row.asked,
+    tickets: row.tickets,
     place: { leaseId: row.lease_id, host: row.host },
   }))
 }
@@ -180,5 +180,5 @@ export async function answerReview(
     'revision' in answer
       ? { revision: answer.revision, failure: null, failure_message: null }
       : { revision: null, failure: answer.failure, failure_message: answer.message ?? null }
-  await claimedReviews.release(tx, claim.claim, { answered: claim.asked, ...result })
+  await claimedReviews.release(tx, claim.claim, { answered: claim.tickets, ...result })
 }

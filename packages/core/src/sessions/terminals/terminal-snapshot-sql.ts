@@ -9,7 +9,7 @@ const STEP_UP_MS = 3_000
 
 /** How things stand with a terminal that is looked at. */
 export interface TerminalSnapshot {
-  readonly state: 'asked' | 'started' | 'ended'
+  readonly state: 'requested' | 'started' | 'ended'
   readonly end_reason: TerminalEnd | null
   /** The page that came with a ticket last. */
   readonly holder_id: string | null

@@ -13,7 +13,7 @@ export interface TerminalRow {
   readonly holder_id: string | null
   readonly columns: number
   readonly rows: number
-  readonly state: 'asked' | 'started' | 'ended'
+  readonly state: 'requested' | 'started' | 'ended'
   readonly end_reason: TerminalEnd | null
 }
 
@@ -56,7 +56,7 @@ export async function insertTerminal(tx: Queryable, terminal: NewTerminal, now: 
       insert into terminals (id, organization_id, session_id, lease_id, person_id, membership_id, sign_in_id,
         console_session_id, origin, columns, rows, state, created_at, ticket_digest, ticket_expires_at, awake_until,
         ticket_membership_id, ticket_sign_in_id, ticket_console_session_id)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'asked', $12, $13, $14, $15, $6, $7, $8)`,
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'requested', $12, $13, $14, $15, $6, $7, $8)`,
     values: [
       terminal.id,
       terminal.organizationId,
@@ -218,7 +218,7 @@ export async function noteTyping(db: Queryable, id: string, now: Date): Promise<
 export async function markStarted(db: Queryable, id: string): Promise<boolean> {
   const { rowCount } = await db.query({
     name: 'mark-terminal-started',
-    text: "update terminals set state = 'started' where id = $1 and state in ('asked', 'started')",
+    text: "update terminals set state = 'started' where id = $1 and state in ('requested', 'started')",
     values: [id],
   })
   return rowCount === 1
@@ -328,7 +328,7 @@ export async function listUnsealed(db: Queryable, hosts: readonly string[], now:
 const isUnsealed = (lease: string, now: string): string => `exists (
   select 1 from terminals t
   where t.lease_id = ${lease}.id and t.typed_at is not null
-    and least(t.awake_until, coalesce(t.ended_at, ${now})) > greatest(t.seal_asked_at, (
+    and least(t.awake_until, coalesce(t.ended_at, ${now})) > greatest(t.seal_requested_at, (
       select max(c.sealed_at) from checkpoints c
       where c.organization_id = ${lease}.organization_id and c.session_id = ${lease}.session_id), '-infinity'))`
 
@@ -350,7 +350,7 @@ export async function hasUnsealedTyping(tx: Queryable, leaseId: string, now: Dat
       select 1 from leases l where l.id = $1 and ${isUnsealed('l', '$2')} and exists (
         select 1 from terminals t
         where t.lease_id = l.id and t.typed_at is not null
-          and (t.ended_at is not null or t.seal_asked_at is null or t.typed_at > t.seal_asked_at))`,
+          and (t.ended_at is not null or t.seal_requested_at is null or t.typed_at > t.seal_requested_at))`,
     values: [leaseId, now],
   })
   return rows.length > 0
@@ -360,7 +360,7 @@ export async function hasUnsealedTyping(tx: Queryable, leaseId: string, now: Dat
 export async function noteSealRequested(tx: Queryable, leaseId: string, now: Date): Promise<void> {
   await tx.query({
     name: 'note-seal-asked',
-    text: 'update terminals set seal_asked_at = $2 where lease_id = $1 and typed_at is not null',
+    text: 'update terminals set seal_requested_at = $2 where lease_id = $1 and typed_at is not null',
     values: [leaseId, now],
   })
 }

@@ -3,13 +3,13 @@
 
 -- Accounts. The account service writes these tables; the guard reads them on every request.
 
-create function note_standing() returns trigger language plpgsql as $$
+create function note_authority_change() returns trigger language plpgsql as $$
 begin
-  insert into standing_changes (id, kind, position) values (new.id, tg_argv[0], pg_current_xact_id())
+  insert into authority_changes (id, kind, position) values (new.id, tg_argv[0], pg_current_xact_id())
     on conflict (id) do update set position = excluded.position;
   return null;
 end $$;
-comment on function note_standing is 'Tells of a change of a row that may stop something: see `standing_changes`.';
+comment on function note_authority_change is 'Tells of a change of a row that may stop something: see `authority_changes`.';
 
 create table organizations (
   id uuid primary key,
@@ -27,10 +27,10 @@ comment on column organizations.rate_burst is 'Its own rate, in place of the dep
 comment on column organizations.commit_author is 'Of its Publications'' commits: who asked, or the app with them as co-author.';
 comment on column organizations.commit_sign_off is 'Whether the author signs those commits off.';
 comment on column organizations.commit_signer is 'The deployment, if it has a key, or the Git host, which then makes them.';
-create trigger organizations_standing after update on organizations for each row
+create trigger organizations_authority after update on organizations for each row
   when ((old.suspended_at, old.cloud_access, old.rate_burst, old.rate_per_minute, old.name)
     is distinct from (new.suspended_at, new.cloud_access, new.rate_burst, new.rate_per_minute, new.name))
-  execute function note_standing('organization');
+  execute function note_authority_change('organization');
 
 create table people (
   id uuid primary key, email text not null,
@@ -48,9 +48,9 @@ comment on column people.email_proven_at is 'When the email was proven to be the
 comment on column people.unlinked_at is 'A recovery, or another organization, unlinks whatever others may have linked to the '
   'account. An API whose account service has another database keeps accounts at Git hosts itself, so it hears of it.';
 create unique index people_by_email on people (lower(email));
-create trigger people_standing after update on people for each row
+create trigger people_authority after update on people for each row
   when ((old.disabled_at, old.unlinked_at) is distinct from (new.disabled_at, new.unlinked_at))
-  execute function note_standing('person');
+  execute function note_authority_change('person');
 
 create table external_identities (
   issuer text not null, subject text not null, person_id uuid not null references people,
@@ -75,8 +75,8 @@ create table memberships (
 comment on table memberships is 'One live one per person and organization. An ended one stays so, as do tokens that name it.';
 create unique index live_memberships on memberships (organization_id, person_id) where revoked_at is null;
 create index memberships_of_person on memberships (person_id) where revoked_at is null;
-create trigger memberships_standing after update on memberships for each row
-  when (old.revoked_at is distinct from new.revoked_at) execute function note_standing('membership');
+create trigger memberships_authority after update on memberships for each row
+  when (old.revoked_at is distinct from new.revoked_at) execute function note_authority_change('membership');
 
 create table sign_ins (
   id uuid primary key, person_id uuid not null references people, membership_id uuid not null references memberships,
@@ -86,8 +86,8 @@ create table sign_ins (
 comment on table sign_ins is 'One sign-in of a person at one client, for one membership. Its tokens live as long as it does.';
 create index sign_ins_of_person on sign_ins (person_id) where ended_at is null;
 create index sign_ins_of_membership on sign_ins (membership_id) where ended_at is null;
-create trigger sign_ins_standing after update on sign_ins for each row
-  when (old.ended_at is distinct from new.ended_at) execute function note_standing('sign_in');
+create trigger sign_ins_authority after update on sign_ins for each row
+  when (old.ended_at is distinct from new.ended_at) execute function note_authority_change('sign_in');
 
 create table apps (
   slug text primary key, organization_id uuid references organizations, name text not null,
@@ -115,9 +115,9 @@ comment on column installations.kind is '`app` by a consent, `integration` by an
   'organization, `far` the copy of one whose row is in another database.';
 create unique index live_app_installations on installations (organization_id, app_slug) where kind = 'app' and revoked_at is null;
 create unique index own_installations on installations (organization_id) where kind = 'own';
-create trigger installations_standing after update on installations for each row
+create trigger installations_authority after update on installations for each row
   when ((old.revoked_at, old.capabilities) is distinct from (new.revoked_at, new.capabilities))
-  execute function note_standing('installation');
+  execute function note_authority_change('installation');
 
 create table setup_authorities (
   id uuid primary key, installation_id uuid not null references installations,
@@ -202,17 +202,17 @@ create trigger audit_log_is_not_truncated before truncate on audit_log execute f
 
 -- Identity. Who is asking, and how much: judged on every request.
 
-create table standing_changes (
+create table authority_changes (
   id uuid primary key,
   kind text not null check (kind in ('organization', 'installation', 'membership', 'person', 'sign_in')),
   position xid8 not null
 );
-comment on table standing_changes is 'The last change of each row that may stop something, for an API whose account service '
+comment on table authority_changes is 'The last change of each row that may stop something, for an API whose account service '
   'has another database and which holds copies of those rows. A row that changes again moves on, so the table never has to '
   'forget any.';
-comment on column standing_changes.position is 'The number of the transaction: all below the horizon of a snapshot have ended, '
+comment on column authority_changes.position is 'The number of the transaction: all below the horizon of a snapshot have ended, '
   'so whoever reads up to there missed none.';
-create index standing_changes_in_order on standing_changes (position, id);
+create index authority_changes_in_order on authority_changes (position, id);
 
 create unlogged table rate_buckets (
   key text primary key,
@@ -257,13 +257,13 @@ begin
 end $$;
 comment on function take_tokens is 'As many as are wanted and there, none in part. Where there is none the row stays as it is.';
 
-create type bearer_standing as (
+create type bearer_authority as (
   principal_kind text, principal_id uuid, organization_id uuid, capabilities text[], role text, permissions text[],
   membership_id uuid, api_key_id uuid, cloud_access boolean, expires_at timestamptz, rate_burst integer,
   rate_per_minute integer);
 create function resolve_bearer(
   bearer_kind text, credential bytea, subject uuid, member uuid, sign_in uuid, setup uuid, at timestamptz)
-returns setof bearer_standing language plpgsql stable rows 1 as $$
+returns setof bearer_authority language plpgsql stable rows 1 as $$
 begin
   if bearer_kind in ('cloud', 'ai') then
     return query
@@ -298,7 +298,7 @@ create function judge_bearer(
   bearer_kind text, credential bytea, subject uuid, member uuid, sign_in uuid, setup uuid,
   address text, at timestamptz, metered boolean,
   burst double precision, per_minute double precision, edge_burst double precision, edge_per_minute double precision,
-  out outcome text, out standing bearer_standing, out remaining double precision)
+  out outcome text, out authority bearer_authority, out remaining double precision)
 language plpgsql as $$
 declare taken metering;
 begin
@@ -306,13 +306,13 @@ begin
     taken := take_token('address/' || address, edge_burst, edge_per_minute, at); remaining := taken.remaining;
     if not taken.granted then outcome := 'svc-cloud-auth'; return; end if;
   end if;
-  select * into standing from resolve_bearer(bearer_kind, credential, subject, member, sign_in, setup, at);
+  select * into authority from resolve_bearer(bearer_kind, credential, subject, member, sign_in, setup, at);
   if not found then outcome := 'invalid'; return; end if;
   if metered then
     taken := take_token(
-      case standing.principal_kind when 'person' then 'membership/' || standing.membership_id
-        else 'installation/' || standing.principal_id end,
-      coalesce(standing.rate_burst, burst), coalesce(standing.rate_per_minute, per_minute), at);
+      case authority.principal_kind when 'person' then 'membership/' || authority.membership_id
+        else 'installation/' || authority.principal_id end,
+      coalesce(authority.rate_burst, burst), coalesce(authority.rate_per_minute, per_minute), at);
     remaining := taken.remaining;
     if not taken.granted then outcome := 'svc-cloud'; return; end if;
   end if;
@@ -867,11 +867,11 @@ create table terminals (
   id uuid not null, organization_id uuid not null, session_id uuid not null, lease_id uuid not null,
   person_id uuid not null, membership_id uuid not null, sign_in_id uuid not null, console_session_id uuid,
   origin text not null, columns smallint not null, rows smallint not null,
-  state text not null check (state in ('asked', 'started', 'ended')),
+  state text not null check (state in ('requested', 'started', 'ended')),
   end_reason text, end_owed boolean not null default false,
   ticket_digest bytea, ticket_expires_at timestamptz,
   ticket_membership_id uuid, ticket_sign_in_id uuid, ticket_console_session_id uuid, holder_id uuid,
-  awake_until timestamptz not null, typed_at timestamptz, seal_asked_at timestamptz,
+  awake_until timestamptz not null, typed_at timestamptz, seal_requested_at timestamptz,
   created_at timestamptz not null, ended_at timestamptz,
   primary key (id, session_id), foreign key (organization_id, session_id) references sessions,
   foreign key (lease_id, session_id) references leases, check ((state = 'ended') = (ended_at is not null))
@@ -885,7 +885,7 @@ comment on column terminals.ticket_sign_in_id is 'Whoever asks for a ticket take
   'then the terminal ends with the sign-in of whoever looks at it.';
 comment on column terminals.holder_id is 'Made when a ticket is taken: the page that has the terminal.';
 comment on column terminals.awake_until is 'The sandbox is kept running until then.';
-comment on column terminals.seal_asked_at is 'When a worker was last asked to seal the changes that were made here.';
+comment on column terminals.seal_requested_at is 'When a worker was last asked to seal the changes that were made here.';
 create index terminals_live on terminals (lease_id) where ended_at is null;
 create index terminals_unsealed on terminals (lease_id) where typed_at is not null;
 create index terminals_end_owed on terminals (lease_id) where end_owed;
@@ -1012,7 +1012,7 @@ comment on column reviews.files_sha256 is 'Every changed file with its unchanged
   'no Git host. Null until the worker that made the review has stored it.';
 
 create table review_requests (
-  organization_id uuid not null, session_id uuid not null, asked bigint not null, answered bigint not null default 0,
+  organization_id uuid not null, session_id uuid not null, tickets bigint not null, answered bigint not null default 0,
   revision text, failure text, failure_message text,
   claim uuid, claimed_until timestamptz,
   primary key (organization_id, session_id), foreign key (organization_id, session_id) references sessions
@@ -1020,7 +1020,7 @@ create table review_requests (
 comment on table review_requests is 'Somebody wants a review of the Session''s workspace. Each caller takes the next ticket; '
   'whoever works it off answers all tickets that were out before it began to look, with one revision or with a failure.';
 comment on column review_requests.failure_message is 'The path that git cannot take, or the bound that the changes go over.';
-create index review_requests_open on review_requests (session_id) where answered < asked;
+create index review_requests_open on review_requests (session_id) where answered < tickets;
 create unique index review_requests_of_claim on review_requests (claim, session_id) where claim is not null;
 
 create table publications (
@@ -1160,7 +1160,7 @@ create index trigger_deliveries_ended on trigger_deliveries (created_at) where s
 create table trigger_reports (
   organization_id uuid not null, trigger_id uuid not null, key text not null,
   session_id uuid not null, run_id uuid not null,
-  told text not null check (told in ('nothing', 'begun', 'ended')),
+  reported text not null check (reported in ('nothing', 'begun', 'ended')),
   comment_id text, comment_url text, comment_error text, check_id text, check_error text,
   failures integer not null default 0, due_at timestamptz not null, claim uuid, claimed_until timestamptz,
   created_at timestamptz not null, ended_at timestamptz,
@@ -1168,7 +1168,7 @@ create table trigger_reports (
   foreign key (organization_id, trigger_id, key) references trigger_deliveries on delete cascade
 );
 comment on table trigger_reports is 'GitHub is told of a Turn that its event made, by a check run and a comment.';
-comment on column trigger_reports.told is 'How much GitHub has been told.';
+comment on column trigger_reports.reported is 'How much GitHub knows.';
 comment on column trigger_reports.comment_error is 'Why it cannot be written, as `check_error`.';
 comment on column trigger_reports.ended_at is 'Nothing more is told.';
 create index trigger_reports_open on trigger_reports (due_at) where ended_at is null;
@@ -1284,7 +1284,7 @@ create function judge_gateway_bearer(
   out quota_ends_at timestamptz, out budget_usd numeric, out spent_usd numeric, out rate_burst integer,
   out rate_per_minute integer)
 language plpgsql as $$
-declare bucket text; standing bearer_standing;
+declare bucket text; authority bearer_authority;
 begin
   if bearer_kind = 'runtime' then
     select 'runtime', c.organization_id, c.session_id, c.run_id, c.budget_usd, array['svc.ai.invoke'], 'ai/run/' || c.run_id,
@@ -1299,19 +1299,19 @@ begin
       where c.token_sha256 = credential and r.ended_at is null and g.suspended_at is null and g.cloud_access
         and (o.id is null or (o.revoked_at is null and o.capabilities @> '{svc.cloud.access}'));
   else
-    select * into standing from resolve_bearer(
+    select * into authority from resolve_bearer(
       case bearer_kind when 'end_user' then 'installation' else bearer_kind end,
       credential, subject, member, sign_in, setup, at);
     if found then
       kind := case bearer_kind when 'ai' then 'ai_key' else bearer_kind end;
-      organization_id := standing.organization_id; capabilities := standing.capabilities; role := standing.role;
-      cloud_access := standing.cloud_access; api_key_id := standing.api_key_id; end_user_id := end_user;
-      rate_burst := standing.rate_burst; rate_per_minute := standing.rate_per_minute;
-      if standing.principal_kind = 'person' then
-        person_id := standing.principal_id; bucket := 'ai/membership/' || standing.membership_id;
+      organization_id := authority.organization_id; capabilities := authority.capabilities; role := authority.role;
+      cloud_access := authority.cloud_access; api_key_id := authority.api_key_id; end_user_id := end_user;
+      rate_burst := authority.rate_burst; rate_per_minute := authority.rate_per_minute;
+      if authority.principal_kind = 'person' then
+        person_id := authority.principal_id; bucket := 'ai/membership/' || authority.membership_id;
       else
-        installation_id := standing.principal_id;
-        bucket := 'ai/installation/' || standing.principal_id || coalesce('/' || end_user, '');
+        installation_id := authority.principal_id;
+        bucket := 'ai/installation/' || authority.principal_id || coalesce('/' || end_user, '');
       end if;
     end if;
   end if;
@@ -1363,7 +1363,7 @@ create index console_sessions_by_end on console_sessions (expires_at);
 create function judge_console(
   credential bytea, organization uuid, address text, at timestamptz, idle interval, metered boolean,
   burst double precision, per_minute double precision, edge_burst double precision, edge_per_minute double precision,
-  out outcome text, out standing bearer_standing, out remaining double precision, out session_id uuid,
+  out outcome text, out authority bearer_authority, out remaining double precision, out session_id uuid,
   out person_id uuid, out sign_in_id uuid, out session_expires_at timestamptz, out signed_in_at timestamptz)
 language plpgsql as $$
 declare taken metering; seen timestamptz;
@@ -1381,15 +1381,15 @@ begin
   if organization is not null then
     select 'person', m.person_id, m.organization_id, null::text[], m.role, m.permissions, m.id, null::uuid,
            o.cloud_access, judge_console.session_expires_at, o.rate_burst, o.rate_per_minute
-      into standing
+      into authority
       from memberships m join organizations o on o.id = m.organization_id
       where m.person_id = judge_console.person_id and m.organization_id = organization and m.revoked_at is null
         and o.suspended_at is null;
     if not found then outcome := 'stranger'; return; end if;
     if metered then
       taken := take_token(
-        'membership/' || standing.membership_id, coalesce(standing.rate_burst, burst),
-        coalesce(standing.rate_per_minute, per_minute), at);
+        'membership/' || authority.membership_id, coalesce(authority.rate_burst, burst),
+        coalesce(authority.rate_per_minute, per_minute), at);
       remaining := taken.remaining;
       if not taken.granted then outcome := 'svc-cloud'; return; end if;
     end if;
@@ -1452,18 +1452,18 @@ comment on table session_previews is 'Sessions whose Run somebody watches. Lost 
 comment on column session_previews.preview is 'An agent''s words and deeds right now, masked as the log is. Null once the log '
   'tells them.';
 
-create unlogged table file_looks (
+create unlogged table file_requests (
   id uuid not null, organization_id uuid not null, session_id uuid not null, lease_id uuid,
-  look text not null, answer text, content bytea,
+  request text not null, answer text, content bytea,
   claim uuid, claimed_until timestamptz,
-  asked_at timestamptz not null, answered_at timestamptz, primary key (id, session_id)
+  requested_at timestamptz not null, answered_at timestamptz, primary key (id, session_id)
 );
-comment on table file_looks is 'Looks at files of a workspace that somebody waits for; the worker beside the sandbox answers '
+comment on table file_requests is 'Requests for files of a workspace; the worker beside the sandbox answers '
   'them. Lost on a crash of the database, as the page asks again.';
-comment on column file_looks.lease_id is 'Null: a look at the base of the repository needs no sandbox, so any worker answers it.';
-comment on column file_looks.answer is 'Null while nobody has answered, and if the sandbox could not be looked at.';
-create index file_looks_open on file_looks (asked_at) where answered_at is null;
-create unique index file_looks_of_claim on file_looks (claim, session_id) where claim is not null;
+comment on column file_requests.lease_id is 'Null: the base of the repository needs no sandbox, so any worker answers.';
+comment on column file_requests.answer is 'Null while nobody has answered, and if the sandbox could not be read.';
+create index file_requests_open on file_requests (requested_at) where answered_at is null;
+create unique index file_requests_of_claim on file_requests (claim, session_id) where claim is not null;
 
 create table previews (
   label text not null check (label ~ '^[a-z2-7]{20}$'),

@@ -14,7 +14,7 @@ import { Semaphore } from '@berth/platform/kit/semaphore.ts'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import { listen } from '@berth/platform/storage/postgres/listen.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
-import { askForLook, dropLook, takeLook } from './look-sql.ts'
+import { deleteFileRequest, insertFileRequest, takeFileAnswer } from './file-request-sql.ts'
 
 const PATIENCE_MS = 15_000
 /** Looks into checkpoints that a process does at once, and with those that wait. Each unpacks whole parts of them in memory. */
@@ -90,14 +90,14 @@ async function ask(
 ): Promise<Seen | null> {
   const id = randomUUID()
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)])
-  await askForLook(db, key, { id, leaseId, look: JSON.stringify(look), now: clock.now() })
+  await insertFileRequest(db, key, { id, leaseId, request: JSON.stringify(look), now: clock.now() })
   wakeups.publish(topics.deliveries)
   for (;;) {
     using moved = listen(wakeups, topics.files(key.organizationId, key.sessionId))
-    const taken = await takeLook(db, id)
+    const taken = await takeFileAnswer(db, id)
     if (taken !== null) return taken.answer === null ? null : seenOf(taken.answer, taken.content)
     if (deadline.aborted) {
-      await dropLook(db, id)
+      await deleteFileRequest(db, id)
       throw refusal('cloud_workspace_unavailable')
     }
     await moved.once(deadline)

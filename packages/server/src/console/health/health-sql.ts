@@ -143,7 +143,7 @@ export async function listBacklogs(db: Queryable, organizationId: string): Promi
       select 'workspace' as kind, count(*)::integer as waiting, min(requested_at) as oldest_at
         from workspace_requests where organization_id = $1 and failed_at is null
       union all
-      select 'review', count(*)::integer, null from review_requests where organization_id = $1 and answered < asked
+      select 'review', count(*)::integer, null from review_requests where organization_id = $1 and answered < tickets
       union all
       select 'publication', count(*)::integer, min(created_at) from publications
         where organization_id = $1 and ended_at is null

@@ -5,29 +5,29 @@ import { HostNotHeld, type LeasePlace } from '@berth/core/hosts/hosts.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import { SandboxGoneError } from '@berth/sandboxes/driver.ts'
 import { treeOf } from '@berth/sandboxes/tree.ts'
+import { claimedFileRequests, type FileRequestRow } from './file-request-sql.ts'
 import { lookAtBase } from './look-at-base.ts'
-import { claimedLooks, type LookRow } from './look-sql.ts'
 
 /** A program of its own does each look, and the machine's agents need its cores too. */
 const AT_ONCE = 4
 const PATIENCE_MS = 10_000
 
 /** Offers looks at files to the workers beside their sandboxes. A frozen sandbox stays frozen. */
-export function lookQueue(context: DeliveryContext): WorkQueue {
+export function fileRequestQueue(context: DeliveryContext): WorkQueue {
   const { db, hosts, clock, wakeups } = context
   return {
-    name: 'file-looks',
+    name: 'file-requests',
     concurrency: AT_ONCE,
     claim: async (by, limit) =>
-      (await claimedLooks.claim<{ host: string | null }>(db, by, limit, [hosts.ids()])).map(row => ({
-        renew: until => claimedLooks.renew(db, row.claim, until),
+      (await claimedFileRequests.claim<{ host: string | null }>(db, by, limit, [hosts.ids()])).map(row => ({
+        renew: until => claimedFileRequests.renew(db, row.claim, until),
         work: async signal => {
           const { lease_id: leaseId, host } = row
           const seen =
             leaseId === null || host === null
               ? await atBase(context, row, signal)
               : await look(context, { leaseId, host }, row, signal)
-          await claimedLooks.release(db, row.claim, {
+          await claimedFileRequests.release(db, row.claim, {
             answered_at: clock.now(),
             answer: seen === null ? null : JSON.stringify({ ...seen, content: undefined }),
             content: seen?.found === 'file' ? seen.content : null,
@@ -42,14 +42,14 @@ export function lookQueue(context: DeliveryContext): WorkQueue {
 async function look(
   context: DeliveryContext,
   { leaseId, host }: LeasePlace,
-  row: LookRow,
+  row: FileRequestRow,
   signal: AbortSignal,
 ): Promise<Seen | null> {
   try {
     const late = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)])
     return await inspectTree(
       treeOf(context.hosts.of(host).driver, leaseId, 'workspace'),
-      JSON.parse(row.look) as PathRange,
+      JSON.parse(row.request) as PathRange,
       late,
     )
   } catch (error) {
@@ -62,13 +62,13 @@ async function look(
 }
 
 /** Returns null if the repository cannot be read. This machine fetches the commit first if it does not have it. */
-async function atBase(context: DeliveryContext, row: LookRow, signal: AbortSignal): Promise<Seen | null> {
+async function atBase(context: DeliveryContext, row: FileRequestRow, signal: AbortSignal): Promise<Seen | null> {
   try {
     const source = await context.sources.find({ organizationId: row.organization_id, sessionId: row.session_id })
     if (source === null || source === 'revoked') return null
     const gitDir = await context.sources.mirror(source, signal)
     const late = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)])
-    return await lookAtBase({ gitDir, oid: source.baseOid }, JSON.parse(row.look) as PathRange, late)
+    return await lookAtBase({ gitDir, oid: source.baseOid }, JSON.parse(row.request) as PathRange, late)
   } catch (error) {
     signal.throwIfAborted()
     context.log.warn({ err: error, sessionId: row.session_id }, 'the base of a repository could not be read')
