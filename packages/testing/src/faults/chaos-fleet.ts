@@ -282,7 +282,7 @@ export class Fleet implements AsyncDisposable {
    * @throws Error if one is missing or altered
    */
   async proveBlobs(): Promise<number> {
-    const { rows } = await this.db.query<{ sha256: string }>('select distinct sha256 from checkpoint_blobs')
+    const { rows } = await this.db.query<{ sha256: string }>('select distinct unnest(blobs) as sha256 from checkpoints')
     for (const { sha256 } of rows) for await (const _ of await this.#blobs.get(sha256));
     return rows.length
   }

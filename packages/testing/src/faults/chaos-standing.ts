@@ -10,7 +10,7 @@ const questions = {
   executions: `select to_jsonb(e) as row from executions e where session_id = $1`,
   leases: `select to_jsonb(l) as row from leases l where session_id = $1 order by created_at desc limit ${ROWS}`,
   checkpoints: `
-    select to_jsonb(c) as row from checkpoints c where session_id = $1 order by ctid desc limit 1`,
+    select to_jsonb(c) - 'blobs' as row from checkpoints c where session_id = $1 order by ctid desc limit 1`,
   requests: `select to_jsonb(w) as row from workspace_requests w where session_id = $1`,
   interactions: `
     select to_jsonb(i) as row from interactions i where session_id = $1 and status = 'open'`,

@@ -1,24 +1,19 @@
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
-
-const AT_ONCE = 10_000
+import { deleteInBatches } from '@berth/platform/storage/postgres/delete-in-batches.ts'
 
 /**
  * Removes the credentials of ended Runs, which no longer grant anything.
  *
  * @returns the number of removed credentials
  */
-export async function forgetRuntimeCredentials(db: Queryable, signal: AbortSignal): Promise<number> {
-  for (let forgotten = 0; ; ) {
-    signal.throwIfAborted()
-    const { rowCount } = await db.query({
-      text: `
-        delete from runtime_credentials where token_sha256 = any (array(
-          select c.token_sha256 from runtime_credentials c
-          join runs r on (r.organization_id, r.session_id, r.id) = (c.organization_id, c.session_id, c.run_id)
-          where r.ended_at is not null limit $1))`,
-      values: [AT_ONCE],
-    })
-    forgotten += rowCount
-    if (rowCount < AT_ONCE) return forgotten
-  }
-}
+export const forgetRuntimeCredentials = (db: Queryable, signal: AbortSignal): Promise<number> =>
+  deleteInBatches(
+    db,
+    {
+      table: 'runtime_credentials',
+      join: 'join runs u on (u.organization_id, u.session_id, u.id) = (r.organization_id, r.session_id, r.run_id)',
+      where: 'u.ended_at is not null',
+      values: [],
+    },
+    signal,
+  )

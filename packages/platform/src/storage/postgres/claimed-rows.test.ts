@@ -48,9 +48,11 @@ async function claimOne(second: number) {
 }
 
 it('claims rows that are due and meet the condition, the first that is due first, and each once', async () => {
-  expect((await claimOne(0)).id).toBe('soon')
+  const soon = await claimOne(0)
+  expect(soon.id).toBe('soon')
   expect(await claim(0)).toEqual([])
   expect((await claim(5)).map(({ id }) => id)).toEqual(['late'])
+  expect(await chores.release(made.database, soon.claim, {})).toMatchObject({ claim: null, status: 'open' })
 })
 
 it('gives a claim that was not renewed to the next worker, and the old one then changes nothing', async () => {
