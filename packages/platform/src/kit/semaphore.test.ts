@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Semaphore } from './semaphore.ts'
+import { Semaphore, SemaphoreCrowded } from './semaphore.ts'
 
 test('a semaphore serves waiters in turn, and passes over those that leave', async () => {
   const semaphore = new Semaphore(1)
@@ -16,6 +16,21 @@ test('a semaphore serves waiters in turn, and passes over those that leave', asy
   held[Symbol.dispose]()
   await third
   await expect(semaphore.take(leaving.signal)).rejects.toThrow('left')
+})
+
+test('a semaphore refuses whoever is one too many, until somebody who waits has left or had a turn', async () => {
+  const semaphore = new Semaphore(1, 2)
+  const leaving = new AbortController()
+  const first = await semaphore.take(null)
+  const left = semaphore.take(leaving.signal, 'one')
+  const second = semaphore.take(null, 'other')
+  await expect(semaphore.take(null)).rejects.toThrow(SemaphoreCrowded)
+  leaving.abort(new Error('left'))
+  await expect(left).rejects.toThrow('left')
+  const third = semaphore.take(null)
+  await expect(semaphore.take(null)).rejects.toThrow(SemaphoreCrowded)
+  for (const permit of [Promise.resolve(first), second, third]) (await permit)[Symbol.dispose]()
+  await semaphore.take(null)
 })
 
 test('a semaphore gives turns to owners, so none waits behind all that another asked for', async () => {

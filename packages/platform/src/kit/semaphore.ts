@@ -1,3 +1,8 @@
+/** So many wait at a semaphore that no more may. */
+export class SemaphoreCrowded extends Error {
+  override readonly name = 'SemaphoreCrowded'
+}
+
 interface Waiter {
   readonly admit: () => void
 }
@@ -8,11 +13,13 @@ interface Waiter {
  */
 export class Semaphore {
   #free: number
+  readonly #mostWaiting: number
   /** The owner whose turn is next comes first. */
   readonly #waiting = new Map<string, Set<Waiter>>()
 
-  constructor(count: number) {
+  constructor(count: number, mostWaiting = Number.POSITIVE_INFINITY) {
     this.#free = count
+    this.#mostWaiting = mostWaiting
   }
 
   /**
@@ -20,6 +27,7 @@ export class Semaphore {
    *
    * @param owner who asks, such as an organization
    * @throws the signal's reason, which also ends the wait
+   * @throws SemaphoreCrowded
    */
   async take(signal: AbortSignal | null, owner = ''): Promise<Disposable> {
     signal?.throwIfAborted()
@@ -29,6 +37,8 @@ export class Semaphore {
   }
 
   #turn(signal: AbortSignal | null, owner: string): Promise<void> {
+    const waits = this.#waiting.values().reduce((sum, { size }) => sum + size, 0)
+    if (waits >= this.#mostWaiting) throw new SemaphoreCrowded()
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const waiting = this.#waiting.get(owner) ?? new Set()
     const leave = () => {

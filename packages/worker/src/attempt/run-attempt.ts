@@ -23,10 +23,9 @@ import {
   type Move,
   nextAttemptStep,
 } from './attempt-state.ts'
-import { beginRun } from './begin-run.ts'
+import { beginRun, openConversation } from './begin-attempt.ts'
 import { EventBudget } from './event-budget.ts'
 import { FurtherPrompt, RequestedOutput } from './further-prompt.ts'
-import { openConversation } from './open-conversation.ts'
 import { ReadingKeeper, RunIsOver } from './reading-keeper.ts'
 
 /** The state that an attempt continues from. */

@@ -13,13 +13,13 @@ import {
 import { rememberSecrets } from '@berth/core/sessions/log/session-redactor.ts'
 import { rememberTokens } from '@berth/core/sessions/log/session-tokens.ts'
 import { isMaskedByForm } from '@berth/platform/kit/redactor.ts'
+import { Semaphore, SemaphoreCrowded } from '@berth/platform/kit/semaphore.ts'
 import type { SandboxService } from '@berth/sandboxes/driver.ts'
 import { type Claim, ClaimLost } from './claim.ts'
 import { cloneUrl, covers, type LocalTarget, readLocalTarget } from './clone-urls.ts'
 import { CredentialRefusal, chooseAccount, originOf, readQuestion, type TokenAccount } from './git-credential.ts'
 import { goesOn, taskOf } from './hold-sql.ts'
 import { IssuedTokens, LeaseTokens } from './lease-tokens.ts'
-import { Slots } from './slots.ts'
 import { underFence } from './under-fence.ts'
 
 /** The parts of an environment's revision that decide about Git hosts. */
@@ -63,7 +63,7 @@ type GitContext = Pick<Context, 'db' | 'clock' | 'gitHosts' | 'log'>
  */
 export class GitAccess {
   /** Fetches of all sandboxes: each runs a confined git, and those share their bounds with every other helper. */
-  readonly #fetches = new Slots(MAX_FETCHES, MAX_WAITING)
+  readonly #fetches = new Semaphore(MAX_FETCHES, MAX_WAITING)
   readonly #context: GitContext
   readonly #mintMs: number
   /** By lease id. */
@@ -107,8 +107,8 @@ export class GitAccess {
 
   /** Returns the answers of one lease's sandbox, for as long as its proxy is served. */
   route(leaseId: string): SandboxService {
-    const fetches = new Slots(MAX_LEASE_FETCHES, MAX_LEASE_WAITING)
-    const questions = new Slots(MAX_LEASE_QUESTIONS, MAX_LEASE_WAITING)
+    const fetches = new Semaphore(MAX_LEASE_FETCHES, MAX_LEASE_WAITING)
+    const questions = new Semaphore(MAX_LEASE_QUESTIONS, MAX_LEASE_WAITING)
     return {
       answer: async (incoming, outgoing, target) => {
         const left = new AbortController()
@@ -125,6 +125,9 @@ export class GitAccess {
           const answer = await this.#credential(leaseId, await readBody(incoming), operation === 'erase')
           say(incoming, outgoing, 200, answer)
         } catch (error) {
+          if (error === left.signal.reason) return
+          if (error instanceof SemaphoreCrowded)
+            return say(incoming, outgoing, 503, 'too many requests at once; wait for one to end')
           if (error instanceof CredentialRefusal) return say(incoming, outgoing, error.status, error.message)
           if (error instanceof ClaimLost) return say(incoming, outgoing, 503, 'another worker takes over; try again')
           this.#context.log.warn({ err: error, leaseId }, 'a sandbox got no answer about a Git host')
