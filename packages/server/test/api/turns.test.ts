@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { limits, type Session, type TurnAdmission, type TurnPage } from '@berth/contract'
 import { findRun } from '@berth/core/sessions/runs/run-sql.ts'
-import { listSteering, markSteered } from '@berth/core/sessions/turns/steering-sql.ts'
+import { listSteering, markSteered } from '@berth/core/sessions/turns/turn-sql.ts'
 import { systemClock } from '@berth/platform/kit/clock.ts'
 import { outcome, refusedFields } from '@berth/testing/runs/outcome.ts'
 import { WorkerStandIn } from '@berth/testing/runs/states.ts'

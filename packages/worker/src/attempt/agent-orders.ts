@@ -4,9 +4,8 @@ import { listFeedback, listUndelivered } from '@berth/core/sessions/interactions
 import { type LeaseRow, startAgentFrom } from '@berth/core/sessions/leases/lease-sql.ts'
 import { readRecap } from '@berth/core/sessions/runs/recap.ts'
 import { hasEarlierWork } from '@berth/core/sessions/runs/run-sql.ts'
-import { listSteering } from '@berth/core/sessions/turns/steering-sql.ts'
 import type { TurnRow } from '@berth/core/sessions/turns/turn.ts'
-import { findTurn } from '@berth/core/sessions/turns/turn-sql.ts'
+import { findTurn, listSteering } from '@berth/core/sessions/turns/turn-sql.ts'
 import type { RunBudgets } from '@berth/platform/settings/run-budgets.ts'
 import {
   barrier,
