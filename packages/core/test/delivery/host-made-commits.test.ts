@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Publication, Repository, Session } from '@berth/contract'
 import { addGrant } from '@berth/server/admin/grants.ts'
@@ -151,17 +151,25 @@ describe('a commit that the host makes', () => {
 
     await at.shell('echo more > more')
     const { revision } = await at.review()
-    // Somebody pushes after the Publication has looked at the branch.
+    // Somebody pushes after the Publication has looked at the branch, and left a draft that could not be removed.
+    const update = join(at.gitDir, 'hooks/update')
+    await mkdir(dirname(update), { recursive: true })
+    await writeFile(update, `#!/bin/sh\n! expr "$3" : '0*$' >&2\n`, { mode: 0o755 })
     server.fail({ when: /git\/commits$/, answer: { status: 503 } })
     const publishing = at.publish({ revision, delivery: 'direct_branch' })
     await untilDeferred(at)
+    server.fail({ when: /./, answer: { status: 503 } })
+    await rm(update)
     const theirs = await commitTo(at.gitDir, 'main', tip, { theirs: 'x' })
+    expect(await drafts(at.gitDir)).toContain('refs/berth/drafts/')
     server.mend()
+    // The draft cannot be removed at once.
+    server.fail({ when: /info\/refs/, answer: { status: 503 }, times: 1 })
     expect(failure(await publishing)).toEqual(['failed', 'target_moved'])
     expect(await tipOf(at.gitDir, 'main')).toBe(theirs)
+    expect(await drafts(at.gitDir)).toBe('')
     at.served?.protected.add('main')
     expect(failure(await at.publish({ revision, delivery: 'direct_branch' }))).toEqual(['failed', 'branch_protected'])
-    expect(await drafts(at.gitDir)).toBe('')
   })
 
   it('is refused in words unless the host says that it is verified', async () => {

@@ -1,6 +1,7 @@
 import { emptyTreeOid, type PublicationResult } from '@berth/contract'
 import { nobody } from '@berth/sandboxes/confined/confined.ts'
 import type { DeliveryContext } from '../../delivery/delivery-context.ts'
+import { isPassing } from '../../delivery/failure.ts'
 import { openScratch } from '../../delivery/scratch.ts'
 import type { DeliverySource } from '../../delivery/sources.ts'
 import { openOwnRepository } from '../../git/own-repository.ts'
@@ -8,7 +9,7 @@ import { GitHostError, type HostPull } from '../../git-hosts/git-host.ts'
 import { isBaseRewritten } from './base-history.ts'
 import { findObstacle } from './branch-in-the-way.ts'
 import { addCommit, openReviewed } from './commit.ts'
-import { makeAtHost } from './make-at-host.ts'
+import { draftOf, makeAtHost } from './make-at-host.ts'
 import { findBranch, reviewOf } from './prepare.ts'
 import type { PublicationRow } from './publication.ts'
 import { PublicationFailed } from './publication-failed.ts'
@@ -55,13 +56,37 @@ async function haveMade(
   source: DeliverySource,
   signal: AbortSignal,
 ): Promise<PublicationRow> {
-  const branch = await findBranch(source, claim.row.branch, signal)
-  if (goesToTarget(claim.row, source) && branch?.protected) throw new PublicationFailed('branch_protected')
-  if ((branch?.oid ?? null) !== claim.row.moves_from) return await refuseMoved(claim, source, signal)
-  const commit = await makeAtHost(context, claim, source, signal)
+  const commit = await makeOrClear(context, claim, source, signal)
   const row = await markMade(context.db, claim.claim, commit, context.clock.now())
   if (row === null) throw new ClaimTaken()
   return row
+}
+
+/**
+ * Returns the commit that the host makes. If it makes none, the draft goes, which this attempt or one before it may have
+ * left there. An error that ends the Publication waits for that: nobody comes back to the draft.
+ */
+async function makeOrClear(
+  context: DeliveryContext,
+  claim: PublicationClaim,
+  source: DeliverySource,
+  signal: AbortSignal,
+): ReturnType<typeof makeAtHost> {
+  const { row } = claim
+  try {
+    const branch = await findBranch(source, row.branch, signal)
+    if (goesToTarget(row, source) && branch?.protected) throw new PublicationFailed('branch_protected')
+    if ((branch?.oid ?? null) !== row.moves_from) return await refuseMoved(claim, source, signal)
+    return await makeAtHost(context, claim, source, signal)
+  } catch (error) {
+    if (row.commit_object !== null) {
+      const draft = await draftOf(row.id, row.commit_object, signal)
+      await removeAtHost(context, source, draft, signal).catch((left: unknown) => {
+        if (isPassing(left) && !isPassing(error)) throw left
+      })
+    }
+    throw error
+  }
 }
 
 function madeRow(row: PublicationRow): MadeRow {
@@ -178,14 +203,23 @@ async function providePull(
 async function takeBack(
   context: DeliveryContext,
   { branch, moves_from, commit_sha }: PublicationRow,
-  { host, repository }: DeliverySource,
+  source: DeliverySource,
   signal: AbortSignal,
 ): Promise<void> {
   if (moves_from !== null || commit_sha === null) return
+  await removeAtHost(context, source, { ref: `refs/heads/${branch}`, oid: commit_sha }, signal)
+}
+
+/** Removes a ref of the host if it stands at a commit. */
+async function removeAtHost(
+  context: DeliveryContext,
+  { host, repository }: DeliverySource,
+  ref: { readonly ref: string; readonly oid: string },
+  signal: AbortSignal,
+): Promise<void> {
   await using scratch = await openScratch(context.scratchDir)
   const { gitDir } = await openOwnRepository(scratch.path, [], nobody)
-  const remote = await host.access(repository, 'write', signal)
-  await removeRef(gitDir, remote, { ref: `refs/heads/${branch}`, oid: commit_sha }, signal)
+  await removeRef(gitDir, await host.access(repository, 'write', signal), ref, signal)
 }
 
 /** Thrown if another worker has claimed the row, or it has ended: this worker's results no longer count. */

@@ -19,8 +19,8 @@ interface MadeCommit {
 /**
  * Lets the host make the commit of a Publication and sign it; no branch gets it yet. The reviewed tree goes there below a
  * draft, an unsigned commit at a ref that is no branch: rules for branches would refuse it, and nobody sees it. The ref
- * is removed before this returns. An attempt that ended without a record of its commit left one that nothing leads to,
- * so the next attempt begins anew.
+ * is removed before this returns, and by the caller if this throws. An attempt that ended without a record of its commit
+ * left one that nothing leads to, so the next attempt begins anew.
  * @throws PublicationFailed, GitHostError
  */
 export async function makeAtHost(
@@ -38,7 +38,7 @@ export async function makeAtHost(
   await using own = await openReviewed(context, source, review, signal)
   await addCommit(own, text, signal)
   const remote = await host.access(repository, 'write', signal)
-  const draft = { ref: `refs/berth/drafts/${row.id}`, oid: await commitName(text, signal) }
+  const draft = await draftOf(row.id, text, signal)
   const fetch = parent === source.baseOid ? null : `refs/heads/${row.branch}`
   requirePushed(await push(own.gitDir, remote, { ref: draft.ref, from: null, to: draft.oid, fetch }, signal))
   const commit = {
@@ -46,17 +46,20 @@ export async function makeAtHost(
     parent: parent === emptyTreeOid ? null : parent,
     message: text.slice(text.indexOf('\n\n') + 2).trimEnd(),
   }
-  try {
-    const sha = await host.signing.makeCommit(repository, commit, signal)
-    if (sha === null) throw new PublicationFailed('commit_not_signed')
-    const made = await fetchMade(own.gitDir, remote, { sha, commit, draft: draft.oid }, signal)
-    await removeRef(own.gitDir, remote, draft, signal)
-    return made
-  } catch (error) {
-    // The first cause is the one to tell.
-    await removeRef(own.gitDir, remote, draft, signal).catch(() => undefined)
-    throw error
-  }
+  const sha = await host.signing.makeCommit(repository, commit, signal)
+  if (sha === null) throw new PublicationFailed('commit_not_signed')
+  const made = await fetchMade(own.gitDir, remote, { sha, commit, draft: draft.oid }, signal)
+  await removeRef(own.gitDir, remote, draft, signal)
+  return made
+}
+
+/** Returns the draft of a Publication: where it is on the host, and its commit. */
+export async function draftOf(
+  id: string,
+  text: string,
+  signal: AbortSignal,
+): Promise<{ readonly ref: string; readonly oid: string }> {
+  return { ref: `refs/berth/drafts/${id}`, oid: await commitName(text, signal) }
 }
 
 /** @throws PublicationFailed, GitHostError if the draft is not there */
