@@ -28,7 +28,8 @@ export async function readAccountSnapshot(
         case when m.id is not null then jsonb_build_object('id', m.id, 'person_id', p.id, 'person_name', p.name,
           'person_email', p.email, 'role', m.role, 'created_at', m.created_at, 'revoked_at', m.revoked_at)
         end as membership,
-        case when p.id is not null then jsonb_build_object('id', p.id, 'disabled_at', p.disabled_at) end as person,
+        case when p.id is not null then jsonb_build_object('id', p.id, 'disabled_at', p.disabled_at,
+          'unlinked_at', p.unlinked_at) end as person,
         case when s.id is not null then jsonb_build_object('id', s.id, 'ended_at', s.ended_at) end as sign_in,
         $4::uuid as api_key_id
       from organizations o

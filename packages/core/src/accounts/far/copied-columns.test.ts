@@ -68,6 +68,7 @@ const copied: Readonly<Record<string, Readonly<Record<string, Learning>>>> = {
     name: 'is shown, or orders what is shown',
     created_at: 'never changes',
     disabled_at: now,
+    unlinked_at: now,
   },
   memberships: {
     id: 'never changes',

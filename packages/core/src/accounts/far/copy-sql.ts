@@ -81,7 +81,7 @@ export async function putCopies(tx: Queryable, snapshot: AccountSnapshot, now: D
     if (api_key_id !== null) await insertKeyCopy(tx, api_key_id, installation.id, now)
   }
   if (membership !== null) {
-    await putPersonCopy(tx, membership, person?.disabled_at ?? null, now)
+    await putPersonCopy(tx, membership, person, now)
     await insertMembershipCopy(tx, membership, organization.id, now)
   }
 }
@@ -100,16 +100,16 @@ async function insertKeyCopy(tx: Queryable, id: string, installationId: string, 
 async function putPersonCopy(
   tx: Queryable,
   { person_id, person_name }: NonNullable<AccountSnapshot['membership']>,
-  disabledAt: string | null,
+  person: AccountSnapshot['person'],
   now: Date,
 ): Promise<void> {
   await tx.query({
     name: 'copy-person',
     text: `
-      insert into people (id, email, name, created_at, disabled_at)
-      values ($1::uuid, $1::text || '@far.invalid', $2, $3, $4)
+      insert into people (id, email, name, created_at, disabled_at, unlinked_at)
+      values ($1::uuid, $1::text || '@far.invalid', $2, $3, $4, $5)
       on conflict (id) do update set disabled_at = excluded.disabled_at`,
-    values: [person_id, person_name, now, disabledAt],
+    values: [person_id, person_name, now, person?.disabled_at ?? null, person?.unlinked_at ?? null],
   })
 }
 
@@ -210,19 +210,25 @@ export async function applyChanges(tx: Queryable, changes: readonly Change[]): P
     values: [of('person')],
   })
   await tx.query({
-    name: 'unlink-host-people',
-    text: `
-      delete from host_people h using jsonb_to_recordset($1) as c(id uuid, unlinked_at timestamptz)
-      where h.person_id = c.id and h.created_at <= c.unlinked_at`,
-    values: [of('person')],
-  })
-  await tx.query({
     name: 'apply-sign-in-changes',
     text: `
       update sign_ins s set ended_at = c.ended_at
       from jsonb_to_recordset($1) as c(id uuid, ended_at timestamptz)
       where s.id = c.id and s.ended_at is null and c.ended_at is not null`,
     values: [of('sign_in')],
+  })
+  // A recovery is applied once: the copy keeps the time that the account service gave it. Whatever is linked here by then is
+  // from before, since no clock of over there tells when that was. Sign-ins come first: their ends wait for links under way.
+  await tx.query({
+    name: 'unlink-host-people',
+    text: `
+      with recovered as (
+        update people p set unlinked_at = c.unlinked_at
+        from jsonb_to_recordset($1) as c(id uuid, unlinked_at timestamptz)
+        where p.id = c.id and c.unlinked_at is not null and p.unlinked_at is distinct from c.unlinked_at
+        returning p.id)
+      delete from host_people where person_id in (select id from recovered)`,
+    values: [of('person')],
   })
   const { rows } = await tx.query<{ id: string; revoked_at: Date | null }>({
     name: 'apply-installation-changes',

@@ -67,7 +67,12 @@ const MembershipRow = Type.Object({
   revoked_at: Nullable(Time),
 })
 
-const PersonRow = Type.Object({ id: Uuid, disabled_at: Nullable(Time) })
+// An account service of an earlier release unlinks nothing elsewhere.
+const PersonRow = Type.Object({
+  id: Uuid,
+  disabled_at: Nullable(Time),
+  unlinked_at: Type.Optional(Nullable(Time)),
+})
 const SignInRow = Type.Object({ id: Uuid, ended_at: Nullable(Time) })
 
 /**
@@ -139,11 +144,7 @@ const Change = Type.Union([
     row: Type.Pick(InstallationRow, ['id', 'capabilities', 'revoked_at']),
   }),
   Type.Object({ kind: Type.Literal('membership'), row: Type.Pick(MembershipRow, ['id', 'revoked_at']) }),
-  // An account service of an earlier release unlinks nothing elsewhere.
-  Type.Object({
-    kind: Type.Literal('person'),
-    row: Type.Object({ ...PersonRow.properties, unlinked_at: Type.Optional(Nullable(Time)) }),
-  }),
+  Type.Object({ kind: Type.Literal('person'), row: PersonRow }),
   Type.Object({ kind: Type.Literal('sign_in'), row: SignInRow }),
 ])
 export type Change = Static<typeof Change>
