@@ -10,7 +10,7 @@ import { type Claim, ClaimLost, type Taken, WorkerStopping } from './claim/claim
 import { claimRun } from './claim/claim-queued-sql.ts'
 import { adoptLapsed, type Claimant, claimWorkspaces, isDue } from './claim/claim-sql.ts'
 import { atHost, type ExecutionContext, type WorkerContext } from './claim/execution-context.ts'
-import { giveBackUnmade, giveBackUnplaced, PAUSE_MS } from './claim/finish.ts'
+import { giveBackUnmade, giveBackUnplaced } from './claim/finish.ts'
 import { countAwaiting, hasUnheld, lapseClaim, lapseUnheld, standingClaims } from './claim/hold-sql.ts'
 import { chooseHost, type Pending } from './claim/placement-sql.ts'
 import { executeRun } from './run-execution.ts'
@@ -134,7 +134,7 @@ export class Worker implements Service {
 
   /**
    * Claims queued Runs one by one, so that each claim counts the sandboxes of those before it. If it leaves one to the worker
-   * that is nearer, or finds one locked, or had to put one back, it looks again: no wake-up tells that the other has not come.
+   * that is nearer, or finds one locked, or one that may not start yet, it looks again: no wake-up tells of that moment.
    * @returns how many more it could take
    */
   async #claimQueued(most: number): Promise<number> {
@@ -142,21 +142,19 @@ export class Worker implements Service {
     while (free > 0 && !this.#stopping) {
       const by = this.#claimant()
       const bounds = { headStartMs: HEAD_START_MS, pending: this.#pending(), away: this.#away() }
-      const { claim, isLeft } = await claimRun(this.#context.db, by, bounds)
+      const { claim, isLeft, dueInMs } = await claimRun(this.#context.db, by, bounds)
       if (claim === null) {
-        if (isLeft) this.#lookSoon(HEAD_START_MS)
+        this.#lookAfter(isLeft ? Math.min(HEAD_START_MS, dueInMs ?? HEAD_START_MS) : dueInMs)
         break
       }
       if (await this.#take(claim, by, (context, signal) => executeRun(context, claim, signal))) free -= 1
-      else this.#lookSoon(PAUSE_MS)
     }
     return free
   }
 
-  /** Looks again after a while. No wake-up tells of that moment. */
-  #lookSoon(afterMs: number): void {
+  #lookAfter(ms: number | null): void {
     clearTimeout(this.#next)
-    if (!this.#stopping) this.#next = setTimeout(() => this.#claiming.wake(), afterMs)
+    if (ms !== null && !this.#stopping) this.#next = setTimeout(() => this.#claiming.wake(), ms)
   }
 
   #claimant(): Claimant {

@@ -22,6 +22,8 @@ export interface ClaimBounds {
 export interface QueueClaim {
   readonly claim: Taken<RunClaim> | null
   readonly isLeft: boolean
+  /** Time until the next Run may start that may not start yet. */
+  readonly dueInMs: number | null
 }
 
 /**
@@ -48,7 +50,7 @@ const isAnnounced = (run: string): string => `(${run}.runtime is not null and ex
  *   that is locked, or whose execution is, is passed over for the next turn.
  */
 export async function claimRun(db: Queryable, by: Claimant, bounds: ClaimBounds): Promise<QueueClaim> {
-  const { rows } = await db.query<Partial<ClaimRow> & { is_left: boolean }>({
+  const { rows } = await db.query<Partial<ClaimRow> & { is_left: boolean; due_in_ms: number | null }>({
     name: 'claim-run',
     text: `
       with open as materialized (
@@ -106,8 +108,10 @@ export async function claimRun(db: Queryable, by: Claimant, bounds: ClaimBounds)
         where (r.organization_id, r.session_id, r.id) = (next.organization_id, next.session_id, next.id)
         returning r.*, 'run' as task
       )
-      select looked.is_left, claimed.* from (
-        select (select count(*) from candidates) > (select count(*) from taken) as is_left) as looked
+      select looked.is_left, looked.due_in_ms, claimed.* from (
+        select (select count(*) from candidates) > (select count(*) from taken) as is_left, (
+          select least(60000, ceil(1000 * extract(epoch from min(due_at) - statement_timestamp())))::integer
+          from runs where status = 'queued' and due_at > greatest($2, statement_timestamp())) as due_in_ms) as looked
       left join (${claimed}) as claimed on true`,
     values: [
       by.holder,
@@ -120,9 +124,9 @@ export async function claimRun(db: Queryable, by: Claimant, bounds: ClaimBounds)
     ],
   })
   const [row] = rows
-  if (row === undefined) return { claim: null, isLeft: false }
-  const { is_left: isLeft, ...run } = row
-  return { claim: isClaim(run) ? toClaim(run, by) : null, isLeft }
+  if (row === undefined) return { claim: null, isLeft: false, dueInMs: null }
+  const { is_left: isLeft, due_in_ms: dueInMs, ...run } = row
+  return { claim: isClaim(run) ? toClaim(run, by) : null, isLeft, dueInMs }
 }
 
 const isClaim = (row: Partial<ClaimRow>): row is ClaimRow => typeof row.id === 'string'

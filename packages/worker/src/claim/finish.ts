@@ -14,7 +14,7 @@ import type { ExecutionContext, WorkerContext } from './execution-context.ts'
 import { underFence } from './under-fence.ts'
 
 /** Before a Run is started again, for each time that it was. */
-export const PAUSE_MS = 250
+const PAUSE_MS = 250
 
 /** An attempt that ended without its agent's answer. */
 export interface Loss {

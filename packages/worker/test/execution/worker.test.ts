@@ -63,8 +63,10 @@ describe('a sandbox that cannot be made', () => {
     ['in time, and cannot be destroyed either', { create: never, destroy: never }],
     ['at all', { create: async () => Promise.reject(new Error('no room')) }],
   ])('%s ends the run after a bounded number of attempts that never began', async (_, verbs) => {
+    // Nothing wakes the worker when the Run may start again.
+    const quiet = { fenceMs: 2_400_000, pollMs: 2_400_000 }
     // bound: it is to be over
-    await startWorker({ driver: brokenDriver(verbs), limits: { provisionMs: 100 } })
+    await startWorker({ driver: brokenDriver(verbs), limits: { provisionMs: 100, ...quiet } })
     const session = await shell('true')
     const run = await ended(session)
     expect(outcomeOf(run)).toBe('crashed engine_unreachable turn_execution_lost 3')
