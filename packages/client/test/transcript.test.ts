@@ -252,7 +252,7 @@ test('sizes in the reason of an omission are read by people', () => {
 })
 
 const step = (stepId: string, status = 'started') =>
-  ['svc.workspace.progress', { stepId, title: stepId, status, durationMs: 12_000 }] as const
+  ['svc.workspace.progress', { stepId, title: stepId.replace('2', ''), status, durationMs: 12_000 }] as const
 const apply = (status: string) => ['svc.environment.apply', { name: 'web', leaseId: 'l', revision: 1, status }] as const
 test.each<[string, Fact[], string[]]>([
   ['one step', [step('a'), step('a', 'succeeded')], ['1 a (12.0 s)']],
@@ -261,6 +261,13 @@ test.each<[string, Fact[], string[]]>([
   ['a setup and a step', [apply('started'), step('a'), apply('succeeded')], ['1 Set up', '2 a']],
   ['a step whose start is not loaded', [['svc.conversation.cleared'], step('a', 'failed')], ['1 Conv', '2 a failed']],
   ['a step that was told twice', [step('a', 'failed'), step('a', 'failed')], ['1 a failed', '2 a failed']],
+  [
+    'a step that another worker begins again',
+    [step('a'), step('a2'), step('a2', 'succeeded')],
+    ['1 a (interrupted)', '2 a (12.0 s)'],
+  ],
+  ['a step that nobody ends before the agent begins', [step('a'), step('b'), started], ['1 a (int', '2 b (int']],
+  ['a step that nobody ends before its Run', [step('a'), ended('crashed')], ['1 a (interrupted)', '2 end']],
 ])('the end of a long step takes the place of its own start: %s', (_, facts, texts) => {
   const rows = rowsOf(...facts).map(row => `${row.key} ${row.kind === 'notice' ? row.text : row.kind}`)
   expect(rows).toEqual(texts.map(text => expect.stringMatching(`^${RegExp.escape(text)}`)))

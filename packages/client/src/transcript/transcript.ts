@@ -153,6 +153,7 @@ class Draft {
     const running = this.#view.activeRun
     const startedAt = running?.id === id ? running.startedAt : event.createdAt
     this.#view = { ...this.#view, activeRun: { id, startedAt, attempt }, changedAt: event.sequence }
+    this.#closeNotices(id)
     if (attempt > 1) {
       this.#closeTools(id)
       const text = `Attempt ${attempt}: the Run continues after its worker or sandbox was lost`
@@ -198,6 +199,7 @@ class Draft {
     const running = this.#view.activeRun
     const started = running !== null && running.id === event.subject.runId ? running.startedAt : null
     this.#closeTools(event.subject.runId)
+    this.#closeNotices(event.subject.runId ?? null)
     this.#rows.push({
       ...this.#base(event),
       kind: 'end',
@@ -252,12 +254,28 @@ class Draft {
     for (const field of sets) this.#view = { ...this.#view, [field]: event.sequence }
     const row: Row = { ...this.#base(event), kind: 'notice', ...content }
     const { step, ongoing } = content
+    // Another worker begins the step again.
+    if (ongoing === true) this.#closeNotices(row.runId, content.text)
     // Steps may go on at the same time, so the start of this one need not be the last row.
     const isStart = (start: Row) => start.kind === 'notice' && start.ongoing === true && start.step === step
     const at = step === undefined || ongoing === true ? -1 : this.#rows.findLastIndex(isStart)
     const start = this.#rows[at]
     if (start === undefined) this.#rows.push(row)
     else this.#rows[at] = { ...row, key: start.key }
+  }
+
+  /**
+   * Closes steps before the agent whose end nobody will tell: their worker stopped.
+   * @param text of the steps that are over; all if undefined
+   */
+  #closeNotices(runId: string | null, text?: string): void {
+    for (let at = this.#rows.length - 1; at >= 0; at--) {
+      const row = this.#rows[at]
+      if (row?.runId !== null && row?.runId !== runId && row?.kind !== 'prompt') return
+      if (row.kind !== 'notice' || row.ongoing !== true || (text !== undefined && row.text !== text)) continue
+      const { ongoing: _, ...rest } = row
+      this.#rows[at] = { ...rest, text: `${row.text} (interrupted)` }
+    }
   }
 
   /** Adds a step to the group of its Run and sub-agent at the end, or begins a group. Groups of others may lie between. */
