@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { emptyTreeOid, type Session } from '@berth/contract'
 import { Delivering, type Granted } from '@berth/testing/git/delivering.ts'
@@ -36,6 +37,19 @@ async function printed({ api, session }: Pick<Delivering, 'api' | 'session'>, sc
   return activitiesOf(ended)
     .map(({ output }) => output)
     .join('')
+}
+
+/** Leaves a file as a person does at a terminal that has ended, before a seal has it. */
+async function type({ session, project }: Delivering, name: string): Promise<void> {
+  await writeFile(join(project, name), 'typed')
+  await service.test.db.database.query(
+    `insert into terminals (id, organization_id, session_id, lease_id, person_id, membership_id, sign_in_id, origin, columns,
+       rows, state, awake_until, typed_at, seal_requested_at, created_at, ended_at)
+     select gen_random_uuid(), organization_id, session_id, id, gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), '', 80,
+       24, 'ended', now(), now(), 'infinity', now(), now()
+     from leases where session_id = $1 and ended_at is null`,
+    [session.id],
+  )
 }
 
 /** Forks a Session, and runs a script as the fork's first own Turn. */
@@ -124,13 +138,14 @@ it('a fork of the Session that made the first commit begins at it, and delivers 
   expect(await gitText(['ls-tree', '--name-only', 'trunk'], { gitDir: at.gitDir })).toBe('a\nc')
 })
 
-it.each(['a Run before', 'a Run after a reset'])(
+it.each(['a Run before', 'a Run after a reset', 'a Run before somebody typed'])(
   'a fork of %s deletes nothing of the first commit, which it does not have',
   async from => {
     const at = await make()
     const session = await Delivering.begin(service.test, at)
     const { id, activeRunId } = session.session
     await session.shell('echo one > a')
+    if (from.includes('typed')) await type(session, 'typed')
     const root = (await session.publish()).result?.commitSha
     if (from.includes('reset')) {
       await session.shell('rm a')
