@@ -10,7 +10,7 @@ import type { BuildOptions } from 'esbuild'
 import { type Bundle, common, fingerprint, makeIfChanged, replaceFile } from './bundle.ts'
 import { cliBundle, helpOf } from './cli-bundle.ts'
 import { compiledSession, engineOptions, sessionBundle, sessionOptions } from './engine-bundle.ts'
-import { serverBundle, sourceLines } from './server-bundle.ts'
+import { migrations, serverBundle, sourceLines } from './server-bundle.ts'
 
 const root = join(import.meta.dirname, '..')
 const forNode: BuildOptions = { platform: 'node', target: 'node24', external: ['@berth/server'] }
@@ -64,7 +64,7 @@ const bundles: readonly Bundle[] = [
     output: 'packages/server/dist/main.js',
     options: serverBundle,
     // The packages that this checkout may lack.
-    optional: ['packages/kubernetes/package.json', 'packages/triggers/package.json'],
+    besides: ['packages/kubernetes/package.json', 'packages/triggers/package.json', ...migrations],
     map: sourceLines,
   },
 ]

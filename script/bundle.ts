@@ -18,8 +18,8 @@ export interface Bundle {
   readonly entry: string
   readonly output: string
   readonly options: BuildOptions
-  /** Files whose absence changes the bundle, besides those that it is made from. */
-  readonly optional?: readonly string[]
+  /** Files that change the bundle besides those that it imports; some may be absent. */
+  readonly besides?: readonly string[]
   /** Changes the source map of a file before it is written. */
   readonly map?: (map: string) => string
   /** Completes the bundle once it is written. */
@@ -63,7 +63,7 @@ function isCurrent(output: string): boolean {
 }
 
 /** Makes a bundle unless it is the one of its inputs. A rename replaces each file: a sandbox may be reading the old one. */
-export async function makeIfChanged({ entry, output, options, optional = [], map, finish }: Bundle): Promise<void> {
+export async function makeIfChanged({ entry, output, options, besides = [], map, finish }: Bundle): Promise<void> {
   if (!existsSync(join(root, entry)) || isCurrent(output)) return
   console.error(`building ${output}`)
   const { build } = await import('esbuild')
@@ -92,7 +92,7 @@ export async function makeIfChanged({ entry, output, options, optional = [], map
   finish?.()
   // An input was saved during the build. Without a record, the next run builds again.
   if (inputs.some(input => statSync(join(root, input)).mtimeMs >= begunMs)) rmSync(recordOf(output), { force: true })
-  else replaceFile(recordOf(output), JSON.stringify(fingerprint([...common, ...optional, ...inputs])))
+  else replaceFile(recordOf(output), JSON.stringify(fingerprint([...common, ...besides, ...inputs])))
 }
 
 /** Removes the parts of earlier builds. A program that was started before may miss one; its next start has them all. */

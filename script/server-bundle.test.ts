@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { hash } from 'node:crypto'
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { promisify } from 'node:util'
 import { encode } from '@jridgewell/sourcemap-codec'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type Bundle, makeIfChanged } from './bundle.ts'
-import { serverEntries, sourceLines } from './server-bundle.ts'
+import { migrations, serverEntries, sourceLines } from './server-bundle.ts'
 
 const root = join(import.meta.dirname, '..')
 
@@ -61,6 +62,15 @@ describe('the bundle of the service', () => {
     const loaded = doors.map(name => `import('./packages/server/dist/${name}.js')`)
     const program = `console.log((await Promise.all([${loaded.join()}])).every(door => Object.keys(door).length > 0))`
     expect(await run(program)).toBe('true')
+  })
+
+  it('knows the schema that it was built with', () => {
+    const digests = migrations.map(path => hash('sha256', readFileSync(join(root, path))))
+    const parts = globSync('packages/server/dist/*.js', { cwd: root })
+    const knowing = parts.filter(path =>
+      readFileSync(join(root, path), 'utf8').includes(JSON.stringify(digests.join())),
+    )
+    expect(knowing).toHaveLength(1)
   })
 
   it('starts its thread, which answers', { timeout: 120_000 }, async () => {

@@ -1,11 +1,14 @@
-import { readFileSync } from 'node:fs'
+import { hash } from 'node:crypto'
+import { globSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { decode, encode, type SourceMapSegment } from '@jridgewell/sourcemap-codec'
 import type { BuildOptions } from 'esbuild'
 
+const root = join(import.meta.dirname, '..')
+
 /** Returns the sources of the doors of the service: the exports of its package, and the thread that it starts by a path. */
 export function serverEntries(): Readonly<Record<string, string>> {
-  const manifest = readFileSync(join(import.meta.dirname, '../packages/server/package.json'), 'utf8')
+  const manifest = readFileSync(join(root, 'packages/server/package.json'), 'utf8')
   const { exports }: { exports: Record<string, string | { types: string; default: string }> } = JSON.parse(manifest)
   const doors = Object.values(exports).flatMap(door => (typeof door === 'string' ? [] : [door]))
   return {
@@ -13,6 +16,11 @@ export function serverEntries(): Readonly<Record<string, string>> {
     'output-worker': 'packages/core/src/sessions/outputs/output-worker.ts',
   }
 }
+
+/** The migrations, which a service reads from the checkout, by paths from the repository's root. */
+export const migrations = globSync('packages/platform/src/storage/migrations/*.sql', { cwd: root }).sort()
+
+const digestOf = (path: string): string => hash('sha256', readFileSync(join(root, path)))
 
 /**
  * How the service is bundled: a file for each door, and parts that they share. Started from it, a service takes two thirds of
@@ -28,6 +36,7 @@ export const serverBundle: BuildOptions = {
   banner: {
     js: "import { createRequire as berthRequire } from 'node:module'; const require = berthRequire(import.meta.url);",
   },
+  define: { BUILT_MIGRATIONS: JSON.stringify(migrations.map(digestOf).join()) },
   // A service loads these when it first needs them, and a later build may have replaced its parts by then.
   external: [
     ...['anthropic', 'google', 'openai', 'openai-compatible'].map(provider => `@ai-sdk/${provider}`),

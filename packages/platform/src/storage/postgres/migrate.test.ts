@@ -135,6 +135,10 @@ test('refuses a migration that has changed since it was applied', async () => {
   await expect(migrate(made.database, { directory })).rejects.toThrow(/0001_things\.sql was applied with other content/)
 })
 
+test('refuses migrations that the service was not built with, and says what to do', async () => {
+  await expect(migrate(made.database, { directory, built: 'other' })).rejects.toThrow(/start it by script\/server/)
+})
+
 test.each(['0003_gap.sql', '2_short.sql', '0002-dash.sql'])('%s is out of order', async name => {
   await add(name, 'select 1')
   await expect(migrate(made.database, { directory })).rejects.toThrow(`migration ${name} is out of order`)

@@ -32,15 +32,21 @@ const leastServerVersion = 150_000
 
 const ownMigrations = join(packagesDirectory, 'platform/src/storage/migrations')
 
+/** The digests of the migrations that the bundle was built with (script/server-bundle.ts); the sources have no such name. */
+declare const BUILT_MIGRATIONS: string
+
 /**
  * Brings the schema to this release. Each missing migration runs in its own transaction under an advisory lock, so any
  * number of services may start at once. A migration may hold any statement that PostgreSQL allows in a transaction. One
  * that builds indexes without holding up writes runs outside of transactions, and goes on where it was killed.
  * @returns the numbers of the migrations that it applied
- * @throws StartError if the schema is newer than this release, or an applied file has changed since
+ * @throws StartError if the schema is newer than this release, or a file has changed since it was built or applied
  */
-export async function migrate(database: Migrating, options: { directory?: string } = {}): Promise<number[]> {
-  const migrations = await readMigrations(options.directory ?? ownMigrations)
+export async function migrate(
+  database: Migrating,
+  { directory = ownMigrations, built }: { directory?: string; built?: string } = {},
+): Promise<number[]> {
+  const migrations = await readMigrations(directory, built)
   await requireServer(database)
   // A role that may not change the schema can start on one that is up to date.
   if (nextOf(migrations, await readApplied(database)) === undefined) return []
@@ -162,9 +168,12 @@ function nextOf(
   return migrations[applied.length]
 }
 
-async function readMigrations(directory: string): Promise<OwnMigration[]> {
+const builtMigrations = typeof BUILT_MIGRATIONS === 'string' ? BUILT_MIGRATIONS : undefined
+
+/** @throws StartError if they are not those that the service was built with: its code may name what they do not make */
+async function readMigrations(directory: string, built = builtMigrations): Promise<OwnMigration[]> {
   const names = (await readdir(directory)).filter(name => name.endsWith('.sql')).sort()
-  return await Promise.all(
+  const found = await Promise.all(
     names.map(async (name, index) => {
       const number = Number(/^(\d{4})_[a-z0-9_]+\.sql$/.exec(name)?.[1])
       if (number !== index + 1) throw new StartError(`migration ${name} is out of order: numbers are 0001, 0002, …`)
@@ -172,6 +181,10 @@ async function readMigrations(directory: string): Promise<OwnMigration[]> {
       const sha256 = createHash('sha256').update(sql).digest('hex')
       return { number, name, sql, sha256, indexes: readConcurrentIndexes(name, sql) }
     }),
+  )
+  if (built === undefined || built === found.map(({ sha256 }) => sha256).join()) return found
+  throw new StartError(
+    'the service was built from other sources than lie here now: start it by script/server, or run `node script/build.ts` first',
   )
 }
 
