@@ -1,11 +1,12 @@
 /**
- * The tree program: it seals, restores, clears or shows the tree at `/tree` as the tree's owner, or empties its outbox. A
+ * The tree program: it seals, measures, restores, clears or shows the tree at `/tree` as the tree's owner, or empties its outbox. A
  * worker drives it over standard input and output (`protocol.ts`). It runs in its own sandbox, which contains the tree
  * and nothing else of the service. Its one argument names another directory than `/tree`.
  */
 import { clear } from './clear.ts'
 import { readFrame, writeFrame } from './frames.ts'
 import { inspect } from './inspect.ts'
+import { measure } from './measure.ts'
 import { emptyOutbox } from './outbox.ts'
 import { frameTypes, maxFrameBytes, TreeError, type TreeFailure, type TreeJob, treePath } from './protocol.ts'
 import { restore } from './restore.ts'
@@ -35,6 +36,8 @@ async function run(): Promise<object> {
       return {}
     case 'inspect':
       return inspect(job, tree, OUT)
+    case 'measure':
+      return measure(job)
   }
 }
 

@@ -11,6 +11,7 @@
  * Emptying the outbox: the worker sends `job`. The program sends one `presented` for each file; for a file to keep,
  * `content` frames follow, the last one empty. Then it sends `ready`. Once the worker has recorded the files it sends
  * `finish`; the program removes them and answers `done`.
+ * Measuring: `job`, then `done` with `TreeSize`.
  * Looking: the worker sends `job`. The program sends the range of a file as one `content`, if the path is a file, then
  * `done` with `LookDone`.
  * In each case the program may answer `failed` instead and end.
@@ -193,7 +194,21 @@ export type Inspected =
   | { readonly found: 'directory'; readonly entries: readonly InspectedEntry[]; readonly more: boolean }
   | { readonly found: 'file'; readonly sizeBytes: number }
 
-export type TreeJob = SealJob | RestoreJob | ClearJob | OutboxJob | InspectJob
+/** Requests the size of a tree, of which nothing is read. */
+export interface MeasureJob {
+  readonly kind: 'measure'
+  readonly exclude: readonly ExcludeRule[]
+  /** Counts no further than one entry more. */
+  readonly files: number
+}
+
+/** The size of a tree by its entries: files, directories, links and others, and the lengths of the files. */
+export interface TreeSize {
+  readonly entries: number
+  readonly sourceBytes: number
+}
+
+export type TreeJob = SealJob | RestoreJob | ClearJob | OutboxJob | InspectJob | MeasureJob
 
 /** Entries left out of a sealed tree. */
 export interface Omitted {

@@ -1,5 +1,6 @@
 import { SealFailed } from '@berth/core/checkpoints/errors.ts'
 import { homeRules } from '@berth/core/checkpoints/home-rules.ts'
+import { measureTree } from '@berth/core/checkpoints/measure-tree.ts'
 import type { OverCap } from '@berth/core/checkpoints/over-cap.ts'
 import { type SealedTree, type SealOptions, sealTree } from '@berth/core/checkpoints/seal-tree.ts'
 import { pathsIn } from '@berth/core/environments/cache/cache-trees.ts'
@@ -11,6 +12,7 @@ import { DatabaseUnavailable } from '@berth/platform/storage/postgres/database-e
 import { SandboxGoneError } from '@berth/sandboxes/driver.ts'
 import { isHostAway } from '@berth/sandboxes/line/line-error.ts'
 import { treeOf } from '@berth/sandboxes/tree.ts'
+import type { TreeSize } from '@berth/supervisor/tree'
 import { ClaimLost } from '../claim/claim.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 
@@ -52,7 +54,7 @@ export async function sealHome(
   const mayLeaveOut = (error: unknown): boolean =>
     (isLast || (error instanceof SealFailed && error.bound !== undefined)) && !endsSeal(error, options.signal)
   const shared = { ...options, tree: treeOf(context.driver, lease.id, 'home'), excludeOverCap: [] }
-  const left = await sealTree({
+  const left = await sealUnlessOver(lease.id, {
     ...shared,
     limits: { ...home, storedBytes: room },
     exclude: homeRules({ state, placed: await placedIn(context.db, lease) }),
@@ -77,6 +79,39 @@ export async function sealHome(
   if (conversation === null) return { tree: null, hasConversation: false, left }
   if (conversation.kind === 'sealed') return { tree: conversation, hasConversation: true, left }
   return { tree: null, hasConversation: false, left, conversation }
+}
+
+/** A home that was over a cap, and its size then. */
+interface Oversized {
+  readonly over: OverCap
+  readonly size: TreeSize
+}
+
+/** By lease. A process that knows nothing of one packs that home once more for nothing. */
+const oversized = new Map<string, Oversized>()
+const MOST_OVERSIZED = 1000
+
+/** Seals a home, unless it was over a cap and is no smaller since: to find that out again would take as long as to keep it. */
+async function sealUnlessOver(leaseId: string, options: SealOptions): Promise<SealedTree | OverCap> {
+  const { tree, limits, exclude = [], signal } = options
+  // A size that cannot be told is no reason to fail.
+  const measure = () => measureTree(tree, { exclude, files: limits.files }, signal).catch(() => null)
+  const before = oversized.get(leaseId)
+  const now = before && (await measure())
+  if (before && now && isStillOver(before, now, limits.storedBytes)) return before.over
+  oversized.delete(leaseId)
+  const sealed = await sealTree(options)
+  const size = sealed.kind === 'over_cap' ? await measure() : null
+  if (sealed.kind === 'sealed' || size === null) return sealed
+  oversized.set(leaseId, { over: sealed, size })
+  for (const oldest of oversized.keys()) if (oversized.size > MOST_OVERSIZED) oversized.delete(oldest)
+  return sealed
+}
+
+/** @param room stored bytes that it may have now */
+function isStillOver({ over, size }: Oversized, now: TreeSize, room: number): boolean {
+  if (over.cap === 'stored' && room >= over.atLeast) return false
+  return over.cap === 'files' ? now.entries >= size.entries : now.sourceBytes >= size.sourceBytes
 }
 
 /** Returns true for an error that ends the whole seal, since another worker takes it up, or no sandbox is there to be sealed. */

@@ -1,5 +1,6 @@
 import type { Session } from '@berth/contract'
 import { foreignRuntimeLimits, homeLimits, workspaceLimits } from '@berth/core/checkpoints/limits.ts'
+import type { Blobs } from '@berth/platform/storage/blobs/blobs.ts'
 import { activitiesOf, type EndedRun, messagesOf } from '@berth/testing/runs/ended-run.ts'
 import { Resuming } from '@berth/testing/workspaces/resuming.ts'
 import { signalSandbox } from '@berth/testing/workspaces/sandbox-processes.ts'
@@ -79,6 +80,33 @@ it('a home over its cap is left out and said so, and workspace and conversation 
   await bench.next(session, install)
   await bench.expire(session)
   expect(outputsOf(await bench.next(session, '~/.local/bin/tool'))).toEqual(['installed\n'])
+})
+
+it('a home over its cap is not packed again before it is smaller', async () => {
+  let put = 0
+  const blobs = (real: Blobs) =>
+    new Proxy(real, {
+      get(target, name: keyof Blobs) {
+        if (name !== 'put') return target[name].bind(target)
+        return (content: Uint8Array) => {
+          put += content.length
+          return real.put(content)
+        }
+      },
+    })
+  // A pack holds 8 MiB.
+  await bench.work(stack, { blobs, checkpointLimits: { home: { ...homeLimits, storedBytes: 9_000_000 } } })
+  const { session } = await bench.sealed('shell', 'head -c 20000000 /dev/urandom > ~/random; echo one > file')
+  expect(put).toBeGreaterThan(8_000_000)
+  put = 0
+  await bench.next(session, 'head -c 20000000 /dev/urandom > ~/random; echo two > file')
+  expect(put).toBeLessThan(100_000)
+  const [first, second, ...more] = await omittedOf(session)
+  expect([second, more]).toEqual([first, []])
+  await bench.next(session, 'head -c 1000 /dev/urandom > ~/random')
+  expect(await omittedOf(session)).toHaveLength(2)
+  await bench.expire(session)
+  expect(outputsOf(await bench.next(session, 'stat -c %s ~/random; cat file'))).toEqual(['1000\ntwo\n'])
 })
 
 it('a home may be as large as the workspace leaves room in the cap that they share', async () => {
