@@ -161,12 +161,9 @@ describe('two first starts of one checkout', () => {
     for (const file of ['package.json', 'package-lock.json']) copyFileSync(join(root, file), join(directory, file))
     mkdirSync(join(directory, 'node_modules'))
     writeFileSync(join(directory, 'node_modules/.package-lock.json'), '')
-    const start = () =>
-      spawn(join(directory, 'script/run'), ['serve'], {
-        cwd: directory,
-        env: { PATH: join(directory, 'bin') },
-        stdio: ['ignore', 'ignore', 'pipe'],
-      })
+    const run = join(directory, 'script/run')
+    const here = { cwd: directory, env: { PATH: join(directory, 'bin') } }
+    const start = () => spawn(run, ['serve'], { ...here, stdio: ['ignore', 'ignore', 'pipe'] })
     const begun = () => (existsSync(log) ? readFileSync(log, 'utf8') : '')
     const first = start()
     await vi.waitUntil(() => begun() !== '', { timeout: 60_000 })
@@ -181,6 +178,10 @@ describe('two first starts of one checkout', () => {
       [0, null],
     ])
     expect(begun()).toBe('begun\nbuilt\nbegun\nbuilt\n')
+    expect(said).toContain('script/server: starting the service for the first time; making its database')
+    mkdirSync(join(directory, '.berth/postgres'), { recursive: true })
+    const later = spawnSync(run, ['serve'], { ...here, encoding: 'utf8' })
+    expect(later.stderr).toContain('script/server: starting the service\n')
   })
 })
 
