@@ -129,7 +129,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   },
   terminals: { writes: ['core/sessions/terminals'], reads: ['server/console', 'core/sessions/publications'] },
   workspace_requests: { writes: ['core/sessions/leases'], reads: ['server/console', 'worker/claim'] },
-  interactions: { writes: ['core/sessions/interactions'], reads: ['server/console'] },
+  interactions: { writes: ['core/sessions/interactions'], reads: ['server/console', 'core/sessions/session'] },
   remembered_decisions: { writes: ['core/sessions/interactions'] },
   artifacts: {
     writes: ['core/sessions/artifacts'],
@@ -139,13 +139,19 @@ export const tables: Readonly<Record<string, TableAccess>> = {
     writes: ['core/checkpoints'],
     reads: folders('core/sessions/session core/sessions/terminals core/sessions/publications core/housekeeping'),
   },
-  reviews: { writes: ['core/sessions/reviews'], reads: ['core/sessions/publications', 'core/housekeeping'] },
-  review_requests: { writes: ['core/sessions/reviews'], reads: ['server/console'] },
+  reviews: {
+    writes: ['core/sessions/reviews'],
+    reads: ['core/sessions/session', 'core/sessions/publications', 'core/housekeeping'],
+  },
+  review_requests: { writes: ['core/sessions/reviews'], reads: ['server/console', 'core/sessions/session'] },
   publications: {
     writes: ['core/sessions/publications'],
-    reads: ['core/sessions/purge', 'server/console', 'triggers'],
+    reads: ['core/sessions/purge', 'core/sessions/session', 'server/console', 'triggers'],
   },
-  merges: { writes: ['core/sessions/merges'], reads: ['core/sessions/purge', 'server/console'] },
+  merges: {
+    writes: ['core/sessions/merges'],
+    reads: ['core/sessions/purge', 'core/sessions/session', 'server/console'],
+  },
 
   // Webhooks.
   webhook_endpoints: { writes: ['core/webhooks'], reads: ['server/console'] },

@@ -100,7 +100,7 @@ describe('in a terminal', () => {
     const it = attach(null, true)
     await it.shows(
       'stdout',
-      / {2}1 {2}Asks \u241b\[31mred {2}.*asks to be allowed, (?:10:0\d|9:\d\d) left.* {2}2 {2}Latest {2}.*idle.*Which session/s,
+      / {2}1 {2}Asks \u241b\[31mred {2}.*asks to be allowed, (?:10:0\d|9:\d\d) left.* {2}2 {2}Latest {2}.*done.*Which session/s,
     )
     it.key('77\r')
     await it.shows('stdout', /Which session.*Which session/s)

@@ -62,14 +62,18 @@ test('sessions lists the sessions of several pages', async () => {
   await using service = await ScriptedService.start(({ path }, response) => {
     const { searchParams } = new URL(path, 'http://loopback')
     const second = searchParams.get('cursor') === 'next'
-    const title = second ? 'evil\u001b[2J\ntitle' : session.title
-    sendJson(response, 200, { sessions: [{ ...session, title }], nextCursor: second ? null : 'next', hasMore: !second })
+    const failed = { title: 'evil\u001b[2J\ntitle', status: 'failed', lastRun: { errorCode: 'model_unavailable' } }
+    const sessions = [second ? { ...session, ...failed } : session]
+    sendJson(response, 200, { sessions, nextCursor: second ? null : 'next', hasMore: !second })
     return 'answered'
   })
   const it = berth(service, 'sessions', '--limit', '2', '--archived')
   expect(await it.ended()).toBe(0)
-  const head = `${session.id}\tidle\t2026-01-01T00:00:00.000Z\t`
-  expect(it.lines).toEqual([`${head}list the files`, `${head}evil␛[2J\\ntitle`])
+  const at = '2026-01-01T00:00:00.000Z'
+  expect(it.lines).toEqual([
+    `${session.id}\tDone\t${at}\tlist the files`,
+    `${session.id}\tFailed: the model provider is down\t${at}\tevil␛[2J\\ntitle`,
+  ])
   expect(service.taken.map(({ path }) => path)).toEqual([
     '/v1/sessions?archived=true&limit=2',
     '/v1/sessions?archived=true&cursor=next&limit=1',

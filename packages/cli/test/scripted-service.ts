@@ -7,6 +7,8 @@ export const session = {
   sessionUrl: 'http://127.0.0.1:4100/sessions/0191d5a0-0000-7000-8000-000000000001',
   title: 'list the files',
   phase: 'idle',
+  status: 'done',
+  lastRun: null,
   updatedAt: '2026-01-01T00:00:00.000Z',
   lastEventSequence: 0,
 }

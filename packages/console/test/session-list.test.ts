@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Session, SessionState } from '@berth/contract'
+import { type Session, type SessionState, type SessionStatus, sessionStatuses } from '@berth/contract'
 import {
   dropCheckpoints,
   dropParkedCheckpoint,
@@ -9,7 +9,7 @@ import {
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
 import type { Api } from '@berth/testing/api/api.ts'
-import { deliverPull, openInteraction } from '@berth/testing/console/session-rows.ts'
+import { deliverPull, openInteraction, reviewChanges } from '@berth/testing/console/session-rows.ts'
 import { outcome } from '@berth/testing/runs/outcome.ts'
 import { WorkerStandIn } from '@berth/testing/runs/states.ts'
 import { until } from '@berth/testing/until.ts'
@@ -62,9 +62,9 @@ describe('the list of a person', () => {
     ]
     const deadline = new Date('2030-01-01T00:00:00.000Z')
     await openInteraction(accounts.test.db.database, waits, { kind: 'approval', deadline })
-    expect(await list(`${q}&state=needs-you`)).toEqual([waits.id])
+    expect(await list(`${q}&state=needs_you`)).toEqual([waits.id])
     expect(await list(`${q}&state=working`)).toEqual([works.id])
-    expect(await list(`${q}&state=done`)).toEqual([rests.id])
+    expect(await list(`${q}&state=rest`)).toEqual([rests.id])
     expect(await only(waits.id)).toMatchObject({
       attention: { openInteractions: 1, kind: 'approval', deadline: deadline.toISOString() },
     })
@@ -77,17 +77,17 @@ describe('the list of a person', () => {
     const session = await api.createSession({ title }, 'a')
     const runId = session.activeRunId ?? ''
     await standIn.start(session, runId)
-    expect([await list(`${q}&state=working`), await list(`${q}&state=needs-you`)]).toEqual([[session.id], []])
+    expect([await list(`${q}&state=working`), await list(`${q}&state=needs_you`)]).toEqual([[session.id], []])
     await standIn.end(session, runId, { status: 'crashed' })
     expect(await only(session.id)).toMatchObject({ workLost: true, attention: null, phase: 'idle' })
-    expect([await list(`${q}&state=needs-you`), await list(`${q}&state=done`)]).toEqual([[session.id], []])
+    expect([await list(`${q}&state=needs_you`), await list(`${q}&state=rest`)]).toEqual([[session.id], []])
     // Nobody waits for them any more after a month, nor once they have dealt with it.
     await change(`update sessions set updated_at = now() - interval '31 days' where id = $1`, session.id)
-    expect([await list(`${q}&state=needs-you`), await list(`${q}&state=done`)]).toEqual([[], [session.id]])
+    expect([await list(`${q}&state=needs_you`), await list(`${q}&state=rest`)]).toEqual([[], [session.id]])
     await change('update sessions set updated_at = now() where id = $1', session.id)
     expect((await api.call('POST', `/v1/sessions/${session.id}/reset`)).status).toBe(200)
     expect(await only(session.id)).toMatchObject({ workLost: false })
-    expect([await list(`${q}&state=needs-you`), await list(`${q}&state=done`)]).toEqual([[], [session.id]])
+    expect([await list(`${q}&state=needs_you`), await list(`${q}&state=rest`)]).toEqual([[], [session.id]])
   })
 
   it('judges anew whenever a checkpoint comes, goes or is found damaged, and with each Turn', async () => {
@@ -98,7 +98,7 @@ describe('the list of a person', () => {
     const runId = session.activeRunId ?? ''
     await standIn.start(session, runId)
     await standIn.end(session, runId, { status: 'completed' })
-    const lost = async () => (await list(`q=${title}&state=needs-you`)).length === 1
+    const lost = async () => (await list(`q=${title}&state=needs_you`)).length === 1
     const isMarked = async () => {
       const { rows } = await accounts.test.db.database.query<{ marked: boolean }>(
         'select sealed_turns = turn_count as marked from sessions where id = $1',
@@ -191,6 +191,66 @@ describe('the list of a person', () => {
     expect(await only(installed.id)).toMatchObject({ startedBy: null })
   })
 
+  it('says of each Session in one word how it stands, and lists those of each', async () => {
+    const title = randomUUID()
+    const db = accounts.test.db.database
+    const pull = { number: 6, url: 'https://git.example/p/6', merge: null }
+    const ended = async (status: string, stopReason: string, errorCode: string | null = null) => {
+      const session = await api.createSession({ title }, 'a')
+      const ends =
+        'update runs set status = $2, stop_reason = $3, error_code = $4, ended_at = now() where session_id = $1'
+      await change(ends, session.id, status, stopReason, errorCode)
+      return session
+    }
+    const waits = await api.createSession({ title }, 'a')
+    await openInteraction(db, waits, { kind: 'approval', deadline: null })
+    const works = await api.createSession({ title }, 'a')
+    const failed = await ended('failed', 'error', 'model_unavailable')
+    const failedAfterPull = await ended('crashed', 'error')
+    await deliverPull(db, failedAfterPull, pull)
+    await change('update runs set ended_at = now() where session_id = $1', failedAfterPull.id)
+    const stopped = await ended('cancelled', 'aborted')
+    const limited = await ended('completed', 'max_turns')
+    const changed = await ended('completed', 'completed')
+    await reviewChanges(db, changed)
+    const changedAgain = await ended('completed', 'completed')
+    await deliverPull(db, changedAgain, { ...pull, merge: 'succeeded' })
+    await reviewChanges(db, changedAgain)
+    const delivered = await ended('failed', 'error')
+    await deliverPull(db, delivered, pull)
+    const merged = await ended('completed', 'completed')
+    await deliverPull(db, merged, { ...pull, merge: 'succeeded' })
+    const done = await ended('completed', 'completed')
+    const expected: Readonly<Record<SessionStatus, readonly Session[]>> = {
+      needs_you: [waits],
+      working: [works],
+      failed: [failed, failedAfterPull],
+      ready_to_review: [changed, changedAgain],
+      pull_request_open: [delivered],
+      merged: [merged],
+      stopped: [stopped, limited],
+      done: [done],
+    }
+    for (const status of sessionStatuses) {
+      const ids = expected[status].map(({ id }) => id)
+      expect((await list(`q=${title}&state=${status}`)).toSorted(), status).toEqual(ids.toSorted())
+      for (const id of ids) expect([(await only(id))?.status, (await api.session(id)).status]).toEqual([status, status])
+    }
+    expect((await list(`q=${title}&state=rest`)).length).toBe(9)
+    const lastRun = { id: failed.activeRunId, turnSequence: 0, status: 'failed', errorCode: 'model_unavailable' }
+    expect([(await only(failed.id))?.lastRun, (await api.session(failed.id)).lastRun]).toEqual(
+      Array(2).fill({ ...lastRun, stopReason: 'error' }),
+    )
+  })
+
+  it('says nothing of a Run that a reset left behind', async () => {
+    const session = await api.createSession({}, 'a')
+    await change(`update runs set status = 'failed', ended_at = now() where session_id = $1`, session.id)
+    expect(await api.session(session.id)).toMatchObject({ status: 'failed' })
+    await change('update sessions set fresh_from_turn = turn_count where id = $1', session.id)
+    expect(await api.session(session.id)).toMatchObject({ status: 'done', lastRun: null })
+  })
+
   it('keeps to the repository that is asked for', async () => {
     const title = randomUUID()
     const session = await api.createSession({ title })
@@ -238,7 +298,7 @@ describe('the list of a person', () => {
   it('has nothing of another organization, whatever is asked', async () => {
     const { tenant } = await accounts.test.newTenant()
     const stranger = await accounts.person({ organizationId: tenant.organizationId })
-    for (const query of ['', 'archived=true', 'state=needs-you', 'state=working', 'state=done', 'mine=1']) {
+    for (const query of ['', 'archived=true', 'state=needs_you', 'state=working', 'state=rest', 'mine=1']) {
       expect(await list(query, stranger.api)).toEqual([])
     }
   })

@@ -71,7 +71,7 @@ describe('the list of Sessions', () => {
     await start('Write the changelog', 'a', colleague)
     await start('Tidy the tests')
     await shows('Working', 'Write the changelog', 'Upgrade the parser')
-    await shows('Done', 'Tidy the tests')
+    await shows('Recent', 'Tidy the tests')
     const deadline = new Date(Date.now() + 5 * 60_000)
     const waits = made['Upgrade the parser'] as Session
     await openInteraction(accounts.test.db.database, waits, { kind: 'approval', deadline })
@@ -113,16 +113,49 @@ describe('the list of Sessions', () => {
     expect(await pageFaults(page)).toEqual([])
   })
 
+  it('says why a Run failed, and tries again with the same message', async () => {
+    const failed = await start('Upgrade every dependency', 'Upgrade them')
+    const limited = await start('Port the tests', 'Port them')
+    const standIn = new WorkerStandIn(accounts.test.db.database)
+    for (const session of [failed, limited]) {
+      await standIn.attach(session)
+      await standIn.start(session, session.activeRunId ?? '')
+    }
+    await standIn.end(failed, failed.activeRunId ?? '', { status: 'failed', errorCode: 'model_unavailable' })
+    await standIn.end(limited, limited.activeRunId ?? '', { status: 'completed', stopReason: 'max_turns' })
+    await happen(failed)
+    await happen(limited)
+    await row('Upgrade every dependency').getByText('Failed: the model provider is down').waitFor()
+    await row('Port the tests').getByText('Stopped: it reached its limit of steps').waitFor()
+    await page.getByRole('link', { name: 'Failed', exact: true }).click()
+    await shows('Failed', 'Upgrade every dependency')
+    await shoot(page, 'sessions-failed')
+    expect(await pageFaults(page)).toEqual([])
+    await row('Upgrade every dependency').getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('heading', { name: 'No Session is here: Failed' }).waitFor()
+    await page.getByRole('link', { name: 'Show all' }).click()
+    await row('Port the tests').getByRole('button', { name: 'Continue' }).click()
+    await shows('Working', 'Port the tests', 'Upgrade every dependency', 'Write the changelog')
+    const messages = async ({ id }: Session) =>
+      (await api.get<{ turns: { message: string }[] }>(`/v1/sessions/${id}/turns`)).body.turns.map(turn => turn.message)
+    expect([await messages(failed), await messages(limited)]).toEqual([
+      ['Upgrade them', 'Upgrade them'],
+      ['Port them', 'Continue.'],
+    ])
+    for (const { id } of [failed, limited]) await api.call('DELETE', `/v1/sessions/${id}`)
+    await shows('Working', 'Write the changelog')
+  })
+
   it('keeps its filters in the URL', async () => {
-    await page.getByRole('link', { name: 'Pull request' }).click()
-    await shows('Done', 'Mend the login')
+    await page.getByRole('link', { name: 'Pull request open', exact: true }).click()
+    await shows('Pull request open', 'Mend the login')
     await until('one row', async () => (await all()).length === 1)
-    await page.getByRole('link', { name: 'Pull request' }).click()
+    await page.getByRole('link', { name: 'Pull request open', exact: true }).click()
     await page.getByLabel('Repository', { exact: true }).selectOption('acme/web')
     await page.waitForURL(({ search }) => search === '?repository=github%3A77')
     await until('one row', async () => (await all()).length === 1)
     await page.reload()
-    await shows('Done', 'Mend the login')
+    await shows('Recent', 'Mend the login')
     await page.getByLabel('Repository', { exact: true }).selectOption('All repositories')
     await page.getByRole('link', { name: 'Mine' }).click()
     await until('mine', async () => !(await all()).includes('Write the changelog'))
@@ -177,15 +210,15 @@ describe('the list of Sessions', () => {
     await page.getByRole('button', { name: 'Actions for Tidy the tests' }).click()
     await shoot(page, 'sessions-menu')
     await page.getByRole('menuitem', { name: 'Unpin' }).click()
-    await shows('Done', 'Tidy the tests', 'Mend the login')
+    await shows('Recent', 'Tidy the tests', 'Mend the login')
     await page.locator('[data-list-item]', { hasText: 'Tidy the tests' }).focus()
     await page.keyboard.press('e')
     await page.getByRole('dialog', { name: 'Archive this Session?' }).waitFor()
     expect(await pageFaults(page)).toEqual([])
     await page.getByRole('button', { name: 'Archive for good' }).click()
-    await shows('Done', 'Mend the login')
+    await shows('Recent', 'Mend the login')
     await page.getByRole('link', { name: 'Archived' }).click()
-    await shows('Done', 'Tidy the tests')
+    await shows('Recent', 'Tidy the tests', 'Port the tests', 'Upgrade every dependency')
   })
 
   it('says in the Session that its work is lost, and goes on from the start when asked to', async () => {
@@ -226,7 +259,7 @@ describe('the list of Sessions', () => {
     await page.keyboard.press('Escape')
     await page.getByRole('button', { name: 'Older Sessions' }).click()
     await page.locator('[data-list-item]', { hasText: /^Ancient$/ }).waitFor()
-    expect(new Set(await rows('Done')).size).toBe(55)
+    expect(new Set(await rows('Recent')).size).toBe(55)
   })
 
   it('never met the policy of the page', () => {

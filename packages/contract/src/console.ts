@@ -7,7 +7,8 @@ import { Merge, mergeStatuses } from './merge.ts'
 import { Publication } from './publication.ts'
 import { Run } from './run.ts'
 import { Count, closed, DateTime, nullable, open, openString, someText, Uuid } from './scalar.ts'
-import { Session, sessionPhases } from './session.ts'
+import { LastRun, Session, sessionPhases } from './session.ts'
+import { sessionStatuses } from './session-status.ts'
 
 /** A browser in which a person is signed in to the console. */
 const shared = {
@@ -101,9 +102,6 @@ export type BrowserSession = Static<typeof BrowserSession>
 export type ConsoleFeatures = Static<typeof ConsoleFeatures>
 export type ConsoleIdentity = Static<typeof ConsoleIdentity>
 
-/** The groups of a list of Sessions. */
-export const sessionGroups = ['needs-you', 'working', 'done'] as const
-
 /** What lists show of a Session beside the Session itself, for one person. */
 export const SessionState = Type.Object(
   {
@@ -112,6 +110,8 @@ export const SessionState = Type.Object(
     lastEventSequence: Count,
     updatedAt: DateTime,
     phase: Type.Enum(sessionPhases, { type: 'string' }),
+    status: Type.Enum(sessionStatuses, { type: 'string', description: 'As in the Session.' }),
+    lastRun: nullable(LastRun),
     archived: Type.Boolean(),
     attention: Type.Union([
       Type.Null(),
@@ -162,7 +162,6 @@ export const SessionState = Type.Object(
   { title: 'SessionState', ...open },
 )
 
-export type SessionGroup = (typeof sessionGroups)[number]
 export type SessionState = Static<typeof SessionState>
 
 export const SessionStatePage = Type.Object(

@@ -22,7 +22,6 @@ export type {
   NextTurn,
   PutNextTurn,
   SessionCost,
-  SessionGroup,
   SessionMatch,
   SessionMatchPage,
   SessionState,
@@ -224,6 +223,7 @@ export {
   sessionPhases,
   UpdateSession,
 } from './session.ts'
+export { type SessionStatus, type StatusFact, sessionStatuses, statusRule } from './session-status.ts'
 export { maxTerminalCells, maxTerminals, OpenTerminal, TerminalTicket } from './terminal.ts'
 export { Transcription, TranscriptionForm } from './transcription.ts'
 export {

@@ -2,7 +2,9 @@ import { type Static, Type } from 'typebox'
 import { BaseOid } from './commit.ts'
 import { limits, originLimits, sourceLimits } from './limits.ts'
 import { OutputRequest } from './output.ts'
+import { runOutcomeFields, runStatuses } from './run.ts'
 import { Count, closed, DateTime, nullable, open, openString, someText, text, Uuid } from './scalar.ts'
+import { sessionStatuses } from './session-status.ts'
 
 /** Id of an agent runtime. */
 export const RuntimeId = Type.String({ maxLength: limits.runtimeCharacters, pattern: '^[a-z0-9][a-z0-9-]*$' })
@@ -100,6 +102,18 @@ export const Creator = Type.Object(
   { title: 'Creator', description: 'The installation or the person that created a resource.', ...open },
 )
 
+/** How the newest Run of a Session stands. */
+export const LastRun = Type.Object(
+  {
+    id: Uuid,
+    turnSequence: Type.Integer({ minimum: 0, description: 'Sequence of the Turn that began it.' }),
+    status: Type.Enum(runStatuses, { type: 'string' }),
+    stopReason: runOutcomeFields.stopReason,
+    errorCode: runOutcomeFields.errorCode,
+  },
+  { description: 'The newest Run since the Session was made or reset; null if there is none.', ...open },
+)
+
 /** A conversation with an agent, owned by the caller. */
 export const Session = Type.Object(
   {
@@ -125,6 +139,11 @@ export const Session = Type.Object(
       type: 'string',
       description: 'For display only, because it may lag behind. Base decisions on the Run and on Events.',
     }),
+    status: openString(
+      sessionStatuses,
+      'For people, and for lists: the one word that says whether somebody has to do something. New ones may be added.',
+    ),
+    lastRun: nullable(LastRun),
     createdBy: Creator,
     initiatedBy: Type.Optional(Creator),
     activeRunId: Type.Optional(

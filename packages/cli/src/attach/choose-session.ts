@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises'
-import type { Interaction, Session } from '@berth/client'
+import { type Interaction, type Session, statusWords } from '@berth/client'
 import { UsageError } from '../failure.ts'
 import type { CommandIo } from '../io.ts'
 import { countdown } from '../service-clock.ts'
@@ -56,7 +56,10 @@ async function readChoices({ client }: CommandIo): Promise<readonly Choice[]> {
 
 function lineOf({ session, waiting: [asked] }: Choice, number: number, { stdout, clock }: CommandIo): string {
   const left = asked?.deadline === undefined ? '' : `, ${countdown(Date.parse(asked.deadline) - clock.now())} left`
-  const state = asked === undefined ? session.phase : `${kinds.get(asked.kind) ?? 'waits for you'}${left}`
+  const state =
+    asked === undefined
+      ? statusWords(session.status).toLowerCase()
+      : `${kinds.get(asked.kind) ?? 'waits for you'}${left}`
   const room = Math.max(20, stdout.columns - state.length - 7)
   const title = clip(printableLine(session.title), room)
   return `${String(number).padStart(3)}  ${title}  ${stdout.paint(asked === undefined ? 'dim' : 'yellow', state)}`

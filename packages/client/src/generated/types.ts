@@ -2068,6 +2068,17 @@ export interface Session {
   continuation: Continuation
   /** For display only, because it may lag behind. Base decisions on the Run and on Events. */
   phase: 'idle' | 'queued' | 'provisioning' | 'running' | 'awaiting' | 'finalizing'
+  /** For people, and for lists: the one word that says whether somebody has to do something. New ones may be added. */
+  status: string
+  /** The newest Run since the Session was made or reset; null if there is none. */
+  lastRun: {
+    id: string
+    /** Sequence of the Turn that began it. */
+    turnSequence: number
+    status: 'queued' | 'dispatching' | 'running' | 'awaiting' | 'completed' | 'failed' | 'cancelled' | 'crashed'
+    stopReason?: string
+    errorCode?: string
+  } | null
   createdBy: Creator
   initiatedBy?: Creator
   /** The Run that has not ended; absent if there is none. */
@@ -2182,6 +2193,17 @@ export interface SessionState {
   lastEventSequence: number
   updatedAt: string
   phase: 'idle' | 'queued' | 'provisioning' | 'running' | 'awaiting' | 'finalizing'
+  /** As in the Session. */
+  status: 'needs_you' | 'working' | 'failed' | 'ready_to_review' | 'pull_request_open' | 'merged' | 'stopped' | 'done'
+  /** The newest Run since the Session was made or reset; null if there is none. */
+  lastRun: {
+    id: string
+    /** Sequence of the Turn that began it. */
+    turnSequence: number
+    status: 'queued' | 'dispatching' | 'running' | 'awaiting' | 'completed' | 'failed' | 'cancelled' | 'crashed'
+    stopReason?: string
+    errorCode?: string
+  } | null
   archived: boolean
   attention: null | {
     openInteractions: number
@@ -3840,8 +3862,8 @@ export interface Operations {
       archived?: 'true' | 'only'
       /** Words, each of which the title, the repository or the branch contains, in either case. */
       q?: string
-      /** Only those that wait for an answer, that work without one, or that do neither. */
-      state?: 'needs-you' | 'working' | 'done'
+      /** Only those of a status; `rest`: those that neither wait for a person nor work. */
+      state?: 'needs_you' | 'working' | 'failed' | 'ready_to_review' | 'pull_request_open' | 'merged' | 'stopped' | 'done' | 'rest'
       /** Only those that the person started. */
       mine?: '1'
       /** Only those that the person pinned. */

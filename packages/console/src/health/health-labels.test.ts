@@ -21,6 +21,8 @@ const health = (changes: Partial<Health>): Health => ({
 })
 const runs = { queued: 2, dispatching: 0, running: 0, awaiting: 0 }
 
+const ended = { completed: 0, failed: 0, cancelled: 0, crashed: 0 }
+
 const cases: readonly (readonly [string, string, Partial<Health>])[] = [
   ['plain', 'Everything works.', {}],
   ['plain', 'Everything works.', { runs: { ...runs, oldest: queuedAt(1_000) } }],
@@ -38,6 +40,9 @@ const cases: readonly (readonly [string, string, Partial<Health>])[] = [
     'Most requests to models failed in the last hour. Ask your operator about the providers.',
     { models: { requests: 5, failed: 3 } },
   ],
+  ['warning', '1 of 500 Runs failed in the last 24 hours.', { ended: { ...ended, completed: 499, crashed: 1 } }],
+  ['bad', '7 of 12 Runs failed in the last 24 hours.', { ended: { ...ended, completed: 5, failed: 7 } }],
+  ['plain', 'Everything works.', { ended: { ...ended, completed: 5, cancelled: 7 } }],
   ['plain', 'Everything works.', { models: { requests: 4, failed: 4 } }],
 ]
 

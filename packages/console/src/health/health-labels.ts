@@ -13,7 +13,7 @@ export interface Judgement {
 }
 
 /** Returns in a sentence whether everything works, the worst first. */
-export function judge({ hosts, runs, models }: Health, nowMs: number): Judgement {
+export function judge({ hosts, runs, ended, models }: Health, nowMs: number): Judgement {
   const atWork = hosts.filter(({ away }) => !away)
   if (atWork.length === 0) {
     return { look: 'bad', text: 'No host is at work. Runs wait until a worker starts.' }
@@ -39,6 +39,12 @@ export function judge({ hosts, runs, models }: Health, nowMs: number): Judgement
   const resting = rests.filter(until => until !== null).length
   if (resting > 0) {
     return { look: 'warning', text: `${counted(resting, 'host')} at rest after failures. The others go on.` }
+  }
+  const failed = ended.failed + ended.crashed
+  if (failed > 0) {
+    const all = failed + ended.completed + ended.cancelled
+    const look = failed >= 5 && failed * 2 > all ? 'bad' : 'warning'
+    return { look, text: `${failed.toLocaleString('en')} of ${counted(all, 'Run')} failed in the last 24 hours.` }
   }
   return { look: 'plain', text: 'Everything works.' }
 }

@@ -1,11 +1,14 @@
 import type { SessionState } from '@berth/contract'
-import { groupOf } from '../sessions/list-data.ts'
 
 const asks: Readonly<Record<NonNullable<SessionState['attention']>['kind'], string>> = {
   approval: 'Asks to be allowed',
   ask_user: 'Asks a question',
   exit_plan_mode: 'Has a plan',
 }
+
+const ends: Readonly<Record<string, string>> = { failed: 'Has failed', stopped: 'Has stopped' }
+
+const isOpen = ({ status }: SessionState) => status === 'needs_you' || status === 'working'
 
 /**
  * Returns the notification of a change for a person in another tab; null if it is not worth one, or not their Session.
@@ -20,5 +23,6 @@ export function noticeOf(before: SessionState | undefined, after: SessionState):
     return attention.openInteractions > (before?.attention?.openInteractions ?? 0) ? asks[attention.kind] : null
   }
   if (after.workLost) return before?.workLost === false ? 'Has lost its work' : null
-  return before !== undefined && groupOf(before) !== 'done' && groupOf(after) === 'done' ? 'Has finished' : null
+  const hasEnded = before !== undefined && isOpen(before) && !isOpen(after)
+  return hasEnded ? (ends[after.status] ?? 'Has finished') : null
 }

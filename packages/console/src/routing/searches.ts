@@ -20,14 +20,13 @@ import {
 type Unread = Readonly<Record<string, unknown>>
 
 /** Reads the filters of the list. Anything else in the URL is dropped, never an error: people edit URLs. */
-export function readListSearch({ q, state, mine, repository, pull, archived }: Unread): SessionListSearch {
+export function readListSearch({ q, state, mine, repository, archived }: Unread): SessionListSearch {
   return {
     // The router parses numbers, and people search for them.
     ...((typeof q === 'string' && q !== '') || typeof q === 'number' ? { q: String(q) } : {}),
     ...(stateFilters.some(known => known === state) ? { state: state as SessionListSearch['state'] } : {}),
     ...(mine === true ? { mine } : {}),
     ...(typeof repository === 'string' && /^[a-z]{1,20}:[0-9]{1,20}$/.test(repository) ? { repository } : {}),
-    ...(pull === true ? { pull } : {}),
     ...(archived === true ? { archived } : {}),
   }
 }

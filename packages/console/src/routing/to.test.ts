@@ -17,8 +17,8 @@ test('every page has its path', () => {
   router.update({ ...router.options, history: createMemoryHistory() })
   const pages = [
     to.sessions(),
-    to.sessions({ q: 'flaky test', state: 'needs-you', archived: true }),
-    to.sessions({ mine: true, repository: 'github:77', pull: true }),
+    to.sessions({ q: 'flaky test', state: 'needs_you', archived: true }),
+    to.sessions({ mine: true, repository: 'github:77' }),
     to.newSession(),
     to.session(id),
     to.session(id, { panel: 'changes', event: 12 }),
@@ -63,8 +63,8 @@ test('every page has its path', () => {
   expect(pages.map(page => router.buildLocation(page).href)).toMatchInlineSnapshot(`
     [
       "/sessions",
-      "/sessions?q=flaky+test&state=needs-you&archived=true",
-      "/sessions?mine=true&repository=github%3A77&pull=true",
+      "/sessions?q=flaky+test&state=needs_you&archived=true",
+      "/sessions?mine=true&repository=github%3A77",
       "/sessions/new",
       "/sessions/0f8fad5b-d9cb-469f-a165-70867728950e",
       "/sessions/0f8fad5b-d9cb-469f-a165-70867728950e?panel=changes&event=12",
@@ -115,8 +115,8 @@ test.each([
     { q: 'x', state: 'working', archived: true },
   ],
   [
-    { mine: true, repository: 'github:77', pull: true },
-    { mine: true, repository: 'github:77', pull: true },
+    { mine: true, repository: 'github:77' },
+    { mine: true, repository: 'github:77' },
   ],
   [{ q: 404 }, { q: '404' }],
   [{ mine: 1, repository: 'github:77&x=1', pull: 'yes' }, {}],

@@ -1,3 +1,4 @@
+import { sessionStatuses } from '@berth/contract/session-status'
 import type { Range } from '../usage/days.ts'
 import type { Measure } from '../usage/measures.ts'
 
@@ -6,8 +7,8 @@ export const panels = ['changes', 'files', 'preview', 'artifacts', 'terminal', '
 
 export type Panel = (typeof panels)[number]
 
-/** The groups of the list, as its filter names them. */
-export const stateFilters = ['needs-you', 'working', 'done'] as const
+/** The states by which the list is filtered. */
+export const stateFilters = sessionStatuses
 
 export interface SessionListSearch {
   readonly q?: string | undefined
@@ -15,7 +16,6 @@ export interface SessionListSearch {
   readonly mine?: true | undefined
   /** `<kind>:<repositoryId>` */
   readonly repository?: string | undefined
-  readonly pull?: true | undefined
   readonly archived?: true | undefined
 }
 

@@ -5,7 +5,7 @@ import { berth } from '../api/client.ts'
 import { queryClient, sessionQuery } from '../api/queries.ts'
 import { Button } from '../ui/button.tsx'
 import { InlineProblem } from '../ui/states.tsx'
-import { continuationNotes } from './session-state.ts'
+import { continuationNotes } from './continuation-notes.ts'
 import { useSessionCan } from './use-session-can.ts'
 
 /** Warns before the next message about the state that it will not continue, and offers actions. */

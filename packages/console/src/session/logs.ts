@@ -52,8 +52,12 @@ function keepFresh(sessionId: string, log: SessionLog): void {
       again()
       again('next-turn')
     }
-    if (view.interactionAt !== before.interactionAt) again('interactions')
+    if (view.interactionAt !== before.interactionAt) {
+      again()
+      again('interactions')
+    }
     if (view.deliveredAt !== before.deliveredAt) {
+      again()
       again('publications')
       // Each Publication has its merges, and a pull request that is hosted here has a page of its own.
       void queryClient.invalidateQueries({ queryKey: ['session', sessionId, 'merges'] })

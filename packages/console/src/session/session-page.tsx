@@ -1,8 +1,9 @@
-import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
+import { statusWords } from '@berth/client'
+import { useSuspenseQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { ChevronLeft, PanelRight, Search, Square } from 'lucide-react'
 import { lazy, Suspense, useState } from 'react'
-import { interactionsQuery, sessionQuery } from '../api/queries.ts'
+import { sessionQuery } from '../api/queries.ts'
 import { CitedFiles } from '../files/cited-file.tsx'
 import { Dock } from '../interactions/dock.tsx'
 import { to } from '../routing/to.ts'
@@ -13,7 +14,6 @@ import { ErrorState, LoadingLines } from '../ui/states.tsx'
 import { StatusDot } from '../ui/status-dot.tsx'
 import { Composer } from './composer.tsx'
 import { logOf, useLog } from './logs.ts'
-import { stateOf } from './session-state.ts'
 import { useSessionCan } from './use-session-can.ts'
 import { useStop } from './use-stop.ts'
 
@@ -75,11 +75,9 @@ function Header(props: { sessionId: string; finding: boolean; onFind: () => void
   const { sessionId } = props
   const session = useSuspenseQuery(sessionQuery(sessionId)).data
   const { panel } = route.useSearch()
-  const openInteractions = useQuery(interactionsQuery(sessionId)).data?.length ?? 0
   const connection = useLog(sessionId, snapshot => snapshot.connection)
   const can = useSessionCan(session)
   const stop = useStop(session)
-  const state = stateOf(session, { openInteractions })
   return (
     <header className="flex min-h-13 items-center gap-2.5 border-b border-line px-3 lg:px-6">
       <Link
@@ -89,13 +87,13 @@ function Header(props: { sessionId: string; finding: boolean; onFind: () => void
       >
         <ChevronLeft className="size-5" aria-hidden />
       </Link>
-      <h1 className="min-w-0 truncate text-[0.9375rem] font-semibold">{session.title}</h1>
-      <span className="inline-flex shrink-0 items-center gap-1.5 rounded-full border border-line px-2 py-0.5 text-xs text-ink-2">
-        <StatusDot state={state} />
-        <span aria-hidden className="max-sm:hidden">
-          {state.label}
+      <div className="flex min-w-0 gap-x-2.5 max-sm:flex-col sm:items-center">
+        <h1 className="min-w-0 truncate text-[0.9375rem] font-semibold">{session.title}</h1>
+        <span className="inline-flex shrink-0 items-center gap-1.5 text-xs text-ink-2 sm:rounded-full sm:border sm:border-line sm:px-2 sm:py-0.5">
+          <StatusDot status={session.status} />
+          <span aria-hidden>{statusWords(session.status)}</span>
         </span>
-      </span>
+      </div>
       <span role="status" className="shrink-0 text-xs text-warning">
         {connection === 'reconnecting' ? 'Reconnecting…' : ''}
       </span>

@@ -1,3 +1,4 @@
+import { statusWords } from '@berth/client'
 import { Link, useRouteContext } from '@tanstack/react-router'
 import { Hand, Hourglass, Inbox, Plus, SearchX } from 'lucide-react'
 import { type SessionListSearch, to } from '../routing/to.ts'
@@ -29,29 +30,30 @@ export function EmptyList({ search }: { search: SessionListSearch }) {
       </EmptyState>
     )
   }
-  if (state === 'needs-you') {
+  if (state === 'needs_you') {
     return (
       <EmptyState icon={Hand} title="Nothing waits for you" action={showAll}>
         A Session shows up here when its agent asks a question, has a plan, or wants to be allowed something.
       </EmptyState>
     )
   }
-  if (state !== undefined) {
+  if (state === 'working') {
     return (
       <EmptyState
         icon={Hourglass}
-        title={state === 'working' ? 'No agent is working' : 'Nothing is done yet'}
+        title="No agent is working"
         action={
           <Link {...to.newSession()} className={buttonClass('primary')}>
             <Plus className="size-4" aria-hidden /> New Session
           </Link>
         }
       >
-        {state === 'working'
-          ? 'Start a Session, and follow it here.'
-          : 'Sessions come here when their agent has finished.'}
+        Start a Session, and follow it here.
       </EmptyState>
     )
+  }
+  if (state !== undefined) {
+    return <EmptyState icon={Inbox} title={`No Session is here: ${statusWords(state)}`} action={showAll} />
   }
   return <FirstRun name={viewer.user.name} />
 }

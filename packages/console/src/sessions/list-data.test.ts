@@ -4,10 +4,13 @@ import { groupList, type ListData, type ListedSession, withSessions, withState }
 
 const listed = (id: string, state: Partial<SessionState> = {}, createdAt = '2026-01-01T00:00:00Z'): ListedSession => {
   const shared = { id, title: id, lastEventSequence: 5, updatedAt: '2026-01-01T00:00:00Z', phase: 'idle' as const }
+  const status = 'done' as const
   return {
-    session: { ...shared, createdAt } as ListedSession['session'],
+    session: { ...shared, status, createdAt } as ListedSession['session'],
     state: {
       ...shared,
+      status,
+      lastRun: null,
       archived: false,
       attention: null,
       workLost: false,
@@ -28,14 +31,17 @@ const dataOf = (...pages: ListedSession[][]): ListData => ({
 const shown = (data: ListData, search = {}) =>
   groupList(data, search).map(({ id, sessions }) => [id, sessions.map(({ session }) => session.id)])
 const asks = (deadline?: string) =>
-  ({ attention: { openInteractions: 1, kind: 'approval', ...(deadline && { deadline }) }, phase: 'running' }) as const
+  ({
+    attention: { openInteractions: 1, kind: 'approval', ...(deadline && { deadline }) },
+    status: 'needs_you',
+  }) as const
 
 test('what is due first comes first, and what works keeps its place', () => {
   const data = dataOf([
-    listed('old', { phase: 'running', updatedAt: '2026-01-09T00:00:00Z' }, '2026-01-01T00:00:00Z'),
-    listed('young', { phase: 'queued' }, '2026-01-02T00:00:00Z'),
+    listed('old', { status: 'working', updatedAt: '2026-01-09T00:00:00Z' }, '2026-01-01T00:00:00Z'),
+    listed('young', { status: 'working' }, '2026-01-02T00:00:00Z'),
     listed('whenever', asks()),
-    listed('lost', { workLost: true, updatedAt: '2025-01-01T00:00:00Z' }),
+    listed('lost', { status: 'needs_you', updatedAt: '2025-01-01T00:00:00Z' }),
     listed('later', asks('2026-01-03T00:00:00Z')),
     listed('soon', asks('2026-01-02T00:00:00Z')),
     listed('kept', { pinned: true }),
@@ -43,28 +49,30 @@ test('what is due first comes first, and what works keeps its place', () => {
     listed('b', { updatedAt: '2026-01-05T00:00:00Z' }),
   ])
   expect(shown(data)).toEqual([
-    ['needs-you', ['soon', 'later', 'whenever', 'lost']],
+    ['needs_you', ['soon', 'later', 'whenever', 'lost']],
     ['working', ['young', 'old']],
     ['pinned', ['kept']],
-    ['done', ['b', 'a']],
+    ['rest', ['b', 'a']],
   ])
 })
 
 test('a Session on two pages is shown once, and an archived one only among the archived', () => {
   const gone = listed('gone', { archived: true })
-  expect(shown(dataOf([listed('a')], [listed('a'), gone]))).toEqual([['done', ['a']]])
-  expect(shown(dataOf([gone]), { archived: true })).toEqual([['done', ['gone']]])
+  expect(shown(dataOf([listed('a')], [listed('a'), gone]))).toEqual([['rest', ['a']]])
+  expect(shown(dataOf([gone]), { archived: true })).toEqual([['rest', ['gone']]])
 })
 
 test('the feed moves a row at once, also out of a list of one state', () => {
-  const data = dataOf([listed('a', { phase: 'running' }), listed('b')])
+  const data = dataOf([listed('a', { status: 'working' }), listed('b', { status: 'failed' })])
   const told = withState(data, { ...listed('a').state, ...asks(), lastEventSequence: 6, title: 'New' })
   expect(told && shown(told)).toEqual([
-    ['needs-you', ['a']],
-    ['done', ['b']],
+    ['needs_you', ['a']],
+    ['rest', ['b']],
   ])
   expect(told?.pages[0]?.sessions[0]?.session.title).toBe('New')
+  expect(told?.pages[0]?.sessions[0]?.session.status).toBe('needs_you')
   expect(told && shown(told, { state: 'working' })).toEqual([])
+  expect(shown(data, { state: 'failed' })).toEqual([['rest', ['b']]])
 })
 
 test('an older state changes nothing, and an unknown Session is said to be unknown', () => {
@@ -75,6 +83,6 @@ test('an older state changes nothing, and an unknown Session is said to be unkno
 })
 
 test('what is added is there once', () => {
-  const data = withSessions(dataOf([listed('a')], [listed('b')]), [listed('b', { phase: 'running' }), listed('c')])
+  const data = withSessions(dataOf([listed('a')], [listed('b')]), [listed('b', { status: 'working' }), listed('c')])
   expect(data.pages.map(({ sessions }) => sessions.map(({ session }) => session.id))).toEqual([['b', 'c', 'a'], []])
 })

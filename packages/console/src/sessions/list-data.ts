@@ -15,7 +15,7 @@ export interface ListPage {
 /** The list as the query client keeps it. */
 export type ListData = InfiniteData<ListPage, unknown>
 
-export type GroupId = 'needs-you' | 'working' | 'pinned' | 'done'
+export type GroupId = 'needs_you' | 'working' | 'pinned' | 'rest'
 
 export interface ListedGroup {
   readonly id: GroupId
@@ -23,15 +23,9 @@ export interface ListedGroup {
   readonly cut: boolean
 }
 
-/** Returns the service's group of a Session, so that the page moves a row as soon as the feed tells a change. */
-export function groupOf({
-  attention,
-  phase,
-  workLost,
-}: Pick<SessionState, 'attention' | 'phase' | 'workLost'>): Exclude<GroupId, 'pinned'> {
-  if (attention !== null || workLost) return 'needs-you'
-  return phase === 'idle' ? 'done' : 'working'
-}
+/** Returns the group of a Session, so that the page moves a row as soon as the feed tells a change. */
+const groupOf = ({ status, archived, pinned }: SessionState): GroupId =>
+  archived ? 'rest' : status === 'needs_you' || status === 'working' ? status : pinned ? 'pinned' : 'rest'
 
 const time = (value: string | undefined) => (value === undefined ? Number.POSITIVE_INFINITY : Date.parse(value))
 const newest = (a: ListedSession, b: ListedSession) => time(b.state.updatedAt) - time(a.state.updatedAt)
@@ -41,26 +35,24 @@ const newest = (a: ListedSession, b: ListedSession) => time(b.state.updatedAt) -
  * in which they were created: a row must not move while somebody reaches for it.
  */
 const orders: Readonly<Record<GroupId, (a: ListedSession, b: ListedSession) => number>> = {
-  'needs-you': (a, b) => {
+  needs_you: (a, b) => {
     const [first, second] = [time(a.state.attention?.deadline), time(b.state.attention?.deadline)]
     return first === second ? newest(a, b) : first - second
   },
   working: (a, b) => time(b.session.createdAt) - time(a.session.createdAt),
   pinned: newest,
-  done: newest,
+  rest: newest,
 }
 
 /** Returns the Sessions in their groups, without groups that have none. */
 export function groupList(data: ListData, search: SessionListSearch): readonly ListedGroup[] {
   const byId = new Map<string, ListedSession>()
   for (const { sessions } of data.pages) for (const listed of sessions) byId.set(listed.session.id, listed)
-  const groups: Record<GroupId, ListedSession[]> = { 'needs-you': [], working: [], pinned: [], done: [] }
+  const groups: Record<GroupId, ListedSession[]> = { needs_you: [], working: [], pinned: [], rest: [] }
   for (const listed of byId.values()) {
     const { state } = listed
     if (state.archived !== (search.archived === true)) continue
-    const group = state.archived ? 'done' : groupOf(state)
-    if (search.state !== undefined && group !== search.state) continue
-    groups[group === 'done' && state.pinned && !state.archived ? 'pinned' : group].push(listed)
+    if (search.state === undefined || state.status === search.state) groups[groupOf(state)].push(listed)
   }
   const cut = new Set(data.pages[0]?.cut)
   return (Object.keys(groups) as GroupId[])
@@ -82,9 +74,10 @@ export function withState(data: ListData, state: SessionState): ListData | null 
 function withNewer(listed: ListedSession, state: SessionState): ListedSession {
   // A list that was read after the feed's message may already be newer.
   if (listed.session.id !== state.id || state.lastEventSequence < listed.state.lastEventSequence) return listed
-  const { title, phase, updatedAt, lastEventSequence } = state
+  const { title, phase, status, lastRun, updatedAt, lastEventSequence } = state
   const archivedAt = state.archived ? { archivedAt: listed.session.archivedAt ?? updatedAt } : {}
-  return { session: { ...listed.session, title, phase, updatedAt, lastEventSequence, ...archivedAt }, state }
+  const told = { title, phase, status, lastRun, updatedAt, lastEventSequence, ...archivedAt }
+  return { session: { ...listed.session, ...told }, state }
 }
 
 /** Returns the list with Sessions that it did not have, on its first page. */

@@ -1,23 +1,18 @@
+import { statusWords } from '@berth/client'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { Archive, GitPullRequest, Search, User } from 'lucide-react'
+import { Archive, Search, User } from 'lucide-react'
 import { type ReactNode, useRef } from 'react'
 import { type SessionListSearch, stateFilters } from '../routing/to.ts'
 import { sessionListQuery } from './queries.ts'
 
 const route = getRouteApi('/shell/sessions')
 
-const stateLabels: Readonly<Record<(typeof stateFilters)[number], string>> = {
-  'needs-you': 'Needs you',
-  working: 'Working',
-  done: 'Done',
-}
-
 /** While somebody types, the list is asked for after a pause, not for each letter. */
 const pauseMs = 200
 
 const chip =
-  'flex h-8 items-center gap-1.5 rounded-md px-2.5 text-[0.8125rem] whitespace-nowrap text-ink-2 hover:bg-hover aria-[current=true]:bg-selected aria-[current=true]:font-medium aria-[current=true]:text-ink max-lg:h-9'
+  'flex h-8 items-center gap-1.5 rounded-md px-2.5 text-[0.8125rem] whitespace-nowrap text-ink-2 hover:bg-hover aria-[current]:bg-selected aria-[current]:font-medium aria-[current]:text-ink max-lg:h-9'
 
 /** The filters of the list. They live in the URL, so a view of the list can be kept and shared. */
 export function ListFilters() {
@@ -26,25 +21,25 @@ export function ListFilters() {
     <search className="flex w-full flex-wrap items-center gap-2">
       {/* Cleared from elsewhere, the box begins anew; its text never comes back from the URL. */}
       <SearchBox key={search.q === undefined ? 'empty' : 'some'} value={search.q ?? ''} />
-      <div className="-mx-4 flex min-w-0 items-center gap-1 overflow-x-auto px-4 py-0.5 max-lg:w-[calc(100%+2rem)] lg:mx-0 lg:px-0">
-        <div role="group" aria-label="State" className="flex gap-1">
-          {stateFilters.map(state => (
-            <Toggle key={state} on={search.state === state} change={{ state }}>
-              {stateLabels[state]}
-            </Toggle>
-          ))}
-        </div>
-        <span aria-hidden className="mx-1 h-4 w-px shrink-0 bg-line-strong" />
+      <div className="flex min-w-0 items-center gap-1">
         <Toggle on={search.mine === true} change={{ mine: true }}>
           <User className="size-3.5" aria-hidden /> Mine
-        </Toggle>
-        <Toggle on={search.pull === true} change={{ pull: true }}>
-          <GitPullRequest className="size-3.5" aria-hidden /> Pull request
         </Toggle>
         <Toggle on={search.archived === true} change={{ archived: true }}>
           <Archive className="size-3.5" aria-hidden /> Archived
         </Toggle>
         <RepositoryFilter />
+      </div>
+      <div
+        role="group"
+        aria-label="State"
+        className="-mx-4 flex min-w-0 basis-full gap-1 overflow-x-auto px-4 py-0.5 lg:-mx-2.5 lg:px-0"
+      >
+        {stateFilters.map(state => (
+          <Toggle key={state} on={search.state === state} change={{ state }}>
+            {statusWords(state)}
+          </Toggle>
+        ))}
       </div>
     </search>
   )

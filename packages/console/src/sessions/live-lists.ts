@@ -2,7 +2,7 @@ import type { SessionState } from '@berth/contract'
 import { queryClient } from '../api/queries.ts'
 import { followFeed } from '../live/live.ts'
 import { KnownStates } from './known-states.ts'
-import { groupOf, type ListData, withSessions, withState } from './list-data.ts'
+import { type ListData, withSessions, withState } from './list-data.ts'
 import { readListed, type sessionListQuery } from './queries.ts'
 
 type ListKey = ReturnType<typeof sessionListQuery>['queryKey']
@@ -78,7 +78,7 @@ export function tellLists(state: SessionState): void {
 }
 
 function miss(hash: string, key: ListKey, state: SessionState): void {
-  const stranger = JSON.stringify([hash, state.id, state.title, groupOf(state), state.archived, state.pull !== null])
+  const stranger = JSON.stringify([hash, state.id, state.title, state.status, state.archived])
   if (strangers.has(stranger)) return
   const known = missing.get(hash) ?? { key, sessions: new Map<string, string>() }
   known.sessions.set(state.id, stranger)

@@ -13,13 +13,12 @@ const pageLimit = '50'
 const read = (parameters: Parameters, signal: AbortSignal | undefined) =>
   call<SessionStatePage>('GET', `sessions?${new URLSearchParams(parameters)}`, undefined, signal)
 
-function parametersOf({ q, state, mine, repository, pull, archived }: SessionListSearch): Parameters {
+function parametersOf({ q, state, mine, repository, archived }: SessionListSearch): Parameters {
   return {
     ...(q === undefined ? {} : { q: q.slice(0, 160) }),
     ...(state === undefined ? {} : { state }),
     ...(mine === undefined ? {} : { mine: '1' }),
     ...(repository === undefined ? {} : { repository }),
-    ...(pull === undefined ? {} : { pull: '1' }),
     ...(archived === undefined ? {} : { archived: 'only' }),
   }
 }
@@ -30,20 +29,20 @@ const cursorOf = (page: SessionStatePage | undefined) => (page?.hasMore === true
 /** Reads waiting, working and pinned Sessions whole, and the beginning of the rest. */
 async function readGroups(filters: Parameters, signal: AbortSignal): Promise<ListPage> {
   const parts: readonly (readonly [GroupId, Parameters])[] = [
-    ['needs-you', { state: 'needs-you', limit: openLimit }],
+    ['needs_you', { state: 'needs_you', limit: openLimit }],
     ['working', { state: 'working', limit: openLimit }],
-    ['pinned', { state: 'done', pinned: '1', limit: openLimit }],
-    ['done', { state: 'done', limit: pageLimit }],
+    ['pinned', { state: 'rest', pinned: '1', limit: openLimit }],
+    ['rest', { state: 'rest', limit: pageLimit }],
   ]
   const pages = await Promise.all(parts.map(([, part]) => read({ ...filters, ...part }, signal)))
   return {
     sessions: pages.flatMap(({ sessions }) => sessions),
     nextCursor: cursorOf(pages.at(-1)),
-    cut: parts.flatMap(([id], at) => (id !== 'done' && pages[at]?.hasMore === true ? [id] : [])),
+    cut: parts.flatMap(([id], at) => (id !== 'rest' && pages[at]?.hasMore === true ? [id] : [])),
   }
 }
 
-/** The Sessions that the filters leave. The feed keeps the first page true; more pages hold finished Sessions. */
+/** The Sessions that the filters leave. The feed keeps the first page true; more pages hold the rest. */
 export const sessionListQuery = (search: SessionListSearch) => {
   const filters = parametersOf(search)
   const split = search.state === undefined && search.archived === undefined
@@ -51,7 +50,7 @@ export const sessionListQuery = (search: SessionListSearch) => {
     queryKey: ['sessions', filters],
     queryFn: async ({ pageParam, signal }): Promise<ListPage> => {
       if (split && pageParam === '') return readGroups(filters, signal)
-      const page = { ...filters, ...(split ? { state: 'done' } : {}), limit: pageLimit }
+      const page = { ...filters, ...(split ? { state: 'rest' } : {}), limit: pageLimit }
       const answer = await read({ ...page, ...(pageParam === '' ? {} : { cursor: pageParam }) }, signal)
       return { sessions: answer.sessions, nextCursor: cursorOf(answer), cut: [] }
     },

@@ -1,9 +1,9 @@
+import { statusReason, statusWords } from '@berth/client'
 import { useMutation } from '@tanstack/react-query'
 import { Link, useRouteContext } from '@tanstack/react-router'
 import { Archive, CheckCheck, Ellipsis, GitBranch, Link2, Pin, PinOff } from 'lucide-react'
 import type { KeyboardEvent } from 'react'
 import { to } from '../routing/to.ts'
-import { stateOf } from '../session/session-state.ts'
 import { useSessionCan } from '../session/use-session-can.ts'
 import { singleKeyOf } from '../shell/single-key.ts'
 import { useMinute } from '../ui/clock.ts'
@@ -16,6 +16,7 @@ import type { ListedSession } from './list-data.ts'
 import { markRead, pinSession } from './marks.ts'
 import { PullBadge } from './pull-badge.tsx'
 import { Waiting } from './waiting.tsx'
+import { WayOn } from './way-on.tsx'
 
 /** One Session of the list: enough to decide whether to open it, and its actions. */
 export function SessionRow({
@@ -42,7 +43,7 @@ export function SessionRow({
   return (
     <li className="group/row relative flex min-h-11 items-center gap-3 border-b border-line px-4 py-2 hover:bg-surface has-[a:focus-visible]:bg-surface lg:px-6">
       <span className="flex w-4 shrink-0 justify-center self-start pt-1.5 lg:self-center lg:pt-0">
-        <StatusDot state={stateOf({ ...session, phase: state.phase }, state.attention ?? undefined)} />
+        <StatusDot status={state.status} />
       </span>
       <span className="flex min-w-0 flex-1 flex-col gap-1 lg:flex-row lg:items-center lg:gap-4">
         <span className="flex min-w-0 items-center gap-2 lg:flex-1">
@@ -114,7 +115,7 @@ export function SessionRow({
 
 function Facts({ listed: { session, state } }: { listed: ListedSession }) {
   const { viewer } = useRouteContext({ from: '/shell' })
-  const { source, continuation } = session
+  const { source } = session
   const { startedBy } = state
   return (
     <span className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1 text-xs text-ink-3 lg:flex-nowrap lg:justify-end">
@@ -126,10 +127,7 @@ function Facts({ listed: { session, state } }: { listed: ListedSession }) {
           </span>
         </span>
       )}
-      {state.attention !== null && !state.archived && <Waiting attention={state.attention} />}
-      {(state.workLost || continuation.reason === 'checkpoint_missing') && (
-        <span className="font-medium text-bad">Work lost</span>
-      )}
+      <Status listed={{ session, state }} />
       {state.pull !== null && <PullBadge pull={state.pull} />}
       {state.costUsd > 0 && (
         <span className="tabular-nums lg:w-14 lg:text-right">
@@ -146,6 +144,25 @@ function Facts({ listed: { session, state } }: { listed: ListedSession }) {
           <span className="sr-only">Started by {startedBy.name}</span>
         </span>
       )}
+    </span>
+  )
+}
+
+const inks: Readonly<Record<string, string>> = { failed: 'text-bad', ready_to_review: 'text-good' }
+
+/** The status in words, with the reason and the step that goes on if there are any. */
+function Status({ listed: { session, state } }: { listed: ListedSession }) {
+  if (state.attention !== null && !state.archived) return <Waiting attention={state.attention} />
+  if (state.workLost) return <span className="font-medium text-bad">Work lost</span>
+  if (state.status === 'working') return null
+  const why = statusReason(state)
+  const words = statusWords(state.status)
+  return (
+    <span className={`flex min-w-0 items-center gap-2 ${inks[state.status] ?? ''}`}>
+      <span className="truncate" title={why}>
+        {why === '' ? words : `${words}: ${why}`}
+      </span>
+      <WayOn key={state.lastRun?.id} session={session} />
     </span>
   )
 }

@@ -1,3 +1,4 @@
+import { statusWords } from '@berth/client'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { Plus } from 'lucide-react'
@@ -10,19 +11,12 @@ import { Page, Title } from '../ui/page.tsx'
 import { ErrorState, InlineProblem, LoadingLines } from '../ui/states.tsx'
 import { ArchiveDialog } from './archive-dialog.tsx'
 import { EmptyList } from './empty-list.tsx'
-import { type GroupId, groupList, type ListedGroup, type ListedSession } from './list-data.ts'
+import { groupList, type ListedGroup, type ListedSession } from './list-data.ts'
 import { ListFilters } from './list-filters.tsx'
 import { sessionListQuery } from './queries.ts'
 import { SessionRow } from './session-row.tsx'
 
 const route = getRouteApi('/shell/sessions')
-
-const labels: Readonly<Record<GroupId, string>> = {
-  'needs-you': 'Needs you',
-  working: 'Working',
-  pinned: 'Pinned',
-  done: 'Done',
-}
 
 /** Every Session of the organization: those that wait for people first. */
 export function SessionsPage() {
@@ -31,7 +25,7 @@ export function SessionsPage() {
   const away = useAway()
   const [archiving, setArchiving] = useState<ListedSession | null>(null)
   const groups = list.data === undefined ? [] : groupList(list.data, search)
-  const waiting = groups.find(({ id }) => id === 'needs-you')?.sessions.length ?? 0
+  const waiting = groups.find(({ id }) => id === 'needs_you')?.sessions.length ?? 0
   const shown = groups.reduce((sum, { sessions }) => sum + sessions.length, 0)
   return (
     <Page
@@ -64,7 +58,12 @@ export function SessionsPage() {
         ))}
       <div aria-busy={list.isPlaceholderData} className="aria-busy:opacity-60">
         {groups.map(group => (
-          <Group key={group.id} group={group} onArchive={setArchiving} />
+          <Group
+            key={group.id}
+            group={group}
+            label={statusWords(group.id === 'rest' ? (search.state ?? 'recent') : group.id)}
+            onArchive={setArchiving}
+          />
         ))}
       </div>
       {list.isSuccess && groups.length === 0 && !list.isPlaceholderData && <EmptyList search={search} />}
@@ -80,7 +79,8 @@ export function SessionsPage() {
   )
 }
 
-function Group({ group, onArchive }: { group: ListedGroup; onArchive: (listed: ListedSession) => void }) {
+function Group(props: { group: ListedGroup; label: string; onArchive: (listed: ListedSession) => void }) {
+  const { group, label, onArchive } = props
   const { id, sessions, cut } = group
   return (
     <section aria-labelledby={`group-${id}`}>
@@ -88,12 +88,12 @@ function Group({ group, onArchive }: { group: ListedGroup; onArchive: (listed: L
         id={`group-${id}`}
         className="sticky top-0 z-10 flex items-center gap-2 border-b border-line bg-surface px-4 py-1.5 text-xs font-medium text-ink-2 lg:px-6"
       >
-        {labels[id]}
+        {label}
         <span className="font-normal text-ink-3">
           {sessions.length}
           {cut && '+'}
         </span>
-        {cut && id !== 'pinned' && (
+        {cut && id !== 'pinned' && id !== 'rest' && (
           <Link
             from="/sessions"
             to="/sessions"

@@ -3,7 +3,7 @@ import { groupList, type ListData } from './list-data.ts'
 import { sessionListQuery } from './queries.ts'
 
 function waitingIn(data: ListData) {
-  const group = groupList(data, {}).find(({ id }) => id === 'needs-you')
+  const group = groupList(data, {}).find(({ id }) => id === 'needs_you')
   return { count: group?.sessions.length ?? 0, cut: group?.cut === true }
 }
 

@@ -4,7 +4,6 @@ import { Search } from 'lucide-react'
 import { type KeyboardEvent, type ReactNode, useId, useRef, useState } from 'react'
 import { sectionGroupsOf } from '../organization/sections.ts'
 import { to } from '../routing/to.ts'
-import { stateOf } from '../session/session-state.ts'
 import { groupList, type ListedSession } from '../sessions/list-data.ts'
 import { sessionListQuery } from '../sessions/queries.ts'
 import { settingsSections } from '../settings/sections.ts'
@@ -53,7 +52,7 @@ export function Palette() {
       id: session.id,
       label: printableLine(session.title),
       also: [session.source?.label, session.source?.baseBranch, session.id].join(' '),
-      mark: <StatusDot state={stateOf(session, state.attention ?? undefined)} />,
+      mark: <StatusDot status={state.status} />,
       run: () => void router.navigate(to.session(session.id)),
     })),
     { id: 'environments', label: 'Environments', run: () => void router.navigate(to.environments()) },

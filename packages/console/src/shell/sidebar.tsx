@@ -3,7 +3,6 @@ import { Link, useRouteContext } from '@tanstack/react-router'
 import { Boxes, Building2, Inbox, type LucideIcon, Plus, Search, Settings } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { to } from '../routing/to.ts'
-import { stateOf } from '../session/session-state.ts'
 import { groupList, type ListData } from '../sessions/list-data.ts'
 import { sessionListQuery } from '../sessions/queries.ts'
 import { WaitingCount } from '../sessions/waiting-count.tsx'
@@ -25,7 +24,7 @@ function recentOf(data: ListData) {
     id: session.id,
     title: session.title,
     unread: state.unread,
-    state: stateOf(session, state.attention ?? undefined),
+    status: state.status,
   }))
 }
 
@@ -80,10 +79,10 @@ export function Sidebar() {
           Recent
         </h2>
         <ul className="min-h-0 flex-1 overflow-y-auto pb-2">
-          {recent.map(({ id, title, unread, state }) => (
+          {recent.map(({ id, title, unread, status }) => (
             <li key={id}>
               <Link {...to.session(id)} activeOptions={{ includeSearch: false }} className={item}>
-                <StatusDot state={state} />
+                <StatusDot status={status} />
                 <span className={`truncate ${unread ? 'font-semibold text-ink' : ''}`}>
                   {printableLine(title)}
                   {unread && <span className="sr-only">, unread</span>}

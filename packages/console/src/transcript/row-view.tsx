@@ -12,7 +12,7 @@ import {
   ShieldCheck,
   Sparkle,
 } from 'lucide-react'
-import { memo } from 'react'
+import { lazy, memo, Suspense } from 'react'
 import { useNameOf } from '../api/people.ts'
 import { ShowRest, useIsCut } from '../ui/clamped.tsx'
 import { printable, printableLine } from '../ui/printable.ts'
@@ -22,6 +22,8 @@ import { useUnfolded } from './open-rows.ts'
 import { figuresText, outcomeText } from './run-outcome.ts'
 import { saveArtifact } from './save-artifact.ts'
 import { Steps } from './steps.tsx'
+
+const EndWayOn = lazy(async () => ({ default: (await import('./end-way-on.tsx')).EndWayOn }))
 
 /** One row of a transcript. */
 export const RowView = memo(function RowView({ row, sessionId }: { row: Row; sessionId: string }) {
@@ -47,7 +49,7 @@ export const RowView = memo(function RowView({ row, sessionId }: { row: Row; ses
         </div>
       )
     case 'end':
-      return <End row={row} />
+      return <End row={row} sessionId={sessionId} />
     case 'interaction':
       return <InteractionLine row={row} />
     case 'artifact':
@@ -99,20 +101,25 @@ function Prompt({ row, scope }: { row: PromptRow; scope: string }) {
 }
 
 const ends = {
-  completed: [CircleCheck, 'text-good'],
-  failed: [CircleX, 'text-bad'],
-  cancelled: [Ban, 'text-ink-3'],
-  crashed: [CircleX, 'text-bad'],
+  completed: [CircleCheck, 'text-good', ''],
+  limited: [CircleAlert, 'text-warning', 'text-warning'],
+  failed: [CircleX, 'text-bad', 'text-bad'],
+  cancelled: [Ban, 'text-ink-3', ''],
+  crashed: [CircleX, 'text-bad', 'text-bad'],
 } as const
 
-function End({ row }: { row: EndRow }) {
-  const [Icon, tone] = ends[row.outcome]
+function End({ row, sessionId }: { row: EndRow; sessionId: string }) {
+  const text = outcomeText(row)
+  const [Icon, tone, ink] = ends[text === 'Finished' || row.outcome !== 'completed' ? row.outcome : 'limited']
   return (
     <div className="flex items-center gap-2 pt-2 pb-4 text-xs text-ink-3">
       <Icon className={`ml-0.5 size-3.5 shrink-0 ${tone}`} aria-hidden />
-      <span className={row.outcome === 'failed' || row.outcome === 'crashed' ? 'text-bad' : ''}>
-        {outcomeText(row)}
-      </span>
+      <span className={ink}>{text}</span>
+      {text !== 'Finished' && (
+        <Suspense>
+          <EndWayOn sessionId={sessionId} runId={row.runId} />
+        </Suspense>
+      )}
       <span className="tabular-nums">{figuresText(row)}</span>
       <span aria-hidden className="h-px flex-1 bg-line" />
     </div>

@@ -1,17 +1,23 @@
-import type { SessionState } from '../session/session-state.ts'
+import { statusWords } from '@berth/client'
+import type { SessionStatus } from '@berth/contract'
 
-const tones: Readonly<Record<SessionState['tone'], string>> = {
-  attention: 'bg-dot-attention',
-  active: 'bg-dot-active breathing',
-  quiet: 'bg-dot-quiet',
-  bad: 'bg-bad',
+const looks: Readonly<Record<SessionStatus, string>> = {
+  needs_you: 'bg-dot-attention',
+  working: 'bg-dot-active breathing',
+  failed: 'bg-bad',
+  ready_to_review: 'bg-dot-good',
+  pull_request_open: 'border-2 border-dot-good',
+  merged: 'bg-dot-quiet',
+  stopped: 'border-2 border-dot-quiet',
+  done: 'bg-dot-quiet',
 }
 
-/** The state of a Session as a dot. The label is read out; a dot alone is never the only sign. */
-export function StatusDot({ state }: { state: SessionState }) {
+/** The status of a Session as a dot. The words are read out; a dot alone is never the only sign. */
+export function StatusDot({ status }: { status: string }) {
+  const words = statusWords(status)
   return (
-    <span className={`dot ${tones[state.tone]}`} title={state.label}>
-      <span className="sr-only">{state.label}: </span>
+    <span className={`dot ${looks[status as SessionStatus] ?? looks.done}`} title={words}>
+      <span className="sr-only">{words}: </span>
     </span>
   )
 }

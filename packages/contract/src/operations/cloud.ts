@@ -10,7 +10,6 @@ import {
   SessionOverview,
   SessionStateEnvelope,
   SessionStatePage,
-  sessionGroups,
   ViewedFiles,
   ViewedMarks,
 } from '../console.ts'
@@ -20,6 +19,7 @@ import { PullChecks } from '../pull-check.ts'
 import { BranchList } from '../repository.ts'
 import { ReviewEnvelope, ReviewFileDiff, StoredReviewList } from '../review.ts'
 import { closed, Sha256, someText, text, Uuid } from '../scalar.ts'
+import { sessionStatuses } from '../session-status.ts'
 import { Cursor, pageLimit, SessionPath } from './parameters.ts'
 import { repositoryOperations } from './repository.ts'
 import { sessionOperations } from './session.ts'
@@ -131,9 +131,9 @@ export const cloudOperations = {
           }),
         ),
         state: Type.Optional(
-          Type.Enum(sessionGroups, {
+          Type.Enum([...sessionStatuses, 'rest'], {
             type: 'string',
-            description: 'Only those that wait for an answer, that work without one, or that do neither.',
+            description: 'Only those of a status; `rest`: those that neither wait for a person nor work.',
           }),
         ),
         mine: Type.Optional(Type.Enum(['1'], { type: 'string', description: 'Only those that the person started.' })),

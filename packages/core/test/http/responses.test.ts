@@ -22,6 +22,8 @@ const session = {
     reason: 'no_prior_work',
   },
   phase: 'idle',
+  status: 'done',
+  lastRun: null,
   createdBy: { kind: 'app_installation', id: sessionId },
   createdAt: '2026-01-01T00:00:00.000Z',
   updatedAt: '2026-01-01T00:00:00.000Z',

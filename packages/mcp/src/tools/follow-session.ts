@@ -5,6 +5,7 @@ import {
   followSession as follow,
   isTerminalRunEvent,
   type Session,
+  statusWords,
 } from '@berth/client'
 import { changesOf, emptyTranscript, extendTranscript } from '@berth/client/transcript'
 import { Type } from 'typebox'
@@ -41,6 +42,7 @@ export const followSession = tool({
     sessionId: Type.String(),
     sessionUrl: Type.String(),
     phase: Type.String({ description: '`idle` if no run is active.' }),
+    status: Type.String({ description: 'As list_sessions has it.' }),
     sequence: Type.Integer({ description: 'The next `after`.' }),
     runId: orNull('The active run.'),
     ended: Type.Union(
@@ -69,14 +71,14 @@ export const followSession = tool({
           client.call('getSession', { sessionId }, { signal }),
           client.call('listInteractions', { sessionId }, { signal }),
         ])
-    const { phase, sessionUrl } = now.session
+    const { phase, status, sessionUrl } = now.session
     const waiting = open.interactions
     const isAtEnd = !isStopping && sequence >= now.session.lastEventSequence
     return {
       text: [
         text,
         ...waiting.map(each => `The agent waits for an answer. ${waitingText(each)}`),
-        `The session is ${phase}${isAtEnd ? '' : ', and has more to tell'}; call again with after ${sequence}. ${sessionUrl}`,
+        `${statusWords(status)}${isAtEnd ? '' : ', with more to tell'}; call again with after ${sequence}. ${sessionUrl}`,
       ]
         .filter(part => part !== '')
         .join('\n\n'),
@@ -84,6 +86,7 @@ export const followSession = tool({
         sessionId,
         sessionUrl,
         phase,
+        status,
         sequence,
         runId: now.session.activeRunId ?? null,
         ended,

@@ -1,4 +1,4 @@
-import { type CreateSession, findRepository, type SessionSource } from '@berth/client'
+import { type CreateSession, findRepository, type SessionSource, statusReason, statusWords } from '@berth/client'
 import { Type } from 'typebox'
 import { ToolMisuse } from '../refusals.ts'
 import { nextCursor, orNull, type ToolCall, tool } from '../tool.ts'
@@ -179,7 +179,14 @@ export const listSessions = tool({
     cursor: Type.Optional(Type.String({ description: '`nextCursor` of the page before.' })),
   }),
   output: Type.Object({
-    sessions: Type.Array(Type.Object({ ...session, title: orNull() })),
+    sessions: Type.Array(
+      Type.Object({
+        ...session,
+        status: Type.String({ description: 'Such as needs_you, working, failed or ready_to_review.' }),
+        reason: orNull('Why its last run failed or was stopped.'),
+        title: orNull(),
+      }),
+    ),
     nextCursor: nextCursor(),
   }),
   reads: true,
@@ -189,17 +196,22 @@ export const listSessions = tool({
       { query: { limit, ...(cursor !== undefined && { cursor }) } },
       { signal },
     )
-    const sessions = page.sessions.map(({ id, title, phase, sessionUrl, lastEventSequence }) => ({
-      sessionId: id,
-      title: title ?? null,
-      phase,
-      sessionUrl,
-      sequence: lastEventSequence,
+    const sessions = page.sessions.map(session => ({
+      sessionId: session.id,
+      title: session.title ?? null,
+      phase: session.phase,
+      status: session.status,
+      reason: statusReason(session) || null,
+      sessionUrl: session.sessionUrl,
+      sequence: session.lastEventSequence,
     }))
     return {
       text:
-        sessions.map(({ sessionId, phase, title }) => `${sessionId} ${phase} ${title ?? ''}`.trimEnd()).join('\n') ||
-        'None.',
+        sessions
+          .map(({ sessionId, status, reason, title }) =>
+            [sessionId, statusWords(status) + (reason === null ? '' : ` (${reason})`), title].join(' ').trimEnd(),
+          )
+          .join('\n') || 'None.',
       data: { sessions, nextCursor: page.hasMore ? page.nextCursor : null },
     }
   },

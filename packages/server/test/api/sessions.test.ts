@@ -56,6 +56,8 @@ describe('creating a session', () => {
           reason: 'no_prior_work',
         },
         phase: 'idle',
+        status: 'done',
+        lastRun: null,
         createdBy: { kind: 'app_installation', id: test.tenant.installationId },
         createdAt: time,
         updatedAt: time,

@@ -277,7 +277,7 @@ describe('tools over HTTP', () => {
     // Another call finds no free stream, and does not wait for one.
     await expect(call(client, 'follow_session', { sessionId, seconds: 300 })).rejects.toThrow('refused: 429')
     await idle.service.close()
-    expect(await waits).toMatchObject({ sequence: now['sequence'], text: expect.stringContaining('has more to tell') })
+    expect(await waits).toMatchObject({ sequence: now['sequence'], text: expect.stringContaining('with more to tell') })
     await client.close()
   })
 })

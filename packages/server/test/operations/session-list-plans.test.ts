@@ -35,7 +35,7 @@ const list = (filter: Partial<ListFilter>) => (db: Queryable) =>
     personId,
     archived: 'no',
     q: undefined,
-    group: undefined,
+    status: undefined,
     mine: false,
     pinned: false,
     repository: undefined,
@@ -61,7 +61,8 @@ async function planOf(work: (db: Queryable) => Promise<unknown>): Promise<string
 it.each([
   ['all', {}, 'sessions_of_organization'],
   ['the archived', { archived: 'only' }, 'sessions_archived_of_organization'],
-  ['a group that most are in', { group: 'done' }, 'sessions_of_organization'],
+  ['a group that most are in', { status: 'rest' }, 'sessions_of_organization'],
+  ['a status that most have', { status: 'done' }, 'sessions_of_organization'],
   ['a later page', { before: { updatedAt: new Date(Date.now() - 1e8), id: randomUUID() } }, 'sessions_of_organization'],
 ] as const)('lists %s from the front of an index', async (_, filter, index) => {
   const plan = await planOf(list(filter))
@@ -69,7 +70,10 @@ it.each([
   expect(plan).not.toMatch(/Seq Scan on (sessions|runs)\b/)
 })
 
-it('finds the few Sessions that work without reading the others', async () => {
-  const plan = await planOf(list({ group: 'working' }))
-  expect(plan).not.toMatch(/Seq Scan on (sessions|runs)\b/)
-})
+it.each(['working', 'failed', 'ready_to_review', 'merged'] as const)(
+  'finds the few Sessions that are %s without reading the others',
+  async status => {
+    const plan = await planOf(list({ status }))
+    expect(plan).not.toMatch(/Seq Scan on (sessions|runs)\b/)
+  },
+)

@@ -30,7 +30,7 @@ export async function openInteraction(
 export async function deliverPull(
   db: Database,
   { organizationId, id }: Of,
-  pull: { readonly number: number; readonly url: string; readonly merge: 'waiting' | null },
+  pull: { readonly number: number; readonly url: string; readonly merge: 'waiting' | 'succeeded' | null },
 ): Promise<void> {
   const publicationId = randomUUID()
   const result = {
@@ -53,8 +53,22 @@ export async function deliverPull(
   if (pull.merge === null) return
   await db.query(
     `insert into merges (organization_id, session_id, publication_id, id, request_hash, strategy, mode, pull_number,
-       head_sha, status, due_at, created_at, updated_at)
-     values ($1, $2, $3, $4, '', 'merge', 'when_ready', $5, '', $6, 'infinity', now(), now())`,
+       head_sha, status, due_at, created_at, updated_at, ended_at)
+     values ($1, $2, $3, $4, '', 'merge', 'when_ready', $5, '', $6, 'infinity', now(), now(), case when $6 = 'succeeded' then now() end)`,
     [organizationId, id, publicationId, randomUUID(), pull.number, pull.merge],
+  )
+}
+
+/** Records a review of a Session's changes that nobody has published. */
+export async function reviewChanges(db: Database, { organizationId, id }: Of): Promise<void> {
+  const revision = '1'.repeat(64)
+  await db.query(
+    `insert into reviews (organization_id, session_id, revision, base_oid, base_tree, head_tree, target_branch,
+       document_sha256, created_at) values ($1, $2, $3, '', 'a', 'b', 'main', $3, now())`,
+    [organizationId, id, revision],
+  )
+  await db.query(
+    'insert into review_requests (organization_id, session_id, tickets, answered, revision) values ($1, $2, 1, 1, $3)',
+    [organizationId, id, revision],
   )
 }

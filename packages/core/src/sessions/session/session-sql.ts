@@ -5,6 +5,7 @@ import { statementName } from '@berth/platform/storage/postgres/statement-name.t
 import { continuationRun } from '../../checkpoints/continuation-run.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
 import type { SessionRow } from './session.ts'
+import { statusColumns, statusJoins } from './status-sql.ts'
 
 /**
  * Selects a Session's row with its active Run, its lease and, if it holds no lease, the checkpoint to continue from. A
@@ -17,7 +18,7 @@ const selectFrom = (sessions: string): string => `
     l.idle_ms as lease_idle_ms,
     coalesce(e.task = 'seal', false) as finalizing,
     c.run_id as checkpoint_run_id, c.runtime as checkpoint_runtime, c.conversation as checkpoint_conversation,
-    c.damaged_at is not null as checkpoint_damaged, n.name as environment_name
+    c.damaged_at is not null as checkpoint_damaged, n.name as environment_name,${statusColumns}
   from ${sessions} s
   left join runs r on r.organization_id = s.organization_id and r.session_id = s.id and r.ended_at is null
   left join lateral (
@@ -30,7 +31,7 @@ const selectFrom = (sessions: string): string => `
   left join lateral (${continuationRun('s')}) settled on s.first_run_started_at is not null and l.state is distinct from 'attached'
   left join checkpoints c
     on c.organization_id = s.organization_id and c.session_id = s.id and c.run_id = settled.id
-  left join environments n on n.organization_id = s.organization_id and n.id = s.environment_id`
+  left join environments n on n.organization_id = s.organization_id and n.id = s.environment_id${statusJoins}`
 
 /** Reads a Session without locking it. */
 export async function findSession(db: Queryable, key: SessionKey): Promise<SessionRow | null> {

@@ -1,4 +1,4 @@
-import type { Continuation, Session, Source } from '@berth/contract'
+import type { Continuation, Session, SessionStatus, Source } from '@berth/contract'
 import { ownCredentials } from '@berth/platform/kit/redactor.ts'
 import { NATIVE_RUNTIME, type RuntimeCatalog } from '../../runtimes/catalog.ts'
 import { phaseOf, type RunStatus } from './phase.ts'
@@ -43,6 +43,8 @@ export interface SessionRow {
   readonly lease_idle_ms: number | null
   /** Its newest Run has ended and a worker is sealing it. */
   readonly finalizing: boolean
+  readonly status: SessionStatus
+  readonly last_run: Session['lastRun']
   /** Checkpoint of the newest Run that did not crash; read only if no lease is held. */
   readonly checkpoint_run_id: string | null
   readonly checkpoint_runtime: string | null
@@ -73,6 +75,8 @@ export function toSession(row: SessionRow, surroundings: SessionSurroundings): S
     },
     continuation: continuationOfSession(row, surroundings),
     phase: phaseOf(row.active_run_status, row.finalizing),
+    status: row.status,
+    lastRun: row.last_run,
     createdBy: { kind: row.owner_kind, id: row.owner_id },
     ...(row.initiated_by !== null && { initiatedBy: { kind: 'person', id: row.initiated_by } }),
     ...(row.active_run_id !== null && { activeRunId: row.active_run_id }),

@@ -677,6 +677,8 @@ comment on index runs_active is 'The active Run of a Session is this row and not
 create index runs_queued on runs (due_at) where status = 'queued';
 create index runs_queued_of_organization on runs (organization_id, due_at) where status = 'queued';
 comment on index runs_queued_of_organization is 'A claim reads from it which organizations wait, and the oldest Runs of each.';
+create index runs_cut_short on runs (organization_id, session_id)
+  where status in ('failed', 'cancelled', 'crashed') or stop_reason <> 'completed';
 create index runs_at_work on runs (organization_id) where status in ('dispatching', 'running');
 
 create table turns (

@@ -1,4 +1,4 @@
-import type { SessionGroup, SessionStatePage } from '@berth/contract'
+import type { SessionStatePage, SessionStatus } from '@berth/contract'
 import type { Context } from '@berth/core/context.ts'
 import type { PersonPrincipal } from '@berth/core/identity/guard/principal.ts'
 import { toSession } from '@berth/core/sessions/session/session.ts'
@@ -17,7 +17,7 @@ export interface ListQuery {
   readonly cursor?: string
   readonly archived?: 'true' | 'only'
   readonly q?: string
-  readonly state?: SessionGroup
+  readonly state?: SessionStatus | 'rest'
   readonly mine?: '1'
   readonly pinned?: '1'
   readonly repository?: string
@@ -40,7 +40,7 @@ export async function listSessionStates(
     personId,
     archived: archived === undefined ? 'no' : archived === 'true' ? 'both' : 'only',
     q,
-    group: state,
+    status: state,
     mine: mine !== undefined,
     pinned: pinned !== undefined,
     repository: repository === undefined ? undefined : { kind, id: repositoryId },

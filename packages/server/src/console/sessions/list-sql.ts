@@ -1,6 +1,7 @@
-import type { SessionGroup } from '@berth/contract'
+import type { SessionStatus } from '@berth/contract'
 import { hasLostWork } from '@berth/core/sessions/session/lost-work-sql.ts'
 import { listedAt } from '@berth/core/sessions/session/session-sql.ts'
+import { hasStatus, statusJoins } from '@berth/core/sessions/session/status-sql.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { statementName } from '@berth/platform/storage/postgres/statement-name.ts'
 
@@ -13,7 +14,7 @@ export interface ListFilter {
   readonly personId: string
   readonly archived: 'no' | 'both' | 'only'
   readonly q: string | undefined
-  readonly group: SessionGroup | undefined
+  readonly status: SessionStatus | 'rest' | undefined
   readonly mine: boolean
   readonly pinned: boolean
   readonly repository: { readonly kind: string; readonly id: string } | undefined
@@ -38,10 +39,10 @@ const working = `
   union all
   select session_id from executions where organization_id = $1 and task = 'seal'`
 
-const groups: Readonly<Record<SessionGroup, readonly string[]>> = {
-  'needs-you': [`(s.id in (${waiting}) or ${hasLostWork('s')})`],
+const groups: Readonly<Record<string, readonly string[]>> = {
+  needs_you: [`(s.id in (${waiting}) or ${hasLostWork('s')})`],
   working: [`s.id in (${working})`, `not s.id = any(array(${waiting}))`],
-  done: [`not s.id = any(array(${working}))`, `not s.id = any(array(${waiting}))`, `not ${hasLostWork('s')}`],
+  rest: [`not s.id = any(array(${working}))`, `not s.id = any(array(${waiting}))`, `not ${hasLostWork('s')}`],
 }
 
 /** Returns a page of Sessions by `updated_at` descending, on the index that gives the seconds in order. */
@@ -55,7 +56,10 @@ export async function listSessionIds(db: Queryable, filter: ListFilter): Promise
     const text = `lower(concat_ws(' ', s.title, s.source ->> 'label', s.source ->> 'baseBranch', s.id))`
     conditions.push(`position(lower(${bind(word)}) in ${text}) > 0`)
   }
-  if (filter.group !== undefined) conditions.push(...groups[filter.group])
+  const { status } = filter
+  const group = groups[status ?? '']
+  if (group !== undefined) conditions.push(...group)
+  else if (status !== undefined && status !== 'rest') conditions.push(hasStatus(status))
   if (filter.mine) conditions.push(`${bind(filter.personId)} in (s.owner_id, s.initiated_by)`)
   if (filter.pinned) {
     conditions.push(`s.id in (
@@ -76,7 +80,7 @@ export async function listSessionIds(db: Queryable, filter: ListFilter): Promise
     conditions.push(`s.listed_at <= ${listedAt(at)} and (s.updated_at, s.id) < (${at}, ${bind(filter.before.id)})`)
   }
   const text = `
-    select s.id, s.updated_at from sessions s where ${conditions.join(' and ')}
+    select s.id, s.updated_at from sessions s ${status === undefined || group !== undefined ? '' : statusJoins} where ${conditions.join(' and ')}
     order by s.listed_at desc, s.updated_at desc, s.id desc limit ${bind(filter.limit)}`
   const { rows } = await db.query<ListedRow>({ name: statementName('list-session-ids', text), text, values })
   return rows

@@ -1,6 +1,7 @@
-import type { MergeStatus } from '@berth/contract'
+import type { MergeStatus, SessionState } from '@berth/contract'
 import { hasLostWork } from '@berth/core/sessions/session/lost-work-sql.ts'
 import type { RunStatus } from '@berth/core/sessions/session/phase.ts'
+import { statusColumns, statusJoins } from '@berth/core/sessions/session/status-sql.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 
 /** What lists show of a Session beside the Session itself, for one person. */
@@ -12,6 +13,8 @@ export interface SessionStateRow {
   readonly archived: boolean
   readonly active_run_status: RunStatus | null
   readonly finalizing: boolean
+  readonly status: SessionState['status']
+  readonly last_run: SessionState['lastRun']
   readonly open_interactions: number
   /** Kind of the Interaction that has to be answered first. */
   readonly first_kind: 'ask_user' | 'exit_plan_mode' | 'approval' | null
@@ -46,7 +49,7 @@ export async function readSessionStates(
           then coalesce(m.read_sequence, 0) end as read_sequence,
         m.pinned_at is not null as pinned, coalesce(m.viewed_marks, 0) as viewed_marks,
         ${hasLostWork('s')} as work_lost, coalesce(c.usd, 0)::double precision as cost_usd,
-        p.pull, p.merge_status, person.id as started_by, person.name as started_by_name
+        p.pull, p.merge_status,${statusColumns}, person.id as started_by, person.name as started_by_name
       from sessions s
       left join runs r on r.organization_id = s.organization_id and r.session_id = s.id and r.ended_at is null
       left join executions e on e.organization_id = s.organization_id and e.session_id = s.id
@@ -60,15 +63,7 @@ export async function readSessionStates(
       left join lateral (
         select sum(cost_usd) as usd from runs where organization_id = s.organization_id and session_id = s.id
       ) c on true
-      left join lateral (
-        select d.result -> 'pullRequest' as pull, (
-          select g.status from merges g
-          where g.organization_id = d.organization_id and g.session_id = d.session_id and g.publication_id = d.id
-          order by g.created_at desc, g.id desc limit 1) as merge_status
-        from publications d
-        where d.organization_id = s.organization_id and d.session_id = s.id and d.result -> 'pullRequest' is not null
-        order by d.created_at desc, d.id desc limit 1
-      ) p on true
+      ${statusJoins}
       left join people person
         on person.id = coalesce(s.initiated_by, case when s.owner_kind = 'person' then s.owner_id end)
       where s.organization_id = $1 and s.id = any($3::uuid[])

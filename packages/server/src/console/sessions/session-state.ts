@@ -10,6 +10,8 @@ export function toSessionState(row: SessionStateRow): SessionState {
     lastEventSequence: row.last_event_sequence,
     updatedAt: row.updated_at.toISOString(),
     phase: phaseOf(row.active_run_status, row.finalizing),
+    status: row.status,
+    lastRun: row.last_run,
     archived: row.archived,
     attention: attentionOf(row),
     // Somebody else's Session that the person never opened is no news: a team's list would be all dots.

@@ -1,0 +1,71 @@
+import { type SessionStatus, type StatusFact, statusRule } from '@berth/contract'
+import { hasLostWork } from './lost-work-sql.ts'
+
+const of = (alias: string) => `${alias}.organization_id = s.organization_id and ${alias}.session_id = s.id`
+
+/**
+ * Joins of a row `s` of `sessions` that tell its status: its newest Run (`last`), except one that a fork copied or that
+ * a reset left behind, and its newest pull request (`p`).
+ */
+export const statusJoins = `
+  left join lateral (
+    select r.id, r.turn_id, r.status, r.stop_reason, r.error_code, r.ended_at
+    from turns t join runs r on ${of('r')} and r.id = t.run_id
+    where ${of('t')} and t.sequence >= s.fresh_from_turn
+      and (r.ended_at is null or r.ended_at >= s.created_at)
+    order by t.sequence desc limit 1
+  ) last on true
+  left join lateral (
+    select d.created_at, d.result -> 'pullRequest' as pull, (
+      select g.status from merges g where ${of('g')} and g.publication_id = d.id
+      order by g.created_at desc, g.id desc limit 1) as merge_status
+    from publications d where ${of('d')} and d.result -> 'pullRequest' is not null
+    order by d.created_at desc, d.id desc limit 1
+  ) p on true`
+
+const notPublishedSince = 'coalesce(p.created_at < last.ended_at, true)'
+
+/** Each fact of the rule about a row `s` with its joins. */
+const facts: Readonly<Record<StatusFact, string>> = {
+  asks: `exists (select from interactions i where ${of('i')} and i.status = 'open')`,
+  lostWork: hasLostWork('s'),
+  works: `(exists (select from runs w where ${of('w')} and w.ended_at is null)
+    or exists (select from executions x where ${of('x')} and x.task = 'seal'))`,
+  failed: `(last.status in ('failed', 'crashed') and ${notPublishedSince})`,
+  stopped: `((last.status = 'cancelled' or last.stop_reason <> 'completed') and ${notPublishedSince})`,
+  hasUnpublishedChanges: `exists (
+    select from review_requests q join reviews v on ${of('v')} and v.revision = q.revision
+    where ${of('q')} and v.head_tree <> v.base_tree and not exists (
+      select from publications d where ${of('d')} and d.revision = v.revision and d.status = 'succeeded'))`,
+  isMerged: `p.merge_status = 'succeeded'`,
+  hasPullRequest: 'p.pull is not null',
+}
+
+/** The status by the rule. */
+const statusCase = `case ${statusRule.map(({ fact, status }) => `when ${facts[fact]} then '${status}'`).join(' ')} else 'done' end`
+
+/** Columns of the status, and of the newest Run as the API has it. */
+export const statusColumns = `
+  ${statusCase} as status,
+  case when last.id is not null then jsonb_strip_nulls(jsonb_build_object('id', last.id, 'status', last.status,
+    'stopReason', last.stop_reason, 'errorCode', last.error_code, 'turnSequence', (
+      select t.sequence from turns t where ${of('t')} and t.id = last.turn_id))) end as last_run`
+
+const cutShort = `select session_id from runs where organization_id = $1
+  and (status in ('failed', 'cancelled', 'crashed') or stop_reason <> 'completed')`
+const delivered = `select session_id from publications where organization_id = $1 and result is not null`
+
+/** The few Sessions of the organization `$1` that may have a status, from indexes, where not almost every one may. */
+const candidates: Partial<Readonly<Record<SessionStatus, string>>> = {
+  failed: cutShort,
+  stopped: cutShort,
+  ready_to_review: `select session_id from review_requests where organization_id = $1 and revision is not null`,
+  merged: delivered,
+  pull_request_open: delivered,
+}
+
+/** SQL that is true of the rows `s`, with their joins, that have a status. `$1` is the organization. */
+export function hasStatus(status: SessionStatus): string {
+  const some = candidates[status]
+  return `${some === undefined ? '' : `s.id in (${some}) and `}${statusCase} = '${status}'`
+}
