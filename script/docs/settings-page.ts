@@ -64,7 +64,7 @@ as secrets depends on their names ([runtimes](runtimes.md#secrets)).
           "tools": true,
           "reasoning": false,
           "modalities": ["text", "image"],
-          "price": { "input": 1.0, "cachedInput": 0.1, "output": 4.0 }
+          "price": { "input": 1.0, "cachedInput": 0.1, "cacheWrite": 1.25, "output": 4.0 }
         }
       ]
     }

@@ -54,6 +54,7 @@ describe('a report of usage', () => {
       failed: 1,
       inputTokens: 400,
       cachedInputTokens: 160,
+      cacheWriteTokens: 80,
       outputTokens: 40,
       reasoningTokens: 16,
       costUsd: 3.5,
@@ -146,17 +147,17 @@ describe('an export of usage', () => {
       'attachment; filename="usage-by-session-2026-03-01-2026-03-03.csv"',
     )
     expect(answer.text.split('\r\n')).toEqual([
-      'day,kind,id,name,requests,failed,input_tokens,cached_input_tokens,output_tokens,reasoning_tokens,cost_usd,requests_of_unknown_cost',
-      '2026-03-01,none,,,1,0,100,40,10,4,0.5,0',
-      `2026-03-03,session,${sessionId},"'=cmd|""calc"", now",2,1,200,80,20,8,2,1`,
-      '2026-03-03,none,,,1,0,100,40,10,4,1,0',
+      'day,kind,id,name,requests,failed,input_tokens,cached_input_tokens,cache_write_tokens,output_tokens,reasoning_tokens,cost_usd,requests_of_unknown_cost',
+      '2026-03-01,none,,,1,0,100,40,20,10,4,0.5,0',
+      `2026-03-03,session,${sessionId},"'=cmd|""calc"", now",2,1,200,80,40,20,8,2,1`,
+      '2026-03-03,none,,,1,0,100,40,20,10,4,1,0',
       '',
     ])
   })
 
   it('names each day', async () => {
     const { text } = await admin.api.get(`/cloud/usage/export?${time}&whose=organization&by=day`)
-    expect(text.split('\r\n')[1]).toBe('2026-03-01,day,2026-03-01,2026-03-01,1,0,100,40,10,4,0.5,0')
+    expect(text.split('\r\n')[1]).toBe('2026-03-01,day,2026-03-01,2026-03-01,1,0,100,40,20,10,4,0.5,0')
   })
 })
 

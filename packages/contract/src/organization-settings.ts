@@ -99,6 +99,11 @@ export const UpdateOrganizationSettings = Type.Object(
   { title: 'UpdateOrganizationSettings', ...closed },
 )
 
+const PricePerMillion = Type.Object(
+  { input: Dollars, cachedInput: Dollars, cacheWrite: Dollars, output: Dollars },
+  open,
+)
+
 const PricedModel = Type.Object(
   {
     id: Type.String({ description: '`<provider>/<model>`.' }),
@@ -110,7 +115,7 @@ const PricedModel = Type.Object(
     outputTokens: nullable(Count),
     tools: Type.Boolean(),
     reasoning: Type.Boolean(),
-    price: Type.Union([Type.Null(), Type.Object({ input: Dollars, cachedInput: Dollars, output: Dollars }, open)], {
+    price: Type.Union([Type.Null(), PricePerMillion], {
       description: 'US dollars per million tokens; null if the cost of its answers is not known.',
     }),
   },

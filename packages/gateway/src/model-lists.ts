@@ -1,5 +1,5 @@
 import type { AnthropicModel, Dialect, GoogleModel, Model } from '@berth/contract'
-import type { ResolvedModel, Wire } from '@berth/core/accounting/upstream.ts'
+import type { ResolvedModel, TokenPrice, Wire } from '@berth/core/accounting/upstream.ts'
 import { invalidField } from '@berth/platform/kit/refusal.ts'
 
 type Query = Readonly<Record<string, unknown>>
@@ -57,6 +57,10 @@ function placeIn(models: Models, name: string, query: Query): number {
   return place
 }
 
+const pricingOf = ({ input, cachedInput, cacheWrite, output }: TokenPrice) => ({
+  ...{ input, cached_input: cachedInput, cache_write: cacheWrite, output },
+})
+
 function openaiModel(model: ResolvedModel): Model {
   const { price } = model
   return {
@@ -70,7 +74,7 @@ function openaiModel(model: ResolvedModel): Model {
     supports_reasoning: model.reasoning,
     native_wires: model.kind === 'openai' ? ['chat', 'responses'] : [...model.wire],
     input_modalities: [...model.modalities],
-    pricing: price === undefined ? null : { input: price.input, cached_input: price.cachedInput, output: price.output },
+    pricing: price === undefined ? null : pricingOf(price),
   }
 }
 

@@ -5,7 +5,13 @@ import type { GatewayMetrics } from '@berth/core/accounting/gateway-metrics.ts'
 import type { ModelRequest } from '@berth/core/accounting/model-request.ts'
 import { refuseSpent } from '@berth/core/accounting/refuse-spent.ts'
 import { RequestMeter } from '@berth/core/accounting/request-meter.ts'
-import type { CallTranslated, ResolvedModel, TranslatedCall, TranslatedWire } from '@berth/core/accounting/upstream.ts'
+import {
+  type CallTranslated,
+  noUsage,
+  type ResolvedModel,
+  type TranslatedCall,
+  type TranslatedWire,
+} from '@berth/core/accounting/upstream.ts'
 import { mayFallBack, mayHaveCost, mayRetry, upstreamError } from '@berth/core/accounting/upstream-status.ts'
 import type { GatewayCaller } from '@berth/core/identity/guard/gateway-caller.ts'
 import { ApiError } from '@berth/platform/kit/api-error.ts'
@@ -91,10 +97,9 @@ async function bookRefusal(gateway: Gateway, request: ModelRequest, error: unkno
   if (run === null) return
   const [model] = await gateway.catalog.candidates(request.modelId)
   if (model === undefined || !isOpen(model, request.caller)) return
-  const nothing = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 }
   const cause = error instanceof ApiError ? error.code : 'internal_error'
   const rowId = digestId(JSON.stringify(['refused', organizationId, run.sessionId, run.runId, cause]))
-  await new RequestMeter(gateway, request, model, rowId).failed(error, false, nothing)
+  await new RequestMeter(gateway, request, model, rowId).failed(error, false, noUsage)
 }
 
 /**

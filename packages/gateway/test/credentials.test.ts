@@ -199,7 +199,8 @@ describe('the use of a request', () => {
       await (await gateway.call('/v1/responses', { model: 'fast', input: 'a', stream }, { key: run.credential })).text()
     }
     const used = await usageOfRun(db(), run)
-    expect(used.usage).toEqual({ inputTokens: 200, cachedInputTokens: 80, outputTokens: 20, reasoningTokens: 8 })
+    const input = { inputTokens: 200, cachedInputTokens: 80, cacheWriteTokens: 0 }
+    expect(used.usage).toEqual({ ...input, outputTokens: 20, reasoningTokens: 8 })
     expect(used.costUsd).toBeCloseTo(2 * costUsd, 12)
     expect([used.costComplete, used.open]).toEqual([true, 0])
     expect(await outcome(run.credential, question('main/unpriced'))).toEqual([200, null])

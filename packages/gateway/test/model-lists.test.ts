@@ -44,7 +44,7 @@ describe('a provider without models', () => {
           max_output_tokens: 100,
           supports_tools: true,
           input_modalities: ['text', 'image'],
-          pricing: { input: 2, cached_input: 2, output: 10 },
+          pricing: { input: 2, cached_input: 2, cache_write: 2, output: 10 },
         },
         { id: 'listed/small', context_length: 5, supports_tools: false, pricing: null },
         { id: 'big' },

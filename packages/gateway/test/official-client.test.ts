@@ -154,7 +154,7 @@ describe('the gateway', () => {
       supports_reasoning: true,
       native_wires: ['chat', 'responses'],
       input_modalities: ['text', 'image'],
-      pricing: { input: 1, cached_input: 0.5, output: 10 },
+      pricing: { input: 1, cached_input: 0.5, cache_write: 1, output: 10 },
     })
     expect((await gateway.openai.models.list()).data).toHaveLength(5)
   })

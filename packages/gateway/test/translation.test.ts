@@ -88,6 +88,28 @@ async function raws(path: string, body: object): Promise<string> {
   return response.text()
 }
 
+it("marks what Anthropic's cache is to keep, and books what was written to it and read", async () => {
+  const long = 'word '.repeat(1_000)
+  const frames = anthropicFrames({ text: 'ok' }).join('')
+  raw.next(sends([frames.replaceAll('"input_tokens":60', '"input_tokens":10,"cache_creation_input_tokens":50')]))
+  await raws('chat/completions', {
+    model: 'raw',
+    messages: [
+      { role: 'system', content: long },
+      { role: 'user', content: 'Hi' },
+    ],
+    tools: [chatWeather],
+  })
+  const mark = { cache_control: { type: 'ephemeral' } }
+  const { body } = raw.requests.at(-1) ?? {}
+  expect(body).toMatchObject({ system: [{ text: long, ...mark }], messages: [{ content: [{ text: 'Hi', ...mark }] }] })
+  expect(JSON.stringify(body).split('cache_control')).toHaveLength(3)
+  await expect.poll(lastBooked).toMatchObject({
+    ...{ input_tokens: 100, cached_input_tokens: 40, cache_write_tokens: 50 },
+    cost_usd: String((10 * 1 + 40 * 0.5 + 50 * 1.25 + 10 * 10) / 1e6),
+  })
+})
+
 describe.each(providers)("OpenAI's library, over %s", model => {
   it('gets a response', async () => {
     script(model, { text: 'Hello there' })

@@ -388,6 +388,7 @@ describe("Anthropic's Messages alone", () => {
     expect(await booked(answer)).toMatchObject({
       input_tokens: 56,
       cached_input_tokens: 21,
+      cache_write_tokens: 30,
       output_tokens: 50,
       reasoning_tokens: 40,
     })

@@ -8,6 +8,7 @@ interface UsageRow {
   readonly failed: number
   readonly inputTokens: number
   readonly cachedInputTokens: number
+  readonly cacheWriteTokens: number
   readonly outputTokens: number
   readonly reasoningTokens: number
   readonly costUsd: number
@@ -24,7 +25,17 @@ export interface UsageOptions {
   readonly json?: boolean
 }
 
-const columns = ['requests', 'failed', 'input', 'cached', 'output', 'reasoning', 'USD', 'cost unknown'] as const
+const columns = [
+  'requests',
+  'failed',
+  'input',
+  'cached',
+  'written',
+  'output',
+  'reasoning',
+  'USD',
+  'cost unknown',
+] as const
 
 /** Prints the use of models, the highest cost first. It reads the database, so the service need not run. */
 export async function usage(options: UsageOptions, { env, print }: AdminIo): Promise<void> {
@@ -43,7 +54,7 @@ export async function usage(options: UsageOptions, { env, print }: AdminIo): Pro
 }
 
 function cells(row: UsageRow): string[] {
-  const { requests, failed, inputTokens, cachedInputTokens, outputTokens, reasoningTokens, unknownCost } = row
-  const counts = [requests, failed, inputTokens, cachedInputTokens, outputTokens, reasoningTokens]
-  return [row.group, ...counts.map(String), row.costUsd.toFixed(4), String(unknownCost)]
+  const { requests, failed, inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens } = row
+  const counts = [requests, failed, inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, reasoningTokens]
+  return [row.group, ...counts.map(String), row.costUsd.toFixed(4), String(row.unknownCost)]
 }

@@ -1431,6 +1431,7 @@ export interface Model {
   pricing: {
     input: number
     cached_input: number
+    cache_write: number
     output: number
   } | null
 }
@@ -1615,6 +1616,7 @@ export interface PricedModel {
   price: null | {
     input: number
     cachedInput: number
+    cacheWrite: number
     output: number
   }
 }
@@ -1964,10 +1966,16 @@ export interface Run {
   turns?: number
   usage?: {
     inputTokens: number
+    /** Part of `inputTokens`: read from a cache. */
     cachedInputTokens: number
+    /** Part of `inputTokens`: written to a cache. */
+    cacheWriteTokens: number
     outputTokens: number
+    /** Part of `outputTokens`. */
     reasoningTokens: number
   }
+  /** Input tokens read from a cache, of all; absent without input. */
+  cacheHitRatio?: number
   result?: {
     summary?: string
     artifactIds: string[]
@@ -2608,8 +2616,10 @@ export interface UsageGroup {
   /** Requests that the provider did not complete. */
   failed: number
   inputTokens: number
-  /** Part of `inputTokens`. */
+  /** Part of `inputTokens`: read from a cache. */
   cachedInputTokens: number
+  /** Part of `inputTokens`: written to a cache. */
+  cacheWriteTokens: number
   outputTokens: number
   /** Part of `outputTokens`. */
   reasoningTokens: number
@@ -2639,8 +2649,10 @@ export interface UsageReport {
     /** Requests that the provider did not complete. */
     failed: number
     inputTokens: number
-    /** Part of `inputTokens`. */
+    /** Part of `inputTokens`: read from a cache. */
     cachedInputTokens: number
+    /** Part of `inputTokens`: written to a cache. */
+    cacheWriteTokens: number
     outputTokens: number
     /** Part of `outputTokens`. */
     reasoningTokens: number
@@ -2665,8 +2677,10 @@ export interface UsageSums {
   /** Requests that the provider did not complete. */
   failed: number
   inputTokens: number
-  /** Part of `inputTokens`. */
+  /** Part of `inputTokens`: read from a cache. */
   cachedInputTokens: number
+  /** Part of `inputTokens`: written to a cache. */
+  cacheWriteTokens: number
   outputTokens: number
   /** Part of `outputTokens`. */
   reasoningTokens: number

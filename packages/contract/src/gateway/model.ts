@@ -4,11 +4,13 @@ import { gatewayLimits, model } from './shared-fields.ts'
 
 const tokens = nullable(Type.Integer({ minimum: 1 }))
 
-const Pricing = Type.Unsafe<{ input: number; cached_input: number; output: number } | null>({
+const Pricing = Type.Unsafe<{ input: number; cached_input: number; cache_write: number; output: number } | null>({
   type: ['object', 'null'],
   description: 'US dollars per million tokens; null if the price, and therefore the cost, is unknown.',
-  required: ['input', 'cached_input', 'output'],
-  properties: { input: { type: 'number' }, cached_input: { type: 'number' }, output: { type: 'number' } },
+  required: ['input', 'cached_input', 'cache_write', 'output'],
+  properties: Object.fromEntries(
+    ['input', 'cached_input', 'cache_write', 'output'].map(kind => [kind, { type: 'number' }]),
+  ),
   additionalProperties: true,
 })
 

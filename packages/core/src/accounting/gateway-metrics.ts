@@ -45,7 +45,7 @@ export function gatewayMetrics(registry: Registry): GatewayMetrics {
     }),
     tokens: new Counter({
       name: 'berth_gateway_tokens_total',
-      help: 'Tokens by kind. Input excludes cached input; output includes reasoning.',
+      help: 'Tokens by kind. Input is what no cache gave or took; output includes reasoning.',
       labelNames: ['provider', 'credential', 'kind'],
       registers,
     }),

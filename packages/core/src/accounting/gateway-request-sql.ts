@@ -45,19 +45,19 @@ export async function keepRequests(
       with kept as (
         insert into gateway_requests as g (
           id, organization_id, credential_kind, api_key_id, session_id, run_id, wire, provider, model, outcome, error_code,
-          input_tokens, cached_input_tokens, output_tokens, reasoning_tokens, cost_usd, first_token_ms, duration_ms,
+          input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_usd, first_token_ms, duration_ms,
           started_at, installation_id, person_id, end_user_id)
         select * from jsonb_to_recordset($1::jsonb) as r (
           id uuid, organization_id uuid, credential_kind text, api_key_id uuid, session_id uuid, run_id uuid, wire text,
           provider text, model text, outcome text, error_code text, input_tokens bigint, cached_input_tokens bigint,
-          output_tokens bigint, reasoning_tokens bigint, cost_usd numeric, first_token_ms integer, duration_ms integer,
+          cache_write_tokens bigint, output_tokens bigint, reasoning_tokens bigint, cost_usd numeric, first_token_ms integer, duration_ms integer,
           started_at timestamptz, installation_id uuid, person_id uuid, end_user_id text)
         where case when $3 then true else set_config('synchronous_commit', 'off', true) is not null end
         on conflict (id) do update set
           provider = excluded.provider, model = excluded.model, outcome = excluded.outcome,
           error_code = excluded.error_code, input_tokens = excluded.input_tokens,
-          cached_input_tokens = excluded.cached_input_tokens, output_tokens = excluded.output_tokens,
-          reasoning_tokens = excluded.reasoning_tokens, cost_usd = excluded.cost_usd,
+          cached_input_tokens = excluded.cached_input_tokens, cache_write_tokens = excluded.cache_write_tokens,
+          output_tokens = excluded.output_tokens, reasoning_tokens = excluded.reasoning_tokens, cost_usd = excluded.cost_usd,
           first_token_ms = excluded.first_token_ms, duration_ms = excluded.duration_ms,
           wire = excluded.wire, started_at = excluded.started_at
           where g.outcome = 'open' or (g.outcome = 'failed' and g.started_at < excluded.started_at)
@@ -97,6 +97,7 @@ function rowOf(record: RequestRecord): Readonly<Record<string, unknown>> {
     error_code: record.errorCode,
     input_tokens: record.usage?.inputTokens ?? null,
     cached_input_tokens: record.usage?.cachedInputTokens ?? null,
+    cache_write_tokens: record.usage?.cacheWriteTokens ?? null,
     output_tokens: record.usage?.outputTokens ?? null,
     reasoning_tokens: record.usage?.reasoningTokens ?? null,
     cost_usd: record.costUsd,

@@ -7,7 +7,7 @@ import { endUserOf } from './end-user.ts'
 import type { GatewayMetrics } from './gateway-metrics.ts'
 import type { RequestRecord } from './gateway-request-sql.ts'
 import type { ModelRequest } from './model-request.ts'
-import type { GatewayUsage, ResolvedModel } from './upstream.ts'
+import { type GatewayUsage, noUsage, type ResolvedModel } from './upstream.ts'
 import { mayHaveCost } from './upstream-status.ts'
 
 /** Tells of a Run's model request, by the names that OpenTelemetry gives to calls of models. */
@@ -25,6 +25,8 @@ function tellModelRequest(record: RequestRecord): void {
       'gen_ai.request.model': model,
       ...(usage !== null && {
         'gen_ai.usage.input_tokens': usage.inputTokens,
+        'gen_ai.usage.cache_read.input_tokens': usage.cachedInputTokens,
+        'gen_ai.usage.cache_creation.input_tokens': usage.cacheWriteTokens,
         'gen_ai.usage.output_tokens': usage.outputTokens,
       }),
     },
@@ -98,8 +100,7 @@ export class RequestMeter {
     if (!(error instanceof UpstreamError) || mayHaveCost(error.code) || this.#firstTokenMs !== null) {
       this.#unknownCost ||= usage === null
     }
-    const nothing = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 }
-    await this.#book(left ? 'left' : 'failed', code, usage ?? (this.#unknownCost ? null : nothing))
+    await this.#book(left ? 'left' : 'failed', code, usage ?? (this.#unknownCost ? null : noUsage))
   }
 
   async #open(): Promise<void> {
@@ -158,8 +159,10 @@ export class RequestMeter {
     if (firstTokenMs !== null) metrics.firstToken.observe({ provider, wire }, firstTokenMs / 1000)
     if (costUsd !== null) metrics.cost.inc({ provider, credential }, costUsd)
     if (usage === null) return
-    metrics.tokens.inc({ provider, credential, kind: 'input' }, usage.inputTokens - usage.cachedInputTokens)
-    metrics.tokens.inc({ provider, credential, kind: 'cached_input' }, usage.cachedInputTokens)
+    const { cachedInputTokens: read, cacheWriteTokens: written } = usage
+    metrics.tokens.inc({ provider, credential, kind: 'input' }, usage.inputTokens - read - written)
+    metrics.tokens.inc({ provider, credential, kind: 'cached_input' }, read)
+    metrics.tokens.inc({ provider, credential, kind: 'cache_write' }, written)
     metrics.tokens.inc({ provider, credential, kind: 'output' }, usage.outputTokens)
     metrics.tokens.inc({ provider, credential, kind: 'reasoning' }, usage.reasoningTokens)
   }

@@ -22,9 +22,9 @@ async function store(count: number): Promise<void> {
   await made.database.query({
     text: `
       insert into gateway_requests (id, organization_id, credential_kind, wire, provider, model, outcome, input_tokens,
-        cached_input_tokens, output_tokens, reasoning_tokens, cost_usd, started_at, person_id, end_user_id, session_id, run_id)
+        cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_usd, started_at, person_id, end_user_id, session_id, run_id)
       select gen_random_uuid(), $1, case when n % 2 = 0 then 'person' else 'runtime' end, 'chat', 'p' || n % 2, 'm' || n % 3,
-        (array['completed', 'failed', 'open', 'left'])[1 + n % 4], n, n / 2, case when n % 5 > 0 then n end, 1,
+        (array['completed', 'failed', 'open', 'left'])[1 + n % 4], n, n / 2, n / 3, case when n % 5 > 0 then n end, 1,
         case when n % 7 > 0 then n / 1000.0 end, '2026-01-02T23:50:00Z'::timestamptz + n % 10 * interval '1 day' + n * interval '1 s',
         ($3::uuid[])[1 + n % 4], case when n % 11 = 0 then 'e' || n % 2 end, ($3::uuid[])[1 + n % 2], ($3::uuid[])[1 + n % 3]
       from generate_series(1, $2) n`,

@@ -36,9 +36,10 @@ async function rollUpSome(db: Queryable, before: Date): Promise<number> {
         delete from gateway_requests g using old where g.id = old.id returning g.*
       ), added as (
         insert into gateway_daily_usage as d (${dimensions}, started_at, requests, failed, input_tokens,
-          cached_input_tokens, output_tokens, reasoning_tokens, cost_usd, unknown_cost)
+          cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_usd, unknown_cost)
         select ${dimensions}, date_trunc('day', started_at, 'UTC'), count(*), count(*) filter (where outcome = 'failed'),
-          coalesce(sum(input_tokens), 0), coalesce(sum(cached_input_tokens), 0), coalesce(sum(output_tokens), 0),
+          coalesce(sum(input_tokens), 0), coalesce(sum(cached_input_tokens), 0), coalesce(sum(cache_write_tokens), 0),
+          coalesce(sum(output_tokens), 0),
           coalesce(sum(reasoning_tokens), 0), coalesce(sum(cost_usd), 0), count(*) filter (where cost_usd is null)
         from gone group by ${dimensions}, date_trunc('day', started_at, 'UTC')
         on conflict (organization_id, started_at, credential_kind, api_key_id, installation_id, person_id, end_user_id,
@@ -46,6 +47,7 @@ async function rollUpSome(db: Queryable, before: Date): Promise<number> {
           requests = d.requests + excluded.requests, failed = d.failed + excluded.failed,
           input_tokens = d.input_tokens + excluded.input_tokens,
           cached_input_tokens = d.cached_input_tokens + excluded.cached_input_tokens,
+          cache_write_tokens = d.cache_write_tokens + excluded.cache_write_tokens,
           output_tokens = d.output_tokens + excluded.output_tokens,
           reasoning_tokens = d.reasoning_tokens + excluded.reasoning_tokens,
           cost_usd = d.cost_usd + excluded.cost_usd, unknown_cost = d.unknown_cost + excluded.unknown_cost

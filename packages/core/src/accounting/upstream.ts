@@ -14,8 +14,12 @@ export type CountedWire = 'messages' | 'generate'
 export interface TokenPrice {
   readonly input: number
   readonly cachedInput: number
+  readonly cacheWrite: number
   readonly output: number
 }
+
+/** The price of a model as an operator or its provider states it. */
+export type StatedPrice = Omit<TokenPrice, 'cacheWrite'> & { readonly cacheWrite?: number | undefined }
 
 /** The model that a request resolved to. */
 export interface ResolvedModel {
@@ -39,12 +43,21 @@ export interface ResolvedModel {
   readonly price: TokenPrice | undefined
 }
 
-/** Tokens of one request. Cached tokens are part of the input, reasoning tokens part of the output. */
+/** Tokens of one request. Those read from a cache and written to it are part of the input, reasoning is part of the output. */
 export interface GatewayUsage {
   readonly inputTokens: number
   readonly cachedInputTokens: number
+  readonly cacheWriteTokens: number
   readonly outputTokens: number
   readonly reasoningTokens: number
+}
+
+export const noUsage: GatewayUsage = {
+  inputTokens: 0,
+  cachedInputTokens: 0,
+  cacheWriteTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
 }
 
 /** The input of a translated call. */

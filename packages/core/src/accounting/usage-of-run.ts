@@ -22,6 +22,7 @@ export async function usageOfRun(
     requests: number
     input: number
     cached: number
+    written: number
     output: number
     reasoning: number
     cost: string
@@ -30,7 +31,8 @@ export async function usageOfRun(
   }>({
     name: 'usage-of-run',
     text: `
-      select count(*) as requests, coalesce(sum(input_tokens), 0)::bigint as input, coalesce(sum(cached_input_tokens), 0)::bigint as cached,
+      select count(*) as requests, coalesce(sum(input_tokens), 0)::bigint as input,
+        coalesce(sum(cached_input_tokens), 0)::bigint as cached, coalesce(sum(cache_write_tokens), 0)::bigint as written,
         coalesce(sum(output_tokens), 0)::bigint as output, coalesce(sum(reasoning_tokens), 0)::bigint as reasoning,
         coalesce(sum(cost_usd), 0) as cost, coalesce(bool_and(cost_usd is not null), true) as complete,
         count(*) filter (where outcome = 'open') as open
@@ -44,6 +46,7 @@ export async function usageOfRun(
     usage: {
       inputTokens: row.input,
       cachedInputTokens: row.cached,
+      cacheWriteTokens: row.written,
       outputTokens: row.output,
       reasoningTokens: row.reasoning,
     },

@@ -21,6 +21,7 @@ export interface UsageRow {
   readonly failed: number
   readonly inputTokens: number
   readonly cachedInputTokens: number
+  readonly cacheWriteTokens: number
   readonly outputTokens: number
   readonly reasoningTokens: number
   readonly costUsd: number
@@ -50,6 +51,7 @@ export async function reportUsage(db: Queryable, by: UsageGrouping, since: Date)
         sum(failed)::bigint as failed,
         sum(input_tokens)::bigint as "inputTokens",
         sum(cached_input_tokens)::bigint as "cachedInputTokens",
+        sum(cache_write_tokens)::bigint as "cacheWriteTokens",
         sum(output_tokens)::bigint as "outputTokens",
         sum(reasoning_tokens)::bigint as "reasoningTokens",
         sum(cost_usd) as "costUsd", sum(unknown_cost)::bigint as "unknownCost"

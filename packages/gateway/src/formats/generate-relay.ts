@@ -17,6 +17,7 @@ export function readGenerateUsage(usage: unknown): GatewayUsage | null {
   return {
     inputTokens: input,
     cachedInputTokens: Math.min(input, count(usage['cachedContentTokenCount'])),
+    cacheWriteTokens: 0,
     outputTokens: count(usage['candidatesTokenCount']) + thoughts,
     reasoningTokens: thoughts,
   }

@@ -9,11 +9,12 @@ import { count, type StreamRelay } from './stream-relay.ts'
 /** Converts Anthropic's usage, which counts cache reads and cache writes apart from the input. Null if it is absent. */
 export function readMessagesUsage(usage: unknown): GatewayUsage | null {
   if (!isObject(usage) || typeof usage['input_tokens'] !== 'number') return null
-  const cached = count(usage['cache_read_input_tokens'])
+  const [cached, written] = [count(usage['cache_read_input_tokens']), count(usage['cache_creation_input_tokens'])]
   const details = usage['output_tokens_details']
   return {
-    inputTokens: count(usage['input_tokens']) + count(usage['cache_creation_input_tokens']) + cached,
+    inputTokens: count(usage['input_tokens']) + written + cached,
     cachedInputTokens: cached,
+    cacheWriteTokens: written,
     outputTokens: count(usage['output_tokens']),
     reasoningTokens: isObject(details) ? count(details['thinking_tokens']) : 0,
   }

@@ -1,5 +1,5 @@
 import type { GatewayUsage } from '@berth/core/accounting/upstream.ts'
-import { isObject } from '@berth/platform/kit/json.ts'
+import { asObject, isObject } from '@berth/platform/kit/json.ts'
 import type { UpstreamError } from '@berth/platform/kit/upstream-error.ts'
 
 /** Relays a provider's frames to the client, tracks their usage, and ends the stream if its provider does not. */
@@ -29,18 +29,28 @@ export interface StreamRelay {
 /** Returns a token count from a provider's usage, or 0 if it is absent. */
 export const count = (value: unknown): number => (typeof value === 'number' && value >= 0 ? Math.floor(value) : 0)
 
-/** Converts usage in the terms of Responses or Chat Completions. Null if it is absent. */
+/**
+ * Converts usage in the terms of Responses or Chat Completions. Null if it is absent. Cached tokens have several names among
+ * providers that are compatible; no more than the input are believed.
+ */
 export function readUsage(usage: unknown): GatewayUsage | null {
   if (!isObject(usage)) return null
   const input = usage['input_tokens'] ?? usage['prompt_tokens']
   const output = usage['output_tokens'] ?? usage['completion_tokens']
   if (typeof input !== 'number' || typeof output !== 'number') return null
-  const inputDetails = usage['input_tokens_details'] ?? usage['prompt_tokens_details']
-  const outputDetails = usage['output_tokens_details'] ?? usage['completion_tokens_details']
+  const details = asObject(usage['input_tokens_details'] ?? usage['prompt_tokens_details'])
+  const outputDetails = asObject(usage['output_tokens_details'] ?? usage['completion_tokens_details'])
+  const firstOf = (...counts: unknown[]) => counts.map(count).find(each => each > 0) ?? 0
+  const { cached_tokens, prompt_cache_hit_tokens, cache_read_input_tokens, cache_creation_input_tokens } = usage
+  const inputTokens = count(input)
+  const read = firstOf(details['cached_tokens'], cached_tokens, prompt_cache_hit_tokens, cache_read_input_tokens)
+  const cachedInputTokens = Math.min(inputTokens, read)
+  const written = firstOf(details['cache_write_tokens'], cache_creation_input_tokens)
   return {
-    inputTokens: count(input),
-    cachedInputTokens: Math.min(count(input), isObject(inputDetails) ? count(inputDetails['cached_tokens']) : 0),
+    inputTokens,
+    cachedInputTokens,
+    cacheWriteTokens: Math.min(inputTokens - cachedInputTokens, written),
     outputTokens: count(output),
-    reasoningTokens: isObject(outputDetails) ? count(outputDetails['reasoning_tokens']) : 0,
+    reasoningTokens: count(outputDetails['reasoning_tokens']),
   }
 }

@@ -1,4 +1,5 @@
-import type { ResolvedModel } from '@berth/core/accounting/upstream.ts'
+import { wholePrice } from '@berth/core/accounting/cost.ts'
+import type { ResolvedModel, StatedPrice } from '@berth/core/accounting/upstream.ts'
 import type { Clock } from '@berth/platform/kit/clock.ts'
 import type { Provider } from './provider-client.ts'
 import type { ListedModel } from './provider-list.ts'
@@ -6,8 +7,8 @@ import type { ListedModel } from './provider-list.ts'
 /** A model as an operator describes it. */
 export type DescribedModel = Pick<
   ResolvedModel,
-  'contextTokens' | 'outputTokens' | 'tools' | 'reasoning' | 'modalities' | 'price'
-> & { readonly id: string }
+  'contextTokens' | 'outputTokens' | 'tools' | 'reasoning' | 'modalities'
+> & { readonly id: string; readonly price: StatedPrice | undefined }
 
 /** The dependencies and settings of a catalog. */
 export interface CatalogOptions {
@@ -157,6 +158,7 @@ function resolved(provider: Provider, model: DescribedModel, id: string): Resolv
     provider: provider.id,
     kind: provider.kind,
     model: model.id,
+    price: wholePrice(provider.kind, model.price),
     wire: provider.wire,
   }
 }

@@ -1,3 +1,4 @@
+import type { StatedPrice } from '@berth/core/accounting/upstream.ts'
 import { asObject, isObject, type Json } from '@berth/platform/kit/json.ts'
 import type { ProviderClient } from './provider-client.ts'
 
@@ -7,7 +8,7 @@ export interface ListedModel {
   readonly contextTokens: number | undefined
   readonly outputTokens: number | undefined
   readonly modalities: readonly ('text' | 'image' | 'audio' | 'file')[] | undefined
-  readonly price: { readonly input: number; readonly cachedInput: number; readonly output: number } | undefined
+  readonly price: StatedPrice | undefined
 }
 
 const maxModels = 5_000
@@ -65,5 +66,6 @@ function readPrice(pricing: unknown): ListedModel['price'] {
   }
   const [input, output] = [perMillion(pricing['prompt']), perMillion(pricing['completion'])]
   if (input === undefined || output === undefined) return undefined
-  return { input, cachedInput: perMillion(pricing['input_cache_read']) ?? input, output }
+  const [read, written] = [perMillion(pricing['input_cache_read']), perMillion(pricing['input_cache_write'])]
+  return { input, cachedInput: read ?? input, cacheWrite: written, output }
 }

@@ -305,7 +305,7 @@ describe('a client that leaves', () => {
     kind: 'anthropic.message_start',
     providerMetadata: { anthropic: { usage: { input_tokens: 40, cache_read_input_tokens: 60, output_tokens: 1 } } },
   } as const
-  const known = { inputTokens: 100, cachedInputTokens: 60, outputTokens: 1, reasoningTokens: 0 }
+  const known = { inputTokens: 100, cachedInputTokens: 60, cacheWriteTokens: 0, outputTokens: 1, reasoningTokens: 0 }
 
   it('aborts the upstream request and reports the usage known so far', async () => {
     const languageModel = scriptedLanguageModel([

@@ -3,6 +3,7 @@ import type { CallTranslated, GatewayUsage, TranslatedAnswer, TranslatedCall } f
 import { upstreamError } from '@berth/core/accounting/upstream-status.ts'
 import { UpstreamError } from '@berth/platform/kit/upstream-error.ts'
 import { AnswerReader } from './answer-reader.ts'
+import { markCache } from './cache-marks.ts'
 import type { Call } from './call.ts'
 import { readChatRequest } from './chat-request.ts'
 import { ChatWriter } from './chat-writer.ts'
@@ -20,6 +21,7 @@ export const callTranslated: CallTranslated = async call => {
   try {
     const target = await targetOf(call)
     const read = call.wire === 'chat' ? readChatRequest(call, target) : readResponsesRequest(call, target)
+    markCache(read.options, call.body, call.model)
     return call.body['stream'] === true ? await stream(call, read) : await answer(call, read)
   } catch (error) {
     throw toFailure(error, call)

@@ -2,6 +2,7 @@ import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
 import type { Json } from '@berth/platform/kit/json.ts'
 import { refuse } from '../formats/refuse.ts'
 import { openReasoning, type Sealing, signatureIn } from '../formats/sealed-reasoning.ts'
+import { markOf } from './cache-marks.ts'
 import { arrayAt, objectAt, optionalString, stringAt } from './field-readers.ts'
 import {
   chatCall,
@@ -33,12 +34,12 @@ function readMessage(message: Json, param: string, prompt: PromptBuilder, target
   switch (role) {
     case 'system':
     case 'developer':
-      prompt.system(readTexts(content, path).join('\n'))
+      prompt.system(readTexts(content, path).join('\n'), markOf(message))
       break
     case 'user':
       prompt.user(
         typeof content === 'string'
-          ? [{ type: 'text', text: content }]
+          ? [{ type: 'text', text: content, ...markOf(message) }]
           : arrayAt(content, path).map((part, at) =>
               readPart(objectAt(part, `${path}[${at}]`), `${path}[${at}]`, target),
             ),
@@ -52,6 +53,7 @@ function readMessage(message: Json, param: string, prompt: PromptBuilder, target
         stringAt(message['tool_call_id'], `${param}.tool_call_id`),
         { type: 'text', value: readTexts(content, path).join('\n') },
         param,
+        markOf(message),
       )
       break
     default:
@@ -108,7 +110,12 @@ function readTexts(content: unknown, param: string): string[] {
   })
 }
 
-function readPart(part: Json, param: string, target: Target): UserPart {
+const readPart = (part: Json, param: string, target: Target): UserPart => ({
+  ...readUnmarked(part, param, target),
+  ...markOf(part),
+})
+
+function readUnmarked(part: Json, param: string, target: Target): UserPart {
   refuseUnknownInPart(part, param, chatParts, chatHeld)
   switch (part['type']) {
     case 'text':

@@ -21,8 +21,6 @@ const needless: Readonly<Record<string, (value: unknown) => boolean>> = {
   moderation: () => false,
   n: value => value === 1,
   prediction: () => false,
-  prompt_cache_options: () => false,
-  prompt_cache_retention: value => value === 'in_memory',
   store: value => value === false,
   top_logprobs: value => value === 0,
   web_search_options: () => false,

@@ -1,5 +1,5 @@
 import type { SharedV4ProviderMetadata } from '@ai-sdk/provider'
-import type { GatewayUsage, TranslatedCall } from '@berth/core/accounting/upstream.ts'
+import { type GatewayUsage, noUsage, type TranslatedCall } from '@berth/core/accounting/upstream.ts'
 import { isObject, type Json } from '@berth/platform/kit/json.ts'
 import { type Sealing, sealReasoning, signatureOf } from '../formats/sealed-reasoning.ts'
 import type { AnswerSink, CallKey, Outcome } from './answer-reader.ts'
@@ -96,7 +96,7 @@ export class ChatWriter implements AnswerSink {
     if (!this.#streamed) return this.#whole(reason, usage)
     this.#chunk({}, reason)
     if (this.#includeUsage) {
-      const reported = JSON.stringify(chatUsage(usage ?? none))
+      const reported = JSON.stringify(chatUsage(usage ?? noUsage))
       this.#frames += `${this.#head},"choices":[],"usage":${reported}}\n\n`
     }
     this.#frames += 'data: [DONE]\n\n'
@@ -118,7 +118,7 @@ export class ChatWriter implements AnswerSink {
       ...this.#fixed,
       object: 'chat.completion',
       choices: [{ index: 0, message, logprobs: null, finish_reason: reason }],
-      usage: chatUsage(usage ?? none),
+      usage: chatUsage(usage ?? noUsage),
       service_tier: this.#tier,
       system_fingerprint: null,
     }
@@ -130,8 +130,6 @@ export class ChatWriter implements AnswerSink {
     this.#frames += `${this.#head},"choices":${choices}${this.#includeUsage ? ',"usage":null' : ''}}\n\n`
   }
 }
-
-const none: GatewayUsage = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 }
 
 /** Puts a signature into the field where clients of Gemini's Chat Completions look for it and keep it. */
 function toolCall({ key, args, sealed }: ToolCall) {

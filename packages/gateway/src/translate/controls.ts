@@ -16,6 +16,8 @@ interface Controls {
   readonly oneCall: boolean
   readonly tier: string | undefined
   readonly user: string | undefined
+  /** Of the client's choice: requests with one key share a cache. */
+  readonly cacheKey: string | undefined
   readonly verbosity: string | undefined
   readonly strictAnswer: boolean | undefined
 }
@@ -29,8 +31,8 @@ const names = {
 } as const satisfies Record<TranslatedWire, object>
 
 /**
- * Reads effort, parallel calls, service tier, verbosity and the end user. `prompt_cache_key` is a hint for OpenAI's own
- * services; the gateway accepts it and echoes it.
+ * Reads effort, parallel calls, service tier, verbosity, the end user and the key of a cache. Only OpenAI's own services know
+ * such a key; other providers find a prefix by its text.
  */
 export function readControls(
   body: Json,
@@ -53,7 +55,8 @@ export function readControls(
     summary: given.summary === true,
     oneCall,
     tier: typeof tier === 'string' && tier !== 'auto' ? tier : undefined,
-    user: typeof user === 'string' && user !== '' ? user : undefined,
+    user: optionalText(user),
+    cacheKey: optionalText(body['prompt_cache_key']),
     // Medium is the default of every model.
     verbosity: typeof given.verbosity === 'string' && given.verbosity !== 'medium' ? given.verbosity : undefined,
     strictAnswer: given.strictAnswer,
@@ -67,6 +70,8 @@ export function readControls(
   if (kind === 'google') return { ...reasoning, oneCall, ...googleControls(controls, target) }
   return { ...reasoning, oneCall: false, ...chatControls(controls, target) }
 }
+
+const optionalText = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
 
 function readEffort(effort: unknown, param: string, { model }: Target): Effort | undefined {
   if (effort === undefined || effort === null) return undefined
@@ -107,9 +112,9 @@ function googleControls({ tier, summary, effort }: Controls, { model }: Target):
  * again.
  */
 function chatControls(controls: Controls, { native, optionsName }: Target): ProviderControls {
-  const { tier, user, verbosity, strictAnswer, oneCall } = controls
+  const { tier, user, cacheKey, verbosity, strictAnswer, oneCall } = controls
   const options: JSONObject = {
-    ...(native && { store: false }),
+    ...(native && { store: false, ...(cacheKey !== undefined && { promptCacheKey: cacheKey }) }),
     ...(user !== undefined && { user }),
     ...(verbosity !== undefined && { textVerbosity: verbosity }),
     ...(strictAnswer !== undefined && { strictJsonSchema: strictAnswer }),

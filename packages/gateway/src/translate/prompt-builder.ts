@@ -5,6 +5,7 @@ import type {
   LanguageModelV4TextPart,
   LanguageModelV4ToolResultOutput,
   SharedV4ProviderMetadata,
+  SharedV4ProviderOptions,
 } from '@ai-sdk/provider'
 import { isObject } from '@berth/platform/kit/json.ts'
 import { refuse } from '../formats/refuse.ts'
@@ -16,14 +17,18 @@ type AssistantPart = Assistant['content'][number]
 type ToolMessage = Extract<LanguageModelV4Message, { role: 'tool' }>
 
 type Turn =
-  | { readonly role: 'system'; readonly text: string }
+  | { readonly role: 'system'; readonly content: string; readonly providerOptions?: SharedV4ProviderOptions }
   | { readonly role: 'user'; readonly content: UserPart[] }
   | { readonly role: 'assistant'; readonly content: AssistantPart[] }
+
+/** A mark for the provider's cache, on the object that it spreads into. */
+type Mark = { providerOptions?: SharedV4ProviderOptions }
 
 interface Call {
   readonly name: string
   readonly param: string
   output?: LanguageModelV4ToolResultOutput
+  mark?: Mark | undefined
 }
 
 /**
@@ -44,9 +49,9 @@ export class PromptBuilder {
     this.#target = target
   }
 
-  system(text: string): void {
+  system(content: string, mark?: Mark): void {
     this.#open = undefined
-    this.#turns.push({ role: 'system', text })
+    this.#turns.push({ role: 'system', content, ...mark })
   }
 
   user(content: readonly UserPart[]): void {
@@ -83,11 +88,12 @@ export class PromptBuilder {
     this.#assistant().push({ type: 'tool-call', toolCallId: callId, toolName: name, input: readArguments(args) })
   }
 
-  result(callId: string, output: LanguageModelV4ToolResultOutput, param: string): void {
+  result(callId: string, output: LanguageModelV4ToolResultOutput, param: string, mark?: Mark): void {
     const call = this.#calls.get(callId)
     if (call === undefined) throw refuse(param, `No call before this output has the id ${callId}.`)
     if (call.output !== undefined) throw refuse(param, `The call ${callId} has two outputs.`)
     call.output = output
+    call.mark = mark
     this.#open = undefined
   }
 
@@ -95,11 +101,10 @@ export class PromptBuilder {
   build(param: string): LanguageModelV4Prompt {
     const prompt: LanguageModelV4Prompt = []
     const hoisted = speaksChat(this.#target.model) ? [] : this.#turns.filter(turn => turn.role === 'system')
-    for (const { text } of hoisted) prompt.push({ role: 'system', content: text })
+    prompt.push(...hoisted)
     for (const turn of this.#turns) {
       if (turn.role === 'assistant') this.#pushAssistant(turn.content, prompt)
-      else if (turn.role === 'user') prompt.push(turn)
-      else if (hoisted.length === 0) prompt.push({ role: 'system', content: turn.text })
+      else if (turn.role === 'user' || hoisted.length === 0) prompt.push(turn)
     }
     if (prompt.length === hoisted.length) throw refuse(param, `${param} holds nothing for the model to answer.`)
     return prompt
@@ -122,10 +127,10 @@ export class PromptBuilder {
       if (part.type !== 'tool-call') continue
       const metadata = this.#callMetadata.get(part.toolCallId)
       if (metadata !== undefined) content[at] = { ...part, providerOptions: metadata }
-      const { name, param, output } = this.#calls.get(part.toolCallId) as Call
+      const { name, param, output, mark } = this.#calls.get(part.toolCallId) as Call
       if (output === undefined) throw refuse(param, `The call ${part.toolCallId} has no output.`)
       const taken = speaksChat(this.#target.model) ? textOnly(output, files) : output
-      results.push({ type: 'tool-result', toolCallId: part.toolCallId, toolName: name, output: taken })
+      results.push({ type: 'tool-result', toolCallId: part.toolCallId, toolName: name, output: taken, ...mark })
     }
     prompt.push({ role: 'assistant', content })
     if (results.length > 0) prompt.push({ role: 'tool', content: results })

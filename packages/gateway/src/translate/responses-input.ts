@@ -2,6 +2,7 @@ import type { LanguageModelV4Prompt, LanguageModelV4ToolResultOutput } from '@ai
 import type { Json } from '@berth/platform/kit/json.ts'
 import { refuse } from '../formats/refuse.ts'
 import { openReasoning, type Sealing } from '../formats/sealed-reasoning.ts'
+import { markOf } from './cache-marks.ts'
 import { arrayAt, objectAt, optionalString, stringAt } from './field-readers.ts'
 import { refuseUnknown, refuseUnknownInPart, responsesHeld, responsesItems, responsesParts } from './known-members.ts'
 import { audioPart, filePart, imagePart } from './media.ts'
@@ -44,6 +45,7 @@ function readItem(item: Json, param: string, prompt: PromptBuilder, target: Targ
         stringAt(item['call_id'], `${param}.call_id`),
         readOutput(item['output'], `${param}.output`, target),
         param,
+        markOf({ ...item, content: item['output'] }),
       )
       break
     case 'reasoning':
@@ -78,7 +80,7 @@ function readMessage(item: Json, param: string, prompt: PromptBuilder, target: T
     case 'user':
       prompt.user(
         typeof content === 'string'
-          ? [{ type: 'text', text: content }]
+          ? [{ type: 'text', text: content, ...markOf(item) }]
           : arrayAt(content, path).map((part, at) =>
               readPart(objectAt(part, `${path}[${at}]`), `${path}[${at}]`, target),
             ),
@@ -89,7 +91,7 @@ function readMessage(item: Json, param: string, prompt: PromptBuilder, target: T
       return
     case 'system':
     case 'developer':
-      prompt.system(readTexts(content, path).join('\n'))
+      prompt.system(readTexts(content, path).join('\n'), markOf(item))
       break
     default:
       throw refuse(`${param}.role`, `The role ${JSON.stringify(role)} is not known.`)
@@ -115,7 +117,12 @@ function readTexts(content: unknown, param: string): string[] {
   })
 }
 
-function readPart(part: Json, param: string, target: Target): UserPart {
+const readPart = (part: Json, param: string, target: Target): UserPart => ({
+  ...readUnmarked(part, param, target),
+  ...markOf(part),
+})
+
+function readUnmarked(part: Json, param: string, target: Target): UserPart {
   refuseUnknownInPart(part, param, responsesParts, responsesHeld)
   switch (part['type']) {
     case 'input_text':

@@ -21,8 +21,6 @@ const needless: Readonly<Record<string, (value: unknown) => boolean>> = {
   max_tool_calls: () => false,
   moderation: () => false,
   prompt: () => false,
-  prompt_cache_options: () => false,
-  prompt_cache_retention: value => value === 'in_memory',
   store: value => value === false,
   top_logprobs: value => value === 0,
   truncation: value => value === 'disabled',

@@ -6,6 +6,7 @@ import type {
 import type { TranslatedWire } from '@berth/core/accounting/upstream.ts'
 import { isObject, type Json } from '@berth/platform/kit/json.ts'
 import { refuse } from '../formats/refuse.ts'
+import { markOf } from './cache-marks.ts'
 import { arrayAt, objectAt, optionalString, stringAt } from './field-readers.ts'
 import { chatFunction, refuseUnknown, tools as toolMembers } from './known-members.ts'
 
@@ -50,6 +51,7 @@ function readTool(tool: Json, at: number, wire: TranslatedWire): LanguageModelV4
     ...(description !== undefined && { description }),
     inputSchema: readSchema(fields['parameters'], `${path}.parameters`),
     ...(typeof strict === 'boolean' && { strict }),
+    ...markOf({ ...tool, ...fields }),
   }
 }
 

@@ -1,6 +1,8 @@
 import type { LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
 import type { GatewayUsage } from '@berth/core/accounting/upstream.ts'
 import { isObject } from '@berth/platform/kit/json.ts'
+import { readGenerateUsage } from '../formats/generate-relay.ts'
+import { readMessagesUsage } from '../formats/messages-relay.ts'
 
 /** Converts a package's usage. Null if the provider reported none. */
 export function toUsage({ inputTokens, outputTokens }: LanguageModelV4Usage): GatewayUsage | null {
@@ -8,47 +10,28 @@ export function toUsage({ inputTokens, outputTokens }: LanguageModelV4Usage): Ga
   return {
     inputTokens: inputTokens.total ?? 0,
     cachedInputTokens: inputTokens.cacheRead ?? 0,
+    cacheWriteTokens: inputTokens.cacheWrite ?? 0,
     outputTokens: outputTokens.total ?? 0,
     reasoningTokens: outputTokens.reasoning ?? 0,
   }
 }
 
-const count = (value: unknown) => (typeof value === 'number' && value > 0 ? value : 0)
-
 /**
  * Returns the usage that a stream reports before its end, for streams that never reach it. Anthropic reports input
  * tokens first; Google repeats the totals so far in every chunk.
  */
-export function earlyUsage(part: LanguageModelV4StreamPart): GatewayUsage | undefined {
+export function earlyUsage(part: LanguageModelV4StreamPart): GatewayUsage | null {
   if (part.type === 'custom' && part.kind === 'anthropic.message_start') {
-    const usage = part.providerMetadata?.['anthropic']?.['usage']
-    if (!isObject(usage)) return undefined
-    const cached = count(usage['cache_read_input_tokens'])
-    return {
-      inputTokens: count(usage['input_tokens']) + count(usage['cache_creation_input_tokens']) + cached,
-      cachedInputTokens: cached,
-      outputTokens: count(usage['output_tokens']),
-      reasoningTokens: 0,
-    }
+    return readMessagesUsage(part.providerMetadata?.['anthropic']?.['usage'])
   }
-  if (part.type === 'raw' && isObject(part.rawValue) && isObject(part.rawValue['usageMetadata'])) {
-    const usage = part.rawValue['usageMetadata']
-    const thoughts = count(usage['thoughtsTokenCount'])
-    return {
-      inputTokens: count(usage['promptTokenCount']),
-      cachedInputTokens: count(usage['cachedContentTokenCount']),
-      outputTokens: count(usage['candidatesTokenCount']) + thoughts,
-      reasoningTokens: thoughts,
-    }
-  }
-  return undefined
+  return part.type === 'raw' && isObject(part.rawValue) ? readGenerateUsage(part.rawValue['usageMetadata']) : null
 }
 
 /** Converts usage to the form of Responses. */
 export function responsesUsage(usage: GatewayUsage) {
   return {
     input_tokens: usage.inputTokens,
-    input_tokens_details: { cached_tokens: usage.cachedInputTokens, cache_write_tokens: 0 },
+    input_tokens_details: { cached_tokens: usage.cachedInputTokens, cache_write_tokens: usage.cacheWriteTokens },
     output_tokens: usage.outputTokens,
     output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
     total_tokens: usage.inputTokens + usage.outputTokens,

@@ -11,10 +11,10 @@ export type ModelsConfig = Read<StaticDecode<typeof modelsSchema>>
 const tokens = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 const dollars = Type.Number({ minimum: 0 })
 
-/** US dollars per million tokens. */
+/** US dollars per million tokens. What is read from a cache costs as much as other input unless the file says otherwise. */
 const price = Type.Decode(
-  closed({ input: dollars, cachedInput: Type.Optional(dollars), output: dollars }),
-  ({ input, cachedInput = input, output }) => ({ input, cachedInput, output }),
+  closed({ input: dollars, cachedInput: Type.Optional(dollars), cacheWrite: Type.Optional(dollars), output: dollars }),
+  ({ cachedInput, ...others }) => ({ ...others, cachedInput: cachedInput ?? others.input }),
 )
 
 const facts = {

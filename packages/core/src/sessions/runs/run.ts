@@ -70,7 +70,9 @@ export function toRun(row: RunRow): Run {
     ...(row.cost_usd !== null && { costUsd: Number(row.cost_usd) }),
     ...(row.cost_complete !== null && { costComplete: row.cost_complete }),
     ...(row.turns !== null && { turns: row.turns }),
-    ...(row.usage !== null && { usage: row.usage }),
+    ...(row.usage && { usage: row.usage }),
+    ...(row.usage &&
+      row.usage.inputTokens > 0 && { cacheHitRatio: row.usage.cachedInputTokens / row.usage.inputTokens }),
     ...((row.result !== null || row.output !== null) && {
       result: {
         ...(row.result ?? { artifactIds: [] }),

@@ -1231,12 +1231,12 @@ create table gateway_requests (
   wire text not null check (wire in ('chat', 'responses', 'messages', 'generate')),
   provider text not null, model text not null,
   outcome text not null check (outcome in ('open', 'completed', 'failed', 'left')),
-  error_code text, input_tokens bigint, cached_input_tokens bigint, output_tokens bigint, reasoning_tokens bigint,
-  cost_usd numeric,
-  started_at timestamptz not null, first_token_ms integer, duration_ms integer
+  error_code text, input_tokens bigint, cached_input_tokens bigint, cache_write_tokens bigint, output_tokens bigint,
+  reasoning_tokens bigint, cost_usd numeric, started_at timestamptz not null, first_token_ms integer, duration_ms integer
 );
 comment on table gateway_requests is 'One row for each request that reached a provider. A Run''s row is there, `open`, before '
   'the provider answers, so that a gateway that was killed leaves a cost that is known to be unknown.';
+comment on column gateway_requests.input_tokens is 'With those that were read from a cache and written to it.';
 comment on column gateway_requests.cost_usd is 'Null: not known, as the model has no price or the provider told no usage.';
 create index gateway_requests_of_run on gateway_requests (organization_id, session_id, run_id) where run_id is not null;
 create index gateway_requests_of_organization on gateway_requests (organization_id, started_at);
@@ -1248,7 +1248,7 @@ create table gateway_daily_usage (
   credential_kind text not null,
   api_key_id uuid, installation_id uuid, person_id uuid, end_user_id text, session_id uuid, run_id uuid,
   provider text not null, model text not null, requests bigint not null, failed bigint not null,
-  input_tokens bigint not null, cached_input_tokens bigint not null,
+  input_tokens bigint not null, cached_input_tokens bigint not null, cache_write_tokens bigint not null,
   output_tokens bigint not null, reasoning_tokens bigint not null,
   cost_usd numeric not null, unknown_cost bigint not null,
   unique nulls not distinct (organization_id, started_at, credential_kind, api_key_id, installation_id, person_id,
@@ -1266,13 +1266,13 @@ create view gateway_usage as
 select organization_id, started_at, credential_kind, api_key_id, installation_id, person_id, end_user_id, session_id, run_id,
   provider, model, 1::bigint as requests, (outcome = 'failed')::integer::bigint as failed,
   coalesce(input_tokens, 0) as input_tokens, coalesce(cached_input_tokens, 0) as cached_input_tokens,
-  coalesce(output_tokens, 0) as output_tokens, coalesce(reasoning_tokens, 0) as reasoning_tokens,
+  coalesce(cache_write_tokens, 0) as cache_write_tokens, coalesce(output_tokens, 0) as output_tokens, coalesce(reasoning_tokens, 0) as reasoning_tokens,
   coalesce(cost_usd, 0) as cost_usd, (cost_usd is null)::integer::bigint as unknown_cost
 from gateway_requests
 union all
 select organization_id, started_at, credential_kind, api_key_id, installation_id, person_id, end_user_id, session_id, run_id,
-  provider, model, requests, failed, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens, cost_usd,
-  unknown_cost
+  provider, model, requests, failed, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens,
+  reasoning_tokens, cost_usd, unknown_cost
 from gateway_daily_usage;
 comment on view gateway_usage is 'The whole usage: each request of late, and the sums of those before.';
 

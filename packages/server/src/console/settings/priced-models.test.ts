@@ -3,7 +3,7 @@ import { pricedModels } from './priced-models.ts'
 
 const model = { id: 'large', contextTokens: 200_000, outputTokens: undefined, tools: true, reasoning: false } as const
 const provider = { kind: 'openai', baseUrl: undefined, apiKey: 'secret', wire: ['chat'] } as const
-const price = { input: 3, cachedInput: 0.3, output: 15 }
+const price = { input: 3, cachedInput: 0.3, cacheWrite: 3.75, output: 15 }
 const config = {
   providers: [
     { ...provider, id: 'acme', models: [{ ...model, modalities: ['text'], price }] },

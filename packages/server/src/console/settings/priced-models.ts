@@ -1,4 +1,5 @@
 import type { PricedModelList } from '@berth/contract'
+import { wholePrice } from '@berth/core/accounting/cost.ts'
 import type { Config } from '@berth/platform/settings/config-file.ts'
 import type { ModelConfig } from '@berth/platform/settings/model-config.ts'
 
@@ -13,6 +14,7 @@ export function pricedModels(
     ),
   )
   for (const [id, model] of Object.entries(models.details)) if (!described.has(id)) described.set(id, model)
+  const kinds = new Map(providers.map(({ id, kind }) => [id, kind]))
   const aliasesOf = (id: string) => Object.keys(models.aliases).filter(alias => models.aliases[alias] === id)
   const main = models.default === undefined ? undefined : (models.aliases[models.default] ?? models.default)
   const known = [...described].sort(([a], [b]) => (a < b ? -1 : 1))
@@ -27,7 +29,7 @@ export function pricedModels(
       outputTokens: outputTokens ?? null,
       tools,
       reasoning,
-      price: price ?? null,
+      price: wholePrice(kinds.get(id.slice(0, id.indexOf('/'))), price) ?? null,
     })),
     openProviders: providers.filter(({ models: listed }) => listed === undefined).map(({ id }) => id),
     restricted: allowed !== null,

@@ -13,16 +13,19 @@ export interface UsageQuery {
   readonly to?: string
 }
 
-const nothing: UsageSums = {
+const nothing = {
   requests: 0,
   failed: 0,
   inputTokens: 0,
   cachedInputTokens: 0,
+  cacheWriteTokens: 0,
   outputTokens: 0,
   reasoningTokens: 0,
   costUsd: 0,
   unknownCost: 0,
-}
+} satisfies UsageSums
+
+const sumNames = Object.keys(nothing) as (keyof typeof nothing)[]
 
 /**
  * Returns which requests a person asks about.
@@ -110,17 +113,8 @@ function splitKey(key: string): { readonly kind: string; readonly id: string | n
 
 const sumsOf = ({ part: _p, day: _d, key: _k, label: _l, rank: _r, ...sums }: UsageRow): UsageSums => sums
 
-const add = (parts: readonly UsageSums[]): UsageSums =>
-  parts.reduce(
-    (sum, part) => ({
-      requests: sum.requests + part.requests,
-      failed: sum.failed + part.failed,
-      inputTokens: sum.inputTokens + part.inputTokens,
-      cachedInputTokens: sum.cachedInputTokens + part.cachedInputTokens,
-      outputTokens: sum.outputTokens + part.outputTokens,
-      reasoningTokens: sum.reasoningTokens + part.reasoningTokens,
-      costUsd: sum.costUsd + part.costUsd,
-      unknownCost: sum.unknownCost + part.unknownCost,
-    }),
-    nothing,
-  )
+const add = (parts: readonly UsageSums[]): UsageSums => {
+  const sum = { ...nothing }
+  for (const part of parts) for (const name of sumNames) sum[name] += part[name]
+  return sum
+}

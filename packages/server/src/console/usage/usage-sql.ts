@@ -38,7 +38,7 @@ const daily = ({ by, personId }: UsageFilter): string => `
   select to_char(g.started_at at time zone 'UTC', 'YYYY-MM-DD') as day, ${keys[by]} as key,
     ${by === 'repository' ? `max(s.source ->> 'label')` : 'null::text'} as label,
     sum(g.requests)::integer as requests, sum(g.failed)::integer as failed, sum(g.input_tokens)::bigint as input,
-    sum(g.cached_input_tokens)::bigint as cached, sum(g.output_tokens)::bigint as output,
+    sum(g.cached_input_tokens)::bigint as cached, sum(g.cache_write_tokens)::bigint as written, sum(g.output_tokens)::bigint as output,
     sum(g.reasoning_tokens)::bigint as reasoning, sum(g.cost_usd) as cost, sum(g.unknown_cost)::integer as unknown
   from gateway_usage g
   ${by === 'repository' ? 'left join sessions s on s.organization_id = g.organization_id and s.id = g.session_id' : ''}
@@ -47,7 +47,7 @@ const daily = ({ by, personId }: UsageFilter): string => `
 
 const sums = `
   sum(requests)::integer as requests, sum(failed)::integer as failed, sum(input)::bigint as "inputTokens",
-  sum(cached)::bigint as "cachedInputTokens", sum(output)::bigint as "outputTokens",
+  sum(cached)::bigint as "cachedInputTokens", sum(written)::bigint as "cacheWriteTokens", sum(output)::bigint as "outputTokens",
   sum(reasoning)::bigint as "reasoningTokens", sum(cost)::float8 as "costUsd", sum(unknown)::integer as "unknownCost"`
 
 const valuesOf = ({ organizationId, personId, from, until }: UsageFilter): unknown[] => [
@@ -73,16 +73,16 @@ export async function reportUsage(
         row_number() over (order by sum(cost) desc, sum(requests) desc, key)::integer as rank
       from daily group by key)
     select 'group' as part, null as day, key, label, rank, requests, failed, "inputTokens", "cachedInputTokens",
-      "outputTokens", "reasoningTokens", "costUsd", "unknownCost"
+      "cacheWriteTokens", "outputTokens", "reasoningTokens", "costUsd", "unknownCost"
       from ranked where rank <= ${groups}
     union all
     select 'day', day, null, null, null, ${sums} from daily group by day
     union all
-    select 'series', d.day, d.key, null, r.rank, d.requests, d.failed, d.input, d.cached, d.output, d.reasoning,
-      d.cost::float8, d.unknown
+    select 'series', d.day, d.key, null, r.rank, d.requests, d.failed, d.input, d.cached, d.written, d.output,
+      d.reasoning, d.cost::float8, d.unknown
       from daily d join ranked r on r.key = d.key and r.rank <= ${series}
     union all
-    select 'left', null, null, null, max(rank), 0, 0, 0, 0, 0, 0, 0, 0 from ranked
+    select 'left', null, null, null, max(rank), 0, 0, 0, 0, 0, 0, 0, 0, 0 from ranked
     order by 1, 5, 2`
   const { rows } = await db.query<UsageRow>({
     name: statementName('report-usage', text),
@@ -97,7 +97,7 @@ export async function listDailyUsage(db: Queryable, filter: UsageFilter): Promis
   const text = `
     with daily as (${daily(filter)})
     select 'series' as part, day, key, label, null as rank, requests, failed, input as "inputTokens",
-      cached as "cachedInputTokens", output as "outputTokens", reasoning as "reasoningTokens",
+      cached as "cachedInputTokens", written as "cacheWriteTokens", output as "outputTokens", reasoning as "reasoningTokens",
       cost::float8 as "costUsd", unknown as "unknownCost"
     from daily order by day, cost desc, key`
   const { rows } = await db.query<UsageRow>({

@@ -1,0 +1,21 @@
+import { expect, it } from 'vitest'
+import { readUsage } from './stream-relay.ts'
+
+const chat = { prompt_tokens: 100, completion_tokens: 5 }
+
+it.each([
+  [
+    { input_tokens: 100, output_tokens: 5, input_tokens_details: { cached_tokens: 60, cache_write_tokens: 30 } },
+    60,
+    30,
+  ],
+  [{ ...chat, prompt_tokens_details: { cached_tokens: 60, cache_write_tokens: 30 } }, 60, 30],
+  [{ ...chat, prompt_cache_hit_tokens: 60, prompt_cache_miss_tokens: 40 }, 60, 0],
+  [{ ...chat, cached_tokens: 60 }, 60, 0],
+  [{ ...chat, cache_read_input_tokens: 60, cache_creation_input_tokens: 30 }, 60, 30],
+  [{ ...chat, prompt_tokens_details: { cached_tokens: 1e9, cache_write_tokens: 1e9 } }, 100, 0],
+  [{ ...chat, prompt_tokens_details: { cached_tokens: 90, cache_write_tokens: 90 } }, 90, 10],
+  [{ ...chat, prompt_tokens_details: { cached_tokens: -1, cache_write_tokens: '7' } }, 0, 0],
+])('%j are %i tokens from a cache and %i into one, and never more than the input', (usage, cached, written) => {
+  expect(readUsage(usage)).toMatchObject({ inputTokens: 100, cachedInputTokens: cached, cacheWriteTokens: written })
+})
