@@ -1,7 +1,7 @@
 import { type OpenApiDocument, openApiDocument, operationIds, operationOf } from '@berth/contract'
 import { releaseVersion } from '@berth/platform/kit/version.ts'
 import { Validator } from '@seriousme/openapi-schema-validator'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { accepts } from './request/accept.ts'
 import { startTestApp } from './testing/test-app.ts'
 
@@ -37,16 +37,19 @@ describe('GET /v1/openapi.json', () => {
     )
   })
 
-  test('is answered without a body to whoever has it already', async () => {
-    await using service = await startTestApp({ release: 'abc' })
+  test('is built once, is the same bytes each time, and has no body for whoever has it already', async () => {
+    const urls = vi.fn(() => ({ baseUrl: 'http://127.0.0.1:4100', authUrl: 'https://auth.example.com' }))
+    await using service = await startTestApp({ release: 'abc', urls })
     for (const path of ['/v1/openapi.json', '/v1/docs']) {
-      const first = await fetch(`${service.origin}${path}`, { headers: { accept: '*/*' } })
+      const read = () => fetch(`${service.origin}${path}`, { headers: { accept: '*/*' } })
+      const first = await read()
       const etag = first.headers.get('etag') ?? ''
       expect(etag).toMatch(/^"[\w-]{22}"$/)
-      await first.arrayBuffer()
+      expect(await (await read()).text()).toBe(await first.text())
       const again = await fetch(`${service.origin}${path}`, { headers: { 'if-none-match': `"other", W/${etag}` } })
       expect([again.status, await again.text(), again.headers.get('etag')]).toEqual([304, '', etag])
     }
+    expect(urls).toHaveBeenCalledTimes(1)
   })
 
   test('names no release if none is set', () => {
