@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Session } from '@berth/contract'
+import { noUsage } from '@berth/core/accounting/upstream.ts'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
 import type { Api } from '@berth/testing/api/api.ts'
 import { ConsolePage, personWithPassword } from '@berth/testing/console/console-page.ts'
@@ -72,13 +73,22 @@ describe('the cost of a Session', () => {
     expect((await person.api.get(path)).body).toEqual({
       costUsd: 0,
       costComplete: true,
+      usage: noUsage,
       run: { costUsd: 0, limitUsd: null },
     })
     const [sessionId, runId = ''] = [session.id, session.activeRunId]
     const at = new Date().toISOString()
     await spend(db, { organizationId, sessionId, runId, at, costUsd: 0.25 })
     await db.query('insert into organization_limits (organization_id, own_cost_usd) values ($1, 5)', [organizationId])
-    expect((await person.api.get(path)).body).toMatchObject({ costUsd: 0.25, run: { costUsd: 0.25, limitUsd: 5 } })
+    const usage = {
+      inputTokens: 100,
+      cachedInputTokens: 40,
+      cacheWriteTokens: 20,
+      outputTokens: 10,
+      reasoningTokens: 4,
+    }
+    const run = { costUsd: 0.25, limitUsd: 5 }
+    expect((await person.api.get(path)).body).toMatchObject({ costUsd: 0.25, usage, cacheHitRatio: 0.4, run })
     await spend(db, { organizationId, sessionId, runId, at, costUsd: null })
     expect((await person.api.get(path)).body).toMatchObject({ costUsd: 0.25, costComplete: false })
     expect(outcome(await api.get(path))).toBe('404 cloud_session_not_found')
@@ -88,12 +98,14 @@ describe('the cost of a Session', () => {
   it('is that of its Runs once they have ended', async () => {
     const session = await api.createSession({}, 'a')
     await accounts.test.db.database.query(
-      `update runs set status = 'completed', ended_at = now(), cost_usd = 1.5, cost_complete = true where id = $1`,
-      [session.activeRunId],
+      `update runs set status = 'completed', ended_at = now(), cost_usd = 1.5, cost_complete = true, usage = $2 where id = $1`,
+      [session.activeRunId, { ...noUsage, inputTokens: 8, cachedInputTokens: 6 }],
     )
     expect((await api.get(`/cloud/sessions/${session.id}/cost`)).body).toEqual({
       costUsd: 1.5,
       costComplete: true,
+      usage: { ...noUsage, inputTokens: 8, cachedInputTokens: 6 },
+      cacheHitRatio: 0.75,
       run: null,
     })
   })

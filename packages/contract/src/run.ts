@@ -63,17 +63,28 @@ export const OutputValue = Type.Unknown({
   description: 'The JSON value that the Turn asked for with `output`; present on every such Run that completed.',
 })
 
-/** Tokens of the model requests of a Run. */
-const RunUsage = Type.Object(
-  {
-    inputTokens: Count,
-    cachedInputTokens: Type.Integer({ minimum: 0, description: 'Part of `inputTokens`: read from a cache.' }),
-    cacheWriteTokens: Type.Integer({ minimum: 0, description: 'Part of `inputTokens`: written to a cache.' }),
-    outputTokens: Count,
-    reasoningTokens: Type.Integer({ minimum: 0, description: 'Part of `outputTokens`.' }),
-  },
-  open,
-)
+/** Tokens of model requests, and how much of the input came from caches. */
+export const usageFields = {
+  usage: Type.Optional(
+    Type.Object(
+      {
+        inputTokens: Count,
+        cachedInputTokens: Type.Integer({ minimum: 0, description: 'Part of `inputTokens`: read from a cache.' }),
+        cacheWriteTokens: Type.Integer({ minimum: 0, description: 'Part of `inputTokens`: written to a cache.' }),
+        outputTokens: Count,
+        reasoningTokens: Type.Integer({ minimum: 0, description: 'Part of `outputTokens`.' }),
+      },
+      open,
+    ),
+  ),
+  cacheHitRatio: Type.Optional(
+    Type.Number({
+      minimum: 0,
+      maximum: 1,
+      description: 'Input tokens read from a cache, of all; absent without input.',
+    }),
+  ),
+}
 
 /** The execution of a Turn. */
 export const Run = Type.Object(
@@ -85,14 +96,7 @@ export const Run = Type.Object(
     cancellationRequested: Type.Boolean({ description: 'True once a caller has asked the Run to stop.' }),
     attempts: Type.Integer({ minimum: 0, description: 'Attempts so far; 0 until a worker has claimed the Run.' }),
     ...runOutcomeFields,
-    usage: Type.Optional(RunUsage),
-    cacheHitRatio: Type.Optional(
-      Type.Number({
-        minimum: 0,
-        maximum: 1,
-        description: 'Input tokens read from a cache, of all; absent without input.',
-      }),
-    ),
+    ...usageFields,
     result: Type.Optional(
       Type.Object(
         {

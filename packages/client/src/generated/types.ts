@@ -2113,6 +2113,18 @@ export interface SessionCost {
   costUsd: number
   /** False if `costUsd` is only the known part of the cost. */
   costComplete: boolean
+  usage?: {
+    inputTokens: number
+    /** Part of `inputTokens`: read from a cache. */
+    cachedInputTokens: number
+    /** Part of `inputTokens`: written to a cache. */
+    cacheWriteTokens: number
+    outputTokens: number
+    /** Part of `outputTokens`. */
+    reasoningTokens: number
+  }
+  /** Input tokens read from a cache, of all; absent without input. */
+  cacheHitRatio?: number
   /** The active Run. */
   run: null | {
     /** Cost of the active Run so far. */

@@ -21,18 +21,19 @@ export function Cost({ session }: { session: Pick<Session, 'id' | 'activeRunId'>
   const isActive = session.activeRunId !== undefined
   const { data } = useQuery({ ...costQuery(session.id, changed), refetchInterval: isActive ? againMs : false })
   if (data === undefined) return null
-  const { costUsd, costComplete, run } = data
+  const { costUsd, costComplete, cacheHitRatio = 0, run } = data
   const limit = run?.limitUsd ?? null
   if (costUsd === 0 && limit === null) return null
   const total = `${costComplete ? '' : 'at least '}${dollars(costUsd)}`
+  const cached = `${Math.round(cacheHitRatio * 100)}% of what its models read came from caches.`
   const isNear = run !== null && limit !== null && run.costUsd >= limit * 0.8
   return (
     <span
       className={`px-1 text-xs tabular-nums max-sm:hidden ${isNear ? 'font-medium text-warning' : 'text-ink-3'}`}
       title={
         run === null || limit === null
-          ? `This Session has cost ${total}.`
-          : `This Run has spent ${dollars(run.costUsd)} of the ${dollars(limit)} that it may. The Session has cost ${total}.`
+          ? `This Session has cost ${total}. ${cached}`
+          : `This Run has spent ${dollars(run.costUsd)} of the ${dollars(limit)} that it may. The Session has cost ${total}. ${cached}`
       }
     >
       {run === null || limit === null ? total : `${dollars(run.costUsd)} of ${dollars(limit)}`}

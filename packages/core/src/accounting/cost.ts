@@ -9,6 +9,12 @@ export function wholePrice(
   return { ...price, cacheWrite: price.cacheWrite ?? price.input * (kind === 'anthropic' ? 1.25 : 1) }
 }
 
+/** Returns usage as resources show it, with the share of the input that came from caches. */
+export const usageMembers = (usage: GatewayUsage) => ({
+  usage,
+  ...(usage.inputTokens > 0 && { cacheHitRatio: usage.cachedInputTokens / usage.inputTokens }),
+})
+
 /** Returns the cost of a request in US dollars, or null if its price or its tokens are unknown. */
 export function costOf(usage: GatewayUsage | null, price: TokenPrice | undefined): number | null {
   if (usage === null || price === undefined) return null

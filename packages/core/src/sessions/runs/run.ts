@@ -1,4 +1,5 @@
 import type { Run } from '@berth/contract'
+import { usageMembers } from '../../accounting/cost.ts'
 import type { RunStatus } from '../session/phase.ts'
 import type { OpenCall } from './open-calls.ts'
 
@@ -70,9 +71,7 @@ export function toRun(row: RunRow): Run {
     ...(row.cost_usd !== null && { costUsd: Number(row.cost_usd) }),
     ...(row.cost_complete !== null && { costComplete: row.cost_complete }),
     ...(row.turns !== null && { turns: row.turns }),
-    ...(row.usage && { usage: row.usage }),
-    ...(row.usage &&
-      row.usage.inputTokens > 0 && { cacheHitRatio: row.usage.cachedInputTokens / row.usage.inputTokens }),
+    ...(row.usage && usageMembers(row.usage)),
     ...((row.result !== null || row.output !== null) && {
       result: {
         ...(row.result ?? { artifactIds: [] }),

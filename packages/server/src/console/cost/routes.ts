@@ -1,3 +1,4 @@
+import { usageMembers } from '@berth/core/accounting/cost.ts'
 import { usageOfRun } from '@berth/core/accounting/usage-of-run.ts'
 import type { Context } from '@berth/core/context.ts'
 import type { Handlers } from '@berth/core/http/routing/handler.ts'
@@ -5,7 +6,7 @@ import { findRunBudgets } from '@berth/core/sessions/runs/run-budgets.ts'
 import { readSession } from '@berth/core/sessions/session/read-session.ts'
 import type { RunBudgets } from '@berth/platform/settings/run-budgets.ts'
 import { personOf } from '../person-of.ts'
-import { sumEndedRuns } from './cost-sql.ts'
+import { addUsage, sumEndedRuns } from './cost-sql.ts'
 
 /** Serves what a Session costs while it works. @param deployment the budgets of a Run that the deployment sets */
 export function costHandlers(
@@ -19,15 +20,21 @@ export function costHandlers(
       const { organizationId } = person
       const key = { organizationId, sessionId }
       const { active_run_id: runId } = await readSession(context, person, key)
-      const ended = await sumEndedRuns(db, key)
-      if (runId === null) return { status: 200, body: { costUsd: ended.usd, costComplete: ended.complete, run: null } }
+      const { usd, complete, ...usage } = await sumEndedRuns(db, key)
+      if (runId === null) {
+        return { status: 200, body: { costUsd: usd, costComplete: complete, ...usageMembers(usage), run: null } }
+      }
       const [used, { costUsd: limitUsd = null }] = await Promise.all([
         usageOfRun(db, { ...key, runId }),
         findRunBudgets(db, organizationId, deployment),
       ])
-      const costUsd = ended.usd + used.costUsd
-      const costComplete = ended.complete && used.costComplete
-      return { status: 200, body: { costUsd, costComplete, run: { costUsd: used.costUsd, limitUsd } } }
+      const body = {
+        costUsd: usd + used.costUsd,
+        costComplete: complete && used.costComplete,
+        ...usageMembers(addUsage(usage, used.usage)),
+        run: { costUsd: used.costUsd, limitUsd },
+      }
+      return { status: 200, body }
     },
   }
 }
