@@ -150,9 +150,9 @@ async function compare(dir: string, tree: string, round: number) {
   const target = emptyTarget(join(dir, 'target'))
   quiet()
   const restored = await timed(() => restore(dir, manifest, target))
-  const beside = emptyTarget(join(dir, 'target'))
+  const alongside = emptyTarget(join(dir, 'target'))
   quiet()
-  const hit = await timed(() => restore(dir, manifest, beside, readdirSync(tree)))
+  const hit = await timed(() => restore(dir, manifest, alongside, readdirSync(tree)))
   if (unpack === 0) unpack = await unpackMs()
   return { pack, first: first.ms, again: median(agains), unpack, restore: restored.ms, hit: hit.ms }
 }

@@ -7,7 +7,7 @@ import type { Session } from '@berth/contract'
 import { callerOf } from './support/bench-api.ts'
 import { openBenchDatabase } from './support/bench-database.ts'
 import { startBenchService } from './support/bench-service.ts'
-import { startAskedModel } from './support/first-request.ts'
+import { startObservedModel } from './support/first-request.ts'
 import { removeSandboxes } from './support/remove-sandboxes.ts'
 import { median, quantile } from './support/statistics.ts'
 
@@ -17,7 +17,7 @@ await using bench = await openBenchDatabase()
 await using removal = new AsyncDisposableStack()
 removal.defer(() => removeSandboxes(bench.dataDir))
 
-using model = await startAskedModel()
+using model = await startObservedModel()
 await model.configure(bench.dataDir)
 await using service = await startBenchService(bench, { BERTH_ROLES: 'api,worker,gateway' })
 
@@ -27,16 +27,16 @@ interface Sample {
   readonly admitted: number
   readonly claimed: number
   readonly started: number
-  readonly asked: number
+  readonly first: number
 }
 
 /** Admits a Turn with a `PUT` and waits until its workspace is sealed. @returns milliseconds since the `PUT` */
 async function measure(sessionId: string, path: string, body: object): Promise<Sample> {
-  const asked = model.next()
+  const first = model.next()
   const begunAt = Date.now()
   await call('PUT', path, body)
   const admitted = Date.now() - begunAt
-  const at = await asked
+  const at = await first
   for (;;) {
     const { session } = await call<{ session: Session }>('GET', `/v1/sessions/${sessionId}`)
     if (session.phase === 'idle') break
@@ -48,7 +48,7 @@ async function measure(sessionId: string, path: string, body: object): Promise<S
     [sessionId],
   )
   const since = (date: Date | undefined) => (date?.getTime() ?? Number.NaN) - begunAt
-  return { admitted, claimed: since(rows[0]?.acquired_at), started: since(rows[0]?.started_at), asked: at - begunAt }
+  return { admitted, claimed: since(rows[0]?.acquired_at), started: since(rows[0]?.started_at), first: at - begunAt }
 }
 
 async function freshTurn(): Promise<Sample> {
@@ -83,13 +83,13 @@ for (let n = -2; n < starts; n += 1) {
 
 print(`${'milliseconds since the PUT'.padEnd(44)} median    p90`)
 for (const [title, samples] of Object.entries({ attached, fresh })) {
-  for (const part of ['admitted', 'claimed', 'started', 'asked'] as const) {
+  for (const part of ['admitted', 'claimed', 'started', 'first'] as const) {
     const values = samples.map(sample => sample[part])
     const cells = [median(values), quantile(values, 0.9)].map(value => value.toFixed(0).padStart(6))
     print(`${`${title}: ${part}`.padEnd(44)} ${cells.join(' ')}`)
   }
 }
-const [attachedMs, freshMs] = [attached, fresh].map(samples => median(samples.map(sample => sample.asked)))
+const [attachedMs, freshMs] = [attached, fresh].map(samples => median(samples.map(sample => sample.first)))
 const figures = {
   attached_ms: [attachedMs, 100],
   fresh_ms: [freshMs, 200],

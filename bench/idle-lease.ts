@@ -52,7 +52,7 @@ function read(pid: number, name: string): string {
 }
 
 /** Reads the memory of a Session's sandbox, and whether its agent is there. */
-async function look(sessionId: string): Promise<{ readonly mib: number; readonly hasAgent: boolean }> {
+async function inspect(sessionId: string): Promise<{ readonly mib: number; readonly hasAgent: boolean }> {
   const { rows } = await bench.db.query<{ id: string }>('select id from leases where session_id = $1', [sessionId])
   const pids = await sandboxProcesses(bench.dataDir, rows[0]?.id ?? '')
   const kib = pids.map(pid => Number(/^Pss:\s+(\d+)/m.exec(read(pid, 'smaps_rollup'))?.[1] ?? 0))
@@ -69,11 +69,11 @@ for (const id of ids) {
     if (session.phase === 'idle') break
     await sleep(20)
   }
-  before.push((await look(id)).mib)
+  before.push((await inspect(id)).mib)
 }
 // The supervisors' program counts in parts, so all of them are there when they are measured.
-for (const id of ids) while ((await look(id)).hasAgent) await sleep(200)
-const after = await Promise.all(ids.map(async id => (await look(id)).mib))
+for (const id of ids) while ((await inspect(id)).hasAgent) await sleep(200)
+const after = await Promise.all(ids.map(async id => (await inspect(id)).mib))
 const print = (line: string) => process.stdout.write(`${line}\n`)
 print(`MiB, PSS: ${median(before).toFixed(1)} with the agent, ${median(after).toFixed(1)} after it`)
 print(`idle_lease_mib=${median(after).toFixed(1)} bound=${BOUND_MIB}`)

@@ -12,7 +12,7 @@ import { realCluster, workerSettings } from '../packages/testing/src/kubernetes/
 import { callerOf } from './support/bench-api.ts'
 import { type BenchDatabase, openBenchDatabase } from './support/bench-database.ts'
 import { startBenchService } from './support/bench-service.ts'
-import { startAskedModel } from './support/first-request.ts'
+import { startObservedModel } from './support/first-request.ts'
 import { removeSandboxes } from './support/remove-sandboxes.ts'
 import { median, quantile } from './support/statistics.ts'
 
@@ -22,7 +22,7 @@ const runtime = process.argv[3] === 'native' ? 'native' : 'shell'
 const REST_MS = 3000
 
 await using stack = new AsyncDisposableStack()
-const model = stack.use(await startAskedModel())
+const model = stack.use(await startObservedModel())
 
 /** A service that fresh Sessions are started on. */
 async function startSide(
@@ -39,7 +39,7 @@ async function startSide(
     while (!(await isReady(bench))) await sleep(100)
     await sleep(REST_MS)
     const id = randomUUID()
-    const asked = model.next()
+    const requested = model.next()
     const begunAt = Date.now()
     await call('PUT', `/v1/sessions/${id}`, { runtime, initialTurn: { id: randomUUID(), message: 'true' } })
     for (;;) {
@@ -50,7 +50,7 @@ async function startSide(
       if (last.type !== 'svc.run.completed') return { lost: JSON.stringify(last.data) }
       const { run } = await call<{ run: Run }>('GET', `/v1/sessions/${id}/runs/${last.subject.runId}`)
       const prompted = events.find(event => event.type === 'svc.run.progress')
-      const reactedAt = runtime === 'native' ? await asked : Date.parse(String(prompted?.data['occurredAt']))
+      const reactedAt = runtime === 'native' ? await requested : Date.parse(String(prompted?.data['occurredAt']))
       while ((await call<{ session: Session }>('GET', `/v1/sessions/${id}`)).session.phase !== 'idle') await sleep(20)
       await call('DELETE', `/v1/sessions/${id}`)
       return {

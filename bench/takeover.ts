@@ -32,9 +32,9 @@ async function startWorker(): Promise<void> {
 const call = callerOf(service.url, bench.apiKey)
 
 /** Polls until there is an answer. */
-async function wait<T>(look: () => Promise<T | undefined>): Promise<T> {
+async function wait<T>(check: () => Promise<T | undefined>): Promise<T> {
   for (;;) {
-    const found = await look()
+    const found = await check()
     if (found !== undefined) return found
     await sleep(10)
   }

@@ -232,11 +232,11 @@ if (measures('latency')) {
     `commit to first byte: p50 ${show(quantile(alone, 0.5), 1)} ms (20), p99 ${show(quantile(alone, 0.99), 1)} ms (100)`,
   )
   await endpoint('https://dead.example.com/')
-  const beside = await latencies(seconds)
+  const loaded = await latencies(seconds)
   console.info(
-    `beside a dead receiver: p50 ${show(quantile(beside, 0.5), 1)} ms, p99 ${show(quantile(beside, 0.99), 1)} ms`,
+    `beside a dead receiver: p50 ${show(quantile(loaded, 0.5), 1)} ms, p99 ${show(quantile(loaded, 0.99), 1)} ms`,
   )
-  console.info(`p99 beside it against alone: ${show(quantile(beside, 0.99) / quantile(alone, 0.99))} (at most 1.2)`)
+  console.info(`p99 beside it against alone: ${show(quantile(loaded, 0.99) / quantile(alone, 0.99))} (at most 1.2)`)
 }
 receiver.closeAllConnections()
 receiver.close()

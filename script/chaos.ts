@@ -40,7 +40,7 @@ try {
     durationMs: (values.hours === undefined ? Number(values.seconds) : Number(values.hours) * 3600) * 1000,
     everyMs: Number(values['every-ms']),
     faults: values.faults.split(',') as Fault[],
-    said: line => process.stderr.write(`${new Date().toISOString()} ${line}\n`),
+    log: line => process.stderr.write(`${new Date().toISOString()} ${line}\n`),
     interruption: interruption.signal,
   })
   process.stdout.write(`${JSON.stringify(report, null, 2)}\n`)

@@ -229,8 +229,8 @@ describe.skipIf(noHelm !== undefined)('the chart of deploy/kubernetes', () => {
     [{ ...leastValues, url: 'berth.example.com' }, /url/],
     [{ ...leastValues, worker: { replicas: '2' } }, /replicas/],
     [{ ...leastValues, settings: { BERTH_MASTER_KEY: 'a' } }, /BERTH_MASTER_KEY/],
-  ])('refuses %j with a word about the value', (values, words) => {
-    expect(() => render(values)).toThrow(words)
+  ])('refuses %j with a word about the value', (values, message) => {
+    expect(() => render(values)).toThrow(message)
   })
 })
 

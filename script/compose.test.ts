@@ -159,15 +159,15 @@ describe('the script that makes the values', () => {
 
   it('refuses to replace values, and an address without TLS', () => {
     const values = makeEnv()
-    const again = (...words: string[]) => spawnSync(join(place, 'make-env'), words, { encoding: 'utf8' })
+    const again = (...args: string[]) => spawnSync(join(place, 'make-env'), args, { encoding: 'utf8' })
     expect(again('https://other.example.com')).toMatchObject({
       status: 1,
       stderr: expect.stringContaining('is there already'),
     })
     expect(parseEnv(readFileSync(join(place, '.env'), 'utf8'))).toEqual(values)
     rmSync(join(place, '.env'))
-    for (const words of [[], ['http://berth.example.com'], ['https://']]) {
-      expect(again(...words)).toMatchObject({ status: 2, stderr: expect.stringContaining('usage:') })
+    for (const args of [[], ['http://berth.example.com'], ['https://']]) {
+      expect(again(...args)).toMatchObject({ status: 2, stderr: expect.stringContaining('usage:') })
     }
     expect(existsSync(join(place, '.env'))).toBe(false)
   })

@@ -20,7 +20,7 @@ describe('the Containerfile', () => {
   const text = read('deploy/image/Containerfile').replaceAll(/\\\n\s*/g, '')
   const [before = '', ...parts] = text.split(/^FROM /m)
   const stages = new Map(parts.map(part => [/ AS (\w+)/.exec(part)?.[1], `FROM ${part}`.split('\n')]))
-  const said = (stage: string, instruction: string) =>
+  const lineOf = (stage: string, instruction: string) =>
     (stages.get(stage) ?? [])
       .filter(line => line.startsWith(`${instruction} `))
       .map(line => line.slice(instruction.length + 1))
@@ -29,26 +29,26 @@ describe('the Containerfile', () => {
     const { version }: { version: string } = JSON.parse(read('package.json'))
     expect(before).toContain(`\nARG VERSION=${version}\n`)
     for (const stage of ['service', 'sandbox']) {
-      expect(said(stage, 'LABEL').join(), stage).toContain(`image.version="\${VERSION}"`)
-      expect(said(stage, 'LABEL').join(), stage).toContain(`image.revision="\${REVISION}"`)
-      expect(said(stage, 'LABEL').join(), stage).toContain('image.licenses="Apache-2.0"')
+      expect(lineOf(stage, 'LABEL').join(), stage).toContain(`image.version="\${VERSION}"`)
+      expect(lineOf(stage, 'LABEL').join(), stage).toContain(`image.revision="\${REVISION}"`)
+      expect(lineOf(stage, 'LABEL').join(), stage).toContain('image.licenses="Apache-2.0"')
     }
   })
 
   it('runs the service as the user of the chart, with a health check and a stop that need nothing else', () => {
     const [, uid = ''] = /runAsUser: (\d+)/.exec(read('deploy/kubernetes/chart/templates/processes.yaml')) ?? []
-    expect(said('service', 'USER')).toEqual([`${uid}:${uid}`])
-    expect(said('system', 'RUN').join()).toContain(`--owner ${uid} --group ${uid} --mode 0700 /var/lib/berth`)
-    expect(said('service', 'HEALTHCHECK').join()).toContain('CMD ["node", "/opt/berth/health.js"]')
-    expect(said('service', 'STOPSIGNAL')).toEqual(['SIGTERM'])
-    expect(said('service', 'ENTRYPOINT').join()).toContain('/opt/berth/packages/cli/bin/berth.js')
-    expect(said('service', 'CMD')).toEqual(['["serve"]'])
-    expect(said('sandbox', 'USER')).toEqual([`${podUids.agent}:${podUids.agent}`])
+    expect(lineOf('service', 'USER')).toEqual([`${uid}:${uid}`])
+    expect(lineOf('system', 'RUN').join()).toContain(`--owner ${uid} --group ${uid} --mode 0700 /var/lib/berth`)
+    expect(lineOf('service', 'HEALTHCHECK').join()).toContain('CMD ["node", "/opt/berth/health.js"]')
+    expect(lineOf('service', 'STOPSIGNAL')).toEqual(['SIGTERM'])
+    expect(lineOf('service', 'ENTRYPOINT').join()).toContain('/opt/berth/packages/cli/bin/berth.js')
+    expect(lineOf('service', 'CMD')).toEqual(['["serve"]'])
+    expect(lineOf('sandbox', 'USER')).toEqual([`${podUids.agent}:${podUids.agent}`])
   })
 
   it('has the packages of the scripts, and nothing of the build but its result', () => {
-    expect(said('system', 'RUN').join()).toContain('missing_packages')
-    expect(said('service', 'COPY')).toEqual(['--from=build /image/ /'])
+    expect(lineOf('system', 'RUN').join()).toContain('missing_packages')
+    expect(lineOf('service', 'COPY')).toEqual(['--from=build /image/ /'])
     expect(read('.containerignore')).toMatch(/^\.git$/m)
     expect(read('.dockerignore')).toBe(read('.containerignore'))
   })
@@ -56,15 +56,15 @@ describe('the Containerfile', () => {
 
 describe('the health check', () => {
   const check = (variables: NodeJS.ProcessEnv) =>
-    new Promise<{ code: unknown; said: string }>(resolve => {
+    new Promise<{ code: unknown; output: string }>(resolve => {
       execFile(process.execPath, [join(root, 'deploy/image/health.js')], { env: variables }, (error, stdout) =>
-        resolve({ code: error?.code ?? 0, said: stdout.trim() }),
+        resolve({ code: error?.code ?? 0, output: stdout.trim() }),
       )
     })
-  let asked: string[] = []
+  let requested: string[] = []
   let status = 200
   const server = createServer(({ url = '' }, response) => {
-    asked.push(url)
+    requested.push(url)
     response.writeHead(status).end()
   })
   const at = (host: string) => ({ BERTH_HOST: host, BERTH_PORT: `${(server.address() as AddressInfo).port}` })
@@ -72,21 +72,21 @@ describe('the health check', () => {
   afterAll(() => void server.close())
 
   it.each(['', '0.0.0.0', '127.0.0.1', 'localhost'])('asks the service that listens on "%s"', async host => {
-    asked = []
+    requested = []
     status = 200
     expect(await check(at(host))).toMatchObject({ code: 0 })
-    expect(asked).toEqual(['/healthz'])
+    expect(requested).toEqual(['/healthz'])
   })
 
   it('fails, and says so, if the service answers with an error or not at all', async () => {
     status = 503
-    expect(await check(at('0.0.0.0'))).toMatchObject({ code: 1, said: expect.stringContaining('answers 503') })
+    expect(await check(at('0.0.0.0'))).toMatchObject({ code: 1, output: expect.stringContaining('answers 503') })
     const nobody = createServer().listen(0, '127.0.0.1')
     await once(nobody, 'listening')
     const { port } = nobody.address() as AddressInfo
     await promisify(nobody.close.bind(nobody))()
-    const { code, said } = await check({ BERTH_PORT: `${port}` })
-    expect([code, said]).toEqual([1, `http://127.0.0.1:${port}/healthz does not answer: ECONNREFUSED`])
+    const { code, output } = await check({ BERTH_PORT: `${port}` })
+    expect([code, output]).toEqual([1, `http://127.0.0.1:${port}/healthz does not answer: ECONNREFUSED`])
   })
 })
 

@@ -168,9 +168,9 @@ describe('two first starts of one checkout', () => {
     const first = start()
     await vi.waitUntil(() => begun() !== '', { timeout: 60_000 })
     const second = start()
-    let said = ''
-    second.stderr.setEncoding('utf8').on('data', (text: string) => (said += text))
-    await vi.waitUntil(() => said.includes('waiting for it') || begun() === 'begun\nbegun\n', { timeout: 60_000 })
+    let output = ''
+    second.stderr.setEncoding('utf8').on('data', (text: string) => (output += text))
+    await vi.waitUntil(() => output.includes('waiting for it') || begun() === 'begun\nbegun\n', { timeout: 60_000 })
     const ended = Promise.all([first, second].map(each => once(each, 'close')))
     writeFileSync(go, '')
     expect(await ended).toEqual([
@@ -178,7 +178,7 @@ describe('two first starts of one checkout', () => {
       [0, null],
     ])
     expect(begun()).toBe('begun\nbuilt\nbegun\nbuilt\n')
-    expect(said).toContain('script/server: starting the service for the first time; making its database')
+    expect(output).toContain('script/server: starting the service for the first time; making its database')
     mkdirSync(join(directory, '.berth/postgres'), { recursive: true })
     const later = spawnSync(run, ['serve'], { ...here, encoding: 'utf8' })
     expect(later.stderr).toContain('script/server: starting the service\n')

@@ -6,7 +6,7 @@ import { json } from 'node:stream/consumers'
 import { openaiWire } from '../../packages/testing/src/models/openai-wire.ts'
 
 /** A scripted model on loopback, in this process, that tells when it is asked for a reply. */
-export interface AskedModel extends Disposable {
+export interface ObservedModel extends Disposable {
   /** Writes the configuration of a service that has this model as its default into its data directory. */
   configure(dataDir: string): Promise<void>
   /** Resolves with the time of the next request for a reply, in milliseconds since the epoch. */
@@ -14,8 +14,8 @@ export interface AskedModel extends Disposable {
 }
 
 /** Listens on a free port of loopback. */
-export async function startAskedModel(): Promise<AskedModel> {
-  let asked = Promise.withResolvers<number>()
+export async function startObservedModel(): Promise<ObservedModel> {
+  let requested = Promise.withResolvers<number>()
   const server = createServer(async (request, response) => {
     const { method = '', url: path = '', headers } = request
     const at = Date.now()
@@ -27,7 +27,7 @@ export async function startAskedModel(): Promise<AskedModel> {
       response.end(JSON.stringify({ object: 'list', data: [found] }))
       return
     }
-    asked.resolve(at)
+    requested.resolve(at)
     openaiWire.write({ text: 'Done.' }, question, response)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -40,8 +40,8 @@ export async function startAskedModel(): Promise<AskedModel> {
   return {
     configure: dataDir => writeFile(join(dataDir, 'berth.json'), config, { mode: 0o600 }),
     next: () => {
-      asked = Promise.withResolvers()
-      return asked.promise
+      requested = Promise.withResolvers()
+      return requested.promise
     },
     [Symbol.dispose]: () => void server.close(),
   }

@@ -18,17 +18,17 @@ interface Body {
 /** Returns the number of tool results since the last user message. */
 function stepsDone({ messages, input }: Body): number {
   const items = messages ?? input ?? []
-  const asked = items.findLastIndex(item => item.role === 'user')
+  const last = items.findLastIndex(item => item.role === 'user')
   return items
-    .slice(asked + 1)
+    .slice(last + 1)
     .filter(item => item.role === 'tool' || ('type' in item && item.type === 'function_call_output')).length
 }
 
 const server = createServer(async (request, response) => {
   const { method = '', url: path = '', headers } = request
   const body = method === 'POST' ? ((await json(request)) as Body) : null
-  const asked = { method, path, headers, body }
-  if (body === null || !openaiWire.asksForReply(asked)) {
+  const received = { method, path, headers, body }
+  if (body === null || !openaiWire.asksForReply(received)) {
     const model = { id: 'main/m1', object: 'model', created: 0, owned_by: 'bench' }
     response.writeHead(200, { 'content-type': 'application/json' })
     response.end(JSON.stringify({ object: 'list', data: [model] }))
@@ -36,7 +36,7 @@ const server = createServer(async (request, response) => {
   }
   await sleep(delayMs)
   const works = (body.tools?.length ?? 0) > 0 && stepsDone(body) < steps
-  openaiWire.write(works ? { calls: [call] } : { text: 'All steps are done.' }, asked, response)
+  openaiWire.write(works ? { calls: [call] } : { text: 'All steps are done.' }, received, response)
 })
 server.listen(0, '127.0.0.1', () => {
   const address = server.address()

@@ -6,12 +6,12 @@ export type CallAsPerson = (method: string, path: string, body?: object) => Prom
 
 /** Signs a person in with the device grant (RFC 8628): it shows a code, which the person enters in a browser. */
 export async function signIn(): Promise<CallAsPerson> {
-  const asked = await postForm('/oidc/device/auth', { scope: 'openid' })
-  console.info(`Open ${asked['verification_uri']} and enter the code ${asked['user_code']}`)
+  const grant = await postForm('/oidc/device/auth', { scope: 'openid' })
+  console.info(`Open ${grant['verification_uri']} and enter the code ${grant['user_code']}`)
   const grant_type = 'urn:ietf:params:oauth:grant-type:device_code'
   for (;;) {
-    await sleep(Number(asked['interval'] ?? 5) * 1000)
-    const answer = await postForm('/oidc/token', { grant_type, device_code: String(asked['device_code']) })
+    await sleep(Number(grant['interval'] ?? 5) * 1000)
+    const answer = await postForm('/oidc/token', { grant_type, device_code: String(grant['device_code']) })
     if (typeof answer['access_token'] === 'string') return callWith(answer['access_token'])
     const { error } = answer
     if (error !== 'authorization_pending' && error !== 'slow_down') throw new Error(`nobody signed in: ${error}`)

@@ -10,19 +10,19 @@ type Argument = Command['registeredArguments'][number]
  * not have, or one that it needs. It runs nothing. `<name>`, variables and substitutions stand for a word.
  */
 export function berthFaults(line: string): readonly string[] {
-  const { command, operands, unknown } = resolve(buildProgram(noHost), wordsOf(line))
-  const options = unknown.filter(word => word.startsWith('-') && word !== '--' && word !== '--help')
-  const faults = options.map(word => `has no option ${word}`)
+  const { command, operands, unknown } = resolve(buildProgram(noHost), tokensOf(line))
+  const options = unknown.filter(token => token.startsWith('-') && token !== '--' && token !== '--help')
+  const faults = options.map(option => `has no option ${option}`)
   if (unknown.includes('--help')) return faults
-  if (command.commands.length > 0) return [...faults, ...operands.map(word => `has no command ${word}`)]
+  if (command.commands.length > 0) return [...faults, ...operands.map(text => `has no command ${text}`)]
   const takes: readonly Argument[] = command.registeredArguments
   const spare = takes.some(({ variadic }) => variadic) ? [] : operands.slice(takes.length)
   const missing = takes.filter(({ required }) => required).slice(operands.length)
-  return [...faults, ...spare.map(word => `takes no ${word}`), ...missing.map(argument => `needs ${argument.name()}`)]
+  return [...faults, ...spare.map(text => `takes no ${text}`), ...missing.map(argument => `needs ${argument.name()}`)]
 }
 
 /** Returns the words after `berth`, up to what is another command's or the shell's. */
-function wordsOf(line: string): readonly string[] {
+function tokensOf(line: string): readonly string[] {
   const plain = line
     .replaceAll(/<([\w-]+)>/g, '1')
     .replaceAll(/\[[^\]]*\]/g, '')
@@ -30,8 +30,8 @@ function wordsOf(line: string): readonly string[] {
     .replaceAll(/"?\$\{?\w+\}?"?/g, 'variable')
   const tokens = parse(plain)
   const end = tokens.findIndex(token => typeof token !== 'string')
-  const [, ...words] = end < 0 ? tokens : tokens.slice(0, end)
-  return words.filter(token => typeof token === 'string')
+  const [, ...args] = end < 0 ? tokens : tokens.slice(0, end)
+  return args.filter(token => typeof token === 'string')
 }
 
 interface Called {
@@ -41,8 +41,8 @@ interface Called {
 }
 
 /** Finds the command that words call, with the words and the options that are left for it. */
-function resolve(command: Command, words: readonly string[]): Called {
-  const { operands, unknown } = command.parseOptions([...words])
+function resolve(command: Command, args: readonly string[]): Called {
+  const { operands, unknown } = command.parseOptions([...args])
   const [name, ...rest] = operands
   const next = command.commands.find(each => each.name() === name)
   return next === undefined ? { command, operands, unknown } : resolve(next, [...rest, ...unknown])

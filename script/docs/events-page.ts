@@ -53,8 +53,8 @@ const anchorOf = (heading: string): string => [...anchorsOf(`# ${heading}`)].joi
 
 function table(members: readonly Member[]): string {
   const rows = members.map(({ path, schema, optional }) => {
-    const words = [optional ? 'Optional.' : '', descriptionOf(schema)].filter(word => word !== '').join(' ')
-    return `| \`${path}\` | ${escaped(typeOf(schema))} | ${escaped(words)} |\n`
+    const sentences = [optional ? 'Optional.' : '', descriptionOf(schema)].filter(sentence => sentence !== '').join(' ')
+    return `| \`${path}\` | ${escaped(typeOf(schema))} | ${escaped(sentences)} |\n`
   })
   return `| member | type | meaning |\n|---|---|---|\n${rows.join('')}`
 }

@@ -47,7 +47,7 @@ interface Options {
   readonly list: boolean
   readonly measure: boolean
   readonly base: string | undefined
-  readonly words: readonly string[]
+  readonly patterns: readonly string[]
 }
 
 function readOptions(): Options {
@@ -68,7 +68,7 @@ function readOptions(): Options {
       process.exit(0)
     }
     if (values.all && (values.long || positionals.length > 0)) throw new Error('--all takes no words and no --long')
-    return { ...values, base: values.base, words: positionals }
+    return { ...values, base: values.base, patterns: positionals }
   } catch (error) {
     console.error(`script/test: ${error instanceof Error ? error.message : String(error)}\n${usage}`)
     process.exit(2)
@@ -85,11 +85,11 @@ function readGround(base: string | undefined): Ground {
   }
 }
 
-function choose(ground: Ground, { all, long, words }: Options): readonly Selected[] {
+function choose(ground: Ground, { all, long, patterns }: Options): readonly Selected[] {
   if (all) return selectAll(ground)
   const whole = selectAll(ground)
-  if (long) return words.length === 0 ? whole.filter(({ why }) => why === 'long') : selectAll(ground, words)
-  if (words.length > 0) return whole.filter(({ file }) => words.some(word => file.includes(word)))
+  if (long) return patterns.length === 0 ? whole.filter(({ why }) => why === 'long') : selectAll(ground, patterns)
+  if (patterns.length > 0) return whole.filter(({ file }) => patterns.some(pattern => file.includes(pattern)))
   return selectGate(ground)
 }
 

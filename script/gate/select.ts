@@ -37,10 +37,10 @@ export function selectGate(ground: Ground): readonly Selected[] {
 }
 
 /** Returns every file, or the long ones whose path has one of the words. */
-export function selectAll(ground: Ground, words: readonly string[] = []): readonly Selected[] {
+export function selectAll(ground: Ground, patterns: readonly string[] = []): readonly Selected[] {
   return select(ground, (file, source, seconds) => {
     const long = isLong(file, seconds, source)
-    if (words.length > 0) return long && words.some(word => file.includes(word)) ? 'named' : null
+    if (patterns.length > 0) return long && patterns.some(pattern => file.includes(pattern)) ? 'named' : null
     return long ? 'long' : 'gate'
   })
 }

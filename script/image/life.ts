@@ -15,7 +15,7 @@ const patienceMs = 120_000
  */
 export async function liveInContainer(image: string, revision: string, say: (line: string) => void): Promise<void> {
   const name = image.replaceAll(/[/:]/g, '-')
-  const berth = (...words: readonly string[]) => podman('exec', name, 'berth', ...words)
+  const berth = (...args: readonly string[]) => podman('exec', name, 'berth', ...args)
   const labels = JSON.parse(podman('image', 'inspect', '--format', '{{json .Labels}}', image))
   assert.equal(labels['org.opencontainers.image.revision'], revision)
   // The address of a container is its own: in development the service makes a tenant only on loopback.

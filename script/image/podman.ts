@@ -6,21 +6,21 @@ const limits = ['nofile=16384:16384', 'nproc=16384:16384', 'core=0:0'].flatMap(l
 const engine = ['--cgroup-manager=cgroupfs']
 
 /** Runs podman and returns its output. @throws Error if it fails */
-export function podman(...words: readonly string[]): string {
-  return execFileSync('podman', [...engine, ...words], {
+export function podman(...args: readonly string[]): string {
+  return execFileSync('podman', [...engine, ...args], {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'inherit'],
   }).trim()
 }
 
 /** Returns whether podman succeeds, and prints nothing. */
-export function podmanSucceeds(...words: readonly string[]): boolean {
-  return spawnSync('podman', [...engine, ...words], { stdio: 'ignore' }).status === 0
+export function podmanSucceeds(...args: readonly string[]): boolean {
+  return spawnSync('podman', [...engine, ...args], { stdio: 'ignore' }).status === 0
 }
 
 /** Builds an image, and shows how far it is. Its layers are kept for the next build, until {@link removeLayers}. */
-export function buildImage(name: string, context: string, ...words: readonly string[]): void {
-  const build = ['build', '--layers', '--format=docker', '--tag', name, ...limits, ...words, context]
+export function buildImage(name: string, context: string, ...args: readonly string[]): void {
+  const build = ['build', '--layers', '--format=docker', '--tag', name, ...limits, ...args, context]
   execFileSync('podman', [...engine, ...build], { stdio: ['ignore', 2, 2] })
 }
 
@@ -29,8 +29,8 @@ export function buildImage(name: string, context: string, ...words: readonly str
  * this moment.
  */
 export function looseLayers(): readonly string[] | undefined {
-  const words = ['images', '--all', '--quiet', '--no-trunc', '--filter=dangling=true']
-  const { status, stdout } = spawnSync('podman', [...engine, ...words], { encoding: 'utf8' })
+  const args = ['images', '--all', '--quiet', '--no-trunc', '--filter=dangling=true']
+  const { status, stdout } = spawnSync('podman', [...engine, ...args], { encoding: 'utf8' })
   return status === 0 ? stdout.split('\n').filter(Boolean) : undefined
 }
 
@@ -45,9 +45,9 @@ export function runInContainer(image: string, ...command: readonly string[]): st
 }
 
 /** Starts a container that has no network but its own loopback. */
-export function startContainer(name: string, ...words: readonly string[]): void {
+export function startContainer(name: string, ...args: readonly string[]): void {
   // Podman complains that it finds no systemd to call the health check; the caller does that.
-  const start = ['run', '--detach', '--name', name, '--network=none', ...limits, ...words]
+  const start = ['run', '--detach', '--name', name, '--network=none', ...limits, ...args]
   execFileSync('podman', [...engine, '--log-level=fatal', ...start], { stdio: ['ignore', 'ignore', 'inherit'] })
 }
 

@@ -17,7 +17,7 @@ if (programs === '' || !/^[a-z0-9][a-z0-9-]*$/.test(name)) {
 const places: Places = { programs, directory: join('/var/tmp', name), group: name }
 const repository = join(import.meta.dirname, '../..')
 const begun = Date.now()
-const say = (words: string) => console.error(`cluster: ${words} (${((Date.now() - begun) / 1000).toFixed(0)} s)`)
+const say = (message: string) => console.error(`cluster: ${message} (${((Date.now() - begun) / 1000).toFixed(0)} s)`)
 
 const plane = await ControlPlane.start(places)
 say('the node is ready')
@@ -27,8 +27,8 @@ const variables = await installChart(plane.api, places.directory)
 say('the chart is installed')
 
 const tests = ['vitest', 'run', '--config', 'packages/kubernetes/test/vitest.config.ts']
-const [program = '', ...words] = given.length > 0 ? given : tests
-const child = spawn(program, words, {
+const [program = '', ...args] = given.length > 0 ? given : tests
+const child = spawn(program, args, {
   cwd: repository,
   stdio: 'inherit',
   env: {
@@ -43,8 +43,8 @@ const child = spawn(program, words, {
 const [code] = (await once(child, 'exit')) as [number | null]
 if (code !== 0) {
   for (const path of globSync('/var/log/pods/*/*/*.log')) {
-    const words = readFileSync(path, 'utf8').trim().split('\n').slice(-5)
-    console.error([`cluster: ${path}`, ...words].join('\n  '))
+    const lines = readFileSync(path, 'utf8').trim().split('\n').slice(-5)
+    console.error([`cluster: ${path}`, ...lines].join('\n  '))
   }
 }
 process.exit(code ?? 1)

@@ -35,7 +35,7 @@ export class ControlPlane {
     const token = this.#file('token', randomBytes(24).toString('hex'))
     const admin = readFileSync(token, 'utf8')
     this.#file('tokens.csv', `${admin},admin,admin,system:masters\n`)
-    const openssl = (...words: string[]) => execFileSync('openssl', words, { cwd: places.directory, stdio: 'pipe' })
+    const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: places.directory, stdio: 'pipe' })
     const made = ['-newkey', 'rsa:2048', '-nodes', '-days', '2', '-keyout', 'api.key', '-out', 'api.crt']
     openssl('req', '-x509', ...made, '-subj', '/CN=api', '-addext', 'subjectAltName=IP:127.0.0.1')
     this.#file('client.json', JSON.stringify(clientConfiguration(admin, this.path('api.crt'))))
@@ -60,8 +60,8 @@ export class ControlPlane {
 
   /** Adds an image to those of the node. */
   addImage(archive: string): void {
-    const words = ['--address', '/run/containerd/socket', '--namespace', 'k8s.io', 'images', 'import', archive]
-    execFileSync(join(this.#places.programs, 'ctr'), words, { stdio: ['ignore', 'ignore', 'inherit'] })
+    const args = ['--address', '/run/containerd/socket', '--namespace', 'k8s.io', 'images', 'import', archive]
+    execFileSync(join(this.#places.programs, 'ctr'), args, { stdio: ['ignore', 'ignore', 'inherit'] })
   }
 
   async #startServers(): Promise<void> {
@@ -123,10 +123,10 @@ export class ControlPlane {
     return this.path(name)
   }
 
-  #start(program: string, words: readonly string[]): void {
+  #start(program: string, args: readonly string[]): void {
     const log = openSync(this.path(`${program}.log`), 'a')
     const PATH = `${this.#places.programs}:${process.env['PATH']}`
-    const child = spawn(join(this.#places.programs, program), words, { env: { PATH }, stdio: ['ignore', log, log] })
+    const child = spawn(join(this.#places.programs, program), args, { env: { PATH }, stdio: ['ignore', log, log] })
     this.#running.set(program, child)
   }
 
@@ -134,16 +134,15 @@ export class ControlPlane {
     const deadline = Date.now() + READY_MS
     while (!(await isSo().catch(() => false))) {
       for (const [program, { exitCode, signalCode }] of this.#running) {
-        if (exitCode !== null || signalCode !== null)
-          throw new Error(`${program} has ended:\n${this.lastWords(program)}`)
+        if (exitCode !== null || signalCode !== null) throw new Error(`${program} has ended:\n${this.tailOf(program)}`)
       }
-      if (Date.now() > deadline) throw new Error(`never: ${what}\n${[...this.#running.keys()].map(this.lastWords)}`)
+      if (Date.now() > deadline) throw new Error(`never: ${what}\n${[...this.#running.keys()].map(this.tailOf)}`)
       await sleep(100)
     }
   }
 
   /** Returns the end of a program's log. */
-  readonly lastWords = (program: string): string =>
+  readonly tailOf = (program: string): string =>
     readFileSync(this.path(`${program}.log`), 'utf8')
       .split('\n')
       .slice(-30)
@@ -152,7 +151,7 @@ export class ControlPlane {
 
 /** Gives the namespaces of this process what the programs expect of a machine. */
 function enclose({ directory }: Places): void {
-  const run = (...[program = '', ...words]: string[]) => execFileSync(program, words, { stdio: 'inherit' })
+  const run = (...[program = '', ...args]: string[]) => execFileSync(program, args, { stdio: 'inherit' })
   writeFileSync('/proc/sys/kernel/ns_last_pid', String(FIRST_PROCESS))
   // The programs have fixed places below these.
   for (const place of ['/run', '/var/log']) run('mount', '-t', 'tmpfs', '-o', 'mode=0755', 'tmpfs', place)

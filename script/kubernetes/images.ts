@@ -22,8 +22,8 @@ const unused = [
   ...['swagger-typescript-api', 'es-toolkit', 'typescript', '.cache'],
 ]
 
-const run = (program: string, ...words: readonly string[]) =>
-  execFileSync(program, words, { stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 64 * 1024 ** 2 })
+const run = (program: string, ...args: readonly string[]) =>
+  execFileSync(program, args, { stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 64 * 1024 ** 2 })
 
 /**
  * Makes the images of the cluster as archives, without a registry: that of the Containerfile for sandboxes, that for the

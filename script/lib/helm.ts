@@ -27,9 +27,9 @@ export const leastValues = { url: 'https://berth.example.com', blobs: { bucket: 
  * @param values come after those of the chart
  * @throws Error with Helm's words
  */
-export function helm(words: readonly string[], values: object = {}): string {
+export function helm(args: readonly string[], values: object = {}): string {
   try {
-    return execFileSync(program, [...words, '--values', '-'], {
+    return execFileSync(program, [...args, '--values', '-'], {
       encoding: 'utf8',
       input: JSON.stringify(values),
       // Helm looks for plugins and repositories below the home directory.

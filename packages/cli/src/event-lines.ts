@@ -60,11 +60,11 @@ export function lastLines(output: string, paint: Paint): string[] {
   return [...mark, ...lines.slice(-detailLines)].map(line => paint('dim', `  ${line}`))
 }
 
-const looks = { quiet: 'dim', good: 'green', warning: 'yellow', bad: 'red' } as const
+const colours = { quiet: 'dim', good: 'green', warning: 'yellow', bad: 'red' } as const
 
 function noticeLines(notice: Pick<NoticeRow, 'tone' | 'text' | 'detail' | 'link' | 'about'>, paint: Paint): string[] {
   const { tone, text, detail = '', link, about } = notice
-  const line = paint(looks[tone], `• ${printableLine(link === undefined ? text : `${text} ${link.url}`)}`)
+  const line = paint(colours[tone], `• ${printableLine(link === undefined ? text : `${text} ${link.url}`)}`)
   if (about === 'setup') return tone === 'bad' ? [line, ...lastLines(outputText(detail), paint)] : [line]
   const lines = indented(detail, paint, '  ')
   const hidden = lines.length - detailLines
@@ -89,9 +89,9 @@ function endLines(row: EndRow, paint: Paint): string[] {
   const cause = errorCode ?? (stopReason === 'completed' ? null : stopReason)
   const details = [cause, durationMs === null ? null : formatDuration(durationMs), costText(row)]
   const text = details.filter(detail => detail !== null).map(detail => ` · ${printableLine(detail)}`)
-  const look = outcome === 'completed' ? 'green' : outcome === 'cancelled' ? 'yellow' : 'red'
+  const colour = outcome === 'completed' ? 'green' : outcome === 'cancelled' ? 'yellow' : 'red'
   const output = row.output === undefined ? [] : printable(JSON.stringify(row.output, null, 2)).split('\n')
-  return [`${paint(look, outcome)}${text.length === 0 ? '' : paint('dim', text.join(''))}`, ...output]
+  return [`${paint(colour, outcome)}${text.length === 0 ? '' : paint('dim', text.join(''))}`, ...output]
 }
 
 /** Returns a Run's cost for display; null if it is unknown. */

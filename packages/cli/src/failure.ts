@@ -38,10 +38,10 @@ export function endedSignIn(failure: unknown, connection: Pick<Connection, 'orig
 
 function reason(failure: unknown, url: string | null): string {
   if (failure instanceof BerthConnectionError) {
-    const asked = url !== null && failure.url.startsWith(url) ? url : (URL.parse(failure.url)?.origin ?? url)
-    if (isRefused(failure.cause)) return `nothing answers at ${asked}; start the service with script/server`
+    const address = url !== null && failure.url.startsWith(url) ? url : (URL.parse(failure.url)?.origin ?? url)
+    if (isRefused(failure.cause)) return `nothing answers at ${address}; start the service with script/server`
     const cause = deepestMessage(failure.cause)
-    return `cannot reach ${asked}: ${failure.message}${cause === '' ? '' : ` (${cause})`}`
+    return `cannot reach ${address}: ${failure.message}${cause === '' ? '' : ` (${cause})`}`
   }
   return failure instanceof Error ? failure.message : String(failure)
 }

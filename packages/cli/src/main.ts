@@ -6,7 +6,7 @@ import { buildProgram, type ProgramHost } from './program.ts'
 import { withFieldsApart } from './shape/add-shape-options.ts'
 
 /** The service that a command asks, for the message if it fails. */
-let asked: Connection | null = null
+let current: Connection | null = null
 
 /** The standard output of a command, cut as its options say. */
 const cut: { output: { readonly remark: string | null } | null } = { output: null }
@@ -61,7 +61,7 @@ const host: ProgramHost = {
     const stderr = new Output(process.stderr, process.env)
     const found = findConnection(flags, process.env)
     const connection = found.standIn === undefined ? found : await standInFor(found, stderr)
-    asked = connection
+    current = connection
     const clock = new ServiceClock()
     process.exitCode = await command({
       client: connect(connection, clock),
@@ -112,7 +112,7 @@ try {
     process.exitCode = failure.exitCode === 0 ? exitCode.completed : exitCode.usage
   } else {
     const { explain } = await import('./failure.ts')
-    const { line, code } = explain(failure, asked)
+    const { line, code } = explain(failure, current)
     console.error(`berth: ${line}`)
     process.exitCode = code
   }

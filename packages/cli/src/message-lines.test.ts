@@ -3,7 +3,7 @@ import { messageLines } from './message-lines.ts'
 import type { Paint } from './output.ts'
 
 const plain: Paint = (_, text) => text
-const marked: Paint = (look, text) => `<${look}>${text}</>`
+const marked: Paint = (style, text) => `<${style}>${text}</>`
 
 test.each([
   ['# A **heading** with `code` ##', '<bold>A heading with code</>'],

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { styleText } from 'node:util'
 
-type Look = Parameters<typeof styleText>[0]
+type Style = Parameters<typeof styleText>[0]
 
 /** An output stream of the process; writes wait until the reader keeps up. */
 export class Output {
@@ -40,8 +40,8 @@ export class Output {
   }
 
   /** Colours text if this output shows colours. */
-  readonly paint: Paint = (look, text) => (this.#colour ? styleText(look, text, { validateStream: false }) : text)
+  readonly paint: Paint = (style, text) => (this.#colour ? styleText(style, text, { validateStream: false }) : text)
 }
 
 /** Styles a text, or returns it unchanged. */
-export type Paint = (look: Look, text: string) => string
+export type Paint = (style: Style, text: string) => string

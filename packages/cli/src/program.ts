@@ -254,9 +254,9 @@ It needs the sign-in of a person: berth login. At the start of a line, ~. leaves
   berth shell <session> -- 'cd docs && ls -la' > listing.txt
 `,
     )
-    .action(async (sessionId: string, words: string[], options: ShellOptions, command: Command) => {
+    .action(async (sessionId: string, typed: string[], options: ShellOptions, command: Command) => {
       const { shell } = await import('./commands/shell.ts')
-      await host.withService(command.optsWithGlobals(), io => shell(sessionId, words, options, io))
+      await host.withService(command.optsWithGlobals(), io => shell(sessionId, typed, options, io))
     })
 }
 

@@ -11,8 +11,8 @@ test.each([
   ['2026-02-10T12:00:00.000Z', '19 d ago'],
   ['2026-01-30T12:00:00.000Z', '2026-01-30'],
   ['2027-03-01T12:00:00.000Z', '2027-03-01'],
-])('says %s as people do', (text, words) => {
-  expect(timeText(text, now)).toBe(words)
+])('says %s as people do', (text, expected) => {
+  expect(timeText(text, now)).toBe(expected)
 })
 
 test.each(['2026-03-01', 'on 2026-03-01T12:00:00Z', '2026-13-41T12:00:00Z', '2026-03-01T12:00:00+02:00', ''])(

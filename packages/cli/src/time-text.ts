@@ -18,6 +18,6 @@ export function timeText(text: string, now: number): string | null {
   if (away < minute) return ms > 0 ? 'in a moment' : 'just now'
   if (away >= farthest) return text.slice(0, 10)
   const [size, unit] = away < hour ? [minute, 'min'] : away < day ? [hour, 'h'] : [day, 'd']
-  const words = `${Math.floor(away / size)} ${unit}`
-  return ms > 0 ? `in ${words}` : `${words} ago`
+  const span = `${Math.floor(away / size)} ${unit}`
+  return ms > 0 ? `in ${span}` : `${span} ago`
 }

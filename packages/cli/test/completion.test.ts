@@ -61,7 +61,7 @@ test.each(shells.filter(isInstalled))('%s completes words, options and values as
   const namesBelow = (path: string) =>
     tree
       .find(node => node.path === path)
-      ?.words.map(({ text }) => text)
+      ?.children.map(({ text }) => text)
       .sort()
   expect(offered('')).toEqual(namesBelow(''))
   expect(offered('env', '')).toEqual(namesBelow('env'))
@@ -75,7 +75,7 @@ test.each(shells.filter(isInstalled))('%s completes words, options and values as
 
 test('bash and fish are given every word, with quotes in descriptions kept', () => {
   const fish = completionScript('fish', tree)
-  for (const { path, words } of tree) for (const { text } of words) expect(fish, path).toContain(`-a '${text}'`)
+  for (const { path, children } of tree) for (const { text } of children) expect(fish, path).toContain(`-a '${text}'`)
   expect(fish).toContain("print a session'\\''s events")
 })
 

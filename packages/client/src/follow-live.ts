@@ -37,7 +37,7 @@ export async function* followLive(options: FollowLiveOptions): AsyncGenerator<re
   let retryMs: number | null = null
   while (!signal?.aborted) {
     const startedMs = platform.now()
-    let told = false
+    let received = false
     let fault: unknown = null
     try {
       const stream = await EventStream.open<{ readonly value: unknown }>({
@@ -57,7 +57,7 @@ export async function* followLive(options: FollowLiveOptions): AsyncGenerator<re
           const step = await stream.next(Number.POSITIVE_INFINITY)
           if (step.kind === 'end') break
           if (step.kind === 'idle' || step.frames.length === 0) continue
-          told = true
+          received = true
           yield step.frames.map(({ value }) => value)
         }
       } finally {
@@ -70,7 +70,7 @@ export async function* followLive(options: FollowLiveOptions): AsyncGenerator<re
       fault = failure
     }
     if (signal?.aborted) return
-    const useful = told || platform.now() - startedMs >= usefulMs
+    const useful = received || platform.now() - startedMs >= usefulMs
     const delayMs = pace.after({ useful, retryMs, fault })
     options.onInterruption?.({ fault, delayMs, failures: pace.failures })
     try {

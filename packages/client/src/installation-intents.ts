@@ -4,7 +4,7 @@ import type { CreateInstallationIntent, InstallationIntent } from './generated/t
 /** Asks organizations to install an app, for the app's backend. Each call throws its BerthError or BerthConnectionError. */
 export interface InstallationIntents {
   /** Creates an intent. Send a person of the organization to its `authorizeUrl`. Not idempotent. */
-  create(asked: Omit<CreateInstallationIntent, 'assertion'>): Promise<InstallationIntent>
+  create(request: Omit<CreateInstallationIntent, 'assertion'>): Promise<InstallationIntent>
   /** Reads an intent: `pending` until somebody decides; then `authorized`, for an hour, or `expired`. */
   get(intentId: string): Promise<InstallationIntent>
 }
@@ -14,7 +14,7 @@ export function createInstallationIntents(app: AppOptions): InstallationIntents 
   const calls = new AppCalls(app)
   const path = '/api/apps/installation-intents'
   return {
-    create: asked => calls.post(path, asked, readIntent),
+    create: request => calls.post(path, request, readIntent),
     get: intentId => calls.post(`${path}/${encodeURIComponent(intentId)}/status`, {}, readIntent),
   }
 }

@@ -63,7 +63,7 @@ export interface WebhookEndpoints {
    */
   replay(
     endpointId: string,
-    asked: { readonly sessionId: string; readonly after?: number },
+    request: { readonly sessionId: string; readonly after?: number },
     options?: CallOptions,
   ): Promise<{ readonly queued: number; readonly lastSequence?: number }>
   /** Sends a signed `svc.webhook.ping`. The call is not retried. */

@@ -138,7 +138,7 @@ describe.each(Object.entries(endings))('with an account service of another datab
   it('is not missed if it came between the verdict and the copy', async () => {
     const person = await signInPerson(accountDb(), tenant.organizationId)
     await end(person)
-    const looks = () => far.between.asked.filter(({ path }) => path.startsWith('/internal/revocations')).length
+    const looks = () => far.between.requests.filter(({ path }) => path.startsWith('/internal/revocations')).length
     const before = looks()
     await until('two looks', () => looks() >= before + 2)
     const standing = await readAccountSnapshot(accountDb(), person)

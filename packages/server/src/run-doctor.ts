@@ -20,10 +20,10 @@ export type { Finding, Report } from './doctor/finding.ts'
  * Examines this machine as the place of a service with these settings: programs, data directory, database, blob store,
  * ports, a throw-away sandbox, agents. It changes nothing that outlives it. No secret of the settings is in a finding.
  * @param variables the service's environment
- * @param told gets each finding as soon as it is made
+ * @param sink gets each finding as soon as it is made
  */
-export async function examine(variables: Readonly<Record<string, string | undefined>>, told: Report): Promise<void> {
-  const report: Report = finding => told({ ...finding, detail: knownSecrets.text(finding.detail) })
+export async function examine(variables: Readonly<Record<string, string | undefined>>, sink: Report): Promise<void> {
+  const report: Report = finding => sink({ ...finding, detail: knownSecrets.text(finding.detail) })
   report(examineNode())
   let settings: Settings
   try {
@@ -69,13 +69,13 @@ export async function examine(variables: Readonly<Record<string, string | undefi
 async function examineStorage(settings: Settings, serving: readonly number[], report: Report): Promise<void> {
   const { blobs, database, dataDir, masterKey, production } = settings
   const spool = nearest(dataDir)
-  let asked = false
+  let isExamined = false
   const examined = { settings: database, dataDir, masterKey, production, serving: serving.length > 0 }
   await examineDatabase(examined, report, async db => {
-    asked = true
+    isExamined = true
     report(await examineBlobStore(blobs, db, spool))
   })
-  if (!asked) report(await examineBlobStore(blobs, null, spool))
+  if (!isExamined) report(await examineBlobStore(blobs, null, spool))
 }
 
 /** Lists the ports that a start listens on. */

@@ -22,8 +22,8 @@ const sun =
 
 /** Returns the document of a page. It holds no inline script or style, so the strictest policy lets it through. */
 export function renderPage({ path, title, html }: Shown, contents: readonly Part[], assets: Assets): string {
-  const here = placeOf(path)
-  const to = (place: string) => escaped(linkBetween(here, place))
+  const current = placeOf(path)
+  const to = (place: string) => escaped(linkBetween(current, place))
   const wholeTitle = path === 'docs/README.md' ? 'Berth: documentation' : `${title} · Berth`
   return `<!doctype html>
 <html lang="en">

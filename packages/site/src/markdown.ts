@@ -22,7 +22,7 @@ export function pageRenderer(sources: Sources): (text: string, page: string) => 
       if (token.type === 'th_open' && tokens[index + 1]?.content === '') {
         for (const cell of [token, tokens[index + 2]]) if (cell !== undefined) cell.tag = 'td'
       }
-      if (token.type === 'heading_open') token.attrSet('id', anchor(wordsOf(tokens[index + 1]?.content ?? '')))
+      if (token.type === 'heading_open') token.attrSet('id', anchor(plainTextOf(tokens[index + 1]?.content ?? '')))
     }
   })
   markdown.core.ruler.push('links', ({ tokens, env }) => {
@@ -48,4 +48,4 @@ function linkOnSite(sources: Sources, page: string, link: string): string {
 }
 
 /** A heading without its marks, as forges read it. */
-const wordsOf = (heading: string): string => heading.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replaceAll('`', '')
+const plainTextOf = (heading: string): string => heading.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replaceAll('`', '')

@@ -10,20 +10,20 @@ afterEach(() => void vi.restoreAllMocks())
 
 test('patience ends with the time in which the process looked', () => {
   const isLongEnough = patience(1_000)
-  const looks = Array.from({ length: 101 }, () => {
+  const checks = Array.from({ length: 101 }, () => {
     now += 10
     return isLongEnough()
   })
-  expect(looks.indexOf(true)).toBe(100)
+  expect(checks.indexOf(true)).toBe(100)
 })
 
 test('a minute in which the process did not run costs a tenth of a second of patience', () => {
   const isLongEnough = patience(1_000)
   now += 60_000
   expect(isLongEnough()).toBe(false)
-  const looks = Array.from({ length: 100 }, () => {
+  const checks = Array.from({ length: 100 }, () => {
     now += 10
     return isLongEnough()
   })
-  expect(looks.indexOf(true)).toBe(90)
+  expect(checks.indexOf(true)).toBe(90)
 })

@@ -1,5 +1,5 @@
 /** Longest part of a pause between two looks that counts. */
-const lookMs = 100
+const checkMs = 100
 
 /**
  * Returns a function that says whether a test has waited long enough. Call it at each look: between two of them at most a tenth
@@ -12,7 +12,7 @@ export function patience(ms: number): () => boolean {
   let last = performance.now()
   return () => {
     const now = performance.now()
-    countedMs += Math.min(now - last, lookMs)
+    countedMs += Math.min(now - last, checkMs)
     last = now
     return countedMs > ms
   }

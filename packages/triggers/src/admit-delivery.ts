@@ -12,8 +12,8 @@ import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import { type DueDelivery, sessionOf, setHead } from './delivery-sql.ts'
 import { derivedId } from './derived-id.ts'
 import { settleEvent } from './github/settle-event.ts'
+import { readPrincipal } from './installation-sql.ts'
 import { runsScripts } from './runs-scripts.ts'
-import { standingOf } from './standing-sql.ts'
 
 /** How a try to make the Turn of a delivery ended. */
 export type Admission =
@@ -30,7 +30,7 @@ const passing: ReadonlySet<number> = new Set([408, 425, 429])
  */
 export async function admitDelivery(context: Context, due: DueDelivery): Promise<Admission> {
   const { organization_id: organizationId, installation_id: installationId } = due
-  const principal = await standingOf(context.db, { organizationId, installationId })
+  const principal = await readPrincipal(context.db, { organizationId, installationId })
   if (principal === null) return { kind: 'refused', errorCode: 'authority_revoked' }
   const key = { organizationId, sessionId: sessionOf(due) }
   // The host's answers, or the trigger, may have changed since an earlier try made the Turn.
@@ -44,7 +44,7 @@ export async function admitDelivery(context: Context, due: DueDelivery): Promise
     const isScript = due.is_script ?? runsScripts(context.runtimes, due.session)
     // The message was made for the runtime that the trigger had: text must not become a script, nor a script text.
     if (runsScripts(context.runtimes, session ?? due.session) !== isScript) throw refusal('invalid_input')
-    const message = isScript ? due.message : withSaid(due.message, settled?.said ?? '')
+    const message = isScript ? due.message : withComments(due.message, settled?.comments ?? '')
     if (session !== null) await continueSession(context, principal, key, { ...due, message })
     else await beginSession(context, principal, key, { due: { ...due, message }, source: settled?.source })
   } catch (error) {
@@ -85,8 +85,8 @@ async function continueSession(
 }
 
 /** Returns a message with an appendix, cut to the length of a message. A character is at least one byte. */
-const withSaid = (message: string, said: string): string =>
-  message + cutText(said, Math.max(0, limits.messageCharacters - message.length)).text
+const withComments = (message: string, comments: string): string =>
+  message + cutText(comments, Math.max(0, limits.messageCharacters - message.length)).text
 
 const turnOf = ({ trigger_id, key }: DueDelivery): string => derivedId('turn', trigger_id, key)
 

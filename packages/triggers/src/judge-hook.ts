@@ -21,7 +21,7 @@ export function judgeHook(
   if (github === undefined) return
   if (scheme !== 'github') throw invalidField(['hook', 'github'], 'is for the scheme github')
   if (key !== undefined) throw invalidField(['hook', 'key'], 'is X-GitHub-Delivery for events of GitHub; leave it out')
-  const told = 'is told by the events of GitHub; leave it out'
-  if (thread !== undefined) throw invalidField(['thread'], told)
-  if (session?.source !== undefined) throw invalidField(['session', 'source'], told)
+  const problem = 'is told by the events of GitHub; leave it out'
+  if (thread !== undefined) throw invalidField(['thread'], problem)
+  if (session?.source !== undefined) throw invalidField(['session', 'source'], problem)
 }

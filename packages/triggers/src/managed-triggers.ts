@@ -4,7 +4,7 @@ import type { Context } from '@berth/core/context.ts'
 import type { InstallationPrincipal, Principal } from '@berth/core/identity/guard/principal.ts'
 import { invalidField, refusal } from '@berth/platform/kit/refusal.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
-import { hasInstallation, standingOf } from './standing-sql.ts'
+import { hasInstallation, readPrincipal } from './installation-sql.ts'
 import {
   findTrigger,
   listOrganizationTriggers,
@@ -59,7 +59,7 @@ export async function ownerToWrite(
   if (installationId === undefined)
     throw invalidField(['installationId'], 'must name the installation of a new trigger')
   if (!(await hasInstallation(db, { organizationId, installationId }))) throw refusal('installation_not_found')
-  const owner = await standingOf(db, { organizationId, installationId })
+  const owner = await readPrincipal(db, { organizationId, installationId })
   if (owner === null) throw refusal('insufficient_scope', { requiredScope: 'svc.cloud.sessions:create' })
   return owner
 }

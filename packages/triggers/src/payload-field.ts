@@ -9,7 +9,7 @@ export function fieldAt(payload: unknown, path: string): unknown {
 }
 
 /** Returns the text or the number at a path, as text; null for anything else. */
-export function wordAt(payload: unknown, path: string): string | null {
+export function textAt(payload: unknown, path: string): string | null {
   const value = fieldAt(payload, path)
   if (typeof value === 'number' || typeof value === 'bigint') return String(value)
   return typeof value === 'string' && value !== '' ? value : null
@@ -18,8 +18,8 @@ export function wordAt(payload: unknown, path: string): string | null {
 /** Returns the conversation that a payload belongs to, by the first of the fields that is there; null if none is. */
 export function threadOf(payload: unknown, fields: readonly string[] | null): string | null {
   for (const field of fields ?? []) {
-    const word = wordAt(payload, field)
-    if (word !== null) return word
+    const text = textAt(payload, field)
+    if (text !== null) return text
   }
   return null
 }

@@ -7,9 +7,9 @@ import { readGitHubEvent } from './github/github-event.ts'
 import { bindsSignature, type HookHeaders, headerOf, isTimely, usualKeys, verifySignature } from './hook-scheme.ts'
 import { openSecrets } from './hook-secret.ts'
 import { findHook } from './hook-sql.ts'
+import { readPrincipal } from './installation-sql.ts'
 import { isCheckOfBerth } from './own-check.ts'
-import { fieldAt, wordAt } from './payload-field.ts'
-import { standingOf } from './standing-sql.ts'
+import { fieldAt, textAt } from './payload-field.ts'
 import { takeFor } from './take-delivery.ts'
 import { toDelivery } from './trigger.ts'
 import type { TriggerRow } from './trigger-sql.ts'
@@ -53,7 +53,7 @@ export async function receiveHook(
   if (isCheckOfBerth(event.externalId ?? null)) {
     return { status: 200, body: { ignored: 'the check is of another deployment of Berth' } }
   }
-  const payload = { ...body, event: read.words }
+  const payload = { ...body, event: read.texts }
   return took(await takeFor(context, trigger, { ...sent, payload, event }))
 }
 
@@ -68,7 +68,7 @@ async function verified({ db, clock }: Pick<Context, 'db' | 'clock'>, hookId: st
   const signature = verifySignature(trigger?.hook?.scheme ?? 'svc', secrets, posted, now)
   if (trigger === null || trigger.hook === null || signature === null) throw refusal('invalid_signature')
   const { organization_id: organizationId, installation_id: installationId } = trigger
-  if ((await standingOf(db, { organizationId, installationId })) === null) throw refusal('invalid_signature')
+  if ((await readPrincipal(db, { organizationId, installationId })) === null) throw refusal('invalid_signature')
   const body = parseBytes(posted.bytes)
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw invalidField([], 'is not an object')
   if (!isTimely(trigger.hook.scheme, body, now)) throw refusal('invalid_signature')
@@ -83,7 +83,7 @@ function unmetCondition(where: NonNullable<Hooked['hook']['where']>, body: unkno
 
 /** @throws ApiError 400 `invalid_request` that says where the key is looked for */
 function keyOf({ hook: { scheme, key = usualKeys[scheme] } }: Hooked, { headers }: Posted, body: unknown): string {
-  const found = key.field === undefined ? headerOf(headers, (key.header ?? '').toLowerCase()) : wordAt(body, key.field)
+  const found = key.field === undefined ? headerOf(headers, (key.header ?? '').toLowerCase()) : textAt(body, key.field)
   if (found !== null && keyPattern.test(found)) return found
   const form = `must hold the delivery's key: 1 to ${triggerLimits.keyCharacters} characters of printable ASCII without spaces`
   if (key.field === undefined) throw invalidField([], `the header ${key.header} ${form}`)

@@ -28,7 +28,7 @@ import { endClaimedRun, executionLost, giveBackUnplaced, loseAttempt } from './c
 import { taskOf } from './claim/hold-sql.ts'
 import { underFence } from './claim/under-fence.ts'
 import { SupervisorConnection } from './supervisor/connection.ts'
-import { ConnectionClosedError, FenceLostError, isSandboxLost, toldOf } from './supervisor/errors.ts'
+import { ConnectionClosedError, FenceLostError, failureFields, isSandboxLost } from './supervisor/errors.ts'
 import { freezeAtRest, freezeToSeal } from './workspace/freeze-lease.ts'
 import { parkRun } from './workspace/park-run.ts'
 import { placeInputs } from './workspace/place-inputs.ts'
@@ -56,7 +56,7 @@ export async function executeRun(context: ExecutionContext, claim: RunClaim, sig
   if (signal.aborted) return
   // Most Runs are sealed, which froze their sandboxes. The sweeper freezes any that this misses.
   await freezeAtRest(context, claim).catch(error => {
-    context.log.warn({ ...toldOf(error), sessionId: claim.sessionId }, 'a sandbox could not be frozen yet')
+    context.log.warn({ ...failureFields(error), sessionId: claim.sessionId }, 'a sandbox could not be frozen yet')
   })
 }
 
@@ -221,7 +221,7 @@ function missingAt({ installed }: ExecutionContext, { id, missing }: RuntimeEntr
  * sandbox.
  */
 async function loseSandbox(context: ExecutionContext, claim: RunClaim, cause: Error): Promise<void> {
-  context.log.warn({ ...toldOf(cause), runId: claim.run.id }, 'a sandbox was lost')
+  context.log.warn({ ...failureFields(cause), runId: claim.run.id }, 'a sandbox was lost')
   await loseAttempt(context, claim, { sandboxLost: true, hostLost: isElsewhere(context), outcome: executionLost })
   context.wakeups.publish(topics.leases)
 }

@@ -11,7 +11,7 @@ import { claimRun } from './claim/claim-queued-sql.ts'
 import { adoptLapsed, type Claimant, claimWorkspaces, isDue } from './claim/claim-sql.ts'
 import { atHost, type ExecutionContext, type WorkerContext } from './claim/execution-context.ts'
 import { giveBackUnmade, giveBackUnplaced } from './claim/finish.ts'
-import { countAwaiting, hasUnheld, lapseClaim, lapseUnheld, standingClaims } from './claim/hold-sql.ts'
+import { countAwaiting, hasUnheld, lapseClaim, lapseUnheld, liveClaims } from './claim/hold-sql.ts'
 import { chooseHost, type Pending } from './claim/placement-sql.ts'
 import { executeRun } from './run-execution.ts'
 import { executeRestore } from './workspace/execute-restore.ts'
@@ -27,7 +27,7 @@ interface Held {
 /** Time between two looks at the queue while wake-ups arrive, as a multiple of the time while they do not. */
 const CALM = 10
 /** Of so many heartbeats, one compares the claims that rows name with those that are held. */
-const BEATS_PER_LOOK = 4
+const BEATS_PER_CHECK = 4
 /** A Run waits so long for the worker that holds the host of its Session's last sandbox; the others look again then. */
 const HEAD_START_MS = 250
 
@@ -233,7 +233,7 @@ export class Worker implements Service {
 
   /** The hosts whose line is cut: they may dial again, or be gone. */
   #away(): readonly string[] {
-    const away = this.#context.hosts.held().filter(({ isLive: isHere }) => isHere?.() === false)
+    const away = this.#context.hosts.held().filter(({ isLive: isConnected }) => isConnected?.() === false)
     return away.map(({ id }) => id)
   }
 
@@ -268,7 +268,7 @@ export class Worker implements Service {
     // No wake-up tells of a process that fell silent, nor of the moment at which a Run may start again.
     const due = this.#beats === 1 || (await isDue(this.#context.db, this.holder, this.#context.limits.fenceMs))
     if (due) this.#claiming.wake()
-    if (late || this.#beats % BEATS_PER_LOOK === 0) await Promise.all([this.#giveUpLost(), this.#doubtUnheld()])
+    if (late || this.#beats % BEATS_PER_CHECK === 0) await Promise.all([this.#giveUpLost(), this.#doubtUnheld()])
   }
 
   /**
@@ -278,7 +278,7 @@ export class Worker implements Service {
   async #giveUpLost(): Promise<void> {
     if (this.#held.size === 0) return
     const before = [...this.#held]
-    const kept = await standingClaims(this.#context.db, this.#claims())
+    const kept = await liveClaims(this.#context.db, this.#claims())
     for (const [key, held] of before) {
       if (!kept.has(key) && this.#held.get(key) === held) held.abort.abort(new ClaimLost())
     }

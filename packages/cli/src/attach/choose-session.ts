@@ -6,7 +6,7 @@ import { countdown } from '../service-clock.ts'
 import { clip, printableLine } from '../terminal-text.ts'
 
 /** So many of the latest Sessions are looked at, and so many offered. */
-const looked = 50
+const listed = 50
 const offered = 9
 
 interface Choice {
@@ -40,7 +40,7 @@ export async function chooseSession(io: CommandIo): Promise<string | null> {
 }
 
 async function readChoices({ client }: CommandIo): Promise<readonly Choice[]> {
-  const { sessions } = await client.call('listSessions', { query: { limit: looked } })
+  const { sessions } = await client.call('listSessions', { query: { limit: listed } })
   const choices = await Promise.all(
     sessions.map(async session => {
       const mayWait = session.activeRunId !== undefined || session.phase === 'awaiting'
@@ -54,15 +54,15 @@ async function readChoices({ client }: CommandIo): Promise<readonly Choice[]> {
   return [...choices.filter(isWaiting), ...choices.filter(choice => !isWaiting(choice))].slice(0, offered)
 }
 
-function lineOf({ session, waiting: [asked] }: Choice, number: number, { stdout, clock }: CommandIo): string {
-  const left = asked?.deadline === undefined ? '' : `, ${countdown(Date.parse(asked.deadline) - clock.now())} left`
+function lineOf({ session, waiting: [pending] }: Choice, number: number, { stdout, clock }: CommandIo): string {
+  const left = pending?.deadline === undefined ? '' : `, ${countdown(Date.parse(pending.deadline) - clock.now())} left`
   const state =
-    asked === undefined
+    pending === undefined
       ? statusWords(session.status).toLowerCase()
-      : `${kinds.get(asked.kind) ?? 'waits for you'}${left}`
+      : `${kinds.get(pending.kind) ?? 'waits for you'}${left}`
   const room = Math.max(20, stdout.columns - state.length - 7)
   const title = clip(printableLine(session.title), room)
-  return `${String(number).padStart(3)}  ${title}  ${stdout.paint(asked === undefined ? 'dim' : 'yellow', state)}`
+  return `${String(number).padStart(3)}  ${title}  ${stdout.paint(pending === undefined ? 'dim' : 'yellow', state)}`
 }
 
 const kinds: ReadonlyMap<string, string> = new Map(

@@ -49,9 +49,9 @@ export async function doctor(options: DoctorOptions, env: NodeJS.ProcessEnv, io:
   return failures === 0 ? exitCode.completed : exitCode.failed
 }
 
-const counted = (count: number, word: string): string => `${count} ${word}${count === 1 ? '' : 's'}`
+const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
 
-const looks = { ok: 'green', warning: 'yellow', failure: 'red' } as const
+const colours = { ok: 'green', warning: 'yellow', failure: 'red' } as const
 
 /** A finding as a line with the next step below it; in a pipe its members stand between tabs. */
 function textOf({ check, state, detail, next }: Finding, { stdout }: LocalIo): string {
@@ -59,6 +59,6 @@ function textOf({ check, state, detail, next }: Finding, { stdout }: LocalIo): s
   if (!stdout.isTerminal) return `${cells.join('\t')}\n`
   const [, name = '', text = '', todo] = cells
   const paint: Paint = stdout.paint
-  const line = `${paint(looks[state], state.padEnd(7))}  ${name.padEnd(15)}  ${text}\n`
+  const line = `${paint(colours[state], state.padEnd(7))}  ${name.padEnd(15)}  ${text}\n`
   return todo === undefined ? line : `${line}${' '.repeat(26)}${paint('dim', '→')} ${todo}\n`
 }

@@ -73,14 +73,14 @@ export async function markHost(
   { env, print }: AdminIo,
 ): Promise<void> {
   await withHosts(module => module.setHost(env, id, mark))
-  print(json ? jsonLine({ id, mark }) : printableLine(`host ${id}: ${told[mark]}`))
+  print(json ? jsonLine({ id, mark }) : printableLine(`host ${id}: ${sentences[mark]}`))
 }
 
 /** Declares that a host is gone for good. It writes to the database. */
 export async function declareHostLost(id: string, { json }: JsonOption, { env, print }: AdminIo): Promise<void> {
   const sandboxes = await withHosts(module => module.declareHostLost(env, id))
-  const told = `host ${id} is lost, with ${sandboxes} sandbox${sandboxes === 1 ? '' : 'es'}; its sessions go on elsewhere`
-  print(json ? jsonLine({ id, lost: true, sandboxes }) : printableLine(told))
+  const text = `host ${id} is lost, with ${sandboxes} sandbox${sandboxes === 1 ? '' : 'es'}; its sessions go on elsewhere`
+  print(json ? jsonLine({ id, lost: true, sandboxes }) : printableLine(text))
 }
 
 /** Forgets a host and its token. It writes to the database. */
@@ -89,7 +89,7 @@ export async function removeHost(id: string, { json }: JsonOption, { env, print 
   print(json ? jsonLine({ id, removed: true }) : printableLine(`host ${id} is removed`))
 }
 
-const told: Readonly<Record<HostMark, string>> = {
+const sentences: Readonly<Record<HostMark, string>> = {
   open: 'it gets sandboxes again',
   cordoned: 'it gets no more sandboxes',
   drained: 'it gets no more sandboxes, and gives back those that rest',

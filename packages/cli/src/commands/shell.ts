@@ -21,7 +21,7 @@ const endOfInput = Uint8Array.of(0x04)
 /** Opens a terminal in the sandbox of a Session, and returns the exit code of its shell or command. */
 export async function shell(
   sessionId: string,
-  words: readonly string[],
+  typed: readonly string[],
   options: ShellOptions,
   io: CommandIo,
 ): Promise<ExitCode | number> {
@@ -31,10 +31,10 @@ export async function shell(
       'a terminal is for people, and this is an API key: sign in with `berth login`, and leave BERTH_API_KEY out',
     )
   }
-  if (words.length > 0 && options.terminal !== undefined) {
+  if (typed.length > 0 && options.terminal !== undefined) {
     throw new UsageError('--terminal returns to a shell, so it takes no command')
   }
-  const command = words.length === 0 ? null : typedCommand(words)
+  const command = typed.length === 0 ? null : typedCommand(typed)
   const output = command && new AfterMark(command.mark)
   if (options.restore) await attachWorkspace(sessionId, io)
   const started = Promise.withResolvers<void>()

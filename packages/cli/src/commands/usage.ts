@@ -16,7 +16,7 @@ interface UsageRow {
 }
 
 interface AdminModule {
-  readUsage(env: NodeJS.ProcessEnv, asked: { by: string; since: Date }): Promise<readonly UsageRow[]>
+  readUsage(env: NodeJS.ProcessEnv, query: { by: string; since: Date }): Promise<readonly UsageRow[]>
 }
 
 export interface UsageOptions {
@@ -40,8 +40,8 @@ const columns = [
 /** Prints the use of models, the highest cost first. It reads the database, so the service need not run. */
 export async function usage(options: UsageOptions, { env, print }: AdminIo): Promise<void> {
   const since = new Date(Date.now() - options.days * 86_400_000)
-  const asked = { by: options.by, since }
-  const rows = await withServer('@berth/server/admin', ({ readUsage }: AdminModule) => readUsage(env, asked))
+  const query = { by: options.by, since }
+  const rows = await withServer('@berth/server/admin', ({ readUsage }: AdminModule) => readUsage(env, query))
   if (options.json === true) {
     for (const row of rows) print(JSON.stringify(row))
     return

@@ -10,7 +10,7 @@ export interface Candidate {
 export interface CommandNode {
   /** Its words after `berth`, such as `env secrets set`; empty for `berth` itself. */
   readonly path: string
-  readonly words: readonly Candidate[]
+  readonly children: readonly Candidate[]
   readonly options: readonly Candidate[]
   /** The values of options that take one of a few. */
   readonly choices: readonly { readonly option: string; readonly values: readonly string[] }[]
@@ -25,21 +25,21 @@ export function commandTree(program: Command): CommandNode[] {
 
 function nodesOf(command: Command, path: string): CommandNode[] {
   const help = command.createHelp()
-  const words = help.visibleCommands(command).filter(each => each.name() !== 'help')
+  const children = help.visibleCommands(command).filter(each => each.name() !== 'help')
   const known = [...help.visibleOptions(command), ...(path === '' ? [] : help.visibleGlobalOptions(command))]
   // The commands of the program as a whole are found by asking its own help for global options.
   const globals = path === '' ? [] : (rootOf(command).options ?? [])
   const options = [...new Set([...known, ...globals])].filter(({ long }) => long !== undefined && long !== null)
   const node: CommandNode = {
     path,
-    words: words.map(each => ({ text: each.name(), does: each.description() })),
+    children: children.map(each => ({ text: each.name(), does: each.description() })),
     options: options.map(({ long, description }) => ({ text: long ?? '', does: description })),
     choices: options.flatMap(({ long, argChoices }) =>
       argChoices === undefined || long === undefined ? [] : [{ option: long ?? '', values: argChoices }],
     ),
     valued: options.filter(({ required }) => required).map(({ long }) => long ?? ''),
   }
-  return [node, ...words.flatMap(each => nodesOf(each, `${path} ${each.name()}`.trim()))]
+  return [node, ...children.flatMap(each => nodesOf(each, `${path} ${each.name()}`.trim()))]
 }
 
 function rootOf(command: Command): Command {

@@ -20,15 +20,15 @@ const pathsOf = (tree: readonly CommandNode[]): string =>
     .join('|')
 
 /** Lines of a `case` that finds the path; bash and zsh read it alike. */
-const walk = (tree: readonly CommandNode[], words: string) => `  for word in ${words}; do
+const walk = (tree: readonly CommandNode[], typed: string) => `  for word in ${typed}; do
     case "$word" in -*) continue ;; esac
     case "\${at:+$at }$word" in ${pathsOf(tree)}) at="\${at:+$at }$word" ;; esac
   done`
 
 function bash(tree: readonly CommandNode[]): string {
   const cases = tree.map(
-    ({ path, words, options }) =>
-      `    ${quoted(path)}) words=${quoted(texts(words))} options=${quoted(texts(options))} ;;`,
+    ({ path, children, options }) =>
+      `    ${quoted(path)}) words=${quoted(texts(children))} options=${quoted(texts(options))} ;;`,
   )
   const values = tree.flatMap(({ path, choices }) =>
     choices.map(({ option, values }) => `    ${quoted(`${path} ${option}`)}) words=${quoted(values.join(' '))} ;;`),
@@ -55,8 +55,8 @@ const described = ({ text, does }: Candidate): string => quoted(`${text.replaceA
 
 function zsh(tree: readonly CommandNode[]): string {
   const cases = tree.map(
-    ({ path, words, options }) =>
-      `    ${quoted(path)}) found=(${words.map(described).join(' ')}) options=(${options.map(described).join(' ')}) ;;`,
+    ({ path, children, options }) =>
+      `    ${quoted(path)}) found=(${children.map(described).join(' ')}) options=(${options.map(described).join(' ')}) ;;`,
   )
   const values = tree.flatMap(({ path, choices }) =>
     choices.map(
@@ -86,14 +86,14 @@ if [[ "\${funcstack[1]}" == _berth ]]; then _berth "$@"; else compdef _berth ber
 }
 
 function fish(tree: readonly CommandNode[]): string {
-  const lines = tree.flatMap(({ path, words, options, choices, valued }) => {
-    const here = `complete -c berth -n ${quoted(`__berth_at ${quoted(path)}`)}`
+  const lines = tree.flatMap(({ path, children, options, choices, valued }) => {
+    const complete = `complete -c berth -n ${quoted(`__berth_at ${quoted(path)}`)}`
     return [
-      ...words.map(({ text, does }) => `${here} -f -a ${quoted(text)} -d ${quoted(does)}`),
+      ...children.map(({ text, does }) => `${complete} -f -a ${quoted(text)} -d ${quoted(does)}`),
       ...options.map(({ text, does }) => {
         const values = choices.find(({ option }) => option === text)?.values
         const takes = values !== undefined ? ` -x -a ${quoted(values.join(' '))}` : valued.includes(text) ? ' -r' : ''
-        return `${here} -l ${text.slice(2)}${takes} -d ${quoted(does)}`
+        return `${complete} -l ${text.slice(2)}${takes} -d ${quoted(does)}`
       }),
     ]
   })

@@ -138,7 +138,7 @@ function textView({ name }: Environment, { stdout, stderr }: CommandIo) {
     const tail = outputText(textOf(event, 'outputTail')).trimEnd()
     if (!shown.trimEnd().endsWith(tail)) await stdout.line(`[…]\n${tail}`)
     for (const fact of applyFacts(event)) await stdout.line(fact)
-    const look = textOf(event, 'status') === 'succeeded' ? 'green' : 'red'
-    await stdout.line(stdout.paint(look, `${printableLine(name)}, ${revision}: ${printableLine(applyOutcome(event))}`))
+    const tone = textOf(event, 'status') === 'succeeded' ? 'green' : 'red'
+    await stdout.line(stdout.paint(tone, `${printableLine(name)}, ${revision}: ${printableLine(applyOutcome(event))}`))
   }
 }

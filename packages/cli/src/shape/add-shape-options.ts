@@ -18,10 +18,10 @@ export function addShapeOptions(program: Command, use: (fields: readonly string[
 /**
  * Spells `--json=id,title` as `--fields id,title`. `--json` alone takes no value, so the argument that follows it stays one.
  */
-export const withFieldsApart = (words: readonly string[]): string[] => {
-  const end = words.indexOf('--')
-  return words.flatMap((word, at) =>
-    word.startsWith('--json=') && (end === -1 || at < end) ? ['--fields', word.slice('--json='.length)] : [word],
+export const withFieldsApart = (args: readonly string[]): string[] => {
+  const end = args.indexOf('--')
+  return args.flatMap((arg, at) =>
+    arg.startsWith('--json=') && (end === -1 || at < end) ? ['--fields', arg.slice('--json='.length)] : [arg],
   )
 }
 

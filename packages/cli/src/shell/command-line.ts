@@ -17,9 +17,9 @@ export interface TypedCommand {
  * program and its arguments.
  * @throws UsageError if it is too long for a terminal
  */
-export function typedCommand(words: readonly string[]): TypedCommand {
-  const [only = '', ...others] = words
-  const script = others.length === 0 ? only : words.map(quoted).join(' ')
+export function typedCommand(args: readonly string[]): TypedCommand {
+  const [only = '', ...others] = args
+  const script = others.length === 0 ? only : args.map(quoted).join(' ')
   const [first, second] = [randomBytes(9).toString('base64url'), randomBytes(9).toString('base64url')]
   const line = ` printf '%s%s\\n' '${first}' '${second}'; exec bash -c ${quoted(script)}\r`
   if (Buffer.byteLength(line) > maxLineBytes) {

@@ -1,5 +1,5 @@
 const esc = 0x1b
-const bell = 0x07
+const bellByte = 0x07
 /** CAN and SUB end a sequence in every terminal. */
 const aborts: ReadonlySet<number> = new Set([0x18, 0x1a])
 /** Second bytes of the sequences that carry a string: DCS, SOS, OSC, PM and APC. */
@@ -80,7 +80,7 @@ export class SafeOutput {
   }
 
   #inString(byte: number): Place {
-    if (byte === bell || aborts.has(byte)) return 'text'
+    if (byte === bellByte || aborts.has(byte)) return 'text'
     if (this.#place === 'string lead' && byte === wideEnd) return 'text'
     if (byte === esc) return 'string escape'
     return byte === lead ? 'string lead' : 'string'

@@ -75,9 +75,9 @@ export class Window implements Screen {
     }
   }
 
-  async write(told: Uint8Array): Promise<void> {
+  async write(chunk: Uint8Array): Promise<void> {
     this.#opened()
-    const output = this.#missed.read(told)
+    const output = this.#missed.read(chunk)
     this.#tail = Buffer.concat([this.#tail, output]).subarray(-tailBytes)
     const own = this.#only === null ? output : this.#only.read(output)
     const shown = this.#stdout.isTerminal ? this.#safe.read(own) : own

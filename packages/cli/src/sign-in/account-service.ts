@@ -35,7 +35,7 @@ const client: oauth.Client = {
 }
 const unauthenticated = oauth.None()
 /** With `offline_access` the sign-in outlives the browser's session; the service grants it only if it may ask. */
-const asked = { scope: 'openid offline_access', prompt: 'consent' } as const
+const requested = { scope: 'openid offline_access', prompt: 'consent' } as const
 
 /** Shown on the page that approves a device, and in the list of sign-ins. */
 const userAgent = `berth/${manifest.version} (${hostname().replace(/[^\w.-]/g, '')}; ${process.platform})`
@@ -77,7 +77,7 @@ export class AccountService {
     if (endpoint === undefined) throw new Error(`${this.issuer} names no address at which people sign in`)
     const url = new URL(endpoint)
     const parameters = {
-      ...asked,
+      ...requested,
       client_id: client.client_id,
       response_type: 'code',
       redirect_uri: redirectUri,
@@ -111,7 +111,7 @@ export class AccountService {
 
   /** Begins the sign-in of a device. */
   async beginDevice(organization: string | undefined): Promise<DeviceCode> {
-    const parameters = { scope: asked.scope, ...(organization !== undefined && { organization }) }
+    const parameters = { scope: requested.scope, ...(organization !== undefined && { organization }) }
     const begun = await judged(this.issuer, async () => {
       const options = this.#options
       const answer = await oauth.deviceAuthorizationRequest(

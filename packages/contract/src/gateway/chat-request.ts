@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { closed, nullable, OpenObject } from '../scalar.ts'
 import { membersInside } from './ignored-members.ts'
-import { anyObject, commonFields, flag, listOf, model, positive, share, word } from './shared-fields.ts'
+import { anyObject, commonFields, flag, keyword, listOf, model, positive, share } from './shared-fields.ts'
 
 const Message = Type.Unsafe<Readonly<Record<string, unknown>> & { readonly role: string }>({
   type: 'object',
@@ -27,8 +27,8 @@ export const CreateChatCompletion = Type.Object(
     logit_bias: Type.Optional(anyObject),
     logprobs: Type.Optional(flag),
     seed: Type.Optional(nullable(Type.Integer())),
-    reasoning_effort: Type.Optional(word),
-    verbosity: Type.Optional(word),
+    reasoning_effort: Type.Optional(keyword),
+    verbosity: Type.Optional(keyword),
     response_format: Type.Optional(anyObject),
     modalities: Type.Optional(listOf(Type.String())),
     audio: Type.Optional(anyObject),

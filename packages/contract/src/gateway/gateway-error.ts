@@ -112,15 +112,15 @@ export interface GatewayRefusal {
 
 /** Returns the error body in the format of the dialect. */
 export function gatewayErrorBody(dialect: Dialect, refusal: GatewayRefusal): Readonly<Record<string, unknown>> {
-  const { code, message: words, param = null, more = {} } = refusal
+  const { code, message, param = null, more = {} } = refusal
   switch (dialect) {
     case 'openai':
-      return { error: { message: words, type: openaiType(code), param, code, ...more } }
+      return { error: { message, type: openaiType(code), param, code, ...more } }
     case 'anthropic':
-      return { type: 'error', error: { type: anthropicType(code), message: words, param, code, ...more } }
+      return { type: 'error', error: { type: anthropicType(code), message, param, code, ...more } }
     case 'google':
       return {
-        error: { code: errors[code].status, message: words, status: googleStatus(code), details: detailsOf(refusal) },
+        error: { code: errors[code].status, message, status: googleStatus(code), details: detailsOf(refusal) },
       }
   }
 }

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { closed, nullable, OpenObject } from '../scalar.ts'
 import { membersInside } from './ignored-members.ts'
-import { anyObject, anyText, commonFields, listOf, model, positive, word } from './shared-fields.ts'
+import { anyObject, anyText, commonFields, keyword, listOf, model, positive } from './shared-fields.ts'
 
 const anything = Type.Unsafe<unknown>({})
 
@@ -25,7 +25,7 @@ export const CreateResponse = Type.Object(
     text: Type.Optional(
       nullable(
         Type.Object(
-          { format: Type.Optional(anyObject), verbosity: Type.Optional(word) },
+          { format: Type.Optional(anyObject), verbosity: Type.Optional(keyword) },
           { additionalProperties: false },
         ),
       ),
@@ -38,7 +38,7 @@ export const CreateResponse = Type.Object(
         }),
       ),
     ),
-    truncation: Type.Optional(word),
+    truncation: Type.Optional(keyword),
     context_management: Type.Optional(listOf(OpenObject)),
     prompt: Type.Optional(anyObject),
     image: Type.Optional(anyObject),

@@ -22,7 +22,7 @@ export const anyObject = Type.Unsafe<Readonly<Record<string, unknown>> | null>({
 export const listOf = <T extends TSchema>(item: T) => nullable(Type.Array(item))
 
 /** A keyword of OpenAI's, whose set may grow at any time. */
-export const word = nullable(Type.String({ minLength: 1, maxLength: 64 }))
+export const keyword = nullable(Type.String({ minLength: 1, maxLength: 64 }))
 
 /** An object with a `type`; the component that understands the type validates its other members. */
 export const Typed = Type.Unsafe<Readonly<Record<string, unknown>> & { readonly type: string }>({
@@ -51,9 +51,9 @@ export const commonFields = {
   parallel_tool_calls: Type.Optional(flag),
   prompt_cache_key: Type.Optional(anyText),
   prompt_cache_options: Type.Optional(anyObject),
-  prompt_cache_retention: Type.Optional(word),
+  prompt_cache_retention: Type.Optional(keyword),
   safety_identifier: Type.Optional(anyText),
-  service_tier: Type.Optional(word),
+  service_tier: Type.Optional(keyword),
   store: Type.Optional(
     nullable(
       Type.Boolean({ description: 'True needs a provider that speaks the format. The gateway itself keeps nothing.' }),
@@ -70,13 +70,13 @@ export const commonFields = {
   ),
   temperature: Type.Optional(share(0, 2)),
   tools: Type.Optional(listOf(Typed)),
-  tool_choice: Type.Optional(nullableWordOrObject()),
+  tool_choice: Type.Optional(nullableKeywordOrObject()),
   top_logprobs: Type.Optional(nullable(Type.Integer({ minimum: 0, maximum: 20 }))),
   top_p: Type.Optional(share(0, 1)),
   user: Type.Optional(anyText),
 }
 
-function nullableWordOrObject() {
+function nullableKeywordOrObject() {
   return Type.Unsafe<string | Readonly<Record<string, unknown>> | null>({
     type: ['string', 'object', 'null'],
     minLength: 1,

@@ -65,7 +65,7 @@ describe('a damaged checkpoint is refused and leaves nothing,', () => {
       writeFileSync(path, content)
     }
     await lab.restore(sealed.manifest, 'copy')
-    expect(lab.look('copy')).toEqual(lab.look('tree'))
+    expect(lab.list('copy')).toEqual(lab.list('tree'))
   })
 
   test('if its manifest is malformed', async () => {
@@ -217,7 +217,7 @@ describe('a target', () => {
     using _ = lab
     lab.make('copy', { mine: 'work' })
     await expect(lab.restore(sealed.manifest, 'copy')).rejects.toMatchObject({ code: 'target_not_empty' })
-    expect(Object.keys(lab.look('copy'))).toEqual(['mine'])
+    expect(Object.keys(lab.list('copy'))).toEqual(['mine'])
   })
 
   test("is cleared of a dead process's leftovers first, and is not sealed before", async () => {
@@ -257,7 +257,7 @@ describe('a target', () => {
       message: expect.stringContaining('not finished'),
     })
     await lab.restore(sealed.manifest, 'copy')
-    expect(lab.look('copy')).toEqual(lab.look('tree'))
+    expect(lab.list('copy')).toEqual(lab.list('tree'))
   })
 
   test('is empty again after an abort at any time', async () => {
@@ -298,8 +298,8 @@ describe('a target', () => {
     const { lab, sealed } = await example()
     using _ = lab
     await Promise.all([lab.restore(sealed.manifest, 'one'), lab.restore(sealed.manifest, 'two')])
-    expect(lab.look('one')).toEqual(lab.look('tree'))
-    expect(lab.look('two')).toEqual(lab.look('tree'))
+    expect(lab.list('one')).toEqual(lab.list('tree'))
+    expect(lab.list('two')).toEqual(lab.list('tree'))
   })
 
   test.runIf(process.getuid?.() === 0)('is empty again if it is too small for the tree', async () => {

@@ -46,11 +46,11 @@ describe.each(owners)('a tree of uid %s', uid => {
       fc.asyncProperty(trees, async tree => {
         using lab = await TreeLab.open(uid)
         lab.make('tree', tree)
-        const before = lab.look('tree')
+        const before = lab.list('tree')
         const sealed = await lab.sealed('tree')
         expect(sealed.files + sealed.directories + sealed.links).toBe(Object.keys(before).length)
         await lab.restore(sealed.manifest, 'copy')
-        expect(lab.look('copy')).toEqual(before)
+        expect(lab.list('copy')).toEqual(before)
         const again = await lab.sealed('copy', { previous: sealed.manifest })
         expect(again).toMatchObject({ readBytes: 0, manifestSha256: sealed.manifestSha256 })
       }),
@@ -74,7 +74,7 @@ describe.each(owners)('a tree of uid %s', uid => {
     const sealed = await lab.sealed('tree')
     expect(sealed).toMatchObject({ files: 3, directories: 4, links: 1 })
     await lab.restore(sealed.manifest, 'copy')
-    if (process.getuid?.() === 0) expect(lab.look('copy')).toEqual(lab.look('tree'))
+    if (process.getuid?.() === 0) expect(lab.list('copy')).toEqual(lab.list('tree'))
     const { statSync } = await import('node:fs')
     expect(statSync(lab.path('copy/first')).mode & 0o7777).toBe(0o755)
     expect(statSync(lab.path('copy/first')).ino).toBe(statSync(lab.path('copy/z/second')).ino)
@@ -89,7 +89,7 @@ test('an empty tree can be sealed and restored', async () => {
   lab.make('tree', {})
   const sealed = await lab.sealed('tree')
   await lab.restore(sealed.manifest, 'copy')
-  expect(lab.look('copy')).toEqual({})
+  expect(lab.list('copy')).toEqual({})
 })
 
 test('skipped top-level names stay out of the checkpoint, and stay in place in the target', async () => {
@@ -99,7 +99,7 @@ test('skipped top-level names stay out of the checkpoint, and stay in place in t
   expect(sealed.omitted.excluded).toBe(1)
   mkdirSync(lab.path('copy/.berth/inputs'), { recursive: true })
   await lab.restore(sealed.manifest, 'copy', { skip: ['.berth'] })
-  expect(Object.keys(lab.look('copy'))).toEqual([
+  expect(Object.keys(lab.list('copy'))).toEqual([
     '.berth',
     '.berth/inputs',
     'file',

@@ -55,7 +55,7 @@ describe('the cost of a seal', () => {
     const third = await lab.sealed('tree', { previous: second.manifest })
     expect(third.manifestSha256).toBe(second.manifestSha256)
     await lab.restore(third.manifest, 'copy')
-    expect(lab.look('copy')).toEqual(lab.look('tree'))
+    expect(lab.list('copy')).toEqual(lab.list('tree'))
   })
 
   test('is one piece for a change in a long file, and little for moved directories and copies', async () => {
@@ -74,7 +74,7 @@ describe('the cost of a seal', () => {
     const third = await lab.sealed('tree', { previous: second.manifest })
     expect(third.newBytes).toBeLessThan(6 * 1024 * 1024)
     await lab.restore(third.manifest, 'restored')
-    expect(lab.look('restored')).toEqual(lab.look('tree'))
+    expect(lab.list('restored')).toEqual(lab.list('tree'))
   })
 
   test('is nothing for a hole, and the restored file has its full length', async () => {
@@ -100,7 +100,7 @@ describe('the cost of a seal', () => {
     expect(second.readBytes).toBe(second.sourceBytes)
     for await (const { sha256 } of blobs.listAside()) await blobs.discard(sha256)
     await lab.restore(second.manifest, 'copy')
-    expect(lab.look('copy')).toEqual(lab.look('tree'))
+    expect(lab.list('copy')).toEqual(lab.list('tree'))
   })
 
   test('is that of the first seal without its baseline', async () => {
@@ -133,7 +133,7 @@ describe('the cost of a seal', () => {
     }
     expect((await blobsOf(last.manifest, lab.blobs)).length).toBeLessThan(14)
     await lab.restore(last.manifest, 'copy')
-    expect(lab.look('copy')).toEqual(lab.look('tree'))
+    expect(lab.list('copy')).toEqual(lab.list('tree'))
   })
 })
 
@@ -152,12 +152,12 @@ describe('a change is found,', () => {
     disguise('tree', 'two')
     const second = await lab.sealed('tree', { previous: first.manifest })
     await lab.restore(second.manifest, 'copy')
-    expect(lab.look('copy')).toEqual(lab.look('tree'))
+    expect(lab.list('copy')).toEqual(lab.list('tree'))
     disguise('copy', 'six')
     const third = await lab.sealed('copy', { previous: second.manifest })
     await lab.restore(third.manifest, 'last')
-    expect(lab.look('last')).toEqual(lab.look('copy'))
-    expect(lab.look('last')).not.toEqual(lab.look('tree'))
+    expect(lab.list('last')).toEqual(lab.list('copy'))
+    expect(lab.list('last')).not.toEqual(lab.list('tree'))
   })
 
   test("if its directory's time was reset, before and after a restore", async () => {
@@ -206,7 +206,7 @@ describe('a change is found,', () => {
       last = await lab.sealed(tree, { previous: last.manifest })
       rmSync(lab.path('copy'), { recursive: true, force: true })
       await lab.restore(last.manifest, 'copy')
-      expect(lab.look('copy')).toEqual(lab.look(tree))
+      expect(lab.list('copy')).toEqual(lab.list(tree))
     }
     for (const round of rounds) {
       round('tree')
@@ -230,7 +230,7 @@ describe('a change is found,', () => {
       last = await lab.sealed('tree', { previous: last.manifest })
       rmSync(lab.path('copy'), { recursive: true, force: true })
       await lab.restore(last.manifest, 'copy')
-      expect(lab.look('copy')).toEqual(lab.look('tree'))
+      expect(lab.list('copy')).toEqual(lab.list('tree'))
     }
   })
 })
@@ -298,7 +298,7 @@ describe('a seal', () => {
     const sealed = await lab.sealed('tree')
     expect(sealed.omitted.excluded).toBe(3)
     await lab.restore(sealed.manifest, 'copy')
-    const paths = Object.keys(lab.look('copy'))
+    const paths = Object.keys(lab.list('copy'))
     expect(paths).toContain('repo/pkg/__pycache__/committed.pyc')
     expect(paths).toContain('node_modules/left-pad/index.js')
     expect(paths).toContain('.cache/kept')
@@ -321,7 +321,7 @@ test('rules name what they leave out in any script, and only some of them name f
   const sealed = await lab.sealed('tree', { exclude })
   expect(sealed).toMatchObject({ files: 2, omitted: { excluded: 2 } })
   await lab.restore(sealed.manifest, 'copy')
-  const there = Object.keys(lab.look('copy'))
+  const there = Object.keys(lab.list('copy'))
   expect(paths.filter(path => there.includes(bytes(path)))).toEqual(['other/größe', 'Übung/kept'])
 })
 
@@ -335,7 +335,7 @@ describe('the name that restores use', () => {
     const sealed = await lab.sealed('tree')
     expect(sealed).toMatchObject({ files: 1, omitted: { excluded: 1 } })
     await lab.restore(sealed.manifest, 'copy')
-    expect(Object.keys(lab.look('copy'))).toEqual(['kept'])
+    expect(Object.keys(lab.list('copy'))).toEqual(['kept'])
   })
 })
 
@@ -377,7 +377,7 @@ describe('over a cap', () => {
     const sealed = await lab.sealed('tree', { limits })
     expect(sealed.reduced).toBe(true)
     await lab.restore(sealed.manifest, 'copy', { limits })
-    expect(Object.keys(lab.look('copy')).filter(path => path.endsWith('work') || path.endsWith('mine'))).toHaveLength(2)
+    expect(Object.keys(lab.list('copy')).filter(path => path.endsWith('work') || path.endsWith('mine'))).toHaveLength(2)
   })
 
   test('dead content of earlier checkpoints does not count', async () => {

@@ -64,7 +64,7 @@ describe('while the account service cannot answer', () => {
       ended = true
     })().catch(() => undefined)
     far.between.passing = 'broken'
-    const judged = () => far.between.asked.filter(({ path }) => path === '/internal/judge').length
+    const judged = () => far.between.requests.filter(({ path }) => path === '/internal/judge').length
     const before = judged()
     await until('three looks at its credential', () => judged() >= before + 3)
     expect(ended).toBe(false)
@@ -165,7 +165,7 @@ describe('an API that is set otherwise', () => {
   it('asks a slow account service once, and refuses after its time', async () => {
     await restart({}, { identityMs: 2000 })
     far.between.passing = 'stalled'
-    const judged = () => far.between.asked.filter(({ path }) => path.startsWith('/internal/judge')).length
+    const judged = () => far.between.requests.filter(({ path }) => path.startsWith('/internal/judge')).length
     const before = judged()
     // The answer may be read here before the question that came to the proxy earlier.
     const asked = (times: number) => until('the question', () => judged() >= before + times)

@@ -73,7 +73,7 @@ describe('a model far from the account service', () => {
     const { run } = await api.submitTurn(session.id, 'a')
     const of = { organizationId, sessionId: session.id, runId: run.id }
     const credential = await mintRuntimeCredential(apiDb(), of, new Date())
-    const judged = () => far.between.asked.filter(({ path }) => path === '/internal/judge-gateway').length
+    const judged = () => far.between.requests.filter(({ path }) => path === '/internal/judge-gateway').length
     const before = judged()
     expect(await ask(credential)).toBe(200)
     expect(judged()).toBe(before)

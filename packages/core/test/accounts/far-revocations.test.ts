@@ -83,7 +83,7 @@ async function openStream(bearer: string, { id }: Session): Promise<{ readonly e
   return { end }
 }
 
-const looks = () => far.between.asked.filter(({ path }) => path.startsWith('/internal/revocations')).length
+const looks = () => far.between.requests.filter(({ path }) => path.startsWith('/internal/revocations')).length
 const lookTwice = async () => {
   const before = looks()
   await until('two looks', () => looks() >= before + 2)

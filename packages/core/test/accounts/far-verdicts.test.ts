@@ -124,9 +124,9 @@ describe('a credential', () => {
   it('is sent once, over a connection that is kept, and never written to the database of the API', async () => {
     const { apiKey } = await createTenant(accountDb())
     await there(apiKey).get('/v1/sessions')
-    const [asked, connections] = [far.between.asked.length, far.between.connections]
+    const [asked, connections] = [far.between.requests.length, far.between.connections]
     for (let n = 0; n < 20; n += 1) expect((await there(apiKey).get('/v1/sessions')).status).toBe(200)
-    const judged = far.between.asked.slice(asked).filter(({ path }) => path === '/internal/judge')
+    const judged = far.between.requests.slice(asked).filter(({ path }) => path === '/internal/judge')
     expect(judged.map(({ body }) => JSON.parse(body))).toEqual(
       Array(20).fill({ bearer: apiKey, address: '127.0.0.1', metered: true }),
     )

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Capability, capabilities } from '@berth/contract'
 import { setOrganization } from '@berth/server/admin/organizations.ts'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
-import { makeStanding, type Standing } from '@berth/testing/accounts/standing.ts'
+import { type InstalledApp, makeInstalledApp } from '@berth/testing/accounts/installed-app.ts'
 import { databaseUrl } from '@berth/testing/services/service.ts'
 import { until } from '@berth/testing/until.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -19,7 +19,7 @@ const db = () => accounts.test.db.database
 const asOperator = () => ({ DATABASE_URL: databaseUrl(accounts.test.db), BERTH_DATA_DIR: accounts.test.dataDir })
 const without =
   (capability: Capability) =>
-  ({ boss, installationId }: Standing) =>
+  ({ boss, installationId }: InstalledApp) =>
     boss.call('PATCH', `/api/installations/${installationId}`, {
       capabilities: capabilities.filter(held => held !== capability),
     })
@@ -42,7 +42,7 @@ const ended = 'failed authority_revoked_dispatch'
 
 /** What a revocation stops; everything else goes on. */
 interface Effect {
-  readonly act: (standing: Standing) => Promise<unknown>
+  readonly act: (standing: InstalledApp) => Promise<unknown>
   /** The outcome of the next request, of those that no longer succeed. */
   readonly requests: Readonly<Record<string, string>>
   readonly streams: readonly string[]
@@ -169,7 +169,7 @@ const effects: Readonly<Record<string, Effect>> = {
  * stream that was opened later and a queued Run.
  */
 async function judgedAgain(): Promise<void> {
-  const later = await makeStanding(accounts)
+  const later = await makeInstalledApp(accounts)
   await later.boss.call('DELETE', `/api/installations/${later.installationId}`)
   await until('a later revocation', async () => {
     const { installation } = await later.runs()
@@ -179,7 +179,7 @@ async function judgedAgain(): Promise<void> {
 
 describe('the next request, the open streams and the queued Runs', () => {
   it.concurrent.each(Object.entries(effects))('of %s end as they should, and nothing else', async (_, effect) => {
-    const standing = await makeStanding(accounts)
+    const standing = await makeInstalledApp(accounts)
     const before = await standing.requests()
     expect(new Set(Object.values(before))).toEqual(new Set(['200']))
     expect([standing.closedStreams(), await standing.runs()]).toEqual([

@@ -77,7 +77,7 @@ describe('a worker that crashes', () => {
       expect([named, publication.status]).toEqual([named, 'succeeded'])
       expect(publication.result).toMatchObject({ branch, commitSha, pullRequest: { reused: false } })
       expect(await gitText(['rev-list', '--count', `${at.baseOid}..${commitSha}`], { gitDir })).toBe('1')
-      expect(await at.toldOf(id)).toEqual(['artifact.created', 'publication.created'])
+      expect(await at.eventTypesOf(id)).toEqual(['artifact.created', 'publication.created'])
     }
     const { rows } = await test.db.database.query<{ n: number }>(
       `select count(*)::int as n from local_pulls where head_branch like $1`,
@@ -101,7 +101,7 @@ describe('a worker that crashes', () => {
       expect([named, merge.status]).toEqual([named, 'succeeded'])
       expect(merge.mergedCommitSha).toBe(await tipOf(gitDir, 'main'))
       expect(await gitText(['rev-list', '--count', '--merges', `${at.baseOid}..main`], { gitDir })).toBe('1')
-      const told = (await at.toldOf(id)).filter(type => type.startsWith('publication.merge'))
+      const told = (await at.eventTypesOf(id)).filter(type => type.startsWith('publication.merge'))
       expect(told).toEqual(['publication.merge_succeeded'])
     }
     expect(steps).toBeGreaterThanOrEqual(5)
@@ -127,7 +127,7 @@ describe('a worker that crashes', () => {
     expect(publication.result).toMatchObject({ commitSha: pushed, pullRequest: { reused: false } })
     expect(await tipOf(gitDir, 'killed')).toBe(pushed)
     expect(await gitText(['cat-file', 'commit', pushed], { gitDir })).toMatch('gpgsig -----BEGIN SSH SIGNATURE-----')
-    expect(await at.toldOf(id)).toEqual(['artifact.created', 'publication.created'])
+    expect(await at.eventTypesOf(id)).toEqual(['artifact.created', 'publication.created'])
   })
 
   it('crashes at every documented step', () => {

@@ -153,7 +153,7 @@ describe('a publication on a faulty host', () => {
       server.mend()
       const { status, lastError, result } = await at.ended(id)
       expect({ status, lastError, result }).toEqual({ status: 'failed', lastError: { code: outcome } })
-      expect(await at.toldOf(id)).toEqual(['publication.failed'])
+      expect(await at.eventTypesOf(id)).toEqual(['publication.failed'])
       expect(pullsOf(branch)).toEqual([])
       return
     }
@@ -170,7 +170,7 @@ describe('a publication on a faulty host', () => {
     expect(result).toMatchObject({ branch, commitSha, pullRequest: { reused: false } })
     expect(await gitText(['rev-list', '--count', `${at.baseOid}..${commitSha}`], { gitDir })).toBe('1')
     expect(pullsOf(branch)).toHaveLength(1)
-    expect(await at.toldOf(id)).toEqual(['artifact.created', 'publication.created'])
+    expect(await at.eventTypesOf(id)).toEqual(['artifact.created', 'publication.created'])
   })
 
   it.each<readonly [Step, Fault['answer'], Later]>([
@@ -230,7 +230,7 @@ describe('a publication on a faulty host', () => {
     const { result } = await at.ended(id)
     expect(result).toMatchObject({ commitSha: pushed, pullRequest: { reused: false } })
     expect([await tipOf(gitDir, branch), pullsOf(branch).length]).toEqual([pushed, 1])
-    expect(await at.toldOf(id)).toEqual(['artifact.created', 'publication.created'])
+    expect(await at.eventTypesOf(id)).toEqual(['artifact.created', 'publication.created'])
   })
 })
 
@@ -267,7 +267,7 @@ describe('a merge on a faulty host', () => {
     const [pull] = pullsOf(branch)
     Object.assign(pull ?? {}, { state: 'open', mergedAt: null, mergeCommitOid: null })
     await runGit(['update-ref', 'refs/heads/main', at.baseOid], { gitDir })
-    const before = (await at.toldOf(id)).length
+    const before = (await at.eventTypesOf(id)).length
     using worker = new HandWorker('merges', patience(given))
     using next = new HandWorker('merges')
     const mergeId = randomUUID()
@@ -284,7 +284,7 @@ describe('a merge on a faulty host', () => {
     }
     server.mend()
     const merge = await at.readMerge(id, mergeId)
-    const told = (await at.toldOf(id)).slice(before)
+    const told = (await at.eventTypesOf(id)).slice(before)
     if (typeof outcome === 'string') {
       expect(merge).toMatchObject({ status: 'failed', lastError: { code: outcome } })
       expect([told, await tipOf(gitDir, 'main')]).toEqual([['publication.merge_failed'], at.baseOid])

@@ -42,7 +42,7 @@ async function expectOnce(id: string, branch: string, named: string): Promise<vo
   expect(await server.commits.verify(gitDir, commitSha)).toBe('G')
   expect(server.pulls.filter(({ head }) => head === branch)).toHaveLength(1)
   expect(await gitText(['for-each-ref', 'refs/berth/'], { gitDir })).toBe('')
-  expect(await at.toldOf(id)).toEqual(['artifact.created', 'publication.created'])
+  expect(await at.eventTypesOf(id)).toEqual(['artifact.created', 'publication.created'])
 }
 
 /** Steps before the host is asked to make the commit differ in nothing from those of other Publications. */

@@ -92,7 +92,7 @@ describe('a publication that would tell a secret of its sandbox', () => {
     ])
       codes.push((await at.publish({ revision, ...body })).lastError?.code)
     expect(codes).toEqual(Array.from({ length: 4 }, () => 'secret_in_changes'))
-    expect((await at.told()).at(-1)).toMatchObject({
+    expect((await at.events()).at(-1)).toMatchObject({
       type: 'svc.publication.failed',
       data: { status: 'failed', errorCode: 'secret_in_changes' },
     })

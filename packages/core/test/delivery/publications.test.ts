@@ -82,7 +82,7 @@ describe('delivery from a workspace to a merged pull request', () => {
     const message = await gitText(['log', '-1', '--format=%B', 'main'], { gitDir: at.gitDir })
     expect(message).toBe('Squashed\n\nOne.\nTwo.\n')
 
-    const told = await at.told()
+    const told = await at.events()
     expect(told.map(event => event.type)).toEqual([
       'svc.artifact.created',
       'svc.publication.created',
@@ -153,7 +153,7 @@ describe('delivery from a workspace to a merged pull request', () => {
     await writeFile(join(at.project, 'c'), 'c')
     expect(await at.publish({ delivery: 'direct_branch' })).toMatchObject({ lastError: { code: 'target_moved' } })
     expect(await tipOf(at.gitDir, 'main')).toBe(moved)
-    expect((await at.told()).map(event => event.type)).toEqual([
+    expect((await at.events()).map(event => event.type)).toEqual([
       'svc.publication.created',
       'svc.publication.created',
       'svc.publication.failed',
@@ -178,7 +178,7 @@ describe('a publication that is impossible', () => {
     await writeFile(join(at.project, 'a'), 'b')
     expect(failure(await at.publish({ revision: reviewed.revision }))).toEqual(['failed', 'review_changed'])
     expect(failure(await at.publish({ revision: nothing.revision }))).toEqual(['failed', 'review_changed'])
-    expect((await at.told()).at(-1)?.data).toMatchObject({ status: 'failed', errorCode: 'review_changed' })
+    expect((await at.events()).at(-1)?.data).toMatchObject({ status: 'failed', errorCode: 'review_changed' })
   })
 
   it('leaves a branch alone that belongs to, or was moved by, somebody else', async () => {
@@ -203,7 +203,7 @@ describe('a publication that is impossible', () => {
     const refused = await at.publish({ branch })
     const suggestedBranch = `svc-${at.session.id}`
     expect(refused.lastError).toEqual({ code: 'branch_exists', branch: there, suggestedBranch })
-    expect((await at.told()).at(-1)?.data).toMatchObject({ errorCode: 'branch_exists', branch: there })
+    expect((await at.events()).at(-1)?.data).toMatchObject({ errorCode: 'branch_exists', branch: there })
     const other = await at.publish({ branch: `${suggestedBranch}-${there.slice(0, 2)}` })
     expect(other.status).toBe('succeeded')
   })
@@ -381,7 +381,7 @@ describe('a merge', () => {
     expect(await at.merge(id)).toMatchObject({ status: 'succeeded', mergedCommitSha: merged.mergedCommitSha })
     const { body } = await at.api.get<{ merges: unknown[]; hasMore: boolean }>(at.path(`/publications/${id}/merges`))
     expect([body.merges.length, body.hasMore]).toEqual([3, false])
-    const types = (await at.told()).map(event => event.type.replace('svc.', ''))
+    const types = (await at.events()).map(event => event.type.replace('svc.', ''))
     expect(types).toEqual([
       'artifact.created',
       'publication.created',
@@ -449,7 +449,7 @@ describe('an event in between', () => {
     await until('a waiting merge', async () => (await at.readMerge(id, waiting)).status === 'waiting')
     await at.api.call('DELETE', at.path(''))
     expect(await at.readMerge(id, waiting)).toMatchObject({ status: 'failed', lastError: { code: 'session_archived' } })
-    expect((await at.told()).at(-1)?.type).toBe('svc.publication.merge_failed')
+    expect((await at.events()).at(-1)?.type).toBe('svc.publication.merge_failed')
   })
 
   it('delivers nothing for a revoked grant', async () => {

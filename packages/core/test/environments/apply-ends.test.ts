@@ -38,7 +38,7 @@ describe('a setup script', () => {
     await using _worker = await work()
     const session = await applying.session(setup, 'true')
     expect(await ended(session)).toBe(setupFailed)
-    expect(await applying.told(session)).toEqual(['1 started', failed])
+    expect(await applying.steps(session)).toEqual(['1 started', failed])
     expect((await applying.applies(session))[1]?.['setupExitCode']).toBe(exitCode)
     expect((await applying.api.session(session.id)).workspace.state).toBe('unavailable')
   })
@@ -51,7 +51,7 @@ describe('a setup script', () => {
     await using _worker = await work({ limits: { setupMs: 1500 } })
     const session = await applying.session(setup, 'true')
     expect(await ended(session)).toBe(setupFailed)
-    expect(await applying.told(session)).toEqual(['1 started', '1 failed setup_timeout'])
+    expect(await applying.steps(session)).toEqual(['1 started', '1 failed setup_timeout'])
     expect((await applying.applies(session))[1]).not.toHaveProperty('setupExitCode')
   })
 
@@ -59,7 +59,7 @@ describe('a setup script', () => {
     await using _worker = await work({ limits: { leaseMaxMs: 3000, leaseIdleMs: 3000 } })
     const session = await applying.session('sleep 600', 'true')
     expect(await ended(session)).toBe(setupFailed)
-    expect(await applying.told(session)).toEqual(['1 started', '1 failed setup_timeout'])
+    expect(await applying.steps(session)).toEqual(['1 started', '1 failed setup_timeout'])
   })
 
   test('that was ended is tried again by the next Turn, on another sandbox', async () => {
@@ -72,7 +72,7 @@ describe('a setup script', () => {
     const { run } = await applying.api.submitTurn(session.id, 'echo second')
     const { events, ...second } = await applying.resuming.ended(session, run.id)
     expect(outcomeOf({ events, ...second })).toBe('completed completed - 1')
-    expect(await applying.told(session)).toEqual([
+    expect(await applying.steps(session)).toEqual([
       '1 started',
       '1 failed setup_exit_nonzero',
       '2 started',
@@ -103,7 +103,7 @@ describe('an apply that is under way', () => {
     expect((await applying.api.session(session.id)).phase).toBe('provisioning')
     await applying.api.call('POST', `/v1/sessions/${session.id}/runs/${session.activeRunId}/cancel`)
     expect(await ended(session)).toBe('cancelled aborted - 1')
-    expect(await applying.told(session)).toEqual(['1 started', '1 failed cancelled'])
+    expect(await applying.steps(session)).toEqual(['1 started', '1 failed cancelled'])
     expect((await applying.applies(session))[1]).toMatchObject({ outputTail: 'begun\n' })
   })
 
@@ -136,7 +136,7 @@ describe('an apply that is under way', () => {
       const lease = await applying.lease(session).catch(() => first)
       return lease !== first && lease
     })
-    await until('the second setup', async () => (await applying.told(session)).length === 3)
+    await until('the second setup', async () => (await applying.steps(session)).length === 3)
     expect(second).not.toBe(first)
     await until('the file', async () =>
       applying.go(session).then(
@@ -147,7 +147,7 @@ describe('an apply that is under way', () => {
     const { events, ...run } = await applying.resuming.ended(session)
     expect(outcomeOf({ events, ...run })).toBe('completed completed - 2')
     expect(outputs(events)).toEqual(['done\n'])
-    expect(await applying.told(session)).toEqual(['1 started', '1 failed workspace_lost', '2 started', '2 succeeded'])
+    expect(await applying.steps(session)).toEqual(['1 started', '1 failed workspace_lost', '2 started', '2 succeeded'])
   })
 })
 
@@ -163,7 +163,7 @@ describe('a secret that the master key does not open', () => {
     ])
     const session = await applying.sessionOf(made, 'true')
     expect(await ended(session)).toBe(setupFailed)
-    expect(await applying.told(session)).toEqual(['1 started', '1 failed secret_unavailable'])
+    expect(await applying.steps(session)).toEqual(['1 started', '1 failed secret_unavailable'])
     expect((await applying.applies(session))[1]).not.toHaveProperty('outputTail')
   })
 })

@@ -1,4 +1,4 @@
-import { Applying, appliesIn, outputs, told, waitFor } from '@berth/testing/environments/applying.ts'
+import { Applying, appliesIn, outputIn, outputs, waitFor } from '@berth/testing/environments/applying.ts'
 import { outcome } from '@berth/testing/runs/outcome.ts'
 import { until } from '@berth/testing/until.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -19,11 +19,11 @@ describe('the output of setup', () => {
   test('is told while setup runs', async () => {
     const session = await applying.session(`printf 'no line yet'; ${waitFor('go')}; echo; echo end`, 'true')
     await applying.wrote(session, 'no line yet')
-    expect(await applying.told(session)).toEqual(['1 started'])
+    expect(await applying.steps(session)).toEqual(['1 started'])
     await applying.go(session)
     await applying.resuming.ended(session)
     const events = await eventsOf(session.id)
-    expect(told(events)).toBe('no line yet\nend\n')
+    expect(outputIn(events)).toBe('no line yet\nend\n')
     for (const { type, visibility } of events) {
       if (type === 'svc.environment.output') expect(visibility).toBe('transcript')
     }
@@ -33,7 +33,7 @@ describe('the output of setup', () => {
     const session = await applying.session("yes 'über alle Maßen' | head -n 5000000; echo last", 'true')
     await applying.resuming.ended(session)
     const events = await eventsOf(session.id)
-    const text = told(events)
+    const text = outputIn(events)
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(128 * 1024)
     expect(Buffer.byteLength(text)).toBeGreaterThan(127 * 1024)
     const tail = String(appliesIn(events)[1]?.['outputTail'])
@@ -66,7 +66,7 @@ describe('a sandbox that is set up', () => {
     await applying.resuming.settled(session)
     const { events } = await applying.resuming.next(session, ask)
     expect(outputs(events)).toEqual(['servedservedserved'])
-    expect(await applying.told(session)).toEqual(['1 started', '1 succeeded'])
+    expect(await applying.steps(session)).toEqual(['1 started', '1 succeeded'])
   })
 
   test('is set up again over restored work, and setup can tell', async () => {
@@ -76,7 +76,7 @@ describe('a sandbox that is set up', () => {
     await applying.resuming.expire(session)
     const { events } = await applying.resuming.next(session, 'cat count')
     expect(outputs(events)).toEqual(['\ntrue\n'])
-    expect(await applying.told(session)).toEqual(['1 started', '1 succeeded', '2 started', '2 succeeded'])
+    expect(await applying.steps(session)).toEqual(['1 started', '1 succeeded', '2 started', '2 succeeded'])
   })
 
   test('is asked for with a long setup: the first call says that it is starting, a later one answers', async () => {
@@ -87,11 +87,11 @@ describe('a sandbox that is set up', () => {
     expect((await applying.api.session(session.id)).workspace.state).toBe('unavailable')
     await applying.go(session)
     await until('an attached workspace', async () => (await call()) === '200')
-    expect(await applying.told(session)).toEqual(['1 started', '1 succeeded'])
+    expect(await applying.steps(session)).toEqual(['1 started', '1 succeeded'])
     for (const { subject } of await eventsOf(session.id)) expect(subject).toEqual({ sessionId: session.id })
     const { events } = await applying.resuming.next(session, 'echo on it')
     expect(outputs(events)).toEqual(['on it\n'])
-    expect(await applying.told(session)).toEqual(['1 started', '1 succeeded'])
+    expect(await applying.steps(session)).toEqual(['1 started', '1 succeeded'])
   })
 
   test('keeps its revision and its secrets until the next one, also in a later agent process', async () => {
@@ -123,7 +123,7 @@ describe('a sandbox that is set up', () => {
     await applying.api.call('PATCH', `/v1/sessions/${session.id}`, { environment: { id: other.id } })
     await applying.go(session)
     await applying.resuming.settled(session, session.activeRunId)
-    expect(told(await eventsOf(session.id))).toBe('begun\n')
+    expect(outputIn(await eventsOf(session.id))).toBe('begun\n')
     const { id, name } = other
     expect((await applying.api.session(session.id)).environment).toEqual({ id, name, revision: null })
   })

@@ -1,5 +1,5 @@
 import type { Session } from '@berth/contract'
-import { Applying, outputs, told, waitFor } from '@berth/testing/environments/applying.ts'
+import { Applying, outputIn, outputs, waitFor } from '@berth/testing/environments/applying.ts'
 import { uploadTo } from '@berth/testing/environments/archives.ts'
 import { extensionOf, sha256Of } from '@berth/testing/environments/zip.ts'
 import { type CrashMode, CrashPoint } from '@berth/testing/faults/crash-point.ts'
@@ -84,8 +84,8 @@ describe('a worker that dies', () => {
       const { events, run } = await applying.resuming.ended(session)
       expect(run.status).toBe('completed')
       expect(outputs(events)).toEqual(['once\n1\n'])
-      expect(await applying.told(session)).toEqual(['1 started', '1 succeeded'])
-      expect(told(await applying.api.events(session.id))).toBe('set up\n')
+      expect(await applying.steps(session)).toEqual(['1 started', '1 succeeded'])
+      expect(outputIn(await applying.api.events(session.id))).toBe('set up\n')
     },
   )
 
@@ -105,9 +105,9 @@ describe('a worker that dies', () => {
     await takeOver(session)
     const { events } = await applying.resuming.ended(session)
     expect(outputs(events)).toEqual(['once\n1\n[secret]\n'])
-    expect(await applying.told(session)).toEqual(['1 started', '1 succeeded'])
+    expect(await applying.steps(session)).toEqual(['1 started', '1 succeeded'])
     const written = 'set up\nlate [secret]\n'
-    expect(told(await applying.api.events(session.id))).toBe(written)
+    expect(outputIn(await applying.api.events(session.id))).toBe(written)
     expect((await applying.applies(session))[1]).toMatchObject({ leaseId: lease, outputTail: written })
   })
 
@@ -125,7 +125,7 @@ describe('a worker that dies', () => {
     await takeOver(session)
     const ended = await applying.resuming.ended(session)
     expect(outcomeOf(ended)).toBe('crashed engine_unreachable turn_execution_lost 1')
-    expect(await applying.told(session)).toEqual(['1 started', '1 failed apply_failed'])
+    expect(await applying.steps(session)).toEqual(['1 started', '1 failed apply_failed'])
   })
 
   // While skills are copied, before the lease is attached, and when the Run has begun.
@@ -147,7 +147,7 @@ describe('a worker that dies', () => {
     expect(messagesOf(ended).map(({ text }) => JSON.parse(String(text)))).toEqual([
       [{ name: 'tools.shelf', command: 'cat', args: [], env }],
     ])
-    expect(await applying.told(session)).toEqual(['1 started', '1 succeeded'])
+    expect(await applying.steps(session)).toEqual(['1 started', '1 succeeded'])
   })
 
   test('with its host loses the sandbox, and another host sets one up anew', async () => {
@@ -170,13 +170,13 @@ describe('a worker that dies', () => {
     await heard(context.host, '0')
     await applying.db.query("update leases set host = 'a host that is gone' where id = $1", [lease])
     const taken = takeOver(session)
-    await until('the second setup', async () => (await applying.told(session)).length === 3)
+    await until('the second setup', async () => (await applying.steps(session)).length === 3)
     await applying.go(session)
     await taken
     const ended = await applying.resuming.ended(session)
     expect(outcomeOf(ended)).toBe('completed completed - 2')
     expect(outputs(ended.events)).toEqual(['once\n1\n'])
-    expect(await applying.told(session)).toEqual(['1 started', '1 failed workspace_lost', '2 started', '2 succeeded'])
+    expect(await applying.steps(session)).toEqual(['1 started', '1 failed workspace_lost', '2 started', '2 succeeded'])
   })
 
   test('and whose request nobody claims again, leaves an apply that the sweeper ends with the lease', async () => {
@@ -193,10 +193,10 @@ describe('a worker that dies', () => {
     await applying.db.query('delete from workspace_requests where session_id = $1', [session.id])
     await applying.db.query('update executions set task = null where session_id = $1', [session.id])
     await new Sweeper(context).round()
-    expect(await applying.told(session)).toEqual(['1 started'])
+    expect(await applying.steps(session)).toEqual(['1 started'])
     await applying.db.query("update leases set expires_at = 'epoch' where id = $1", [lease])
     await new Sweeper(context).round()
-    expect(await applying.told(session)).toEqual(['1 started', '1 failed apply_failed'])
+    expect(await applying.steps(session)).toEqual(['1 started', '1 failed apply_failed'])
     await until('the sandbox is gone', async () => {
       await new Sweeper(context).round()
       return !(await context.driver.list()).includes(lease)

@@ -4,7 +4,7 @@ import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { Environments } from '@berth/testing/environments/environments.ts'
 import { destroySandboxes } from '@berth/testing/faults/destroy-sandboxes.ts'
 import { runDirectory } from '@berth/testing/leaks/run-directory.ts'
-import { shortFence, startTestService, type TestService, variablesBeside } from '@berth/testing/services/service.ts'
+import { shortFence, startTestService, type TestService, variablesAlongside } from '@berth/testing/services/service.ts'
 import { type ServiceProcess, startServiceProcess } from '@berth/testing/services/service-process.ts'
 import { until } from '@berth/testing/until.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -28,7 +28,7 @@ afterAll(() => stack.disposeAsync())
 
 const startWorker = () =>
   startServiceProcess({
-    ...variablesBeside(service),
+    ...variablesAlongside(service),
     BERTH_ROLES: 'worker',
     BERTH_DATA_DIR: dataDir,
     ...shortFence,

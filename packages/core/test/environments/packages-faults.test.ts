@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process'
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { appliesIn, told } from '@berth/testing/environments/applying.ts'
+import { appliesIn, outputIn } from '@berth/testing/environments/applying.ts'
 import { AptRepository } from '@berth/testing/environments/apt-repository.ts'
 import { Environments } from '@berth/testing/environments/environments.ts'
 import { destroySandboxes } from '@berth/testing/faults/destroy-sandboxes.ts'
 import { runDirectory } from '@berth/testing/leaks/run-directory.ts'
-import { shortFence, startTestService, type TestService, variablesBeside } from '@berth/testing/services/service.ts'
+import { shortFence, startTestService, type TestService, variablesAlongside } from '@berth/testing/services/service.ts'
 import { type ServiceProcess, startServiceProcess } from '@berth/testing/services/service-process.ts'
 import { until } from '@berth/testing/until.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -41,7 +41,7 @@ afterAll(() => stack.disposeAsync())
 
 const startWorker = () =>
   startServiceProcess({
-    ...variablesBeside(service),
+    ...variablesAlongside(service),
     BERTH_ROLES: 'worker',
     BERTH_DATA_DIR: dataDir,
     ...shortFence,
@@ -75,7 +75,7 @@ test('a worker that is killed while it installs packages takes the installation 
   const session = await service.api.createSession({ runtime: 'shell', environment: { id } }, 'berth-waits')
   const { name, etc } = await installing()
   await until('the output of the installation', async () =>
-    told(await service.api.events(session.id)).includes('Setting up berth-waits'),
+    outputIn(await service.api.events(session.id)).includes('Setting up berth-waits'),
   )
   // An unmount of the host reaches the installation, or it would keep the disks of ended sandboxes.
   const mounts = await mountsOfInstallers()

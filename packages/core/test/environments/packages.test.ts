@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Session } from '@berth/contract'
 import type { SandboxDriver } from '@berth/sandboxes/driver.ts'
-import { Applying, appliesIn, told } from '@berth/testing/environments/applying.ts'
+import { Applying, appliesIn, outputIn } from '@berth/testing/environments/applying.ts'
 import { AptRepository } from '@berth/testing/environments/apt-repository.ts'
 import { until } from '@berth/testing/until.ts'
 import { RuntimeAnnouncer } from '@berth/worker/host/runtime-announcer.ts'
@@ -71,14 +71,14 @@ describe('system packages of an environment', () => {
       'cat from-setup; dpkg -s berth-words | grep Status; id -u berth-user; touch /usr/bin/x; stat -c %a /usr/bin/berth-hello'
     const first = await run(['berth-hello'], command, { setup })
     expect(first.apply).toMatchObject({ status: 'succeeded', packages: { state: 'built' } })
-    expect(told(first.events)).toMatch(/Unpacking berth-words[\s\S]*Setting up berth-hello/)
+    expect(outputIn(first.events)).toMatch(/Unpacking berth-words[\s\S]*Setting up berth-hello/)
     expect(first.output).toContain('hello from a package\nconfigured\n')
     expect(first.output).toContain('Status: install ok installed')
     expect(first.output).toMatch(/no such user[\s\S]*Read-only file system/)
     const later = await run(['berth-hello'], 'berth-hello')
     expect(later.apply).toMatchObject({ status: 'succeeded', packages: { state: 'used' } })
     expect(later.output).toBe('hello from a package\nconfigured\n')
-    expect(told(later.events)).toBe('')
+    expect(outputIn(later.events)).toBe('')
     expect(repository.fetched('berth-hello')).toBe(1)
     // The host itself has nothing of it.
     expect([existsSync('/usr/bin/berth-hello'), existsSync('/etc/berth-hello.conf')]).toEqual([false, false])
@@ -93,7 +93,7 @@ describe('system packages of an environment', () => {
       ['berth-hostile'],
       'berth-hostile; cat /opt/hostile/mark; ls /opt/berth/evil; cat /etc/hosts | head -1; ls /usr/lib/berth-disk',
     )
-    const text = told(events)
+    const text = outputIn(events)
     expect(text).toMatch(/no mount[\s\S]*no namespace[\s\S]*no device/)
     // apt, dpkg and the script itself, out of all of the host's.
     expect(Number(/pids (\d+)/.exec(text)?.[1])).toBeLessThan(12)
@@ -127,9 +127,9 @@ describe('system packages of an environment', () => {
   test('that belong to the host already need nothing', async () => {
     await using stack = new AsyncDisposableStack()
     await work(stack)
-    const before = repository.asked.length
+    const before = repository.requests.length
     expect((await run(['bash', 'coreutils'], 'true')).apply).toMatchObject({ packages: { state: 'present' } })
-    expect(repository.asked).toHaveLength(before)
+    expect(repository.requests).toHaveLength(before)
   })
 
   test('are left out, and told of, where a host installs none or has no room', async () => {
@@ -154,7 +154,7 @@ describe('system packages of an environment', () => {
     const noRoom = 'this host has no room for them'
     expect(full.apply).toMatchObject({ packages: { state: 'unavailable', reason: noRoom } })
     const names = 'berth-words, berth-slow'
-    expect(told(full.events)).toBe(`berth: installing ${names}\nberth: without the packages ${names}: ${noRoom}\n`)
+    expect(outputIn(full.events)).toBe(`berth: installing ${names}\nberth: without the packages ${names}: ${noRoom}\n`)
   })
 
   test('are installed once for two sandboxes at a time, and not at all for a Run that is cancelled', async () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Event } from '@berth/contract'
 import { Environments } from '@berth/testing/environments/environments.ts'
 import { destroySandboxes } from '@berth/testing/faults/destroy-sandboxes.ts'
-import { shortFence, startTestService, type TestService, variablesBeside } from '@berth/testing/services/service.ts'
+import { shortFence, startTestService, type TestService, variablesAlongside } from '@berth/testing/services/service.ts'
 import { type ServiceProcess, startServiceProcess } from '@berth/testing/services/service-process.ts'
 import { until } from '@berth/testing/until.ts'
 import { workspacePath } from '@berth/testing/workspaces/workspace.ts'
@@ -33,7 +33,7 @@ afterAll(() => stack.disposeAsync())
 
 async function startWorker(): Promise<void> {
   const roles = { BERTH_ROLES: 'worker', BERTH_DATA_DIR: dataDir, ...shortFence }
-  workers.push(stack.use(await startServiceProcess({ ...variablesBeside(service), ...roles })))
+  workers.push(stack.use(await startServiceProcess({ ...variablesAlongside(service), ...roles })))
 }
 
 const applied = (events: readonly Event[]) =>

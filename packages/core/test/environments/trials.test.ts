@@ -8,7 +8,7 @@ import { PostgresWakeups } from '@berth/platform/storage/postgres/wakeups.ts'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
 import { Api } from '@berth/testing/api/api.ts'
 import { createInstallation } from '@berth/testing/api/tenant.ts'
-import { told, waitFor } from '@berth/testing/environments/applying.ts'
+import { outputIn, waitFor } from '@berth/testing/environments/applying.ts'
 import { Environments } from '@berth/testing/environments/environments.ts'
 import { Trials } from '@berth/testing/environments/trials.ts'
 import { outcome } from '@berth/testing/runs/outcome.ts'
@@ -72,14 +72,14 @@ describe('a trial of an environment', () => {
     for await (const frame of trials.follow(trial)) {
       if (frame.kind === 'trial') states.push(frame.trial.state)
       else events.push(frame.event)
-      if (told(events).includes('first') && resumed === 0) {
+      if (outputIn(events).includes('first') && resumed === 0) {
         resumed = events.length
         expect((await trials.read(trial)).body.trial.state).toBe('applying')
         await touch(db(), accounts.test.dataDir, keyOf(trial), 'go')
       }
     }
     expect([states.at(0), states.at(-1)]).toEqual(['starting', 'succeeded'])
-    expect(told(events)).toBe('first\nsecond\n')
+    expect(outputIn(events)).toBe('first\nsecond\n')
     expect(events.map(({ sequence }) => sequence)).toEqual(events.map((_, index) => index + 1))
     const read = (await trials.read(trial)).body.trial
     expect(read).toMatchObject({ state: 'succeeded', revision: 1, result: { status: 'succeeded', setupExitCode: 0 } })

@@ -130,13 +130,13 @@ describe('the URL of an endpoint', () => {
   })
 
   it('is refused in every spelling of a host that is not public, without asking anybody', async () => {
-    network.asked.length = 0
+    network.lookups.length = 0
     const let_through: string[] = []
     for (const url of forbiddenUrls) {
       if (outcome(await register({ url })) !== '400 invalid_url') let_through.push(url)
     }
     expect(let_through).toEqual([])
-    expect([network.asked, network.dialled]).toEqual([[], []])
+    expect([network.lookups, network.dialled]).toEqual([[], []])
   })
 
   it.each([

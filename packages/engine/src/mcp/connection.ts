@@ -105,7 +105,7 @@ export class Connection {
     )
     this.#client.onerror = error => {
       // The stream is the whole connection; if it reconnects, the server treats it as a different one.
-      if (error instanceof SseError) this.#lose(wordsOf(error))
+      if (error instanceof SseError) this.#lose(messageOf(error))
     }
     this.#client.onclose = () => this.#end(this.#ending || 'closed the connection')
     if (asks)
@@ -163,8 +163,8 @@ export class Connection {
     } catch (error) {
       signal?.throwIfAborted()
       if (overdue.signal.aborted) throw new Error(`did not answer within ${this.#options.callMs / 1000} seconds`)
-      if (isEnd(error)) this.#lose(wordsOf(error))
-      throw new Error(this.#ended ?? wordsOf(error))
+      if (isEnd(error)) this.#lose(messageOf(error))
+      throw new Error(this.#ended ?? messageOf(error))
     } finally {
       clock.stop()
       this.#clocks.delete(clock)
@@ -222,8 +222,8 @@ export class Connection {
     const { message, requestedSchema } = params
     const form = { mode: 'form', sessionId, message: `${name} asks: ${message}`, requestedSchema }
     const over = AbortSignal.any([signal, this.#asking.signal])
-    const asked = () => ask<CreateElicitationResponse>('elicitation/create', form, over)
-    const response = await [...this.#clocks].reduce((work, clock) => () => clock.pausedFor(work), asked)()
+    const elicit = () => ask<CreateElicitationResponse>('elicitation/create', form, over)
+    const response = await [...this.#clocks].reduce((work, clock) => () => clock.pausedFor(work), elicit)()
     return { action: response.action, content: 'content' in response ? response.content : undefined } as never
   }
 }
@@ -260,7 +260,7 @@ const isEnd = (error: unknown): boolean =>
   error instanceof SdkHttpError ? error.status === 404 : !(error instanceof ProtocolError || error instanceof SdkError)
 
 /** Returns the error's message with its cause; for `fetch`, only the cause says why a server is unreachable. */
-export function wordsOf(error: unknown): string {
+export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { cause } = error
   return cause instanceof Error

@@ -30,8 +30,8 @@ const recordOf = (pairs: readonly { readonly name: string; readonly value: strin
 /** Masks every value of the server's environment or headers in a text, because any of them may be a secret. */
 export function withoutSecrets(text: string, config: ServerConfig): string {
   const given = Object.values(config.kind === 'stdio' ? config.env : config.headers)
-  const words = given.flatMap(value => [value, ...value.split(/\s+/)]).filter(word => word.length >= 8)
-  return words
+  const secrets = given.flatMap(value => [value, ...value.split(/\s+/)]).filter(part => part.length >= 8)
+  return secrets
     .toSorted((one, other) => other.length - one.length)
-    .reduce((masked, word) => masked.replaceAll(word, '***'), text)
+    .reduce((masked, secret) => masked.replaceAll(secret, '***'), text)
 }

@@ -77,9 +77,9 @@ export class Server {
       this.#trouble = null
     } catch (error) {
       if (this.#closing.signal.aborted) return
-      const { wordsOf } = await import('./connection.ts')
+      const { messageOf } = await import('./connection.ts')
       this.#failures += 1
-      this.#because(overdue.aborted ? `did not start within ${startMs / 1000} seconds` : wordsOf(error))
+      this.#because(overdue.aborted ? `did not start within ${startMs / 1000} seconds` : messageOf(error))
     }
   }
 

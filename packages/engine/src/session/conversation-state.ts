@@ -37,8 +37,8 @@ function openCalls(branch: readonly SessionEntry[]): OpenCall[] {
 /** Gives every call without a result one that reports its fate, so a model can continue from there. */
 export function settleOpenCalls(manager: SessionManager): void {
   for (const { id, name } of openCalls(manager.getBranch())) {
-    const asked = name === 'ask_user' || name === 'exit_plan_mode'
-    const text = asked
+    const asksPerson = name === 'ask_user' || name === 'exit_plan_mode'
+    const text = asksPerson
       ? "The user's answer is the next message."
       : 'Interrupted: the sandbox was restarted while this ran. What it did until then may be there or not.'
     manager.appendMessage({
@@ -46,7 +46,7 @@ export function settleOpenCalls(manager: SessionManager): void {
       toolCallId: id,
       toolName: name,
       content: [{ type: 'text', text }],
-      isError: !asked,
+      isError: !asksPerson,
       timestamp: Date.now(),
     })
   }

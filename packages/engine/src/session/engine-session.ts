@@ -92,7 +92,7 @@ export class EngineSession {
       sessionId: id,
       capabilities,
       callId: call => this.#updates.callId(call),
-      ask: (method, params, asked) => this.#clock.pausedFor(() => client.request(method, params, takenBackBy(asked))),
+      ask: (method, params, call) => this.#clock.pausedFor(() => client.request(method, params, takenBackBy(call))),
     }
     this.#workspaceTools = workspaceTools(cwd)
     this.#servers = new Servers(mcpServers.map(configOf), {

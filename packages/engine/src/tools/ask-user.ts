@@ -64,8 +64,8 @@ export function askUser({ sessionId, capabilities, callId, ask }: People) {
           ? []
           : [`${question}\n→ ${Array.isArray(answer) ? answer.join(', ') : String(answer)}`]
       })
-      const ownWords = typeof text === 'string' ? [`In the user's own words: ${text}`] : []
-      return textResult([...answers, ...ownWords].join('\n\n') || 'The user gave no answer.')
+      const freeText = typeof text === 'string' ? [`In the user's own words: ${text}`] : []
+      return textResult([...answers, ...freeText].join('\n\n') || 'The user gave no answer.')
     },
   })
 }

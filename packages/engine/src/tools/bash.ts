@@ -20,5 +20,5 @@ export function bash(cwd: string) {
   })
 }
 
-const secondsOf = (asked: number | undefined): number =>
-  asked === undefined || !(asked > 0) ? DEFAULT_SECONDS : Math.min(asked, MAX_SECONDS)
+const secondsOf = (requested: number | undefined): number =>
+  requested === undefined || !(requested > 0) ? DEFAULT_SECONDS : Math.min(requested, MAX_SECONDS)

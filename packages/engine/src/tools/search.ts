@@ -49,15 +49,15 @@ export function search(cwd: string, timeoutMs = 30_000) {
           : []),
         ...(glob === undefined ? [] : [`--include=${glob}`]),
       ]
-      const look = (bytes: Buffer, locale: string) =>
+      const searchFor = (bytes: Buffer, locale: string) =>
         grep([...options, '-f', '-', '--', path], {
           ...{ cwd, signal, timeoutMs, locale },
           input: Buffer.concat([bytes, lineEnd]),
         })
-      const found = await look(Buffer.from(pattern), 'C.UTF-8')
+      const found = await searchFor(Buffer.from(pattern), 'C.UTF-8')
       const lines = found.lines.map(({ path: file, number, text }) => `${file}:${number}:${text.toString('utf8')}`)
       const bytes = found.full || found.late || lines.length > MAX_LINES ? null : eightBit(pattern)
-      const others = bytes === null ? null : await look(bytes, 'C')
+      const others = bytes === null ? null : await searchFor(bytes, 'C')
       const more = others === null ? [] : await linesOfOthers(cwd, found, others)
       lines.push(...more)
       const isLate = found.late || others?.late === true
@@ -102,9 +102,9 @@ async function grep(
       })
     start = end + 1
   }
-  const words = output.toString('utf8').trim()
-  if (exitCode > 1 && !truncated && !timedOut && lines.length === 0 && words !== '')
-    throw new Error(words.slice(0, 2000))
+  const message = output.toString('utf8').trim()
+  if (exitCode > 1 && !truncated && !timedOut && lines.length === 0 && message !== '')
+    throw new Error(message.slice(0, 2000))
   return { lines, full: truncated, late: timedOut }
 }
 

@@ -28,7 +28,7 @@ async function replay(items: readonly Item[], model: Partial<ResolvedModel> = {}
   const languageModel = scriptedLanguageModel([], model.kind)
   const body = { model: 'm', input: [user, ...items, { role: 'user', content: 'Go on' }] }
   await callTranslated(translatedCall({ wire: 'responses', body, languageModel, model, organizationId }))
-  return languageModel.asked[0]?.prompt.filter(message => message.role === 'assistant').map(message => message.content)
+  return languageModel.calls[0]?.prompt.filter(message => message.role === 'assistant').map(message => message.content)
 }
 
 const thinking = (metadata: Record<string, string>, ...deltas: string[]): LanguageModelV4StreamPart[] => [

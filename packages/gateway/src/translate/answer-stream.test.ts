@@ -273,7 +273,7 @@ describe('before the first byte', () => {
     const call = translatedCall({ wire: 'responses', body: { ...bodies.responses, top_p: 0.5 }, languageModel })
     const refusal = { status: 400, code: 'invalid_request', param: 'top_p', message: 'It has no topP.' }
     await expect(callTranslated(call)).rejects.toMatchObject(refusal)
-    expect(languageModel.asked[0]?.abortSignal?.aborted).toBe(true)
+    expect(languageModel.calls[0]?.abortSignal?.aborted).toBe(true)
   })
 })
 
@@ -318,7 +318,7 @@ describe('a client that leaves', () => {
     if (answer.kind !== 'stream') throw new Error('no stream')
     let frames = 0
     for await (const _ of answer.frames) if (++frames === 2) break
-    expect(languageModel.asked[0]?.abortSignal?.aborted).toBe(true)
+    expect(languageModel.calls[0]?.abortSignal?.aborted).toBe(true)
     expect(await answer.usage).toEqual(known)
   })
 
@@ -330,7 +330,7 @@ describe('a client that leaves', () => {
     if (answer.kind !== 'stream') throw new Error('no stream')
     if (how === 'aborts') gone.abort()
     else await answer.frames[Symbol.asyncIterator]().return?.()
-    expect(languageModel.asked[0]?.abortSignal?.aborted).toBe(true)
+    expect(languageModel.calls[0]?.abortSignal?.aborted).toBe(true)
     expect(await answer.usage).toBeNull()
   })
 })

@@ -9,7 +9,7 @@ const sonnet = { kind: 'anthropic', model: 'claude-sonnet-4-5' } as const
 async function marked(wire: TranslatedWire, body: object, model: Partial<ResolvedModel> = sonnet): Promise<string[]> {
   const languageModel = scriptedLanguageModel([], model.kind)
   await callTranslated(translatedCall({ wire, body: { model: 'm', ...body }, languageModel, model }))
-  const [{ prompt = [], tools = [] } = {}] = languageModel.asked
+  const [{ prompt = [], tools = [] } = {}] = languageModel.calls
   const holders: (readonly [name: string, holder: object])[] = [
     ...tools.map(tool => [`tool ${tool.name}`, tool] as const),
     ...prompt.flatMap<readonly [string, object]>(message =>

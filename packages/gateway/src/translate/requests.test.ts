@@ -14,7 +14,7 @@ async function ask(
   const languageModel = scriptedLanguageModel([], model.kind)
   const least = wire === 'chat' ? { messages: [{ role: 'user', content: 'Hi' }] } : { input: 'Hi' }
   await callTranslated(translatedCall({ wire, body: { model: 'm', ...least, ...body }, languageModel, model }))
-  const [options] = languageModel.asked
+  const [options] = languageModel.calls
   if (options === undefined) throw new Error('the model was not asked')
   return options
 }

@@ -93,14 +93,14 @@ export const publishChanges = tool({
       { signal, enough: stopping, atMostMs: SECONDS_MOST * 1000, platform: client.platform },
     )
     const request = result?.pullRequest
-    const told = (): string => {
+    const summary = (): string => {
       if (request !== undefined) return `Pull request ${request.number}: ${request.url}`
       if (result !== undefined)
         return `Pushed ${result.commitSha} to ${result.branch}, as the repository's first commit.`
       return `The publication is ${status}${lastError === undefined ? '' : `: ${JSON.stringify(lastError)}`}.`
     }
     return {
-      text: told(),
+      text: summary(),
       data: { sessionId, publicationId, status, pullRequest: request ?? null, error: lastError ?? null },
     }
   },

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { workspaceLimits } from '@berth/core/checkpoints/limits.ts'
 import { sealTree } from '@berth/core/checkpoints/seal-tree.ts'
 import { until } from '@berth/testing/until.ts'
-import { look, TreeLab } from '@berth/testing/workspaces/trees.ts'
+import { listingOf, TreeLab } from '@berth/testing/workspaces/trees.ts'
 import { afterEach, beforeAll, describe, expect, it, type TestContext } from 'vitest'
 import type { LowerTrees, SandboxSpec } from '../driver.ts'
 import { mountsBelow } from '../linux/unmount-below.ts'
@@ -72,14 +72,14 @@ describe('a sandbox with lower trees', () => {
     const { lab } = subject
     lab.make('workspace', { 'node_modules/a/index.js': 'lower', 'node_modules/a/run': { content: '#!', mode: 0o750 } })
     lab.make('home', { '.config/file': 'of the home' })
-    const before = look(lab.path('workspace'))
+    const before = listingOf(lab.path('workspace'))
     const script = `
       set -e; cat ~/.config/file; stat -c %U /workspace/node_modules/a/run; id -un
       cd /workspace; mv node_modules/a node_modules/.a-Xy12; mv node_modules/.a-Xy12 b
       python3 -c 'import os; os.rename("b", "c")' 2>/dev/null || perl -e 'rename "b", "c" or die $!'
       echo changed >> c/index.js; chmod 700 c/run; rm -r node_modules; cat c/index.js`
     expect(await run(subject, 'one', script)).toEqual({ code: '0', out: 'of the homeagent\nagent\nlowerchanged\n' })
-    expect(look(lab.path('workspace'))).toEqual(before)
+    expect(listingOf(lab.path('workspace'))).toEqual(before)
     const other = await run(subject, 'other', 'cat /workspace/node_modules/a/index.js; ls -A /workspace')
     expect(other.out).toBe('lower.berth\nnode_modules\n')
     const workspace = join(subject.dataDir, 'leases/one/disk/files/workspace')
@@ -154,9 +154,9 @@ describe('a sandbox with lower trees', () => {
     const home = { tree: treeOf(driver, 'sealed', 'home'), blobs: lab.blobs, limits: workspaceLimits }
     expect(await sealTree({ ...home, previous: homeOfImage.manifest })).toMatchObject({ readBytes: 0, files: 1 })
     await lab.restore(sealed.manifest, 'elsewhere')
-    const seen = look(join(dataDir, 'leases/sealed/disk/files/workspace'))
+    const seen = listingOf(join(dataDir, 'leases/sealed/disk/files/workspace'))
     const { '.berth': _, ...rest } = seen
-    expect(look(lab.path('elsewhere'))).toEqual(rest)
+    expect(listingOf(lab.path('elsewhere'))).toEqual(rest)
     expect(readFileSync(lab.path('elsewhere/z/also'), 'utf8')).toBe('shared')
   })
 

@@ -145,12 +145,12 @@ function hostOf(hosts: GitHosts, { host: wanted }: GrantOrder): GitHost {
 
 /** Translates a host's refusal for the operator who named the account. */
 function refused(error: GitHostError, { id }: GitHost, account: string): StartError {
-  const said: Partial<Record<GitHostError['kind'], string>> = {
+  const sentences: Partial<Record<GitHostError['kind'], string>> = {
     not_found: `it knows no account ${account} of this App`,
     unauthorized: 'it does not take the appId and privateKey of the configuration',
     forbidden: 'it refuses the App',
     rate_limited: 'it wants to be left alone for a while; try again later',
     unavailable: 'it does not answer; try again later',
   }
-  return new StartError(`${id}: ${said[error.kind] ?? error.message}`, { cause: error })
+  return new StartError(`${id}: ${sentences[error.kind] ?? error.message}`, { cause: error })
 }

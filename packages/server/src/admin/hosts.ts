@@ -116,7 +116,7 @@ async function requireOrganization(tx: Queryable, id: string): Promise<void> {
   if (rows.length === 0) throw new StartError(`there is no organization ${JSON.stringify(id)}`)
 }
 
-interface Told {
+interface Reported {
   readonly action: string
   readonly id: string
   readonly organizationId: string | null
@@ -124,7 +124,7 @@ interface Told {
   readonly now: Date
 }
 
-const tell = (tx: Queryable, { action, id, organizationId, details, now }: Told) =>
+const tell = (tx: Queryable, { action, id, organizationId, details, now }: Reported) =>
   appendAudit(
     tx,
     { organizationId, actor: operator, action, target: `host/${id}`, outcome: 'done', details: { ...details } },

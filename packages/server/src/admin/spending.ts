@@ -15,9 +15,9 @@ import { type Variables, withDatabase } from './database.ts'
  */
 export async function readUsage(
   variables: Variables,
-  asked: { readonly by: UsageGrouping; readonly since: Date },
+  query: { readonly by: UsageGrouping; readonly since: Date },
 ): Promise<readonly UsageRow[]> {
-  return withDatabase(variables, db => reportUsage(db, asked.by, asked.since))
+  return withDatabase(variables, db => reportUsage(db, query.by, query.since))
 }
 
 /**

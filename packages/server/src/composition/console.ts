@@ -57,7 +57,7 @@ export async function openConsole(
   const { db, clock } = context
   const { limits, accounts, console } = settings
   const consoleUrl = () => context.consoleUrl
-  const here = new DatabaseBrowserAuthority(db, clock, { ...limits, idleMs: console.idleMs })
+  const local = new DatabaseBrowserAuthority(db, clock, { ...limits, idleMs: console.idleMs })
   const { masterKey } = webhooks
   const named = settings.identity.far?.console
   const client = new ConsoleClient({
@@ -70,8 +70,8 @@ export async function openConsole(
   const tokens = new BrowserTokens({ db, clock, masterKey, client })
   const warn = (err: unknown, message: string) => context.log.warn({ err }, message)
   const there =
-    far === null ? null : new FarBrowserAuthority({ db, clock, here, there: far.authority, tokens, client, warn })
-  const authority = there ?? here
+    far === null ? null : new FarBrowserAuthority({ db, clock, local, there: far.authority, tokens, client, warn })
+  const authority = there ?? local
   const signInContext = { db, clock, masterKey, authUrl, consoleUrl, sessionMs: console.sessionMs }
   const signIn = new BrowserSignIn(signInContext, client, there ?? undefined)
   const built = await readBuiltPage(directory)

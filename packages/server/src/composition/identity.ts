@@ -23,14 +23,14 @@ export async function openGuards(
   stack: AsyncDisposableStack,
 ): Promise<Guards & { readonly far?: AccountClient }> {
   const { db, clock, log } = context
-  const here = new DatabaseGatewayJudge(db, clock, tokens, { gateway: gateway.rate, edge: limits.edge })
-  if (identity.far === undefined) return { api: new DatabaseAuthority(db, clock, tokens, limits), gateway: here }
+  const local = new DatabaseGatewayJudge(db, clock, tokens, { gateway: gateway.rate, edge: limits.edge })
+  if (identity.far === undefined) return { api: new DatabaseAuthority(db, clock, tokens, limits), gateway: local }
   const account = stack.use(new AccountClient(identity.far, log))
   const copies = new CopiedRows(db, clock)
   await stack.use(new PeriodicTasks([new RevocationFollower({ account, copies }, context)])).start()
   return {
     far: account,
     api: new FarAuthority(account, copies),
-    gateway: new FarGatewayJudge({ account, copies }, db, clock, here),
+    gateway: new FarGatewayJudge({ account, copies }, db, clock, local),
   }
 }

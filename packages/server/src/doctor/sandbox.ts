@@ -99,10 +99,10 @@ async function tryOne(driver: SandboxDriver, report: Report): Promise<void> {
 }
 
 function remedyOf(error: unknown): string {
-  const said = reasonOf(error)
-  if (/not installed/.test(said))
-    return /podman/.test(said) ? 'apt-get install podman runc' : 'apt-get install bubblewrap'
-  if (/namespace|uid map|Operation not permitted/i.test(said)) {
+  const reason = reasonOf(error)
+  if (/not installed/.test(reason))
+    return /podman/.test(reason) ? 'apt-get install podman runc' : 'apt-get install bubblewrap'
+  if (/namespace|uid map|Operation not permitted/i.test(reason)) {
     return 'sysctl -w user.max_user_namespaces=15000; on Ubuntu also sysctl -w kernel.apparmor_restrict_unprivileged_userns=0'
   }
   return 'docs/sandbox.md'

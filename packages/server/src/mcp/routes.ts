@@ -24,13 +24,13 @@ export function mcpHandlers({ served, baseUrl, stopping }: ToolsPlace): Pick<Han
         credential: readCredential(['authorization', String(headers['authorization'])]),
         platform: { fetch: fetchFromSelf(served, clientAddress) },
       })
-      const asked = Object.entries(headers).flatMap(([name, value]) =>
+      const forwarded = Object.entries(headers).flatMap(([name, value]) =>
         name === 'content-type' || name.startsWith('mcp-') ? [[name, String(value)] as const] : [],
       )
       const request = new Request(new URL('/v1/mcp', baseUrl()), {
         method: 'POST',
         // The library refuses callers that do not name both, as generated clients do not.
-        headers: { ...Object.fromEntries(asked), accept: 'application/json, text/event-stream' },
+        headers: { ...Object.fromEntries(forwarded), accept: 'application/json, text/event-stream' },
         body: JSON.stringify(body),
         signal,
       })

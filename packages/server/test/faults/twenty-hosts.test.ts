@@ -5,7 +5,7 @@ import type { Prompt } from '@berth/testing/hosts/scripted-sandbox.ts'
 import { runDirectory } from '@berth/testing/leaks/run-directory.ts'
 import { activitiesOf, endedRun, messagesOf, outcomeOf, startsOf } from '@berth/testing/runs/ended-run.ts'
 import { freePorts } from '@berth/testing/services/free-ports.ts'
-import { shortFence, startTestService, type TestService, variablesBeside } from '@berth/testing/services/service.ts'
+import { shortFence, startTestService, type TestService, variablesAlongside } from '@berth/testing/services/service.ts'
 import { startServiceProcess } from '@berth/testing/services/service-process.ts'
 import { until } from '@berth/testing/until.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -25,7 +25,7 @@ async function startWorker(port: number) {
   stack.defer(() => rm(dataDir, { recursive: true, force: true }))
   return stack.use(
     await startServiceProcess({
-      ...variablesBeside(test),
+      ...variablesAlongside(test),
       BERTH_DATA_DIR: dataDir,
       BERTH_ROLES: 'worker',
       BERTH_COMPUTE: 'remote',

@@ -3,7 +3,7 @@ import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
-import { startTestService, type TestService, variablesBeside } from '@berth/testing/services/service.ts'
+import { startTestService, type TestService, variablesAlongside } from '@berth/testing/services/service.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { commandBlocks } from '../../../../script/docs/command-blocks.ts'
 
@@ -109,7 +109,7 @@ it('docs/extensions.md packs an extension and gives it to an environment', async
 })
 
 describe('an operator', () => {
-  const operator = () => variablesBeside(service)
+  const operator = () => variablesAlongside(service)
 
   it('protects a branch and records a check, as docs/git-hosts.md has it', async () => {
     const rules = block('docs/git-hosts.md', 'admin rule set').replaceAll('sample/greeter', 'sample/ruled')

@@ -12,7 +12,7 @@ import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { claimQueued } from '@berth/testing/runs/claim-queued.ts'
 import { createTestDatabase, type TestDatabase } from '@berth/testing/storage/postgres.ts'
 import { adoptLapsed, claimWorkspaces, isDue } from '@berth/worker/claim/claim-sql.ts'
-import { countAwaiting, hasUnheld, standingClaims } from '@berth/worker/claim/hold-sql.ts'
+import { countAwaiting, hasUnheld, liveClaims } from '@berth/worker/claim/hold-sql.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 
 /**
@@ -69,7 +69,7 @@ const polls: Readonly<Record<string, (db: Queryable) => Promise<unknown>>> = {
   'workspaces that are waited for': db => claimWorkspaces(db, by, 10),
   'work that no wake-up tells of': db => isDue(db, 'a', 1000),
   'claims that a worker does not know of': db => hasUnheld(db, 'a', [claim]),
-  'claims that stand': db => standingClaims(db, [claim]),
+  'claims that stand': db => liveClaims(db, [claim]),
   'Runs that wait for people': db => countAwaiting(db, [claim]),
   'leases that are due': db => findDueLeases(db, now, 10),
   'leases of archived Sessions': db => findLeasesOfArchived(db, 10),

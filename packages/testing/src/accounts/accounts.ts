@@ -43,8 +43,8 @@ export async function startAccounts(options: Parameters<typeof startTestService>
     test,
     masterKey,
     issuer: signer.issuer,
-    async person({ organizationId = test.tenant.organizationId, ...standing }) {
-      const who = await signInPerson(test.db.database, organizationId, standing)
+    async person({ organizationId = test.tenant.organizationId, ...options }) {
+      const who = await signInPerson(test.db.database, organizationId, options)
       return { who, api: new Api(test.url, await personToken(signer.mint, who)) }
     },
     [Symbol.asyncDispose]: () => test[Symbol.asyncDispose](),

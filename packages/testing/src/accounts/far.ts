@@ -25,21 +25,21 @@ export interface Between extends AsyncDisposable {
   /** Where it passes requests on. */
   target: string
   /** Paths of the requests that came, with the bodies. */
-  readonly asked: { path: string; body: string }[]
+  readonly requests: { path: string; body: string }[]
   /** Connections that were opened to it. */
   readonly connections: number
 }
 
 async function startBetween(): Promise<Between> {
   const agent = new Agent({ keepAlive: true })
-  const asked: Between['asked'] = []
+  const requests: Between['requests'] = []
   let connections = 0
   const server = createServer((incoming, response) => {
     const chunks: Buffer[] = []
     incoming.on('data', chunk => chunks.push(chunk))
     incoming.once('end', () => {
       const body = Buffer.concat(chunks)
-      asked.push({ path: incoming.url ?? '', body: body.toString() })
+      requests.push({ path: incoming.url ?? '', body: body.toString() })
       const answer = (status: number, text: string) =>
         response.writeHead(status, { 'content-type': 'application/json' }).end(text)
       switch (between.passing) {
@@ -75,7 +75,7 @@ async function startBetween(): Promise<Between> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     passing: 'through',
     target: '',
-    asked,
+    requests,
     get connections() {
       return connections
     },

@@ -105,8 +105,8 @@ async function prompt(turn: Turn, script: string): Promise<PromptResponse> {
   try {
     for (const line of script.split('\n')) {
       if (line.trim() === '') continue
-      const [, word = '', rest = ''] = /^(\S+)\s?(.*)$/s.exec(line) ?? []
-      const instruction = Object.hasOwn(instructions, word) ? instructions[word] : undefined
+      const [, name = '', rest = ''] = /^(\S+)\s?(.*)$/s.exec(line) ?? []
+      const instruction = Object.hasOwn(instructions, name) ? instructions[name] : undefined
       await (instruction ? instruction(turn, rest) : echo(turn, line))
       stopIfCancelled(turn)
     }
@@ -163,13 +163,13 @@ const instructions: Readonly<Record<string, (turn: Turn, rest: string) => Promis
   },
   permission: async (turn, title) => {
     const toolCallId = await openTool(turn, title)
-    const asked = { toolCallId, title, kind: 'execute' as const, rawInput: { command: title } }
-    await message(turn, `permission: ${await permission(turn, asked, choices)}`)
+    const call = { toolCallId, title, kind: 'execute' as const, rawInput: { command: title } }
+    await message(turn, `permission: ${await permission(turn, call, choices)}`)
   },
   allow: async (turn, title) => {
     const toolCallId = await openTool(turn, title)
-    const asked = { toolCallId, title, kind: 'execute' as const, rawInput: { command: title } }
-    const outcome = await permission(turn, asked, choices)
+    const call = { toolCallId, title, kind: 'execute' as const, rawInput: { command: title } }
+    const outcome = await permission(turn, call, choices)
     if (outcome !== 'yes') return await message(turn, `I was not allowed to: ${outcome}.`)
     await update(turn, { sessionUpdate: 'tool_call_update', toolCallId, status: 'completed' })
   },
@@ -180,9 +180,9 @@ const instructions: Readonly<Record<string, (turn: Turn, rest: string) => Promis
   hasty: async (turn, title) => {
     const toolCallId = await openTool(turn, title)
     const hasty = new AbortController()
-    const asked = permission(turn, { toolCallId, title }, choices, hasty.signal)
+    const pending = permission(turn, { toolCallId, title }, choices, hasty.signal)
     hasty.abort()
-    await message(turn, await asked.catch(error => `permission: ${error.message}`))
+    await message(turn, await pending.catch(error => `permission: ${error.message}`))
   },
   leave: async (turn, title) => {
     const toolCallId = await openTool(turn, title)
@@ -315,8 +315,8 @@ async function askModel(body: string): Promise<number> {
 async function plan(turn: Turn, text: string): Promise<string> {
   turn.toolCalls += 1
   const content = [{ type: 'content' as const, content: { type: 'text' as const, text } }]
-  const asked = { toolCallId: `call-${turn.toolCalls}`, title: 'Ready?', kind: 'switch_mode' as const, content }
-  return await permission(turn, asked, choices)
+  const call = { toolCallId: `call-${turn.toolCalls}`, title: 'Ready?', kind: 'switch_mode' as const, content }
+  return await permission(turn, call, choices)
 }
 
 /** Asks for permission and returns the chosen option with its extras, or `cancelled`. */
@@ -332,8 +332,8 @@ async function permission(
     params,
     cancellationSignal === undefined ? {} : { cancellationSignal },
   )
-  const said = _meta ? ` ${JSON.stringify(_meta['berth'])}` : ''
-  return (outcome.outcome === 'selected' ? outcome.optionId : 'cancelled') + said
+  const suffix = _meta ? ` ${JSON.stringify(_meta['berth'])}` : ''
+  return (outcome.outcome === 'selected' ? outcome.optionId : 'cancelled') + suffix
 }
 
 function elicit(turn: Turn, form: object): Promise<CreateElicitationResponse> {

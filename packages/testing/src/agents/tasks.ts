@@ -54,7 +54,7 @@ const tasks = {
 /** Returns words of a person that the scripted agent has a script for: pictures of pages show them. */
 export const taskOf = (name: keyof typeof tasks): string => tasks[name][0]
 
-const scripts = new Map<string, string>(Object.values(tasks).map(([words, ...script]) => [words, script.join('\n')]))
+const scripts = new Map<string, string>(Object.values(tasks).map(([task, ...script]) => [task, script.join('\n')]))
 
 /** Returns the script that a message stands for; a message without one is a script. */
 export const scriptOf = (message: string): string => scripts.get(message.trim()) ?? message

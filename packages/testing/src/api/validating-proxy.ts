@@ -54,8 +54,8 @@ export async function startValidatingProxy(document: OpenApiDocument, target: st
       response.writeHead(422, { 'content-type': 'application/json' }).end(JSON.stringify({ refusals }))
     }
     if (operation === undefined) return refuse(undefined, ['the document has no such operation'])
-    const asked = told(validator.validateRequest(described, operation).errors)
-    if (asked.length > 0) return refuse(undefined, asked)
+    const faults = describe(validator.validateRequest(described, operation).errors)
+    if (faults.length > 0) return refuse(undefined, faults)
     const answer = await fetch(target + path, {
       method,
       headers: Object.entries(headers).flatMap(([name, value]): [string, string][] =>
@@ -69,7 +69,7 @@ export async function startValidatingProxy(document: OpenApiDocument, target: st
     const isBare = text === '' && promised !== undefined && !('content' in promised)
     const answered = isBare
       ? []
-      : told(validator.validateResponse(text === '' ? null : JSON.parse(text), operation, answer.status).errors)
+      : describe(validator.validateResponse(text === '' ? null : JSON.parse(text), operation, answer.status).errors)
     if (answered.length > 0) return refuse(answer.status, answered)
     exchanges.push({ operationId, status: answer.status, refusals: [] })
     response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' }).end(text)
@@ -105,5 +105,5 @@ const hopByHop: ReadonlySet<string> = new Set([
   'transfer-encoding',
 ])
 
-const told = (errors: readonly { instancePath: string; message?: string }[] | null | undefined) =>
+const describe = (errors: readonly { instancePath: string; message?: string }[] | null | undefined) =>
   (errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message ?? 'is refused'}`)

@@ -73,7 +73,7 @@ const large = (kind: Kind, name: string, others: object, member: string, value: 
   make: () => filled(others, member, value(), gatewayLimits.bodyBytes),
 })
 
-const said = (unit: string) => text(unit, '[{"role":"user","content":', '}]')
+const message = (unit: string) => text(unit, '[{"role":"user","content":', '}]')
 const parts = (unit: string) => text(unit, '[{"parts":[{"text":', '}]}]')
 const turns = () => wide('{"role":"user","content":"a"}', gatewayValues / 3)
 const asking = (kind: Kind) => ({ model: `${kind}/m`, max_tokens: 1, messages: [{ role: 'user', content: 'a' }] })
@@ -85,11 +85,11 @@ const responding = (kind: Kind) => ({ model: `${kind}/m`, input: 'a' })
  */
 export const badGatewayBodies = {
   createChatCompletion: [
-    large('openai', 'escaped quotes', asking('openai'), 'messages', () => said('\\"')),
+    large('openai', 'escaped quotes', asking('openai'), 'messages', () => message('\\"')),
     large('openai', 'wrong items', asking('openai'), 'stop', () => wide('{}', gatewayValues)),
     large('openai', 'wrong items beyond the limit', asking('openai'), 'stop', wideBeyond),
     large('openai', 'tools', asking('openai'), 'tools', () => wide('{"type":"function"}', gatewayValues / 2)),
-    large('anthropic', 'text of several bytes', asking('anthropic'), 'messages', () => said('😀')),
+    large('anthropic', 'text of several bytes', asking('anthropic'), 'messages', () => message('😀')),
   ],
   createResponse: [
     large('openai', 'members', responding('openai'), 'prompt', () => members(gatewayValues)),

@@ -44,7 +44,7 @@ export class TerminalWindow implements AsyncDisposable {
   readonly #ended: Promise<unknown>
   #isOver = false
   #printed = ''
-  #look = () => {}
+  #check = () => {}
 
   /** @param script for bash, which prints each command before it runs it */
   constructor(script: string, size: Size, options: { readonly cwd: string; readonly env: NodeJS.ProcessEnv }) {
@@ -60,7 +60,7 @@ export class TerminalWindow implements AsyncDisposable {
     })
     this.#child.stdout.setEncoding('utf8').on('data', (text: string) => {
       this.#printed += text
-      this.#look()
+      this.#check()
     })
   }
 
@@ -71,9 +71,9 @@ export class TerminalWindow implements AsyncDisposable {
   /** Resolves once the terminal has printed something that fits; rejects if its commands end without it. */
   async prints(text: RegExp): Promise<void> {
     await new Promise<void>((resolve, reject) => {
-      this.#look = () => text.test(this.#printed) && resolve()
+      this.#check = () => text.test(this.#printed) && resolve()
       void this.#ended.then(() => reject(new Error(`it ended without ${text}: ${this.#printed}`)))
-      this.#look()
+      this.#check()
     })
   }
 
@@ -90,7 +90,7 @@ export class TerminalWindow implements AsyncDisposable {
     try {
       await openEmulator(page, this.#size)
       await page.evaluate(text => new Promise<void>(done => window.emulator.write(text, done)), this.#whole)
-      for (const look of ['light', 'dark'] as const) await picture(page, name, look)
+      for (const scheme of ['light', 'dark'] as const) await picture(page, name, scheme)
       return await page.evaluate(() => {
         const { active } = window.emulator.buffer
         return Array.from({ length: active.length }, (_, at) => active.getLine(at).translateToString(true))
@@ -131,21 +131,21 @@ async function openEmulator(page: Page, { columns, rows }: Size): Promise<void> 
   await page.evaluate(
     size => {
       const { Terminal } = window
-      const look = {
+      const style = {
         fontFamily: 'monospace',
         fontSize: 13,
         lineHeight: 1.25,
         cursorBlink: false,
         minimumContrastRatio: 4.5,
       }
-      window.emulator = new Terminal({ ...size, ...look, cursorStyle: 'bar', cursorInactiveStyle: 'none' })
+      window.emulator = new Terminal({ ...size, ...style, cursorStyle: 'bar', cursorInactiveStyle: 'none' })
       window.emulator.open(document.querySelector('main'))
     },
     { cols: columns, rows },
   )
 }
 
-async function picture(page: Page, name: string, look: keyof typeof themes): Promise<void> {
+async function picture(page: Page, name: string, scheme: keyof typeof themes): Promise<void> {
   if (shots === undefined) return
   await mkdir(shots, { recursive: true })
   await page.evaluate(
@@ -153,9 +153,9 @@ async function picture(page: Page, name: string, look: keyof typeof themes): Pro
       window.emulator.options.theme = theme
       document.body.className = className
     },
-    { theme: themes[look], className: look },
+    { theme: themes[scheme], className: scheme },
   )
   // The emulator draws with the next frame.
   await page.evaluate('new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))')
-  await page.locator('body').screenshot({ path: join(shots, `terminal-${name}-${look}.png`) })
+  await page.locator('body').screenshot({ path: join(shots, `terminal-${name}-${scheme}.png`) })
 }

@@ -35,9 +35,9 @@ export async function newVisitor(
   })
   context.setDefaultTimeout(120_000)
   const complaints: string[] = []
-  const complain = (tab: Page | null, words: string) => {
+  const complain = (tab: Page | null, message: string) => {
     // What agents serve is theirs, and is meant to be refused there.
-    if (!previewSite.test(tab?.url() ?? '')) complaints.push(words)
+    if (!previewSite.test(tab?.url() ?? '')) complaints.push(message)
   }
   context.on('weberror', fault => complain(fault.page(), `${fault.error().message} ${fault.page()?.url() ?? ''}`))
   context.on('console', message => {

@@ -47,7 +47,7 @@ function library(way: string, keepsReasoning: readonly ModelId[], isChat: boolea
       return joined(answer.toTextStream())
     },
     async loop(endpoint, model, streams) {
-      const asked = new Agent({
+      const configured = new Agent({
         ...agent(endpoint, model),
         tools,
         modelSettings: {
@@ -56,14 +56,14 @@ function library(way: string, keepsReasoning: readonly ModelId[], isChat: boolea
           ...(!isChat && { providerData: { include: ['reasoning.encrypted_content'] } }),
         },
       })
-      if (!streams) return (await runner.run(asked, task)).finalOutput ?? ''
-      const answer = await runner.run(asked, task, { stream: true })
+      if (!streams) return (await runner.run(configured, task)).finalOutput ?? ''
+      const answer = await runner.run(configured, task, { stream: true })
       await answer.completed
       return answer.finalOutput ?? ''
     },
     async structured(endpoint, model) {
-      const asked = new Agent({ ...agent(endpoint, model), outputType: place })
-      return (await runner.run(asked, question)).finalOutput
+      const configured = new Agent({ ...agent(endpoint, model), outputType: place })
+      return (await runner.run(configured, question)).finalOutput
     },
   }
 }

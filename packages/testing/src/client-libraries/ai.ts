@@ -42,8 +42,8 @@ function library(
     ask: async (endpoint, model) => (await generateText({ ...ask(endpoint, model), prompt: question })).text,
     stream: (endpoint, model) => joined(streamText({ ...ask(endpoint, model), prompt: question }).textStream),
     async loop(endpoint, model, streams) {
-      const asked = { ...ask(endpoint, model), prompt: task, tools, stopWhen: stepCountIs(3) }
-      const reasoned = { ...asked, ...(options.reasoning && { providerOptions: options.reasoning }) }
+      const call = { ...ask(endpoint, model), prompt: task, tools, stopWhen: stepCountIs(3) }
+      const reasoned = { ...call, ...(options.reasoning && { providerOptions: options.reasoning }) }
       if (!streams) return (await generateText(reasoned)).text
       const answer = streamText(reasoned)
       await answer.consumeStream()

@@ -40,8 +40,8 @@ const messages: ClientLibrary = {
     const tools = [betaZodTool({ name: 'add', description, inputSchema: addition, run: add })]
     const thinking = { type: 'enabled' as const, budget_tokens: 1024 }
     // With a thread, which the library begins by itself, the provider would keep the conversation.
-    const asked = { model, ...body(task), tools, thinking, stream: streams, thread: false as const }
-    const runner = open(endpoint).beta.messages.toolRunner(asked)
+    const parameters = { model, ...body(task), tools, thinking, stream: streams, thread: false as const }
+    const runner = open(endpoint).beta.messages.toolRunner(parameters)
     return textOf((await runner.runUntilDone()).content)
   },
   async structured(endpoint, model) {

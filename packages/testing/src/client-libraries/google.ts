@@ -31,11 +31,11 @@ const library = (version?: 'v1beta'): ClientLibrary => {
     async loop(endpoint, model, streams) {
       const contents: Content[] = [{ role: 'user', parts: [{ text: task }] }]
       const functionDeclarations = [{ name: 'add', description, parametersJsonSchema: additionSchema }]
-      const asked = { model, config: { tools: [{ functionDeclarations }], thinkingConfig: { includeThoughts: true } } }
+      const input = { model, config: { tools: [{ functionDeclarations }], thinkingConfig: { includeThoughts: true } } }
       for (;;) {
         const answers = streams
-          ? await Array.fromAsync(await open(endpoint).generateContentStream({ ...asked, contents }))
-          : [await open(endpoint).generateContent({ ...asked, contents })]
+          ? await Array.fromAsync(await open(endpoint).generateContentStream({ ...input, contents }))
+          : [await open(endpoint).generateContent({ ...input, contents })]
         const parts = answers.flatMap(({ candidates }) => candidates?.[0]?.content?.parts ?? [])
         const calls = parts.flatMap(({ functionCall }) => functionCall ?? [])
         if (calls.length === 0) return parts.map(({ text = '' }) => text).join('')

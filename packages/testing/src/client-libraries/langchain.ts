@@ -41,10 +41,10 @@ function library(
       if (bound === undefined) throw new Error('the model takes no tools')
       const messages: BaseMessage[] = [new HumanMessage(task)]
       for (;;) {
-        const said = streams ? await whole(await bound.stream(messages)) : await bound.invoke(messages)
-        const calls = said.tool_calls ?? []
-        if (calls.length === 0) return said.text
-        messages.push(said)
+        const message = streams ? await whole(await bound.stream(messages)) : await bound.invoke(messages)
+        const calls = message.tool_calls ?? []
+        if (calls.length === 0) return message.text
+        messages.push(message)
         for (const { id = '', name: called, args } of calls) {
           messages.push(new ToolMessage({ tool_call_id: id, name: called, content: add(addition.parse(args)) }))
         }
@@ -55,10 +55,10 @@ function library(
 }
 
 async function whole(stream: AsyncIterable<AIMessageChunk>): Promise<AIMessageChunk> {
-  let said: AIMessageChunk | undefined
-  for await (const chunk of stream) said = said === undefined ? chunk : said.concat(chunk)
-  if (said === undefined) throw new Error('the stream was empty')
-  return said
+  let message: AIMessageChunk | undefined
+  for await (const chunk of stream) message = message === undefined ? chunk : message.concat(chunk)
+  if (message === undefined) throw new Error('the stream was empty')
+  return message
 }
 
 const openai = (useResponsesApi: boolean) => (endpoint: Endpoint, model: ModelId, reasons: boolean) =>

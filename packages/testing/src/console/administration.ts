@@ -68,7 +68,7 @@ export class Administrator implements AsyncDisposable {
     return this.page.getByRole('heading', { name, exact: true }).first().waitFor()
   }
 
-  said(text: string | RegExp): Promise<void> {
+  shows(text: string | RegExp): Promise<void> {
     return this.page.getByText(text).first().waitFor()
   }
 

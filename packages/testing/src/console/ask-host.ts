@@ -14,15 +14,15 @@ export function askHost(
 ): Promise<Got> {
   const { host, pathname, search, port } = new URL(url)
   const { promise, resolve, reject } = Promise.withResolvers<Got>()
-  const asked = request({ host: '127.0.0.1', port, path: pathname + search, method, headers: { host, ...headers } })
-  asked.on('response', response => {
+  const outgoing = request({ host: '127.0.0.1', port, path: pathname + search, method, headers: { host, ...headers } })
+  outgoing.on('response', response => {
     let text = ''
     response.setEncoding('utf8').on('data', chunk => {
       text += chunk
     })
     response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }))
   })
-  asked.on('error', reject)
-  asked.end(body)
+  outgoing.on('error', reject)
+  outgoing.end(body)
   return promise
 }

@@ -13,9 +13,9 @@ const passwordHash = hashPassword(password)
 export async function personWithPassword(
   db: Database,
   organizationId: string,
-  standing: { role?: Role; permissions?: readonly Permission[] } = {},
+  options: { role?: Role; permissions?: readonly Permission[] } = {},
 ): Promise<SignedIn> {
-  const person = await signInPerson(db, organizationId, standing)
+  const person = await signInPerson(db, organizationId, options)
   await givePassword(db, person)
   return person
 }

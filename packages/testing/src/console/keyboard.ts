@@ -14,7 +14,7 @@ interface Focused {
   readonly isOutside: boolean
   /** True if it had the focus before: a date has several parts, which Tab goes through one by one. */
   readonly isSame: boolean
-  readonly look: string
+  readonly style: string
 }
 
 /**
@@ -42,8 +42,8 @@ export async function keyboardFaults(page: Page, part = 'body'): Promise<string[
       for (const [at, element] of found.entries()) Object.assign(element, { stopOfTest: at })
       found[0]?.focus()
       return found.map(element => {
-        const words: string = element.getAttribute('aria-label') ?? element.textContent ?? ''
-        return `${element.tagName.toLowerCase()} "${words.trim().slice(0, 40)}"`
+        const label: string = element.getAttribute('aria-label') ?? element.textContent ?? ''
+        return `${element.tagName.toLowerCase()} "${label.trim().slice(0, 40)}"`
       })
     },
     { selector: stops, part },
@@ -53,7 +53,7 @@ export async function keyboardFaults(page: Page, part = 'body'): Promise<string[
   let before: Focused | null = null
   for (let pressed = 0; pressed < names.length + 60; pressed++) {
     const now = await focused(page)
-    if (before !== null && now.left === before.look) faults.push(`shows no focus on ${before.name}`)
+    if (before !== null && now.left === before.style) faults.push(`shows no focus on ${before.name}`)
     const { focus } = now
     if (focus === null || focus.isOutside || (focus.at === 0 && pressed > 0)) {
       before = null
@@ -78,7 +78,7 @@ function focused(page: Page): Promise<{ readonly focus: Focused | null; readonly
     const document = root.ownerDocument
     const { getComputedStyle } = document.defaultView
     // A ring may be drawn by the element, by what frames it, or by what stands for a hidden box.
-    const lookOf = (element: typeof root): string => {
+    const styleOf = (element: typeof root): string => {
       const frames = [element, element.nextElementSibling]
       for (let up = element.parentElement; up !== null && frames.length < 5; up = up.parentElement) frames.push(up)
       return frames
@@ -92,7 +92,7 @@ function focused(page: Page): Promise<{ readonly focus: Focused | null; readonly
     const element = document.activeElement
     const last = root.lastOfTest
     const isSame = last === element
-    const left = last?.isConnected === true && !isSame ? lookOf(last) : null
+    const left = last?.isConnected === true && !isSame ? styleOf(last) : null
     if (element === null || element === document.body || element === root) return { focus: null, left }
     root.lastOfTest = element
     const { left: x, top: y, width, height } = element.getBoundingClientRect()
@@ -104,10 +104,10 @@ function focused(page: Page): Promise<{ readonly focus: Focused | null; readonly
           return at !== null && (element.contains(at) || at.contains(element))
         }),
       )
-    const words: string = element.getAttribute('aria-label') ?? element.textContent ?? ''
-    const name = `${element.tagName.toLowerCase()} "${words.trim().slice(0, 40)}"`
+    const label: string = element.getAttribute('aria-label') ?? element.textContent ?? ''
+    const name = `${element.tagName.toLowerCase()} "${label.trim().slice(0, 40)}"`
     const isOutside = !root.partOfTest.contains(element)
-    return { focus: { at: element.stopOfTest ?? -1, name, isSeen, isOutside, isSame, look: lookOf(element) }, left }
+    return { focus: { at: element.stopOfTest ?? -1, name, isSeen, isOutside, isSame, style: styleOf(element) }, left }
   })
 }
 

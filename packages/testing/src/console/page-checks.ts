@@ -15,7 +15,7 @@ export async function shoot(page: Page, name: string): Promise<void> {
   await mkdir(shots, { recursive: true })
   // The account service's pages have no theme of their own to wait for.
   const isThemed = (await page.locator('html[data-theme]').count()) > 0
-  for (const [look, colorScheme, width, height] of [
+  for (const [variant, colorScheme, width, height] of [
     ['light', 'light', 1440, 900],
     ['dark', 'dark', 1440, 900],
     ['phone', 'light', 390, 844],
@@ -24,7 +24,7 @@ export async function shoot(page: Page, name: string): Promise<void> {
     await page.setViewportSize({ width, height })
     if (isThemed) await page.locator(`html[data-theme=${colorScheme}]`).waitFor()
     await page.evaluate(fontsLoaded)
-    await page.screenshot({ path: join(shots, `${name}-${look}.png`), animations: 'disabled' })
+    await page.screenshot({ path: join(shots, `${name}-${variant}.png`), animations: 'disabled' })
   }
   await page.setViewportSize({ width: 1280, height: 800 })
 }
@@ -69,9 +69,9 @@ async function violationsOf(page: Page, rule: { except: string } | { only: strin
         }
   // It stays in the page until the next load.
   if (!(await page.evaluate<boolean>(`'axe' in globalThis`))) await page.evaluate(axe.source)
-  const { violations } = await page.evaluate(asked => {
+  const { violations } = await page.evaluate(options => {
     const { axe: inPage } = globalThis as unknown as { axe: typeof axe }
-    return inPage.run(asked)
+    return inPage.run(options)
   }, options)
   return violations
 }

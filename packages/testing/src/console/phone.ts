@@ -43,24 +43,24 @@ export async function widthFaults(page: Page): Promise<string[]> {
     const range = document.createRange()
     for (let text = texts.nextNode(); text !== null; text = texts.nextNode()) {
       const element = text.parentElement
-      const words = text.textContent?.trim() ?? ''
-      if (element === null || words === '' || !element.checkVisibility({ visibilityProperty: true })) continue
+      const shown = text.textContent?.trim() ?? ''
+      if (element === null || shown === '' || !element.checkVisibility({ visibilityProperty: true })) continue
       range.selectNodeContents(text)
       const { left, right, width } = range.getBoundingClientRect()
       if (width <= 2) continue
-      let edges: { left: number; right: number; isSaid: boolean } | null = null
+      let edges: { left: number; right: number; isAllowed: boolean } | null = null
       for (let at = element; at !== null && edges === null; at = at.parentElement) {
         const style = getComputedStyle(at)
         const box = at.getBoundingClientRect()
         if (box.width <= 2 || style.clipPath !== 'none')
-          edges = { left: Number.NEGATIVE_INFINITY, right: Number.POSITIVE_INFINITY, isSaid: true }
+          edges = { left: Number.NEGATIVE_INFINITY, right: Number.POSITIVE_INFINITY, isAllowed: true }
         else if (/auto|scroll/.test(style.overflowX) && at.scrollWidth > at.clientWidth)
-          edges = { left: 0, right: 0, isSaid: true }
+          edges = { left: 0, right: 0, isAllowed: true }
         else if (style.overflowX !== 'visible')
-          edges = { left: box.left, right: box.right, isSaid: style.textOverflow === 'ellipsis' }
+          edges = { left: box.left, right: box.right, isAllowed: style.textOverflow === 'ellipsis' }
       }
-      const { left: from, right: to, isSaid } = edges ?? { left: 0, right: innerWidth, isSaid: false }
-      if (!isSaid && (right > to + 1 || left < from - 1)) faults.push(`cuts "${words.slice(0, 40)}"`)
+      const { left: from, right: to, isAllowed } = edges ?? { left: 0, right: innerWidth, isAllowed: false }
+      if (!isAllowed && (right > to + 1 || left < from - 1)) faults.push(`cuts "${shown.slice(0, 40)}"`)
     }
     return faults
   })

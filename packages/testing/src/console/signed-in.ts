@@ -9,7 +9,7 @@ export async function openSignedIn(page: Page, url: string, { email }: { readonl
   await page.keyboard.press('Enter')
   // The page of the sign-in has a heading, too, and whoever goes on from there at once takes the sign-in back.
   const { origin } = new URL(url)
-  const isBack = (here: URL) => here.origin === origin && !/\/(interaction|oidc|cloud)\//.test(here.pathname)
+  const isBack = (url: URL) => url.origin === origin && !/\/(interaction|oidc|cloud)\//.test(url.pathname)
   await page.waitForURL(isBack, { timeout: 120_000 })
   await page.locator('main h1').first().waitFor()
 }

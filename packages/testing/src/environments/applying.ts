@@ -53,7 +53,7 @@ export class Applying implements AsyncDisposable {
 
   /** Waits until setup has written a text. */
   async wrote(session: Session, text: string): Promise<void> {
-    await until(`that setup writes ${text}`, async () => told(await this.api.events(session.id)).includes(text))
+    await until(`that setup writes ${text}`, async () => outputIn(await this.api.events(session.id)).includes(text))
   }
 
   /** Makes the file in the workspace that setup or the agent waits for. */
@@ -66,7 +66,7 @@ export class Applying implements AsyncDisposable {
   }
 
   /** Returns status and code of each Event of an apply, and the number of the lease it belongs to. */
-  async told(session: Session): Promise<readonly string[]> {
+  async steps(session: Session): Promise<readonly string[]> {
     const events = await this.applies(session)
     const leases = [...new Set(events.map(({ leaseId }) => leaseId))]
     return events.map(({ leaseId, status, errorCode }) =>
@@ -96,7 +96,7 @@ const dataOf = (events: readonly Event[], type: string) =>
 export const appliesIn = (events: readonly Event[]) => dataOf(events, 'svc.environment.apply')
 
 /** Everything that setup was told to have written; the pieces must follow each other without a gap. */
-export function told(events: readonly Event[]): string {
+export function outputIn(events: readonly Event[]): string {
   let text = ''
   let lease: unknown
   let at = 0

@@ -26,7 +26,7 @@ export class AptRepository implements AsyncDisposable {
   readonly #dir: string
   readonly #packages: Map<string, Buffer>
   /** Paths that were asked for. */
-  readonly asked: string[] = []
+  readonly requests: string[] = []
 
   static async open(packages: readonly TestPackage[]): Promise<AptRepository> {
     const dir = await mkdtemp(join(tmpdir(), 'berth-apt-'))
@@ -53,7 +53,7 @@ export class AptRepository implements AsyncDisposable {
     this.#packages = packages
     this.#server = createServer(({ url = '' }, answer) => {
       const name = url.replace(/^[/.]*/, '')
-      this.asked.push(name)
+      this.requests.push(name)
       const content = this.#packages.get(name)
       if (content === undefined) answer.writeHead(404).end()
       else answer.writeHead(200, { 'content-length': content.length }).end(content)
@@ -67,7 +67,7 @@ export class AptRepository implements AsyncDisposable {
 
   /** How often a package was fetched. */
   fetched(name: string): number {
-    return this.asked.filter(asked => asked.startsWith(`${name}_`)).length
+    return this.requests.filter(each => each.startsWith(`${name}_`)).length
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -17,7 +17,7 @@ export class Course {
   readonly #fleet: Fleet
   readonly #work: Work
   readonly #turnstile: Turnstile
-  readonly #told: (line: string) => void
+  readonly #log: (line: string) => void
   /** One credential for each Run, minted while the Run was active. */
   readonly #credentials: string[] = []
   /** Digests of the Session's Events that were read, by sequence. */
@@ -27,9 +27,9 @@ export class Course {
   /** Turns of the Session whose Runs completed, in order. */
   #completed: string[] = []
 
-  /** @param told hears of each Run that crashed or failed, with its reason */
-  constructor(fleet: Fleet, work: Work, turnstile: Turnstile, told: (line: string) => void) {
-    this.#told = told
+  /** @param log hears of each Run that crashed or failed, with its reason */
+  constructor(fleet: Fleet, work: Work, turnstile: Turnstile, log: (line: string) => void) {
+    this.#log = log
     this.#fleet = fleet
     this.#work = work
     this.#turnstile = turnstile
@@ -81,7 +81,7 @@ export class Course {
     const ended = await this.#fleet.ended(session, run.id)
     this.ended.push(ended.run.status)
     const { status } = ended.run
-    if (status === 'crashed' || status === 'failed') this.#told(`${status} ${JSON.stringify(ended.run)}`)
+    if (status === 'crashed' || status === 'failed') this.#log(`${status} ${JSON.stringify(ended.run)}`)
     this.presented += presentedBy(ended).length
     for (const event of ended.events) this.#read.set(event.sequence, digestOf(event))
     if (ended.run.status === 'failed') {

@@ -32,7 +32,7 @@ import {
 } from './chaos-faults.ts'
 import { startObedientModel } from './chaos-model.ts'
 import { makeSource, type RepositorySource } from './chaos-source.ts'
-import { standingOf } from './chaos-standing.ts'
+import { stateOf } from './chaos-state.ts'
 import { CuttableLine } from './cuttable-line.ts'
 import { destroySandboxes } from './destroy-sandboxes.ts'
 import { JumpingClock } from './jumping-clock.ts'
@@ -203,11 +203,11 @@ export class Fleet implements AsyncDisposable {
 
   /** Repeats a request until the service answers something other than that a part is away. */
   ask<Body>(method: string, path: string, body?: unknown): Promise<Answer<Body>> {
-    const look = async () => {
+    const check = async () => {
       const answer = await this.api.call<Body>(method, path, body).catch(() => undefined)
       return answer !== undefined && answer.status < 500 && answer
     }
-    return until(`an answer to ${method} ${path}`, look, PATIENCE_MS)
+    return until(`an answer to ${method} ${path}`, check, PATIENCE_MS)
   }
 
   async run(session: Session, runId: string): Promise<Run> {
@@ -217,7 +217,7 @@ export class Fleet implements AsyncDisposable {
   /** Waits for the end of a Run. */
   async ended(session: Session, runId: string): Promise<EndedRun> {
     let refusal: unknown
-    const look = async () => {
+    const check = async () => {
       if ((await this.run(session, runId)).endedAt === undefined) return false
       // The service may die while the log is read; then the log is read again.
       return endedRun(this.api, session, runId).catch(error => {
@@ -225,16 +225,16 @@ export class Fleet implements AsyncDisposable {
         return rethrowInvalidLog(error)
       })
     }
-    return await until(`the end of run ${runId}`, look, PATIENCE_MS, POLL_MS).catch(error =>
+    return await until(`the end of run ${runId}`, check, PATIENCE_MS, POLL_MS).catch(error =>
       this.explain(session, error, refusal),
     )
   }
 
   /** @throws Error how the Session stands and what the workers said, besides the error */
   async explain(session: Session, cause: unknown, refusal?: unknown): Promise<never> {
-    const standing = await standingOf(this.db, session.id)
-    const said = [...this.#parts.hosts, ...this.#parts.takers].map(each => each.saidOf(session.id))
-    throw new Error([String(cause), `last error ${refusal}`, standing, ...said].join('\n'), { cause })
+    const state = await stateOf(this.db, session.id)
+    const logs = [...this.#parts.hosts, ...this.#parts.takers].map(each => each.logOf(session.id))
+    throw new Error([String(cause), `last error ${refusal}`, state, ...logs].join('\n'), { cause })
   }
 
   /** Returns whether the disk of some host had no room at that time of `performance.now()`, or later. */
@@ -246,21 +246,21 @@ export class Fleet implements AsyncDisposable {
     chosen: readonly Fault[],
     everyMs: number,
     storm: AbortSignal,
-    told: { said(line: string): void; failed(text: string): void },
+    report: { log(line: string): void; failed(text: string): void },
   ): Promise<void> {
     while (!storm.aborted) {
       await sleep(randomInt(2 * everyMs), undefined, { signal: storm }).catch(() => undefined)
       if (storm.aborted) return
       const kind = oneOf(chosen)
-      told.said(kind)
+      report.log(kind)
       for (const each of processesOf(this.#parts)) {
         if (each.endedByItself === undefined) continue
-        told.failed(each.endedByItself)
+        report.failed(each.endedByItself)
         await each.restart()
       }
       for (const { program } of this.#parts.machines) {
         if (isRunning(program.pid)) continue
-        told.failed(`a machine has ended by itself: ${program.said.slice(-1000)}`)
+        report.failed(`a machine has ended by itself: ${program.output.slice(-1000)}`)
         program.start()
       }
       if (await strike(this.#parts, kind)) this.struck[kind] = (this.struck[kind] ?? 0) + 1

@@ -36,14 +36,14 @@ export async function startObedientModel(): Promise<ObedientModel> {
             () => null,
           )
         : null
-    const asked = { method, path, headers, body }
-    if (body === null || !openaiWire.asksForReply(asked)) {
+    const received = { method, path, headers, body }
+    if (body === null || !openaiWire.asksForReply(received)) {
       const model = { id: 'm1', object: 'model', created: 0, owned_by: 'test' }
       response.writeHead(200, { 'content-type': 'application/json' })
       response.end(JSON.stringify({ object: 'list', data: [model] }))
       return
     }
-    openaiWire.write(replyTo(body), asked, response)
+    openaiWire.write(replyTo(body), received, response)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
@@ -68,8 +68,8 @@ function replyTo({ messages, input, tools = [] }: Body) {
   const script = /~~~\n(.*)\n~~~/s.exec(textOf(items[last]))?.[1]
   if (script !== undefined && tools.length > 0 && !isDone)
     return { calls: [{ name: 'bash', args: { command: script } }] }
-  const asked = items.filter(({ role }) => role === 'user').map(textOf)
-  return { text: asked.flatMap(text => text.match(/^turn .*$/m) ?? []).join('\n') }
+  const prompts = items.filter(({ role }) => role === 'user').map(textOf)
+  return { text: prompts.flatMap(text => text.match(/^turn .*$/m) ?? []).join('\n') }
 }
 
 function textOf(item: Item | undefined): string {

@@ -80,7 +80,7 @@ const asking: Work = {
     // A Run that begins again asks again.
     const answered = new Set<string>()
     for (;;) {
-      const asked = await until(
+      const pending = await until(
         'a question or an end',
         async () => {
           if ((await fleet.run(session, run.id)).endedAt !== undefined) return null
@@ -90,21 +90,21 @@ const asking: Work = {
         PATIENCE_MS,
         POLL_MS,
       ).catch(error => fleet.explain(session, error))
-      if (asked === null) return
-      answered.add(asked.id)
+      if (pending === null) return
+      answered.add(pending.id)
       if (randomInt(4) === 0) await fleet.ask('POST', `${path}/runs/${run.id}/cancel`)
       else {
-        const replyTo = { interactionId: asked.id }
+        const replyTo = { interactionId: pending.id }
         await fleet.ask('PUT', `${path}/turns/${randomUUID()}`, { message: 'mine', replyTo })
       }
     }
   },
   check(ended, turnId, completed) {
     const presented = presentedBy(ended)
-    const told = ended.run.status === 'crashed' && presented.length === 0 ? [] : [turnId]
+    const expected = ended.run.status === 'crashed' && presented.length === 0 ? [] : [turnId]
     // A Run that was cancelled before it asked may not have had time to present.
     const early = ended.run.status === 'cancelled' && presented.length === 0
-    if (!early && JSON.stringify(presented) !== JSON.stringify(told))
+    if (!early && JSON.stringify(presented) !== JSON.stringify(expected))
       throw new Error(`run ${ended.run.id} of turn ${turnId} has presented ${presented} (${ended.run.status})`)
     if (ended.run.status === 'completed') checkRecalled(ended, completed)
   },

@@ -17,7 +17,7 @@ export interface ChaosOptions extends FleetSize {
   /** The faults to choose from. One that is named twice comes twice as often. */
   readonly faults: readonly Fault[]
   /** Hears of each fault, and of each proof that failed. */
-  readonly said?: (line: string) => void
+  readonly log?: (line: string) => void
   /** Ends everything that was started, at once and without proofs. */
   readonly interruption?: AbortSignal
 }
@@ -58,28 +58,28 @@ export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
   const { interruption = new AbortController().signal } = options
   interruption.throwIfAborted()
   await using fleet = await Fleet.open(options)
-  const { sessions, durationMs, everyMs, atOnce, said = () => undefined } = options
+  const { sessions, durationMs, everyMs, atOnce, log = () => undefined } = options
   const failures: string[] = []
   const failed = (error: unknown) => {
     // The fleet is being taken down, so nothing works any more.
     if (interruption.aborted) return
     const text = error instanceof Error ? error.message : String(error)
     failures.push(text)
-    said(`FAILED ${text}`)
+    log(`FAILED ${text}`)
   }
   const storm = AbortSignal.any([AbortSignal.timeout(durationMs), interruption])
   const turnstile = new Turnstile(atOnce)
   const courses = Array.from({ length: sessions }, (_, n) => {
     const name = options.works[n % options.works.length] ?? 'shell'
-    return { name, course: new Course(fleet, works[name], turnstile, said) }
+    return { name, course: new Course(fleet, works[name], turnstile, log) }
   })
-  const striking = fleet.strike(options.faults, everyMs, storm, { said, failed }).catch(failed)
+  const striking = fleet.strike(options.faults, everyMs, storm, { log, failed }).catch(failed)
   const sailing = courses.map(({ course }) => course.sail(storm).catch(failed))
   await orAborted(Promise.all(sailing), interruption).catch(ignored)
   // A fault that is under way restores what it took away, and may start a process again.
   await striking
   interruption.throwIfAborted()
-  said('calm')
+  log('calm')
   await orAborted(Promise.all(courses.map(({ course }) => course.prove().catch(failed))), interruption)
   const { rows: closed } = await fleet.db.query<{ ended: string }>(
     'select case when resolution is null then status else resolution end as ended from interactions',

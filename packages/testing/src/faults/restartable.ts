@@ -44,7 +44,7 @@ export class Restartable {
   }
 
   /** Returns its pid, and what it has last logged about a Session, and at all. */
-  saidOf(sessionId: string): string {
+  logOf(sessionId: string): string {
     const lines = this.#running?.lines ?? []
     const about = lines.filter(line => line.includes(sessionId)).slice(-5)
     return `${this.dataDir} (pid ${this.#running?.pid}): ${[...about, '...', ...lines.slice(-5)].join('\n')}`

@@ -54,8 +54,8 @@ export class Delivering {
   ): Promise<Delivering> {
     const { grantId, repository } = from
     const source = { grantId, repositoryId: repository.repositoryId, ...(baseBranch !== undefined && { baseBranch }) }
-    const asked = { runtime: 'shell', source, ...(title === undefined ? {} : { title }) }
-    return Delivering.of(test, await test.api.createSession(asked, 'true'))
+    const session = { runtime: 'shell', source, ...(title === undefined ? {} : { title }) }
+    return Delivering.of(test, await test.api.createSession(session, 'true'))
   }
 
   /** Waits until the first Run of a Session has ended and its sandbox is attached. */
@@ -127,13 +127,13 @@ export class Delivering {
   }
 
   /** Lists the types of a Publication's Events and of its Merges' Events, without their first word. */
-  async toldOf(publicationId: string): Promise<string[]> {
-    const events = (await this.told()).filter(({ data }) => data['publicationId'] === publicationId)
+  async eventTypesOf(publicationId: string): Promise<string[]> {
+    const events = (await this.events()).filter(({ data }) => data['publicationId'] === publicationId)
     return events.map(({ type }) => type.replace('svc.', ''))
   }
 
   /** Lists the log's Events about deliveries. */
-  async told(): Promise<Event[]> {
+  async events(): Promise<Event[]> {
     const events = await this.api.events(this.session.id)
     return events.filter(({ type, data }) => type.startsWith('svc.publication.') || data['publicationId'] !== undefined)
   }

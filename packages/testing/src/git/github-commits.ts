@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gitText } from '@berth/core/git/run-git.ts'
 
-interface AskedCommit {
+interface RequestedCommit {
   readonly message: string
   readonly tree: string
   readonly parents: readonly string[]
@@ -31,7 +31,7 @@ export class GitHubCommits implements Disposable {
 
   /** Answers `POST …/git/commits`. */
   async make(gitDir: string, body: unknown): Promise<{ readonly status: number; readonly body: unknown }> {
-    const { message, tree, parents, author, committer } = body as AskedCommit
+    const { message, tree, parents, author, committer } = body as RequestedCommit
     if ((await gitText(['for-each-ref', '--count=1', 'refs/heads/'], { gitDir })) === '')
       return { status: 409, body: { message: 'Git Repository is empty.' } }
     const named = [['tree', tree] as const, ...parents.map(parent => ['commit', parent] as const)]

@@ -11,7 +11,7 @@ export interface PostedEvent {
   readonly body: object
 }
 
-interface Said {
+interface Note {
   readonly by?: string
   readonly type?: 'User' | 'Bot'
   readonly number?: number
@@ -29,7 +29,7 @@ export const githubEvents = (repository: EventRepository) => {
   const at = (number: number, kind: 'issues' | 'pull' = 'issues') => `${repository.html_url}/${kind}/${number}`
   const person = (login: string, type: 'User' | 'Bot' = 'User') => ({ login, type })
   return {
-    comment: (body: string, { by = 'ann', type = 'User', number = 7 }: Said = {}, more: object = {}): PostedEvent => ({
+    comment: (body: string, { by = 'ann', type = 'User', number = 7 }: Note = {}, more: object = {}): PostedEvent => ({
       name: 'issue_comment',
       body: {
         action: 'created',
@@ -50,7 +50,7 @@ export const githubEvents = (repository: EventRepository) => {
         sender: person(by),
       },
     }),
-    label: (label: string, { by = 'ann', number = 7 }: Said = {}): PostedEvent => ({
+    label: (label: string, { by = 'ann', number = 7 }: Note = {}): PostedEvent => ({
       name: 'issues',
       body: {
         action: 'labeled',

@@ -161,12 +161,12 @@ export class GitHubPeople {
       return login === undefined ? { error: 'bad_refresh_token' } : this.#issue(login)
     }
     const code = String(body['code'])
-    const asked = this.#codes.get(code)
+    const grant = this.#codes.get(code)
     this.#codes.delete(code)
     const challenge = createHash('sha256').update(String(body['code_verifier'])).digest('base64url')
-    if (asked?.challenge !== challenge || asked.redirectUri !== body['redirect_uri'])
+    if (grant?.challenge !== challenge || grant.redirectUri !== body['redirect_uri'])
       return { error: 'bad_verification_code' }
-    return this.#issue(asked.login)
+    return this.#issue(grant.login)
   }
 
   #issue(login: string): unknown {

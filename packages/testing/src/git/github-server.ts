@@ -188,8 +188,8 @@ export class GitHubServer implements AsyncDisposable {
     const authorization = request.headers.authorization ?? ''
     const ofPeople = this.people.answer({ method: request.method ?? '', path, query, body, authorization })
     if (ofPeople !== null) {
-      const { status, body: told, location } = ofPeople
-      if (told !== undefined) return reply(response, status, told)
+      const { status, body: peopleBody, location } = ofPeople
+      if (peopleBody !== undefined) return reply(response, status, peopleBody)
       return void response.writeHead(status, location === undefined ? {} : { location }).end()
     }
     if (path === '/app') return reply(response, 200, { id: 7, slug: 'berth' })
@@ -224,8 +224,8 @@ export class GitHubServer implements AsyncDisposable {
     rest: string,
     { body, query }: { body: Record<string, unknown>; query: URLSearchParams },
   ): Promise<void> {
-    const said = this.talk.answer({ method: request.method ?? '', repository: repository.id, rest, query, body })
-    if (said !== null) return reply(response, said.status, said.body)
+    const talkAnswer = this.talk.answer({ method: request.method ?? '', repository: repository.id, rest, query, body })
+    if (talkAnswer !== null) return reply(response, talkAnswer.status, talkAnswer.body)
     if (rest === 'git/commits') {
       const made = await this.commits.make(repository.gitDir, body)
       return reply(response, made.status, made.body)

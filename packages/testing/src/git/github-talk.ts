@@ -1,5 +1,5 @@
 /** A request below a repository. */
-interface Asked {
+interface Call {
   readonly method: string
   readonly repository: number
   readonly rest: string
@@ -52,7 +52,7 @@ export class GitHubTalk {
   }
 
   /** Answers a request; null: it is about something else. */
-  answer({ method, repository, rest, query, body }: Asked): { readonly status: number; readonly body: unknown } | null {
+  answer({ method, repository, rest, query, body }: Call): { readonly status: number; readonly body: unknown } | null {
     const [, login] = rest.match(/^collaborators\/([^/]+)\/permission$/) ?? []
     if (login !== undefined) {
       const permission = this.rights.get(decodeURIComponent(login))
@@ -84,13 +84,7 @@ export class GitHubTalk {
     return this.#checks({ method, repository, rest, query, body })
   }
 
-  #checks({
-    method,
-    repository,
-    rest,
-    query,
-    body,
-  }: Asked): { readonly status: number; readonly body: unknown } | null {
+  #checks({ method, repository, rest, query, body }: Call): { readonly status: number; readonly body: unknown } | null {
     if (method === 'POST' && rest === 'check-runs') {
       const made = { output: null, conclusion: null, ...body, id: this.#ids++, repository } as unknown as ServedCheckRun
       this.checkRuns.push(made)

@@ -41,7 +41,7 @@ export interface DialledHost {
   readonly line: ServedLine
   readonly epoch: number
   /** The calls that it was asked to make, by name. */
-  readonly asked: readonly string[]
+  readonly calls: readonly string[]
 }
 
 /**
@@ -65,7 +65,7 @@ export async function dialHost(
     readonly headers?: Readonly<Record<string, string>>
   } = {},
 ): Promise<DialledHost> {
-  const said = {
+  const credentials = {
     Authorization: `Bearer ${token}`,
     'Berth-Host-Capacity': String(capacity),
     ...(pool !== undefined && { 'Berth-Host-Pool': pool }),
@@ -73,8 +73,8 @@ export async function dialHost(
     'Berth-Host-Driver': 'bubblewrap',
     ...headers,
   }
-  const dialled = await dialLine(new URL(`http://127.0.0.1:${port}`), said, AbortSignal.timeout(30_000))
-  const asked: string[] = []
+  const dialled = await dialLine(new URL(`http://127.0.0.1:${port}`), credentials, AbortSignal.timeout(30_000))
+  const calls: string[] = []
   const all: CallHandlers = {
     facts: async () => ({ boot: randomUUID(), describes: [], runtimes: [] }),
     list: async () => [],
@@ -84,10 +84,10 @@ export async function dialHost(
   const noted = Object.entries(all).map(([name, handle]) => [
     name,
     (call: Parameters<typeof handle>[0]) => {
-      asked.push(name)
+      calls.push(name)
       return handle(call)
     },
   ])
   const line = serveLine(dialled.socket, Object.fromEntries(noted) as CallHandlers)
-  return { line, epoch: Number(dialled.headers['berth-epoch']), asked }
+  return { line, epoch: Number(dialled.headers['berth-epoch']), calls }
 }

@@ -16,7 +16,7 @@ export class HostProgram implements AsyncDisposable {
   readonly id: string
   readonly dataDir: string
   /** What it said on stderr. */
-  said = ''
+  output = ''
   readonly #isOwn: boolean
   readonly #variables: Readonly<Record<string, string>>
   #child: ChildProcess | null = null
@@ -70,7 +70,7 @@ export class HostProgram implements AsyncDisposable {
   start(): void {
     const child = spawn(process.execPath, [PROGRAM], { env: this.#variables, stdio: ['ignore', 'ignore', 'pipe'] })
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      this.said += text
+      this.output += text
     })
     this.#child = child
   }

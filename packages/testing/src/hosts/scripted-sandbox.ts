@@ -94,7 +94,7 @@ export class ScriptedSandbox {
   }
 
   #answer({ id, method, params }: Message): void {
-    const out = (said: object) => this.#append('o', `${Date.now()} ${JSON.stringify({ jsonrpc: '2.0', ...said })}`)
+    const out = (body: object) => this.#append('o', `${Date.now()} ${JSON.stringify({ jsonrpc: '2.0', ...body })}`)
     if (method === 'initialize') {
       out({ id, result: { protocolVersion: 1, agentCapabilities: {}, authMethods: [] } })
     } else if (method === 'session/new') {
@@ -102,7 +102,7 @@ export class ScriptedSandbox {
       out({ id, result: { sessionId: `agent-${this.#sessions}` } })
     } else if (method === 'session/prompt') {
       const { sessionId, prompt } = params as { sessionId: string; prompt: readonly { text?: string }[] }
-      const update = (said: object) => out({ method: 'session/update', params: { sessionId, update: said } })
+      const update = (content: object) => out({ method: 'session/update', params: { sessionId, update: content } })
       this.#prompted({
         ...{ id, out, agentSession: sessionId, text: prompt.map(({ text }) => text ?? '').join('') },
         say: text => update({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } }),

@@ -20,7 +20,7 @@ export async function takeHosts(
   db: TestDatabase,
   holder = 'a-process',
   identity?: HostIdentity,
-  saidMs = 5_000,
+  factsMs = 5_000,
   guesses?: GuessMeter,
 ): Promise<TakingHosts> {
   const hosts = new Hosts()
@@ -39,7 +39,7 @@ export async function takeHosts(
     awayMs: 2_000,
     // bound: a pause between two looks
     pollMs: 50,
-    factsMs: saidMs,
+    factsMs,
   })
   await far.start()
   return { port: far.port, hosts, [Symbol.asyncDispose]: () => far[Symbol.asyncDispose]() }

@@ -16,9 +16,9 @@ export interface RealCluster {
 
 /** @throws Error if there is none */
 export function realCluster(): RealCluster {
-  const said = env['BERTH_TEST_CLUSTER']
-  if (said === undefined) throw new Error('there is no cluster: script/test-kubernetes starts one')
-  return JSON.parse(said) as RealCluster
+  const described = env['BERTH_TEST_CLUSTER']
+  if (described === undefined) throw new Error('there is no cluster: script/test-kubernetes starts one')
+  return JSON.parse(described) as RealCluster
 }
 
 /** Settings of a worker that keeps its pods there, with the token and the rights that the chart gives it. */

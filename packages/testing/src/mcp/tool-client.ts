@@ -17,17 +17,17 @@ const schemasOf = new WeakMap<Client, Promise<ReadonlyMap<string, Schema>>>()
 
 /** Returns the schemas that a server declares for the answers of its tools, asked for once. */
 export function outputSchemas(client: Client): Promise<ReadonlyMap<string, Schema>> {
-  let asked = schemasOf.get(client)
-  if (asked === undefined) {
-    asked = client.listTools().then(({ tools }) => {
+  let pending = schemasOf.get(client)
+  if (pending === undefined) {
+    pending = client.listTools().then(({ tools }) => {
       const declared = tools.flatMap(({ name, outputSchema }) =>
         outputSchema === undefined ? [] : [[name, fromJsonSchema(outputSchema as never)] as const],
       )
       return new Map(declared)
     })
-    schemasOf.set(client, asked)
+    schemasOf.set(client, pending)
   }
-  return asked
+  return pending
 }
 
 /**
@@ -55,15 +55,15 @@ export async function followByTool(
   sessionId: unknown,
   after: unknown = 0,
 ): Promise<ToolData & { text: string }> {
-  const told: string[] = []
+  const texts: string[] = []
   // The call that sees a Run end is not the last if its workspace is sealed meanwhile.
   let ended: unknown = null
   for (let at = after; ; ) {
     const news = await callTool(client, 'follow_session', { sessionId, after: at, seconds: 60 })
-    told.push(news.text)
+    texts.push(news.text)
     ended = news['ended'] ?? ended
     const isOver = news['phase'] === 'idle' || (news['waiting'] as unknown[]).length > 0
-    if (isOver) return { ...news, ended, text: told.join('\n') }
+    if (isOver) return { ...news, ended, text: texts.join('\n') }
     at = news['sequence']
   }
 }

@@ -29,7 +29,7 @@ const terminals = ['response.completed', 'response.incomplete', 'response.failed
 interface OpenPart {
   readonly kind: 'text' | 'summary'
   text: string
-  said: boolean
+  isDone: boolean
 }
 
 interface OpenItem {
@@ -137,28 +137,28 @@ function takePartEvent(type: string, body: Json, open: OpenItem): void {
       const text = type === 'response.content_part.added'
       assert.equal(kind, text ? 'message' : 'reasoning')
       assert.equal(at, open.closed.size + open.parts.size, 'a part takes the next index')
-      const told = body['part'] as Json
-      if (text) assert.deepEqual(told, { type: 'output_text', annotations: [], logprobs: [], text: '' })
-      else assert.deepEqual(told, { type: 'summary_text', text: '' })
-      open.parts.set(at, { kind: text ? 'text' : 'summary', text: '', said: false })
+      const added = body['part'] as Json
+      if (text) assert.deepEqual(added, { type: 'output_text', annotations: [], logprobs: [], text: '' })
+      else assert.deepEqual(added, { type: 'summary_text', text: '' })
+      open.parts.set(at, { kind: text ? 'text' : 'summary', text: '', isDone: false })
       return
     }
     case 'response.output_text.delta':
     case 'response.reasoning_summary_text.delta':
-      assert.ok(part && !part.said, 'a delta is of an open part')
+      assert.ok(part && !part.isDone, 'a delta is of an open part')
       assert.equal(part.kind, type === 'response.output_text.delta' ? 'text' : 'summary')
       if (part.kind === 'text') assert.deepEqual(body['logprobs'], [])
       part.text += body['delta']
       return
     case 'response.output_text.done':
     case 'response.reasoning_summary_text.done':
-      assert.ok(part && !part.said, 'a text is done once')
+      assert.ok(part && !part.isDone, 'a text is done once')
       assert.equal(body['text'], part.text, 'a text is the sum of its deltas')
-      part.said = true
+      part.isDone = true
       return
     case 'response.content_part.done':
     case 'response.reasoning_summary_part.done':
-      assert.ok(part?.said, 'a part ends after its text')
+      assert.ok(part?.isDone, 'a part ends after its text')
       assert.equal((body['part'] as Json)['text'], part.text)
       open.parts.delete(at)
       open.closed.add(at)

@@ -6,16 +6,16 @@ import { MasterKey } from '@berth/platform/storage/master-key.ts'
 export function scriptedLanguageModel(
   parts: readonly (LanguageModelV4StreamPart | Error)[],
   kind: ResolvedModel['kind'] = 'anthropic',
-): LanguageModelV4 & { readonly asked: LanguageModelV4CallOptions[] } {
-  const asked: LanguageModelV4CallOptions[] = []
+): LanguageModelV4 & { readonly calls: LanguageModelV4CallOptions[] } {
+  const calls: LanguageModelV4CallOptions[] = []
   return {
     specificationVersion: 'v4',
     provider: `${kind}.scripted`,
     modelId: 'scripted',
     supportedUrls: { 'image/*': [/^https:/], 'application/pdf': [/^https:/] },
-    asked,
+    calls,
     async doGenerate(options) {
-      asked.push(options)
+      calls.push(options)
       return {
         content: [{ type: 'text', text: 'done' }],
         finishReason: { unified: 'stop', raw: 'stop' },
@@ -24,7 +24,7 @@ export function scriptedLanguageModel(
       }
     },
     async doStream(options) {
-      asked.push(options)
+      calls.push(options)
       const left = [...parts]
       return {
         stream: new ReadableStream<LanguageModelV4StreamPart>({

@@ -30,12 +30,12 @@ export async function endRows(db: Queryable, session: Session) {
   })
   const log = await logRows(db, session)
   const terminal = log.filter(({ type }) => /^svc\.run\.(completed|failed|cancelled|crashed)$/.test(type))
-  const asked = log.filter(({ type }) => type === 'svc.interaction.expired')
+  const expired = log.filter(({ type }) => type === 'svc.interaction.expired')
   const sealed = await db.query('select 1 from checkpoints where session_id = $1', [session.id])
   return {
     ended: run?.ended,
     terminal: terminal.map(({ data }) => data['errorCode']),
-    resolutions: asked.map(({ data }) => data['resolution']),
+    resolutions: expired.map(({ data }) => data['resolution']),
     sealed: sealed.rows.length,
   }
 }

@@ -38,16 +38,16 @@ export async function endedRun(api: Api, session: Session, runId: string, timeou
 }
 
 /** Lists the tool calls whose Events are not exactly a start, an end and the completed activity. */
-function openCalls(events: readonly Event[]): readonly (readonly [activity: unknown, told: readonly string[]])[] {
+function openCalls(events: readonly Event[]): readonly (readonly [activity: unknown, facts: readonly string[]])[] {
   const calls = Map.groupBy(
     events.filter(({ type }) => type === 'svc.run.progress' || type === 'svc.activity.completed'),
     event => event.data['activityId'],
   )
-  const told = [...calls].map(
+  const reported = [...calls].map(
     ([activity, facts]) =>
       [activity, facts.map(({ type, data }) => `${type === 'svc.run.progress'} ${data['status']}`)] as const,
   )
-  return told.filter(([, [start, end, done, ...more]]) => {
+  return reported.filter(([, [start, end, done, ...more]]) => {
     const status = done?.replace('false ', '')
     return start !== 'true started' || status === undefined || end !== `true ${status}` || more.length > 0
   })

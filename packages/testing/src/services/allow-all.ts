@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Interaction } from '@berth/contract'
 import type { Api } from '../api/api.ts'
 
-const LOOK_EVERY_MS = 50
+const POLL_MS = 50
 
 /** Stands in for a person who grants every approval of a Session until it is disposed of. */
 export function allowAll(api: Api, sessionId: string): AsyncDisposable {
@@ -16,7 +16,7 @@ export function allowAll(api: Api, sessionId: string): AsyncDisposable {
         const requestId = request.approval?.requestId
         await api.put(`${path}/${id}/decision`, { requestId, choice: 'allow_once', idempotencyKey: randomUUID() })
       }
-      await sleep(LOOK_EVERY_MS, undefined, { signal: gone.signal }).catch(() => undefined)
+      await sleep(POLL_MS, undefined, { signal: gone.signal }).catch(() => undefined)
     }
   }
   const watching = watch()

@@ -72,15 +72,15 @@ export async function startServiceProcess(
 async function readiness(child: ChildProcess, lines: string[]): Promise<string> {
   if (child.stdout === null || child.stderr === null) throw new Error('the service has no streams')
   const { promise, resolve, reject } = Promise.withResolvers<string>()
-  const said = (line: string) => {
+  const keepLine = (line: string) => {
     lines.push(line)
     if (!line.startsWith('{')) return
     const entry: { msg?: string; baseUrl?: string } = JSON.parse(line)
     if (entry.msg === 'Berth is ready') resolve(entry.baseUrl ?? '')
   }
   // Read the output to its end: a full pipe would stop the service.
-  createInterface(child.stdout).on('line', said)
-  createInterface(child.stderr).on('line', said)
+  createInterface(child.stdout).on('line', keepLine)
+  createInterface(child.stderr).on('line', keepLine)
   child.once('error', reject)
   child.once('exit', () => reject(new Error(`the service did not start:\n${lines.slice(-20).join('\n')}`)))
   return promise

@@ -89,7 +89,7 @@ function masterKeyIn(dataDir: string): string {
 }
 
 /** Returns settings for another process that serves beside an existing service, with its own data directory. */
-export function variablesBeside({ db, dataDir }: Pick<TestService, 'db' | 'dataDir'>) {
+export function variablesAlongside({ db, dataDir }: Pick<TestService, 'db' | 'dataDir'>) {
   return {
     DATABASE_URL: databaseUrl(db),
     BERTH_BLOBS: `file:${join(dataDir, 'blobs')}`,

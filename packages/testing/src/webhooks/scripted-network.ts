@@ -11,7 +11,7 @@ export class ScriptedNetwork implements Network {
   readonly names = new Map<string, readonly string[] | (() => readonly string[] | Promise<readonly string[]>)>()
   /** Ports of loopback by `address:port`. */
   readonly ports = new Map<string, number>()
-  readonly asked: string[] = []
+  readonly lookups: string[] = []
   readonly dialled: string[] = []
 
   async lookUp(name: string): Promise<readonly string[]> {
@@ -34,7 +34,7 @@ export class ScriptedNetwork implements Network {
   }
 
   async #find(name: string): Promise<readonly string[]> {
-    this.asked.push(name)
+    this.lookups.push(name)
     const found = this.names.get(name)
     if (found === undefined) throw Object.assign(new Error(`no such name: ${name}`), { code: 'ENOTFOUND' })
     return typeof found === 'function' ? found() : found

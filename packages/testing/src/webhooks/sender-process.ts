@@ -25,14 +25,14 @@ export interface SenderProcess {
   readonly dieAt: 'claimed' | 'dialled' | 'answered' | 'written' | 'never'
 }
 
-const told: SenderProcess = JSON.parse(process.argv[2] ?? '')
+const settings: SenderProcess = JSON.parse(process.argv[2] ?? '')
 
 function reach(point: SenderProcess['dieAt']): void {
-  if (told.dieAt === point) process.kill(process.pid, 'SIGKILL')
+  if (settings.dieAt === point) process.kill(process.pid, 'SIGKILL')
 }
 
 let connected = false
-const pool = openDatabase({ connection: told.connection, log: silentLog })
+const pool = openDatabase({ connection: settings.connection, log: silentLog })
 const db: Database = {
   query: (statement, values) => pool.query(statement, values),
   async transaction(work, options) {
@@ -51,7 +51,7 @@ const network: Network = {
     return ['93.184.216.34']
   },
   async dial() {
-    const socket = connect({ host: '127.0.0.1', port: told.port, allowHalfOpen: true })
+    const socket = connect({ host: '127.0.0.1', port: settings.port, allowHalfOpen: true })
     await once(socket, 'connect')
     connected = true
     reach('dialled')
@@ -62,15 +62,15 @@ const sender = new Sender(
   {
     db,
     wakeups: { live: true, publish: () => undefined, subscribe: () => () => undefined, known: async () => undefined },
-    clock: { now: () => new Date(told.now) },
+    clock: { now: () => new Date(settings.now) },
     log: silentLog as never,
-    masterKey: new MasterKey(Buffer.from(told.masterKey, 'hex')),
+    masterKey: new MasterKey(Buffer.from(settings.masterKey, 'hex')),
     rules: webhookRules({ ports: [443], allow: [] }, () => false),
     network,
-    poster: new Poster(network, told.ca),
+    poster: new Poster(network, settings.ca),
     timeoutMs: 10_000,
   },
   // bound: a pause between two looks
-  { ...senderLimits, pollMs: 50, claimMs: told.claimMs },
+  { ...senderLimits, pollMs: 50, claimMs: settings.claimMs },
 )
 await sender.start()

@@ -117,8 +117,8 @@ export class TreeLab implements Disposable {
     })
   }
 
-  look(name: string): Record<string, string> {
-    return look(this.path(name))
+  list(name: string): Record<string, string> {
+    return listingOf(this.path(name))
   }
 
   [Symbol.dispose](): void {
@@ -156,7 +156,7 @@ function makeFileOrDirectory(full: Buffer, entry: Exclude<Entry, string | Buffer
 }
 
 /** Describes everything that a checkpoint keeps of a tree, by path, with one character per byte. */
-export function look(base: string): Record<string, string> {
+export function listingOf(base: string): Record<string, string> {
   const found: Record<string, string> = {}
   const links = new Map<number, string>()
   const visit = (prefix: string) => {

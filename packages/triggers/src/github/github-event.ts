@@ -1,6 +1,6 @@
 import type { GitHubEventKind, TriggerHook } from '@berth/contract'
 import { isObject } from '@berth/platform/kit/json.ts'
-import { fieldAt, wordAt } from '../payload-field.ts'
+import { fieldAt, textAt } from '../payload-field.ts'
 
 export type GitHubConfig = NonNullable<TriggerHook['github']>
 
@@ -28,7 +28,7 @@ export interface GitHubEvent {
 }
 
 /** The fields under which a message finds the same things in every kind of event. */
-interface EventWords {
+interface EventText {
   readonly kind: GitHubEventKind
   readonly repository: string
   readonly number: number | null
@@ -39,12 +39,12 @@ interface EventWords {
 }
 
 type ReadEvent =
-  | { readonly kind: 'event'; readonly event: GitHubEvent; readonly words: EventWords }
+  | { readonly kind: 'event'; readonly event: GitHubEvent; readonly texts: EventText }
   | { readonly kind: 'ignored'; readonly why: string }
 
 type Found = Pick<GitHubEvent, 'kind' | 'number' | 'isPull' | 'actor' | 'head'> &
   Partial<Pick<GitHubEvent, 'app' | 'externalId' | 'review' | 'suite'>> &
-  Pick<EventWords, 'title' | 'text' | 'url'>
+  Pick<EventText, 'title' | 'text' | 'url'>
 
 const ignored = (why: string): ReadEvent => ({ kind: 'ignored', why })
 
@@ -54,9 +54,9 @@ const ignored = (why: string): ReadEvent => ({ kind: 'ignored', why })
  * @param name the value of `X-GitHub-Event`
  */
 export function readGitHubEvent(name: string, body: unknown, config: GitHubConfig): ReadEvent {
-  const repository = wordAt(body, 'repository.full_name')
-  const repositoryId = wordAt(body, 'repository.id')
-  const address = URL.parse(wordAt(body, 'repository.html_url') ?? '')
+  const repository = textAt(body, 'repository.full_name')
+  const repositoryId = textAt(body, 'repository.id')
+  const address = URL.parse(textAt(body, 'repository.html_url') ?? '')
   if (repository === null || repositoryId === null || address === null) return ignored(`${name} names no repository`)
   const { repositories } = config
   if (repositories !== undefined && !repositories.some(one => one.toLowerCase() === repository.toLowerCase())) {
@@ -67,17 +67,17 @@ export function readGitHubEvent(name: string, body: unknown, config: GitHubConfi
   const { title, text, url, ...facts } = found
   const { kind, number, actor } = facts
   if (!config.on.includes(kind)) return ignored(`${kind} is not one of the trigger's events`)
-  const isBot = wordAt(body, 'sender.type') === 'Bot' || isObject(fieldAt(body, 'comment.performed_via_github_app'))
+  const isBot = textAt(body, 'sender.type') === 'Bot' || isObject(fieldAt(body, 'comment.performed_via_github_app'))
   if (isBot && kind !== 'check_failed') return ignored('a bot did it')
   return {
     kind: 'event',
     event: { app: null, ...facts, host: `github:${address.host}`, repositoryId },
-    words: { kind, repository, number, title, text, url, actor: actor ?? wordAt(body, 'sender.login') ?? '' },
+    texts: { kind, repository, number, title, text, url, actor: actor ?? textAt(body, 'sender.login') ?? '' },
   }
 }
 
 function findIn(name: string, body: unknown, config: GitHubConfig): Found | string {
-  const does = `${name}.${wordAt(body, 'action') ?? ''}`
+  const does = `${name}.${textAt(body, 'action') ?? ''}`
   switch (does) {
     case 'issue_comment.created':
       return comment(body, config.mention ?? '@berth')
@@ -97,44 +97,44 @@ function findIn(name: string, body: unknown, config: GitHubConfig): Found | stri
 }
 
 function comment(body: unknown, mention: string): Found | string {
-  const text = wordAt(body, 'comment.body') ?? ''
+  const text = textAt(body, 'comment.body') ?? ''
   if (!mentions(text, mention)) return `the comment does not hold ${mention}`
   return {
     kind: 'comment',
     number: numberAt(body, 'issue.number'),
     isPull: isObject(fieldAt(body, 'issue.pull_request')),
-    actor: wordAt(body, 'comment.user.login') ?? '',
+    actor: textAt(body, 'comment.user.login') ?? '',
     head: null,
-    ...wordsAt(body, 'issue.title', text, 'comment.html_url'),
+    ...textsAt(body, 'issue.title', text, 'comment.html_url'),
   }
 }
 
 function label(body: unknown, wanted: string, place: 'issue' | 'pull_request'): Found | string {
   // GitHub takes two spellings for the same label.
-  if (wordAt(body, 'label.name')?.toLowerCase() !== wanted.toLowerCase()) return `the label is not ${wanted}`
+  if (textAt(body, 'label.name')?.toLowerCase() !== wanted.toLowerCase()) return `the label is not ${wanted}`
   return {
     kind: 'label',
     number: numberAt(body, `${place}.number`),
     isPull: place === 'pull_request',
-    actor: wordAt(body, 'sender.login') ?? '',
+    actor: textAt(body, 'sender.login') ?? '',
     head: null,
-    ...wordsAt(body, `${place}.title`, wordAt(body, `${place}.body`) ?? '', `${place}.html_url`),
+    ...textsAt(body, `${place}.title`, textAt(body, `${place}.body`) ?? '', `${place}.html_url`),
   }
 }
 
 function review(body: unknown): Found | string {
-  const text = wordAt(body, 'review.body') ?? ''
-  const state = wordAt(body, 'review.state')?.toLowerCase()
+  const text = textAt(body, 'review.body') ?? ''
+  const state = textAt(body, 'review.state')?.toLowerCase()
   // A comment on one line arrives as a review without text.
   if (state !== 'changes_requested' && (state !== 'commented' || text === '')) return 'the review asks for nothing'
   return {
     kind: 'review',
     number: numberAt(body, 'pull_request.number'),
     isPull: true,
-    actor: wordAt(body, 'review.user.login') ?? '',
+    actor: textAt(body, 'review.user.login') ?? '',
     head: null,
-    review: wordAt(body, 'review.id'),
-    ...wordsAt(body, 'pull_request.title', text, 'review.html_url'),
+    review: textAt(body, 'review.id'),
+    ...textsAt(body, 'pull_request.title', text, 'review.html_url'),
   }
 }
 
@@ -142,23 +142,23 @@ function check(
   body: unknown,
   { at, branch, title }: { readonly at: 'check_run' | 'check_suite'; readonly branch: string; readonly title: string },
 ): Found | string {
-  const conclusion = wordAt(body, `${at}.conclusion`)
+  const conclusion = textAt(body, `${at}.conclusion`)
   if (conclusion !== 'failure' && conclusion !== 'timed_out') return 'the check has not failed'
-  const head = { branch: wordAt(body, branch), oid: wordAt(body, `${at}.head_sha`) }
+  const head = { branch: textAt(body, branch), oid: textAt(body, `${at}.head_sha`) }
   // GitHub names no branch for a commit of a fork.
   if (head.branch === null || head.oid === null) return 'the check is of no branch of the repository'
   const number = ownPull(body, at)
-  const text = [wordAt(body, `${at}.output.title`), wordAt(body, `${at}.output.summary`)]
+  const text = [textAt(body, `${at}.output.title`), textAt(body, `${at}.output.summary`)]
   return {
     kind: 'check_failed',
     number,
     isPull: number !== null,
     actor: null,
     head: { branch: head.branch, oid: head.oid },
-    app: wordAt(body, `${at}.app.id`),
-    externalId: wordAt(body, 'check_run.external_id'),
-    suite: at === 'check_suite' ? wordAt(body, 'check_suite.id') : null,
-    ...wordsAt(body, title, text.filter(line => line !== null).join('\n\n'), `${at}.html_url`),
+    app: textAt(body, `${at}.app.id`),
+    externalId: textAt(body, 'check_run.external_id'),
+    suite: at === 'check_suite' ? textAt(body, 'check_suite.id') : null,
+    ...textsAt(body, title, text.filter(line => line !== null).join('\n\n'), `${at}.html_url`),
   }
 }
 
@@ -171,10 +171,10 @@ function ownPull(body: unknown, at: string): number | null {
   return own === undefined ? null : numberAt(own, 'number')
 }
 
-const wordsAt = (body: unknown, title: string, text: string, url: string) => ({
-  title: wordAt(body, title) ?? '',
+const textsAt = (body: unknown, title: string, text: string, url: string) => ({
+  title: textAt(body, title) ?? '',
   text,
-  url: wordAt(body, url) ?? wordAt(body, 'repository.html_url') ?? '',
+  url: textAt(body, url) ?? textAt(body, 'repository.html_url') ?? '',
 })
 
 function numberAt(body: unknown, path: string): number | null {
@@ -183,8 +183,8 @@ function numberAt(body: unknown, path: string): number | null {
 }
 
 /** Returns whether a text holds a word outside of its quotations. */
-function mentions(text: string, word: string): boolean {
-  const escaped = word.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
+function mentions(text: string, mention: string): boolean {
+  const escaped = mention.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
   const pattern = new RegExp(`(^|[\\s(,;:])${escaped}(?![\\w-])`, 'i')
   return text.split('\n').some(line => !line.trimStart().startsWith('>') && pattern.test(line))
 }

@@ -15,7 +15,7 @@ export interface SettledSource {
   /** The commit that a pull request or a check is about; null for an issue. */
   readonly headOid: string | null
   /** Comments that the event itself does not hold, to go below the message. */
-  readonly said: string
+  readonly comments: string
 }
 
 export type SettledEvent = SettledSource | { readonly kind: 'refused'; readonly errorCode: string }
@@ -51,8 +51,8 @@ export async function settleEvent(
     if (typeof place === 'string') return refused(place)
     const { branch, headOid } = place
     const source = { kind: grant.provider, grantId: grant.id, repositoryId: grant.repository_id }
-    const said = await saidOn(host.talk, repository, event, signal)
-    return { kind: 'source', source: { ...source, ...(branch !== null && { baseBranch: branch }) }, headOid, said }
+    const comments = await commentsOn(host.talk, repository, event, signal)
+    return { kind: 'source', source: { ...source, ...(branch !== null && { baseBranch: branch }) }, headOid, comments }
   } catch (error) {
     if (error instanceof GitHostError) throw hostRefusal(error)
     throw error
@@ -79,7 +79,7 @@ async function isOfBerthAlone(
 }
 
 /** Returns the comments of a review on lines, each with its place; nothing for other events. */
-async function saidOn(
+async function commentsOn(
   talk: HostTalk,
   repository: RepositoryRef,
   { review = null, number }: GitHubEvent,

@@ -64,9 +64,9 @@ const reports = new ClaimedRows<ReportRow>({
 export async function claimReport(
   db: Queryable,
   by: { readonly now: Date; readonly until: Date },
-  of: { readonly looksForPublications: boolean; readonly except: readonly string[] },
+  of: { readonly withPublications: boolean; readonly except: readonly string[] },
 ): Promise<DueReport | null> {
-  const [due] = await reports.claim<DueReport>(db, by, 1, [of.looksForPublications, of.except])
+  const [due] = await reports.claim<DueReport>(db, by, 1, [of.withPublications, of.except])
   return due ?? null
 }
 

@@ -5,8 +5,8 @@ import { Underway } from '@berth/platform/kit/underway.ts'
 import { logFailure } from '@berth/platform/storage/postgres/log-failure.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import { WokenService } from '@berth/platform/storage/postgres/woken-service.ts'
+import { readPrincipal } from '../installation-sql.ts'
 import { pauseAfter } from '../pause-after.ts'
-import { standingOf } from '../standing-sql.ts'
 import {
   claimReport,
   type DueReport,
@@ -20,7 +20,7 @@ import { type Telling, tellHost } from './tell-host.ts'
 const SWEEP_MS = 1_000
 /** Between two looks for pull requests that were published after the end of a Run. */
 const PUBLICATIONS_MS = 15_000
-const TOLD_AT_ONCE = 8
+const MAX_CONCURRENT = 8
 /** Those of one organization, whose Git host may be slow. */
 const OF_ORGANIZATION_AT_ONCE = 2
 /** A report whose worker has died is told again after this time. */
@@ -39,7 +39,7 @@ type Parts = Pick<Context, 'db' | 'clock' | 'wakeups' | 'log' | 'gitHosts' | 'co
 export class ReportWorker extends WokenService {
   override readonly name = 'report-worker'
   readonly #context: Parts
-  readonly #underway = new Underway({ most: TOLD_AT_ONCE, ofOwner: OF_ORGANIZATION_AT_ONCE })
+  readonly #underway = new Underway({ most: MAX_CONCURRENT, ofOwner: OF_ORGANIZATION_AT_ONCE })
   #publicationsAt = 0
   #isStarted = false
 
@@ -62,11 +62,11 @@ export class ReportWorker extends WokenService {
   async round(): Promise<void> {
     const { db, clock } = this.#context
     const now = clock.now()
-    const looks = now.getTime() - this.#publicationsAt >= PUBLICATIONS_MS
-    if (looks) this.#publicationsAt = now.getTime()
+    const withPublications = now.getTime() - this.#publicationsAt >= PUBLICATIONS_MS
+    if (withPublications) this.#publicationsAt = now.getTime()
     const by = { now, until: new Date(now.getTime() + CLAIMED_MS) }
     while (this.#underway.room > 0) {
-      const due = await claimReport(db, by, { looksForPublications: looks, except: this.#underway.full })
+      const due = await claimReport(db, by, { withPublications, except: this.#underway.full })
       if (due === null) return
       const work = this.#tell(due).catch(error => this.failed(error))
       this.#underway.add(due.organization_id, work)
@@ -115,7 +115,7 @@ export class ReportWorker extends WokenService {
   async #placeOf(due: DueReport): Promise<Omit<Telling, 'due' | 'run'> | string> {
     const { db, gitHosts, consoleUrl } = this.#context
     const grantee = { organizationId: due.organization_id, installationId: due.installation_id }
-    if ((await standingOf(db, grantee)) === null) return 'authority_revoked'
+    if ((await readPrincipal(db, grantee)) === null) return 'authority_revoked'
     const grant = await findGrantOf(db, grantee, due.event)
     const talk = grant === null ? undefined : gitHosts.find(grant.host)?.talk
     if (grant === null || talk === undefined) return 'cloud_repository_grant_required'

@@ -20,7 +20,7 @@ export interface Telling {
 }
 
 /** The outcome of telling a host. */
-export interface Told {
+export interface Reported {
   readonly written: Partial<ReportRow>
   /** The host could not be asked for a part of it; null: nothing is left. */
   readonly later: GitHostError | null
@@ -31,7 +31,7 @@ export interface Told {
  * have written either without a record of it, so each is looked for before it is made. A part that the host refuses for
  * good is given up, and the other one is still told.
  */
-export async function tellHost(telling: Telling, signal: AbortSignal): Promise<Told> {
+export async function tellHost(telling: Telling, signal: AbortSignal): Promise<Reported> {
   const { due, run, sessionUrl } = telling
   const text = reportText(run, sessionUrl)
   // Only the comment changes once a report has told the end.

@@ -63,7 +63,7 @@ describe('inputs of tools', () => {
 
 describe('garbage from an agent', () => {
   /** Words of the protocol, for places where they make no sense. */
-  const words = [
+  const updates = [
     ...['jsonrpc', '2.0', 'id', 'method', 'params', 'result', 'error', 'update', 'sessionUpdate', 'content', 'type'],
     ...['session/update', 'session/request_permission', 'tool_call', 'tool_call_update', 'agent_message_chunk', 'text'],
     ...['toolCallId', 'toolCall', 'rawInput', 'diff', 'path', 'newText', 'status', 'completed', 'options', '_meta'],
@@ -72,11 +72,11 @@ describe('garbage from an agent', () => {
   const { json } = fc.letrec(tie => ({
     json: fc.oneof(
       { depthSize: 'medium' },
-      fc.constantFrom(...words, null, true, 0, -1, 1e308, 1000),
+      fc.constantFrom(...updates, null, true, 0, -1, 1e308, 1000),
       fc.string({ unit: 'binary' }),
       fc.array(tie('json'), { maxLength: 3 }),
       fc
-        .array(fc.tuple(fc.constantFrom(...words), tie('json')), { maxLength: 5 })
+        .array(fc.tuple(fc.constantFrom(...updates), tie('json')), { maxLength: 5 })
         .map(entries => Object.fromEntries(entries)),
     ),
   }))
@@ -130,7 +130,7 @@ describe('garbage from an agent', () => {
             conversation.apply({ type: 'o', start: index, end: index + 1, at: new Date(index), payload })
           }
           conversation.close()
-          const { asked, ...rest } = conversation.take()
+          const { requests: asked, ...rest } = conversation.take()
           // The agent gets its own request id back unchanged, kept as escaped text; nobody else sees it.
           const text = JSON.stringify({ ...rest, asked: asked.map(({ agentRequest: _, ...question }) => question) })
           expect(text).not.toMatch(/\\u0000|\\ud[89a-f]/)

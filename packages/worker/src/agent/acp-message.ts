@@ -112,9 +112,9 @@ export function readPermissionCall(params: Json, redactor: Redactor = ownCredent
 function readTool(update: Json, begins: boolean, redactor: Redactor): Update {
   const id = asKey(update['toolCallId'])
   if (id === undefined || id === '') return { kind: 'other' }
-  const said = readCallText(update)
+  const callText = readCallText(update)
   const isCut = berthMeta(update)['truncated'] === true
-  const text = said === null ? null : cutMasked(redactor, said, MAX_TEXT_BYTES, isCut)
+  const text = callText === null ? null : cutMasked(redactor, callText, MAX_TEXT_BYTES, isCut)
   const diffs = boundDiffs(contentOf(update).flatMap(readDiff), redactor)
   const input = boundInput(update['rawInput'] ?? undefined)
   const name = asIdentifier(update['name'])
@@ -169,8 +169,8 @@ function readPrinted(update: Json): string | undefined {
  * Returns a tool's result as text: the result itself, its `output`, or its JSON. A result that is too long is left out.
  */
 function readResult(raw: unknown, isCut: boolean, redactor: Redactor): NonNullable<ToolUpdate['result']> {
-  const said = asText(raw) ?? asText(asObject(raw)?.['output'])
-  if (said !== undefined) return cutMasked(redactor, said, MAX_TEXT_BYTES, isCut)
+  const output = asText(raw) ?? asText(asObject(raw)?.['output'])
+  if (output !== undefined) return cutMasked(redactor, output, MAX_TEXT_BYTES, isCut)
   const { value, truncated } = boundInput(raw)
   return value === undefined ? { truncated } : { text: JSON.stringify(redactor.value(value)), truncated }
 }

@@ -171,22 +171,22 @@ describe('an agent', () => {
   test('is asked for people with ids that are long, which its reply repeats', () => {
     const options = [{ optionId: 'x'.repeat(2000), kind: 'allow_once' }]
     const permission = request('session/request_permission', { options })
-    const { asked } = read(working, asks('x'.repeat(2000)), permission).take()
-    expect(asked.map(({ agentRequest }) => agentRequest)).toMatchObject([
+    const { requests } = read(working, asks('x'.repeat(2000)), permission).take()
+    expect(requests.map(({ agentRequest }) => agentRequest)).toMatchObject([
       { id: 'x'.repeat(2000), allow: 'yes' },
       { allow: 'x'.repeat(2000) },
     ])
-    expect(asked.map(({ declined }) => declined)).toEqual([false, false])
+    expect(requests.map(({ declined }) => declined)).toEqual([false, false])
   })
 
   test.each([
     ['permission', asks('x'.repeat(65_537)), { outcome: { outcome: 'selected', optionId: 'no' } }],
     ['an answer', asks('x'.repeat(65_537), 'elicitation/create'), { action: 'cancel' }],
-  ])('is refused %s, and hears no error, if the id of its request is too long to be kept', (_, asked, result) => {
-    const conversation = read(working, asked)
+  ])('is refused %s, and hears no error, if the id of its request is too long to be kept', (_, request, result) => {
+    const conversation = read(working, request)
     const [reply] = conversation.takeReplies()
     expect(JSON.parse(reply?.line ?? '')).toEqual({ jsonrpc: '2.0', id: 'x'.repeat(65_537), result })
-    expect(conversation.take()).toMatchObject({ asked: [] })
+    expect(conversation.take()).toMatchObject({ requests: [] })
     expect(conversation.waits).toBe(false)
   })
 
@@ -195,22 +195,22 @@ describe('an agent', () => {
       { optionId: 'x'.repeat(65_537), kind: 'allow_once' },
       { optionId: 'no', kind: 'reject_once' },
     ]
-    const { asked } = read(working, request('session/request_permission', { options })).take()
-    expect(asked).toMatchObject([{ declined: true, agentRequest: { allow: null, deny: 'no' } }])
+    const { requests } = read(working, request('session/request_permission', { options })).take()
+    expect(requests).toMatchObject([{ declined: true, agentRequest: { allow: null, deny: 'no' } }])
   })
 
   test('gets back a choice of any length whole, and people see its beginning', () => {
     const long = 'x'.repeat(5000)
-    const { asked } = read(working, form({ type: 'string', oneOf: [{ const: long }, { const: `${long}y` }] })).take()
+    const { requests } = read(working, form({ type: 'string', oneOf: [{ const: long }, { const: `${long}y` }] })).take()
     const [first = '', second = ''] = [long.slice(0, 500), `${long.slice(0, 495)}… (2)`]
-    expect(asked).toMatchObject([
+    expect(requests).toMatchObject([
       { declined: false, ask: { questions: [{ options: [first, second], optionValues: [long, `${long}y`] }] } },
     ])
   })
 
   test('keeps a tool call with a long id apart from another, also where it asks people', () => {
     const [one, other] = [`${'x'.repeat(1025)}1`, `${'x'.repeat(1025)}2`]
-    const { drafts, asked, toolCalls } = read(
+    const { drafts, requests, toolCalls } = read(
       working,
       calls(one),
       calls(other),
@@ -218,7 +218,7 @@ describe('an agent', () => {
       ends(one),
     ).take()
     expect(toolCalls).toBe(2)
-    expect(asked).toMatchObject([{ ask: { approval: { kind: 'edit' } } }])
+    expect(requests).toMatchObject([{ ask: { approval: { kind: 'edit' } } }])
     const ended = drafts.filter(({ data }) => data['status'] === 'succeeded').map(({ data }) => data['activityId'])
     const begun = drafts.filter(({ data }) => data['status'] === 'started').map(({ data }) => data['activityId'])
     expect(new Set(ended)).toEqual(new Set([begun[0]]))
@@ -291,14 +291,14 @@ describe('a request of an agent', () => {
   test('for permission is put to people once, however often it is read', () => {
     const conversation = read(working, says('x'), asks('a'), says('y'))
     expect(conversation.takeReplies()).toEqual([])
-    expect(conversation.take().asked).toMatchObject([
+    expect(conversation.take().requests).toMatchObject([
       { draftsBefore: 1, ask: { kind: 'approval' }, agentRequest: { id: 'a', allow: 'yes', deny: 'no' } },
     ])
     const records = journal([says('x'), asks('a')])
     const { start = 0, end = 0 } = records[1] ?? {}
     const again = new AgentConversation(of, working, end, new Map([[start, 'a']]))
     for (const record of records) again.apply(record)
-    expect([again.take().asked, again.takeReplies(), again.waits]).toEqual([[], [], true])
+    expect([again.take().requests, again.takeReplies(), again.waits]).toEqual([[], [], true])
   })
 
   test('for permission is turned down while the run is being cancelled', () => {
@@ -312,8 +312,8 @@ describe('a request of an agent', () => {
 
   test('is declined after too many, and refused by its own option after far too many', () => {
     const conversation = read(working, ...Array.from({ length: 130 }, (_, id) => asks(id)))
-    const { asked } = conversation.take()
-    expect([asked.length, asked.findIndex(({ declined }) => declined)]).toEqual([128, 32])
+    const { requests } = conversation.take()
+    expect([requests.length, requests.findIndex(({ declined }) => declined)]).toEqual([128, 32])
     const outcomes = conversation.takeReplies().map(order => JSON.parse(order.line).result.outcome.optionId)
     expect(outcomes).toEqual(['no', 'no'])
   })
@@ -371,7 +371,7 @@ describe('a request of an agent', () => {
 describe('a conversation that is taken over', () => {
   interface Whole {
     readonly drafts: readonly EventDraft[]
-    readonly asked: readonly number[]
+    readonly offsets: readonly number[]
     readonly toolCalls: number
     readonly facts: AgentFacts
     readonly replies: ReadonlySet<string>
@@ -385,7 +385,7 @@ describe('a conversation that is taken over', () => {
   function readWithDeaths(records: readonly JournalRecord[], deaths: readonly (readonly [number, number])[]): Whole {
     const drafts: EventDraft[] = []
     const replies = new Set<string>()
-    const asked: number[] = []
+    const offsets: number[] = []
     const waiting = new Map<number, number | string>()
     const steering = new Set(steered)
     let toolCalls = 0
@@ -393,8 +393,8 @@ describe('a conversation that is taken over', () => {
     const take = (reading: Reading) => {
       drafts.push(...reading.drafts)
       toolCalls += reading.toolCalls
-      for (const { offset, agentRequest } of reading.asked) {
-        asked.push(offset)
+      for (const { offset, agentRequest } of reading.requests) {
+        offsets.push(offset)
         waiting.set(offset, (agentRequest as AgentRequest).id)
       }
       for (const offset of reading.settled) waiting.delete(offset)
@@ -416,7 +416,7 @@ describe('a conversation that is taken over', () => {
       if (commitAt < records.length) continue
       worker.close()
       take(worker.take())
-      return { drafts, asked, toolCalls, facts: committed.facts, replies, end: worker.end }
+      return { drafts, offsets, toolCalls, facts: committed.facts, replies, end: worker.end }
     }
     throw new Error('the last worker reads to the end')
   }
@@ -439,8 +439,8 @@ describe('a conversation that is taken over', () => {
   function answered(entries: readonly Entry[], lag: number): Entry[] {
     const all = [...entries]
     for (let index = 0; index < all.length; index += 1) {
-      const asked = all[index]
-      if (asked?.type !== 'o' || !/request_permission|read_text_file/.test(asked.payload) || index + lag > all.length)
+      const entry = all[index]
+      if (entry?.type !== 'o' || !/request_permission|read_text_file/.test(entry.payload) || index + lag > all.length)
         continue
       all.splice(index + lag, 0, given(replyKey(journal(all)[index]?.start ?? -1)))
     }

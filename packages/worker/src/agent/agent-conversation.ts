@@ -205,7 +205,7 @@ export class AgentConversation {
       case 'i':
         this.#requests.given(record.key, replayed)
         // A further prompt ends the message before it.
-        if (isFurther(record.key)) this.#told({ kind: 'pause' }, record.start, replayed)
+        if (isFurther(record.key)) this.#fold({ kind: 'pause' }, record.start, replayed)
         if (!replayed && record.key.startsWith(promptKeyOf(this.#prompt)) && this.#facts.state === 'ready') {
           this.#know({ activePrompt: record.key })
           if (this.#end?.kind === 'answered') this.#end = null
@@ -285,9 +285,9 @@ export class AgentConversation {
     switch (message.kind) {
       case 'response':
         // Also when replayed, so that the same messages begin again.
-        if (this.#endsMessages && message.id === this.#promptId) this.#told({ kind: 'pause' }, offset, replayed)
+        if (this.#endsMessages && message.id === this.#promptId) this.#fold({ kind: 'pause' }, offset, replayed)
         // Likewise when replayed: a message that joins the work ends the one before it.
-        if (steeredTurn(message.id) !== null) this.#told({ kind: 'pause' }, offset, replayed)
+        if (steeredTurn(message.id) !== null) this.#fold({ kind: 'pause' }, offset, replayed)
         if (!replayed) this.#answered(message)
         break
       case 'notification':
@@ -301,7 +301,7 @@ export class AgentConversation {
     }
   }
 
-  #told(update: Update, offset: number, replayed: boolean): void {
+  #fold(update: Update, offset: number, replayed: boolean): void {
     // Before its prompt an agent repeats an earlier conversation; after its answer no output belongs to the Run.
     if (!this.prompted) return
     const drafts = this.#transcript.apply(update, offset, this.#at)
@@ -357,11 +357,11 @@ export class AgentConversation {
 
   #notified(method: string, params: Readonly<Record<string, unknown>>, offset: number, replayed: boolean): void {
     if (method === CLIENT_METHODS.session_update) {
-      this.#told(readUpdate(params, this.#redactor), offset, replayed)
+      this.#fold(readUpdate(params, this.#redactor), offset, replayed)
     } else if (method === BERTH_EVENT) {
-      this.#told({ kind: 'pause' }, offset, replayed)
-      const isTold = this.prompted && !replayed
-      const event = isTold ? readBerthEvent(this.#masked(params), this.#prompt.runId) : null
+      this.#fold({ kind: 'pause' }, offset, replayed)
+      const isReported = this.prompted && !replayed
+      const event = isReported ? readBerthEvent(this.#masked(params), this.#prompt.runId) : null
       if (event !== null) this.#drafts.push(event)
     } else if (method === PROTOCOL_METHODS.cancel_request && !replayed) {
       this.#requests.takenBack(params['requestId'])
@@ -372,8 +372,8 @@ export class AgentConversation {
     const { id, method, params } = message
     if (method === CLIENT_METHODS.session_request_permission) {
       const update = readPermissionCall(params, this.#redactor)
-      this.#told(update, offset, replayed)
-      this.#told({ kind: 'pause' }, offset, replayed)
+      this.#fold(update, offset, replayed)
+      this.#fold({ kind: 'pause' }, offset, replayed)
       const call = update.kind === 'tool' ? update.call : null
       const known = call === null ? null : this.#transcript.callOf(call.id)
       const question = readPermission(id, this.#masked(params), call, known)
@@ -382,7 +382,7 @@ export class AgentConversation {
         reply(offset, id, { outcome: denial(this.#asksPeople() ? denyOptionOf(params) : null) }),
       )
     } else if (method === CLIENT_METHODS.elicitation_create) {
-      this.#told({ kind: 'pause' }, offset, replayed)
+      this.#fold({ kind: 'pause' }, offset, replayed)
       const question = readElicitation(id, this.#masked(params))
       this.#asks(asKey(params['toolCallId']))
       this.#ask(question, offset, replayed, () => reply(offset, id, { action: 'cancel' }))
@@ -407,8 +407,8 @@ export class AgentConversation {
    */
   #ask(question: Question, offset: number, replayed: boolean, refusal: () => Order): void {
     if (replayed && this.#requests.isWaiting(offset)) return
-    const told = this.prompted && this.#asksPeople() && !replayed && this.#requests.canTell
-    if (told && !isOverlong(question.agentRequest.id, MAX_REPLY_ID_BYTES))
+    const isReported = this.prompted && this.#asksPeople() && !replayed && this.#requests.canTell
+    if (isReported && !isOverlong(question.agentRequest.id, MAX_REPLY_ID_BYTES))
       this.#requests.ask(question, offset, this.#drafts.length)
     else this.#requests.answerAtOnce(refusal(), offset)
   }

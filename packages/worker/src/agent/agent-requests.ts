@@ -10,7 +10,7 @@ export interface NewAsk extends AgentRequest {
 /** The changes of an agent's requests since the last `take()`. */
 export interface RequestsReading {
   /** Requests to people, in the order of asking. */
-  readonly asked: readonly NewAsk[]
+  readonly requests: readonly NewAsk[]
   /** Offsets of earlier requests that their agent has withdrawn. */
   readonly withdrawn: readonly number[]
   /** Offsets of requests that the journal answers, or whose agent is gone. */
@@ -20,7 +20,7 @@ export interface RequestsReading {
 /** Requests of one agent that may wait for people at once; further ones are declined. */
 const MAX_WAITING_ASKS = 32
 /** Requests of one agent that the log tells at once, declined ones included. Further ones are refused and not kept. */
-const MAX_TOLD_ASKS = 128
+const MAX_PENDING = 128
 
 /**
  * The requests of a sandbox's agent: those that are put to people, and those that are answered at once. Each is known by
@@ -32,7 +32,7 @@ export class AgentRequests {
   /** Requests that were put to people: offset to JSON-RPC id, until the journal holds their reply. */
   readonly #waiting: Map<number, number | string>
   readonly #replies = new Map<string, Order>()
-  #asked: NewAsk[] = []
+  #pending: NewAsk[] = []
   #withdrawn: number[] = []
   #settled: number[] = []
 
@@ -59,14 +59,14 @@ export class AgentRequests {
 
   /** True if the log can tell of one more request. */
   get canTell(): boolean {
-    return this.#waiting.size < MAX_TOLD_ASKS
+    return this.#waiting.size < MAX_PENDING
   }
 
   /** Puts a request to people, or records it as declined if it cannot be shown or exceeds the bound. */
   ask(question: Question, offset: number, draftsBefore: number): void {
     const declined = question.declined === true || this.#waiting.size >= MAX_WAITING_ASKS
     this.#waiting.set(offset, question.agentRequest.id)
-    this.#asked.push({ ...question, declined, offset, draftsBefore })
+    this.#pending.push({ ...question, declined, offset, draftsBefore })
   }
 
   answerAtOnce(order: Order, offset: number): void {
@@ -112,8 +112,8 @@ export class AgentRequests {
   }
 
   take(): RequestsReading {
-    const reading = { asked: this.#asked, withdrawn: this.#withdrawn, settled: this.#settled }
-    this.#asked = []
+    const reading = { requests: this.#pending, withdrawn: this.#withdrawn, settled: this.#settled }
+    this.#pending = []
     this.#withdrawn = []
     this.#settled = []
     return reading

@@ -7,7 +7,7 @@ import { asObject, asText } from './acp-message.ts'
 export const BERTH_EVENT = '_berth/event'
 
 /** Longest id or status taken from an agent. */
-const MAX_WORD_BYTES = 255
+const MAX_TOKEN_BYTES = 255
 
 /**
  * Returns the Event in an agent's `_berth/event` notification `{ type, data }`; other members of `data` are left out.
@@ -31,10 +31,10 @@ const readers: Readonly<Record<string, (data: Json) => Omit<EventDraft, 'runId'>
   timeline_truncated: data => {
     const droppedEvents = count(data['droppedEvents'])
     if (droppedEvents === null) return null
-    return transcript('svc.timeline.truncated', { droppedEvents, reason: word(data['reason']) ?? 'unknown' })
+    return transcript('svc.timeline.truncated', { droppedEvents, reason: token(data['reason']) ?? 'unknown' })
   },
   delegation_completed: data => {
-    const [delegationId, status] = [word(data['delegationId']), word(data['status'])]
+    const [delegationId, status] = [token(data['delegationId']), token(data['status'])]
     if (delegationId === undefined || status === undefined) return null
     const summary = asText(data['summary'])
     return {
@@ -49,7 +49,7 @@ const transcript = (type: string, data: Json) => ({ type, visibility: 'transcrip
 const count = (value: unknown): number | null =>
   Number.isSafeInteger(value) && Number(value) >= 0 ? Number(value) : null
 
-function word(value: unknown): string | undefined {
+function token(value: unknown): string | undefined {
   const text = asText(value)
-  return text === undefined || text === '' ? undefined : cutText(text, MAX_WORD_BYTES).text
+  return text === undefined || text === '' ? undefined : cutText(text, MAX_TOKEN_BYTES).text
 }

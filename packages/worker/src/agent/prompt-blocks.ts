@@ -53,8 +53,8 @@ export const answersMeta = (rows: readonly InteractionRow[]): object[] =>
 function questionOf(row: InteractionRow): string {
   const { questions = [], prompt, plan } = requestOf(row)
   if (row.kind === 'exit_plan_mode') return `You asked to leave plan mode: ${prompt}\n\n${plan}`
-  const asked = questions.map(({ question, fieldId }) => (fieldId === undefined ? question : `${fieldId}: ${question}`))
-  return `You asked:\n${asked.join('\n')}`
+  const lines = questions.map(({ question, fieldId }) => (fieldId === undefined ? question : `${fieldId}: ${question}`))
+  return `You asked:\n${lines.join('\n')}`
 }
 
 function answerOf(row: InteractionRow): string {

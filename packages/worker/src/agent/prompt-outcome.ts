@@ -28,11 +28,11 @@ export function outcomeOfAnswer(result: Json | null, error: Json | null, redacto
   const meta = berthMeta(result)
   const summary = asText(meta['summary'])
   const turns = Number(meta['turns'])
-  const told = {
+  const reported = {
     ...(summary !== undefined && { summary: redactor.ending(summary, meta['summaryCut'] === true) }),
     ...(Number.isSafeInteger(meta['turns']) && turns >= 0 && turns < 2 ** 31 && { turns }),
   }
-  return { ...endOf(result, meta), ...told }
+  return { ...endOf(result, meta), ...reported }
 }
 
 function endOf(result: Json, meta: Json): Outcome {

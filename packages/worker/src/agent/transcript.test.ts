@@ -224,7 +224,7 @@ const anyUpdate: fc.Arbitrary<Update> = fc.oneof(
     role: fc.constantFrom('assistant' as const, 'reasoning' as const),
     text: fc.string({ maxLength: 3 }),
   }),
-  fc.tuple(fc.string({ maxLength: 2 }), fc.constantFrom('1', '2')).map(([words, id]) => say(words, id)),
+  fc.tuple(fc.string({ maxLength: 2 }), fc.constantFrom('1', '2')).map(([text, id]) => say(text, id)),
   fc
     .tuple(
       fc.constantFrom('a', 'b', 'c'),

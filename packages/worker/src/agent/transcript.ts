@@ -114,7 +114,7 @@ export class Transcript {
     return [...this.#calls.values()].map(call => {
       const { value: input } = call.asks ? boundInput(call.input, MAX_KEPT_INPUT_BYTES) : { value: undefined }
       return {
-        ...this.#told(call),
+        ...this.#describe(call),
         ...(call.asks && { asks: true }),
         ...(input !== undefined && { input: this.#redactor.value(input) }),
       }
@@ -135,7 +135,7 @@ export class Transcript {
           },
         }),
       activities: [...this.#calls.values()].map(call => {
-        const { activityId, name, kind, title, startedAt } = this.#told(call)
+        const { activityId, name, kind, title, startedAt } = this.#describe(call)
         const masked = { name: this.#redactor.text(name), title: storable(this.#redactor.text(title)) }
         return { activityId, kind, ...masked, startedAt }
       }),
@@ -224,7 +224,7 @@ export class Transcript {
       this.#calls.set(update.id, call)
     }
     if (known === undefined) {
-      drafts.push(callProgress(this.#of.runId, this.#told(call), 'started', at))
+      drafts.push(callProgress(this.#of.runId, this.#describe(call), 'started', at))
     }
     if (update.status === 'completed' || update.status === 'failed') {
       drafts.push(...this.#endCall(update.id, call, update.status === 'completed' ? 'succeeded' : 'failed', at))
@@ -242,7 +242,7 @@ export class Transcript {
     const { input, diffs } = call
     call.printed?.end()
     const { output, truncated } = outputOf(call)
-    return callEnd(this.#of.runId, this.#told(call), status, at, {
+    return callEnd(this.#of.runId, this.#describe(call), status, at, {
       ...(input !== undefined && { input }),
       ...(output !== undefined && { output }),
       ...(diffs !== undefined && { diff: diffs }),
@@ -250,7 +250,7 @@ export class Transcript {
     })
   }
 
-  #told(call: CallInFold): Omit<OpenCall, 'asks' | 'input'> {
+  #describe(call: CallInFold): Omit<OpenCall, 'asks' | 'input'> {
     const { kind, title, startedAt, delegationId } = call
     return {
       activityId: this.#activityId(call),
@@ -328,8 +328,8 @@ function outputOf({ text, printed, result, diffs, truncated }: CallInFold) {
 
 /** Counts the parts that may be long. Input and title have bounds of their own. */
 function lengthOf({ text = '', printed, result, diffs = [] }: CallInFold): number {
-  const said = text.length + (printed?.text.length ?? 0) + (result?.text?.length ?? 0)
-  return diffs.reduce((sum, { oldText, newText }) => sum + oldText.length + newText.length, said)
+  const length = text.length + (printed?.text.length ?? 0) + (result?.text?.length ?? 0)
+  return diffs.reduce((sum, { oldText, newText }) => sum + oldText.length + newText.length, length)
 }
 
 function leaveOut(call: CallInFold): void {

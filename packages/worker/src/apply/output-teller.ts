@@ -10,7 +10,7 @@ import type { ExecutionContext } from '../claim/execution-context.ts'
 import { underFence } from '../claim/under-fence.ts'
 
 /** Bytes of output that Events tell, over the whole apply. */
-export const MAX_TOLD_BYTES = 128 * 1024
+export const MAX_REPORTED_BYTES = 128 * 1024
 /** Bytes of output that the terminal Event shows. */
 export const MAX_TAIL_BYTES = 8 * 1024
 /** Least time between two Events of output while a process runs; its end tells the rest. */
@@ -38,11 +38,11 @@ export class OutputTeller {
   #tail: string
   /** Text that is not told yet. */
   #waiting = ''
-  #told: number
+  #reported: number
   #nextAt: number | null = null
 
   constructor(context: ExecutionContext, claim: Claim, lease: LeaseRow, redactor: Redactor) {
-    const { before = 0, told = 0, tail = '' } = lease.apply?.output ?? {}
+    const { before = 0, told: reported = 0, tail = '' } = lease.apply?.output ?? {}
     this.#context = context
     this.#claim = claim
     this.#lease = lease
@@ -51,7 +51,7 @@ export class OutputTeller {
     this.#before = before
     this.#tailBefore = tail
     this.#tail = tail
-    this.#told = told
+    this.#reported = reported
   }
 
   /** Begins to read the text of a process, for the first time or again. */
@@ -104,7 +104,7 @@ export class OutputTeller {
     this.#seen = 0
     this.#tailBefore = this.#tail
     this.#stream = this.#redactor.stream()
-    return { before: this.#before, told: this.#told, tail: this.#tail }
+    return { before: this.#before, told: this.#reported, tail: this.#tail }
   }
 
   #take(masked: string): void {
@@ -114,20 +114,20 @@ export class OutputTeller {
     const at = this.#before + this.#seen
     this.#seen += bytes
     this.#tail = endOf(this.#tail + text)
-    const untold = Math.max(0, this.#told - at)
+    const untold = Math.max(0, this.#reported - at)
     if (untold < bytes) this.#waiting += Buffer.from(text).subarray(untold).toString()
   }
 
   async #append(): Promise<void> {
-    const { text } = cutText(this.#waiting, Math.max(0, MAX_TOLD_BYTES - this.#told))
+    const { text } = cutText(this.#waiting, Math.max(0, MAX_REPORTED_BYTES - this.#reported))
     if (text === '') {
       this.#waiting = ''
       return
     }
     const { id: leaseId, environment_revision: revision } = this.#lease
-    const offset = this.#told
-    const told = offset + Buffer.byteLength(text)
-    const output = { before: this.#before, told, tail: this.#tailBefore }
+    const offset = this.#reported
+    const reported = offset + Buffer.byteLength(text)
+    const output = { before: this.#before, told: reported, tail: this.#tailBefore }
     await underFence(this.#context, this.#claim, async tx => {
       const run = this.#claim.runId === null ? {} : { runId: this.#claim.runId }
       const data = { leaseId, revision, offset, text }
@@ -135,7 +135,7 @@ export class OutputTeller {
       await appendEvents(tx, this.#claim, [event], this.#context.clock.now())
       await saveApplied(tx, leaseId, { output } satisfies Partial<ApplyReport>)
     })
-    this.#told = told
+    this.#reported = reported
     this.#waiting = ''
     this.#nextAt = performance.now() + EVERY_MS
     this.#context.wakeups.publish(topics.session(this.#claim.organizationId, this.#claim.sessionId))

@@ -11,12 +11,12 @@ export const packagesStep: ApplyStep = {
   async run({ document, output, report }) {
     const { packages } = report
     output.begin()
-    const told = await output.end(
+    const written = await output.end(
       packages?.state === 'unavailable'
         ? [`without the packages ${document.packages.join(', ')}: ${packages.reason ?? ''}`]
         : [],
     )
-    if (packages?.state === 'failed') throw new ApplyFailed('packages_failed', { output: told })
-    return { output: told }
+    if (packages?.state === 'failed') throw new ApplyFailed('packages_failed', { output: written })
+    return { output: written }
   },
 }

@@ -86,7 +86,7 @@ async function follow(parts: ApplyParts, program: Program, start: Start, signal:
     const step = await Promise.race([next, watch.broken, watch.due])
     if (step === 'due') {
       await output.tell()
-      watch.told()
+      watch.notified()
       continue
     }
     for (const record of step.value) {
@@ -159,7 +159,7 @@ class Watch implements Disposable {
     this.#telling ??= this.#later(async () => this.#due.resolve('due'), this.#parts.output.dueInMs)
   }
 
-  told(): void {
+  notified(): void {
     this.#telling = undefined
     this.#due = Promise.withResolvers()
   }

@@ -49,11 +49,11 @@ async function resultOf(
 ): Promise<Partial<ApplyReport>> {
   if (end === null) throw new ApplyFailed(late ? 'setup_timeout' : 'apply_failed', { output: await output.end() })
   const { exports, leftOut } = readExports(end)
-  const told = { journal, output: await output.end(leftOut) }
+  const report = { journal, output: await output.end(leftOut) }
   // A worker that comes late reads the end of a script that may have been in time.
-  if (end.timedOut || (late && end.exitCode === null)) throw new ApplyFailed('setup_timeout', told)
-  if (end.exitCode === null) throw new ApplyFailed('setup_exit_nonzero', told)
-  const applied = { ...told, setupExitCode: end.exitCode }
+  if (end.timedOut || (late && end.exitCode === null)) throw new ApplyFailed('setup_timeout', report)
+  if (end.exitCode === null) throw new ApplyFailed('setup_exit_nonzero', report)
+  const applied = { ...report, setupExitCode: end.exitCode }
   if (end.exitCode !== 0) throw new ApplyFailed('setup_exit_nonzero', applied)
   const empty = Object.keys(exports.variables).length === 0 && exports.path.length === 0
   return { ...applied, ...(!empty && { exports: sealExports(context.db, lease, exports) }) }

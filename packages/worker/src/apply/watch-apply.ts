@@ -15,21 +15,21 @@ export function watchApply(
   outer: AbortSignal,
 ): Disposable & { readonly signal: AbortSignal } {
   const interrupt = new AbortController()
-  const look = async () => {
+  const check = async () => {
     if (claim.runId === null) return
     const run = await findRun(db, claim, claim.runId)
     if (run === null || run.ended_at !== null) interrupt.abort(new ClaimLost())
     else if (run.cancel_requested_at !== null) interrupt.abort(new ApplyFailed('cancelled'))
   }
-  const lookAgain = () => {
-    look().catch(error => {
+  const checkAgain = () => {
+    check().catch(error => {
       // The apply notices a database that is away when it next writes.
       if (!(error instanceof DatabaseUnavailable)) interrupt.abort(error)
     })
   }
-  const unsubscribe = wakeups.subscribe(topics.control(claim.organizationId, claim.sessionId), lookAgain)
-  const polling = setInterval(lookAgain, limits.pulseMs)
-  lookAgain()
+  const unsubscribe = wakeups.subscribe(topics.control(claim.organizationId, claim.sessionId), checkAgain)
+  const polling = setInterval(checkAgain, limits.pulseMs)
+  checkAgain()
   return {
     signal: AbortSignal.any([outer, interrupt.signal]),
     [Symbol.dispose]() {

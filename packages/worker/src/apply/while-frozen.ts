@@ -34,7 +34,7 @@ export async function whileFrozen<T>(
 
 /** The last process gets this long to stop; one inside a system call stops when it leaves the call. */
 const STOPPING_MS = 1000
-const LOOK_MS = 2
+const POLL_MS = 2
 
 /** Returns the state of a sandbox that was frozen, once all its processes have stopped or have had time to. */
 export async function stateOnceStopped(
@@ -45,6 +45,6 @@ export async function stateOnceStopped(
   for (const deadline = performance.now() + STOPPING_MS; ; ) {
     const state = await driver.stateOf(leaseId)
     if (state !== 'freezing' || performance.now() >= deadline) return state
-    await sleep(LOOK_MS, undefined, { signal })
+    await sleep(POLL_MS, undefined, { signal })
   }
 }

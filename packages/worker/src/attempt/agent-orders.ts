@@ -105,14 +105,14 @@ export class AgentOrders {
     const { claim, connection, cwd, environment, lease, runtime } = this.#parts
     const { command, env, modelEnv, reach, serversEnv } = runtime
     const model = this.#modelOfAgent()
-    const told = model === null ? {} : modelEnv?.(this.#context.models.facts(model))
+    const modelVariables = model === null ? {} : modelEnv?.(this.#context.models.facts(model))
     if (model !== this.#startedFor) {
       await underFence(this.#context, claim, tx => saveAgentModel(tx, lease.id, model))
       this.#startedFor = model
     }
     const base = environment === null ? agentEnvironment(reach) : environmentWith(reach, environment)
     const serving = (lease.apply?.servers ?? []).length > 0 ? serversEnv : {}
-    await connection.start({ key, command, env: { ...base, ...told, ...env, ...serving }, cwd })
+    await connection.start({ key, command, env: { ...base, ...modelVariables, ...env, ...serving }, cwd })
   }
 
   async initialize(generation: number): Promise<void> {

@@ -151,14 +151,14 @@ async function endWithResult(
 ): Promise<void> {
   const { runId } = claim
   const drafts = await keepResultRow(tx, claim, result, now)
-  const told = drafts.length > 0 ? appendEvents(tx, claim, drafts, now) : null
+  const appended = drafts.length > 0 ? appendEvents(tx, claim, drafts, now) : null
   await keep()
   // The deadline costs the sandbox, and with it the agent that waits for people.
   if (outcome === deadlineExceeded) await closeInteractions(tx, claim, 'workspace_lost', now)
   const { summary, ...rest } = outcome
   const tells = result.kind === 'kept' && summary !== undefined ? { ...rest, summary } : rest
   const seal = begun && (outcome.status !== 'crashed' || outcome === deadlineExceeded)
-  await Promise.all([told, endRun(tx, claim, runId, tells, now, { seal })])
+  await Promise.all([appended, endRun(tx, claim, runId, tells, now, { seal })])
 }
 
 async function keepResultRow(tx: Queryable, claim: RunClaim, result: Result, now: Date): Promise<EventDraft[]> {

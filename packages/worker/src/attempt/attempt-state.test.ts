@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type AttemptState, advance, type Move, nextAttemptStep, type Standing, type Step } from './attempt-state.ts'
+import { type AttemptState, advance, type Move, nextAttemptStep, type Step, type StepInput } from './attempt-state.ts'
 
 const facts = {
   generation: 1,
@@ -10,16 +10,16 @@ const facts = {
   activePrompt: null,
 } as const
 const on = { course: { kind: 'on' }, prompt: 'early' } as const
-const ready: Standing = { ...on, facts, prompted: false, end: null, otherModel: false }
+const ready: StepInput = { ...on, facts, prompted: false, end: null, otherModel: false }
 const cancelling = { course: { kind: 'let go' } } as const
 const decided = { course: { kind: 'decided', outcome: { status: 'failed', stopReason: 'error' } } } as const
-const at = (state: Standing['facts']['state']) => ({ facts: { ...facts, state } })
+const at = (state: StepInput['facts']['state']) => ({ facts: { ...facts, state } })
 const unstartable = { kind: 'unstartable', detail: 'no', resuming: false } as const
 const earlier = { facts: { ...facts, activePrompt: 'prompt/another/1/1' } }
 const prompted = { prompted: true, facts: { ...facts, activePrompt: 'prompt/own/1/1' } }
 
 describe('the next step of an attempt', () => {
-  it.each<[string, Partial<Standing>, Step]>([
+  it.each<[string, Partial<StepInput>, Step]>([
     ['no agent', at('none'), 'start the agent'],
     ['an agent that is gone', at('exited'), 'start the agent'],
     ['a new agent', at('started'), 'initialize'],
@@ -41,8 +41,8 @@ describe('the next step of an attempt', () => {
     ['an end that this worker decided', decided, 'wait'],
     ['a decided end of one at work', { ...prompted, ...decided }, 'wait'],
     ['a decided end of one that will not be set up', { ...at('started'), end: unstartable, ...decided }, 'wait'],
-  ])('is right for %s', (_, standing, step) => {
-    expect(nextAttemptStep({ ...ready, ...standing })).toBe(step)
+  ])('is right for %s', (_, snapshot, step) => {
+    expect(nextAttemptStep({ ...ready, ...snapshot })).toBe(step)
   })
 })
 

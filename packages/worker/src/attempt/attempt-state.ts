@@ -77,7 +77,7 @@ export const decidedOutcome = ({ course }: Pick<AttemptState, 'course'>): Outcom
   'outcome' in course ? course.outcome : null
 
 /** The state that decides an attempt's next step. */
-export interface Standing extends Pick<AttemptState, 'course' | 'prompt'> {
+export interface StepInput extends Pick<AttemptState, 'course' | 'prompt'> {
   readonly facts: AgentFacts
   /** The agent has this attempt's prompt. */
   readonly prompted: boolean
@@ -104,13 +104,13 @@ export type Step =
  * Returns the next step towards a prompted agent, unless the Run is to end. It follows from the journal alone, so a
  * worker that takes over takes the same step as its predecessor would have.
  */
-export function nextAttemptStep(standing: Standing): Step {
-  const { facts, prompted } = standing
-  if (decidedOutcome(standing) !== null) return 'wait'
-  if (isRefused(standing)) return 'give up'
-  const cancelling = standing.course.kind === 'let go'
+export function nextAttemptStep(snapshot: StepInput): Step {
+  const { facts, prompted } = snapshot
+  if (decidedOutcome(snapshot) !== null) return 'wait'
+  if (isRefused(snapshot)) return 'give up'
+  const cancelling = snapshot.course.kind === 'let go'
   if (prompted) return cancelling && facts.sessionId !== null ? 'cancel the prompt' : 'wait'
-  if (cancelling && standing.prompt !== 'given') return 'cancel the run'
+  if (cancelling && snapshot.prompt !== 'given') return 'cancel the run'
   // An abandoned Run left its agent at work. That agent ends before another Run begins.
   if (facts.activePrompt !== null) return 'end the earlier prompt'
   switch (facts.state) {
@@ -124,7 +124,7 @@ export function nextAttemptStep(standing: Standing): Step {
     case 'loaded':
       return 'await the repetition'
     case 'ready':
-      return standing.otherModel ? 'restart for the model' : 'prompt'
+      return snapshot.otherModel ? 'restart for the model' : 'prompt'
   }
 }
 
@@ -132,6 +132,6 @@ export function nextAttemptStep(standing: Standing): Step {
  * Returns true if the agent lives and cannot be set up. A process gets each order only once, so the next Run could ask
  * it nothing more: it ends with the Run that it refused.
  */
-export function isRefused({ end, facts }: Pick<Standing, 'end' | 'facts'>): boolean {
+export function isRefused({ end, facts }: Pick<StepInput, 'end' | 'facts'>): boolean {
   return end?.kind === 'unstartable' && (facts.state === 'started' || facts.state === 'initialized')
 }

@@ -24,7 +24,7 @@ export class EventBudget {
   /** Events that were left out and not recorded yet. */
   #dropped = 0
   /** Tool calls whose beginning is in the log. Null while the log has every beginning but those in `#untold`. */
-  readonly #told: ReadonlySet<string> | null
+  readonly #reported: ReadonlySet<string> | null
   readonly #untold = new Set<unknown>()
 
   constructor(bounds: EventBounds, run: Pick<RunRow, 'event_count' | 'event_bytes' | 'dropped_events' | 'open_calls'>) {
@@ -32,7 +32,7 @@ export class EventBudget {
     this.#events = run.event_count
     this.#bytes = run.event_bytes
     this.#over = run.dropped_events > 0
-    this.#told = this.#over ? new Set(run.open_calls.map(({ activityId }) => activityId)) : null
+    this.#reported = this.#over ? new Set(run.open_calls.map(({ activityId }) => activityId)) : null
   }
 
   get isSpent(): boolean {
@@ -41,26 +41,26 @@ export class EventBudget {
 
   /** Returns the part of a reading that the budget admits. */
   admit(reading: Reading): Reading {
-    const { drafts, asked, openCalls } = reading
+    const { drafts, requests, openCalls } = reading
     let room = this.isSpent ? 0 : this.#bounds.events - this.#events
-    if (drafts.length + asked.length <= room || drafts.length + asked.length === 0) {
+    if (drafts.length + requests.length <= room || drafts.length + requests.length === 0) {
       return { ...reading, dropped: this.#dropped }
     }
     this.#over = true
     const kept: EventDraft[] = []
     for (const draft of drafts) {
       const fits = room > 0
-      if (this.#isEndOfTold(draft)) kept.push(fits ? draft : withoutContent(draft))
+      if (this.#endsReported(draft)) kept.push(fits ? draft : withoutContent(draft))
       else if (fits && !this.#untold.has(draft.data['activityId'])) kept.push(draft)
       else this.#drop(draft)
       room -= 1
     }
-    this.#dropped += asked.length
+    this.#dropped += requests.length
     return {
       ...reading,
       drafts: kept,
-      asked: [],
-      openCalls: openCalls?.filter(({ activityId }) => this.#isTold(activityId)) ?? null,
+      requests: [],
+      openCalls: openCalls?.filter(({ activityId }) => this.#isReported(activityId)) ?? null,
       dropped: this.#dropped,
     }
   }
@@ -77,13 +77,13 @@ export class EventBudget {
     if (data['status'] === 'started') this.#untold.add(data['activityId'])
   }
 
-  #isEndOfTold({ type, data }: EventDraft): boolean {
+  #endsReported({ type, data }: EventDraft): boolean {
     const ends = type === 'svc.activity.completed' || (type === 'svc.run.progress' && data['status'] !== 'started')
-    return ends && this.#isTold(data['activityId'])
+    return ends && this.#isReported(data['activityId'])
   }
 
-  #isTold(activityId: unknown): boolean {
-    return this.#told === null ? !this.#untold.has(activityId) : this.#told.has(String(activityId))
+  #isReported(activityId: unknown): boolean {
+    return this.#reported === null ? !this.#untold.has(activityId) : this.#reported.has(String(activityId))
   }
 }
 

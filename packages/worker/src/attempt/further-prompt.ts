@@ -83,7 +83,7 @@ export class RequestedOutput {
   /** Told with the prompt that follows. */
   #rejection: EventDraft | null = null
   /** This worker has read the prompt that asks once more. */
-  #asked = false
+  #requested = false
 
   /** @returns null if the Turn asks for no output */
   static of(
@@ -123,7 +123,7 @@ export class RequestedOutput {
   /** Returns the Event that belongs before a record of the journal which this worker is the first to read. */
   before(record: JournalRecord): EventDraft | null {
     if (record.type !== 'i' || !asksForOutput(this.#of, record.key)) return null
-    this.#asked = true
+    this.#requested = true
     const rejection = this.#rejection
     this.#rejection = null
     return rejection
@@ -147,7 +147,7 @@ export class RequestedOutput {
   }
 
   async #isSecond(): Promise<boolean> {
-    return this.#asked || (await hasRejectedOutput(this.#context.db, this.#claim, this.#claim.runId))
+    return this.#requested || (await hasRejectedOutput(this.#context.db, this.#claim, this.#claim.runId))
   }
 
   async #judge(answer: LastAnswer | null): Promise<Verdict> {

@@ -54,10 +54,10 @@ export class ReadingKeeper {
    * @throws ClaimLost, RunIsOver
    */
   async keep(reading: Reading): Promise<Spent | null> {
-    const { drafts, asked, withdrawn, settled, facts, offset, replayFrom } = reading
-    const says = [drafts, asked, withdrawn, settled].some(part => part.length > 0) || facts !== this.#facts
+    const { drafts, requests, withdrawn, settled, facts, offset, replayFrom } = reading
+    const says = [drafts, requests, withdrawn, settled].some(part => part.length > 0) || facts !== this.#facts
     if (!says && offset - this.#offset < COMMIT_BYTES) return null
-    if (asked.some(({ ask, declined }) => ask.kind !== 'approval' && declined !== true)) {
+    if (requests.some(({ ask, declined }) => ask.kind !== 'approval' && declined !== true)) {
       await presentBeforeWaiting(this.#context, this.#claim, this.#leaseId)
     }
     const spent = await recordReading(this.#context, this.#claim, this.#leaseId, reading)
@@ -65,7 +65,7 @@ export class ReadingKeeper {
     this.#offset = offset
     this.#facts = facts
     this.#connection.ack(offset, replayFrom)
-    if (drafts.length + asked.length + withdrawn.length > 0) {
+    if (drafts.length + requests.length + withdrawn.length > 0) {
       this.#context.wakeups.publish(topics.session(this.#claim.organizationId, this.#claim.sessionId))
     }
     return spent
@@ -92,10 +92,10 @@ export function recordReading(
 ): Promise<Spent> {
   return context.db.transaction(async tx => {
     const now = context.clock.now()
-    const { drafts, asked, withdrawn, dropped } = reading
+    const { drafts, requests, withdrawn, dropped } = reading
     // Without an append no statement takes the Session's lock before the Run's.
     const counted = drafts.length > 0 || dropped === 0
-    if (asked.length === 0 && withdrawn.length === 0 && counted) {
+    if (requests.length === 0 && withdrawn.length === 0 && counted) {
       // The common case sends everything in one round trip, and rolls back if the claim does not stand. The append
       // takes the Session's lock first: every other transaction takes the two locks in this order.
       const batch = toBatch(tx, claim, drafts, now)
@@ -166,14 +166,14 @@ async function recordAsking(
   }
   const drafts: EventDraft[] = []
   let before = 0
-  for (const { draftsBefore, ...asked } of reading.asked) {
-    drafts.push(...reading.drafts.slice(before, draftsBefore), ...(await openInteraction(tx, asking, asked)))
+  for (const { draftsBefore, ...request } of reading.requests) {
+    drafts.push(...reading.drafts.slice(before, draftsBefore), ...(await openInteraction(tx, asking, request)))
     before = draftsBefore
   }
   drafts.push(...reading.drafts.slice(before))
   const batch = toBatch(tx, claim, drafts, now)
   if (drafts.length > 0) await appendBatch(tx, claim, batch)
-  const kept = reading.asked.map(({ ask, agentRequest }) => JSON.stringify([ask, agentRequest]))
+  const kept = reading.requests.map(({ ask, agentRequest }) => JSON.stringify([ask, agentRequest]))
   const spent = {
     events: drafts.length + kept.length,
     bytes: kept.reduce((sum, text) => sum + Buffer.byteLength(text), batch.bytes),

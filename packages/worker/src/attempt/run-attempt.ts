@@ -206,8 +206,8 @@ export class RunAttempt {
     for (const record of batch) {
       this.#conversation.apply(record)
       position = record.end
-      const told = position <= lease.journal_offset ? null : this.#output?.before(record)
-      if (told) this.#conversation.tell(told)
+      const output = position <= lease.journal_offset ? null : this.#output?.before(record)
+      if (output) this.#conversation.tell(output)
       if (record.type === 'k') this.#move({ kind: 'read', key: record.key })
       if (this.#conversation.end !== null && !isRefused(this.#conversation) && (await this.#furtherPrompt()) === null)
         break
@@ -246,9 +246,9 @@ export class RunAttempt {
       // Nothing more belongs to the Run. This worker only reads the agent's output until the agent has stopped.
       this.#letGo()
     }
-    if (reading.asked.some(({ ask }) => ask.kind === 'exit_plan_mode')) this.#further.notePlan()
+    if (reading.requests.some(({ ask }) => ask.kind === 'exit_plan_mode')) this.#further.notePlan()
     // A remembered approval rule answers a request in the same commit.
-    if (reading.asked.length > 0) this.#due.add('answers')
+    if (reading.requests.length > 0) this.#due.add('answers')
   }
 
   /**
@@ -366,8 +366,8 @@ export class RunAttempt {
   #decided(): ReturnType<typeof decideEnd> {
     const { answeredAt, end } = this.#conversation
     const { budgets, claim } = this.#parts
-    const asked = { cancelling: this.#state.course.kind === 'let go', budgets }
-    return decideEnd(this.#context, claim, end, asked, { at: answeredAt, last: () => this.#lastAnswer() })
+    const wanted = { cancelling: this.#state.course.kind === 'let go', budgets }
+    return decideEnd(this.#context, claim, end, wanted, { at: answeredAt, last: () => this.#lastAnswer() })
   }
 
   async #lastAnswer(): Promise<LastAnswer | null> {

@@ -48,15 +48,15 @@ export function watchApproach(
   const reachMs = Math.min(REACH_MS, limits.cancelGraceMs)
   let over = false
   let timer: NodeJS.Timeout | undefined
-  const lookIn = (delayMs: number) => {
+  const checkIn = (delayMs: number) => {
     clearTimeout(timer)
-    if (!over) timer = setTimeout(lookAgain, Math.max(0, Math.min(delayMs, limits.pulseMs)))
+    if (!over) timer = setTimeout(checkAgain, Math.max(0, Math.min(delayMs, limits.pulseMs)))
   }
-  const look = async () => {
+  const check = async () => {
     const [run, lease, given] = await Promise.all([findRun(db, claim, claim.runId), findLiveLease(db, claim), budgets])
     if (run === null || (run.ended_at !== null && (await taskOf(db, claim)) !== 'seal')) throw new ClaimLost()
     // An apply watches by itself, and ends with its Run.
-    if (run.ended_at !== null || lease?.state === 'applying') return lookIn(limits.pulseMs)
+    if (run.ended_at !== null || lease?.state === 'applying') return checkIn(limits.pulseMs)
     const endsAt = lease === null ? Number.POSITIVE_INFINITY : workEndsAt(lease).getTime()
     const now = clock.now()
     const deadline = deadlineOf(run, { endsAt, runMs: limits.runMs, budgets: given }, now)
@@ -64,22 +64,22 @@ export function watchApproach(
     const outcome = outcomeOf(run.cancel_requested_at !== null, run.awaiting_since === null && leftMs <= 0, deadline)
     if (outcome === null) {
       approaches.overSince = null
-      return lookIn(leftMs)
+      return checkIn(leftMs)
     }
     approaches.overSince ??= performance.now()
     const reachLeftMs = approaches.overSince + reachMs - performance.now()
-    if (reachLeftMs > 0) return lookIn(reachLeftMs)
+    if (reachLeftMs > 0) return checkIn(reachLeftMs)
     throw new UnreachedEnd(outcome)
   }
-  function lookAgain() {
-    look().catch((error: unknown) => {
+  function checkAgain() {
+    check().catch((error: unknown) => {
       // The worker notices a database that is away by itself.
-      if (error instanceof DatabaseUnavailable) lookIn(limits.pulseMs)
+      if (error instanceof DatabaseUnavailable) checkIn(limits.pulseMs)
       else if (!over) interrupt.abort(error)
     })
   }
-  const unsubscribe = wakeups.subscribe(topics.control(claim.organizationId, claim.sessionId), lookAgain)
-  lookAgain()
+  const unsubscribe = wakeups.subscribe(topics.control(claim.organizationId, claim.sessionId), checkAgain)
+  checkAgain()
   return {
     signal: AbortSignal.any([outer, interrupt.signal]),
     [Symbol.dispose]() {

@@ -100,7 +100,7 @@ export function watchAttempt(
     parks && waitedLong(run, afterMs, clock.now()) && !(await hasOpenApproval(context.db, claim))
 
   let cancelling = false
-  const look = async () => {
+  const check = async () => {
     if (cancelling) return
     const run = await findRun(context.db, claim, claim.run.id)
     if (run === null) throw new ClaimLost()
@@ -120,14 +120,14 @@ export function watchAttempt(
     later(() => end({ status: 'cancelled', stopReason: 'aborted' }, 'grace'), graceMs)
     await attempt.cancel()
   }
-  const lookAgain = () => {
-    look().catch(error => {
+  const checkAgain = () => {
+    check().catch(error => {
       // The attempt notices a database that is away when it next writes.
       if (!(error instanceof DatabaseUnavailable)) interrupt(error)
     })
   }
-  const unsubscribe = context.wakeups.subscribe(topics.control(claim.organizationId, claim.sessionId), lookAgain)
-  lookAgain()
+  const unsubscribe = context.wakeups.subscribe(topics.control(claim.organizationId, claim.sessionId), checkAgain)
+  checkAgain()
 
   later(async () => {
     if (attempt.prompted) return
@@ -147,7 +147,7 @@ export function watchAttempt(
     await connection.ping(limits.pingMs).catch(async error => {
       if (over || !(error instanceof SandboxFrozenError) || !(await thaw())) throw error
     })
-    lookAgain()
+    checkAgain()
     later(pulse, limits.pulseMs)
   }
   /**

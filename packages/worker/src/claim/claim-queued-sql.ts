@@ -6,7 +6,7 @@ import { type Claimant, type ClaimRow, claimed, locksExecution, onHeldHost, take
 import { type Pending, pendingColumns, roomOf } from './placement-sql.ts'
 
 /** A claim looks at so many Runs, and at two of each organization at least: other workers may be locking the first ones. */
-const LOOKED_AT = 64
+const MAX_CANDIDATES = 64
 
 /** Limits on a claim that rows do not know. */
 export interface ClaimBounds {
@@ -86,7 +86,7 @@ export async function claimRun(db: Queryable, by: Claimant, bounds: ClaimBounds)
             and not exists (
               select 1 from executions e
               where e.organization_id = r.organization_id and e.session_id = r.session_id and e.task is not null)
-          order by r.due_at limit greatest(2, ${LOOKED_AT} / (select count(*) from waiting))
+          order by r.due_at limit greatest(2, ${MAX_CANDIDATES} / (select count(*) from waiting))
         ) r
       ), next as (
         select r.organization_id, r.session_id, r.id, 'run' as task, r.attempts + 1 as attempts

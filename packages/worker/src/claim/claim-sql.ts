@@ -31,7 +31,7 @@ export async function adoptLapsed(db: Queryable, by: Claimant, limit: number): P
           join executions e on e.organization_id = l.organization_id and e.session_id = l.session_id
             and e.task is not null and (e.expires_at < statement_timestamp() or e.holder = l.silent)
           join runs r on r.organization_id = e.organization_id and r.session_id = e.session_id and r.id = e.run_id
-          where (r.ended_at is null or e.task = 'seal') and ${onHeldHost} and ${placeableHere}
+          where (r.ended_at is null or e.task = 'seal') and ${onHeldHost} and ${placeableOnOwnHost}
           order by l.since limit $4 for update of r, e skip locked
         ) as next
         where (r.organization_id, r.session_id, r.id) = (next.organization_id, next.session_id, next.id)
@@ -84,7 +84,7 @@ export async function claimWorkspaces(db: Queryable, by: Claimant, limit: number
           select r.organization_id, r.session_id, case when e.task is not null then e.token end as lapsed
           from workspace_requests r
           left join executions e on e.organization_id = r.organization_id and e.session_id = r.session_id
-          where r.failed_at is null and ${onHeldHost} and ${placeableHere} and (e.task is null
+          where r.failed_at is null and ${onHeldHost} and ${placeableOnOwnHost} and (e.task is null
             or e.task = 'restore' and (e.expires_at < statement_timestamp()
               or exists (select 1 from ${lapsedProcesses('$1')} where lapsed.id = e.holder)))
           order by r.requested_at
@@ -158,7 +158,7 @@ export const claimed = `
   from taken join fence using (organization_id, session_id)`
 
 /** SQL condition: the Session has its sandbox at a host of the claiming process, or may get one there. */
-export const placeableHere = `
+export const placeableOnOwnHost = `
   exists (
     select 1 from unnest($3::text[]) as own (id) left join hosts h on h.id = own.id
     where ${takesNew('h')} and ${takes('h', 'r.organization_id')} or own.id = ${leaseHost('r')})`

@@ -43,14 +43,14 @@ async function asking(options: Pick<GatewayAccessOptions, 'expects' | 'arrivalMs
 }
 
 it('holds the request of an agent that outlived its worker until its Run is taken over', async () => {
-  const asked = Promise.withResolvers<void>()
+  const requested = Promise.withResolvers<void>()
   await using it = await asking({
     expects: async () => {
-      asked.resolve()
+      requested.resolve()
       return true
     },
   })
-  await asked.promise
+  await requested.promise
   await it.take()
   expect(await it.answer()).toEqual([200, 'Bearer for-r'])
 })

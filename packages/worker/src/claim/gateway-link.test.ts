@@ -55,7 +55,7 @@ beforeEach(async () => {
   }
   const log = { warn: (fields: object) => logged.push(fields) }
   link = openGatewayLink(log)
-  gateway = { answer: (...asked) => link.forward(...asked, route) }
+  gateway = { answer: (...requested) => link.forward(...requested, route) }
   proxy = await serveEgressProxy({ dir, name: 's', policy: createReachPolicy([]), gateway, log, network })
 })
 afterEach(async () => {
@@ -72,7 +72,7 @@ async function serveGateway(listener: RequestListener): Promise<void> {
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-interface Asked {
+interface RequestOptions {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Readable
@@ -81,18 +81,18 @@ interface Asked {
 
 async function begin(
   path: string,
-  { method = 'GET', headers = {}, body, agent }: Asked = {},
+  { method = 'GET', headers = {}, body, agent }: RequestOptions = {},
 ): Promise<IncomingMessage> {
-  const asked = request({ socketPath: join(dir, 's'), path, method, headers, ...(agent && { agent }) })
-  if (body instanceof Readable) body.pipe(asked)
-  else asked.end(body)
-  const [response] = (await once(asked, 'response')) as [IncomingMessage]
-  asked.on('error', () => undefined)
+  const outgoing = request({ socketPath: join(dir, 's'), path, method, headers, ...(agent && { agent }) })
+  if (body instanceof Readable) body.pipe(outgoing)
+  else outgoing.end(body)
+  const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
+  outgoing.on('error', () => undefined)
   return response
 }
 
-async function ask(path: string, asked?: Asked) {
-  const response = await begin(path, asked)
+async function ask(path: string, options?: RequestOptions) {
+  const response = await begin(path, options)
   return { status: response.statusCode, headers: response.headers, body: await text(response) }
 }
 
@@ -141,9 +141,9 @@ describe('a request to the gateway', () => {
   })
 
   test("is refused if its path is not the gateway's", async () => {
-    let asked = 0
+    let attempts = 0
     await serveGateway((_, response) => {
-      asked++
+      attempts++
       response.end()
     })
     const paths = ['/', '/v1/sessions', '/v1/models/', '/v1/files', '//v1/models', '/V1/models', '/v1/x/../models']
@@ -151,7 +151,7 @@ describe('a request to the gateway', () => {
       const { status, body } = await ask(path)
       expect([status, errorOf(body)], path).toMatchObject([404, { code: 'unknown_endpoint', param: null }])
     }
-    expect(asked).toBe(0)
+    expect(attempts).toBe(0)
   })
 
   test("may use Anthropic's and Google's paths, and is refused there in their form", async () => {
@@ -200,7 +200,7 @@ describe('a request to the gateway', () => {
   })
 
   test('streams its answer as it arrives', async () => {
-    const { promise: asked, resolve: more } = Promise.withResolvers<() => void>()
+    const { promise: requested, resolve: more } = Promise.withResolvers<() => void>()
     await serveGateway((_, response) => {
       response.writeHead(200, { 'Content-Type': 'text/event-stream' }).write('data: 1\n\n')
       more(() => response.end('data: 2\n\n'))
@@ -208,7 +208,7 @@ describe('a request to the gateway', () => {
     const response = await begin('/v1/chat/completions', { method: 'POST', body: '{}' })
     const [first] = (await once(response, 'data')) as [Buffer]
     expect(String(first)).toBe('data: 1\n\n')
-    ;(await asked)()
+    ;(await requested)()
     expect(await text(response)).toBe('data: 2\n\n')
   })
 

@@ -85,8 +85,8 @@ export function openGatewayLink(log: GatewayLog): GatewayLink {
   /** Requests of each sandbox that has any. */
   const atOnce = new Map<string, number>()
   return {
-    async forward(incoming, outgoing, asked, route) {
-      const target = gatewayTarget(asked, incoming)
+    async forward(incoming, outgoing, requested, route) {
+      const target = gatewayTarget(requested, incoming)
       const [path = '', query] = target.split(/(?=\?)/, 2)
       const refuse = refuser(incoming, outgoing, dialectOf(path, incoming))
       if (!paths.some(known => known.test(path)))

@@ -45,7 +45,7 @@ export async function countAwaiting(db: Queryable, claims: readonly Claim[]): Pr
  *
  * @returns the Sessions it still holds, as `organization/session`
  */
-export async function standingClaims(db: Queryable, claims: readonly Claim[]): Promise<Set<string>> {
+export async function liveClaims(db: Queryable, claims: readonly Claim[]): Promise<Set<string>> {
   const { rows } = await db.query<{ organization_id: string; session_id: string }>({
     name: 'standing-claims',
     text: `

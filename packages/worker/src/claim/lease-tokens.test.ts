@@ -4,7 +4,7 @@ import type { TokenAccount } from './git-credential.ts'
 import { IssuedTokens, LeaseTokens } from './lease-tokens.ts'
 
 let now: number
-let asked: (readonly string[] | null)[]
+let requested: (readonly string[] | null)[]
 let lifeMs: number
 let failure: Error | null
 let issued: IssuedTokens
@@ -13,7 +13,7 @@ let tokens: LeaseTokens
 let revoked: string[]
 beforeEach(() => {
   now = 0
-  asked = []
+  requested = []
   lifeMs = 60 * 60_000
   failure = null
   revoked = []
@@ -36,7 +36,7 @@ const account = (more: Partial<TokenAccount> = {}): TokenAccount => ({
     webUrl: 'https://github.com',
     async mint(_, repositoryIds) {
       if (failure !== null) throw failure
-      const value = `token ${asked.push(repositoryIds)}`
+      const value = `token ${requested.push(repositoryIds)}`
       return { value, basic: value, expiresAt: new Date(now + lifeMs) }
     },
     async revoke({ value }) {
@@ -55,7 +55,7 @@ it('gives out one token of an account while it is good for ten minutes, to calle
   expect(await value(account())).toBe('token 1')
   now = 50 * 60_000
   expect(await value(account())).toBe('token 2')
-  expect(asked).toEqual([
+  expect(requested).toEqual([
     ['1', '2'],
     ['1', '2'],
   ])
@@ -65,14 +65,14 @@ it('gives out another token when the granted repositories change', async () => {
   await value(account())
   expect(await value(account({ repositories: [{ id: '1', fullName: 'acme/one' }] }))).toBe('token 2')
   expect(await value(account({ whole: true }))).toBe('token 3')
-  expect(asked).toEqual([['1', '2'], ['1'], null])
+  expect(requested).toEqual([['1', '2'], ['1'], null])
 })
 
 it('names at most 500 repositories, with the wanted ones first', async () => {
   const repositories = Array.from({ length: 501 }, (_, index) => ({ id: String(index), fullName: `acme/r${index}` }))
   await value(account({ repositories }), ['ACME/R500'])
-  expect(asked[0]).toHaveLength(500)
-  expect(asked[0]?.slice(0, 2)).toEqual(['500', '0'])
+  expect(requested[0]).toHaveLength(500)
+  expect(requested[0]?.slice(0, 2)).toEqual(['500', '0'])
 })
 
 it('believes that a host refused a token only after a minute', async () => {

@@ -53,15 +53,15 @@ export class ServiceLine {
     this.#options = options
   }
 
-  get isHere(): boolean {
+  get isConnected(): boolean {
     return this.#line?.isOpen === true
   }
 
   /** Opens a stream to the worker, and waits for a line if there is none. */
-  readonly callBack = async (said: unknown, signal: AbortSignal): Promise<Duplex> => {
+  readonly callBack = async (message: unknown, signal: AbortSignal): Promise<Duplex> => {
     for (;;) {
       signal.throwIfAborted()
-      if (this.#line?.isOpen === true) return await this.#line.callBack(said, signal)
+      if (this.#line?.isOpen === true) return await this.#line.callBack(message, signal)
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       const abort = () => reject(signal.reason)
       this.#waiting.add(resolve)
@@ -141,8 +141,8 @@ export class ServiceLine {
  */
 function connectionOf(headers: IncomingHttpHeaders, memory: HostMemory) {
   const [epoch, leaseMaxMs] = [Number(headers['berth-epoch']), Number(headers['berth-lease-max-ms'])]
-  const said = headers['berth-admission']
-  const admission = typeof said === 'string' ? said : memory.admission
+  const header = headers['berth-admission']
+  const admission = typeof header === 'string' ? header : memory.admission
   const isOther = memory.admission !== null && memory.admission !== admission
   if (isOther && memory.leases.length > 0) {
     throw new HostRefused(

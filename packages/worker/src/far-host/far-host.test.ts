@@ -37,7 +37,7 @@ async function directory(): Promise<string> {
 }
 
 /** A driver that makes nothing and remembers what it was told. */
-class Told {
+class Recorder {
   readonly specs: SandboxSpec[] = []
   readonly served = new Map<string, SandboxEgress>()
   readonly destroyed: string[] = []
@@ -63,7 +63,7 @@ async function listening(server: Server): Promise<URL> {
 }
 
 /** A service with one host, both in this process. */
-async function connected(told = new Told(), capacity = 10) {
+async function connected(recorder = new Recorder(), capacity = 10) {
   const [mirrors, dataDir] = [await directory(), await directory()]
   const host = new RemoteHost({ awayMs: 5000, log })
   const lines: Line[] = []
@@ -90,7 +90,7 @@ async function connected(told = new Told(), capacity = 10) {
     const stopping = new AbortController()
     const self = { id: 'one', token: () => 'x', capacity, pool: 'p', labels: {}, release: '', driver: 'bubblewrap' }
     const pauseMs = { least: 5, most: 20 }
-    const over = runFarHost({ url, self, memory, log, driver: told.driver, content, pauseMs }, stopping.signal)
+    const over = runFarHost({ url, self, memory, log, driver: recorder.driver, content, pauseMs }, stopping.signal)
     clean.push(async () => {
       stopping.abort()
       await over.catch(error => {
@@ -103,7 +103,7 @@ async function connected(told = new Told(), capacity = 10) {
   const driver = createRemoteDriver(host, mirrorPacks({ directoryOf: id => join(mirrors, `${id}.git`, 'objects') }))
   clean.push(() => driver[Symbol.asyncDispose]())
   await host.line()
-  return { driver, host, told, dataDir, mirrors, lines, epochs, there, start }
+  return { driver, host, told: recorder, dataDir, mirrors, lines, epochs, there, start }
 }
 
 const spec = (leaseId: string, changes: Partial<SandboxSpec> = {}): SandboxSpec => ({
@@ -113,32 +113,32 @@ const spec = (leaseId: string, changes: Partial<SandboxSpec> = {}): SandboxSpec 
 
 describe('a host that dials its service', () => {
   it('finds mounts by the id of a runtime, and is sent no path of the worker', async () => {
-    const { driver, told } = await connected()
+    const { driver, told: recorder } = await connected()
     await driver.create(spec('one', { runtimeId: 'shell', mounts: ['/of/the/worker'], runtime: '/of/the/worker' }))
-    expect(told.specs[0]).toMatchObject({ mounts: ['/opt/here'], runtime: '/opt/installed' })
+    expect(recorder.specs[0]).toMatchObject({ mounts: ['/opt/here'], runtime: '/opt/installed' })
     await expect(driver.create(spec('two', { runtimeId: 'other' }))).rejects.toThrow(/cannot run the runtime other/)
     await expect(driver.create(spec('three', { mounts: ['/of/the/worker'] }))).rejects.toBeInstanceOf(TypeError)
     await expect(driver.create(spec('four', { command: ['fail'] }))).rejects.toThrow(new TypeError('not this command'))
   })
 
   it('is sent each extension once, and the engine as bytes', async () => {
-    const { driver, told, lines } = await connected()
+    const { driver, told: recorder, lines } = await connected()
     const from = await directory()
     await mkdir(join(from, 'skills/a'), { recursive: true })
     await writeFile(join(from, 'skills/a/SKILL.md'), 'how')
     await writeFile(join(from, 'empty'), '')
     await writeFile(join(from, 'run.sh'), 'x'.repeat(300_000), { mode: 0o755 })
-    const asked = vi.spyOn(lines[0] as Line, 'ask')
+    const ask = vi.spyOn(lines[0] as Line, 'ask')
     const extensions = [{ id: 'an.extension', directory: from, content: 'abc-content' }]
     for (const leaseId of ['one', 'two']) await driver.create(spec(leaseId, { extensions }))
-    expect(asked.mock.calls.filter(([method]) => method === 'takeContent')).toHaveLength(1)
-    const [shown] = told.specs[1]?.extensions ?? []
+    expect(ask.mock.calls.filter(([method]) => method === 'takeContent')).toHaveLength(1)
+    const [shown] = recorder.specs[1]?.extensions ?? []
     expect(shown?.directory).not.toContain(from)
     expect(await readFile(join(shown?.directory ?? '', 'skills/a/SKILL.md'), 'utf8')).toBe('how')
     expect((await stat(join(shown?.directory ?? '', 'run.sh'))).mode & 0o777).toBe(0o555)
     expect((await stat(join(shown?.directory ?? '', 'run.sh'))).size).toBe(300_000)
     let engine = ''
-    told.driver.create = async one => {
+    recorder.driver.create = async one => {
       for await (const part of one.engine ?? []) engine += Buffer.from(part).toString()
     }
     const parts = async function* () {
@@ -149,7 +149,7 @@ describe('a host that dials its service', () => {
   })
 
   it('is sent the objects that it has not, as a thin pack', async () => {
-    const { driver, told, mirrors, dataDir } = await connected()
+    const { driver, told: recorder, mirrors, dataDir } = await connected()
     const [work, mirror] = [await directory(), join(mirrors, 'm1.git')]
     const git = async (...args: string[]) =>
       (await run('git', ['-C', work, '-c', 'user.name=a', '-c', 'user.email=a@b', ...args])).stdout.trim()
@@ -168,7 +168,7 @@ describe('a host that dials its service', () => {
     for (const more of ['', '\nmore']) {
       const oid = await commit(lines + more)
       await driver.create(spec(`lease${more.length}`, { objects: 'm1' }))
-      expect(told.specs.at(-1)?.objects).toBe('m1')
+      expect(recorder.specs.at(-1)?.objects).toBe('m1')
       const { stdout } = await run('git', ['-C', there, 'show', `${oid}:file`], { maxBuffer: 10 ** 7 })
       expect(stdout).toBe(lines + more)
       await run('git', ['-C', there, 'fsck', '--connectivity-only', oid])
@@ -200,7 +200,7 @@ describe('a host that dials its service', () => {
   })
 
   it("passes a sandbox's requests to the worker as they came, and streams the answer", async () => {
-    const { driver, told } = await connected()
+    const { driver, told: recorder } = await connected()
     const seen: string[] = []
     await driver.create(
       spec('one', {
@@ -218,7 +218,7 @@ describe('a host that dials its service', () => {
       }),
     )
     const proxy = createServer((incoming, outgoing) => {
-      void told.specs[0]?.egress.gateway?.answer(incoming, outgoing, incoming.url ?? '')
+      void recorder.specs[0]?.egress.gateway?.answer(incoming, outgoing, incoming.url ?? '')
     })
     const url = await listening(proxy)
     const ask = async () => {
@@ -232,21 +232,21 @@ describe('a host that dials its service', () => {
     // At rest nobody answers for the sandbox, and the host cannot speak for another.
     await driver.freeze('one')
     expect(await ask()).toMatch(/^503/)
-    expect(told.specs[0]?.egress.service).toBeUndefined()
+    expect(recorder.specs[0]?.egress.service).toBeUndefined()
   })
 
   it('dials again when its line is cut, is used at once, and serves its proxies again only as a new process', async () => {
-    const { driver, told, lines, there, start } = await connected()
+    const { driver, told: recorder, lines, there, start } = await connected()
     await driver.create(spec('one'))
     lines[0]?.destroy(new Error('cut'))
     expect(await driver.list()).toEqual(['one'])
     expect(lines).toHaveLength(2)
-    expect(told.served.size).toBe(0)
+    expect(recorder.served.size).toBe(0)
     there.stopping.abort()
     await there.over
     start()
     expect(await driver.list()).toEqual(['one'])
-    expect([...told.served.keys()]).toEqual(['one'])
+    expect([...recorder.served.keys()]).toEqual(['one'])
   })
 
   it('takes no connection with a number that is not higher', async () => {
@@ -280,7 +280,7 @@ describe('a host that dials its service', () => {
   })
 
   it('holds no more sandboxes than it may', async () => {
-    const { driver } = await connected(new Told(), 2)
+    const { driver } = await connected(new Recorder(), 2)
     await driver.create(spec('one'))
     await expect(driver.create(spec('bad', { command: ['fail'] }))).rejects.toBeInstanceOf(TypeError)
     await driver.create(spec('two'))
@@ -291,8 +291,8 @@ describe('a host that dials its service', () => {
   })
 
   it('ends its sandboxes by itself when the service was silent for longer than a lease lasts', async () => {
-    const told = new Told()
-    told.specs.push(spec('left'))
+    const recorder = new Recorder()
+    recorder.specs.push(spec('left'))
     const dataDir = await directory()
     const memory = new HostMemory(dataDir)
     memory.heard(Date.now() - 5_000, { admission: 'one', epoch: 3, leaseMaxMs: 4_000 })
@@ -306,8 +306,8 @@ describe('a host that dials its service', () => {
       installed: () => [],
     })
     const url = new URL('http://127.0.0.1:1')
-    const over = runFarHost({ url, self, memory, log, driver: told.driver, content }, stopping.signal)
-    await vi.waitFor(() => expect(told.destroyed).toEqual(['left']), 20_000)
+    const over = runFarHost({ url, self, memory, log, driver: recorder.driver, content }, stopping.signal)
+    await vi.waitFor(() => expect(recorder.destroyed).toEqual(['left']), 20_000)
     stopping.abort()
     await over
     expect(new HostMemory(dataDir).isAbandoned(Date.now())).toBe(true)
@@ -350,7 +350,7 @@ describe('a host that dials its service', () => {
     })
     const memory = new HostMemory(dataDir)
     const over = runFarHost(
-      { url, self, memory, log, driver: new Told().driver, content },
+      { url, self, memory, log, driver: new Recorder().driver, content },
       new AbortController().signal,
     )
     await expect(over).rejects.toThrow(HostRefused)

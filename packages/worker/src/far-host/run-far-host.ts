@@ -9,10 +9,10 @@ export interface FarHostOptions extends DialOptions {
   readonly driver: SandboxDriver
   readonly content: HostContent
   /** Time between two looks at whether the service has been silent for too long. */
-  readonly lookMs?: number
+  readonly pollMs?: number
 }
 
-const LOOK_MS = 30_000
+const POLL_MS = 30_000
 
 /**
  * Holds sandboxes for a service that this machine dials, until the signal aborts. Sandboxes stay when it ends. Those of a
@@ -20,7 +20,7 @@ const LOOK_MS = 30_000
  * @throws HostRefused
  */
 export async function runFarHost(options: FarHostOptions, stopping: AbortSignal): Promise<void> {
-  const { driver, content, memory, log, self, lookMs = LOOK_MS } = options
+  const { driver, content, memory, log, self, pollMs = POLL_MS } = options
   memory.prune(await driver.list())
   const service = new ServiceLine(options)
   const handlers = hostCalls({
@@ -32,7 +32,7 @@ export async function runFarHost(options: FarHostOptions, stopping: AbortSignal)
     gone: leaseId => memory.forget(leaseId),
   })
   const endAbandoned = async () => {
-    if (service.isHere || !memory.isAbandoned(Date.now())) return
+    if (service.isConnected || !memory.isAbandoned(Date.now())) return
     const left = await driver.list()
     if (left.length === 0) return
     log.warn({ leases: left }, 'the service has been silent for longer than a lease lasts: its sandboxes are ended')
@@ -44,13 +44,13 @@ export async function runFarHost(options: FarHostOptions, stopping: AbortSignal)
   }
   await endAbandoned()
   let looking: Promise<unknown> = Promise.resolve()
-  const look = setInterval(() => {
+  const timer = setInterval(() => {
     looking = looking.then(endAbandoned).catch(error => log.warn({ err: error }, 'sandboxes could not be ended'))
-  }, lookMs)
+  }, pollMs)
   try {
     await service.run(handlers, stopping)
   } finally {
-    clearInterval(look)
+    clearInterval(timer)
     await looking
   }
 }

@@ -5,9 +5,9 @@ import { LoopingService } from '@berth/platform/kit/looping-service.ts'
 import { DatabaseUnavailable } from '@berth/platform/storage/postgres/database-errors.ts'
 import { logFailure } from '@berth/platform/storage/postgres/log-failure.ts'
 import { atHost, type WorkerContext } from '../claim/execution-context.ts'
-import { toldOf } from '../supervisor/errors.ts'
+import { failureFields } from '../supervisor/errors.ts'
 import { retireIdleAgent } from '../workspace/retire-agent.ts'
-import { BesideOthers } from './beside-others.ts'
+import { WorkByHost } from './work-by-host.ts'
 
 const LONGEST_ROUND_MS = 10_000
 /** On shutdown, waits this long for hosts that do not answer. */
@@ -22,7 +22,7 @@ export class AgentKeeper extends LoopingService {
   readonly #context: WorkerContext
   /** Leases that were looked at, each with the time of its newest Run's end. */
   readonly #settled = new Map<string, number>()
-  readonly #hosts = new BesideOthers()
+  readonly #hosts = new WorkByHost()
   readonly #stop = new AbortController()
 
   constructor(context: WorkerContext) {
@@ -81,7 +81,7 @@ export class AgentKeeper extends LoopingService {
     } catch (error) {
       if (error instanceof DatabaseUnavailable) throw error
       if (!this.#stop.signal.aborted)
-        log.warn({ ...toldOf(error), leaseId: lease.id }, 'an idle agent could not be ended yet')
+        log.warn({ ...failureFields(error), leaseId: lease.id }, 'an idle agent could not be ended yet')
       return false
     }
   }

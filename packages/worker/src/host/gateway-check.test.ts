@@ -8,9 +8,9 @@ const waitFor = (check: () => void) => vi.waitFor(check, { timeout: 20_000, inte
 
 /** Listens at a loopback origin; the test may replace the answer. */
 async function listen(answer: RequestListener) {
-  const place = { answer, asked: 0 }
+  const place = { answer, requests: 0 }
   const server = createServer((request, response) => {
-    place.asked += 1
+    place.requests += 1
     place.answer(request, response)
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -38,16 +38,16 @@ async function check(url: string) {
   const checking = new GatewayCheck({ url: () => url, log, pauseMs: 1 })
   onTestFinished(() => checking[Symbol.asyncDispose]())
   await checking.start()
-  return { checking, said: () => lines.map(({ level, msg }) => `${pino().levels.labels[level]} ${msg.slice(0, 20)}`) }
+  return { checking, logged: () => lines.map(({ level, msg }) => `${pino().levels.labels[level]} ${msg.slice(0, 20)}`) }
 }
 
 test('probes a gateway once, and logs nothing', async () => {
   const { place, url } = await listen(gateway)
-  const { checking, said } = await check(url)
-  await waitFor(() => expect(place.asked).toBe(1))
+  const { checking, logged } = await check(url)
+  await waitFor(() => expect(place.requests).toBe(1))
   await checking[Symbol.asyncDispose]()
   await checking.check()
-  expect([place.asked, said()]).toEqual([1, []])
+  expect([place.requests, logged()]).toEqual([1, []])
 })
 
 test.each([
@@ -56,30 +56,30 @@ test.each([
   ['a redirection', ((_, response) => response.writeHead(302, { location: '/' }).end()) as RequestListener],
 ])('reports %s as an error at once, until a gateway answers', async (_, other) => {
   const { place, url } = await listen(other)
-  const { checking, said } = await check(url)
-  await waitFor(() => expect(said()).toEqual(['error BERTH_GATEWAY_URL (e']))
+  const { checking, logged } = await check(url)
+  await waitFor(() => expect(logged()).toEqual(['error BERTH_GATEWAY_URL (e']))
   await expect(checking.check()).rejects.toThrow(`the server at ${url} is no gateway`)
   place.answer = gateway
-  await waitFor(() => expect(said()).toEqual(['error BERTH_GATEWAY_URL (e', 'info the gateway answers ']))
+  await waitFor(() => expect(logged()).toEqual(['error BERTH_GATEWAY_URL (e', 'info the gateway answers ']))
   await checking.check()
 })
 
 test('stays ready while the gateway does not answer yet, and warns once', async () => {
   const { place, url } = await listen(answering(503, { error: 'service_unavailable' }))
-  const { checking, said } = await check(url)
-  await waitFor(() => expect(said()).toEqual(['warn the gateway does not']))
+  const { checking, logged } = await check(url)
+  await waitFor(() => expect(logged()).toEqual(['warn the gateway does not']))
   await checking.check()
-  const before = place.asked
-  await waitFor(() => expect(place.asked).toBeGreaterThan(before))
-  expect(said()).toHaveLength(1)
+  const before = place.requests
+  await waitFor(() => expect(place.requests).toBeGreaterThan(before))
+  expect(logged()).toHaveLength(1)
   place.answer = gateway
-  await waitFor(() => expect(said()).toHaveLength(2))
+  await waitFor(() => expect(logged()).toHaveLength(2))
 })
 
 test('stays ready while nobody listens on the port', async () => {
   const { url, close } = await listen(gateway)
   await close()
-  const { checking, said } = await check(url)
-  await waitFor(() => expect(said()).toEqual(['warn the gateway does not']))
+  const { checking, logged } = await check(url)
+  await waitFor(() => expect(logged()).toEqual(['warn the gateway does not']))
   await checking.check()
 })

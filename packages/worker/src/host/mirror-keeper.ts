@@ -26,8 +26,8 @@ export class MirrorKeeper implements PeriodicTask {
     // Hosts that dial in borrow from the mirrors of this machine.
     const readers = () => findLeaseTimes(db, hosts.ids())
     for (const mirrors of new Set(hosts.held().map(host => host.mirrors))) {
-      const told = await mirrors.tidy({ unusedSince, readers }, stopping)
-      if (told.setAside + told.deleted > 0) log.info(told, 'tidied the mirrors')
+      const counts = await mirrors.tidy({ unusedSince, readers }, stopping)
+      if (counts.setAside + counts.deleted > 0) log.info(counts, 'tidied the mirrors')
     }
   }
 

@@ -23,7 +23,7 @@ import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import { atHost, type WorkerContext } from '../claim/execution-context.ts'
 import { isTrial } from '../images/start-once.ts'
 import { freezeAtRest } from '../workspace/freeze-lease.ts'
-import { BesideOthers } from './beside-others.ts'
+import { WorkByHost } from './work-by-host.ts'
 
 /** On shutdown, waits this long for sandboxes that end and are being destroyed; the next start destroys the rest. */
 const PATIENCE_MS = 5_000
@@ -38,7 +38,7 @@ export class Sweeper extends LoopingService {
   readonly #context: WorkerContext
   /** Sandboxes that are being destroyed; one that hangs delays nothing else. */
   readonly #destroying = new Map<string, Promise<void>>()
-  readonly #hosts = new BesideOthers()
+  readonly #hosts = new WorkByHost()
   readonly #givesBackAtStop: () => Promise<boolean>
   #unsubscribe = () => {}
 
@@ -114,7 +114,7 @@ export class Sweeper extends LoopingService {
   }
 
   async #sweep(host: Host, leases: readonly LeaseRow[]): Promise<void> {
-    for (const lease of leases) await this.#look(lease)
+    for (const lease of leases) await this.#check(lease)
     await this.#clear(host).catch(error => {
       if (error instanceof DatabaseUnavailable) throw error
       this.#context.log.warn({ err: error, host: host.id }, 'the sandboxes of a host could not be swept')
@@ -155,7 +155,7 @@ export class Sweeper extends LoopingService {
    * Ends a lease whose sandbox is gone, and freezes a sandbox that runs. That happens after a worker died between the
    * end of a Run and the freeze, or after a process withstood the signals. A failure here does not stop the sweep.
    */
-  async #look({ organization_id: organizationId, session_id: sessionId, id, host }: LeaseRow): Promise<void> {
+  async #check({ organization_id: organizationId, session_id: sessionId, id, host }: LeaseRow): Promise<void> {
     const { hosts, log } = this.#context
     if (!hosts.holds(host)) return
     const context = atHost(this.#context, host)

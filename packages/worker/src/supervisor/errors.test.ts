@@ -1,9 +1,9 @@
 import { SandboxGoneError } from '@berth/sandboxes/driver.ts'
 import { expect, it } from 'vitest'
-import { SupervisorProtocolError, toldOf } from './errors.ts'
+import { failureFields, SupervisorProtocolError } from './errors.ts'
 
 it('a sandbox that is gone is told by its reason, and a fault by its error with the stack', () => {
-  expect(toldOf(new SandboxGoneError('the supervisor is dead'))).toEqual({ reason: 'the supervisor is dead' })
+  expect(failureFields(new SandboxGoneError('the supervisor is dead'))).toEqual({ reason: 'the supervisor is dead' })
   const fault = new SupervisorProtocolError('no frame')
-  expect(toldOf(fault)).toEqual({ err: fault })
+  expect(failureFields(fault)).toEqual({ err: fault })
 })

@@ -31,7 +31,7 @@ export class SupervisorProtocolError extends Error {
  * Returns the members of a log line about a failure in a sandbox. That a sandbox is gone, as after the end of its machine or
  * of the service, is for the service to mend: its reason says all, and a stack would look like a fault.
  */
-export const toldOf = (error: unknown): { readonly reason: string } | { readonly err: unknown } =>
+export const failureFields = (error: unknown): { readonly reason: string } | { readonly err: unknown } =>
   error instanceof SandboxGoneError ? { reason: error.message } : { err: error }
 
 /** Returns true if an error says that a sandbox is gone, stopped, or no longer speaks the protocol. */

@@ -104,15 +104,15 @@ export class SupervisorStream {
     const start = this.#offset
     const end = start + line.length + 1
     this.#offset = end
-    const words = new Words(line.subarray(2))
-    const key = isOneOf(keyedRecordTypes, type) ? words.take() : undefined
-    const at = isOneOf(timedRecordTypes, type) ? readTime(words.take()) : undefined
+    const fields = new Fields(line.subarray(2))
+    const key = isOneOf(keyedRecordTypes, type) ? fields.take() : undefined
+    const at = isOneOf(timedRecordTypes, type) ? readTime(fields.take()) : undefined
     // The two lists above decide which types have a key or a time, and so does the type of a record.
     return {
       type,
       start,
       end,
-      payload: words.rest,
+      payload: fields.rest,
       ...(key !== undefined && { key }),
       ...(at && { at }),
     } as JournalRecord
@@ -120,7 +120,7 @@ export class SupervisorStream {
 }
 
 /** Takes leading words off a record's payload. */
-class Words {
+class Fields {
   rest: Buffer
 
   constructor(payload: Buffer) {
@@ -130,18 +130,18 @@ class Words {
   take(): string {
     const space = this.rest.indexOf(SPACE)
     if (space === -1) throw new SupervisorProtocolError('the supervisor sent a record without its key or time')
-    const word = this.rest.toString('latin1', 0, space)
+    const field = this.rest.toString('latin1', 0, space)
     this.rest = this.rest.subarray(space + 1)
-    return word
+    return field
   }
 }
 
 /** The largest time that a `Date` can hold. */
 const MAX_TIME_MS = 8.64e15
 
-function readTime(word: string): Date {
-  const ms = Number(word)
-  if (!/^\d+$/.test(word) || ms > MAX_TIME_MS) {
+function readTime(field: string): Date {
+  const ms = Number(field)
+  if (!/^\d+$/.test(field) || ms > MAX_TIME_MS) {
     throw new SupervisorProtocolError('the supervisor sent a record with an invalid time')
   }
   return new Date(ms)

@@ -70,9 +70,9 @@ async function install(
   const output = new OutputTeller(context, claim, lease, await sessionRedactor(db, claim))
   output.begin()
   const untold = new AbortController()
-  let told = Promise.resolve()
+  let pending = Promise.resolve()
   const tellAgain = () => {
-    told = told.then(() => output.tell()).catch(error => untold.abort(error))
+    pending = pending.then(() => output.tell()).catch(error => untold.abort(error))
   }
   const telling = setInterval(tellAgain, TELL_MS)
   // Told only once the installation goes on for this Run, whatever becomes of the Run that began it.
@@ -92,7 +92,7 @@ async function install(
       throw error
     })
     .finally(() => clearInterval(telling))
-  await told
+  await pending
   if (made instanceof PackagesFailed) {
     const { message } = made
     output.push(message.startsWith(written) ? message.slice(written.length) : message)

@@ -29,7 +29,7 @@ import { underFence } from '../claim/under-fence.ts'
 /** Bound of reading an outbox, because the agent may put anything there. */
 const PATIENCE_MS = 60_000
 /** Number of omitted files that the log names one by one. */
-const MAX_TOLD = 24
+const MAX_REPORTED = 24
 
 /** A presented file or its omission, in the order of presenting. */
 type Found =
@@ -202,7 +202,7 @@ async function takeAll(
       left.totalBytes -= file.sizeBytes
       if (left.count < 0) throw new Error('the program at the outbox presents too many files')
       found.push({ kind: 'file', file })
-    } else if (found.filter(({ kind }) => kind === 'omission').length < MAX_TOLD) {
+    } else if (found.filter(({ kind }) => kind === 'omission').length < MAX_REPORTED) {
       found.push({ kind: 'omission', data: presentedOmission({ name, sizeBytes: entry.sizeBytes }, entry.over) })
     } else {
       untold.files += 1

@@ -39,8 +39,8 @@ export async function restoreSession(
   const begunMs = performance.now()
   await tellIfLong(context, claim, 'restore', () => writeTrees(context, claim, checkpoint, leaseId, signal))
   // A parked Run continues in the middle of its own conversation.
-  const told = checkpoint.run_id === claim.runId ? null : claim.runId
-  const recap = checkpoint.conversation === 'exact' ? null : await readRecap(db, claim, { without: told })
+  const excluded = checkpoint.run_id === claim.runId ? null : claim.runId
+  const recap = checkpoint.conversation === 'exact' ? null : await readRecap(db, claim, { without: excluded })
   await underFence(context, claim, async tx => {
     const now = clock.now()
     await startAgentFrom(tx, leaseId, { agentSessionId: checkpoint.agent_session_id, recap })

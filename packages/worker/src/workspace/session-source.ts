@@ -94,8 +94,8 @@ export async function placeSource(
 }
 
 /** Keeps the beginning and the end of git's words: a path may be as long as it likes. */
-function shortened(said: string): string {
-  return said.length <= 400 ? said : `${said.slice(0, 200)}…${said.slice(-199)}`
+function shortened(text: string): string {
+  return text.length <= 400 ? text : `${text.slice(0, 200)}…${text.slice(-199)}`
 }
 
 async function giveUp(context: ExecutionContext, claim: Claim): Promise<void> {

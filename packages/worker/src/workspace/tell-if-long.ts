@@ -37,13 +37,13 @@ export async function tellIfLong<T>(
       ...{ stepId, step, title: titles[step], status },
       ...(status !== 'started' && { durationMs: Math.max(0, context.clock.now().getTime() - began) }),
     })
-  let isTold: Promise<boolean> | undefined
+  let isReported: Promise<boolean> | undefined
   const timer = setTimeout(() => {
-    isTold = tell('started')
+    isReported = tell('started')
   }, context.limits.tellStepMs)
   const end = async (status: 'succeeded' | 'failed') => {
     clearTimeout(timer)
-    if ((await isTold) === true) await tell(status)
+    if ((await isReported) === true) await tell(status)
   }
   let result: T
   try {

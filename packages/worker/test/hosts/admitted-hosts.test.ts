@@ -111,7 +111,7 @@ it('keeps one line of a host that does not say what it is, and that one not for 
   const { token } = await makeToken(db.database)
   const silent = { handlers: { facts: () => new Promise(() => undefined) } }
   const first = await dialHost(taken.port, token, silent)
-  await until('it is asked', () => first.asked.includes('facts'))
+  await until('it is asked', () => first.calls.includes('facts'))
   const second = await dialHost(taken.port, token, silent)
   await first.line.closed
   await second.line.closed
@@ -152,7 +152,7 @@ it('looks no further token up for an address that came with sixty wrong ones, an
     return response.statusCode
   }
   const lines = [await dialHost(taken.port, token, one)]
-  await until('it is asked', () => lines[0]?.asked.includes('facts') === true)
+  await until('it is asked', () => lines[0]?.calls.includes('facts') === true)
   for (let guess = 0; guess < 59; guess += 1) {
     await expect(dialHost(taken.port, randomUUID(), one)).rejects.toMatchObject({ status: 401 })
   }
@@ -162,6 +162,6 @@ it('looks no further token up for an address that came with sixty wrong ones, an
   await expect(dialHost(taken.port, fresh.token, one)).rejects.toMatchObject(refused)
   await expect(dialHost(taken.port, randomUUID(), other)).rejects.toMatchObject({ status: 401 })
   lines.push(await dialHost(taken.port, token, one), await dialHost(taken.port, fresh.token, other))
-  for (const { asked } of lines.slice(1)) await until('it is asked', () => asked.includes('facts'))
+  for (const { calls: asked } of lines.slice(1)) await until('it is asked', () => asked.includes('facts'))
   for (const { line } of lines) line.destroy()
 })

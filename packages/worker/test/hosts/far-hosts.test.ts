@@ -282,6 +282,6 @@ describe('a service whose only host has dialled it', () => {
     await using stranger = await HostProgram.of(service.test, { BERTH_HOST_TOKEN: 'a-token-that-nobody-made' })
     stranger.start()
     expect(await stranger.ended()).toBe(1)
-    expect(stranger.said).toContain('this token is not valid')
+    expect(stranger.output).toContain('this token is not valid')
   })
 })

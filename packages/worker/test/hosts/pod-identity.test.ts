@@ -65,7 +65,7 @@ const reviewOf = ({ metadata: { name, uid } }: StoredPod, changes: object = {}, 
 /** Dials, and lets the service say its first words: Node cannot end a session of HTTP/2 in the moment of its begin. */
 const dial = async (token = TOKEN, said: Parameters<typeof dialHost>[2] = {}) => {
   const host = await dialHost(taking.port, token, said)
-  await until('it was asked for its facts', () => host.asked.includes('facts'))
+  await until('it was asked for its facts', () => host.calls.includes('facts'))
   return host
 }
 const refused = (status: number, words: RegExp) => async (dialling: Promise<unknown>) => {

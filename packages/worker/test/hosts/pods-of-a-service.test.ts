@@ -70,7 +70,7 @@ it('makes pods, and takes those that dial as hosts', async () => {
       text: 'select pool, capacity, connected_to is not null as connected from hosts where id = $1',
       values: [uid],
     })
-    return host.asked.includes('facts') && rows[0]
+    return host.calls.includes('facts') && rows[0]
   })
   expect(row).toEqual({ pool: 'cluster', capacity: 1, connected: true })
   expect(api.pods.size).toBe(3)

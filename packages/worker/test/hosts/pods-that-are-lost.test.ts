@@ -41,7 +41,7 @@ async function waitingPod(lies: CallHandlers = {}): Promise<ScriptedHost> {
   await pod.dial(test.service.hostsPort ?? 0)
   await until('it may be given', async () => {
     const { rows } = await sql('select 1 from hosts where id = $1 and heard_at > now() - interval $$1 minute$$', pod.id)
-    return rows.length > 0 && pod.dialled?.asked.includes('facts')
+    return rows.length > 0 && pod.dialled?.calls.includes('facts')
   })
   pods.push(pod)
   return pod
@@ -107,7 +107,7 @@ describe('a Run keeps its attempts, and begins in another pod,', () => {
       })
     }
     const session = await one.api.createSession({ runtime: 'shell' }, 'one')
-    await until('all of them have died', () => pods.every(({ dialled }) => dialled?.asked.includes('create')))
+    await until('all of them have died', () => pods.every(({ dialled }) => dialled?.calls.includes('create')))
     await waitingPod()
     expect(await ended(session)).toEqual(wentWell)
   })
@@ -118,7 +118,7 @@ describe('a Run keeps its attempts, and begins in another pod,', () => {
     }
     for (let n = 0; n < MANY; n += 1) await waitingPod({ attach })
     const session = await one.api.createSession({ runtime: 'shell' }, 'one')
-    await until('all of them were tried', () => pods.every(({ dialled }) => dialled?.asked.includes('attach')))
+    await until('all of them were tried', () => pods.every(({ dialled }) => dialled?.calls.includes('attach')))
     await waitingPod()
     expect(await ended(session)).toEqual(wentWell)
   })
@@ -159,12 +159,12 @@ it('ends a Run that has lost more hosts than it may', async () => {
     while ((await runOf(session.activeRunId))?.status !== 'crashed') {
       const pod = await waitingPod({ attach })
       await until('it was tried, or the Run is over', async () => {
-        return pod.dialled?.asked.includes('attach') || (await runOf(session.activeRunId))?.status === 'crashed'
+        return pod.dialled?.calls.includes('attach') || (await runOf(session.activeRunId))?.status === 'crashed'
       })
     }
   }
   await dying()
   // Each of the two attempts that count comes after as many that do not.
-  expect(pods.filter(({ dialled }) => dialled?.asked.includes('attach'))).toHaveLength(2 * (MANY + 1))
+  expect(pods.filter(({ dialled }) => dialled?.calls.includes('attach'))).toHaveLength(2 * (MANY + 1))
   expect(await runOf(session.activeRunId)).toEqual({ status: 'crashed', attempts: 2 })
 })

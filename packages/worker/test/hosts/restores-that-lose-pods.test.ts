@@ -33,7 +33,7 @@ beforeEach(() => {
 
 const sql = <Row extends object>(text: string, ...values: unknown[]) => test.db.database.query<Row>({ text, values })
 const restore = (id: string) => test.api.call('PUT', `/v1/sessions/${id}/workspace`)
-const tried = () => pods.filter(({ dialled }) => dialled?.asked.includes('create'))
+const tried = () => pods.filter(({ dialled }) => dialled?.calls.includes('create'))
 
 /** Lets the machine get sandboxes, or not. */
 const open = (isOpen: boolean) =>
@@ -54,7 +54,7 @@ async function dyingPod(call: string): Promise<void> {
   await pod.dial(test.service.hostsPort ?? 0)
   await until('it may be given', async () => {
     const { rows } = await sql('select 1 from hosts where id = $1 and heard_at > now() - interval $$1 minute$$', pod.id)
-    return rows.length > 0 && pod.dialled?.asked.includes('facts')
+    return rows.length > 0 && pod.dialled?.calls.includes('facts')
   })
   pods.push(pod)
 }

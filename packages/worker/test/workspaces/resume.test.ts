@@ -10,7 +10,7 @@ import { claimQueued } from '@berth/testing/runs/claim-queued.ts'
 import { activitiesOf, messagesOf, outcomeOf, startsOf, typesOf } from '@berth/testing/runs/ended-run.ts'
 import { outcome } from '@berth/testing/runs/outcome.ts'
 import { WorkerStandIn } from '@berth/testing/runs/states.ts'
-import { startTestService, variablesBeside } from '@berth/testing/services/service.ts'
+import { startTestService, variablesAlongside } from '@berth/testing/services/service.ts'
 import { until } from '@berth/testing/until.ts'
 import { brokenDriver, damages, Gate, Resuming } from '@berth/testing/workspaces/resuming.ts'
 import { signalSandbox } from '@berth/testing/workspaces/sandbox-processes.ts'
@@ -379,7 +379,7 @@ describe('a checkpoint', () => {
     const { session } = await bench.sealed('scripted', 'say one')
     await bench.expire(session)
     await using without = await startTestService({
-      variables: { BERTH_ROLES: 'api', ...variablesBeside(bench.test) },
+      variables: { BERTH_ROLES: 'api', ...variablesAlongside(bench.test) },
     })
     const api = new Api(without.url, bench.test.tenant.apiKey)
     expect((await api.session(session.id)).continuation).toEqual(unavailable('checkpoint_incompatible'))

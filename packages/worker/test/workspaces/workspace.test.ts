@@ -6,7 +6,7 @@ import { type Answer, Api } from '@berth/testing/api/api.ts'
 import { activitiesOf, outcomeOf } from '@berth/testing/runs/ended-run.ts'
 import { outcome, tally } from '@berth/testing/runs/outcome.ts'
 import { WorkerStandIn } from '@berth/testing/runs/states.ts'
-import { startTestService, variablesBeside } from '@berth/testing/services/service.ts'
+import { startTestService, variablesAlongside } from '@berth/testing/services/service.ts'
 import { until } from '@berth/testing/until.ts'
 import { brokenDriver, damages, Gate, Resuming } from '@berth/testing/workspaces/resuming.ts'
 import { leaseOf } from '@berth/testing/workspaces/workspace.ts'
@@ -20,7 +20,7 @@ let standIn: WorkerStandIn
 let stack: AsyncDisposableStack
 beforeAll(async () => {
   bench = opened.use(await Resuming.open())
-  const variables = { BERTH_ROLES: 'api', ...variablesBeside(bench.test) }
+  const variables = { BERTH_ROLES: 'api', ...variablesAlongside(bench.test) }
   // bound: callers are to wait in vain for so long
   const { url } = opened.use(await startTestService({ variables, fixed: { workspaceWaitMs: 1000 } }))
   impatient = new Api(url, bench.test.tenant.apiKey)

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
-import { limited, look, owners, TreeLab } from '@berth/testing/workspaces/trees.ts'
+import { limited, listingOf, owners, TreeLab } from '@berth/testing/workspaces/trees.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { cacheLimits } from '../../checkpoints/limits.ts'
 import type { CacheRow } from './cache-sql.ts'
@@ -53,10 +53,10 @@ describe.each(owners)('a cache of trees that belong to %s', uid => {
   it('holds the paths alone, and puts them into empty trees as they were', async () => {
     const row = rowOf(await sealCache(makeFull('full'), [], null))
     await restoreCache(placeOf('empty'), row)
-    const [home, work] = [look(lab.path('empty-home')), look(lab.path('empty-work'))]
+    const [home, work] = [listingOf(lab.path('empty-home')), listingOf(lab.path('empty-work'))]
     expect(Object.keys(home)).toEqual(['.cache', '.cache/tool', '.cache/tool/x'])
     expect(Object.keys(work)).toEqual(['a', 'a/b', 'a/b/c', 'deps', 'deps/link', 'deps/one', 'deps/sub', 'single'])
-    const full = look(lab.path('full-work'))
+    const full = listingOf(lab.path('full-work'))
     for (const path of ['deps', 'deps/link', 'deps/one', 'deps/sub', 'single', 'a/b', 'a/b/c'])
       expect([path, work[path]]).toEqual([path, full[path]])
   })
@@ -67,16 +67,16 @@ describe.each(owners)('a cache of trees that belong to %s', uid => {
     lab.make('target-work', { 'deps/mine': 'mine', 'a/kept': 'kept' })
     const place = placeOf('target')
     await restoreCache(place, row)
-    expect(Object.keys(look(lab.path('target-home')))).toEqual(['.cache'])
-    expect(Object.keys(look(lab.path('target-work')))).toEqual([
+    expect(Object.keys(listingOf(lab.path('target-home')))).toEqual(['.cache'])
+    expect(Object.keys(listingOf(lab.path('target-work')))).toEqual([
       ...['a', 'a/b', 'a/b/c', 'a/kept'],
       ...['deps', 'deps/mine', 'single'],
     ])
     // What was there before is read for the next save, although the cache has an entry of that name.
     const again = rowOf(await sealCache(place, [], row))
     await restoreCache(placeOf('again'), again)
-    expect(Object.keys(look(lab.path('again-work')))).toContain('deps/mine')
-    expect(Object.keys(look(lab.path('again-work')))).not.toContain('deps/one')
+    expect(Object.keys(listingOf(lab.path('again-work')))).toContain('deps/mine')
+    expect(Object.keys(listingOf(lab.path('again-work')))).not.toContain('deps/one')
   })
 
   it('is the same if nothing has changed, and searches what has changed for secrets', async () => {
@@ -128,8 +128,8 @@ describe.each(owners)('a cache of trees that belong to %s', uid => {
       const place = placeOf(`dropped-${at}`, { paths: requested })
       await expect(restoreCache(place, { ...row, ...change })).rejects.toMatchObject({ code })
       // The home's part came first, and was taken back.
-      expect(look(lab.path(`dropped-${at}-home`))).not.toHaveProperty(['.cache/tool'])
-      expect(look(lab.path(`dropped-${at}-work`))).toEqual({})
+      expect(listingOf(lab.path(`dropped-${at}-home`))).not.toHaveProperty(['.cache/tool'])
+      expect(listingOf(lab.path(`dropped-${at}-work`))).toEqual({})
     }
   })
 
@@ -141,7 +141,7 @@ describe.each(owners)('a cache of trees that belong to %s', uid => {
     lab.make('rest', { '.berth-cache/deps/half': 'half', '.berth-cache/single': 'half' })
     execFileSync('cp', ['-a', lab.path('rest/.berth-cache'), lab.path('resumed-work/')])
     await restoreCache(place, row)
-    expect(Object.keys(look(lab.path('resumed-work')))).toEqual([
+    expect(Object.keys(listingOf(lab.path('resumed-work')))).toEqual([
       ...['a', 'a/b', 'a/b/c', 'deps', 'deps/link', 'deps/one', 'deps/sub', 'single'],
     ])
   })

@@ -56,8 +56,8 @@ describe('the images of a host', () => {
       images.provide(image, owner, never),
     ])
     expect(second).toEqual(first)
-    expect(lab.look(`images/${image.digest}/workspace`)).toEqual(lab.look('source-0'))
-    expect(lab.look(`images/${image.digest}/home`)).toEqual(lab.look('source-0-home'))
+    expect(lab.list(`images/${image.digest}/workspace`)).toEqual(lab.list('source-0'))
+    expect(lab.list(`images/${image.digest}/home`)).toEqual(lab.list('source-0-home'))
     expect((await stat(join(first.workspace, 'run'))).uid).toBe(owner.uid)
     const { ino } = await stat(first.workspace)
     await new HostImages(hostCache(dir, { bytes: 0 }), lab.blobs).provide(image, owner, never)

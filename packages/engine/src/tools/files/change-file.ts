@@ -12,14 +12,14 @@ export async function changeFile(
   call: { id: string; path: string; signal: AbortSignal | undefined; context: Context },
   change: (absolutePath: string) => Promise<string>,
 ): Promise<AgentToolResult<undefined>> {
-  let told = ''
+  let report = ''
   const operations = {
     mkdir: () => Promise.resolve(),
     writeFile: async (absolutePath: string) => {
-      told = await change(absolutePath)
+      report = await change(absolutePath)
     },
   }
   const { execute } = createWriteToolDefinition(cwd, { operations })
   await execute(call.id, { path: call.path, content: '' }, call.signal, undefined, call.context)
-  return textResult(told)
+  return textResult(report)
 }

@@ -36,15 +36,15 @@ export async function* guardedHtml(content: AsyncIterable<Uint8Array>): AsyncGen
   yield* content
 }
 
-const WORD = 'srcdoc'
+const ATTRIBUTE = 'srcdoc'
 
 /** Returns true if HTML names frames that hold a document themselves, in markup or anywhere else. */
 export async function namesFrames(content: AsyncIterable<Uint8Array>): Promise<boolean> {
   let end = ''
   for await (const piece of content) {
     const text = end + Buffer.from(piece).toString('latin1').toLowerCase()
-    if (text.includes(WORD)) return true
-    end = text.slice(1 - WORD.length)
+    if (text.includes(ATTRIBUTE)) return true
+    end = text.slice(1 - ATTRIBUTE.length)
   }
   return false
 }

@@ -37,7 +37,7 @@ export function framePage(
   const shown = escaped(name.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '�'))
   // Chromium refuses its PDF viewer to a frame with the attribute, but not to a response with the same policy.
   const attribute = kind === 'html' ? ` sandbox="${isScripted ? 'allow-scripts' : ''}"` : ''
-  const words = isScripted
+  const notice = isScripted
     ? 'Made by an agent, shown in a sandbox: it reaches neither the network nor your account.'
     : 'Made by an agent, shown in a sandbox. Its scripts are off, because it holds frames of its own.'
   const page = `<!doctype html>
@@ -50,7 +50,7 @@ h1{font-size:13px;margin:0;max-width:100%;overflow:hidden;text-overflow:ellipsis
 p{margin:0;color:color-mix(in srgb,CanvasText 72%,Canvas)}
 iframe{flex:1;border:0;width:100%;min-height:0;background:#fff;color-scheme:light}
 </style></head>
-<body><header><h1>${shown}</h1><p>${words}</p></header>
+<body><header><h1>${shown}</h1><p>${notice}</p></header>
 <iframe title="${shown}"${attribute} allow="" referrerpolicy="no-referrer" src="${contentPath}"></iframe></body></html>
 `
   return {

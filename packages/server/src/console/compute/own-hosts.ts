@@ -21,8 +21,8 @@ export interface Administrator {
 
 /** Returns the choice of hosts that an organization may run on, with its own hosts. */
 export async function readCompute(db: Queryable, organizationId: string): Promise<Compute> {
-  const [standing, hosts] = await Promise.all([readComputeStatus(db, organizationId), listHosts(db, organizationId)])
-  return { runsOn: standing === 'shared' ? 'any_host' : 'own_hosts', standing, hosts: hosts.map(toOwnHost) }
+  const [status, hosts] = await Promise.all([readComputeStatus(db, organizationId), listHosts(db, organizationId)])
+  return { runsOn: status === 'shared' ? 'any_host' : 'own_hosts', standing: status, hosts: hosts.map(toOwnHost) }
 }
 
 /** Binds an organization to its own hosts, or lets it run on those of everybody. */

@@ -11,7 +11,7 @@ import { claimedRenewals, readTokens, type TokenColumns, writeTokens } from './t
 const MARGIN_MS = 60_000
 /** Longer than two requests to the account service take; then another process may renew. */
 const CLAIM_MS = 30_000
-const LOOK_MS = 100
+const POLL_MS = 100
 const WAIT_MS = 10_000
 
 /** What is sealed. A refresh token counts once, so it is stored before its access token is exchanged. */
@@ -86,7 +86,7 @@ export class BrowserTokens {
       const { delegation } = this.#open(sessionId, kept)
       if (delegation !== null && kept.tokens_expire_at > now) return delegation
       if (now.getTime() > patience) throw refusal('identity_service_unavailable')
-      await delay(LOOK_MS)
+      await delay(POLL_MS)
     }
   }
 

@@ -14,7 +14,7 @@ export interface FarBrowserContext {
   readonly db: Database
   readonly clock: Clock
   /** Judges the browser's session, and meters addresses, in this database. */
-  readonly here: BrowserAuthority
+  readonly local: BrowserAuthority
   /** Judges the person over there. */
   readonly there: Authority
   readonly tokens: BrowserTokens
@@ -37,7 +37,7 @@ export class FarBrowserAuthority implements BrowserAuthority, SignInKeeper {
   /** @throws ApiError 503 `identity_service_unavailable`, besides what the interface says */
   async judge(request: Parameters<BrowserAuthority['judge']>[0]): Promise<BrowserVerdict> {
     const { organizationId, clientAddress, metered } = request
-    const verdict = await this.#context.here.judge({ ...request, organizationId: null })
+    const verdict = await this.#context.local.judge({ ...request, organizationId: null })
     if (verdict.kind !== 'granted' || organizationId === null) return verdict
     const { session } = verdict
     const answer = await this.#ask(session, clientAddress, metered ?? true)

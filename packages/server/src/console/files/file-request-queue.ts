@@ -6,7 +6,7 @@ import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import { SandboxGoneError } from '@berth/sandboxes/driver.ts'
 import { treeOf } from '@berth/sandboxes/tree.ts'
 import { claimedFileRequests, type FileRequestRow } from './file-request-sql.ts'
-import { lookAtBase } from './look-at-base.ts'
+import { inspectBase } from './inspect-base.ts'
 
 /** A program of its own does each look, and the machine's agents need its cores too. */
 const AT_ONCE = 4
@@ -26,7 +26,7 @@ export function fileRequestQueue(context: DeliveryContext): WorkQueue {
           const seen =
             leaseId === null || host === null
               ? await atBase(context, row, signal)
-              : await look(context, { leaseId, host }, row, signal)
+              : await inspect(context, { leaseId, host }, row, signal)
           await claimedFileRequests.release(db, row.claim, {
             answered_at: clock.now(),
             answer: seen === null ? null : JSON.stringify({ ...seen, content: undefined }),
@@ -39,7 +39,7 @@ export function fileRequestQueue(context: DeliveryContext): WorkQueue {
 }
 
 /** Returns null if the sandbox cannot be looked at. */
-async function look(
+async function inspect(
   context: DeliveryContext,
   { leaseId, host }: LeasePlace,
   row: FileRequestRow,
@@ -68,7 +68,7 @@ async function atBase(context: DeliveryContext, row: FileRequestRow, signal: Abo
     if (source === null || source === 'revoked') return null
     const gitDir = await context.sources.mirror(source, signal)
     const late = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)])
-    return await lookAtBase({ gitDir, oid: source.baseOid }, JSON.parse(row.request) as PathRange, late)
+    return await inspectBase({ gitDir, oid: source.baseOid }, JSON.parse(row.request) as PathRange, late)
   } catch (error) {
     signal.throwIfAborted()
     context.log.warn({ err: error, sessionId: row.session_id }, 'the base of a repository could not be read')

@@ -10,28 +10,28 @@ import { readPath } from '@berth/core/sessions/reviews/changes.ts'
 import { refusal } from '@berth/platform/kit/refusal.ts'
 import type { InspectedEntry } from '@berth/supervisor/tree'
 import { workspacePath } from './file-path.ts'
-import { lookAtFiles, type View } from './look-at-files.ts'
+import { inspectFiles, type View } from './inspect-files.ts'
 
 type Operations = 'getWorkspaceNode' | 'getWorkspaceContent'
 
 /** Serves the files of workspaces. */
 export function fileHandlers(context: Context): Pick<Handlers, Operations> {
-  const look = async (
+  const inspect = async (
     { principal, params, query, signal }: HandlerRequest<'getWorkspaceNode'> | HandlerRequest<'getWorkspaceContent'>,
     range: { readonly offset: number; readonly bytes: number },
   ) => {
     const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
     const path = workspacePath(query.path ?? '')
     const bytes = Buffer.from(path ?? '').toString('latin1')
-    const asked = { at: query.at, look: { path: bytes, ...range } }
-    const { view, seen } = await lookAtFiles(context, principal, key, asked, signal)
+    const wanted = { at: query.at, range: { path: bytes, ...range } }
+    const { view, seen } = await inspectFiles(context, principal, key, wanted, signal)
     // Only now, so that a Session that the caller does not see is told as that, whatever the path.
     if (path === null || seen.found === 'nothing') throw refusal('workspace_file_not_found')
     return { path, view, seen: readableOf(seen) }
   }
   return {
     getWorkspaceNode: async request => {
-      const { path, view, seen } = await look(request, { offset: 0, bytes: 0 })
+      const { path, view, seen } = await inspect(request, { offset: 0, bytes: 0 })
       const node: WorkspaceNode = {
         path,
         kind: seen.found,
@@ -44,7 +44,7 @@ export function fileHandlers(context: Context): Pick<Handlers, Operations> {
     },
 
     getWorkspaceContent: async request => {
-      const { path, seen } = await look(request, { offset: request.query.offset, bytes: MAX_BYTES })
+      const { path, seen } = await inspect(request, { offset: request.query.offset, bytes: MAX_BYTES })
       if (seen.found !== 'file') throw refusal('workspace_file_unreadable')
       return {
         status: 200,

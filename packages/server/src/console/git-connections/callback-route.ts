@@ -19,10 +19,10 @@ export function registerGitCallback(app: FastifyInstance): void {
 /** Returns the page for an answer of the host. One about an installation proves nothing: it is not even begun here. */
 function placeFor(given: URLSearchParams): string {
   if (given.has('setup_action') || given.has('installation_id')) return '/organization/git?dialog=choose'
-  const told = new URLSearchParams()
+  const answer = new URLSearchParams()
   for (const name of ['state', 'code', 'error']) {
     const value = given.get(name)
-    if (value !== null) told.set(name, value.slice(0, 512))
+    if (value !== null) answer.set(name, value.slice(0, 512))
   }
-  return `/settings/git-connected#${told}`
+  return `/settings/git-connected#${answer}`
 }

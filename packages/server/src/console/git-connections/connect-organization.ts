@@ -41,7 +41,7 @@ export async function listOwnAccounts(
   )
   const connected = new Set(live.map(({ account }) => account))
   const signal = AbortSignal.timeout(ASKING_MS)
-  const [accounts, installUrl] = await asked(signal, () =>
+  const [accounts, installUrl] = await askHost(signal, () =>
     withPersonToken(context, own.people, own.row, access =>
       Promise.all([own.people.listAccounts(access, signal), own.people.installUrl(signal)]),
     ),
@@ -77,7 +77,7 @@ export async function connectOwnAccount(
   const { organizationId } = person
   const own = await requireOwn(context, person, gitConnectionId)
   const signal = AbortSignal.timeout(ASKING_MS)
-  const accounts = await asked(signal, () =>
+  const accounts = await askHost(signal, () =>
     withPersonToken(context, own.people, own.row, access => own.people.listAccounts(access, signal)),
   )
   const proven = accounts.find(({ account, administered }) => account === wanted.account && administered)
@@ -89,8 +89,8 @@ export async function connectOwnAccount(
     const made = await connectAccount({ db: tx, clock }, grantee, to, true)
     if (wanted.personalAccess !== undefined) await setPersonal(tx, made.id, wanted.personalAccess)
     const details = { host: own.host.id, account: proven.account, login: proven.login, provenBy: own.row.login }
-    const told = { target: `connection ${made.id}`, details }
-    await appendAudit(tx, personEntry(person, clientAddress, 'connection.added', told), clock.now())
+    const audited = { target: `connection ${made.id}`, details }
+    await appendAudit(tx, personEntry(person, clientAddress, 'connection.added', audited), clock.now())
     return { connection: made, installationId: installation.id }
   })
   await grantWhole(context, { organizationId, installationId })
@@ -108,7 +108,7 @@ async function requireOwn(context: Context, { id }: PersonPrincipal, gitConnecti
   return { row, host, people: host.people }
 }
 
-async function asked<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+async function askHost<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {

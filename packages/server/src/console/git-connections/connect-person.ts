@@ -33,19 +33,19 @@ export interface Connecting {
 export async function beginConnection(
   context: Context,
   { browser }: Pick<Connecting, 'browser'>,
-  asked: { readonly host: string; readonly returnTo?: string | undefined },
+  request: { readonly host: string; readonly returnTo?: string | undefined },
 ): Promise<string> {
   const { db, clock } = context
   if (browser === null) throw refusal('sign_in_required')
-  const { people } = hostWithPeople(context, asked.host)
+  const { people } = hostWithPeople(context, request.host)
   const [state, verifier] = [secret(), secret()]
   const stateDigest = credentialDigest(state)
   await insertBegun(db, {
     stateDigest,
     browserSessionId: browser.id,
-    host: asked.host,
+    host: request.host,
     verifier: masterKeyOf(db).seal(verifier, placeOf(stateDigest)),
-    returnTo: returnPath(asked.returnTo ?? '/settings/git'),
+    returnTo: returnPath(request.returnTo ?? '/settings/git'),
     endsAt: new Date(clock.now().getTime() + BEGUN_MS),
   })
   const challenge = createHash('sha256').update(verifier).digest('base64url')
@@ -88,8 +88,8 @@ export async function finishConnection(
   const replaced = await db.transaction(async tx => {
     if (!(await holdsSignIn(tx, browser.signInId))) throw refusal('sign_in_required')
     const before = await putHostPerson(tx, row)
-    const told = { target: `git account ${id}`, details: { host: row.host, login: row.login } }
-    await appendAudit(tx, personEntry(person, clientAddress, 'git_account.connected', told), clock.now())
+    const audited = { target: `git account ${id}`, details: { host: row.host, login: row.login } }
+    await appendAudit(tx, personEntry(person, clientAddress, 'git_account.connected', audited), clock.now())
     return before
   })
   await revokeTokens(context, replaced)

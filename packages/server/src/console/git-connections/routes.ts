@@ -40,8 +40,8 @@ export function gitConnectionHandlers(context: Context): Pick<Handlers, Operatio
       const removed = await db.transaction(async tx => {
         const row = await deleteHostPerson(tx, principal.id, gitConnectionId)
         if (row === null) throw refusal('connection_not_found')
-        const told = { target: `git account ${row.id}`, details: { host: row.host, login: row.login } }
-        await appendAudit(tx, personEntry(principal, clientAddress, 'git_account.disconnected', told), clock.now())
+        const audited = { target: `git account ${row.id}`, details: { host: row.host, login: row.login } }
+        await appendAudit(tx, personEntry(principal, clientAddress, 'git_account.disconnected', audited), clock.now())
         return row
       })
       await revokeTokens(context, removed)

@@ -93,9 +93,9 @@ async function* changes(
   const open = await followOrganization(context, organizationId)
   yield encoder.encode(framed('{"kind":"reset"}'))
   for await (const notices of open(signal)) {
-    const told = notices.map(({ data }) => data)
-    if (told.some(data => 'reset' in data)) yield encoder.encode(framed('{"kind":"reset"}'))
-    const ids = told.flatMap(data => ('sessionId' in data ? [data.sessionId] : []))
+    const changes = notices.map(({ data }) => data)
+    if (changes.some(data => 'reset' in data)) yield encoder.encode(framed('{"kind":"reset"}'))
+    const ids = changes.flatMap(data => ('sessionId' in data ? [data.sessionId] : []))
     yield* states(context, { organizationId, personId }, ids)
   }
 }

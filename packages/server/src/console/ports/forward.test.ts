@@ -97,8 +97,8 @@ test('a switch is passed on without what belongs to others, and joins', async ()
 })
 
 async function status(port: number): Promise<{ status: number; headers: IncomingHttpHeaders }> {
-  const asked = request({ host: '127.0.0.1', port, agent: false, headers: { host: 'preview' } }).end()
-  const [response] = await once(asked, 'response')
+  const outgoing = request({ host: '127.0.0.1', port, agent: false, headers: { host: 'preview' } }).end()
+  const [response] = await once(outgoing, 'response')
   response.resume()
   return { status: response.statusCode, headers: response.headers }
 }

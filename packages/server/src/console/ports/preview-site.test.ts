@@ -95,8 +95,8 @@ it('ends a WebSocket whose port answers only after the close', async () => {
     connection: 'Upgrade',
     upgrade: 'websocket',
   }
-  const asked = request({ host: '127.0.0.1', port, headers, agent: false }).end()
-  const cut = once(asked, 'error')
+  const outgoing = request({ host: '127.0.0.1', port, headers, agent: false }).end()
+  const cut = once(outgoing, 'error')
   await dialled.promise
   previews.close()
   answer.resolve()

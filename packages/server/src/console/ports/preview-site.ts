@@ -110,7 +110,7 @@ export class PreviewSite implements OtherHosts {
     if (path === OPEN_PATH) return this.#enter(host, secret, request, response)
     if (!isPort(host)) return this.#content(host, path === CONTENT_PATH ? secret : null, request, response)
     const dialled = await this.#dial(host, request)
-    if ('words' in dialled) return sendRefusal(response, dialled)
+    if ('advice' in dialled) return sendRefusal(response, dialled)
     const { stream } = dialled
     this.#hold(stream, dialled)
     if (response.destroyed || request.socket.destroyed) return void stream.destroy()
@@ -120,8 +120,8 @@ export class PreviewSite implements OtherHosts {
   async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const host = this.#hostOf(request)
     const dialled = host === null || !isPort(host) ? refusals.unknown : await this.#dial(host, request)
-    if (host === null || !isPort(host) || 'words' in dialled) {
-      return sendRefusal(closingResponse(request), 'words' in dialled ? dialled : refusals.unknown)
+    if (host === null || !isPort(host) || 'advice' in dialled) {
+      return sendRefusal(closingResponse(request), 'advice' in dialled ? dialled : refusals.unknown)
     }
     const { stream } = dialled
     this.#hold(stream, dialled)
@@ -168,7 +168,7 @@ export class PreviewSite implements OtherHosts {
     if (!SECRET.test(secret)) return sendRefusal(response, refusals.viewClosed)
     const shown = await this.#find(host, credentialDigest(secret), request)
     if (shown === null) return sendRefusal(response, refusals.viewClosed)
-    if ('words' in shown) return sendRefusal(response, shown)
+    if ('advice' in shown) return sendRefusal(response, shown)
     if (shown.lease_id !== null) return sendRefusal(response, refusals.unknown)
     return this.#artifacts.content(shown, { origin: this.#originOf(host), label: host.label }, request, response)
   }
@@ -181,7 +181,7 @@ export class PreviewSite implements OtherHosts {
     const secret = credentialDigest(cookie)
     const preview = await this.#find(host, secret, request)
     if (preview === null) return refusals.closed
-    if ('words' in preview) return preview
+    if ('advice' in preview) return preview
     if (preview.lease_id === null) return refusals.unknown
     const door = await doors.to(context.db, preview.host)
     if (door === null) return refusals.elsewhere

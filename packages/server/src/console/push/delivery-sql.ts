@@ -13,7 +13,7 @@ import { isLive } from './subscription-sql.ts'
 export async function queueNews(
   db: Queryable,
   organizationId: string,
-  look: { readonly ids: readonly string[] | null; readonly since: Date; readonly now: Date; readonly dueAt: Date },
+  window: { readonly ids: readonly string[] | null; readonly since: Date; readonly now: Date; readonly dueAt: Date },
 ): Promise<number> {
   const { rowCount } = await db.query({
     name: 'queue-pushes',
@@ -44,7 +44,7 @@ export async function queueNews(
         and (m.session_id is not null or p.person_id in (s.owner_id, s.initiated_by))
         and s.last_event_sequence > coalesce(m.read_sequence, 0)
       on conflict (subscription_id, kind, subject) do nothing`,
-    values: [organizationId, look.ids, look.since, look.now, look.dueAt],
+    values: [organizationId, window.ids, window.since, window.now, window.dueAt],
   })
   return rowCount
 }

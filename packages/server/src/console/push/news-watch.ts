@@ -3,7 +3,7 @@ import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import { listPushedOrganizations } from './subscription-sql.ts'
 
 /** After so long everything is looked at again, in case a wake-up was missed. */
-const LOOK_BACK_MS = 15_000
+const RESCAN_MS = 15_000
 /** Sessions of one organization remembered by id; beyond it all are looked at. */
 const MOST_NAMED = 1_000
 
@@ -24,7 +24,7 @@ export class NewsWatch implements Disposable {
   readonly #watched = new Map<string, Watched>()
   #unsubscribe = () => {}
   #listAgain = true
-  #lookedBackAt = 0
+  #rescannedAt = 0
 
   constructor(context: Pick<Context, 'db' | 'wakeups' | 'clock'>) {
     this.#context = context
@@ -46,10 +46,10 @@ export class NewsWatch implements Disposable {
   /** Returns what has moved since the last call. */
   async take(): Promise<readonly Moved[]> {
     const now = this.#context.clock.now().getTime()
-    const looksBack = Math.abs(now - this.#lookedBackAt) >= LOOK_BACK_MS
-    if (this.#listAgain || looksBack) await this.#list()
-    if (looksBack) {
-      this.#lookedBackAt = now
+    const rescans = Math.abs(now - this.#rescannedAt) >= RESCAN_MS
+    if (this.#listAgain || rescans) await this.#list()
+    if (rescans) {
+      this.#rescannedAt = now
       for (const watched of this.#watched.values()) watched.ids = null
     }
     const moved: Moved[] = []

@@ -34,7 +34,7 @@ export async function readPushKeys({ db }: Pick<Context, 'db'>, masterKey: Maste
     format: 'der',
     type: 'pkcs8',
   })
-  return { publicKey, authorize: (...asked) => authorized(privateKey, publicKey, ...asked) }
+  return { publicKey, authorize: (...args) => authorized(privateKey, publicKey, ...args) }
 }
 
 async function authorized(

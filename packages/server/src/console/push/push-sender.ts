@@ -6,7 +6,7 @@ import { logFailure } from '@berth/platform/storage/postgres/log-failure.ts'
 import { type ClaimedPush, claimedPushes, countPush, dropSubscription, queueNews, readNews } from './delivery-sql.ts'
 import { NewsWatch } from './news-watch.ts'
 import { type PushKeys, readPushKeys } from './push-keys.ts'
-import { pushOf } from './push-words.ts'
+import { pushOf } from './push-text.ts'
 import { type PushSending, type Sent, sendPush } from './send-push.ts'
 import { openSubscribed, SUBSCRIBED_MS } from './subscription.ts'
 

@@ -50,7 +50,7 @@ export function pushHandlers(
       await findAddresses(read, rules, network, patience).catch(cause => {
         throw new ApiError(400, 'invalid_url', { cause })
       })
-      const asked = {
+      const subscription = {
         id,
         endpointDigest: digestOf(endpoint),
         sealed: sealSubscribed(masterKey, id, { endpoint, p256dh, auth }),
@@ -59,7 +59,7 @@ export function pushHandlers(
         runEnded,
       }
       const of = { personId, membershipId, organizationId, signInId }
-      const row = await db.transaction(tx => putSubscription(tx, of, asked, clock.now(), MOST_BROWSERS))
+      const row = await db.transaction(tx => putSubscription(tx, of, subscription, clock.now(), MOST_BROWSERS))
       if (row === null) throw refusal('cloud_push_subscription_not_found')
       wakeups.publish(topics.pushes)
       return { status: 200, body: { subscription: toPushSubscription(row) } }

@@ -8,7 +8,7 @@ import type { Network } from '@berth/platform/network/dial.ts'
 import type { MasterKey } from '@berth/platform/storage/master-key.ts'
 import { encryptPush } from './encrypt.ts'
 import type { PushKeys } from './push-keys.ts'
-import type { Push } from './push-words.ts'
+import type { Push } from './push-text.ts'
 import type { Subscribed } from './subscription.ts'
 
 /** What dials push services. */

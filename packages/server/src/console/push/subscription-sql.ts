@@ -69,7 +69,7 @@ export async function listSubscriptions(
 export async function putSubscription(
   tx: Queryable,
   of: Subscriber,
-  asked: NewSubscription,
+  given: NewSubscription,
   now: Date,
   most: number,
 ): Promise<SubscriptionRow | null> {
@@ -79,7 +79,7 @@ export async function putSubscription(
       delete from push_subscriptions
       where endpoint_digest = $1 and (person_id <> $2 or membership_id = $3 and id <> $4)
         and not exists (select from push_subscriptions where id = $4 and membership_id <> $3)`,
-    values: [asked.endpointDigest, of.personId, of.membershipId, asked.id],
+    values: [given.endpointDigest, of.personId, of.membershipId, given.id],
   })
   const { rows } = await tx.query<SubscriptionRow>({
     name: 'put-push-subscription',
@@ -93,8 +93,8 @@ export async function putSubscription(
       where p.membership_id = excluded.membership_id
       returning ${columns}`,
     values: [
-      ...[asked.id, of.membershipId, of.organizationId, of.personId, of.signInId, asked.endpointDigest, asked.sealed],
-      ...[asked.agent, asked.needsYou, asked.runEnded, now],
+      ...[given.id, of.membershipId, of.organizationId, of.personId, of.signInId, given.endpointDigest, given.sealed],
+      ...[given.agent, given.needsYou, given.runEnded, now],
     ],
   })
   await tx.query({
@@ -103,7 +103,7 @@ export async function putSubscription(
       delete from push_subscriptions where id in (
         select id from push_subscriptions where membership_id = $1 and id <> $2
         order by seen_at desc, id offset $3::integer - 1)`,
-    values: [of.membershipId, asked.id, most],
+    values: [of.membershipId, given.id, most],
   })
   return rows[0] ?? null
 }

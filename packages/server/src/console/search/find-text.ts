@@ -15,13 +15,13 @@ const UNREAD = /(?:^|[a-z])(?:Id|Oid|Hash|Sha256)$|^(?:id|sha256|oid)$/
  * Finds words in what an Event tells people: the strings within its data, in the order in which they are stored.
  * @returns null if only names or ids contain them
  */
-export function findText(data: unknown, words: string): Excerpt | null {
-  const wanted = words.toLowerCase()
+export function findText(data: unknown, query: string): Excerpt | null {
+  const wanted = query.toLowerCase()
   for (const text of textsOf(data)) {
     const at = text.toLowerCase().indexOf(wanted)
     // Letters whose small form is longer move the place; the text itself has then no such place.
-    if (at !== -1 && text.slice(at, at + words.length).toLowerCase() === wanted)
-      return excerptOf(text, at, words.length)
+    if (at !== -1 && text.slice(at, at + query.length).toLowerCase() === wanted)
+      return excerptOf(text, at, query.length)
   }
   return null
 }

@@ -86,23 +86,23 @@ export class BrowserSignIn {
    * Begins a sign-in, or, with `again`, another proof of who is at the browser.
    * @throws if the account service does not answer
    */
-  async begin(asked: {
+  async begin(request: {
     readonly returnTo: string | null | undefined
     readonly organization?: string
     readonly again?: boolean
     readonly replaces: BrowserSession | null
   }): Promise<Step> {
     const { masterKey, clock } = this.#context
-    const { replaces } = asked
+    const { replaces } = request
     const pending: Pending = {
       state: secret(),
       nonce: secret(),
       verifier: secret(),
-      returnTo: returnPath(asked.returnTo),
+      returnTo: returnPath(request.returnTo),
       replaces: replaces === null ? null : { id: replaces.id, personId: replaces.personId },
       until: clock.now().getTime() + SIGN_IN_MS,
     }
-    const url = await this.#client.authorizationUrl(pending, asked)
+    const url = await this.#client.authorizationUrl(pending, request)
     const cookie = this.#cookie('sign_in')
     const sealed = masterKey.seal(JSON.stringify(pending), cookie.name).toString('base64url')
     return { url, cookie: setCookieOf(cookie, sealed, 'Lax', SIGN_IN_MS / 1000) }

@@ -67,12 +67,12 @@ export class ConsoleClient {
 
   /**
    * Returns where the browser goes to sign in.
-   * @param asked the organization to act in, if one is chosen already; `again`: ask for the credentials in any case
+   * @param request the organization to act in, if one is chosen already; `again`: ask for the credentials in any case
    * @throws if the account service does not answer
    */
   async authorizationUrl(
     { state, nonce, verifier }: Challenge,
-    asked: { readonly organization?: string; readonly again?: boolean },
+    request: { readonly organization?: string; readonly again?: boolean },
   ): Promise<string> {
     const { buildAuthorizationUrl, calculatePKCECodeChallenge } = await import('openid-client')
     const parameters = {
@@ -82,8 +82,8 @@ export class ConsoleClient {
       nonce,
       code_challenge: await calculatePKCECodeChallenge(verifier),
       code_challenge_method: 'S256',
-      ...(asked.organization !== undefined && { organization: asked.organization }),
-      ...(asked.again === true && { prompt: 'login' }),
+      ...(request.organization !== undefined && { organization: request.organization }),
+      ...(request.again === true && { prompt: 'login' }),
     }
     return buildAuthorizationUrl(await this.#configuration(), parameters).href
   }

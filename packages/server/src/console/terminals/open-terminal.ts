@@ -39,7 +39,7 @@ export async function openTerminal(
   place: TerminalPlace,
   { person, browser, clientAddress }: TerminalCaller,
   key: SessionKey,
-  asked: { readonly terminalId?: string | undefined; readonly columns?: number; readonly rows?: number },
+  requested: { readonly terminalId?: string | undefined; readonly columns?: number; readonly rows?: number },
 ): Promise<TerminalTicket> {
   const { db, clock, wakeups, consoleUrl } = place.context
   const now = clock.now()
@@ -47,7 +47,7 @@ export async function openTerminal(
   const endsAt = new Date(now.getTime() + TICKET_MS)
   const ticket = { digest: credentialDigest(secret), endsAt, awakeUntil: endsAt }
   const { origin } = new URL(consoleUrl)
-  const id = asked.terminalId?.toLowerCase() ?? randomUUID()
+  const id = requested.terminalId?.toLowerCase() ?? randomUUID()
   let idle: Awaited<ReturnType<typeof findIdleTerminal>> = null
   await db.transaction(async tx => {
     const session = await lockVisibleSession(tx, person, key)
@@ -65,19 +65,19 @@ export async function openTerminal(
       browserSessionId: browser?.id ?? null,
       ticket,
     }
-    if (asked.terminalId !== undefined) {
+    if (requested.terminalId !== undefined) {
       if (!(await renewTicket(tx, by))) throw refusal('cloud_terminal_not_found')
     } else {
       if ((await countTerminals(tx, lease.id)) >= maxTerminals) {
         idle = await findIdleTerminal(tx, lease.id, now)
         if (idle === null) throw refusal('cloud_terminal_limit_reached')
       }
-      const { columns = 80, rows = 24 } = asked
+      const { columns = 80, rows = 24 } = requested
       await insertTerminal(tx, { ...key, ...by, origin, columns, rows }, now)
     }
     const about = {
       target: `session/${key.sessionId}`,
-      details: { terminalId: id, again: asked.terminalId !== undefined },
+      details: { terminalId: id, again: requested.terminalId !== undefined },
     }
     await appendAudit(tx, personEntry(person, clientAddress, 'terminal.opened', about), now)
   })

@@ -8,10 +8,10 @@ import { registerTerminalDoor } from './terminal-door.ts'
 import type { TerminalPlace } from './terminal-place.ts'
 
 it('sends a page away whose ticket is taken only after the service began to stop', async () => {
-  const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const [requested, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const db = {
     query: async () => {
-      asked.resolve()
+      requested.resolve()
       await answer.promise
       return { rows: [{}], rowCount: 1 }
     },
@@ -25,7 +25,7 @@ it('sends a page away whose ticket is taken only after the service began to stop
   const protocols = ['berth.terminal.v1', 'ticket.of-a-page']
   const page = new WebSocket(`${url.replace('http', 'ws')}/cloud/terminals/${randomUUID()}`, protocols, { origin })
   const closed = once(page, 'close')
-  await asked.promise
+  await requested.promise
   const closing = app.close()
   await expect.poll(() => app.server.listening).toBe(false)
   answer.resolve()

@@ -100,10 +100,10 @@ function requireOwnOrigin({ rawHeaders }: IncomingMessage, own: string): void {
 
 /** Returns the ticket among the protocols that are asked for; null if ours is not among them. */
 function ticketOf({ rawHeaders }: IncomingMessage): string | null {
-  const asked = rawHeaderValues(rawHeaders, 'sec-websocket-protocol')
+  const protocols = rawHeaderValues(rawHeaders, 'sec-websocket-protocol')
     .flatMap(value => value.split(','))
     .map(each => each.trim())
-  const [ticket, ...others] = asked.filter(each => each.startsWith('ticket.'))
-  if (!asked.includes(PROTOCOL) || ticket === undefined || others.length > 0) return null
+  const [ticket, ...others] = protocols.filter(each => each.startsWith('ticket.'))
+  if (!protocols.includes(PROTOCOL) || ticket === undefined || others.length > 0) return null
   return ticket.slice('ticket.'.length)
 }

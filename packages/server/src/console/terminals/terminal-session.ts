@@ -29,7 +29,7 @@ const BEAT_MS = 5_000
 /** The idle time of a lease moves at most this often while somebody types. */
 const TOUCH_MS = 10_000
 /** So often a supervisor is asked whether it lives, while its line breaks before it answers. */
-const ASKED_MOST = 5
+const MAX_REQUESTS = 5
 /** Output goes to the page in pieces of this size. */
 const PIECE_BYTES = 32 * 1024
 
@@ -76,7 +76,7 @@ export class TerminalSession {
     this.#opened.promise.catch(() => undefined)
     socket.on('message', (data: Buffer, isBinary) => {
       if (isBinary) this.#typed(data)
-      else this.#told(parseClientMessage(data.toString()))
+      else this.#receive(parseClientMessage(data.toString()))
     })
     socket.on('error', () => {})
     socket.once('close', code => {
@@ -132,7 +132,7 @@ export class TerminalSession {
       }
     }
     // A look that is under way may have read the rows before they said why the line ended.
-    await this.#look()
+    await this.#poll()
     signal.throwIfAborted()
     throw new Stopped((await this.#isGone()) ? 'workspace_lost' : 'moved')
   }
@@ -144,7 +144,7 @@ export class TerminalSession {
       const woken = Promise.withResolvers<void>()
       const unsubscribe = context.wakeups.subscribe(topics.terminal(this.#terminal.id), () => woken.resolve())
       try {
-        if ((await this.#standing()).state === 'started') return
+        if ((await this.#snapshot()).state === 'started') return
         await Promise.race([woken.promise, sleep(500, undefined, { signal })])
       } finally {
         unsubscribe()
@@ -171,7 +171,7 @@ export class TerminalSession {
 
   /** @throws Stopped that the shell has exited, or what ended the terminal, and its shell with it */
   async #exited(code: number | null = null): Promise<never> {
-    await this.#standing()
+    await this.#snapshot()
     throw new Stopped('exited', code)
   }
 
@@ -195,7 +195,7 @@ export class TerminalSession {
     }
   }
 
-  #told(message: ClientMessage | null): void {
+  #receive(message: ClientMessage | null): void {
     if (message === null) this.#stop(new Stopped('protocol'))
     else if ('credit' in message) this.#grant(message.credit)
     else if ('resize' in message) this.#send(terminalFrames.resize, Buffer.from(JSON.stringify(message.resize)))
@@ -240,17 +240,17 @@ export class TerminalSession {
   }
 
   #check(): Promise<void> {
-    this.#checking ??= this.#look().finally(() => {
+    this.#checking ??= this.#poll().finally(() => {
       this.#checking = null
     })
     return this.#checking
   }
 
   /** Ends the terminal with the authority of its person, and the page's part with the terminal. */
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     const { context } = this.#place
     try {
-      await this.#standing()
+      await this.#snapshot()
       await keepAwake(context.db, this.#terminal.id, new Date(context.clock.now().getTime() + 4 * BEAT_MS))
     } catch (error) {
       // Not knowing is no refusal: the next look asks again.
@@ -261,20 +261,20 @@ export class TerminalSession {
   }
 
   /** @throws Stopped if the page may not go on */
-  async #standing(): Promise<TerminalSnapshot> {
+  async #snapshot(): Promise<TerminalSnapshot> {
     const { context, idleMs } = this.#place
     const { id, holder_id: holderId } = this.#terminal
     const now = context.clock.now()
-    const standing = await readTerminalSnapshot(context.db, id, now, new Date(now.getTime() - idleMs))
-    if (standing === null || standing.is_lost) throw new Stopped('workspace_lost')
-    if (standing.state === 'ended') {
-      const reason = standing.end_reason ?? 'closed'
+    const snapshot = await readTerminalSnapshot(context.db, id, now, new Date(now.getTime() - idleMs))
+    if (snapshot === null || snapshot.is_lost) throw new Stopped('workspace_lost')
+    if (snapshot.state === 'ended') {
+      const reason = snapshot.end_reason ?? 'closed'
       // The sandbox's worker may have seen the end of the right first, and closed the terminal.
-      throw new Stopped(reason === 'closed' && !standing.stands ? 'access_ended' : reason)
+      throw new Stopped(reason === 'closed' && !snapshot.stands ? 'access_ended' : reason)
     }
     // The row tells about the sign-in of the other page alone, so the end of this one's would go unseen.
-    if (standing.holder_id !== holderId) throw new Stopped('moved')
-    if (standing.stands) return standing
+    if (snapshot.holder_id !== holderId) throw new Stopped('moved')
+    if (snapshot.stands) return snapshot
     const ended = new Stopped('access_ended')
     this.#stop(ended)
     await closeTerminal(this.#place, this.#terminal, 'closed')
@@ -296,7 +296,7 @@ export class TerminalSession {
    */
   async #isGone(): Promise<boolean> {
     const signal = AbortSignal.timeout(OPEN_MS)
-    for (let tries = 0; tries < ASKED_MOST; tries += 1) {
+    for (let tries = 0; tries < MAX_REQUESTS; tries += 1) {
       try {
         // Nobody has such a terminal, so the supervisor does nothing but say so.
         const order = { id: randomUUID(), attach: { columns: 80, rows: 25 } }

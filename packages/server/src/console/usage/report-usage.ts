@@ -59,14 +59,14 @@ export async function makeReport(
   const of = (part: UsageRow['part']) => rows.filter(row => row.part === part)
   const byDay = new Map(of('day').map(row => [row.day, sumsOf(row)]))
   const days = time.days.map(day => ({ day, ...(byDay.get(day) ?? nothing) }))
-  const told = { from: time.days[0] ?? '', to: time.days.at(-1) ?? '', by, whose, days, total: add(days) }
+  const report = { from: time.days[0] ?? '', to: time.days.at(-1) ?? '', by, whose, days, total: add(days) }
   if (by === 'day') {
     const groups = days.map(({ day, ...sums }) => ({ kind: 'day', id: day, name: day, ...sums }))
-    return { ...told, groups, left: 0, series: [] }
+    return { ...report, groups, left: 0, series: [] }
   }
   const listed = of('group')
   return {
-    ...told,
+    ...report,
     groups: await named(context, person.organizationId, listed),
     left: Math.max(0, (of('left')[0]?.rank ?? 0) - listed.length),
     series: listed.slice(0, usageLimits.series).map(({ key }) => {

@@ -18,11 +18,11 @@ export interface UsageTime {
  * Returns the days from one to another, both included; today and the days before it if they are left out.
  * @throws ApiError 400 `invalid_request` if they are in the wrong order or too many
  */
-export function usageTime(asked: { readonly from?: string; readonly to?: string }, now: Date): UsageTime {
-  const to = asked.to ?? dayOf(now.getTime())
+export function usageTime(range: { readonly from?: string; readonly to?: string }, now: Date): UsageTime {
+  const to = range.to ?? dayOf(now.getTime())
   const last = Date.parse(`${to}T00:00:00.000Z`)
   const first =
-    asked.from === undefined ? last - (DEFAULT_DAYS - 1) * DAY_MS : Date.parse(`${asked.from}T00:00:00.000Z`)
+    range.from === undefined ? last - (DEFAULT_DAYS - 1) * DAY_MS : Date.parse(`${range.from}T00:00:00.000Z`)
   const count = (last - first) / DAY_MS + 1
   if (count < 1) throw invalidField(['to'], 'must not be before `from`')
   if (count > usageLimits.days)

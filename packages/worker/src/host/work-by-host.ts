@@ -2,7 +2,7 @@
  * Works for each host beside the others, and for each once at a time: a host that does not answer holds up no other, nor
  * the next round for them.
  */
-export class BesideOthers {
+export class WorkByHost {
   readonly #underWay = new Map<string, Promise<void>>()
 
   /** Starts work for a host, unless the work of an earlier round goes on. @returns the work, or null */

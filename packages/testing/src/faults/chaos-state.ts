@@ -24,13 +24,13 @@ const questions = {
 }
 
 /** Describes how a Session stands in the database, for whoever has to find out why its Run does not end. */
-export async function standingOf(db: PooledDatabase, sessionId: string): Promise<string> {
+export async function stateOf(db: PooledDatabase, sessionId: string): Promise<string> {
   const parts: string[] = []
   for (const [name, text] of Object.entries(questions)) {
-    const told = await db
+    const answer = await db
       .query<{ row: unknown }>(text, [sessionId])
       .then(({ rows }) => JSON.stringify(rows.map(({ row }) => row)), String)
-    parts.push(`${name} ${told}`)
+    parts.push(`${name} ${answer}`)
   }
   return parts.join('\n')
 }

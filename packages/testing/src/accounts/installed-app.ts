@@ -28,7 +28,7 @@ class OpenStream {
  * An organization in which an app of another one is installed, with a credential of every kind, an open stream of each
  * kind that opens streams, and a queued Run of the installation and of a member. No worker runs.
  */
-export interface Standing {
+export interface InstalledApp {
   readonly organizationId: string
   readonly installationId: string
   readonly appSlug: string
@@ -52,7 +52,7 @@ export interface Standing {
 }
 
 /** Makes an organization with everything that a revocation may stop. */
-export async function makeStanding({ test, person, issuer, masterKey }: Accounts): Promise<Standing> {
+export async function makeInstalledApp({ test, person, issuer, masterKey }: Accounts): Promise<InstalledApp> {
   const { url } = test
   const db = test.db.database
   const { mint } = await startSigner(db, test.service.settings.urls.authUrl, masterKey)
@@ -151,8 +151,8 @@ export async function makeStanding({ test, person, issuer, masterKey }: Accounts
     consenter,
     keyId,
     async requests() {
-      const asked = Object.entries(requests).map(async ([name, ask]) => [name, await ask()] as const)
-      return Object.fromEntries(await Promise.all(asked))
+      const answers = Object.entries(requests).map(async ([name, ask]) => [name, await ask()] as const)
+      return Object.fromEntries(await Promise.all(answers))
     },
     closedStreams: () => [...streams].filter(([, { closed }]) => closed).map(([name]) => name),
     async runs() {

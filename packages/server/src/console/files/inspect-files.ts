@@ -39,18 +39,18 @@ export type View =
  * @throws ApiError 409 `cloud_repository_required`, 403 `cloud_repository_grant_required` at the base
  * @throws ApiError 503 `cloud_workspace_unavailable` if no worker has answered in time, or too many look
  */
-export async function lookAtFiles(
+export async function inspectFiles(
   context: Context,
   principal: Principal,
   key: SessionKey,
-  { at, look }: { readonly at: View['at'] | undefined; readonly look: PathRange },
+  { at, range }: { readonly at: View['at'] | undefined; readonly range: PathRange },
   signal: AbortSignal,
 ): Promise<{ readonly view: View; readonly seen: Seen }> {
   const session = await readSession(context, principal, key)
-  if (at === 'base') return await lookAtStart(context, key, session, look, signal)
+  if (at === 'base') return await inspectStart(context, key, session, range, signal)
   const lease = at === 'sealed' ? null : await findLiveLease(context.db, key)
   if (lease?.state === 'attached') {
-    const seen = await ask(context, key, lease.id, look, signal)
+    const seen = await ask(context, key, lease.id, range, signal)
     if (seen !== null) return { view: { at: 'workspace' }, seen }
   }
   if (at === 'workspace') throw refusal('cloud_workspace_expired')
@@ -58,24 +58,24 @@ export async function lookAtFiles(
   held++
   try {
     using _permit = await readers.take(signal, key.organizationId)
-    return await lookBack(context, key, look)
+    return await inspectCheckpoint(context, key, range)
   } finally {
     held--
   }
 }
 
-async function lookAtStart(
+async function inspectStart(
   context: Context,
   key: SessionKey,
   { source, owner_id: installationId }: SessionRow,
-  look: PathRange,
+  range: PathRange,
   signal: AbortSignal,
 ): Promise<{ readonly view: View; readonly seen: Seen }> {
   if (source === null) throw refusal('cloud_repository_required')
   const grantee = { organizationId: key.organizationId, installationId }
   const grant = await findActiveGrant(context.db, grantee, source.grantId)
   if (grant === null) throw refusal('cloud_repository_grant_required')
-  const seen = await ask(context, key, null, look, signal)
+  const seen = await ask(context, key, null, range, signal)
   if (seen === null) throw refusal('cloud_workspace_unavailable')
   return { view: { at: 'base', commit: source.baseOid }, seen }
 }
@@ -85,12 +85,12 @@ async function ask(
   { db, clock, wakeups }: Context,
   key: SessionKey,
   leaseId: string | null,
-  look: PathRange,
+  range: PathRange,
   signal: AbortSignal,
 ): Promise<Seen | null> {
   const id = randomUUID()
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)])
-  await insertFileRequest(db, key, { id, leaseId, request: JSON.stringify(look), now: clock.now() })
+  await insertFileRequest(db, key, { id, leaseId, request: JSON.stringify(range), now: clock.now() })
   wakeups.publish(topics.deliveries)
   for (;;) {
     using moved = listen(wakeups, topics.files(key.organizationId, key.sessionId))
@@ -110,12 +110,12 @@ function seenOf(answer: string, content: Buffer | null): Seen {
   return seen.found === 'file' ? { ...seen, content: content ?? Buffer.alloc(0) } : seen
 }
 
-async function lookBack({ db, blobs, log }: Context, key: SessionKey, look: PathRange) {
+async function inspectCheckpoint({ db, blobs, log }: Context, key: SessionKey, range: PathRange) {
   const checkpoint = await findNewestCheckpoint(db, key)
   if (checkpoint === null) throw refusal('cloud_workspace_expired')
   try {
     const manifest = Buffer.from(checkpoint.workspace_manifest)
-    const seen = await inspectSealed(manifest, blobs, look)
+    const seen = await inspectSealed(manifest, blobs, range)
     return { view: { at: 'sealed', sealedAt: checkpoint.sealed_at, runId: checkpoint.run_id } as const, seen }
   } catch (error) {
     if (damageOf(error) === undefined) throw error

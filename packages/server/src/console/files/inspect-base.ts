@@ -16,7 +16,7 @@ interface Base {
  * Links are followed within the repository.
  * @throws GitError, or the signal's reason
  */
-export async function lookAtBase(base: Base, { path, offset, bytes }: PathRange, signal: AbortSignal): Promise<Seen> {
+export async function inspectBase(base: Base, { path, offset, bytes }: PathRange, signal: AbortSignal): Promise<Seen> {
   if (path === '') return { found: 'directory', entries: [{ name: PROJECT, kind: 'directory' }], more: false }
   const [top, ...rest] = path.split('/')
   if (top !== PROJECT) return { found: 'nothing' }

@@ -21,7 +21,7 @@ export async function hasInstallation(
  * Returns an installation as its own bearer would stand now; null if it was revoked, is the service's own, or may
  * make no Sessions, or its organization is suspended.
  */
-export async function standingOf(
+export async function readPrincipal(
   db: Queryable,
   { organizationId, installationId }: { readonly organizationId: string; readonly installationId: string },
 ): Promise<InstallationPrincipal | null> {
