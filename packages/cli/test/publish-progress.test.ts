@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { publish } from '../src/commands/publish.ts'
+import { review } from '../src/commands/review.ts'
 import type { CommandIo } from '../src/io.ts'
 
-/** Publishes as in a terminal or in a pipe; returns what was said beside the outcome, and the outcome. */
-async function published(isTerminal: boolean, more: object = {}) {
-  const said: string[] = []
-  const lines: string[] = []
+/** Publishes, or reviews, as in a terminal or in a pipe; returns what was said beside the outcome, and the outcome. */
+async function published(isTerminal: boolean, more: object = {}, command: typeof publish | typeof review = publish) {
+  const [said, lines]: [string[], string[]] = [[], []]
   const into = (all: string[]) => ({
     isTerminal,
     paint: (_: string, text: string) => text,
@@ -14,27 +14,27 @@ async function published(isTerminal: boolean, more: object = {}) {
   const result = { branch: 'b', commitSha: 'c'.repeat(40) }
   const answers: Readonly<Record<string, object>> = {
     getSession: { session: { source: { baseBranch: 'main' } } },
-    reviewRepository: { review: { revision: 'r' } },
-    createPublication: {},
+    reviewRepository: { review: { revision: 'r', files: [], additions: 0, deletions: 0, targetBranch: 'main' } },
     getPublication: { publication: { id: 'p', status: 'succeeded', completedAt: 'now', result } },
   }
   const client = { call: async (operation: string) => answers[operation] }
   const io = { client, stdout: into(lines), stderr: into(said) } as unknown as CommandIo
-  const code = await publish('s', { title: 't', ...more }, io)
-  return { code, said, lines }
+  return { code: await command('s', { title: 't', ...more }, io), said, lines }
 }
 
-test('publishing says in a terminal what it waits for, and nothing in a pipe or beside JSON', async () => {
+test('publishing and reviewing say in a terminal what is awaited, and nothing in a pipe or beside JSON', async () => {
   const steps = ['berth: reading the changes…', 'berth: publishing them…', 'berth: waiting for the Git host…']
   const done = 'publication p cccccccccccc pushed to b'
   expect(await published(true)).toEqual({ code: 0, said: steps, lines: [done] })
   expect(await published(true, { revision: 'r' })).toMatchObject({ said: steps.slice(1) })
   expect(await published(false)).toEqual({ code: 0, said: [], lines: [done] })
   expect(await published(true, { json: true })).toMatchObject({ said: [] })
+  expect(await published(true, {}, review)).toMatchObject({ code: 0, said: steps.slice(0, 1) })
+  expect(await published(false, {}, review)).toMatchObject({ code: 0, said: [] })
 })
 
 test('publishing with --base goes to the branch that the session started from, or says why not', async () => {
-  expect((await published(false, { base: 'main' })).code).toBe(0)
+  expect(await published(false, { base: 'main' })).toMatchObject({ code: 0 })
   await expect(published(false, { base: 'next' })).rejects.toThrow(
     'the session started from main, and its changes go there; `berth run --base next` starts one from next',
   )

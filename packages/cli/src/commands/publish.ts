@@ -6,6 +6,7 @@ import { UsageError } from '../failure.ts'
 import type { CommandIo } from '../io.ts'
 import { jsonLine, printableLine } from '../terminal-text.ts'
 import { withWorkspace } from './lapsed-workspace.ts'
+import { progress } from './progress.ts'
 
 export interface PublishOptions {
   readonly title: string
@@ -62,13 +63,6 @@ async function requireTarget(sessionId: string, base: string, client: CommandIo[
   throw new UsageError(
     `the session started from ${baseBranch}, and its changes go there; \`berth run --base ${base}\` starts one from ${base}`,
   )
-}
-
-/** Returns a function that tells a person which step is pending. Programs read only the outcome. */
-function progress({ stderr }: CommandIo, json: boolean): (step: string) => Promise<void> {
-  return async step => {
-    if (stderr.isTerminal && !json) await stderr.line(stderr.paint('dim', `berth: ${step}\u2026`))
-  }
 }
 
 function resultOf({ id, delivery, result, lastError }: Publication): string {

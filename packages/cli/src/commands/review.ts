@@ -4,6 +4,7 @@ import type { CommandIo } from '../io.ts'
 import { printPatch } from '../patch.ts'
 import { jsonLine, printableLine } from '../terminal-text.ts'
 import { withWorkspace } from './lapsed-workspace.ts'
+import { progress } from './progress.ts'
 
 export interface ReviewOptions {
   readonly patch?: boolean
@@ -13,7 +14,8 @@ export interface ReviewOptions {
 
 /** Shows a Session's changes: the revision to publish, and the files or the patch. */
 export async function review(sessionId: string, options: ReviewOptions, io: CommandIo): Promise<ExitCode> {
-  const read = () => io.client.call('reviewRepository', { sessionId })
+  const say = progress(io, options.json === true)
+  const read = () => say('reading the changes').then(() => io.client.call('reviewRepository', { sessionId }))
   const { review: made } = await withWorkspace(sessionId, options.restore, io, read)
   const { stdout, stderr } = io
   if (options.json) await stdout.line(jsonLine(made))
