@@ -11,7 +11,7 @@ import { Resuming } from '@berth/testing/workspaces/resuming.ts'
 import { ImageKeeper } from '@berth/worker/images/image-keeper.ts'
 import { isTrial } from '@berth/worker/images/start-once.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { claimBuild } from '../../src/environments/images/image-sql.ts'
+import { claimBuild, recordUnavailable } from '../../src/environments/images/image-sql.ts'
 
 let bench: Resuming
 let environments: Environments
@@ -36,13 +36,12 @@ async function run(environmentId: string, command: string) {
   }
 }
 
-const isReady = async (environmentId: string) => {
-  const { rows } = await bench.test.db.database.query<{ state: string }>(
-    'select state from environment_images where environment_id = $1',
-    [environmentId],
-  )
-  return rows.length > 0 && rows.every(({ state }) => state === 'ready')
+async function imageOf(environmentId: string) {
+  const text = 'select state, reason, trials from environment_images where environment_id = $1'
+  const { rows } = await bench.test.db.database.query<{ state: string; trials: number }>(text, [environmentId])
+  return rows[0]
 }
+const isReady = async (environmentId: string) => (await imageOf(environmentId))?.state === 'ready'
 
 test('a host that shows no lower trees copies the image, and starts it once in the same way', async () => {
   await using stack = new AsyncDisposableStack()
@@ -110,11 +109,8 @@ test('an image is given up after the third trial in which its sandbox is silent,
   const { database } = bench.test.db
   for (const trials of [1, 2, 3]) {
     const row = await until(`trial ${trials}`, async () => {
-      const { rows } = await database.query<{ state: string; reason: string | null; trials: number }>(
-        'select state, reason, trials from environment_images where environment_id = $1',
-        [id],
-      )
-      return rows[0]?.trials === trials && (trials < 3 || rows[0].state !== 'sealed') && rows[0]
+      const image = await imageOf(id)
+      return image?.trials === trials && (trials < 3 || image.state !== 'sealed') && image
     })
     expect(row).toEqual(
       trials < 3
@@ -143,15 +139,18 @@ test('a host without room for an image sets up anew, and the image stays good fo
 test('only the newest revision of a live environment gets an image', async () => {
   const { database } = bench.test.db
   const made = await environments.make({ setup: 'true', prebuild: true })
-  const build = { platform: 'test', now: new Date(), until: new Date(Date.now() + 60_000) }
-  const claim = (revision: number) => {
-    const { organizationId } = bench.test.tenant
+  const { organizationId } = bench.test.tenant
+  const claim = (revision: number, at = Date.now()) => {
     const key = { organizationId, environmentId: made.id, revision, variant: 'a' }
-    return claimBuild(database, key, build)
+    return claimBuild(database, key, { platform: 'test', now: new Date(at), until: new Date(at + 60_000) })
   }
   await environments.put(made.id, { name: made.name, setup: 'false', prebuild: true }, 1)
   expect(await claim(1)).toBe(null)
-  expect(await claim(2)).not.toBe(null)
+  const slow = await claim(2)
+  expect(await claim(2, Date.now() + 90_000)).not.toBe(null)
+  // A build that took too long says nothing of the image that another one builds since.
+  await recordUnavailable(database, slow?.id ?? '', 'secret')
+  expect(await imageOf(made.id)).toMatchObject({ state: 'building' })
   await database.query('delete from environment_images where environment_id = $1', [made.id])
   await database.query('update environments set archived_at = now() where id = $1', [made.id])
   expect(await claim(2)).toBe(null)

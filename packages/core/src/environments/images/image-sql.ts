@@ -106,7 +106,7 @@ export async function claimBuild(
       from environments
       where organization_id = $1 and id = $2 and revision = $3 and archived_at is null
       on conflict (organization_id, environment_id, revision, variant) do update
-      set claim = excluded.claim, claimed_until = excluded.claimed_until
+      set id = excluded.id, claim = excluded.claim, claimed_until = excluded.claimed_until
       where i.state = 'building' and i.claimed_until < $7
       returning id, claim`,
     values: [...keyOf(key), platform, until, now],
