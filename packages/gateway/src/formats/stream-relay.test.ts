@@ -1,15 +1,13 @@
 import { expect, it } from 'vitest'
+import { toUsage } from '../translate/usage.ts'
 import { readUsage } from './stream-relay.ts'
 
+const cache = { cached_tokens: 60, cache_write_tokens: 30 }
 const chat = { prompt_tokens: 100, completion_tokens: 5 }
 
 it.each([
-  [
-    { input_tokens: 100, output_tokens: 5, input_tokens_details: { cached_tokens: 60, cache_write_tokens: 30 } },
-    60,
-    30,
-  ],
-  [{ ...chat, prompt_tokens_details: { cached_tokens: 60, cache_write_tokens: 30 } }, 60, 30],
+  [{ input_tokens: 100, output_tokens: 5, input_tokens_details: cache }, 60, 30],
+  [{ ...chat, prompt_tokens_details: cache }, 60, 30],
   [{ ...chat, prompt_cache_hit_tokens: 60, prompt_cache_miss_tokens: 40 }, 60, 0],
   [{ ...chat, cached_tokens: 60 }, 60, 0],
   [{ ...chat, cache_read_input_tokens: 60, cache_creation_input_tokens: 30 }, 60, 30],
@@ -18,4 +16,10 @@ it.each([
   [{ ...chat, prompt_tokens_details: { cached_tokens: -1, cache_write_tokens: '7' } }, 0, 0],
 ])('%j are %i tokens from a cache and %i into one, and never more than the input', (usage, cached, written) => {
   expect(readUsage(usage)).toMatchObject({ inputTokens: 100, cachedInputTokens: cached, cacheWriteTokens: written })
+})
+
+it('the package of a provider reports no more cached tokens than the input either', () => {
+  const inputTokens = { total: 100, noCache: -80, cacheRead: 90, cacheWrite: 90 }
+  const usage = toUsage({ inputTokens, outputTokens: { total: 5, text: 5, reasoning: 0 } })
+  expect(usage).toMatchObject({ inputTokens: 100, cachedInputTokens: 90, cacheWriteTokens: 10 })
 })

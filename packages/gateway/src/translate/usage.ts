@@ -4,13 +4,15 @@ import { isObject } from '@berth/platform/kit/json.ts'
 import { readGenerateUsage } from '../formats/generate-relay.ts'
 import { readMessagesUsage } from '../formats/messages-relay.ts'
 
-/** Converts a package's usage. Null if the provider reported none. */
-export function toUsage({ inputTokens, outputTokens }: LanguageModelV4Usage): GatewayUsage | null {
-  if (inputTokens.total === undefined && outputTokens.total === undefined) return null
+/** Converts a package's usage. Null if the provider reported none. No more cached tokens than the input are believed. */
+export function toUsage({ inputTokens: input, outputTokens }: LanguageModelV4Usage): GatewayUsage | null {
+  if (input.total === undefined && outputTokens.total === undefined) return null
+  const inputTokens = input.total ?? 0
+  const cachedInputTokens = Math.min(inputTokens, input.cacheRead ?? 0)
   return {
-    inputTokens: inputTokens.total ?? 0,
-    cachedInputTokens: inputTokens.cacheRead ?? 0,
-    cacheWriteTokens: inputTokens.cacheWrite ?? 0,
+    inputTokens,
+    cachedInputTokens,
+    cacheWriteTokens: Math.min(inputTokens - cachedInputTokens, input.cacheWrite ?? 0),
     outputTokens: outputTokens.total ?? 0,
     reasoningTokens: outputTokens.reasoning ?? 0,
   }
