@@ -128,6 +128,9 @@ describe('a browser that is pushed to', () => {
     await settled()
     const later = await asking(api, 'Later')
     expect((await pushed(browser, 2)).map(({ sessionId }) => sessionId)).toEqual([session.id, later.id])
+    await standIn.end(later, later.activeRunId ?? '', { status: 'completed', stopReason: 'max_turns' })
+    await tell(later)
+    expect((await pushed(browser, 3)).at(-1)?.body).toBe('Has stopped')
   })
 
   it('hears nothing of Runs that a fork has copied', async () => {

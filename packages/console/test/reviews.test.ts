@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Review, ReviewFileDiff } from '@berth/contract'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
@@ -84,6 +84,19 @@ describe('a stored review', () => {
       stored?.files_sha256,
       stored?.created_at,
     ])
+  })
+
+  it('is told to lists, and stands while the next one cannot be made', async () => {
+    const text = 'select xmin::text as written from sessions where id = $1'
+    const written = async () => (await accounts.test.db.database.query(text, [at.session.id])).rows
+    const before = await written()
+    await at.review()
+    expect(await written()).not.toEqual(before)
+    const attributes = join(at.project, '.gitattributes')
+    await writeFile(attributes, 'z.txt working-tree-encoding=UTF-99\n')
+    expect(outcome(await at.api.get(at.path('/repository/review')))).toBe('409 cloud_review_refused')
+    expect(await api.session(at.session.id)).toMatchObject({ status: 'ready_to_review' })
+    await rm(attributes)
   })
 
   it('is among those that are listed, the newest first', async () => {

@@ -220,6 +220,9 @@ describe('the list of a person', () => {
     await deliverPull(db, delivered, pull)
     const merged = await ended('completed', 'completed')
     await deliverPull(db, merged, { ...pull, merge: 'succeeded' })
+    const mergedLater = await ended('failed', 'error')
+    await deliverPull(db, mergedLater, { ...pull, merge: 'succeeded' })
+    await change(`update publications set created_at = now() - interval '1 hour' where session_id = $1`, mergedLater.id)
     const done = await ended('completed', 'completed')
     const expected: Readonly<Record<SessionStatus, readonly Session[]>> = {
       needs_you: [waits],
@@ -227,7 +230,7 @@ describe('the list of a person', () => {
       failed: [failed, failedAfterPull],
       ready_to_review: [changed, changedAgain],
       pull_request_open: [delivered],
-      merged: [merged],
+      merged: [merged, mergedLater],
       stopped: [stopped, limited],
       done: [done],
     }
@@ -236,7 +239,7 @@ describe('the list of a person', () => {
       expect((await list(`q=${title}&state=${status}`)).toSorted(), status).toEqual(ids.toSorted())
       for (const id of ids) expect([(await only(id))?.status, (await api.session(id)).status]).toEqual([status, status])
     }
-    expect((await list(`q=${title}&state=rest`)).length).toBe(9)
+    expect((await list(`q=${title}&state=rest`)).length).toBe(10)
     const lastRun = { id: failed.activeRunId, turnSequence: 0, status: 'failed', errorCode: 'model_unavailable' }
     expect([(await only(failed.id))?.lastRun, (await api.session(failed.id)).lastRun]).toEqual(
       Array(2).fill({ ...lastRun, stopReason: 'error' }),

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Session } from '@berth/contract'
+import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
 import type { Api } from '@berth/testing/api/api.ts'
 import { launchChromium } from '@berth/testing/browser/chromium.ts'
@@ -235,6 +236,32 @@ describe('the list of Sessions', () => {
     await banner.waitFor({ state: 'detached' })
     expect((await api.session(lost.id)).continuation).toMatchObject({ canContinue: true })
     await api.call('DELETE', `/v1/sessions/${lost.id}`)
+  })
+
+  it('says in the Session that its Run failed as soon as its work is saved', async () => {
+    const failed = await start('Sort the imports', 'a')
+    const { organizationId, id, activeRunId = '' } = failed
+    const standIn = new WorkerStandIn(accounts.test.db.database)
+    await standIn.attach(failed)
+    await standIn.start(failed, activeRunId)
+    await change(
+      `insert into executions values ($1, $2, 1, 'run', $3, 1, 'h', now(), now(), now() + interval '1 hour')`,
+      ...[organizationId, id, activeRunId],
+    )
+    await page.goto(`${accounts.test.url}/sessions/${id}`)
+    const status = page.locator('header').getByText('Working', { exact: true })
+    await status.waitFor()
+    const saving = page.waitForResponse(`**/v1/sessions/${id}`)
+    await standIn.end(failed, activeRunId, { status: 'failed', errorCode: 'model_unavailable' }, { seal: true })
+    writer.announce(topics.session(organizationId, id))
+    await saving
+    await status.waitFor()
+    await change('update executions set task = null, run_id = null where session_id = $1', id)
+    await change('update sessions set moved_in = pg_current_xact_id()::text::bigint >> 12 where id = $1', id)
+    writer.announce(topics.session(organizationId, id))
+    await page.locator('header').getByText('Failed', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Try again' }).waitFor()
+    await api.call('DELETE', `/v1/sessions/${id}`)
   })
 
   it('reaches everything on a phone', async () => {

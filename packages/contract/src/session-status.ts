@@ -14,7 +14,7 @@ export type SessionStatus = (typeof sessionStatuses)[number]
 
 /**
  * The rule: the first fact that is true of a Session decides about its status; if none is, it is `done`.
- * A Run that failed or was stopped counts until a pull request is published after it.
+ * A Run that failed or was stopped counts until a pull request is published or merged after it.
  */
 export const statusRule = [
   { fact: 'asks', status: 'needs_you' },

@@ -1,5 +1,5 @@
 import type { SessionState } from '@berth/contract'
-import { queryClient } from '../api/queries.ts'
+import { queryClient, sessionQuery } from '../api/queries.ts'
 import { followFeed } from '../live/live.ts'
 import { KnownStates } from './known-states.ts'
 import { type ListData, withSessions, withState } from './list-data.ts'
@@ -64,6 +64,12 @@ function noteRead(data: unknown): void {
 
 /** Puts a Session's new state into every list; lists that do not have the Session ask whether they should. */
 export function tellLists(state: SessionState): void {
+  // Its log does not tell the end of a seal, nor that its changes were read.
+  const { queryKey } = sessionQuery(state.id)
+  const page = queryClient.getQueryData(queryKey)
+  if (page !== undefined && page.status !== state.status) {
+    void queryClient.invalidateQueries({ queryKey, exact: true })
+  }
   for (const query of queryClient.getQueryCache().findAll({ queryKey: ['sessions'] })) {
     const data = query.state.data as ListData | undefined
     // An answer that is under way may be older than this change, and would undo it.

@@ -13,6 +13,7 @@ import { appendEvents } from '@berth/core/sessions/log/append.ts'
 import type { EventDraft } from '@berth/core/sessions/log/envelope.ts'
 import { releaseFence } from '@berth/core/sessions/runs/fence-sql.ts'
 import { findRun } from '@berth/core/sessions/runs/run-sql.ts'
+import { tellChanged } from '@berth/core/sessions/session/session-sql.ts'
 import { DatabaseUnavailable } from '@berth/platform/storage/postgres/database-errors.ts'
 import { observed } from '@berth/platform/telemetry/observe.ts'
 import { SandboxGoneError } from '@berth/sandboxes/driver.ts'
@@ -41,7 +42,10 @@ export async function sealRun(context: ExecutionContext, claim: RunClaim, signal
     const now = clock.now()
     if (sealed?.checkpoint) {
       await insertCheckpoint(tx, claim, { ...sealed.checkpoint, sealed_at: now }, limits.sealsKept)
-    } else await dropParkedCheckpoint(tx, claim, claim.runId)
+    } else {
+      await dropParkedCheckpoint(tx, claim, claim.runId)
+      await tellChanged(tx, claim)
+    }
     if (sealed !== null && sealed.omissions.length > 0) await appendEvents(tx, claim, sealed.omissions, now)
     await releaseFence(tx, claim)
   })

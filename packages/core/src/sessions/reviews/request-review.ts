@@ -31,7 +31,7 @@ export async function requestReview(
     using moved = listen(context.wakeups, topics.review(key.organizationId, key.sessionId))
     const answer = await readAnswer(context.db, key)
     if (answer !== null && answer.answered >= ticket) {
-      if (answer.revision === null) {
+      if (answer.failure !== null || answer.revision === null) {
         const { failure, message } = answer
         throw refusal(failure ?? 'cloud_workspace_unavailable', message === null ? {} : { message })
       }

@@ -5,6 +5,7 @@ import type { WorkQueue } from '../../delivery/work-queue.ts'
 import { GitHostError } from '../../git-hosts/git-host.ts'
 import { hostRefusalCode } from '../../repositories/host-refusal.ts'
 import { cutText, storable } from '../log/bounded-text.ts'
+import { tellChanged } from '../session/session-sql.ts'
 import { makeReview } from './make-review.ts'
 import { openPlace } from './open-place.ts'
 import { ReviewRefused } from './review-place.ts'
@@ -52,11 +53,15 @@ async function answer(
     // Before the claim is given up, so that no renewal in between takes it for lost.
     progress.answered = true
     await db.transaction(async tx => {
-      if ('revision' in made) await insertReview(tx, claim, made)
+      if ('revision' in made) {
+        await tellChanged(tx, claim)
+        await insertReview(tx, claim, made)
+      }
       await answerReview(tx, claim, made)
     })
     reported = true
-    context.wakeups.publish(topics.review(claim.organizationId, claim.sessionId))
+    const { organizationId, sessionId } = claim
+    context.wakeups.publish(topics.review(organizationId, sessionId), topics.session(organizationId, sessionId))
   }
   try {
     const made = await review(context, claim, signal, say)

@@ -170,7 +170,7 @@ export interface ReviewFailure {
   readonly message?: string
 }
 
-/** Answers every ticket of the claim; does nothing if the claim is lost. */
+/** Answers every ticket of the claim; does nothing if the claim is lost. A failure leaves the newest revision in place. */
 export async function answerReview(
   tx: Queryable,
   claim: ReviewClaim,
@@ -179,6 +179,6 @@ export async function answerReview(
   const result =
     'revision' in answer
       ? { revision: answer.revision, failure: null, failure_message: null }
-      : { revision: null, failure: answer.failure, failure_message: answer.message ?? null }
+      : { failure: answer.failure, failure_message: answer.message ?? null }
   await claimedReviews.release(tx, claim.claim, { answered: claim.tickets, ...result })
 }

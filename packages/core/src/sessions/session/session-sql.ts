@@ -193,6 +193,14 @@ export async function updateSession(
   })
 }
 
+/** Lets the feed tell the Session again, after a change beside its row. */
+export async function tellChanged(tx: Queryable, key: SessionKey): Promise<void> {
+  await tx.query({
+    text: `update sessions set ${movedIn} where organization_id = $1 and id = $2`,
+    values: [key.organizationId, key.sessionId],
+  })
+}
+
 export async function markArchived(tx: Queryable, key: SessionKey, now: Date): Promise<void> {
   await tx.query({
     text: `

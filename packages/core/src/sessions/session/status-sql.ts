@@ -16,14 +16,15 @@ export const statusJoins = `
     order by t.sequence desc limit 1
   ) last on true
   left join lateral (
-    select d.created_at, d.result -> 'pullRequest' as pull, (
-      select g.status from merges g where ${of('g')} and g.publication_id = d.id
-      order by g.created_at desc, g.id desc limit 1) as merge_status
-    from publications d where ${of('d')} and d.result -> 'pullRequest' is not null
+    select greatest(d.created_at, m.ended_at) as moved_at, d.result -> 'pullRequest' as pull, m.status as merge_status
+    from publications d left join lateral (
+      select g.status, case when g.status = 'succeeded' then g.ended_at end as ended_at
+      from merges g where ${of('g')} and g.publication_id = d.id order by g.created_at desc, g.id desc limit 1
+    ) m on true where ${of('d')} and d.result -> 'pullRequest' is not null
     order by d.created_at desc, d.id desc limit 1
   ) p on true`
 
-const notPublishedSince = 'coalesce(p.created_at < last.ended_at, true)'
+const notPublishedSince = 'coalesce(p.moved_at < last.ended_at, true)'
 
 /** Each fact of the rule about a row `s` with its joins. */
 const facts: Readonly<Record<StatusFact, string>> = {

@@ -111,7 +111,7 @@ export interface PushNews {
   readonly title: string | null
   readonly interaction_kind: 'ask_user' | 'exit_plan_mode' | 'approval' | null
   readonly deadline: Date | null
-  readonly run_status: 'completed' | 'failed' | 'crashed' | null
+  readonly run_status: 'completed' | 'stopped' | 'failed' | 'crashed' | null
 }
 
 /**
@@ -123,7 +123,8 @@ export async function readNews(db: Queryable, id: string, since: Date): Promise<
   const { rows } = await db.query<PushNews>({
     name: 'read-push-news',
     text: `
-      select p.sealed, p.membership_id, d.session_id, s.title, i.kind as interaction_kind, i.deadline, r.status as run_status
+      select p.sealed, p.membership_id, d.session_id, s.title, i.kind as interaction_kind, i.deadline,
+        case when r.status = 'completed' and r.stop_reason <> 'completed' then 'stopped' else r.status end as run_status
       from push_deliveries d
       join push_subscriptions p on p.id = d.subscription_id
       left join sessions s

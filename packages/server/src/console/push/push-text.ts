@@ -22,7 +22,7 @@ const asks = {
   exit_plan_mode: 'Has a plan',
 } as const
 
-const ends = { completed: 'Has finished', failed: 'Has failed', crashed: 'Has failed' } as const
+const ends = { completed: 'Has finished', stopped: 'Has stopped', failed: 'Has failed', crashed: 'Has failed' } as const
 
 /** Returns what is said of a delivery: the title of the Session and what has happened, nothing that an agent wrote beside it. */
 export function pushOf({ kind, id }: Pick<ClaimedPush, 'kind' | 'id'>, news: PushNews, now: Date): Push {
