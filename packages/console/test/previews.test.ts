@@ -105,6 +105,8 @@ describe('a preview', () => {
     expect(one.hostname).toMatch(/^3000-[a-z2-7]{20}\.localhost$/)
     expect(one.port).toBe(new URL(accounts.test.url).port)
     expect(other.hostname).not.toBe(one.hostname)
+    const { rows } = await accounts.test.db.database.query("select from audit_log where action = 'preview.opened'")
+    expect(rows.length).toBeGreaterThanOrEqual(2)
     const wrong = new URL(`${other.pathname}${other.search}`, one)
     expect((await ask(wrong)).status).toBe(403)
     expect((await ask(one)).status).toBe(303)

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { addGrant, revokeGrants } from '@berth/server/admin/grants.ts'
 import { setBudgets, setQuota } from '@berth/server/admin/spending.ts'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
 import type { Api } from '@berth/testing/api/api.ts'
@@ -39,6 +40,19 @@ it('the audit log tells who wrote environments and their secrets, never a value'
   const secrets = await entries('environment.secret_written')
   expect(secrets).toMatchObject([{ actor: by, target, details: { name: 'TOKEN', version: 1 } }])
   expect(JSON.stringify(secrets)).not.toContain('of-nobody-else')
+})
+
+it('the audit log tells of the default environment, and of grants', async () => {
+  const path = `/v1/environments/${randomUUID()}`
+  const id = path.slice(-36)
+  expect(outcome(await boss.call('PUT', path, { document: { name: 'Daily' } }))).toBe('201')
+  expect(outcome(await boss.call('PUT', '/v1/organization/default-environment', { id }))).toBe('200')
+  const [chosen] = await entries('environment.written')
+  expect(chosen).toMatchObject({ target: `environment/${id}`, details: { isDefault: true } })
+  const granted = await addGrant(asOperator(), { organizationId: organization(), host: 'local', repositories: [] })
+  await revokeGrants(asOperator(), granted.id)
+  for (const action of ['repository_grant.added', 'repository_grant.revoked'])
+    expect(await entries(action)).toMatchObject([{ actor: { kind: 'operator' } }])
 })
 
 it('the audit log tells who archived a Session, once', async () => {

@@ -26,26 +26,24 @@ async function marked(wire: TranslatedWire, body: object, model: Partial<Resolve
 }
 
 const long = 'word '.repeat(1_000)
+const breakpoint = { prompt_cache_breakpoint: { mode: 'explicit' } }
 const ephemeral = { cache_control: { type: 'ephemeral' } }
 const user = (content: unknown, more: object = {}) => ({ role: 'user', content, ...more })
 const system = (content: unknown, more: object = {}) => ({ role: 'system', content, ...more })
 const text = (words: string, more: object = {}) => ({ type: 'text', text: words, ...more })
 const call = { id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }
-const called = [
-  user(long),
-  { role: 'assistant', content: null, tool_calls: [call] },
-  { role: 'tool', tool_call_id: 'a', content: 'ok' },
-]
+const result = { role: 'tool', tool_call_id: 'a', content: 'ok' }
+const called = [user(long), { role: 'assistant', content: null, tool_calls: [call] }, result]
 const tool = (name: string, description: string) => ({ type: 'function', function: { name, description } })
 
 it.each([
   ['system and a message', 'chat', { messages: [system(long), user('Hi')] }, ['system word', 'user Hi']],
   ['the last tool', 'chat', { messages: [user('Hi')], tools: [tool('a', long), tool('b', '')] }, ['tool b', 'user Hi']],
   [
-    'system rather than tools',
+    'system, not tools',
     'chat',
-    { messages: [system('x'), user('Hi')], tools: [tool('a', long)] },
-    ['system x', 'user Hi'],
+    { messages: [system('x'), user('b')], tools: [tool('a', long)] },
+    ['system x', 'user b'],
   ],
   ['the last two messages', 'responses', { input: [user(long), user('a'), user('b')] }, ['user a', 'user b']],
   ['results and words after them once', 'chat', { messages: [...called, user('b')] }, ['user word', 'user b']],
@@ -60,22 +58,14 @@ it.each([
   ['a part', { messages: [user([text('a', ephemeral), text(long)])] }, ['user a']],
   ['a message', { messages: [system(long, ephemeral), user('b')] }, ['system word']],
   ['a text of a message', { messages: [system([text('a', ephemeral)]), user(long)] }, ['system a']],
-  ['a result', { messages: [...called.slice(0, 2), { ...called[2], ...ephemeral }] }, ['tool tool-result']],
+  ['a result', { messages: [...called.slice(0, 2), { ...result, ...ephemeral }] }, ['tool tool-result']],
   ['a tool', { messages: [user(long)], tools: [{ ...tool('a', ''), ...ephemeral }] }, ['tool a']],
-  [
-    'a breakpoint of OpenAI',
-    { messages: [user([text('a', { prompt_cache_breakpoint: { mode: 'explicit' } }), text(long)])] },
-    ['user a'],
-  ],
-  [
-    'a longer life',
-    { messages: [user([text('a', { cache_control: { type: 'ephemeral', ttl: '1h' } })])] },
-    ['user a 1h'],
-  ],
+  ["OpenAI's way", { messages: [user([text('a', breakpoint), text(long)])] }, ['user a']],
+  ['longer', { messages: [user([text('a', { cache_control: { type: 'ephemeral', ttl: '1h' } })])] }, ['user a 1h']],
   [
     'more than four',
     { messages: [user([...'abcdef'].map(letter => text(letter, ephemeral)))] },
-    ['user c', 'user d', 'user e', 'user f'],
+    [...'cdef'].map(l => `user ${l}`),
   ],
 ] as const)('a mark of the client, on %s, is the only one', async (_, body, places) => {
   expect(await marked('chat', body)).toEqual(places)

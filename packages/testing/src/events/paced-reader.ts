@@ -3,21 +3,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const betweenReadsMs = 10
 
-/** A tenant that reads one resource again and again. */
-export interface PacedReader {
-  /** URL of the resource, and the tenant's key. */
-  readonly url: string
-  readonly key: string
-  /** Pid of the service's process. The reader measures how much processor time its main thread takes. */
-  readonly pid: number
-}
-
 /**
- * Reads until some work is done, and at least twice.
+ * Reads a resource with a tenant's key until some work is done, and at least twice.
+ * @param of `pid` is that of the service's process, whose main thread is measured
  * @returns the most milliseconds for which the service's event loop ran until a read was answered. Of the time that passes,
  * most says nothing about the service on a busy machine: its threads wait for a processor, and for each other.
  */
-export async function readWhile({ url, key, pid }: PacedReader, work: Promise<unknown>): Promise<number> {
+export async function readWhile(
+  { url, key, pid }: Readonly<{ url: string; key: string; pid: number }>,
+  work: Promise<unknown>,
+): Promise<number> {
   let [most, over] = [0, false]
   const end = () => {
     over = true
