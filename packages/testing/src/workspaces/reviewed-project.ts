@@ -7,6 +7,8 @@ import { makeReview, type ReviewDocument } from '@berth/core/sessions/reviews/ma
 import { type ReviewPlace, reviewBounds } from '@berth/core/sessions/reviews/review-place.ts'
 import { FileBlobs } from '@berth/platform/storage/blobs/file-blobs.ts'
 import { startLeaseScript } from '@berth/sandboxes/confined/lease-script.ts'
+import { insidePaths } from '@berth/sandboxes/inside-paths.ts'
+import type { LeaseScript } from '@berth/sandboxes/lease-program.ts'
 
 const run = promisify(execFile)
 
@@ -40,9 +42,18 @@ export interface ReviewedProject extends AsyncDisposable {
   /** Runs a script of sh in the project. */
   sh(script: string): Promise<void>
   review(): Promise<ReviewDocument>
+  /** Reviews the project. @returns the commands of git that the review started at the files to change its index */
+  updates(): Promise<readonly string[]>
   /** Returns each change of a review as `status path`. */
   changes(): Promise<readonly string[]>
 }
+
+/** Has each git of a script note its command in the home. */
+const traced = (script: LeaseScript): LeaseScript => ({
+  ...script,
+  trees: { ...script.trees, home: 'write' },
+  environment: { ...script.environment, GIT_TRACE2: `${insidePaths.home}/gits`, GIT_TRACE2_BRIEF: '1' },
+})
 
 /** Makes a project with a base commit of the given files, which `prepare` may add to before the commit. */
 export async function openReviewedProject(
@@ -76,13 +87,15 @@ export async function openReviewedProject(
   await mkdir(workspace)
   await run('git', ['clone', '-q', mirror, path], { env: gitEnv })
 
+  const home = join(dir, 'home')
+  await mkdir(home)
   const place = async (): Promise<ReviewPlace> => {
     const scratch = await mkdtemp(join(dir, 'scratch-'))
-    if (uid !== undefined) await run('chown', ['-R', `${uid}:${uid}`, workspace])
+    if (uid !== undefined) await run('chown', ['-R', `${uid}:${uid}`, workspace, home])
     const objects = () => join(mirror, 'objects')
-    const at = { workspace, home: workspace, scratchDir: scratch, objects, ...(uid !== undefined && { uid }) }
+    const at = { workspace, home, scratchDir: scratch, objects, ...(uid !== undefined && { uid }) }
     return {
-      run: script => startLeaseScript(at, script),
+      run: script => startLeaseScript(at, traced(script)),
       ...{ mirror, objects: 'mirror', scratch, bounds: reviewBounds },
     }
   }
@@ -108,6 +121,12 @@ export async function openReviewedProject(
     git: gitIn(path),
     sh: async script => void (await run('sh', ['-ec', script], { cwd: path, env: gitEnv })),
     review,
+    updates: async () => {
+      await rm(join(home, 'gits'), { force: true })
+      await review()
+      const lines = (await readFile(join(home, 'gits'), 'utf8')).split('\n')
+      return lines.filter(line => line.startsWith('start git update-index '))
+    },
     changes: async () => (await review()).files.map(({ status, path: at }) => `${status} ${at}`).toSorted(),
     [Symbol.asyncDispose]: () => rm(dir, { recursive: true, force: true }),
   }

@@ -51,6 +51,16 @@ describe('files that the agent has not checked out', () => {
     },
   )
 
+  it('are given to git at once, however many a merge brings', async () => {
+    await using project = await openReviewedProject(files)
+    await project.sh(`
+      git checkout -qb other; for n in $(seq 40); do echo $n > docs/new$n; done; git add -A; git commit -qm other
+      git checkout -q main; echo mine >> app/f1; git commit -qam mine
+      git sparse-checkout set app; git merge -q -m merge other`)
+    expect(await project.changes()).toHaveLength(41)
+    expect(await project.updates()).toEqual(Array(2).fill(expect.stringContaining('--index-info')))
+  })
+
   it('count with the content that lies there all the same', async () => {
     await using project = await openReviewedProject(files)
     await project.sh('git update-index --skip-worktree docs/d1; echo other > docs/d1')
@@ -92,6 +102,19 @@ describe("an agent's index", () => {
     await using project = await openReviewedProject(files)
     await project.sh('git sparse-checkout set app; echo nonsense > .git/index')
     await expect(project.review()).rejects.toThrow("the project's checkout is sparse, and git's index cannot be read")
+  })
+
+  it('has git asked about halves of its paths if git refuses one', async () => {
+    await using project = await openReviewedProject(files)
+    await project.sh(`
+      echo '*.log' > .git/info/exclude; mkdir logs linked; for n in $(seq 32); do echo $n > logs/$n.log; cp logs/$n.log linked; done
+      git add -f logs linked; rm logs/9.log; mkdir logs/9.log; echo no > logs/9.log/a.log; mv linked .git/; ln -s .git/linked linked`)
+    const changes = await project.changes()
+    expect(changes).toHaveLength(32)
+    expect(changes).toContain('added linked')
+    const updates = (await project.updates()).filter(command => command.includes('--add'))
+    // All, then two halves at each of five levels.
+    expect(updates).toHaveLength(11)
   })
 
   it('names paths and content only as far as the base or the files bear it out', async () => {

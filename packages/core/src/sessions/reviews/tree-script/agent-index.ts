@@ -12,6 +12,8 @@ const MAX_BYTES = 256 * 1024 ** 2
  * `read_theirs` ends the list: `their-entries` then holds `<tag> <mode> <oid> <stage>`, a tab and the path of each entry,
  * with S as the tag of a file that a sparse checkout leaves out.
  *
+ * `update_in_halves` gives git a list from that index. Git takes a list whole or not at all, so a refused one is halved.
+ *
  * `obtain` brings blobs that only the agent's repository holds; their ids come from standard input. They travel as a
  * pack that git indexes again, so a false id is found out.
  */
@@ -60,6 +62,26 @@ read_theirs() {
   if [ "$has_index" = yes ] && grep -qa sdir ${scratchPath}/theirs && grep -q '^error: ' ${scratchPath}/listed; then
     cannot "the sparse index of the project names directories that its repository does not hold"
   fi
+}
+
+update_in_halves() {
+  mapfile -d '' listed < "$1"
+  update_part 0 "\${#listed[@]}" "\${@:2}"
+}
+update_part() {
+  local from=$1 count=$2 half=$(( $2 / 2 )) code=0
+  shift 2
+  [ "$count" -gt 0 ] || return 0
+  printf '%s\\0' "\${listed[@]:from:count}" > ${scratchPath}/part
+  git update-index -z "$@" < ${scratchPath}/part 2> ${scratchPath}/said && return || code=$?
+  if [ "$count" -gt 1 ]; then
+    update_part "$from" "$half" "$@"
+    update_part $(( from + half )) $(( count - half )) "$@"
+    return
+  fi
+  # Their index may name anything, even an invalid path; only a present file that git cannot take counts.
+  [ "$code" -le 128 ] || refuse "$code" ${scratchPath}/said
+  ! grep -E '^fatal: (failed to encode|BOM is|Out of memory)|File too large$' ${scratchPath}/said > ${scratchPath}/refused || refuse 1 ${scratchPath}/refused
 }
 
 obtain() {
@@ -118,7 +140,6 @@ if [ -s ${scratchPath}/skipped ]; then
     git cat-file --batch-check='%(objectname) %(objecttype)' > ${scratchPath}/types
   declare -A held=()
   while read -r oid type; do [ "$type" != blob ] || held[$oid]=1; done < ${scratchPath}/types
-  : > ${scratchPath}/added
   while IFS= read -r -d '' entry; do
     path=\${entry#*$'\\t'}
     [ -n "\${absent["x$path"]-}" ] || continue
@@ -131,18 +152,8 @@ if [ -s ${scratchPath}/skipped ]; then
         theirs=$in_base
       fi
     fi
-    if [ -z "$in_base" ] && [ -n "$theirs" ]; then
-      printf '%s\\t%s\\0' "$theirs" "$path" >> ${scratchPath}/added
-    elif [ -n "$theirs" ]; then
-      printf '%s\\t%s\\0' "$theirs" "$path"
-    fi
+    [ -z "$theirs" ] || printf '%s\\t%s\\0' "$theirs" "$path"
   done < ${scratchPath}/skipped > ${scratchPath}/given-back
-  # Names that the base lacks may be anything.
-  if ! git update-index -z --index-info < ${scratchPath}/given-back 2>/dev/null; then
-    cat ${scratchPath}/given-back >> ${scratchPath}/added
-  fi
-  while IFS= read -r -d '' entry; do
-    printf '%s\\0' "$entry" | git update-index -z --index-info 2>/dev/null || :
-  done < ${scratchPath}/added
+  update_in_halves ${scratchPath}/given-back --index-info
 fi
 `

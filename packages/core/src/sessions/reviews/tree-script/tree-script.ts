@@ -78,17 +78,10 @@ if [ -s ${scratchPath}/their-entries ]; then
   sed -z -n '/^S /!s/^[^\\t]*\\t//p' ${scratchPath}/their-entries | sort -zu > ${scratchPath}/their-names
   git ls-files -z > ${scratchPath}/ours
   comm -z -13 ${scratchPath}/ours ${scratchPath}/their-names > ${scratchPath}/more 2>/dev/null || :
-  if [ -s ${scratchPath}/more ] && ! git update-index -z --add --remove --stdin < ${scratchPath}/more 2>/dev/null; then
-    while IFS= read -r -d '' path; do
-      added=0
-      git update-index --add --remove -- "$path" 2> ${scratchPath}/said || added=$?
-      # Their index may name anything, even an invalid path; only a present file that git cannot take counts.
-      [ "$added" -le 128 ] || refuse "$added" ${scratchPath}/said
-      if [ "$added" -ne 0 ] && grep -E '^fatal: (failed to encode|BOM is|Out of memory)|File too large$' ${scratchPath}/said > ${scratchPath}/refused; then
-        refuse 1 ${scratchPath}/refused
-      fi
-    done < ${scratchPath}/more
-  fi
+  while IFS= read -r -d '' path; do
+    if [ -f "$path" ] || [ -L "$path" ] || [ -d "$path" ] && is_inside "$path"; then printf '%s\\0' "$path"; fi
+  done < ${scratchPath}/more > ${scratchPath}/there
+  update_in_halves ${scratchPath}/there --add --remove --stdin
 fi
 ${skippedFiles}
 git diff-index --cached --raw --no-renames -z "$base" > ${scratchPath}/changes
