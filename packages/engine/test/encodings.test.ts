@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { callsOf, type Engine, openEngine } from './support/engine.ts'
@@ -128,4 +128,64 @@ describe('a file that is not UTF-8', () => {
       { call: 'search completed', text: `old.c:1:int one; // café${note}` },
     ])
   })
+})
+
+describe('a file whose name is not UTF-8', () => {
+  const named = (workspace: string, name: string) => latin1(join(workspace, name))
+
+  test('is listed and searched under a name that bash takes', async () => {
+    engine = await openEngine({
+      prepare(workspace) {
+        mkdirSync(named(workspace, "d\xe9'"))
+        writeFileSync(named(workspace, "d\xe9'/one.c"), 'int one;\n')
+        writeFileSync(named(workspace, 'caf\xe9.c'), latin1('int one; // \xe9\n'))
+        writeFileSync(join(workspace, 'é.c'), 'int one;\n')
+      },
+    })
+    engine.gateway.next(
+      call('list', {}),
+      call('list', { glob: '**/*.c' }),
+      call('search', { pattern: 'int one' }),
+      call('bash', { command: "cat $'d\\351\\'/one.c'" }),
+      { text: 'done' },
+    )
+    const { updates } = await engine.prompt('go')
+    const note = "[only bash can use names in $'…', which are not UTF-8]"
+    const others = '[lines of files that are not UTF-8 stand last; read says how it shows them]'
+    const [listed, found, searched, shown] = callsOf(updates).map(({ text }) => text?.trimEnd().split('\n'))
+    expect(listed).toEqual(["$'caf\\351.c'", "$'d\\351\\'/'", 'é.c', note])
+    expect(found).toEqual(["$'caf\\351.c'", "$'d\\351\\'/one.c'", 'é.c', note])
+    const lines = ["$'d\\351\\'/one.c':1:int one;", 'é.c:1:int one;']
+    expect(searched?.slice(0, 2).toSorted()).toEqual(lines)
+    expect(searched?.slice(2)).toEqual(["$'caf\\351.c':1:int one; // é", others, note])
+    expect(shown).toEqual(['int one;'])
+  })
+
+  test.each(['caf\ufffd', 'caf\ud800'])('is not written under another name, nor one like %j', async path => {
+    engine = await openEngine({ prepare: workspace => writeFileSync(named(workspace, 'caf\xe9'), 'old') })
+    engine.gateway.next(call('write', { path, content: 'new' }), { text: 'done' })
+    const { updates } = await engine.prompt('go')
+    expect(callsOf(updates)).toEqual([{ call: 'write failed', text: expect.stringContaining('holds U+FFFD') }])
+    expect(readdirSync(engine.workspace)).toHaveLength(1)
+  })
+})
+
+test.each<[string, string | null]>([
+  ['a new file', null],
+  ['UTF-8', 'a'],
+  ['UTF-16', '\ufeffa'],
+])('half a surrogate pair is not written: %s', async (kind, before) => {
+  const file = before === null ? null : kind === 'UTF-16' ? utf16(before) : Buffer.from(before)
+  engine = await openEngine({
+    prepare: workspace => {
+      if (file !== null) writeFileSync(join(workspace, 'f'), file)
+    },
+  })
+  engine.gateway.next(write('a \ud83d'), { text: 'done' })
+  const { updates } = await engine.prompt('go')
+  expect(callsOf(updates)).toEqual([
+    { call: 'write failed', text: expect.stringContaining('half of a surrogate pair') },
+  ])
+  expect(readdirSync(engine.workspace)).toHaveLength(file === null ? 0 : 1)
+  if (file !== null) expect(readFileSync(join(engine.workspace, 'f'))).toEqual(file)
 })

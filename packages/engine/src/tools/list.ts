@@ -1,10 +1,12 @@
 import { readdir } from 'node:fs/promises'
-import { join, matchesGlob, resolve } from 'node:path'
+import { matchesGlob, resolve } from 'node:path'
 import { Type } from '@earendil-works/pi-ai'
 import { defineTool } from '@earendil-works/pi-coding-agent'
+import { anyQuoted, quotedNote, shownPath } from './files/shown-path.ts'
 import { textResult } from './text-result.ts'
 
 const MAX_ENTRIES = 500
+const slash = Buffer.from('/')
 const unlisted: ReadonlySet<string> = new Set(['.git', 'node_modules'])
 
 const Parameters = Type.Object({
@@ -23,28 +25,40 @@ export function list(cwd: string) {
     parameters: Parameters,
     async execute(_toolCallId, { path = '.', glob }, signal) {
       const root = resolve(cwd, path)
-      const found: string[] = []
-      for await (const entry of walk(root, '', glob !== undefined)) {
+      const found: Buffer[] = []
+      for await (const { path: entry, isDirectory } of walk(root, null, glob !== undefined)) {
         signal?.throwIfAborted()
-        if (glob !== undefined && (entry.endsWith('/') || !matchesGlob(entry, glob))) continue
-        found.push(entry)
+        if (glob !== undefined && (isDirectory || !matchesGlob(entry.toString('utf8'), glob))) continue
+        found.push(isDirectory ? Buffer.concat([entry, slash]) : entry)
         if (found.length > MAX_ENTRIES) break
       }
       if (found.length === 0) return textResult(glob === undefined ? 'The directory is empty.' : 'No files match.')
-      const more = found.length > MAX_ENTRIES ? `\n[more than ${MAX_ENTRIES} entries; list more narrowly]` : ''
-      return textResult(found.slice(0, MAX_ENTRIES).join('\n') + more)
+      const shown = found.slice(0, MAX_ENTRIES)
+      const notes = [
+        ...(found.length > MAX_ENTRIES ? [`[more than ${MAX_ENTRIES} entries; list more narrowly]`] : []),
+        ...(anyQuoted(shown) ? [quotedNote] : []),
+      ]
+      return textResult([...shown.map(shownPath), ...notes].join('\n'))
     },
   })
 }
 
-async function* walk(root: string, below: string, deep: boolean): AsyncGenerator<string, void> {
-  const entries = await readdir(join(root, below), { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
-    if (below !== '') return []
-    throw new Error(error.code === 'ENOENT' ? `There is no ${root}.` : `${root} cannot be listed: ${error.code}`)
-  })
-  for (const entry of entries.toSorted((one, other) => (one.name < other.name ? -1 : 1))) {
-    const path = below === '' ? entry.name : `${below}/${entry.name}`
-    yield entry.isDirectory() ? `${path}/` : path
-    if (deep && entry.isDirectory() && !unlisted.has(entry.name)) yield* walk(root, path, deep)
+/** Names are bytes, which need not be UTF-8. */
+async function* walk(
+  root: string,
+  below: Buffer | null,
+  deep: boolean,
+): AsyncGenerator<{ path: Buffer; isDirectory: boolean }, void> {
+  const directory = below === null ? root : Buffer.concat([Buffer.from(root), slash, below])
+  const entries = await readdir(directory, { encoding: 'buffer', withFileTypes: true }).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (below !== null) return []
+      throw new Error(error.code === 'ENOENT' ? `There is no ${root}.` : `${root} cannot be listed: ${error.code}`)
+    },
+  )
+  for (const entry of entries.toSorted((one, other) => Buffer.compare(one.name, other.name))) {
+    const path = below === null ? entry.name : Buffer.concat([below, slash, entry.name])
+    yield { path, isDirectory: entry.isDirectory() }
+    if (deep && entry.isDirectory() && !unlisted.has(entry.name.toString())) yield* walk(root, path, deep)
   }
 }

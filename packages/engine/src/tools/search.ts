@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { Type } from '@earendil-works/pi-ai'
 import { defineTool } from '@earendil-works/pi-coding-agent'
+import { anyQuoted, quotedNote, shownPath } from './files/shown-path.ts'
 import { decodeFile, toWindows1252 } from './files/text-file.ts'
 import { runProgram } from './run-program.ts'
 import { textResult } from './text-result.ts'
@@ -20,9 +21,16 @@ const Parameters = Type.Object({
   literal: Type.Optional(Type.Boolean({ description: 'The pattern is plain text' })),
 })
 
+interface Line<Text> {
+  /** One character for each byte, as it need not be UTF-8. */
+  readonly path: string
+  readonly number: string
+  readonly text: Text
+}
+
 /** Lines that grep found; `full` if it found more than it may give, `late` if it was ended before it was through. */
 interface Found {
-  readonly lines: readonly { readonly path: string; readonly number: string; readonly text: Buffer }[]
+  readonly lines: readonly Line<Buffer>[]
   readonly full: boolean
   readonly late: boolean
 }
@@ -55,7 +63,7 @@ export function search(cwd: string, timeoutMs = 30_000) {
           input: Buffer.concat([bytes, lineEnd]),
         })
       const found = await searchFor(Buffer.from(pattern), 'C.UTF-8')
-      const lines = found.lines.map(({ path: file, number, text }) => `${file}:${number}:${text.toString('utf8')}`)
+      const lines = found.lines.map(line => ({ ...line, text: line.text.toString('utf8') }))
       const bytes = found.full || found.late || lines.length > MAX_LINES ? null : eightBit(pattern)
       const others = bytes === null ? null : await searchFor(bytes, 'C')
       const more = others === null ? [] : await linesOfOthers(cwd, found, others)
@@ -64,17 +72,19 @@ export function search(cwd: string, timeoutMs = 30_000) {
       const late = `not everything was searched within ${timeoutMs / 1000} seconds; search a narrower path`
       if (lines.length === 0 && isLate) throw new Error(`No matches so far: ${late}`)
       if (lines.length === 0) return textResult('No matches.')
-      const shown = lines
-        .slice(0, MAX_LINES)
+      const given = lines.slice(0, MAX_LINES)
+      const shown = given
+        .map(({ path: file, number, text }) => `${shownPath(nameOf(file))}:${number}:${text}`)
         .map(line => (line.length > MAX_LINE ? `${line.slice(0, MAX_LINE)}…` : line))
       const notes = [
         ...(more.length > 0 ? ['[lines of files that are not UTF-8 stand last; read says how it shows them]'] : []),
         ...(found.full || others?.full === true || lines.length > MAX_LINES
           ? [`[more than ${shown.length} lines; search more narrowly]`]
           : []),
+        ...(anyQuoted(given.map(line => nameOf(line.path))) ? [quotedNote] : []),
         ...(isLate ? [`[${late}]`] : []),
       ]
-      return textResult([shown.join('\n').replaceAll(/^\.\//gm, ''), ...notes].join('\n'))
+      return textResult([...shown, ...notes].join('\n'))
     },
   })
 }
@@ -88,7 +98,7 @@ async function grep(
     ...{ cwd, signal, input, timeoutMs, maxBytes: MAX_BYTES },
     environment: { ...process.env, LC_ALL: locale },
   })
-  const lines: { path: string; number: string; text: Buffer }[] = []
+  const lines: Line<Buffer>[] = []
   for (let start = 0; start < output.length; ) {
     const found = output.indexOf(0x0a, start)
     const end = found === -1 ? output.length : found
@@ -96,7 +106,7 @@ async function grep(
     const [nul, colon] = [line.indexOf(0), line.indexOf(':', line.indexOf(0) + 1)]
     if (nul !== -1 && colon !== -1)
       lines.push({
-        path: line.toString('utf8', 0, nul),
+        path: line.toString('latin1', 0, nul),
         number: line.toString('latin1', nul + 1, colon),
         text: line.subarray(colon + 1),
       })
@@ -117,15 +127,18 @@ function eightBit(pattern: string): Buffer | null {
   }
 }
 
-async function linesOfOthers(cwd: string, found: Found, others: Found): Promise<string[]> {
+const nameOf = (path: string) => Buffer.from(path.replace(/^\.\//, ''), 'latin1')
+
+async function linesOfOthers(cwd: string, found: Found, others: Found): Promise<Line<string>[]> {
+  const directory = Buffer.from(cwd).toString('latin1')
   const known = new Set(found.lines.map(({ path, number }) => `${path}:${number}`))
-  const lines: string[] = []
+  const lines: Line<string>[] = []
   for (const [path, ofFile] of Map.groupBy(others.lines, line => line.path)) {
-    const file = await readFile(resolve(cwd, path)).then(decodeFile, () => null)
+    const file = await readFile(Buffer.from(resolve(directory, path), 'latin1')).then(decodeFile, () => null)
     if (file === null || file.encoding === 'UTF-8') continue
     const shown = new TextDecoder(file.encoding === 'Windows-1252' ? 'windows-1252' : 'utf-8', { ignoreBOM: true })
     for (const { number, text } of ofFile)
-      if (!known.has(`${path}:${number}`)) lines.push(`${path}:${number}:${shown.decode(text)}`)
+      if (!known.has(`${path}:${number}`)) lines.push({ path, number, text: shown.decode(text) })
   }
   return lines
 }

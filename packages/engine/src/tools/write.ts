@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { createWriteToolDefinition, defineTool } from '@earendil-works/pi-coding-agent'
 import { changeFile } from './files/change-file.ts'
-import { decodeFile, type TextFile } from './files/text-file.ts'
+import { decodeFile, type TextFile, wellFormed } from './files/text-file.ts'
 
 /** Largest side of a diff that is shown; the log keeps no more. */
 const MAX_SHOWN_BYTES = 64 * 1024
@@ -24,6 +24,9 @@ export function write(cwd: string) {
     description,
     parameters,
     async execute(id, { path, content }, signal, _onUpdate, context) {
+      if (path.toWellFormed().includes('\ufffd'))
+        throw new Error('The path holds U+FFFD, which stands for bytes that are not UTF-8. Use bash for this file.')
+      const newBytes = wellFormed(content)
       let details: WriteDetails = { oldText: null }
       const result = await changeFile(cwd, { id, path, signal, context }, async absolutePath => {
         const old = await readFile(absolutePath).catch((error: NodeJS.ErrnoException) => {
@@ -32,7 +35,7 @@ export function write(cwd: string) {
         })
         const file = old === null ? null : decodeFile(old)
         if (old !== null) details = old.length > MAX_SHOWN_BYTES || file === null ? {} : { oldText: file.shown }
-        const { bytes, kept } = old === null ? { bytes: content, kept: [] } : replace(file, content, path)
+        const { bytes, kept } = old === null ? { bytes: newBytes, kept: [] } : replace(file, content, path)
         await mkdir(dirname(absolutePath), { recursive: true })
         signal?.throwIfAborted()
         await writeFile(absolutePath, bytes)

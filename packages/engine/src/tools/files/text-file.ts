@@ -57,7 +57,8 @@ function utf8(bytes: Buffer): TextFile {
 function utf16(littleEndian: Buffer, order: (bytes: Buffer) => Buffer): TextFile | null {
   const text = littleEndian.toString('utf16le')
   if (text.includes('\0')) return null
-  return { encoding: 'UTF-16', text, shown: text, given: same, encode: edited => order(Buffer.from(edited, 'utf16le')) }
+  const given = (part: string) => wellFormed(part).toString()
+  return { encoding: 'UTF-16', text, shown: text, given, encode: edited => order(Buffer.from(edited, 'utf16le')) }
 }
 
 function eightBit(bytes: Buffer): TextFile {
@@ -76,7 +77,11 @@ function mixed(bytes: Buffer, shown: string): TextFile {
   }
 }
 
-function wellFormed(text: string): Buffer {
+/**
+ * Returns the text's bytes in UTF-8.
+ * @throws Error if it holds half of a surrogate pair
+ */
+export function wellFormed(text: string): Buffer {
   if (!text.isWellFormed()) throw new Error('The text holds half of a surrogate pair, which no file can hold.')
   return Buffer.from(text, 'utf8')
 }
