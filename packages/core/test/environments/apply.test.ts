@@ -127,17 +127,21 @@ describe('variables and secrets', () => {
       name: 'exports',
       setup: [
         'printf "%s\\n" FIRST=1 HOME=/tmp "not a line" "LAST=a = b" >> "$BERTH_ENV"',
+        'printf "OLD=caf\\351\\nCR=é\\r\\n" >> "$BERTH_ENV"',
         'printf "%s\\n" /opt/a relative /opt/b >> "$BERTH_PATH"',
+        'printf "/opt/caf\\351\\n/opt/c\\r\\n" >> "$BERTH_PATH"',
       ].join('\n'),
     })
-    const { events } = await run(id, 'echo "$FIRST|$HOME|$LAST|$PATH"')
+    const { events } = await run(id, 'echo "$FIRST|$HOME|$LAST|$OLD|$CR|$PATH"')
     expect(dataOf(events, 'svc.activity.completed')[0]?.['output']).toMatch(
-      /^1\|\/home\/agent\|a = b\|\/opt\/berth:\/home\/agent\/\.local\/bin:\/opt\/b:\/opt\/a:/,
+      /^1\|\/home\/agent\|a = b\|\|é\|\/opt\/berth:\/home\/agent\/\.local\/bin:\/opt\/c:\/opt\/b:\/opt\/a:/,
     )
     expect(String(applies(events)[1]?.['outputTail']).split('\n')).toEqual([
       'berth: line 2 of $BERTH_ENV is left out: it is a variable that the platform sets itself',
       'berth: line 3 of $BERTH_ENV is left out: it is not NAME=value',
+      'berth: line 5 of $BERTH_ENV is left out: it holds U+FFFD, or bytes that are not UTF-8',
       'berth: line 2 of $BERTH_PATH is left out: it is no absolute path',
+      'berth: line 4 of $BERTH_PATH is left out: it holds U+FFFD, or bytes that are not UTF-8',
       '',
     ])
   })

@@ -91,6 +91,23 @@ describe('an extension', () => {
     expect(await text('plain')).toBe('---\nname: plain\ndescription: "Plain \\"words\\""\n---\n\n# Plain "words"\nmore')
   })
 
+  it('has a command without its byte order mark, and leaves out one that is not UTF-8 or too long', async () => {
+    const { directory: at, ...brought } = await provide(
+      extensionOf({}, [
+        { name: 'commands/latin.md', content: Buffer.from('caf\xe9', 'latin1') },
+        { name: 'commands/long.md', content: 'é'.repeat(1024 ** 2 / 2 + 1) },
+        { name: 'commands/mark.md', content: '\ufeff---\ndescription: Mark\n---\nDo it.\n' },
+        { name: 'commands/whole.md', content: 'é'.repeat(1024 ** 2 / 2) },
+      ]),
+    )
+    expect(brought).toMatchObject({
+      skills: [{ name: 'mark' }, { name: 'whole' }],
+      leftOut: ['latin', 'long'].map(name => `command ${name}: is not UTF-8 of at most 1048576 bytes`),
+    })
+    const text = await readFile(join(at, 'commands/mark/SKILL.md'), 'utf8')
+    expect(text).toBe('---\nname: mark\ndescription: Mark\n---\nDo it.\n')
+  })
+
   it('reads the places that its manifest names, and says which are not there', async () => {
     const content = extensionOf(
       { contributes: { skills: ['./mine/', 'gone'], commands: [], mcpServers: 'servers.json' } },

@@ -25,21 +25,27 @@ export function readExports({ env, path }: Pick<SetupEnd, 'env' | 'path'>): {
   const variables: Record<string, string> = Object.create(null)
   for (const [index, line] of linesOf(env).entries()) {
     const [, name = '', value = ''] = assignment.exec(line) ?? []
-    const fault = name === '' ? 'is not NAME=value' : nameFault(name)
-    if (fault === null && !line.includes('\0')) variables[name] = value
-    else leftOut.push(`line ${index + 1} of $BERTH_ENV is left out: it ${fault ?? 'holds a NUL'}`)
+    const fault = name === '' ? 'is not NAME=value' : (nameFault(name) ?? valueFault(value))
+    if (fault === null) variables[name] = value
+    else leftOut.push(`line ${index + 1} of $BERTH_ENV is left out: it ${fault}`)
   }
   const directories: string[] = []
   for (const [index, line] of linesOf(path).entries()) {
-    if (line.startsWith('/') && !/[:\0]/.test(line)) directories.unshift(line)
-    else leftOut.push(`line ${index + 1} of $BERTH_PATH is left out: it is no absolute path`)
+    const fault = line.startsWith('/') && !/[:\0]/.test(line) ? valueFault(line) : 'is no absolute path'
+    if (fault === null) directories.unshift(line)
+    else leftOut.push(`line ${index + 1} of $BERTH_PATH is left out: it ${fault}`)
   }
   if (env.isCut) leftOut.push('the rest of $BERTH_ENV is left out: it is longer than 64 KiB')
   if (path.isCut) leftOut.push('the rest of $BERTH_PATH is left out: it is longer than 64 KiB')
   return { exports: { variables, path: [...new Set(directories)] }, leftOut }
 }
 
-const linesOf = ({ text }: FileText): readonly string[] => text.split('\n').filter(line => line !== '')
+function valueFault(value: string): string | null {
+  if (value.includes('\0')) return 'holds a NUL'
+  return value.includes('\ufffd') ? 'holds U+FFFD, or bytes that are not UTF-8' : null
+}
+
+const linesOf = ({ text }: FileText): readonly string[] => text.split(/\r?\n|\r$/).filter(line => line !== '')
 
 /**
  * Seals exports for the row of a lease or an image: setup may have exported a secret.

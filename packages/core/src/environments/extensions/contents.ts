@@ -1,9 +1,10 @@
-import { access, chmod, mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { isUtf8 } from 'node:buffer'
+import { access, chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { basename, join, normalize } from 'node:path'
 import type { Contributions, Manifest } from '../archives/manifest.ts'
 import { type ExtensionPlaces, readServers, type ServerTemplate, type ServerTemplates } from './server-template.ts'
 
-/** Longest list of servers, command, and head of a command that is read. */
+/** Longest list of servers, and longest command. */
 const MAX_BYTES = 1024 ** 2
 const SKILL_FILE = 'SKILL.md'
 const skillName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
@@ -57,8 +58,10 @@ export async function readContents(
   }
   for (const path of await directoriesOf(content, contributes.commands, ['commands'], leftOut)) {
     for (const name of await commandsIn(content, path)) {
-      if (!skills.has(name) && skillName.test(name)) await writeCommand(directory, join(content, path), name)
-      add({ name, from: join(unpackedNames.commands, name) })
+      const isNew = !skills.has(name) && skillName.test(name)
+      if (!isNew || (await writeCommand(directory, join(content, path), name)))
+        add({ name, from: join(unpackedNames.commands, name) })
+      else leftOut.push(`command ${name}: is not UTF-8 of at most ${MAX_BYTES} bytes`)
     }
   }
   const { servers, leftOut: faults } = await serversOf(content, contributes.mcpServers, identity.id)
@@ -99,9 +102,16 @@ async function commandsIn(content: string, path: string): Promise<readonly strin
 
 const frontMatter = /^---\r?\n(?<head>[\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/
 
-/** Writes the skill of a command: the same text under a head with its name and its description. */
-async function writeCommand(directory: string, commands: string, name: string): Promise<void> {
-  const text = await readStart(join(commands, `${name}.md`))
+/**
+ * Writes the skill of a command: the same text under a head with its name and its description.
+ * @returns false if the command is too long or not UTF-8
+ */
+async function writeCommand(directory: string, commands: string, name: string): Promise<boolean> {
+  const from = join(commands, `${name}.md`)
+  if ((await stat(from)).size > MAX_BYTES) return false
+  const bytes = await readFile(from)
+  if (!isUtf8(bytes)) return false
+  const text = bytes.toString().replace(/^\ufeff/, '')
   const found = frontMatter.exec(text)
   const body = text.slice(found?.[0].length ?? 0)
   const head = found?.groups?.['head'] ?? ''
@@ -122,13 +132,7 @@ async function writeCommand(directory: string, commands: string, name: string): 
   await writeFile(file, `---\nname: ${name}\ndescription: ${description}\n---\n${body}`)
   await chmod(target, 0o755)
   await chmod(file, 0o444)
-}
-
-/** Reads the beginning of a text. */
-async function readStart(path: string): Promise<string> {
-  await using file = await open(path)
-  const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(MAX_BYTES), length: MAX_BYTES })
-  return buffer.toString('utf8', 0, bytesRead)
+  return true
 }
 
 async function serversOf(content: string, named: Contributions['mcpServers'], id: string): Promise<ServerTemplates> {
