@@ -3,7 +3,7 @@ import { emptyTreeOid } from '@berth/contract'
 import { insidePaths } from '@berth/sandboxes/inside-paths.ts'
 import { hasSucceeded, type LeaseScript, type ProgramRun } from '@berth/sandboxes/lease-program.ts'
 import { confinedGitEnvironment } from './git-environment.ts'
-import { gitText } from './run-git.ts'
+import { runGit } from './run-git.ts'
 
 /** One git and several that write at once word the same fault differently. */
 const unwritable = /invalid path|file name too long|unable to create (file|symlink).*exists/i
@@ -104,11 +104,13 @@ git config "branch.$BRANCH.merge" "refs/heads/$BRANCH"
 exec git -c checkout.workers=0 -c core.hooksPath=/dev/null -c core.fsmonitor=false reset --quiet --hard
 `
 
-/** Returns the clone's refs in git's packed form: the branch, its upstream and the tags of its history. */
-async function packedRefs(mirror: string, branch: string, oid: string, signal: AbortSignal): Promise<string> {
-  if (oid === emptyTreeOid) return ''
+/**
+ * Returns the clone's refs in git's packed form: the branch, its upstream and the tags of its history. A tag's name keeps
+ * its bytes, in whatever encoding.
+ */
+async function packedRefs(mirror: string, branch: string, oid: string, signal: AbortSignal): Promise<Buffer> {
+  if (oid === emptyTreeOid) return Buffer.alloc(0)
   const format = ['for-each-ref', `--merged=${oid}`, '--format=%(objectname) %(refname)', 'refs/tags']
-  const tags = await gitText(format, { gitDir: mirror, signal })
-  const refs = [`${oid} refs/heads/${branch}`, `${oid} refs/remotes/origin/${branch}`, ...tags.split('\n')]
-  return `${refs.filter(line => line !== '').join('\n')}\n`
+  const { stdout: tags } = await runGit(format, { gitDir: mirror, signal })
+  return Buffer.concat([Buffer.from(`${oid} refs/heads/${branch}\n${oid} refs/remotes/origin/${branch}\n`), tags])
 }

@@ -106,10 +106,9 @@ class Merger {
     return this.commit(tree, strategy === 'merge' ? [baseOid, headOid] : [baseOid], message)
   }
 
-  async commit(tree: string, parents: readonly string[], message: string, author = {}): Promise<string> {
-    const env = { ...this.#options.env, ...author }
+  async commit(tree: string, parents: readonly string[], message: string): Promise<string> {
     const args = ['commit-tree', ...parents.flatMap(parent => ['-p', parent]), '-F', '-', tree]
-    return gitText(args, { ...this.#options, env, input: message })
+    return gitText(args, { ...this.#options, input: message })
   }
 
   /** Puts every commit of the head that the base lacks on top of the base, one by one; it leaves merges out. */
@@ -117,9 +116,10 @@ class Merger {
     const { baseOid, headOid } = this.#merge
     const list = ['rev-list', '--reverse', '--topo-order', '--no-merges', '--right-only', '--cherry-pick']
     const picked = await gitText([...list, `${baseOid}...${headOid}`], this.#options)
+    const committer = await gitText(['var', 'GIT_COMMITTER_IDENT'], this.#options)
     let onto = baseOid
     for (const oid of picked.split('\n').filter(line => line !== '')) {
-      const next = await this.#pick(oid, onto)
+      const next = await this.#pick(oid, onto, committer)
       if (next === null) return null
       onto = next
     }
@@ -129,19 +129,24 @@ class Merger {
   /**
    * Picks one commit onto another. This git's merge-tree takes no merge base, so a stand-in replaces `onto`: a commit
    * with the tree of `onto` and the parent of the picked commit, which is then the merge base.
+   *
+   * The author and the message keep their bytes: people's old commits are in encodings that no header may name.
    */
-  async #pick(oid: string, onto: string): Promise<string | null> {
-    const format = ['show', '--no-patch', '--format=%P%x00%an%x00%ae%x00%ad%x00%B', '--date=raw', oid]
-    const [parent = '', name = '', email = '', date = '', ...body] = (await gitText(format, this.#options)).split('\0')
-    if (parent === '') return null
+  async #pick(oid: string, onto: string, committer: string): Promise<string | null> {
+    const { stdout: raw } = await runGit(['cat-file', 'commit', oid], this.#options)
+    const [head = '', ...body] = raw.toString('latin1').split('\n\n')
+    const header = (name: string) => head.split('\n').filter(line => line.startsWith(`${name} `))
+    const parent = header('parent')[0]?.slice('parent '.length)
+    if (parent === undefined) return null
     const stand = await this.commit(`${onto}^{tree}`, [parent], 'onto')
     const tree = await mergedTree(this.#options, stand, oid)
     if (tree === null) return null
-    return this.commit(tree, [onto], body.join('\0').trimEnd(), {
-      GIT_AUTHOR_NAME: name,
-      GIT_AUTHOR_EMAIL: email,
-      GIT_AUTHOR_DATE: `@${date}`,
-    })
+    const before = [`tree ${tree}`, `parent ${onto}`, ...header('author'), 'committer ']
+    const after = ['', ...header('encoding'), '', body.join('\n\n')]
+    const input = [before, after].map(lines => Buffer.from(lines.join('\n'), 'latin1'))
+    input.splice(1, 0, Buffer.from(committer))
+    const write = ['hash-object', '-t', 'commit', '-w', '--stdin', '--literally']
+    return gitText(write, { ...this.#options, input: Buffer.concat(input) })
   }
 }
 

@@ -350,6 +350,36 @@ describe('the local host', () => {
     expect(await tipOf(gitDir, 'main')).toBe(merged)
   })
 
+  test('keeps the bytes of authors and messages in a rebase', async () => {
+    await using served = await serveLocal()
+    const { sample, gitDir, host } = served
+    const main = await tipOf(gitDir, 'main')
+    const plain = await commitTo(gitDir, 'bytes', main, { bytes: '1' })
+    await commitTo(gitDir, 'main', main, { main: '1' })
+    const author = 'author Andr\xe9 <andr\xe9@example.com> 1700000000 +0130'
+    const named = `${author}\ncommitter C <c@d> 1700000000 +0000\n`
+    const bodies = [`${named}\nCaf\xe9\n\nEnd\xa0\n\n`, `${named}encoding ISO-8859-1\n\nTh\xe9 without an end`]
+    let head = main
+    for (const body of bodies) {
+      const tree = await gitText(['rev-parse', `${plain}^{tree}`], { gitDir })
+      const input = Buffer.from(`tree ${tree}\nparent ${head}\n${body}`, 'latin1')
+      head = await gitText(['hash-object', '-t', 'commit', '-w', '--stdin'], { gitDir, input })
+    }
+    await runGit(['update-ref', 'refs/heads/bytes', head], { gitDir })
+    const opened = { title: 't', body: '', head: 'bytes', base: 'main', draft: false }
+    const { number } = await host.openPull(sample, opened)
+    const { mergeCommitOid } = await host.mergePull(sample, { number, strategy: 'rebase', expectedHeadOid: head })
+    const rebased = [`${mergeCommitOid}^`, mergeCommitOid].map(async oid => {
+      const { stdout } = await runGit(['cat-file', 'commit', oid], { gitDir })
+      return stdout
+        .toString('latin1')
+        .replace(/^tree .*\nparent .*\n/, '')
+        .replace(/^committer .*$/m, 'committer C <c@d> 1700000000 +0000')
+    })
+    expect(await Promise.all(rebased)).toEqual(bodies)
+    await runGit(['fsck', '--strict'], { gitDir })
+  })
+
   test('recognises a merge made by hand with git, and tells it from other changes of the base', async () => {
     await using served = await serveLocal()
     const { host, gitDir, sample } = served

@@ -1,0 +1,25 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { sampleRepository, tipOf } from '@berth/testing/git/repositories.ts'
+import { expect, it } from 'vitest'
+import { checkOut } from './check-out.ts'
+import { runGit } from './run-git.ts'
+
+it('gives a clone the names of tags byte for byte', async () => {
+  const root = await mkdtemp(join(tmpdir(), 'berth-tags-'))
+  const mirror = await sampleRepository(root)
+  const oid = await tipOf(mirror, 'main')
+  const names = ['caf\xe8', 'caf\xe9'].map(name => `refs/tags/${name}`)
+  const created = Buffer.from(names.map(name => `create ${name} ${oid}\n`).join(''), 'latin1')
+  await runGit(['update-ref', '--stdin'], { gitDir: mirror, input: created })
+  const input = new PassThrough()
+  const refs = buffer(input)
+  const program = { input, output: Readable.from([]), ended: refs.then(() => '0'), kill: () => {} }
+  const order = { run: async () => program, mirror, objects: 'objects', branch: 'main', oid, originUrl: null }
+  await checkOut(order, new AbortController().signal)
+  expect((await refs).toString('latin1')).toContain(names.map(name => `${oid} ${name}\n`).join(''))
+  await rm(root, { recursive: true })
+})
