@@ -380,6 +380,14 @@ describe('the local host', () => {
     await runGit(['fsck', '--strict'], { gitDir })
   })
 
+  test('lists no branch whose name is not UTF-8', async () => {
+    await using served = await serveLocal()
+    const { sample, gitDir, host } = served
+    const created = ['caf\xe9', 'caf\xc3\xa9'].map(name => `create refs/heads/${name} refs/heads/main\n`)
+    await runGit(['update-ref', '--stdin'], { gitDir, input: Buffer.from(created.join(''), 'latin1') })
+    expect(await host.listBranches(sample, { prefix: 'caf', limit: 9 })).toEqual(['café'])
+  })
+
   test('recognises a merge made by hand with git, and tells it from other changes of the base', async () => {
     await using served = await serveLocal()
     const { host, gitDir, sample } = served

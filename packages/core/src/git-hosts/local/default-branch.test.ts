@@ -2,9 +2,9 @@ import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { emptyRepository, firstCommit, sampleRepository } from '@berth/testing/git/repositories.ts'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { runGit } from '../../git/run-git.ts'
-import { findHead, type LocalHead, readHead } from './default-branch.ts'
+import { findHead, findHeads, type LocalHead, readHead } from './default-branch.ts'
 
 let root: string
 beforeAll(async () => {
@@ -60,6 +60,44 @@ it('asks git where files do not tell', async () => {
   const gitDir = await sampleRepository(root, 'asked/main')
   await writeFile(join(gitDir, 'HEAD'), 'ref: refs/notes/x\n')
   expect(await findHead(gitDir, undefined)).toEqual({ branch: null, born: false, empty: false })
+})
+
+it.each([
+  ['with a commit', sampleRepository, false],
+  ['without a commit', emptyRepository, true],
+])('gives no branch whose name is not UTF-8, in a repository %s', async (name, make, empty) => {
+  const gitDir = await make(root, `bytes/${name.replaceAll(' ', '-')}`)
+  await writeFile(join(gitDir, 'HEAD'), Buffer.from('ref: refs/heads/caf\xe9\n', 'latin1'))
+  expect(await findHead(gitDir, undefined)).toEqual({ branch: null, born: false, empty })
+})
+
+it('lists repositories of which git cannot read one', async () => {
+  const repositories = await Promise.all(
+    ['read', 'unread'].map(async name => ({ gitDir: await sampleRepository(root, `list/${name}`) })),
+  )
+  await writeFile(join(root, 'list/unread.git/HEAD'), 'of something else\n')
+  const unread = { branch: null, born: false, empty: false }
+  expect((await findHeads(repositories, undefined)).map(([, head]) => head)).toEqual([main, unread])
+  await expect(findHead(join(root, 'list/unread.git'), undefined)).rejects.toMatchObject({ kind: 'unavailable' })
+  const listing = findHeads(repositories, AbortSignal.abort(new Error('late')))
+  await expect(listing).rejects.toThrow('late')
+})
+
+it('asks git of few repositories of a list at once', async () => {
+  const gitDir = await sampleRepository(root, 'asked/often')
+  await writeFile(join(gitDir, 'HEAD'), 'ref: refs/notes/x\n')
+  const { signal } = new AbortController()
+  const began = vi.spyOn(signal, 'addEventListener')
+  const ended = vi.spyOn(signal, 'removeEventListener')
+  let most = 0
+  began.mockImplementation(() => {
+    most = Math.max(most, began.mock.calls.length - ended.mock.calls.length)
+  })
+  const heads = await findHeads(
+    Array.from({ length: 20 }, () => ({ gitDir })),
+    signal,
+  )
+  expect([heads.length, most]).toEqual([20, 8])
 })
 
 async function tag(gitDir: string): Promise<void> {

@@ -1,18 +1,32 @@
-import { GitError, gitText, runGit } from '../../git/run-git.ts'
+import { isUtf8 } from 'node:buffer'
+import { GitError, runGit } from '../../git/run-git.ts'
 import { GitHostError, type MergePullRequest } from '../git-host.ts'
 import type * as sql from './local-sql.ts'
 
+interface Options {
+  readonly gitDir: string
+  readonly exits: readonly number[]
+  readonly signal: AbortSignal | undefined
+}
+
+/** Runs git in a repository and returns its output as text, without the last line's end. */
+export async function git(args: readonly string[], options: Options): Promise<string> {
+  return (await gitBytes(args, options)).toString().replace(/\n$/, '')
+}
+
+/** Returns the lines of a git's output that are UTF-8: no other name can be shown, or asked for. */
+export async function utf8Lines(args: readonly string[], options: Options): Promise<string[]> {
+  const lines = (await gitBytes(args, options)).toString('latin1').split('\n')
+  return lines.map(line => Buffer.from(line, 'latin1')).flatMap(line => (isUtf8(line) ? [line.toString()] : []))
+}
+
 /**
- * Runs git in a repository.
+ * Runs git in a repository and returns its output.
  * @throws GitHostError `unavailable` if git cannot read the branch or the repository
  */
-export async function git(
-  args: readonly string[],
-  options: { gitDir: string; exits: readonly number[]; signal: AbortSignal | undefined },
-): Promise<string> {
-  const { signal, ...rest } = options
+export async function gitBytes(args: readonly string[], { signal, ...rest }: Options): Promise<Buffer> {
   try {
-    return await gitText(args, { ...rest, timeoutMs: 10_000, ...(signal && { signal }) })
+    return (await runGit(args, { ...rest, timeoutMs: 10_000, ...(signal && { signal }) })).stdout
   } catch (error) {
     if (!(error instanceof GitError)) throw error
     throw new GitHostError('unavailable', 'the repository cannot be read', { cause: error })

@@ -16,8 +16,8 @@ import {
   type RepositoryRef,
   type UnbornBranch,
 } from '../git-host.ts'
-import { findHead } from './default-branch.ts'
-import { broughtIn, contains, git, inBounds, mergeMessage, moveBase, ofMerge } from './local-git.ts'
+import { findHead, findHeads, type LocalHead } from './default-branch.ts'
+import { broughtIn, contains, git, inBounds, mergeMessage, moveBase, ofMerge, utf8Lines } from './local-git.ts'
 import * as sql from './local-sql.ts'
 import { findRepositories, type LocalPath, localPath } from './repositories.ts'
 import { type BranchRule, blockersOf, type Check, type CheckState } from './rules.ts'
@@ -82,11 +82,13 @@ export class LocalHost implements GitHost {
       const id = ids.get(`${path.owner}/${path.name}`)
       return id === undefined ? [] : [{ ...path, id }]
     })
-    return { repositories: await Promise.all(located.map(each => this.#describe(each, signal))), next }
+    const heads = await findHeads(located, signal)
+    return { repositories: heads.map(([each, head]) => this.#describe(each, head)), next }
   }
 
   async readRepository(ref: RepositoryRef, signal?: AbortSignal): Promise<HostRepository> {
-    return this.#describe(await this.#locate(ref), signal)
+    const located = await this.#locate(ref)
+    return this.#describe(located, await findHead(located.gitDir, signal))
   }
 
   async readBranch(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<HostBranch> {
@@ -112,8 +114,9 @@ export class LocalHost implements GitHost {
     signal?: AbortSignal,
   ): Promise<readonly string[]> {
     const { gitDir } = await this.#locate(ref)
-    const shown = await git(['for-each-ref', '--format=%(refname)', 'refs/heads/'], { gitDir, exits: [0], signal })
-    const names = shown.split('\n').map(name => name.slice('refs/heads/'.length))
+    const list = ['for-each-ref', '--format=%(refname)', 'refs/heads/']
+    const shown = await utf8Lines(list, { gitDir, exits: [0], signal })
+    const names = shown.map(name => name.slice('refs/heads/'.length))
     return names.filter(name => name !== '' && name.startsWith(prefix)).slice(0, limit)
   }
 
@@ -363,8 +366,7 @@ export class LocalHost implements GitHost {
     return { ...path, id: row.id }
   }
 
-  async #describe(located: Located, signal?: AbortSignal): Promise<HostRepository> {
-    const { branch, born, empty } = await findHead(located.gitDir, signal)
+  #describe(located: Located, { branch, born, empty }: LocalHead): HostRepository {
     return {
       repositoryId: located.id,
       fullName: `${located.owner}/${located.name}`,
