@@ -6,13 +6,16 @@ type Style = Parameters<typeof styleText>[0]
 /** An output stream of the process; writes wait until the reader keeps up. */
 export class Output {
   readonly #stream: NodeJS.WriteStream
+  /** True for every terminal, also for one that cannot redraw lines. */
+  readonly isTTY: boolean
   /** True if lines can be redrawn in place. */
   readonly isTerminal: boolean
   readonly #colour: boolean
 
   constructor(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv) {
     this.#stream = stream
-    this.isTerminal = stream.isTTY === true && env.TERM !== 'dumb'
+    this.isTTY = stream.isTTY === true
+    this.isTerminal = this.isTTY && env.TERM !== 'dumb'
     this.#colour = this.isTerminal && !env.NO_COLOR
   }
 

@@ -1,8 +1,9 @@
 import type { Output } from './output.ts'
 import { printable } from './terminal-text.ts'
 
-/** Prints a unified patch, in a terminal with the colours that git gives one. */
+/** Prints a unified patch: to a terminal safe and with git's colours, to a program or a file as it is, since it may be applied. */
 export async function printPatch(patch: string, stdout: Output): Promise<void> {
+  if (!stdout.isTTY) return stdout.write(patch)
   const lines = printable(patch).split('\n')
   const last = lines.pop() ?? ''
   for (const line of lines) await stdout.line(painted(line, stdout))

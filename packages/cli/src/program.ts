@@ -342,7 +342,7 @@ function addReview(program: Command, host: ProgramHost): void {
     .command('review')
     .description("show a session's changes as a revision that can be published")
     .argument('<session>')
-    .option('-p, --patch', 'print the patch instead of the list of files')
+    .option('-p, --patch', 'print the patch instead of the list of files; to a pipe or a file, as it is')
     .option('--restore', 'first attach the workspace, if it has lapsed')
     .option('--json', 'print the review as JSON')
     .action(async (sessionId: string, options: ReviewOptions, command: Command) => {

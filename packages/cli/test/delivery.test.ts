@@ -34,7 +34,7 @@ const review = {
   ],
   additions: 2,
   deletions: 0,
-  patch: '+\u001b[2J\n',
+  patch: '+\u001b[2J caf\ufffd\u2028\r\n',
   patchTruncated: false,
   notes: ['api\u001b[2J is left out.'],
 }
@@ -56,7 +56,7 @@ async function serve(end: { publication: object; merge: object }): Promise<Scrip
   })
 }
 
-test('review shows the revision, the files with modes and targets, and its notes, or the patch, without control characters', async () => {
+test('review shows the revision, the files with modes and targets, and its notes without control characters', async () => {
   await using service = await serve({ publication: { result }, merge: {} })
   const files = berth(service, 'review', session.id)
   expect(await files.ended()).toBe(0)
@@ -68,9 +68,18 @@ test('review shows the revision, the files with modes and targets, and its notes
     '3 files, +2 -0 on main',
   ])
   expect(files.stderr).toBe('berth: api␛[2J is left out.\n')
-  const patch = berth(service, 'review', session.id, '--patch')
-  expect(await patch.ended()).toBe(0)
-  expect(patch.lines).toEqual(['+␛[2J'])
+})
+
+test('review prints the patch as it is, with a warning about U+FFFD, but without control characters in any terminal', async () => {
+  await using service = await serve({ publication: { result }, merge: {} })
+  const piped = berth(service, 'review', session.id, '--patch')
+  expect(await piped.ended()).toBe(0)
+  expect(piped.stdout).toBe(review.patch)
+  expect(piped.stderr).toMatch(/^berth: the patch has U\+FFFD, .*do not apply it\n$/)
+  const env = { ...service.env, TERM: 'dumb' }
+  const shown = new BerthProcess(['review', session.id, '--patch'], { cwd, env, terminal: true })
+  expect(await shown.ended()).toBe(0)
+  expect(shown.stdout).toBe('+␛[2J caf\ufffd\r\n\r\n')
 })
 
 test('publish publishes the current changes, or a given revision, and reports the outcome', async () => {

@@ -21,6 +21,8 @@ export async function review(sessionId: string, options: ReviewOptions, io: Comm
   if (options.json) await stdout.line(jsonLine(made))
   else if (options.patch) {
     await printPatch(made.patch, stdout)
+    if (!stdout.isTTY && made.patch.includes('\ufffd'))
+      await stderr.line('berth: the patch has U+FFFD, which may stand for bytes that are not UTF-8; do not apply it')
     if (made.patchTruncated) await stderr.line('berth: the patch is too long and was cut')
   } else {
     await stdout.line(`revision ${made.revision}`)
