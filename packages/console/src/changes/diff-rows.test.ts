@@ -1,7 +1,7 @@
 import type { ReviewFile } from '@berth/client'
 import { describe, expect, test } from 'vitest'
 import { type DiffFile, type DiffRow, rowsOf } from './diff-rows.ts'
-import { type LineComment, messageOf, placeComment } from './line-comments.ts'
+import { type LineComment, messageOf, placeComment, quoteOf } from './line-comments.ts'
 import { changedWithin, partsOfLine } from './line-parts.ts'
 import { parsePatch } from './patch.ts'
 
@@ -101,6 +101,15 @@ describe('a remark', () => {
     expect(messageOf(placed, 'f'.repeat(64))).toBe(
       'Remarks on your changes (revision ffffffffffff):\n\n1. `a.ts`, line 13:\n> THIRTEEN\n\nwhy?\n\n2. `a.ts`, line 13, which is no longer among the changes:\n> gone\n\nand this\n\n3. `a.ts`, line 13:\n> out of sight\n\nhere too',
     )
+  })
+
+  test('is sent without half of a character of a long line, and names its file as it is', () => {
+    const text = `${'x'.repeat(299)}${'🔔'.repeat(1_000)}`
+    const quote = quoteOf(text)
+    expect([...quote]).toHaveLength(1_000)
+    const message = messageOf([placeComment({ ...comment, path: '`a``b.ts', quote }, [])], '')
+    expect(message.isWellFormed() && quote.isWellFormed()).toBe(true)
+    expect(message).toContain(`1. \`\`\` \`a\`\`b.ts \`\`\`, line 13:\n> ${[...text].slice(0, 300).join('')}…\n`)
   })
 })
 

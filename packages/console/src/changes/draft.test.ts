@@ -16,7 +16,7 @@ test('a draft tells of every file of the review, whatever was said last', () => 
   expect(body.split('\n').slice(3)).toEqual([
     '2 files, +4 −2:',
     '- `src/till.ts` modified, +2 −1',
-    '- `abc.md` modified, +2 −1',
+    '- `` a`bc.md `` modified, +2 −1',
     '',
     'From https://berth.example/sessions/1',
   ])

@@ -1,5 +1,5 @@
 import type { Review, Session } from '@berth/client'
-import { counted } from '../ui/format.ts'
+import { codeSpan, counted } from '../ui/format.ts'
 
 /** Returns a title and a text for a pull request, from the whole review and not from the last message alone. */
 export function draftOf(
@@ -7,7 +7,7 @@ export function draftOf(
   review: Pick<Review, 'files' | 'additions' | 'deletions'>,
 ) {
   const listed = review.files.slice(0, 30).map(({ path, status, additions, deletions }) => {
-    return `- \`${path.replaceAll(/[`\p{Cc}]/gu, '')}\` ${status}, +${additions} −${deletions}`
+    return `- ${codeSpan(path.replaceAll(/\p{Cc}/gu, ''))} ${status}, +${additions} −${deletions}`
   })
   const more = review.files.length - listed.length
   const body = [

@@ -1,3 +1,4 @@
+import { beginningOf, codeSpan } from '../ui/format.ts'
 import type { DiffLine } from './patch.ts'
 
 /** A remark on one line, kept until it is sent. */
@@ -39,7 +40,7 @@ export function placeComment(comment: LineComment, lines: readonly DiffLine[], a
 }
 
 /** Returns the part of a line that a remark keeps; a line may have millions of characters. */
-export const quoteOf = (text: string): string => text.slice(0, 1_000)
+export const quoteOf = (text: string): string => beginningOf(text, 1_000)
 
 /** Longest quotation of a line in a message. */
 const quoted = 300
@@ -50,8 +51,9 @@ export function messageOf(placed: readonly PlacedComment[], revision: string): s
     const number = line?.[comment.side] ?? comment.line
     const state = gone ? ', which is no longer among the changes' : moved ? `, which was line ${comment.line}` : ''
     const side = comment.side === 'before' ? 'removed line' : 'line'
-    const text = comment.quote.length > quoted ? `${comment.quote.slice(0, quoted)}…` : comment.quote
-    return `${at + 1}. \`${comment.path.replaceAll('`', '')}\`, ${side} ${number}${state}:\n> ${text}\n\n${comment.body.trim()}`
+    const cut = beginningOf(comment.quote, quoted)
+    const text = cut === comment.quote ? cut : `${cut}…`
+    return `${at + 1}. ${codeSpan(comment.path)}, ${side} ${number}${state}:\n> ${text}\n\n${comment.body.trim()}`
   })
   return `Remarks on your changes (revision ${revision.slice(0, 12)}):\n\n${parts.join('\n\n')}`
 }

@@ -9,6 +9,12 @@ test('files with one name get several, each one path segment', () => {
   expect(attachments.map(({ name }) => name)).toEqual(['a.png', 'a-2.png', 'x_a.png', '..-2', 'file'])
 })
 
+test('the end of a long name stays, without half of a character', () => {
+  const { attachments } = attach([], [file(`${'🔔'.repeat(200)}.png`)], '')
+  expect(attachments.map(({ name }) => name)).toEqual([`${'🔔'.repeat(196)}.png`])
+  expect(attach([], [file(`🔔${'x'.repeat(199)}`)], '').attachments[0]?.name).toBe(`🔔${'x'.repeat(199)}`)
+})
+
 test('what a message cannot take is refused by name, and the rest is kept', () => {
   const many = attach(
     [],

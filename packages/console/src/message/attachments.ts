@@ -18,7 +18,7 @@ const used = (attachments: readonly Attachment[]) => attachments.reduce((sum, { 
 
 /** Returns a name that no other file of the message has, and that is one path segment. */
 function nameFor(name: string, taken: ReadonlySet<string>): string {
-  const plain = name.replaceAll('/', '_').slice(-200) || 'file'
+  const plain = [...name.replaceAll('/', '_')].slice(-200).join('') || 'file'
   const [, stem = plain, ending = ''] = /^(.+?)(\.[^.]{1,10})?$/.exec(plain) ?? []
   for (let at = 1; ; at++) {
     const tried = at === 1 ? plain : `${stem}-${at}${ending}`

@@ -2,6 +2,7 @@ import type { SessionStatePage } from '@berth/contract'
 import { infiniteQueryOptions, keepPreviousData } from '@tanstack/react-query'
 import { call } from '../api/client.ts'
 import type { SessionListSearch } from '../routing/to.ts'
+import { beginningOf } from '../ui/format.ts'
 import type { GroupId, ListedSession, ListPage } from './list-data.ts'
 
 type Parameters = Readonly<Record<string, string>>
@@ -15,7 +16,7 @@ const read = (parameters: Parameters, signal: AbortSignal | undefined) =>
 
 function parametersOf({ q, state, mine, repository, archived }: SessionListSearch): Parameters {
   return {
-    ...(q === undefined ? {} : { q: q.slice(0, 160) }),
+    ...(q === undefined ? {} : { q: beginningOf(q, 160) }),
     ...(state === undefined ? {} : { state }),
     ...(mine === undefined ? {} : { mine: '1' }),
     ...(repository === undefined ? {} : { repository }),

@@ -6,6 +6,17 @@ export function countdown(ms: number): string {
   return h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`
 }
 
+/** Returns the beginning of a text, and never half of a character. */
+export const beginningOf = (text: string, characters: number): string =>
+  text.length <= characters ? text : [...text.slice(0, 2 * characters)].slice(0, characters).join('')
+
+/** Returns text as a code span of Markdown, in which it stays the same. */
+export function codeSpan(text: string): string {
+  const runs = text.match(/`+/g) ?? []
+  const fence = '`'.repeat(1 + Math.max(0, ...runs.map(run => run.length)))
+  return runs.length === 0 ? `${fence}${text}${fence}` : `${fence} ${text} ${fence}`
+}
+
 /** Formats US dollars: cents from a dollar on, more digits below. */
 export function dollars(usd: number): string {
   if (usd === 0) return '$0.00'
