@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
+import { hash } from 'node:crypto'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { embeddedConnection, startEmbeddedPostgres } from '@berth/platform/storage/embedded/embedded-postgres.ts'
@@ -67,8 +68,17 @@ function makeNewerRelease(place: string): string {
     const number = String(LAST + 1 + index).padStart(4, '0')
     writeFileSync(join(at(migrations), `${number}_newer.sql`), `${sql}\n`)
   }
+  // The bundle knows the migrations that it was built with.
+  const [built, all] = [digestsIn(join(root, 'packages', migrations)), digestsIn(at(migrations))]
+  execFileSync('sh', ['-c', `sed -i 's/${built}/${all}/' '${at(program)}'/*.js`])
   return at('server/dist/main.js')
 }
+
+const digestsIn = (folder: string) =>
+  readdirSync(folder)
+    .sort()
+    .map(name => hash('sha256', readFileSync(join(folder, name))))
+    .join()
 
 function connect(): PooledDatabase {
   return openDatabase({ connection: { ...embeddedConnection(dataDir), user: superuser }, log: silentLog })
