@@ -34,6 +34,10 @@ const kinds = (rows: readonly Row[]) => rows.map(({ kind }) => kind)
 const rowsOf = (...facts: readonly Fact[]) => extendTranscript(emptyTranscript, log(...facts)).rows
 
 describe('messages', () => {
+  test('of people ask for the Session again, whose Run they may have begun', () => {
+    expect(extendTranscript(emptyTranscript, log(ended('failed'), say('Go on', 'user'))).changedAt).toBe(2)
+  })
+
   test('of people and of the agent are rows, and reasoning is a step', () => {
     expect(kinds(rowsOf(say('Fix it', 'user'), started, say('Hm', 'reasoning'), say('Done')))).toEqual([
       'prompt',

@@ -141,8 +141,11 @@ class Draft {
   #message(event: Event): void {
     const [role, text] = [textOf(event, 'role'), textOf(event, 'text')]
     const row = { ...this.#base(event), text, truncated: event.data.truncated === true }
-    if (role === 'user') this.#rows.push({ ...row, kind: 'prompt', turnId: textOf(event, 'turnId') || null })
-    else if (role === 'reasoning') this.#step(event, { kind: 'thought', id: textOf(event, 'messageId'), text })
+    if (role === 'user') {
+      // Its Turn may have begun a Run, for which it waited no longer.
+      this.#view = { ...this.#view, changedAt: event.sequence }
+      this.#rows.push({ ...row, kind: 'prompt', turnId: textOf(event, 'turnId') || null })
+    } else if (role === 'reasoning') this.#step(event, { kind: 'thought', id: textOf(event, 'messageId'), text })
     else this.#rows.push({ ...row, kind: 'reply' })
   }
 
