@@ -43,11 +43,12 @@ export class TerminalClient implements AsyncDisposable {
   ended: { readonly reason: string; readonly code: number | null } | null = null
   #wake: () => void = () => {}
 
-  /** @param credit bytes that the client takes; null: all there are */
-  constructor(ticket: Ticket, { columns = 80, rows = 24, credit = null as number | null } = {}) {
+  /** @param credit bytes that the client takes; null: all there are. `wait` ends before the client asks for its shell. */
+  constructor(ticket: Ticket, { columns = 80, rows = 24, credit = null as number | null, wait = async () => {} } = {}) {
     this.socket = connectTerminal(ticket)
     this.socket.on('error', () => {})
-    this.socket.on('open', () => this.send({ open: { columns, rows, credit: credit ?? 1_000_000 } }))
+    const open = { columns, rows, credit: credit ?? 1_000_000 }
+    this.socket.on('open', () => wait().then(() => this.send({ open })))
     this.socket.on('close', () => this.#wake())
     this.socket.on('message', (data: Buffer, isBinary) => {
       if (isBinary) {
