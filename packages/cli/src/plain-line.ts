@@ -12,6 +12,9 @@ import {
 import { costText } from './event-lines.ts'
 import { jsonLine, printableLine } from './terminal-text.ts'
 
+/** Characters of a tool's output that a line shows: the last ones matter most. */
+const outputCharacters = 300
+
 /**
  * Formats an Event as one line, `<sequence> <type> <summary>`. The first two fields contain no space, so scripts can
  * cut at them; the summary is prose and may change. The line contains no control characters, whatever the agent wrote.
@@ -44,12 +47,7 @@ function rowText(row: Row): string {
     case 'notice':
       return joined(row.text, row.link?.url, row.detail)
     case 'end':
-      return joined(
-        row.errorCode,
-        row.stopReason,
-        costText(row),
-        row.output === undefined ? null : jsonLine(row.output),
-      )
+      return joined(row.errorCode, row.stopReason, costText(row), row.output === undefined ? '' : jsonLine(row.output))
     default:
       return ''
   }
@@ -58,7 +56,11 @@ function rowText(row: Row): string {
 function stepText(step: Step): string {
   if (step.kind === 'thought') return `reasoning: ${step.text}`
   const head = `${step.status} ${step.title} (${formatDuration(step.durationMs ?? 0)})`
-  return step.output === undefined ? head : `${head}: ${step.output}`
+  if (step.output === undefined) return head
+  const characters = Array.from(step.output)
+  const hidden = Math.max(0, characters.length - outputCharacters)
+  const mark = hidden > 0 ? `(${hidden} more characters before these, see --json) ` : ''
+  return `${head}: ${mark}${characters.slice(hidden).join('')}`
 }
 
 const joined = (...texts: readonly (string | null | undefined)[]): string => texts.filter(Boolean).join(' ')

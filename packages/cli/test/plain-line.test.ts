@@ -10,6 +10,11 @@ test.each([
     { activityId: 'a', name: 'bash', title: 'ls -la', status: 'succeeded', output: 'one\ntwo\n', durationMs: 1234 },
     '1 svc.activity.completed succeeded ls -la (1.2 s): one\\ntwo\\n',
   ],
+  [
+    'svc.activity.completed',
+    { activityId: 'a', title: 'seq', status: 'succeeded', output: `${'x'.repeat(8_000)}${'😀'.repeat(300)}` },
+    `1 svc.activity.completed succeeded seq (0 ms): (8000 more characters before these, see --json) ${'😀'.repeat(300)}`,
+  ],
   ['svc.message.created', { role: 'assistant', text: 'Done.\nBye' }, '1 svc.message.created assistant: Done.\\nBye'],
   [
     'svc.run.completed',
@@ -31,11 +36,7 @@ test.each([
     { status: 'failed', name: 'web', revision: 3, errorCode: 'setup_timeout', durationMs: 1_200_000 },
     '1 svc.environment.apply Setup of environment “web” r3 failed in 20 min: the setup script ran longer than the service allows (BERTH_SETUP_SECONDS) (setup_timeout)',
   ],
-  [
-    'svc.workspace.progress',
-    { title: 'Creating the sandbox', status: 'started' },
-    '1 svc.workspace.progress Creating the sandbox',
-  ],
+  ['svc.workspace.progress', { title: 'Cloning', status: 'started' }, '1 svc.workspace.progress Cloning'],
   [
     'svc.workspace.progress',
     { title: 'Restoring the workspace', status: 'succeeded', durationMs: 12_300 },
