@@ -1,3 +1,4 @@
+import { efforts } from '@berth/client'
 import { Argument, Command, Option } from 'commander'
 import manifest from '../package.json' with { type: 'json' }
 import { addAccount } from './account-program.ts'
@@ -116,6 +117,9 @@ function addRun(program: Command, host: ProgramHost): void {
     .option('--title <title>', 'name of the new session')
     .option('--runtime <id>', 'agent runtime of the new session')
     .option('--model <id>', 'model of the new session')
+    .addOption(
+      new Option('--effort <effort>', "how hard the model may think (default: the model's own)").choices(efforts),
+    )
     .option('--repository <owner/name>', 'repository of the new session')
     .option('--base <branch>', "branch to start from (default: the repository's default branch)")
     .option('--branch <branch>', 'the same as --base')

@@ -117,7 +117,7 @@ test('a wrong flag is named with what to do', async () => {
   expect(misspelt.stderr).toContain('--fields: nothing had rule; there were id, role, person, permissions')
   expect(await berth('sessions', 'edit', session.id)).toMatchObject({
     code: 2,
-    stderr: 'berth: nothing to change: give --title <title> or --model <id>\n',
+    stderr: 'berth: nothing to change: give --title <title> or --model <id> or --effort <effort>\n',
   })
   expect(await berth('members', 'edit', 'm', '--role', 'owner')).toMatchObject({
     code: 2,

@@ -189,6 +189,7 @@ test.each([
   [['run', ''], /the message is empty/],
   [['run', '--bogus', 'x'], /unknown option/],
   [['run', '--session', 's', '--model', 'm', 'x'], /--repository are for a new session/],
+  [['run', '--effort', 'much', 'x'], /Allowed choices are minimal, low, medium, high, max/],
   [['run', '--file', 'missing.txt', 'x'], /cannot attach missing.txt: .*ENOENT/],
   [['run', '--file', '.', 'x'], /cannot attach \.: not a file/],
   [['events', 's', '--after', '-1'], /Not a whole number/],

@@ -45,3 +45,7 @@ export function reasonWords(run: {
   const code = run.errorCode ?? run.stopReason ?? 'completed'
   return code === 'completed' || code === 'aborted' ? '' : (reasons[code] ?? code.replaceAll('_', ' '))
 }
+
+/** How hard a model may think. */
+export const efforts = ['minimal', 'low', 'medium', 'high', 'max'] as const
+export type Effort = (typeof efforts)[number]

@@ -214,6 +214,8 @@ export {
   Creator,
   continuationReasons,
   continuationStates,
+  type Effort,
+  efforts,
   type ForkSession,
   Origin,
   Session,

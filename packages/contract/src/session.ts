@@ -12,6 +12,15 @@ export const RuntimeId = Type.String({ maxLength: limits.runtimeCharacters, patt
 /** Id or alias of a model. */
 export const ModelId = someText(limits.modelCharacters)
 
+/** How hard a model may think. */
+export const efforts = ['minimal', 'low', 'medium', 'high', 'max'] as const
+export type Effort = (typeof efforts)[number]
+const EffortChoice = Type.Unsafe<Effort | null>({
+  type: ['string', 'null'],
+  enum: [...efforts, null],
+  description: "How hard the model may think; null for the model's default.",
+})
+
 const originFields = {
   tenantKey: Type.Optional(text(originLimits.tenantKey, { description: "The caller's opaque id of its tenant." })),
   objectType: Type.Optional(
@@ -124,6 +133,9 @@ export const Session = Type.Object(
     origin: Type.Optional(Origin),
     source: Type.Optional(Source),
     model: Type.Optional(Type.String({ description: 'Model of the next Turn.' })),
+    effort: nullable(
+      openString(efforts, "How hard the model of the next Turn may think; null for the model's default."),
+    ),
     runtime: Type.Optional(
       Type.String({ description: 'The runtime that the Session has settled on; absent for the native one.' }),
     ),
@@ -200,6 +212,7 @@ export const CreateSession = Type.Object(
       ),
     ),
     model: Type.Optional(nullable(ModelId)),
+    effort: Type.Optional(EffortChoice),
     runtime: Type.Optional(nullable(RuntimeId)),
     origin: Type.Optional(Type.Object(originFields, closed)),
     source: Type.Optional(
@@ -251,6 +264,7 @@ export const UpdateSession = Type.Object(
     title: Type.Optional(someText(limits.titleCharacters)),
     environment: Type.Optional(EnvironmentReference),
     model: Type.Optional(nullable(ModelId)),
+    effort: Type.Optional(EffortChoice),
     runtime: Type.Optional(nullable(RuntimeId)),
   },
   { title: 'UpdateSession', description: 'Changes the given fields of a Session.', minProperties: 1, ...closed },

@@ -3,7 +3,7 @@ import { limits } from './limits.ts'
 import { OutputRequest } from './output.ts'
 import { Run } from './run.ts'
 import { Count, closed, DateTime, open, opened, openString, Sha256, someText, Uuid } from './scalar.ts'
-import { Creator } from './session.ts'
+import { Creator, efforts } from './session.ts'
 
 /** The Interaction that a Turn answers. */
 export const ReplyTo = Type.Object({ interactionId: someText(limits.interactionIdCharacters) }, closed)
@@ -31,6 +31,7 @@ export const Turn = Type.Object(
       ),
     ),
     model: Type.Optional(Type.String()),
+    effort: Type.Optional(openString(efforts, "How hard its model may think; absent for the model's default.")),
     runtime: Type.Optional(Type.String()),
     createdBy: Creator,
     createdAt: DateTime,

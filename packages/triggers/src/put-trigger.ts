@@ -2,7 +2,7 @@ import { type PutTrigger, triggerLimits } from '@berth/contract'
 import type { Context } from '@berth/core/context.ts'
 import { environmentToBind } from '@berth/core/environments/bind.ts'
 import type { Principal } from '@berth/core/identity/guard/principal.ts'
-import { settleModel, settleRuntime } from '@berth/core/sessions/configuration.ts'
+import { settleEffort, settleModel, settleRuntime } from '@berth/core/sessions/configuration.ts'
 import { ApiError } from '@berth/platform/kit/api-error.ts'
 import { refusal } from '@berth/platform/kit/refusal.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
@@ -43,7 +43,7 @@ export async function putTrigger(
   }
   await inField('session', async () => {
     const runtime = await settleRuntime(context, db, key.organizationId, session.runtime)
-    settleModel(context, session.model, runtime)
+    settleEffort(context, session.effort, settleModel(context, session.model, runtime))
   })
   await environmentToBind(db, principal, session.environment)
   return db.transaction(async tx => {

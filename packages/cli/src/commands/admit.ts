@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { BerthClient, CreateSession, Session, SubmitTurn } from '@berth/client'
+import type { BerthClient, CreateSession, Effort, Session, SubmitTurn } from '@berth/client'
 import { clip } from '../terminal-text.ts'
 
 /** Settings of a new Session. */
@@ -7,6 +7,7 @@ export interface NewSession {
   readonly title?: string
   readonly runtime?: string
   readonly model?: string
+  readonly effort?: Effort
   readonly source?: NonNullable<CreateSession['source']>
   readonly environment?: Exclude<CreateSession['environment'], undefined>
 }

@@ -1,4 +1,4 @@
-import { type BerthClient, type Event, followPreviews, followRun, type SubmitTurn } from '@berth/client'
+import { type BerthClient, type Effort, type Event, followPreviews, followRun, type SubmitTurn } from '@berth/client'
 import { findEnvironment } from '../environments/find-environment.ts'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import { explain, UsageError } from '../failure.ts'
@@ -16,6 +16,7 @@ export interface RunOptions {
   readonly title?: string
   readonly runtime?: string
   readonly model?: string
+  readonly effort?: Effort
   readonly repository?: string
   readonly base?: string
   /** The same as `base`. */
@@ -32,11 +33,11 @@ export interface RunOptions {
 
 /** Sends a message to a new or an existing Session and, with `--follow`, waits until its Run has ended. */
 export async function run(message: string, options: RunOptions, io: CommandIo): Promise<ExitCode> {
-  const { session, title, runtime, model, repository, environment } = options
+  const { session, title, runtime, model, effort, repository, environment } = options
   const base = baseOf(options)
-  if (session !== undefined && (title ?? runtime ?? model ?? repository ?? environment) !== undefined) {
+  if (session !== undefined && (title ?? runtime ?? model ?? effort ?? repository ?? environment) !== undefined) {
     throw new UsageError(
-      '--title, --runtime, --model, --environment and --repository are for a new session and cannot be combined with --session',
+      '--title, --runtime, --model, --effort, --environment and --repository are for a new session and cannot be combined with --session',
     )
   }
   if (options.steer === true && session === undefined) throw new UsageError('--steer needs --session')
@@ -54,7 +55,7 @@ export async function run(message: string, options: RunOptions, io: CommandIo): 
       ? admitToNewSession(
           io.client,
           create,
-          { ...defined({ title, runtime, model }), ...(source && { source }), ...binding },
+          { ...defined({ title, runtime, model, effort }), ...(source && { source }), ...binding },
           turn,
           signal,
         )

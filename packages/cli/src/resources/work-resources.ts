@@ -1,3 +1,4 @@
+import { efforts } from '@berth/client'
 import type { ResourceGroup, ResourceRow } from './resource.ts'
 
 const place = {
@@ -33,6 +34,7 @@ export const workResources: Readonly<Record<string, ResourceRow>> = {
     options: [
       { flags: '--title <title>', does: 'another name' },
       { flags: '--model <id>', does: 'model of the next turn' },
+      { flags: '--effort <effort>', does: 'how hard the model of the next turn may think', choices: efforts },
     ],
     examples: ["$SESSION --title 'fix the build'"],
   },

@@ -1,5 +1,5 @@
 import type { Session } from '@berth/client'
-import { emptyTreeOid } from '@berth/contract'
+import { type Effort, efforts, emptyTreeOid } from '@berth/contract'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { Archive, Copy, GitFork } from 'lucide-react'
@@ -9,7 +9,7 @@ import { queryClient, sessionQuery } from '../api/queries.ts'
 import { publicationsQuery } from '../changes/queries.ts'
 import { to } from '../routing/to.ts'
 import { Button, IconButton } from '../ui/button.tsx'
-import { Field, inputClass } from '../ui/field.tsx'
+import { Field, inputClass, Select } from '../ui/field.tsx'
 import { InlineProblem } from '../ui/states.tsx'
 import { editorHandOver, type HandOver, terminalHandOvers } from './hand-over.ts'
 import { useSessionCan } from './use-session-can.ts'
@@ -58,6 +58,7 @@ export function Details({ session }: { session: Session }) {
         </Fact>
       </dl>
       <GoOn session={session} />
+      <EffortChoice session={session} />
       <Rename key={session.title} session={session} />
       <Fork session={session} />
       <ArchiveSession session={session} />
@@ -173,6 +174,35 @@ function Rename({ session }: { session: Session }) {
       </Field>
       <InlineProblem error={rename.error} />
     </form>
+  )
+}
+
+/** Sets how hard the model of the next Turn may think. */
+function EffortChoice({ session }: { session: Session }) {
+  const can = useSessionCan(session)
+  const change = useMutation({
+    mutationFn: (effort: Effort | null) => berth.call('updateSession', { sessionId: session.id, body: { effort } }),
+    onSuccess: answer => queryClient.setQueryData(sessionQuery(session.id).queryKey, answer.session),
+  })
+  return (
+    <div className="flex flex-col gap-2">
+      <Field label="Effort" hint="How hard the model may think, from the next Turn on.">
+        {attributes => (
+          <Select
+            {...attributes}
+            value={session.effort ?? ''}
+            disabled={!can('rename').allowed || change.isPending}
+            onChange={event => change.mutate(efforts.find(effort => effort === event.target.value) ?? null)}
+          >
+            <option value="">Default of the model</option>
+            {efforts.map(effort => (
+              <option key={effort}>{effort}</option>
+            ))}
+          </Select>
+        )}
+      </Field>
+      <InlineProblem error={change.error} />
+    </div>
   )
 }
 

@@ -1,4 +1,5 @@
-import type { Runtime } from '@berth/contract'
+import type { Effort, Runtime } from '@berth/contract'
+import type { Reasoning } from './reasoning.ts'
 
 /** Facts that an agent gets about its model. */
 export interface ModelFacts {
@@ -6,6 +7,8 @@ export interface ModelFacts {
   readonly id: string
   readonly contextTokens?: number
   readonly outputTokens?: number
+  /** How hard it may think, in Berth's word and in its provider's; absent for its default. */
+  readonly effort?: { readonly level: Effort; readonly word: string; readonly control: Reasoning['control'] }
 }
 
 /** An ACP agent that sandboxes can run. This entry is all that is specific to a runtime. */
@@ -18,7 +21,7 @@ export interface RuntimeEntry {
   readonly env: Readonly<Record<string, string>>
   /** The secret values of `env`, masked in all output of Sessions that run it. Absent: none. */
   readonly secrets?: readonly string[]
-  /** Variables that tell its process which model of the gateway to use. Absent: it chooses its own. */
+  /** Variables that tell its process which model of the gateway to use, and how. Absent: it chooses its own. */
   readonly modelEnv?: (model: ModelFacts) => Readonly<Record<string, string>>
   /** Its format, if only models of providers that speak it serve; the Run's model must be one of those. */
   readonly speaks?: 'responses' | 'messages' | 'generate'
@@ -51,6 +54,8 @@ export interface RuntimeEntry {
 /** The runtime of a Session without `runtime`. */
 export const NATIVE_RUNTIME = 'native'
 
+const anyEffort = { level: 'medium', word: 'medium', control: 'effort' } as const
+
 /** The runtimes of this deployment. */
 export class RuntimeCatalog {
   readonly #entries: ReadonlyMap<string, RuntimeEntry>
@@ -72,7 +77,7 @@ export class RuntimeCatalog {
   get variables(): ReadonlyMap<string, string> {
     return new Map(
       [...this.#entries.values()].flatMap(({ id, env, modelEnv }) =>
-        Object.keys({ ...env, ...modelEnv?.({ id: 'model' }) }).map(name => [name, id] as const),
+        Object.keys({ ...env, ...modelEnv?.({ id: 'model', effort: anyEffort }) }).map(name => [name, id] as const),
       ),
     )
   }

@@ -1,3 +1,4 @@
+import type { Effort } from '@berth/contract'
 import { invalidField } from '@berth/platform/kit/refusal.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import type { Context } from '../context.ts'
@@ -45,4 +46,20 @@ export function settleModel(
     throw invalidField(['model'], `cannot be used by '${runtime}': its provider must speak '${format}' (\`wire\`)`)
   }
   return wanted
+}
+
+/**
+ * Returns the effort that a Session's model is asked for; null for its default.
+ * @throws ApiError 400 `invalid_request`, path `effort`, if the model does not reason
+ */
+export function settleEffort(
+  { models }: Pick<Context, 'models'>,
+  wanted: Effort | null | undefined,
+  model: string | null,
+): Effort | null {
+  if (wanted === null || wanted === undefined || model === null || models.reasons(model)) return wanted ?? null
+  throw invalidField(
+    ['effort'],
+    `cannot be chosen for ${model}, which does not reason; leave it out, or set it to null`,
+  )
 }

@@ -8,7 +8,7 @@ import type { Context } from '../context.ts'
 import { environmentToBind } from '../environments/bind.ts'
 import type { Principal } from '../identity/guard/principal.ts'
 import { requireCompute } from '../runtimes/own-hosts.ts'
-import { settleModel, settleRuntime } from './configuration.ts'
+import { settleEffort, settleModel, settleRuntime } from './configuration.ts'
 import { outputIdentity } from './outputs/output-identity.ts'
 import { checkOutputSchema } from './outputs/output-schema.ts'
 import { requireSeen } from './session/read-session.ts'
@@ -55,6 +55,7 @@ export async function createSession(
   await requireCompute(context.db, key.organizationId)
   const runtime = await settleRuntime(context, context.db, key.organizationId, body.runtime)
   const model = settleModel(context, body.model, runtime)
+  const effort = settleEffort(context, body.effort, model)
   const { owner, initiatedBy, source } = await settleSource(context, principal, body.source, sourceOwner)
   const environmentId = await environmentToBind(context.db, principal, body.environment)
   const now = context.clock.now()
@@ -68,6 +69,7 @@ export async function createSession(
       origin: body.origin ?? null,
       source,
       model,
+      effort,
       runtime,
       environmentId,
       now,

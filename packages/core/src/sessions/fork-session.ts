@@ -61,6 +61,7 @@ export async function forkSession(
       origin: source.origin,
       source: await sourceOfFork(tx, source, key, at),
       model: source.model,
+      effort: source.effort,
       runtime: source.runtime,
       environmentId: source.environment_id,
       // A Run that the source has copied itself has no end in its log, and all messages of the log came after it.

@@ -6,7 +6,7 @@ import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import type { Context } from '../context.ts'
 import { environmentToBind } from '../environments/bind.ts'
 import type { Principal } from '../identity/guard/principal.ts'
-import { settleModel, settleRuntime } from './configuration.ts'
+import { settleEffort, settleModel, settleRuntime } from './configuration.ts'
 import { lockVisibleSession } from './session/read-session.ts'
 import { toSession } from './session/session.ts'
 import { findSession, updateSession as writeSession } from './session/session-sql.ts'
@@ -35,13 +35,15 @@ export async function updateSession(
     if (switched && session.turn_count > 0) throw refusal('cloud_session_settled')
     if (switched) await settleRuntime(context, tx, key.organizationId, runtime)
     const model = body.model !== undefined || switched ? settleModel(context, body.model, runtime) : session.model
+    const effort = settleEffort(context, body.effort === undefined ? session.effort : body.effort, model)
     const title = body.title === undefined ? session.title : ownCredentials.text(body.title)
     const changes =
       title !== session.title ||
       model !== session.model ||
+      effort !== session.effort ||
       runtime !== session.runtime ||
       environmentId !== session.environment_id
-    if (changes) await writeSession(tx, key, { title, model, runtime, environmentId }, now)
+    if (changes) await writeSession(tx, key, { title, model, effort, runtime, environmentId }, now)
     return { changes, session: changes ? await findSession(tx, key) : session }
   })
   if (row.session === null) throw sessionNotFound()

@@ -1,4 +1,11 @@
-import { type CreateSession, findRepository, type SessionSource, statusReason, statusWords } from '@berth/client'
+import {
+  type CreateSession,
+  efforts,
+  findRepository,
+  type SessionSource,
+  statusReason,
+  statusWords,
+} from '@berth/client'
 import { Type } from 'typebox'
 import { ToolMisuse } from '../refusals.ts'
 import { nextCursor, orNull, type ToolCall, tool } from '../tool.ts'
@@ -35,6 +42,9 @@ export const startSession = tool({
     title: Type.Optional(Type.String()),
     runtime: Type.Optional(Type.String({ description: 'Id of list_runtimes.' })),
     model: Type.Optional(Type.String()),
+    effort: Type.Optional(
+      Type.Enum(efforts, { type: 'string', description: "How hard it may think; the model's default if not given." }),
+    ),
     environment: Type.Optional(Type.String({ description: 'Id of list_environments.' })),
     outputSchema: outputSchema(),
     sessionId: id(),

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 const consoleUrl = 'https://console.example'
 const config = {
-  providers: [{ id: 'local', kind: 'openai', models: [{ id: 'm1' }, { id: 'm2' }] }],
+  providers: [{ id: 'local', kind: 'openai', models: [{ id: 'm1' }, { id: 'm2' }, { id: 'deep', reasoning: true }] }],
   models: { default: 'local/m1', aliases: { fast: 'local/m2' } },
   runtimes: [{ id: 'foreign', command: ['agent'] }],
 }
@@ -64,6 +64,7 @@ describe('creating a session', () => {
         lastEventSequence: 0,
         environment: null,
         parent: null,
+        effort: null,
       },
     })
     expect((await test.api.get(`/v1/sessions/${id}`)).body).toEqual(answer.body)
@@ -202,6 +203,42 @@ describe('the runtime and the model', () => {
     const turns = await test.api.get<{ turns: object[] }>(`/v1/sessions/${session.id}/turns`)
     expect(turns.body.turns[1]).toEqual(turn)
     expect(turns.body.turns[0]).not.toHaveProperty('model')
+  })
+})
+
+describe('the effort', () => {
+  it("is the model's default until it is set, and can be changed and taken back", async () => {
+    const { session } = (await create({ model: 'local/deep' })).body
+    expect(session.effort).toBeNull()
+    for (const effort of ['minimal', 'low', 'medium', 'high', 'max', null]) {
+      expect((await patch(session, { effort })).body.session).toMatchObject({ effort, model: 'local/deep' })
+    }
+    expect((await create({ model: 'local/deep', effort: 'high' })).body.session.effort).toBe('high')
+  })
+
+  it('is copied into each turn at its admission', async () => {
+    const session = await test.api.createSession({ model: 'local/deep', effort: 'low' }, 'a')
+    await test.api.call('POST', `/v1/sessions/${session.id}/runs/${session.activeRunId}/cancel`)
+    await patch(session, { effort: null })
+    await test.api.submitTurn(session.id, 'b')
+    const { body } = await test.api.get<{ turns: object[] }>(`/v1/sessions/${session.id}/turns`)
+    expect(body.turns[0]).toMatchObject({ effort: 'low' })
+    expect(body.turns[1]).not.toHaveProperty('effort')
+  })
+
+  it('is refused for a model that does not reason, and for a word that is none', async () => {
+    expect(refusedFields(await create({ model: 'local/m2', effort: 'high' }))).toBe('400 invalid_request effort')
+    expect(refusedFields(await create({ model: 'fast', effort: 'low' }))).toBe('400 invalid_request effort')
+    expect(refusedFields(await create({ effort: 'low' }))).toBe('400 invalid_request effort')
+    expect(refusedFields(await create({ model: 'local/deep', effort: 'much' }))).toBe('400 invalid_request effort')
+    const session = await test.api.createSession({ model: 'local/deep', effort: 'high' })
+    expect(refusedFields(await patch(session, { model: 'fast' }))).toBe('400 invalid_request effort')
+    expect((await patch(session, { model: 'fast', effort: null })).body.session.effort).toBeNull()
+    expect(refusedFields(await patch(session, { effort: 'high' }))).toBe('400 invalid_request effort')
+  })
+
+  it('of an agent with a model of its own choice is taken as it is', async () => {
+    expect((await create({ runtime: 'foreign', effort: 'max' })).body.session.effort).toBe('max')
   })
 })
 

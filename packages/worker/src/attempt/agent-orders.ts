@@ -1,3 +1,4 @@
+import type { Effort } from '@berth/contract'
 import { NATIVE_RUNTIME, type RuntimeEntry } from '@berth/core/runtimes/catalog.ts'
 import type { InteractionRow } from '@berth/core/sessions/interactions/interaction.ts'
 import { listFeedback, listUndelivered } from '@berth/core/sessions/interactions/interaction-sql.ts'
@@ -51,6 +52,11 @@ export interface OrderParts {
   readonly unheard: readonly InteractionRow[]
 }
 
+interface AgentModel {
+  readonly model: string | null
+  readonly effort: Effort | null
+}
+
 /**
  * Sends the orders of one attempt to its agent. The supervisor takes each key once, and this worker sends each key
  * once. So a repeated order has no effect, here or after a takeover.
@@ -62,23 +68,24 @@ export class AgentOrders {
   readonly #given = new Set<string>()
   /** The earlier conversation, for an agent that cannot load it; its first prompt includes this. */
   #recap: string | null
-  /** The model that the agent's process was started for. */
-  #startedFor: string | null
+  /** The model and the effort that the agent's process was started for. */
+  #startedFor: AgentModel
 
   constructor(context: ExecutionContext, of: PromptOf, parts: OrderParts) {
     this.#context = context
     this.#of = of
     this.#parts = parts
     this.#recap = parts.lease.recap
-    this.#startedFor = parts.lease.agent_model
+    this.#startedFor = { model: parts.lease.agent_model, effort: parts.lease.agent_effort }
   }
 
   /**
-   * True if the Run needs another model than the agent's process was started for. The next process loads the
+   * True if the Run needs another model, or another effort, than the agent's process was started for. The next process loads the
    * conversation.
    */
   get otherModel(): boolean {
-    return this.#modelOfAgent() !== this.#startedFor
+    const { model, effort } = this.#modelOfAgent()
+    return model !== this.#startedFor.model || effort !== this.#startedFor.effort
   }
 
   async give(order: Order): Promise<void> {
@@ -104,11 +111,12 @@ export class AgentOrders {
     if (!this.#isNew(key)) return
     const { claim, connection, cwd, environment, lease, runtime } = this.#parts
     const { command, env, modelEnv, reach, serversEnv } = runtime
-    const model = this.#modelOfAgent()
-    const modelVariables = model === null ? {} : modelEnv?.(this.#context.models.facts(model))
-    if (model !== this.#startedFor) {
-      await underFence(this.#context, claim, tx => saveAgentModel(tx, lease.id, model))
-      this.#startedFor = model
+    const chosen = this.#modelOfAgent()
+    const { model, effort } = chosen
+    const modelVariables = model === null ? {} : modelEnv?.(this.#context.models.facts(model, effort))
+    if (this.otherModel) {
+      await underFence(this.#context, claim, tx => saveAgentModel(tx, lease.id, chosen))
+      this.#startedFor = chosen
     }
     const base = environment === null ? agentEnvironment(reach) : environmentWith(reach, environment)
     const serving = (lease.apply?.servers ?? []).length > 0 ? serversEnv : {}
@@ -218,17 +226,20 @@ export class AgentOrders {
   #promptMeta(): object {
     const { budgets, claim, runtime, unheard } = this.#parts
     const model = modelOf(this.#context, claim.run, runtime)
+    const { effort } = claim.run
     return {
       ...(model !== null && { model }),
+      ...(effort !== null && { effort }),
       ...(Object.keys(budgets).length > 0 && { budgets }),
       ...(unheard.length > 0 && { answers: answersMeta(unheard) }),
     }
   }
 
-  /** Returns the model that the agent's environment names, or null if its runtime does not name one. */
-  #modelOfAgent(): string | null {
+  /** Returns the model and effort that the agent's environment names; none if its runtime does not name one. */
+  #modelOfAgent(): AgentModel {
     const { claim, runtime } = this.#parts
-    return runtime.modelEnv === undefined ? null : modelOf(this.#context, claim.run, runtime)
+    if (runtime.modelEnv === undefined) return { model: null, effort: null }
+    return { model: modelOf(this.#context, claim.run, runtime), effort: claim.run.effort }
   }
 
   async #placeFilesOf({ response_turn_id: turnId }: InteractionRow): Promise<void> {

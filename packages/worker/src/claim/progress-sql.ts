@@ -1,3 +1,4 @@
+import type { Effort } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import type { Reading } from '../agent/agent-conversation.ts'
@@ -62,14 +63,18 @@ const countOnRun = `
       )`
 
 /**
- * Stores the model for the agent's next process. Call it before that process starts, so that the journal never precedes
+ * Stores the model and the effort for the agent's next process. Call it before that process starts, so that the journal never precedes
  * the row.
  */
-export async function saveAgentModel(tx: Queryable, leaseId: string, model: string | null): Promise<void> {
+export async function saveAgentModel(
+  tx: Queryable,
+  leaseId: string,
+  { model, effort }: { readonly model: string | null; readonly effort: Effort | null },
+): Promise<void> {
   await tx.query({
     name: 'save-agent-model',
-    text: 'update leases set agent_model = $2 where id = $1',
-    values: [leaseId, model],
+    text: 'update leases set agent_model = $2, agent_effort = $3 where id = $1',
+    values: [leaseId, model, effort],
   })
 }
 

@@ -1,4 +1,4 @@
-import type { Repository, Runtime } from '@berth/contract'
+import type { Effort, Repository, Runtime } from '@berth/contract'
 import { useState } from 'react'
 import { currentOrganization } from '../../api/organization.ts'
 
@@ -17,6 +17,8 @@ export interface Draft {
   readonly runtime: string
   /** Empty for the runtime's default. */
   readonly model: string
+  /** Empty for the model's default. */
+  readonly effort: Effort | ''
   /** Id of an environment, `none`, or empty for the organization's default. */
   readonly environment: string
   /** Kept as long as nothing changes: sending it again after a lost answer must not start a second Session. */
@@ -34,6 +36,7 @@ function read(): Draft {
     branch: null,
     runtime: '',
     model: '',
+    effort: '',
     environment: '',
     ...ids(),
   }

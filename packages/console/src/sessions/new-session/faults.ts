@@ -1,7 +1,7 @@
 import { BerthError } from '@berth/client'
 import { problemOf } from '../../api/problem.ts'
 
-type FieldName = 'message' | 'repository' | 'branch' | 'agent' | 'environment' | 'files'
+type FieldName = 'message' | 'repository' | 'branch' | 'agent' | 'effort' | 'environment' | 'files'
 
 /** Faults by field. */
 export type Faults = Partial<Readonly<Record<FieldName, string>>> & {
@@ -39,6 +39,7 @@ const fieldByMember: ReadonlyMap<string, FieldName> = new Map(
     baseBranch: 'branch',
     model: 'agent',
     runtime: 'agent',
+    effort: 'effort',
     environment: 'environment',
     files: 'files',
     message: 'message',

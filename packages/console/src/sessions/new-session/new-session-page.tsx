@@ -1,3 +1,4 @@
+import { efforts } from '@berth/contract'
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useRouteContext } from '@tanstack/react-router'
 import { CornerDownLeft } from 'lucide-react'
@@ -166,6 +167,20 @@ function RuntimeFields({ draft, change, faults }: FieldProps) {
           )}
         </Field>
       )}
+      <Field label="Effort" hint="How hard the model may think." fault={faults.effort}>
+        {attributes => (
+          <Select
+            {...attributes}
+            value={draft.effort}
+            onChange={event => change({ effort: event.target.value as Draft['effort'] })}
+          >
+            <option value="">Default of the model</option>
+            {efforts.map(effort => (
+              <option key={effort}>{effort}</option>
+            ))}
+          </Select>
+        )}
+      </Field>
     </>
   )
 }

@@ -12,12 +12,13 @@ export function useStart(forget: () => void) {
   const navigate = useNavigate()
   return useMutation({
     mutationFn: async ({ draft, attachments }: { draft: Draft; attachments: readonly Attachment[] }) => {
-      const { message, repository, branch, runtime, model, environment, sessionId, turnId } = draft
+      const { message, repository, branch, runtime, model, effort, environment, sessionId, turnId } = draft
       const files = await Promise.all(attachments.map(encoded))
       const { session } = await call<{ session: Session }>('PUT', `sessions/${sessionId}`, {
         ...(files.length === 0 ? { initialTurn: { id: turnId, message } } : { title: titleOf(message) }),
         ...(runtime === 'native' ? {} : { runtime }),
         ...(model === '' ? {} : { model }),
+        ...(effort === '' ? {} : { effort }),
         ...(environment === '' ? {} : { environment: environment === 'none' ? null : { id: environment } }),
         ...(repository === null
           ? {}

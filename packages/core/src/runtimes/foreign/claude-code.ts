@@ -16,7 +16,7 @@ export const claudeCode: ForeignRuntime = {
     CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION: 'false',
     DISABLE_AUTOUPDATER: '1',
   },
-  modelEnv: ({ id, contextTokens, outputTokens = requestedOutputTokens }) => ({
+  modelEnv: ({ id, contextTokens, outputTokens = requestedOutputTokens, effort }) => ({
     ANTHROPIC_BASE_URL: gatewayOriginInside,
     ANTHROPIC_API_KEY: placeholderKey,
     // It uses other models for chores and sub-agents, and class names; all of them become the chosen model.
@@ -27,6 +27,7 @@ export const claudeCode: ForeignRuntime = {
     ANTHROPIC_DEFAULT_OPUS_MODEL: id,
     ANTHROPIC_DEFAULT_SONNET_MODEL: id,
     CLAUDE_CODE_SUBAGENT_MODEL: id,
+    ...(effort !== undefined && { CLAUDE_CODE_EFFORT_LEVEL: effort.word }),
     ...(contextTokens !== undefined && { CLAUDE_CODE_AUTO_COMPACT_WINDOW: String(contextTokens) }),
     ...(outputTokens < requestedOutputTokens && { CLAUDE_CODE_MAX_OUTPUT_TOKENS: String(outputTokens) }),
   }),

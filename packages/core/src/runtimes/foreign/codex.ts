@@ -16,10 +16,11 @@ export const codex: ForeignRuntime = {
     NO_BROWSER: '1',
     OPENAI_API_KEY: placeholderKey,
   },
-  modelEnv: ({ id, contextTokens }) => ({
+  modelEnv: ({ id, contextTokens, effort }) => ({
     CODEX_CONFIG: JSON.stringify({
       model: id,
       model_provider: 'berth',
+      ...(effort !== undefined && { model_reasoning_effort: effort.word }),
       ...(contextTokens !== undefined && { model_context_window: contextTokens }),
       model_providers: {
         berth: {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { ModelFacts } from '../catalog.ts'
 import { runtimeEntries } from './foreign-entries.ts'
 
 const given = (id: string, base: 'claude-code' | 'gemini', env: Record<string, string>) => ({
@@ -30,6 +31,23 @@ test("an agent of one provider's format needs such a provider, and then gets the
     const env = entry?.modelEnv?.({ id: 'a/b' })
     expect(JSON.stringify(env)).toMatch(/http:\/\/127\.0\.0\.1:3128\b/)
     expect(JSON.stringify(env)).toMatch(/"a\/b\\?"/)
+  }
+})
+
+test('each agent gets the effort by a setting of its own', () => {
+  const entries = runtimeEntries([], { ...deployment, speaks: () => true })
+  const settingsOf = (id: string, effort: ModelFacts['effort']) =>
+    JSON.stringify(entries.find(entry => entry.id === id)?.modelEnv?.({ id: 'a/b', ...(effort && { effort }) }))
+  const most = { level: 'max', word: 'xhigh', control: 'effort' } as const
+  for (const [id, effort, setting] of [
+    ['claude-code', most, '"CLAUDE_CODE_EFFORT_LEVEL":"xhigh"'],
+    ['codex', most, '\\"model_reasoning_effort\\":\\"xhigh\\"'],
+    ['opencode', most, '\\"reasoningEffort\\":\\"xhigh\\"'],
+    ['gemini', { level: 'low', word: 'low', control: 'level' }, '\\"thinkingLevel\\":\\"LOW\\"'],
+    ['gemini', { level: 'low', word: 'low', control: 'budget' }, '\\"thinkingBudget\\":2048'],
+  ] as const) {
+    expect(settingsOf(id, effort)).toContain(setting)
+    expect(settingsOf(id, undefined)).not.toMatch(/effort|thinking/i)
   }
 })
 

@@ -1,3 +1,4 @@
+import type { ModelFacts } from '../catalog.ts'
 import { type ForeignRuntime, gatewayOriginInside, placeholderKey } from './foreign-runtime.ts'
 
 const settings = {
@@ -7,7 +8,23 @@ const settings = {
 }
 
 /** Sets the one model that all its configurations for chores, such as summaries, derive from. */
-const onlyModel = (model: string) => ({ customOverrides: [{ match: { model: 'base' }, modelConfig: { model } }] })
+const onlyModel = (model: string, effort: ModelFacts['effort']) => ({
+  customOverrides: [
+    {
+      match: { model: 'base' },
+      modelConfig: {
+        model,
+        ...(effort !== undefined && { generateContentConfig: { thinkingConfig: thinkingOf(effort) } }),
+      },
+    },
+  ],
+})
+
+/** Tokens that a model without levels may think. */
+const budgets = { minimal: 512, low: 2048, medium: 8192, high: 24_576, max: 24_576 } as const
+
+const thinkingOf = ({ control, level, word }: NonNullable<ModelFacts['effort']>) =>
+  control === 'level' ? { thinkingLevel: word.toUpperCase() } : { thinkingBudget: budgets[level] }
 
 /**
  * Starts Gemini CLI. Some settings have no variable, so they are written to its home. Earlier conversations are renamed
@@ -32,11 +49,11 @@ export const gemini: ForeignRuntime = {
   // In a folder that nobody has trusted it starts no MCP server, whoever names it. In a trusted one it also obeys the
   // repository's own settings, so only sandboxes with extensions that bring servers trust theirs.
   serversEnv: { GEMINI_CLI_TRUST_WORKSPACE: 'true' },
-  modelEnv: ({ id }) => ({
+  modelEnv: ({ id, effort }) => ({
     GOOGLE_GEMINI_BASE_URL: gatewayOriginInside,
     GEMINI_API_KEY: placeholderKey,
     GEMINI_MODEL: id,
-    GEMINI_SETTINGS: JSON.stringify({ ...settings, modelConfigs: onlyModel(id) }),
+    GEMINI_SETTINGS: JSON.stringify({ ...settings, modelConfigs: onlyModel(id, effort) }),
   }),
   speaks: 'generate',
   // It streams a loaded conversation without waiting for it, so the answer overtakes most of it.

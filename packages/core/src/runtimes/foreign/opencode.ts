@@ -14,7 +14,7 @@ export const opencode: ForeignRuntime = {
     OPENCODE_DISABLE_LSP_DOWNLOAD: 'true',
     OPENCODE_DISABLE_MODELS_FETCH: 'true',
   },
-  modelEnv: ({ id, contextTokens = 128_000, outputTokens = 8192 }) => ({
+  modelEnv: ({ id, contextTokens = 128_000, outputTokens = 8192, effort }) => ({
     OPENCODE_CONFIG_CONTENT: JSON.stringify({
       autoupdate: false,
       share: 'disabled',
@@ -27,7 +27,14 @@ export const opencode: ForeignRuntime = {
           npm: '@ai-sdk/openai-compatible',
           name: 'Berth',
           options: { baseURL: gatewayInside, apiKey: placeholderKey },
-          models: { [id]: { name: id, tool_call: true, limit: { context: contextTokens, output: outputTokens } } },
+          models: {
+            [id]: {
+              name: id,
+              tool_call: true,
+              limit: { context: contextTokens, output: outputTokens },
+              ...(effort !== undefined && { options: { reasoningEffort: effort.word } }),
+            },
+          },
         },
       },
     }),

@@ -1,3 +1,4 @@
+import type { Effort } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { takes } from '../../runtimes/own-hosts.ts'
@@ -27,6 +28,8 @@ export interface LeaseRow {
   readonly agent_session_id: string | null
   /** The model that the agent process was started for, if its variables name one. */
   readonly agent_model: string | null
+  /** The effort that it was started for, in the same way. */
+  readonly agent_effort: Effort | null
   readonly active_prompt: string | null
   /** The release whose engine the sandbox runs; null for the built-in one. */
   readonly release_sha: string | null

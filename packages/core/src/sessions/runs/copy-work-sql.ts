@@ -25,18 +25,18 @@ export async function copyWork(tx: Queryable, key: SessionKey, runId: string, to
       ), named as materialized (
         select run_id, gen_random_uuid() as id from kept group by run_id
       ), run_rows as (
-        insert into runs (organization_id, session_id, id, turn_id, status, runtime, model, attempts, tool_calls,
+        insert into runs (organization_id, session_id, id, turn_id, status, runtime, model, effort, attempts, tool_calls,
           stop_reason, error_code, turns, result, output, queued_at, due_at, started_at, ended_at)
-        select r.organization_id, $4, n.id, r.turn_id, r.status, r.runtime, r.model, r.attempts, r.tool_calls,
+        select r.organization_id, $4, n.id, r.turn_id, r.status, r.runtime, r.model, r.effort, r.attempts, r.tool_calls,
           r.stop_reason, r.error_code, r.turns,
           case when r.result ? 'summary' then jsonb_build_object('summary', r.result -> 'summary', 'artifactIds', '[]'::jsonb) end,
           r.output, r.queued_at, r.due_at, r.started_at, r.ended_at
         from named n join runs r on r.organization_id = $1 and r.session_id = $2 and r.id = n.run_id
         returning started_at
       ), turn_rows as (
-        insert into turns (organization_id, session_id, id, sequence, run_id, request_hash, message, reply_to, files, model,
+        insert into turns (organization_id, session_id, id, sequence, run_id, request_hash, message, reply_to, files, model, effort,
           runtime, author_kind, author_id, created_at, output_schema, steering)
-        select k.organization_id, $4, k.id, k.place, n.id, k.request_hash, k.message, k.reply_to, k.files, k.model,
+        select k.organization_id, $4, k.id, k.place, n.id, k.request_hash, k.message, k.reply_to, k.files, k.model, k.effort,
           k.runtime, k.author_kind, k.author_id, k.created_at, k.output_schema, k.steering
         from kept k join named n on n.run_id = k.run_id
       )

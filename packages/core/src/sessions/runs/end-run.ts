@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Effort } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { type EndedRun, tellRunEnded } from '@berth/platform/telemetry/observe.ts'
@@ -121,6 +122,7 @@ interface MissedTurn {
   readonly id: string
   readonly runtime: string | null
   readonly model: string | null
+  readonly effort: Effort | null
 }
 
 /** Marks the Turns that a Run's agent was not given as missed, and returns them in order. */
@@ -131,9 +133,9 @@ export async function missSteering(tx: Queryable, key: SessionKey, runId: string
       with missed as (
         update turns set steering = 'missed'
         where organization_id = $1 and session_id = $2 and run_id = $3 and steering = 'waiting'
-        returning id, runtime, model, sequence
+        returning id, runtime, model, effort, sequence
       )
-      select id, runtime, model from missed order by sequence`,
+      select id, runtime, model, effort from missed order by sequence`,
     values: [key.organizationId, key.sessionId, runId],
   })
   return rows
@@ -153,9 +155,9 @@ export async function beginMissed(
   now: Date,
 ): Promise<EventDraft[]> {
   const nextRunId = randomUUID()
-  const { id: turnId, runtime, model } = first
+  const { id: turnId, runtime, model, effort } = first
   await Promise.all([
-    insertRun(tx, key, { id: nextRunId, turnId, runtime, model, now }),
+    insertRun(tx, key, { id: nextRunId, turnId, runtime, model, effort, now }),
     moveTurns(tx, key, { runId: nextRunId, turnId, joining: others.map(({ id }) => id) }),
   ])
   return [first, ...others].map(({ id }) => missed(runId, id, nextRunId))

@@ -39,7 +39,7 @@ test.each([
   const key = await insertSession()
   const id = randomUUID()
   const now = new Date(Date.now() + offBy)
-  await insertRun(made.database, key, { id, turnId: randomUUID(), runtime: null, model: null, now })
+  await insertRun(made.database, key, { id, turnId: randomUUID(), runtime: null, model: null, effort: null, now })
   expect(await waits(id)).toBeLessThanOrEqual(0)
   await requeueRun(made.database, key, id, { now, pauseMs: 60_000 })
   expect(await waits(id)).toBeLessThanOrEqual(60)

@@ -1,3 +1,4 @@
+import type { Effort } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { movedIn } from '@berth/platform/storage/postgres/moved-in.ts'
@@ -34,14 +35,14 @@ export async function lockRun(tx: Queryable, key: SessionKey, runId: string): Pr
 export async function insertRun(
   tx: Queryable,
   key: SessionKey,
-  run: { id: string; turnId: string; runtime: string | null; model: string | null; now: Date },
+  run: { id: string; turnId: string; runtime: string | null; model: string | null; effort: Effort | null; now: Date },
 ): Promise<RunRow> {
   const { rows } = await tx.query<RunRow>({
     name: 'insert-run',
     text: `
-      insert into runs (organization_id, session_id, id, turn_id, status, runtime, model, queued_at, due_at)
-      values ($1, $2, $3, $4, 'queued', $5, $6, $7, least($7, statement_timestamp())) returning *`,
-    values: [key.organizationId, key.sessionId, run.id, run.turnId, run.runtime, run.model, run.now],
+      insert into runs (organization_id, session_id, id, turn_id, status, runtime, model, effort, queued_at, due_at)
+      values ($1, $2, $3, $4, 'queued', $5, $6, $8, $7, least($7, statement_timestamp())) returning *`,
+    values: [key.organizationId, key.sessionId, run.id, run.turnId, run.runtime, run.model, run.now, run.effort],
   })
   const row = rows[0]
   if (row === undefined) throw new Error('an insert returned no row')

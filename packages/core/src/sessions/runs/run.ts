@@ -1,4 +1,4 @@
-import type { Run } from '@berth/contract'
+import type { Effort, Run } from '@berth/contract'
 import { usageMembers } from '../../accounting/cost.ts'
 import type { RunStatus } from '../session/phase.ts'
 import type { OpenCall } from './open-calls.ts'
@@ -28,6 +28,7 @@ export interface RunRow {
   readonly status: RunStatus
   readonly runtime: string | null
   readonly model: string | null
+  readonly effort: Effort | null
   readonly cancel_requested_at: Date | null
   readonly attempts: number
   readonly handovers: number

@@ -1,3 +1,4 @@
+import type { Effort } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { movedIn } from '@berth/platform/storage/postgres/moved-in.ts'
@@ -124,6 +125,7 @@ export interface NewSession {
   readonly origin: object | null
   readonly source: object | null
   readonly model: string | null
+  readonly effort: Effort | null
   readonly runtime: string | null
   readonly environmentId: string | null
   readonly isTrial?: boolean
@@ -141,8 +143,8 @@ export async function insertSession(tx: Queryable, session: NewSession): Promise
     text: `
       insert into sessions (organization_id, id, owner_kind, owner_id, request_hash, title, origin, model, runtime,
         created_at, updated_at, source, initiated_by, environment_id, is_trial, parent_session_id,
-        parent_run_id, forked_recap)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11, $12, $13, $14, $15, $16, $17)
+        parent_run_id, forked_recap, effort)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11, $12, $13, $14, $15, $16, $17, $18)
       on conflict do nothing returning 1`,
     values: [
       session.key.organizationId,
@@ -162,6 +164,7 @@ export async function insertSession(tx: Queryable, session: NewSession): Promise
       session.forkOf?.sessionId ?? null,
       session.forkOf?.runId ?? null,
       session.forkOf?.recap ?? null,
+      session.effort,
     ],
   })
   return rows.length > 0
@@ -180,16 +183,16 @@ export async function isPurged(tx: Queryable, key: SessionKey): Promise<boolean>
 export async function updateSession(
   tx: Queryable,
   key: SessionKey,
-  set: Pick<NewSession, 'title' | 'model' | 'runtime' | 'environmentId'>,
+  set: Pick<NewSession, 'title' | 'model' | 'effort' | 'runtime' | 'environmentId'>,
   now: Date,
 ): Promise<void> {
   await tx.query({
     text: `
       update sessions set title = $3, model = $4, runtime = $5, updated_at = greatest(updated_at, $6),
-        environment_id = $7, ${movedIn},
+        environment_id = $7, effort = $8, ${movedIn},
         environment_revision = case when environment_id is not distinct from $7 then environment_revision end
       where organization_id = $1 and id = $2`,
-    values: [key.organizationId, key.sessionId, set.title, set.model, set.runtime, now, set.environmentId],
+    values: [key.organizationId, key.sessionId, set.title, set.model, set.runtime, now, set.environmentId, set.effort],
   })
 }
 

@@ -1,4 +1,4 @@
-import type { Continuation, Session, SessionStatus, Source } from '@berth/contract'
+import type { Continuation, Effort, Session, SessionStatus, Source } from '@berth/contract'
 import { ownCredentials } from '@berth/platform/kit/redactor.ts'
 import { NATIVE_RUNTIME, type RuntimeCatalog } from '../../runtimes/catalog.ts'
 import { phaseOf, type RunStatus } from './phase.ts'
@@ -20,6 +20,7 @@ export interface SessionRow {
   /** When the host refused the source to a restore. */
   readonly source_lost_at: Date | null
   readonly model: string | null
+  readonly effort: Effort | null
   readonly runtime: string | null
   readonly environment_id: string | null
   readonly environment_name: string | null
@@ -68,6 +69,7 @@ export function toSession(row: SessionRow, surroundings: SessionSurroundings): S
     ...(row.origin !== null && { origin: row.origin }),
     ...(row.source !== null && { source: row.source }),
     ...(row.model !== null && { model: row.model }),
+    effort: row.effort,
     ...(row.runtime !== null && { runtime: row.runtime }),
     workspace: {
       state: row.lease_held ? 'attached' : row.lease_expires_at === null ? 'unavailable' : 'expired',

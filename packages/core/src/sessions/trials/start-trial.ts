@@ -65,6 +65,7 @@ export async function startTrial(
       origin: null,
       source,
       model: null,
+      effort: null,
       runtime,
       environmentId: bound,
       isTrial: true,

@@ -39,7 +39,7 @@ export async function insertTurn(
   joined?: string,
 ): Promise<InsertedTurn> {
   const key = { organizationId: session.organization_id, sessionId: session.id }
-  const { model, runtime } = session
+  const { model, effort, runtime } = session
   const runId = joined ?? randomUUID()
   tx.afterCommit?.(() => tellPast({ ...key, runId }, 'admit', { beganMs: turn.now.getTime() }))
   const row: TurnRow = {
@@ -54,6 +54,7 @@ export async function insertTurn(
     output_schema: turn.output === null ? null : JSON.stringify(turn.output.schema),
     steering: joined !== undefined && turn.steers ? 'waiting' : null,
     model,
+    effort,
     runtime,
     author_kind: turn.author.kind,
     author_id: turn.author.id,
@@ -69,7 +70,9 @@ export async function insertTurn(
     ...(text.truncated && { truncated: true }),
   }
   const [queued] = await Promise.all([
-    joined === undefined ? insertRun(tx, key, { id: runId, turnId: turn.id, runtime, model, now: turn.now }) : null,
+    joined === undefined
+      ? insertRun(tx, key, { id: runId, turnId: turn.id, runtime, model, effort, now: turn.now })
+      : null,
     insertTurnRow(tx, session.organization_id, row),
     appendEvents(tx, key, [{ type: 'svc.message.created', runId, visibility: 'transcript', data }], turn.now),
   ])

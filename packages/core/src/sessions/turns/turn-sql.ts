@@ -34,8 +34,8 @@ export async function insertTurnRow(tx: Queryable, organizationId: string, turn:
       )
       insert into turns (organization_id, session_id, id, sequence, run_id, request_hash, message, reply_to, files,
         model, runtime, author_kind, author_id, created_at, output_schema,
-        steering)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9::jsonb, $10, $11, $12, $13, $14, $15, $16)`,
+        steering, effort)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9::jsonb, $10, $11, $12, $13, $14, $15, $16, $17)`,
     values: [
       organizationId,
       turn.session_id,
@@ -53,6 +53,7 @@ export async function insertTurnRow(tx: Queryable, organizationId: string, turn:
       turn.created_at,
       turn.output_schema,
       turn.steering,
+      turn.effort,
     ],
   })
 }

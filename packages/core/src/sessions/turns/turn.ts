@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Turn } from '@berth/contract'
+import type { Effort, Turn } from '@berth/contract'
 
 /** A file of a Turn as the database stores it; its bytes are a blob. */
 export interface StoredFile {
@@ -23,6 +23,7 @@ export interface TurnRow {
   /** The state of a message that steers a Run; null for every other Turn. */
   readonly steering: 'waiting' | 'taken' | 'missed' | null
   readonly model: string | null
+  readonly effort: Effort | null
   readonly runtime: string | null
   readonly author_kind: 'app_installation' | 'person'
   readonly author_id: string
@@ -42,6 +43,7 @@ export function toTurn(row: TurnRow): Turn {
     ...(row.output_schema !== null && { output: { schema: JSON.parse(row.output_schema) } }),
     ...(row.steering !== null && { steering: row.steering }),
     ...(row.model !== null && { model: row.model }),
+    ...(row.effort !== null && { effort: row.effort }),
     ...(row.runtime !== null && { runtime: row.runtime }),
     createdBy: { kind: row.author_kind, id: row.author_id },
     createdAt: row.created_at.toISOString(),
