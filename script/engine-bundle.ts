@@ -15,13 +15,19 @@ const leftOut: readonly RegExp[] = [
   /^@earendil-works\/pi-ai\/providers\/all$/,
   /^\.\/providers\/(all|faux)\.js$/,
   /^(jiti|highlight\.js|marked|undici|proper-lockfile|hosted-git-info|semver|cross-spawn|grok-mermaid)(\/|$)/,
-  /^@(silvia-odwyer|google|anthropic-ai|aws-sdk|smithy)\//,
+  /^@(silvia-odwyer|aws-sdk|smithy)\//,
   /^https?-proxy-agent$/,
   /\/modes\//,
   /\/export-html\//,
   /\/(package-manager|bug-report|radius|remote-catalog-provider|main)\.js$/,
-  /\/api\/(anthropic|azure|bedrock|cloudflare|google|mistral|openai-codex|openrouter|pi-messages|openai-completions)[a-z-]*\.js$/,
+  /(?:\/api|^\.)\/(azure|bedrock|cloudflare|google-vertex|mistral|openai-codex|openrouter|pi-messages|openai-completions)[a-z-]*\.js$/,
 ]
+
+/** Modules of the engine that stand for the clients of providers, each with all of it that the SDK uses. */
+const clients: Readonly<Record<string, string>> = {
+  '@anthropic-ai/sdk': 'packages/engine/src/gateway/clients/anthropic.ts',
+  '@google/genai': 'packages/engine/src/gateway/clients/genai.ts',
+}
 
 /** Validates the answers of MCP servers; the servers have already done so themselves. */
 const validator = '@modelcontextprotocol/client/_shims'
@@ -43,6 +49,8 @@ const trimmed: Plugin = {
     build.onResolve({ filter: /.*/ }, async ({ path, importer, kind, resolveDir, pluginData }) => {
       if (pluginData === 'resolved') return undefined
       if (path === validator) return { path, namespace: 'left-out' }
+      const client = sdk.test(importer) ? clients[path] : undefined
+      if (client !== undefined) return { path: join(import.meta.dirname, '..', client) }
       if (sdk.test(importer) && leftOut.some(pattern => pattern.test(path))) return { path, namespace: 'left-out' }
       if (!sdk.test(importer) && !path.startsWith('@earendil-works/')) return undefined
       // The packages do not declare it, but the engine needs no side effect of importing their modules.

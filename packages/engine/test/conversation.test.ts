@@ -251,30 +251,6 @@ test('characters that the gateway refuses are replaced, also after the conversat
     expect(input).toContain(sent)
 })
 
-test('begins each request with the bytes of the one before, also in the next process, so that caches find them', async () => {
-  engine = await openEngine()
-  engine.gateway.next(
-    { thinking: 'Hm.', calls: [{ name: 'bash', args: { command: 'date' } }] },
-    call('list', { path: '.' }),
-    call('bash', { command: 'exit 3' }),
-    done,
-  )
-  await engine.prompt('go')
-  await engine.prompt('go on')
-  await engine.restart()
-  await engine.prompt('and on')
-  const bodies = engine.gateway.requests.map(
-    ({ body }) => body as { input: unknown[]; tools: unknown; instructions: unknown },
-  )
-  const prefixOf = ({ tools, instructions, input }: (typeof bodies)[number], length = input.length) =>
-    JSON.stringify([tools, instructions, input.slice(0, length)])
-  expect(bodies).toHaveLength(6)
-  for (const [at, next] of bodies.slice(1).entries()) {
-    const before = bodies[at]
-    if (before !== undefined) expect(prefixOf(next, before.input.length)).toBe(prefixOf(before))
-  }
-})
-
 describe('loading a conversation', () => {
   const kinds = (updates: readonly SessionUpdate[]) => {
     // A live conversation arrives in pieces, a replayed one whole, so join the pieces.
@@ -304,14 +280,6 @@ describe('loading a conversation', () => {
     await engine.prompt('on')
     expect(inputOf(engine.gateway.requests[2])).toMatch(/sealed Let me look\..*function_call_output.*done.*"on"/)
     expect(engine.gateway.requests[0]?.body).toMatchObject({ include: ['reasoning.encrypted_content'] })
-  })
-
-  test('does not ask for encrypted reasoning if the gateway adds it unasked', async () => {
-    engine = await openEngine({ model: { supports_reasoning: true, native_wires: [] } })
-    engine.gateway.next(done)
-    await engine.prompt('go')
-    expect(engine.gateway.requests[0]?.body).toMatchObject({ reasoning: { effort: 'medium' } })
-    expect(engine.gateway.requests[0]?.body).not.toHaveProperty('include')
   })
 
   test('keeps the valid lines of a damaged file, and reports the dropped ones', async () => {

@@ -1,5 +1,6 @@
 import type { AnthropicModel, Dialect, GoogleModel, Model } from '@berth/contract'
 import type { ResolvedModel, TokenPrice, Wire } from '@berth/core/accounting/upstream.ts'
+import { reasoningOf } from '@berth/core/runtimes/reasoning.ts'
 import { invalidField } from '@berth/platform/kit/refusal.ts'
 
 type Query = Readonly<Record<string, unknown>>
@@ -36,6 +37,12 @@ export function modelListView(models: readonly ResolvedModel[], dialect: Dialect
   return { object: 'list', data: views(models) }
 }
 
+/** Returns the formats in which neither a model nor one of its fallbacks needs a translation. */
+export const sharedWires = ([first, ...fallbacks]: readonly ResolvedModel[]): readonly Wire[] =>
+  (first === undefined ? [] : wiresOf(first)).filter(wire => fallbacks.every(model => wiresOf(model).includes(wire)))
+
+const wiresOf = ({ kind, wire }: ResolvedModel): readonly Wire[] => (kind === 'openai' ? ['chat', 'responses'] : wire)
+
 type Models = readonly ResolvedModel[]
 
 function pageAfter(models: Models, name: string, query: Query, size: unknown) {
@@ -63,6 +70,7 @@ const pricingOf = ({ input, cachedInput, cacheWrite, output }: TokenPrice) => ({
 
 function openaiModel(model: ResolvedModel): Model {
   const { price } = model
+  const reasoning = model.reasoning ? reasoningOf(model) : null
   return {
     id: model.id,
     object: 'model',
@@ -72,7 +80,10 @@ function openaiModel(model: ResolvedModel): Model {
     max_output_tokens: model.outputTokens ?? null,
     supports_tools: model.tools,
     supports_reasoning: model.reasoning,
-    native_wires: model.kind === 'openai' ? ['chat', 'responses'] : [...model.wire],
+    reasoning_control: reasoning?.control ?? null,
+    reasoning_words: reasoning?.words ?? null,
+    provider_model: model.model,
+    native_wires: [...model.wire],
     input_modalities: [...model.modalities],
     pricing: price === undefined ? null : pricingOf(price),
   }

@@ -1,8 +1,8 @@
 import type { ModelRequest } from '@berth/core/accounting/model-request.ts'
-import type { CountedWire, Wire } from '@berth/core/accounting/upstream.ts'
+import type { CountedWire, ResolvedModel, Wire } from '@berth/core/accounting/upstream.ts'
 import type { GatewayHandlers, GatewayReply, GatewayRequest } from '@berth/core/http/routing/handler.ts'
 import { countTokens } from './count-tokens.ts'
-import { modelListView, modelView, wireOf } from './model-lists.ts'
+import { modelListView, modelView, sharedWires, wireOf } from './model-lists.ts'
 import { serves } from './request-rules.ts'
 import { candidatesOf, type Gateway, isOpen, serveRequest } from './serve-request.ts'
 
@@ -36,6 +36,10 @@ export function gatewayHandlers(gateway: Gateway): GatewayHandlers {
       const body = await countTokens(gateway, { ...request, ...model(request), wire, headers, streams: false })
       return { contentType: json, body }
     }
+  const shared = async (model: ResolvedModel) => ({
+    ...model,
+    wire: sharedWires(await gateway.catalog.candidates(model.id)),
+  })
   const list = async ({ caller, dialect, query }: GatewayRequest): Promise<GatewayReply> => {
     const wire = wireOf[dialect]
     const models = (await gateway.catalog.list()).filter(model => isOpen(model, caller) && serves(model, wire))
@@ -43,12 +47,12 @@ export function gatewayHandlers(gateway: Gateway): GatewayHandlers {
     return {
       contentType: json,
       ...(silent.length > 0 && { headers: { [silentProviders]: silent.join(', ') } }),
-      body: JSON.stringify(modelListView(models, dialect, query)),
+      body: JSON.stringify(modelListView(await Promise.all(models.map(shared)), dialect, query)),
     }
   }
   const get = async ({ caller, dialect, params }: GatewayRequest): Promise<GatewayReply> => {
     const [model] = await candidatesOf(gateway, { modelId: String(params['model']), wire: wireOf[dialect], caller })
-    return { contentType: json, body: JSON.stringify(modelView(model, dialect)) }
+    return { contentType: json, body: JSON.stringify(modelView(await shared(model), dialect)) }
   }
   return {
     listModels: list,

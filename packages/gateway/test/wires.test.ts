@@ -469,6 +469,8 @@ it('models list the formats in which their own provider serves them', async () =
   }
   const wires = Object.fromEntries(data.map(model => [model.id, model.native_wires]))
   expect([wires['a/m1'], wires['g/m1'], wires['main/m1']]).toEqual([['messages'], ['generate'], ['chat', 'responses']])
+  // What a fallback does not speak too would keep it from answering.
+  expect([wires['claude'], wires['safe-claude']]).toEqual([['messages'], []])
 })
 
 /** Reads a body, and tells whether it reached its end. */

@@ -495,6 +495,8 @@ export interface CreateSession {
     output?: OutputRequest
   }
   model?: string | null
+  /** How hard the model may think; null for the model's default. */
+  effort?: 'minimal' | 'low' | 'medium' | 'high' | 'max' | null
   runtime?: string | null
   origin?: {
     /** The caller's opaque id of its tenant. */
@@ -1424,7 +1426,13 @@ export interface Model {
   supports_tools: boolean
   /** True if the model accepts a reasoning effort. */
   supports_reasoning: boolean
-  /** Formats that the provider itself speaks. The gateway can translate `chat` and `responses`; it only passes the others through. */
+  /** How the provider's own format asks the model to think; null if it does not reason. */
+  reasoning_control: string | null
+  /** The provider's word for each of Berth's efforts; null if the model does not reason. */
+  reasoning_words: Record<string, string> | null
+  /** The provider's own name for the model. */
+  provider_model: string
+  /** Formats that the provider speaks itself, and those of all fallbacks too. The gateway can translate `chat` and `responses`; it only passes the others through. */
   native_wires: string[]
   input_modalities: string[]
   /** US dollars per million tokens; null if the price, and therefore the cost, is unknown. */
@@ -2067,6 +2075,8 @@ export interface Session {
   source?: Source
   /** Model of the next Turn. */
   model?: string
+  /** How hard the model of the next Turn may think; null for the model's default. */
+  effort: string | null
   /** The runtime that the Session has settled on; absent for the native one. */
   runtime?: string
   workspace: {
@@ -2168,6 +2178,8 @@ export interface SessionMatchPage {
 export interface SessionOfTrigger {
   title?: string
   model?: string | null
+  /** How hard the model may think; null for the model's default. */
+  effort?: 'minimal' | 'low' | 'medium' | 'high' | 'max' | null
   runtime?: string | null
   source?: {
     grantId: string
@@ -2479,6 +2491,8 @@ export interface TriggerSecret {
 export interface TriggerSession {
   title?: string
   model?: string | null
+  /** How hard the model may think; null for the model's default. */
+  effort?: 'minimal' | 'low' | 'medium' | 'high' | 'max' | null
   runtime?: string | null
   source?: {
     grantId: string
@@ -2514,6 +2528,8 @@ export interface Turn {
   /** Present if the Turn joined a Run: the agent has yet to reach its next step, its conversation has the message, or the Run ended before. A missed message begins a Run of its own if the other completed or failed; `runId` then names that Run. */
   steering?: string
   model?: string
+  /** How hard its model may think; absent for the model's default. */
+  effort?: string
   runtime?: string
   createdBy: Creator
   createdAt: string
@@ -2607,6 +2623,8 @@ export interface UpdateSession {
     id: string
   } | null
   model?: string | null
+  /** How hard the model may think; null for the model's default. */
+  effort?: 'minimal' | 'low' | 'medium' | 'high' | 'max' | null
   runtime?: string | null
 }
 

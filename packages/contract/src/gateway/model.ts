@@ -25,9 +25,21 @@ export const Model = Type.Object(
     max_output_tokens: tokens,
     supports_tools: Type.Boolean(),
     supports_reasoning: Type.Boolean({ description: 'True if the model accepts a reasoning effort.' }),
+    reasoning_control: nullable(
+      openString(
+        ['effort', 'adaptive', 'level', 'budget'],
+        "How the provider's own format asks the model to think; null if it does not reason.",
+      ),
+    ),
+    reasoning_words: Type.Unsafe<Readonly<Record<string, string>> | null>({
+      type: ['object', 'null'],
+      description: "The provider's word for each of Berth's efforts; null if the model does not reason.",
+      additionalProperties: { type: 'string' },
+    }),
+    provider_model: Type.String({ description: "The provider's own name for the model." }),
     native_wires: Type.Array(openString(['chat', 'responses', 'messages', 'generate']), {
       description:
-        'Formats that the provider itself speaks. The gateway can translate `chat` and `responses`; it only passes the others through.',
+        'Formats that the provider speaks itself, and those of all fallbacks too. The gateway can translate `chat` and `responses`; it only passes the others through.',
     }),
     input_modalities: Type.Array(openString(['text', 'image', 'audio', 'file'])),
     pricing: Pricing,

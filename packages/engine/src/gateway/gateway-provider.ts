@@ -9,19 +9,24 @@ import {
   type SimpleStreamOptions,
   type TranscriptContext,
 } from '@earendil-works/pi-ai'
-import { streamSimple } from '@earendil-works/pi-ai/api/openai-responses'
 import { ModelRuntime } from '@earendil-works/pi-coding-agent'
 import type { Environment } from '../environment.ts'
+import { asObject, parseObject } from '../json.ts'
 import { markInvalidArguments } from './invalid-arguments.ts'
 import { fetchModelFacts, type ModelFacts, modelConfig } from './model-facts.ts'
 import { faultOf, type ModelFault } from './model-fault.ts'
 import { MAX_RETRY_AFTER_MS, withRetries } from './retries.ts'
-import { sendable } from './sendable.ts'
 import { type Watched, watchFetch } from './watched-fetch.ts'
+import { generate } from './wires/generate.ts'
+import { messages } from './wires/messages.ts'
+import { responses } from './wires/responses.ts'
+import type { Wire, WireName } from './wires/wire.ts'
 
 const PROVIDER = 'berth'
 /** A private API name, so the SDK never picks another implementation of the wire. */
-const API = 'berth-responses'
+const API = 'berth'
+
+const wires: Readonly<Record<WireName, Wire>> = { responses, messages, generate }
 
 /** The prompt's limits, consulted before every model request. */
 export interface RequestGate {
@@ -34,9 +39,9 @@ export interface RequestGate {
 /**
  * The gateway as the engine's only provider of models.
  *
- * Its wire is Responses. Reasoning arrives as items with `encrypted_content`; the conversation's file keeps them and
- * every later request replays them, so a model continues from its own thoughts after tool calls, restarts and
- * checkpoints. Chat Completions has no field for them.
+ * It asks each model in the format of the model's provider, where the gateway passes that on. Reasoning arrives sealed or
+ * signed; the conversation's file keeps it and every later request replays it, so a model continues from its own thoughts
+ * after tool calls, restarts and checkpoints.
  *
  * The engine knows no credential: it sends a placeholder, and the proxy outside the sandbox replaces it with the Run's.
  */
@@ -114,16 +119,20 @@ export class GatewayProvider {
       const waitMs = this.#notBefore - Date.now()
       if (waitMs > 0) await sleep(waitMs, undefined, signal === undefined ? {} : { signal })
       const watched = watchFetch(this.#environment.modelIdleMs)
-      const answer = streamSimple({ ...model, api: 'openai-responses' }, context, {
-        ...options,
-        apiKey: 'berth',
+      const facts = this.#facts.get(model.id)
+      if (facts === undefined) throw new Error(`the model ${model.id} is not known`)
+      const answer = wires[facts.wire]({
+        model,
+        facts,
+        context,
+        options: { ...options, apiKey: 'berth', maxRetries: 0 },
         fetch: watched.fetch,
-        maxRetries: 0,
-        maxTokens: Math.min(options.maxTokens ?? model.maxTokens, this.gate.outputTokensLeft()),
-        onPayload: payload => this.#payload(payload, model),
+        outputTokensLeft: this.gate.outputTokensLeft(),
       })
       const json = new Map<number, string>()
       for await (const event of answer) {
+        // All events hold one message. A wire may know its model by another name.
+        if (event.type === 'start') event.partial.model = model.id
         if (event.type === 'toolcall_delta') {
           json.set(event.contentIndex, (json.get(event.contentIndex) ?? '') + event.delta)
         }
@@ -136,18 +145,6 @@ export class GatewayProvider {
       fail(stream, emptyMessage(model), signal?.aborted === true, `model_response_invalid: ${String(error)}`)
     }
     stream.end()
-  }
-
-  /**
-   * Converts a request to the form that the gateway accepts. Every request passes here, including those of compactions
-   * and sub-agents.
-   *
-   * If a provider speaks Responses itself, the engine asks for the reasoning that it replays. For other providers the
-   * gateway adds encrypted reasoning unasked, and refuses `include`.
-   */
-  #payload(payload: unknown, model: Model<Api>): unknown {
-    const { include, ...rest } = sendable(payload) as Record<string, unknown>
-    return this.#facts.get(model.id)?.speaksResponses === true ? { ...rest, include } : rest
   }
 
   /**
@@ -169,10 +166,13 @@ export class GatewayProvider {
 function faultIn(watched: Watched, message: AssistantMessage): ModelFault {
   if (watched.refusal !== null) return faultOf(watched.refusal)
   const text = message.errorMessage ?? ''
+  if (message.rawStopReason === 'refusal') return faultOf({ status: 400, message: text })
   if (watched.unreachable) return faultOf({ code: 'unreachable', message: text })
-  // The last event of a failed stream, `<code>: <message>`, from `response.failed` or `error`.
-  const code = /^(?:Error Code )?([a-z_]+): /.exec(text)?.[1]
-  return faultOf({ message: text, ...(code !== undefined && code !== 'unknown' && { code }) })
+  // The last event of a failed stream: Anthropic's as it is, others as `<code>: <message>`.
+  const { code = /^(?:Error Code )?([a-z_]+): /.exec(text)?.[1], message: words = text } = asObject(
+    parseObject(text)?.['error'],
+  )
+  return faultOf({ message: String(words), ...(typeof code === 'string' && code !== 'unknown' && { code }) })
 }
 
 function fail(

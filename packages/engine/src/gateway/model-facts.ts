@@ -1,8 +1,9 @@
 import type { ProviderConfig } from '@earendil-works/pi-coding-agent'
-import { isObject } from '../json.ts'
+import { asObject, isObject } from '../json.ts'
 import type { ModelFault } from './model-fault.ts'
 import { faultOf } from './model-fault.ts'
 import { readFailure } from './read-failure.ts'
+import { type WireName, wireOf } from './wires/wire.ts'
 
 type ModelConfig = NonNullable<ProviderConfig['models']>[number]
 
@@ -14,8 +15,14 @@ export interface ModelFacts {
   readonly outputTokens: number | null
   readonly reasoning: boolean
   readonly images: boolean
-  /** True if the provider itself speaks Responses; the engine must then ask for the reasoning that it replays. */
-  readonly speaksResponses: boolean
+  /** The format in which the model is asked. */
+  readonly wire: WireName
+  /** The provider's own name for it. */
+  readonly providerModel: string
+  /** How the provider's format asks it to think; null if it is not known. */
+  readonly control: string | null
+  /** The provider's words for efforts. */
+  readonly words: Readonly<Record<string, string>>
 }
 
 /** Used if the provider does not publish its context length. */
@@ -57,24 +64,29 @@ export async function fetchModelFacts(gatewayUrl: string, id: string, signal: Ab
 
 function readFacts(id: string, model: Readonly<Record<string, unknown>>): ModelFacts {
   const modalities = model['input_modalities']
-  const wires = model['native_wires']
+  const { native_wires: wires, provider_model: providerModel, reasoning_control: control } = model
+  const words = Object.entries(asObject(model['reasoning_words']))
   return {
     id,
     contextTokens: positive(model['context_length']) ?? assumedContextTokens,
     outputTokens: positive(model['max_output_tokens']) ?? null,
     reasoning: model['supports_reasoning'] === true,
     images: Array.isArray(modalities) && modalities.includes('image'),
-    speaksResponses: Array.isArray(wires) && wires.includes('responses'),
+    wire: wireOf(Array.isArray(wires) ? wires : []),
+    providerModel: typeof providerModel === 'string' ? providerModel : id,
+    control: typeof control === 'string' ? control : null,
+    words: Object.fromEntries(words.filter((entry): entry is [string, string] => typeof entry[1] === 'string')),
   }
 }
 
 /** Converts the facts to the SDK's model configuration. */
 export function modelConfig(facts: ModelFacts): ModelConfig {
-  const { id, contextTokens, outputTokens, reasoning, images } = facts
+  const { id, contextTokens, outputTokens, reasoning, images, words } = facts
   return {
     id,
     name: id,
     reasoning,
+    thinkingLevelMap: words,
     input: images ? ['text', 'image'] : ['text'],
     // The gateway accounts for the cost of every request, so the SDK calculates none.
     cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },

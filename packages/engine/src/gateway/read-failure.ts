@@ -18,9 +18,11 @@ function errorOf(text: string): { code?: string; message?: string } {
   try {
     const { error } = JSON.parse(text)
     // Berth's own errors put a string beside their message; OpenAI's put an object.
-    const { code, message } = typeof error === 'string' ? { ...JSON.parse(text), code: error } : error
+    const { code, message, details } = typeof error === 'string' ? { ...JSON.parse(text), code: error } : error
+    // Google's form has the status as its code.
+    const name = typeof code === 'string' ? code : details?.[0]?.reason
     return {
-      ...(typeof code === 'string' && { code }),
+      ...(typeof name === 'string' && { code: name }),
       ...(typeof message === 'string' && { message }),
     }
   } catch {

@@ -122,7 +122,7 @@ export class Updates {
         this.#begin(message)
         for (const part of message.content) {
           if (part.type === 'text') this.#chunk('agent_message_chunk', part.text)
-          if (part.type === 'thinking') this.#chunk('agent_thought_chunk', part.thinking)
+          if (part.type === 'thinking' && part.redacted !== true) this.#chunk('agent_thought_chunk', part.thinking)
         }
         // The agent ran no call of a failed message, and began none of an aborted one.
         if (message.stopReason !== 'toolUse' && message.stopReason !== 'length') continue

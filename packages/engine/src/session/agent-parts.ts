@@ -13,6 +13,7 @@ import { MODEL_RETRIES } from '../gateway/retries.ts'
 import type { ServerTool } from '../mcp/server-tools.ts'
 import type { Servers } from '../mcp/servers.ts'
 import { guarded, usable } from '../tools/tool-set.ts'
+import { type Effort, levelOf } from './effort.ts'
 import type { Limits } from './limits.ts'
 import { noTools, type UnusableSkill, workspaceResources } from './workspace-resources.ts'
 
@@ -21,6 +22,7 @@ export interface AgentParts {
   readonly environment: Environment
   readonly provider: GatewayProvider
   readonly model: Model<Api>
+  readonly effort: Effort | undefined
   readonly manager: SessionManager
   readonly tools: readonly ToolDefinition[]
   /** Servers whose current tools are added before each model request. */
@@ -44,7 +46,7 @@ export interface MadeAgent {
  * catalogs, and no models but the gateway's.
  */
 export async function makeAgent(parts: AgentParts): Promise<MadeAgent> {
-  const { environment, provider, model, manager, tools, servers, planning, cwd, limits } = parts
+  const { environment, provider, model, effort, manager, tools, servers, planning, cwd, limits } = parts
   const agentDir = join(environment.sessionsDir, '..', 'agent')
   const extension = noTools()
   const resources = workspaceResources(cwd, agentDir, extension, () => servers.notes)
@@ -53,7 +55,7 @@ export async function makeAgent(parts: AgentParts): Promise<MadeAgent> {
     agentDir,
     modelRuntime: provider.runtime,
     model,
-    thinkingLevel: 'medium',
+    thinkingLevel: levelOf(effort),
     noTools: 'builtin',
     customTools: guarded(tools),
     resourceLoader: resources.loader,

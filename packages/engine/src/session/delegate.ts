@@ -7,6 +7,7 @@ import type { Servers } from '../mcp/servers.ts'
 import type { Updates } from '../protocol/updates.ts'
 import { textResult } from '../tools/text-result.ts'
 import { makeAgent } from './agent-parts.ts'
+import type { Effort } from './effort.ts'
 import { faultOfMessage } from './fault-of-message.ts'
 import { Limits } from './limits.ts'
 import { delegateReminder } from './system-prompt.ts'
@@ -26,6 +27,7 @@ export interface Delegating {
   readonly provider: GatewayProvider
   readonly cwd: string
   readonly model: () => Model<Api>
+  readonly effort: () => Effort | undefined
   /** The tools, without those that ask people or delegate further. */
   readonly tools: readonly ToolDefinition[]
   readonly servers: Servers
@@ -52,6 +54,7 @@ export function delegate(parts: Delegating) {
         environment,
         provider,
         model: parts.model(),
+        effort: parts.effort(),
         manager: SessionManager.inMemory(cwd),
         tools,
         servers,

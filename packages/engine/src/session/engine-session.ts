@@ -22,6 +22,7 @@ import { type MadeAgent, makeAgent } from './agent-parts.ts'
 import { readCommand } from './command.ts'
 import { PLAN_MODE, planningIn, settleOpenCalls } from './conversation-state.ts'
 import { delegate } from './delegate.ts'
+import { type Effort, levelOf } from './effort.ts'
 import { Limits } from './limits.ts'
 import { type Orders, readOrders } from './orders.ts'
 import { answerOf, type Outcome, outcomeOf } from './outcome.ts'
@@ -59,6 +60,7 @@ export class EngineSession {
   #provider: GatewayProvider | null = null
   #made: MadeAgent | null = null
   #planning: boolean
+  #effort: Effort | undefined
   #limits = new Limits({}, 1)
   /** The limits of this process's last prompt; null before the first. */
   #earlier: Limits | null = null
@@ -194,6 +196,7 @@ export class EngineSession {
     }
     const modelId = orders.model ?? this.#manager.buildSessionContext().model?.modelId
     if (modelId === undefined) return { stopReason: 'error', errorCode: 'model_not_configured' }
+    this.#effort = orders.effort
     const agent = await this.#agentFor(modelId, signal)
     signal.throwIfAborted()
     if (command === 'compact') return this.#compact(agent, text)
@@ -220,6 +223,7 @@ export class EngineSession {
     if (this.#made !== null) {
       const { agent, equip } = this.#made
       if (agent.model?.id !== model.id) await agent.setModel(model)
+      agent.setThinkingLevel(levelOf(this.#effort))
       equip()
       return agent
     }
@@ -228,6 +232,7 @@ export class EngineSession {
       provider,
       cwd,
       model: () => this.#modelInUse(model),
+      effort: () => this.#effort,
       tools: this.#workspaceTools,
       servers: this.#servers,
       planning: () => this.#planning,
@@ -246,6 +251,7 @@ export class EngineSession {
       environment,
       provider,
       model,
+      effort: this.#effort,
       manager: this.#manager,
       tools,
       servers: this.#servers,

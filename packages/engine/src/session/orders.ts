@@ -1,10 +1,13 @@
 import { asObject } from '../json.ts'
+import { type Effort, isEffort } from './effort.ts'
 import type { Budgets } from './limits.ts'
 
 /** The platform's instructions with a prompt, in `_meta.berth`. */
 export interface Orders {
   /** Id in the gateway's catalog; if absent, the last model stays. */
   readonly model?: string
+  /** How hard the model may think; absent for its default. */
+  readonly effort?: Effort
   readonly budgets: Budgets
   /** The prompt goes on with the one before: what that used counts towards the budgets. */
   readonly continues: boolean
@@ -16,9 +19,10 @@ export interface Orders {
 export function readOrders(meta: Readonly<Record<string, unknown>> | null | undefined): Orders {
   const berth = asObject(meta?.['berth'])
   const { turns, responseTokens, seconds } = asObject(berth['budgets'])
-  const { model, answers, continues } = berth
+  const { model, effort, answers, continues } = berth
   return {
     ...(typeof model === 'string' && model !== '' && { model }),
+    ...(isEffort(effort) && { effort }),
     ...(Array.isArray(answers) && { answer: { approvesPlan: answers.some(approvesPlan) } }),
     continues: continues === true,
     budgets: {

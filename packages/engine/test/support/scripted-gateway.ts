@@ -1,10 +1,13 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
-import { framesOf, type ModelReply } from './responses-wire.ts'
+import { anthropicFrames } from '@berth/testing/models/anthropic-wire.ts'
+import { geminiFrames } from '@berth/testing/models/gemini-wire.ts'
+import { type ModelReply, framesOf as responsesFrames } from './responses-wire.ts'
 
 /** A request as it arrived. */
 export interface ModelRequest {
+  readonly path: string
   readonly headers: IncomingHttpHeaders
   readonly body: unknown
 }
@@ -28,30 +31,51 @@ export const inputOf = (request: ModelRequest | undefined): string => JSON.strin
 
 const beginStream = (response: ServerResponse) => response.writeHead(200, { 'content-type': 'text/event-stream' })
 
+const isMessages = (path: string) => path.startsWith('/v1/messages')
+const isGenerate = (path: string) => path.startsWith('/v1beta/')
+
+/** Returns a reply as the frames of the stream that a path asks for. */
+function framesOf(path: string, { thinking: text, ...reply }: ModelReply): string[] {
+  const thinking = text === undefined ? {} : { thinking: { text, signature: signatureOf(text) } }
+  if (isMessages(path)) return anthropicFrames({ ...reply, ...thinking }, 'main/m1')
+  if (isGenerate(path)) return geminiFrames({ ...reply, ...thinking })
+  return responsesFrames({ ...reply, ...(text !== undefined && { thinking: text }) })
+}
+
+/** The signature of a thought, for formats that have one. */
+export const signatureOf = (thought: string): string => Buffer.from(`sealed ${thought}`).toString('base64')
+
+/** Returns an error body in the format of the path. */
+export function errorBody(path: string, status: number, code: string, message: string): object {
+  const error = { message, type: 'error', param: null, code }
+  if (isMessages(path)) return { type: 'error', error }
+  return isGenerate(path) ? { error: { code: status, message, status: 'X', details: [{ reason: code }] } } : { error }
+}
+
 /** Refuses as the real gateway does. */
 export const refuses =
   (status: number, code: string, message = 'no', headers: Record<string, string> = {}): Behaviour =>
-  (_, response) => {
+  ({ path }, response) => {
     response
       .writeHead(status, { 'content-type': 'application/json', ...headers })
-      .end(JSON.stringify({ error: { message, type: 'error', param: null, code } }))
+      .end(JSON.stringify(errorBody(path, status, code, message)))
   }
 
 /** Streams the first frames of a reply, then cuts the connection or goes silent. */
 export const streamsUntil =
   (reply: ModelReply, frames: number, then: 'cut' | 'silence'): Behaviour =>
-  (_, response) => {
+  ({ path }, response) => {
     beginStream(response)
-    for (const frame of framesOf(reply).slice(0, frames)) response.write(frame)
+    for (const frame of framesOf(path, reply).slice(0, frames)) response.write(frame)
     if (then === 'cut') setImmediate(() => response.destroy())
   }
 
 /** Sends a reply with its frames changed. */
 export const saysChanged =
   (reply: ModelReply, change: (frame: string) => string): Behaviour =>
-  (_, response) => {
+  ({ path }, response) => {
     beginStream(response)
-    for (const frame of framesOf(reply)) response.write(change(frame))
+    for (const frame of framesOf(path, reply)) response.write(change(frame))
     response.end()
   }
 
@@ -74,8 +98,9 @@ export async function startScriptedGateway(model: object = {}): Promise<Scripted
   let behaviours: readonly (Behaviour | ModelReply)[] = [{ text: 'the test gave no reply' }]
   const lists: Behaviour[] = []
   const server = createServer(async (incoming, response) => {
-    const request = { headers: incoming.headers, body: await json(incoming).catch(() => null) }
-    if (incoming.url === '/v1/models') {
+    const { headers, url: path = '' } = incoming
+    const request = { path, headers, body: await json(incoming).catch(() => null) }
+    if (path === '/v1/models') {
       const refusal = lists.shift()
       if (refusal !== undefined) return await refusal(request, response)
       const known = { id: 'main/m1', object: 'model', context_length: 128_000, max_output_tokens: 8192, ...model }

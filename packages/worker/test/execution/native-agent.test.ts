@@ -44,6 +44,23 @@ const making = [
   `printf "import assert from 'node:assert'\\nimport { add } from './add.js'\\nassert.equal(add(1, 2), 3)\\n" > test.js`,
 ].join('; ')
 
+test('the model thinks as hard as the session says, from the next turn on', async () => {
+  service.upstream.next(says({ text: 'Done.' }))
+  const session = await service.test.api.createSession({ effort: 'high' }, 'Think')
+  await ended(session)
+  const asked = () => service.upstream.requests.at(-1)?.body
+  expect(asked()).toMatchObject({ reasoning: { effort: 'high', summary: 'auto' } })
+  for (const [effort, sent] of [
+    ['minimal', { effort: 'low', summary: 'auto' }],
+    [null, { summary: 'auto' }],
+  ] as const) {
+    await service.test.api.call('PATCH', `/v1/sessions/${session.id}`, { effort })
+    await next(session, 'Think again')
+    expect(asked()).toMatchObject({ reasoning: sent })
+  }
+  expect(asked()).not.toHaveProperty('reasoning.effort')
+})
+
 test('a session without a runtime fixes a failing test, presents a file and remembers it', async () => {
   service.upstream.next(
     bash(making),
