@@ -224,6 +224,9 @@ describe('the list of a person', () => {
     await deliverPull(db, mergedLater, { ...pull, merge: 'succeeded' })
     await change(`update publications set created_at = now() - interval '1 hour' where session_id = $1`, mergedLater.id)
     const done = await ended('completed', 'completed')
+    const afresh = await ended('completed', 'completed')
+    await reviewChanges(db, afresh)
+    await change('update sessions set fresh_from_turn = 1, first_run_started_at = null where id = $1', afresh.id)
     const expected: Readonly<Record<SessionStatus, readonly Session[]>> = {
       needs_you: [waits],
       working: [works],
@@ -232,14 +235,14 @@ describe('the list of a person', () => {
       pull_request_open: [delivered],
       merged: [merged, mergedLater],
       stopped: [stopped, limited],
-      done: [done],
+      done: [done, afresh],
     }
     for (const status of sessionStatuses) {
       const ids = expected[status].map(({ id }) => id)
       expect((await list(`q=${title}&state=${status}`)).toSorted(), status).toEqual(ids.toSorted())
       for (const id of ids) expect([(await only(id))?.status, (await api.session(id)).status]).toEqual([status, status])
     }
-    expect((await list(`q=${title}&state=rest`)).length).toBe(10)
+    expect((await list(`q=${title}&state=rest`)).length).toBe(11)
     const lastRun = { id: failed.activeRunId, turnSequence: 0, status: 'failed', errorCode: 'model_unavailable' }
     expect([(await only(failed.id))?.lastRun, (await api.session(failed.id)).lastRun]).toEqual(
       Array(2).fill({ ...lastRun, stopReason: 'error' }),

@@ -36,7 +36,8 @@ const facts: Readonly<Record<StatusFact, string>> = {
   stopped: `((last.status = 'cancelled' or last.stop_reason <> 'completed') and ${notPublishedSince})`,
   hasUnpublishedChanges: `exists (
     select from review_requests q join reviews v on ${of('v')} and v.revision = q.revision
-    where ${of('q')} and v.head_tree <> v.base_tree and not exists (
+    where ${of('q')} and v.head_tree <> v.base_tree
+      and (s.fresh_from_turn = 0 or v.created_at >= s.first_run_started_at) and not exists (
       select from publications d where ${of('d')} and d.revision = v.revision and d.status = 'succeeded'))`,
   isMerged: `p.merge_status = 'succeeded'`,
   hasPullRequest: 'p.pull is not null',
