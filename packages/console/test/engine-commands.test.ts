@@ -50,7 +50,7 @@ async function send(command: string, rest = ''): Promise<void> {
 }
 
 describe('a command in the message box', () => {
-  it('has a plan made first, which is sent back with a comment and then carried out', async () => {
+  it('has a plan made first, which is changed as the box says and then carried out', async () => {
     service.upstream.next(
       call('write', { path: 'early.txt', content: 'too early' }),
       call('exit_plan_mode', { plan: '# Plan\n\nWrite a.txt.' }),
@@ -62,8 +62,8 @@ describe('a command in the message box', () => {
     const dock = page.getByRole('region', { name: 'Waiting for you' })
     await dock.getByText('Write a.txt.').waitFor()
     expect(await pageFaults(page)).toEqual([])
-    await dock.getByLabel('Comment on the plan').fill('Call it b.txt.')
-    await dock.getByRole('button', { name: 'Send back' }).click()
+    await page.getByLabel('Changes to the plan').fill('Call it b.txt.')
+    await page.keyboard.press('Enter')
     await dock.getByText('Write b.txt.').waitFor()
     expect(lastRequest()).toContain('Call it b.txt.')
     await dock.getByRole('button', { name: 'Approve the plan' }).click()

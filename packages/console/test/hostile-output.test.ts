@@ -143,7 +143,7 @@ describe('what an agent writes', () => {
     const properties = { a: { type: 'string', title: 'Which\u202efile?', oneOf } }
     const form = { message: 'Choose\u202eone', requestedSchema: { type: 'object', properties } }
     await open('scripted', `ask ${JSON.stringify(form)}`)
-    await page.getByRole('button', { name: 'Answer', exact: true }).waitFor()
+    await dock.getByRole('button', { name: /^Keep/ }).waitFor()
     const asked = await dock.innerText()
     for (const shown of ['⟨U+202E⟩', 'Keep⟨U+200B⟩it']) expect(asked).toContain(shown)
     for (const hidden of ['\u202e', '\u200b']) expect(asked).not.toContain(hidden)

@@ -64,6 +64,15 @@ const release = (session: Session, name: string) =>
 const box = () => page.getByLabel('Message to the agent')
 const said = (text: string | RegExp) => page.getByText(text).first().waitFor()
 const log = () => page.getByRole('log')
+/** Waits until a key presses a button, which it does only once people had time to read. */
+const keyed = (name: string) => page.locator('button[aria-keyshortcuts]', { hasText: name }).waitFor()
+/** Answers the open question or plan of a Session in the place of the person at the page. */
+async function answerElsewhere({ id }: Session): Promise<void> {
+  const { interactions } = (await colleague.get<{ interactions: Interaction[] }>(`/v1/sessions/${id}/interactions`))
+    .body
+  const reply = { message: 'approve', replyTo: { interactionId: interactions[0]?.id } }
+  expect(await colleague.put(`/v1/sessions/${id}/turns/${randomUUID()}`, reply)).toMatchObject({ status: 202 })
+}
 /** Returns how many animations and transitions run in the page. */
 const animations = () => page.evaluate<number>('document.getAnimations().length')
 
@@ -156,11 +165,6 @@ describe('the page of a Session', () => {
     await shoot(page, 'long-title')
     expect(await pageFaults(page)).toEqual([])
     await page.setViewportSize({ width: 390, height: 844 })
-    const title = page.getByRole('heading', { level: 2, name: 'rm -rf' })
-    const cut = () => title.locator('span').evaluate(text => text.scrollHeight > text.clientHeight + 1)
-    expect(await cut()).toBe(true)
-    await page.getByRole('button', { name: 'Show the whole title' }).click()
-    expect([await cut(), await sight()]).toEqual([false, true])
     // The person's message is as long, and shows its beginning.
     const own = log().getByRole('article', { name: 'You' })
     await own.getByRole('button', { name: 'Show the whole message' }).click()
@@ -200,9 +204,36 @@ describe('the page of a Session', () => {
     expect(await log().getByText('Never.', { exact: true }).count()).toBe(0)
   })
 
+  it('asks by the kind of action, and takes a key that no text gets, once', async () => {
+    await open('permission make deploy', 'permission make publish')
+    const dock = page.getByRole('region', { name: 'Waiting for you' })
+    await dock.getByRole('heading', { name: 'Allow this command?' }).waitFor()
+    await dock.getByText('Runs a command in the sandbox').waitFor()
+    expect(await dock.getByText('make deploy').count()).toBe(1)
+    await keyed('Deny')
+    const decided: string[] = []
+    const onRequest = (request: Request) => {
+      if (request.url().endsWith('/decision')) decided.push(request.postDataJSON().choice)
+    }
+    page.on('request', onRequest)
+    await box().press('x')
+    expect([await box().inputValue(), decided]).toEqual(['x', []])
+    await box().fill('')
+    await box().blur()
+    await page.evaluate(`for (const key of 'aax') dispatchEvent(new KeyboardEvent('keydown', { key }))`)
+    await dock.getByText('make publish').waitFor()
+    await keyed('Deny')
+    await page.keyboard.press('x')
+    await log().getByText('denied · You').waitFor()
+    await log().getByText('Finished').waitFor()
+    expect(decided).toEqual(['allow_once', 'deny'])
+    page.off('request', onRequest)
+  })
+
   it('allows for the rest of a Turn, and is not asked again', async () => {
     await open('permission make deploy', 'permission make publish')
-    await page.getByRole('button', { name: 'Allow for this Turn' }).click()
+    await keyed('For this Turn')
+    await page.keyboard.press('t')
     // The second request is of the same tool, so the decision on the first answers it.
     await log().getByText('Finished').waitFor()
     await log().getByText('allowed for the Turn · You').waitFor()
@@ -213,7 +244,8 @@ describe('the page of a Session', () => {
 
   it('allows for this Session, and is not asked again in a later Turn', async () => {
     const session = await open('permission make deploy')
-    await page.getByRole('button', { name: 'Allow for this Session' }).click()
+    await keyed('For this Session')
+    await page.keyboard.press('s')
     await log().getByText('allowed for this Session · You').waitFor()
     await until('a sealed session', async () => (await colleague.session(session.id)).phase === 'idle')
     await box().fill('permission make publish')
@@ -223,26 +255,98 @@ describe('the page of a Session', () => {
     expect(await page.getByRole('button', { name: 'Allow once' }).count()).toBe(0)
   })
 
-  it.each([
-    ['plan', 'propose 1. Delete the slow tests.', 'Comment on the plan'],
-    ['question', `choose ${JSON.stringify({ message: 'Why?', requestedSchema: why })}`, 'Why?'],
-  ])('keeps what was begun about a %s, if somebody else answers first', async (_, script, label) => {
-    const session = await open(script)
-    await page.getByLabel(label).fill('Keep those of the login.')
-    const { interactions } = (
-      await colleague.get<{ interactions: Interaction[] }>(`/v1/sessions/${session.id}/interactions`)
-    ).body
-    const [{ id } = { id: '' }] = interactions
-    const reply = { message: 'approve', replyTo: { interactionId: id } }
-    expect((await colleague.put(`/v1/sessions/${session.id}/turns/${randomUUID()}`, reply)).status).toBe(202)
-    const dock = page.getByRole('region', { name: 'Decided meanwhile' })
-    await dock.getByText('Your words were not sent').waitFor()
-    expect(await dock.getByLabel(label).inputValue()).toBe('Keep those of the login.')
-    expect(await dock.getByRole('button', { name: /^(Answer|Approve|Send)/ }).count()).toBe(0)
+  it('answers a question by a digit or in the box, and queues nothing behind it', async () => {
+    const colour = { type: 'string', enum: ['Red', 'Blue'] }
+    const form = (property: object) =>
+      `ask ${JSON.stringify({ message: 'Which?', requestedSchema: { properties: { it: property }, required: ['it'] } })}`
+    const session = await open(form(colour), form(colour), form({ type: 'string' }))
+    const given = (it: string) => log().getByText(`"content":{"it":"${it}"}`).waitFor()
+    await keyed('Blue')
+    await page.keyboard.press('2')
+    await given('Blue')
+    const answer = page.getByLabel('Your answer')
+    await answer.and(page.locator('[placeholder="Or answer in your own words"]')).fill('{ teal }')
+    await shoot(page, 'session-answer')
     expect(await pageFaults(page)).toEqual([])
-    await dock.getByRole('button', { name: 'Put away' }).click()
-    await dock.waitFor({ state: 'detached' })
+    await answer.press('Enter')
+    await given('{ teal }')
+    await answer.and(page.locator('[placeholder="Your answer"]')).fill('{"as": "you like"}')
+    await page.getByRole('button', { name: 'Answer', exact: true }).click()
+    await given('{"as": "you like"}')
     await log().getByText('Finished').waitFor()
+    const { turns } = (await colleague.get<TurnPage>(`/v1/sessions/${session.id}/turns`)).body
+    expect(turns.slice(1)).toMatchObject(['2', '3', '4'].map(() => ({ replyTo: expect.anything() })))
+    expect(await box().inputValue()).toBe('')
+  })
+
+  it('takes no words for an answer that were begun before the question', async () => {
+    const session = await open('say First.', 'wait one', 'plan 1. Delete the slow tests.')
+    await log().getByText('First.', { exact: true }).waitFor()
+    await box().fill('Also the README.')
+    await release(session, 'one')
+    const change = page.getByLabel('Changes to the plan')
+    await change.press('Enter')
+    await page.getByText('Your words were begun before.').waitFor()
+    await shoot(page, 'session-stray')
+    expect(await pageFaults(page)).toEqual([])
+    expect((await colleague.get<TurnPage>(`/v1/sessions/${session.id}/turns`)).body.turns).toHaveLength(1)
+    await page.getByRole('button', { name: 'Use them as the answer' }).click()
+    await page.keyboard.press('Enter')
+    await log().getByText('Also the README.').waitFor()
+    await log().getByText('Finished').waitFor()
+    expect(await box().inputValue()).toBe('')
+  })
+
+  it('keeps what was begun about a plan, if somebody else answers first', async () => {
+    const session = await open('propose 1. Delete the slow tests.')
+    await page.getByLabel('Changes to the plan').fill('Keep those of the login.')
+    await answerElsewhere(session)
+    await page.getByText('That is no longer open. Your words were not sent.').waitFor()
+    expect(await box().inputValue()).toBe('Keep those of the login.')
+    await log().getByText('Finished').waitFor()
+    await box().press('Enter')
+    await page.getByRole('button', { name: 'Keep them as a message' }).click()
+    expect((await colleague.get<TurnPage>(`/v1/sessions/${session.id}/turns`)).body.turns).toHaveLength(2)
+    await page.getByRole('button', { name: 'Send', exact: true }).and(page.locator('[aria-disabled=false]')).waitFor()
+    await box().fill('')
+  })
+
+  it('keeps what was begun in a form, if somebody else answers first, and sends no message beside it', async () => {
+    const more = { ...why.properties, how: { type: 'string', title: 'How?' } }
+    const session = await open(`choose ${JSON.stringify({ message: 'So?', requestedSchema: { properties: more } })}`)
+    await page.getByRole('textbox', { name: 'Why?' }).fill('Keep those of the login.')
+    await page.getByText('Answer the questions above first.').waitFor()
+    await box().fill('Now?')
+    await box().press('Enter')
+    await box().fill('')
+    await colleague.call('POST', `/v1/sessions/${session.id}/runs/${session.activeRunId}/cancel`)
+    const dock = page.getByRole('region', { name: 'Decided meanwhile' })
+    await dock.getByText('Your answer was not sent').waitFor()
+    expect(await dock.getByRole('textbox', { name: 'Why?' }).inputValue()).toBe('Keep those of the login.')
+    expect(await dock.getByRole('button', { name: 'Answer' }).count()).toBe(0)
+    expect(await pageFaults(page)).toEqual([])
+    await dock.getByRole('button', { name: 'Dismiss' }).click()
+    await dock.waitFor({ state: 'detached' })
+    expect((await colleague.get<TurnPage>(`/v1/sessions/${session.id}/turns`)).body.turns).toHaveLength(1)
+  })
+
+  it('says that an approval of a plan came too late', async () => {
+    const session = await open('propose 1. Delete the slow tests.')
+    await keyed('Approve the plan')
+    const held = Promise.withResolvers<void>()
+    await page.route('**/turns/*', async route => {
+      await held.promise
+      await route.continue()
+    })
+    await page.keyboard.press('a')
+    await answerElsewhere(session)
+    await log().getByText('Finished').waitFor()
+    held.resolve()
+    const dock = page.getByRole('region', { name: 'Decided meanwhile' })
+    await dock.getByText('This is no longer open. Your answer was not sent.').waitFor()
+    await page.unroute('**/turns/*')
+    await dock.getByRole('button', { name: 'Dismiss' }).click()
+    await dock.waitFor({ state: 'detached' })
   })
 
   it.each([
@@ -277,7 +381,7 @@ describe('the page of a Session', () => {
     expect(await dock.getByText('left', { exact: false }).count()).toBe(0)
     await shoot(page, 'session-decided')
     expect(await pageFaults(page)).toEqual([])
-    await dock.getByRole('button', { name: 'Put away' }).click()
+    await dock.getByRole('button', { name: 'Dismiss' }).click()
     await dock.waitFor({ state: 'detached' })
   })
 

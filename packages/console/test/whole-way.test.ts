@@ -89,10 +89,9 @@ describe('a person’s whole way', () => {
   })
 
   it('answers its question', async () => {
-    await page.getByLabel('French').waitFor()
+    await page.getByRole('button', { name: 'French' }).waitFor()
     await shoot(page, 'way-4-question')
-    await page.getByLabel('French').check({ force: true })
-    await page.getByRole('button', { name: 'Answer' }).click()
+    await page.getByRole('button', { name: 'French' }).click()
     await page.getByRole('button', { name: 'Allow once' }).waitFor()
   })
 

@@ -7,24 +7,23 @@ import { useNameOf } from '../api/people.ts'
 import { interactionsQuery, queryClient } from '../api/queries.ts'
 import { useSessionCan } from '../session/use-session-can.ts'
 import { Button } from '../ui/button.tsx'
+import { Clamped } from '../ui/clamped.tsx'
 import { useSecond } from '../ui/clock.ts'
 import { countdown } from '../ui/format.ts'
 import { printable, printableLine } from '../ui/printable.ts'
 import { InlineProblem } from '../ui/states.tsx'
-import { choicesOf } from './approval-choices.ts'
+import { actionOf, choicesOf, deedOf, nounOf } from './approval-words.ts'
 import { Card } from './card.tsx'
+import { KeyButton } from './key-button.tsx'
 import { useOfOpenSession } from './of-open-session.ts'
-
-const confinements: Readonly<Record<string, string>> = {
-  sandbox: 'In the sandbox.',
-  network: 'In the sandbox, with the network.',
-  outside: 'Outside the sandbox’s confinement.',
-}
+import { useKeys } from './use-keys.ts'
 
 /** A live approval: the whole action, who may decide how far, and the time left. */
 export function ApprovalCard(props: {
   interaction: Interaction
   session: Session
+  /** Keys press its buttons: it is the first card. */
+  keyed: boolean
   /**
    * The decision that stands instead of the one that was made here. The dock keeps it, since the log may take this card
    * out of the list before the service refuses the decision: the card that comes back is a new one.
@@ -39,6 +38,7 @@ export function ApprovalCard(props: {
   const verdict = useSessionCan(session)('decide')
   const { mustOwn } = useOfOpenSession()
   const key = useRef(crypto.randomUUID())
+  const sent = useRef(false)
   const decide = useMutation({
     mutationFn: async (choice: DecisionChoice) =>
       berth.call('decideInteraction', {
@@ -51,50 +51,80 @@ export function ApprovalCard(props: {
         },
       }),
     onError: error => {
+      sent.current = false
       const outcome = earlierDecision(error)
       if (outcome !== null) props.onOverruled(outcome)
     },
     onSettled: () => queryClient.invalidateQueries({ queryKey: interactionsQuery(interaction.sessionId).queryKey }),
   })
+  /** Pressing twice decides once. */
+  const choose = (choice: DecisionChoice) => {
+    if (sent.current) return
+    sent.current = true
+    decide.mutate(choice)
+  }
+  const choices = choicesOf(approval?.rememberScopes ?? [])
+  const busy = decide.isPending || decide.isSuccess
+  const live = useKeys(
+    props.keyed && verdict.allowed && !busy && overruledBy === undefined,
+    Object.fromEntries(choices.map(({ choice, key: pressedBy }) => [pressedBy, () => choose(choice)])),
+  )
   if (approval === undefined) return null
+  const action = actionOf(approval)
+  // Most agents give a command as its own title, some as code, and a long one is cut.
+  const title = (approval.title ?? '').replace(/^`(.*)`$/s, '$1')
   return (
     <Card
       icon={ShieldAlert}
-      title={printableLine(approval.title ?? approval.toolName)}
+      session={session}
+      title={`Allow this ${nounOf(approval)}?`}
       aside={overruledBy === undefined && <Left deadlineMs={approval.deadline} />}
       actions={
         overruledBy === undefined ? (
-          choicesOf(approval.rememberScopes ?? []).map(({ choice, label }) => (
-            <Button
+          choices.map(({ choice, label, key: pressedBy }) => (
+            <KeyButton
               key={choice}
+              pressedBy={pressedBy}
+              live={live}
               look={choice === 'allow_once' ? 'primary' : 'plain'}
               verdict={verdict}
-              hint="above"
-              disabled={decide.isPending || decide.isSuccess}
-              onClick={() => decide.mutate(choice)}
+              disabled={busy}
+              onClick={() => choose(choice)}
               className="max-sm:flex-1"
             >
               {label}
-            </Button>
+            </KeyButton>
           ))
         ) : (
-          <Button onClick={props.onPutAway}>Put away</Button>
+          <Button onClick={props.onPutAway}>Dismiss</Button>
         )
       }
     >
-      {approval.reason !== undefined && <p className="text-[0.8125rem] text-ink-2">{printable(approval.reason)}</p>}
-      {approval.input !== undefined && (
-        <pre
-          tabIndex={0}
-          className="max-h-64 overflow-auto rounded-md border border-line bg-raised px-2.5 py-2 font-mono text-xs leading-relaxed [overflow-wrap:anywhere] whitespace-pre-wrap"
-        >
-          {printable(inputOf(approval.input))}
-        </pre>
+      {title !== '' && !action.some(([, text]) => text.startsWith(title)) && (
+        <p className="text-[0.8125rem] font-medium [overflow-wrap:anywhere]">
+          <Clamped text={printableLine(title)} />
+        </p>
       )}
+      {approval.reason !== undefined && <p className="text-[0.8125rem] text-ink-2">{printable(approval.reason)}</p>}
+      {action.map(([name, text]) => (
+        <div key={name} className="flex flex-col gap-1">
+          {name !== '' && <span className="font-mono text-xs text-ink-2">{printableLine(name)}</span>}
+          <pre
+            tabIndex={0}
+            className="max-h-64 overflow-auto rounded-md border border-line bg-raised px-2.5 py-2 font-mono text-xs leading-relaxed [overflow-wrap:anywhere] whitespace-pre-wrap"
+          >
+            {printable(text)}
+          </pre>
+        </div>
+      ))}
       <p className="text-xs text-ink-2">
-        <code className="font-mono">{printableLine(approval.toolName)}</code>
-        {approval.destination !== undefined && <> to {printableLine(approval.destination)}</>}
-        {approval.confinement !== undefined && <> · {confinements[approval.confinement] ?? approval.confinement}</>}
+        {printableLine(deedOf(approval))}
+        {approval.toolName !== approval.kind && (
+          <>
+            , by <code className="font-mono">{printableLine(approval.toolName)}</code>
+          </>
+        )}
+        .{choices.length > 2 && ` The wider choices allow every ${nounOf(approval)} of this tool.`}
       </p>
       {overruledBy === undefined ? <InlineProblem error={decide.error} /> : <Winner {...overruledBy} />}
     </Card>
@@ -109,13 +139,6 @@ function Left({ deadlineMs }: { deadlineMs: number }) {
       {leftMs <= 0 ? 'time is up' : `${countdown(leftMs)} left`}
     </span>
   )
-}
-
-/** A single command is shown as it would be typed; anything else as the whole JSON. Nothing is cut. */
-function inputOf(input: Readonly<Record<string, unknown>>): string {
-  const names = Object.keys(input)
-  const { command } = input
-  return typeof command === 'string' && names.length === 1 ? command : JSON.stringify(input, null, 2)
 }
 
 /** Returns the decision that stands, if that is why one was refused. */

@@ -1,16 +1,12 @@
 import type { DecisionOutcome, Interaction, Session } from '@berth/client'
-import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense, useState } from 'react'
-import { interactionsQuery } from '../api/queries.ts'
+import { ApprovalCard } from './approval-card.tsx'
+import { isForm, useOpen } from './asked.ts'
 import { useOfOpenSession } from './of-open-session.ts'
 
-/** Comes right behind the page, before anything is asked: an approval has a deadline. */
-const approvalCard = import('./approval-card.tsx')
-// Where it is shown, its absence is told; here nobody waits for it.
-approvalCard.catch(() => undefined)
-const ApprovalCard = lazy(async () => ({ default: (await approvalCard).ApprovalCard }))
 /** Their Run waits without a deadline, so they come when there is one. */
 const PlanCard = lazy(async () => ({ default: (await import('./plan-card.tsx')).PlanCard }))
+const FormCard = lazy(async () => ({ default: (await import('./form-card.tsx')).FormCard }))
 const QuestionCard = lazy(async () => ({ default: (await import('./question-card.tsx')).QuestionCard }))
 
 interface Overruled {
@@ -20,13 +16,13 @@ interface Overruled {
 
 /**
  * Open decisions, above the message box, so that scrolling never hides them. The oldest comes first. A decision that
- * somebody else answered first stays until it is put away: whoever pressed a button must learn its outcome. So
- * does a plan or a question in which somebody has begun to write: nobody's words go with another's answer.
+ * somebody else answered first stays until it is dismissed: whoever pressed a button must learn its outcome. So
+ * does a form in which somebody has begun to write: nobody's words go with another's answer. Keys press the buttons of
+ * the first card alone.
  */
 export function Dock({ session }: { session: Session }) {
   const { sessionId, only } = useOfOpenSession()
-  const listed = useQuery({ ...interactionsQuery(sessionId), enabled: session.archivedAt === undefined }).data
-  const open = only(listed ?? [])
+  const open = useOpen(session)
   const [overruled, setOverruled] = useState<readonly Overruled[]>([])
   const [begun, setBegun] = useState<readonly Interaction[]>([])
   const ids = new Set(open.map(({ id }) => id))
@@ -39,6 +35,7 @@ export function Dock({ session }: { session: Session }) {
   const toReply = (interaction: Interaction) => ({
     interaction,
     session,
+    keyed: interaction.id === open[0]?.id,
     closed: !ids.has(interaction.id),
     onBegun: (is: boolean) =>
       setBegun(known => [...known.filter(({ id }) => id !== interaction.id), ...(is ? [interaction] : [])]),
@@ -59,12 +56,15 @@ export function Dock({ session }: { session: Session }) {
               key={interaction.id}
               interaction={interaction}
               session={session}
+              keyed={interaction.id === open[0]?.id}
               overruledBy={overruled.find(each => each.interaction.id === interaction.id)?.outcome}
               onOverruled={outcome => keep(interaction.id, { interaction, outcome })}
               onPutAway={() => keep(interaction.id)}
             />
           ) : interaction.kind === 'exit_plan_mode' ? (
             <PlanCard key={interaction.id} {...toReply(interaction)} />
+          ) : isForm(interaction) ? (
+            <FormCard key={interaction.id} {...toReply(interaction)} />
           ) : (
             <QuestionCard key={interaction.id} {...toReply(interaction)} />
           ),

@@ -1,50 +1,40 @@
 import { ListChecks } from 'lucide-react'
-import { useState } from 'react'
 import { useSessionCan } from '../session/use-session-can.ts'
 import { Markdown } from '../transcript/markdown.tsx'
-import { Button } from '../ui/button.tsx'
-import { inputClass } from '../ui/field.tsx'
 import { printable, printableLine } from '../ui/printable.ts'
 import { InlineProblem } from '../ui/states.tsx'
 import { Answered } from './answered.tsx'
 import { Card } from './card.tsx'
+import { KeyButton } from './key-button.tsx'
+import { useKeys } from './use-keys.ts'
 import { type ToReply, useReply } from './use-reply.ts'
 
-/** A plan: it is approved as it stands, or sent back with a comment. */
+/** A plan, and the button that approves it as it stands. The message box says what to change. */
 export function PlanCard(props: ToReply) {
-  const { interaction, session, closed, onBegun } = props
-  const [comment, setComment] = useState('')
+  const { interaction, session, keyed, onBegun } = props
   const verdict = useSessionCan(session)('answer')
   const reply = useReply(props)
+  const approve = () => reply.answer('approve')
+  const live = useKeys(keyed && verdict.allowed && !reply.busy, { a: approve })
   const { prompt, plan, planTruncated } = interaction.request
-  const commented = comment.trim() !== ''
   return (
     <Card
       icon={ListChecks}
+      session={session}
       title={printableLine(prompt ?? 'The agent proposes a plan')}
       actions={
-        closed ? undefined : (
-          <>
-            <Button
-              look="primary"
-              verdict={verdict}
-              hint="above"
-              busy={reply.isPending}
-              disabled={commented}
-              onClick={() => reply.mutate('approve')}
-            >
-              Approve the plan
-            </Button>
-            <Button
-              verdict={verdict}
-              hint="above"
-              busy={reply.isPending}
-              disabled={!commented}
-              onClick={() => reply.mutate(comment)}
-            >
-              Send back
-            </Button>
-          </>
+        reply.lost ? undefined : (
+          <KeyButton
+            pressedBy="a"
+            live={live}
+            look="primary"
+            verdict={verdict}
+            busy={reply.busy}
+            onClick={approve}
+            className="max-sm:flex-1"
+          >
+            Approve the plan
+          </KeyButton>
         )
       }
     >
@@ -57,18 +47,7 @@ export function PlanCard(props: ToReply) {
         </div>
       )}
       {planTruncated === true && <p className="text-xs text-warning">The plan was too long and was cut.</p>}
-      <textarea
-        aria-label="Comment on the plan"
-        placeholder="A comment sends the plan back"
-        rows={1}
-        value={comment}
-        onChange={event => {
-          setComment(event.target.value)
-          onBegun(event.target.value.trim() !== '')
-        }}
-        className={`${inputClass} field-sizing-content max-h-32 resize-none`}
-      />
-      {closed ? <Answered onPutAway={() => onBegun(false)} /> : <InlineProblem error={reply.error} />}
+      {reply.lost ? <Answered onPutAway={() => onBegun(false)} /> : <InlineProblem error={reply.error} />}
     </Card>
   )
 }

@@ -1,136 +1,72 @@
-import { type Answer, answerMessage, faultOf, initialAnswer, isNumber, type Question } from '@berth/client'
+import { answerMessage, initialAnswer, type Question } from '@berth/client'
 import { MessageCircleQuestion } from 'lucide-react'
-import { useId, useState } from 'react'
-import { issueOf } from '../api/problem.ts'
 import { useSessionCan } from '../session/use-session-can.ts'
 import { Button } from '../ui/button.tsx'
-import { inputClass } from '../ui/field.tsx'
-import { printable, printableLine } from '../ui/printable.ts'
+import { printable } from '../ui/printable.ts'
 import { InlineProblem } from '../ui/states.tsx'
 import { Answered } from './answered.tsx'
 import { Card } from './card.tsx'
+import { Key } from './key-button.tsx'
+import { useKeys } from './use-keys.ts'
 import { type ToReply, useReply } from './use-reply.ts'
 
-/** A question or a form of several. */
+/** An answer that one press gives. */
+interface Offer {
+  readonly label: string
+  readonly note?: string
+  readonly message: string
+}
+
+/** One question: a press or a digit answers with an option. The message box takes every other answer. */
 export function QuestionCard(props: ToReply) {
-  const { interaction, session, closed, onBegun } = props
-  const questions = interaction.request.questions ?? []
-  const [answers, setAnswers] = useState<readonly Answer[]>(() => questions.map(initialAnswer))
-  const [checked, setChecked] = useState(false)
+  const { interaction, session, keyed, onBegun } = props
+  const [question] = interaction.request.questions ?? []
   const verdict = useSessionCan(session)('answer')
   const reply = useReply(props)
-  const faults = questions.map((question, at) => faultOf(question, answers[at] ?? initialAnswer(question)))
-  // Formats and patterns are the service's to judge; it names the field.
-  const issue = issueOf(reply.error)
-  const refused = questions.findIndex(({ fieldId }, at) => (fieldId ?? String(at)) === issue?.path[1])
-  const empty = answers.every(({ chosen, freeText }) => chosen.length === 0 && freeText.trim() === '')
-  const [first] = questions
-  const single = questions.length === 1
+  const offers = question === undefined ? [] : offersOf(question)
+  const digits = offers.slice(0, 9).map(({ message }, at) => [String(at + 1), () => reply.answer(message)] as const)
+  const live = useKeys(keyed && verdict.allowed && !reply.busy, Object.fromEntries(digits))
   return (
     <Card
       icon={MessageCircleQuestion}
-      title={single && first !== undefined ? printable(first.question) : 'The agent has questions'}
+      session={session}
+      title={printable(question?.question ?? 'The agent has a question')}
     >
-      <form
-        className="flex flex-col gap-3"
-        onSubmit={event => {
-          event.preventDefault()
-          setChecked(true)
-          if (!closed && verdict.allowed && faults.every(fault => fault === undefined))
-            reply.mutate(answerMessage(questions, answers))
-        }}
-      >
-        {questions.map((question, at) => (
-          <QuestionFields
-            key={at}
-            question={question}
-            titled={!single}
-            answer={answers[at] ?? initialAnswer(question)}
-            fault={(checked ? faults[at] : undefined) ?? (at === refused ? `It ${issue?.message}.` : undefined)}
-            onChange={answer => {
-              if (at === refused) reply.reset()
-              const next = answers.map((old, index) => (index === at ? answer : old))
-              setAnswers(next)
-              onBegun(next.some(({ freeText }) => freeText.trim() !== ''))
-            }}
-          />
-        ))}
-        {!closed && refused === -1 && <InlineProblem error={reply.error} />}
-        {closed ? (
-          <Answered onPutAway={() => onBegun(false)} />
-        ) : (
-          <div>
-            <Button type="submit" look="primary" verdict={verdict} hint="above" busy={reply.isPending} disabled={empty}>
-              Answer
+      {offers.length > 0 && !reply.lost && (
+        <div className="flex flex-wrap gap-1.5">
+          {offers.map(({ label, note, message }, at) => (
+            <Button
+              key={at}
+              verdict={verdict}
+              hint="above"
+              disabled={reply.busy}
+              onClick={() => reply.answer(message)}
+              {...(live && at < 9 && { 'aria-keyshortcuts': String(at + 1) })}
+              className="h-auto! min-h-8 max-w-full shrink! py-1 text-left whitespace-normal! max-lg:min-h-10"
+            >
+              <span className="min-w-0 [overflow-wrap:anywhere]">{printable(label)}</span>
+              {note !== undefined && <span className="text-xs text-ink-3">{note}</span>}
+              {at < 9 && <Key live={live}>{String(at + 1)}</Key>}
             </Button>
-          </div>
-        )}
-      </form>
+          ))}
+        </div>
+      )}
+      {reply.lost ? <Answered onPutAway={() => onBegun(false)} /> : <InlineProblem error={reply.error} />}
     </Card>
   )
 }
 
-interface FieldsProps {
-  readonly question: Question
-  readonly titled: boolean
-  readonly answer: Answer
-  readonly fault: string | undefined
-  readonly onChange: (answer: Answer) => void
-}
-
-function QuestionFields({ question, titled, answer, fault, onChange }: FieldsProps) {
-  const name = useId()
-  const many = question.multiSelect === true
-  const choose = (at: number, on: boolean) => {
-    const others = many ? answer.chosen.filter(other => other !== at) : []
-    onChange({ chosen: on ? [...others, at].sort((a, b) => a - b) : others, freeText: many ? answer.freeText : '' })
+/** Returns the options of a question, or its default if it has none. */
+function offersOf(question: Question): readonly Offer[] {
+  const initial = initialAnswer(question)
+  const { options, recommendedIndex } = question
+  if (options.length === 0) {
+    if (initial.freeText === '') return []
+    return [{ label: initial.freeText, note: 'default', message: answerMessage([question], [initial]) }]
   }
-  const takesLabel =
-    question.options.length === 0 || question.allowCustom === true || question.customFieldId !== undefined
-  return (
-    <fieldset className="flex min-w-0 flex-col gap-1.5" aria-describedby={`${name}-fault`}>
-      <legend className={titled ? 'mb-1 text-[0.8125rem] font-medium' : 'sr-only'}>
-        {question.header !== undefined && question.header !== question.question && titled && (
-          <span className="mr-2 text-ink-3">{printableLine(question.header)}</span>
-        )}
-        {printable(question.question)}
-        {question.required === true && <span className="text-ink-3"> (required)</span>}
-      </legend>
-      {question.options.length > 0 && (
-        <div className="flex flex-wrap gap-1.5">
-          {question.options.map((option, at) => (
-            <label
-              key={at}
-              className="flex min-h-8 max-w-full items-center gap-2 rounded-md border border-line-strong bg-raised px-3 py-1 text-[0.8125rem] has-checked:border-accent has-checked:bg-accent-soft has-focus-visible:outline-2 has-focus-visible:outline-accent max-lg:min-h-10"
-            >
-              <input
-                type={many ? 'checkbox' : 'radio'}
-                name={name}
-                className="accent-accent"
-                checked={answer.chosen.includes(at)}
-                onChange={event => choose(at, event.target.checked)}
-              />
-              <span className="[overflow-wrap:anywhere]">{printable(option)}</span>
-              {question.recommendedIndex === at && <span className="text-xs text-ink-3">recommended</span>}
-            </label>
-          ))}
-        </div>
-      )}
-      {takesLabel && (
-        <input
-          aria-label={question.options.length === 0 ? question.question : 'Another answer'}
-          aria-invalid={fault !== undefined || undefined}
-          placeholder={question.options.length === 0 ? 'Your answer' : 'Another answer'}
-          inputMode={isNumber(question) ? 'decimal' : question.format === 'email' ? 'email' : 'text'}
-          type={question.format === 'date' ? 'date' : 'text'}
-          value={answer.freeText}
-          onChange={event => onChange({ chosen: many ? answer.chosen : [], freeText: event.target.value })}
-          className={inputClass}
-        />
-      )}
-      <p id={`${name}-fault`} className={`text-xs text-bad ${fault === undefined ? 'sr-only' : ''}`}>
-        {fault}
-      </p>
-    </fieldset>
-  )
+  return options.map((label, at) => ({
+    label,
+    ...(recommendedIndex === at ? { note: 'recommended' } : initial.chosen.includes(at) && { note: 'default' }),
+    message: answerMessage([question], [{ chosen: [at], freeText: '' }]),
+  }))
 }

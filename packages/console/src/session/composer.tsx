@@ -1,7 +1,8 @@
-import type { Session } from '@berth/client'
+import type { Interaction, Session } from '@berth/client'
 import { useRouteContext } from '@tanstack/react-router'
 import { ArrowUp, Clock, CornerDownRight } from 'lucide-react'
 import { type KeyboardEvent, lazy, type ReactNode, Suspense, useId, useState } from 'react'
+import { askedOf, isForm, useOpen } from '../interactions/asked.ts'
 import { FileButton } from '../message/file-button.tsx'
 import { useAttachments, withSpoken } from '../message/use-attachments.ts'
 import { InlineProblem } from '../ui/states.tsx'
@@ -14,11 +15,14 @@ import { useSessionCan } from './use-session-can.ts'
 /** Reading and typing need none of them, so they come behind the page. */
 const VoiceButton = lazy(async () => ({ default: (await import('../message/voice-button.tsx')).VoiceButton }))
 const NextTurnCard = lazy(async () => ({ default: (await import('./next-turn-card.tsx')).NextTurnCard }))
+const CommandList = lazy(async () => ({ default: (await import('./command-list.tsx')).CommandList }))
+const Stray = lazy(async () => ({ default: (await import('./stray.tsx')).Stray }))
 const AttachmentList = lazy(async () => ({ default: (await import('../message/attachment-list.tsx')).AttachmentList }))
 
 /**
  * The box for the next message. Enter sends, Shift Enter begins a line; a draft survives leaving the page. While
- * the agent works, the message waits until it has finished, unless the person gives it to the agent at work.
+ * the agent works, the message waits until it has finished, unless the person gives it to the agent at work. While a
+ * question or a plan is open, what is typed here answers it: nothing is queued behind an agent that waits for it.
  */
 export function Composer({ session }: { session: Session }) {
   const can = useSessionCan(session)
@@ -26,18 +30,28 @@ export function Composer({ session }: { session: Session }) {
   const next = useNextTurn(session)
   const waiting = next?.refused === null ? next : null
   const own = next?.writtenBy.id === viewer.user.id
-  const outbox = useSend(session, viewer.user.id, waiting, sent => files.forget(sent))
+  const asked = askedOf(useOpen(session))
+  const outbox = useSend(session, viewer.user.id, waiting, asked, sent => files.forget(sent))
   const files = useAttachments(outbox.text, outbox.touch)
   const { attachments } = files
-  const queues = session.activeRunId !== undefined
+  const queues = session.activeRunId !== undefined && asked === undefined
+  const isAnswer = asked !== undefined && !isForm(asked)
+  const refusal = outbox.strays
+    ? ''
+    : asked !== undefined && !isAnswer
+      ? 'Answer the questions above first.'
+      : !queues
+        ? null
+        : waiting !== null && !own
+          ? `A message of ${waiting.writtenBy.name} waits. Only one can wait at a time.`
+          : next !== null && next.refused !== null
+            ? 'Put the message that was not sent into the box first.'
+            : attachments.length > 0
+              ? 'A message that waits takes no files. Send it when the agent has finished.'
+              : null
   const verdict: Verdict =
-    queues && waiting !== null && !own
-      ? { allowed: false, reason: `A message of ${waiting.writtenBy.name} waits. Only one can wait at a time.` }
-      : queues && next !== null && next.refused !== null
-        ? { allowed: false, reason: 'Put the message that was not sent into the box first.' }
-        : queues && attachments.length > 0
-          ? { allowed: false, reason: 'A message that waits takes no files. Send it when the agent has finished.' }
-          : can(queues ? 'queue' : 'message')
+    refusal === null ? can(queues ? 'queue' : isAnswer ? 'answer' : 'message') : { allowed: false, reason: refusal }
+  const words = wordsFor(session, asked)
   const steering = can('steer')
   if (session.archivedAt !== undefined && next === null) return null
   const submit = () => {
@@ -57,9 +71,22 @@ export function Composer({ session }: { session: Session }) {
           <NextTurnCard session={session} next={next} own={own} onText={outbox.prepend} />
         </Suspense>
       )}
-      <InlineProblem error={outbox.error} />
+      {outbox.strays ? (
+        <Suspense>
+          <Stray asks={asked !== undefined} onKeep={outbox.keep} />
+        </Suspense>
+      ) : (
+        <InlineProblem error={outbox.error} />
+      )}
       {session.archivedAt === undefined && (
-        <Box session={session} text={outbox.text} onChange={outbox.change} onSubmit={submit} files={files}>
+        <Box
+          runtime={asked === undefined ? session.runtime : ''}
+          words={words}
+          text={outbox.text}
+          onChange={outbox.change}
+          onSubmit={submit}
+          files={files}
+        >
           <FileButton onFiles={files.add} compact />
           <Suspense>
             <VoiceButton
@@ -68,7 +95,7 @@ export function Composer({ session }: { session: Session }) {
               compact
             />
           </Suspense>
-          {steering.allowed && (
+          {steering.allowed && asked === undefined && (
             <button
               type="button"
               aria-label="Steer now"
@@ -82,11 +109,12 @@ export function Composer({ session }: { session: Session }) {
           )}
           <button
             type="submit"
-            aria-label={queues ? 'Send when the agent has finished' : 'Send'}
-            title={queues ? 'Send when the agent has finished' : 'Send'}
+            aria-label={words.send}
+            title={words.send}
             aria-disabled={!verdict.allowed || outbox.text.trim() === '' || outbox.busy}
-            className="grid size-9 shrink-0 place-items-center rounded-lg bg-accent text-on-accent hover:bg-accent-hover aria-disabled:cursor-default aria-disabled:bg-selected aria-disabled:text-ink-3"
+            className="flex h-9 min-w-9 shrink-0 items-center justify-center gap-1 rounded-lg bg-accent px-2 text-[0.8125rem] font-medium text-on-accent hover:bg-accent-hover aria-disabled:cursor-default aria-disabled:bg-selected aria-disabled:text-ink-3"
           >
+            {isAnswer && <span>{words.send}</span>}
             {queues ? <Clock className="size-4.5" aria-hidden /> : <ArrowUp className="size-4.5" aria-hidden />}
           </button>
         </Box>
@@ -98,17 +126,43 @@ export function Composer({ session }: { session: Session }) {
   )
 }
 
+/** The words of the box: its name, the text while it is empty, and its button. */
+interface Words {
+  readonly label: string
+  readonly empty: string
+  readonly send: string
+}
+
+function wordsFor({ activeRunId, continuation }: Session, asked: Interaction | undefined): Words {
+  if (asked !== undefined && !isForm(asked)) {
+    if (asked.kind === 'exit_plan_mode')
+      return { label: 'Changes to the plan', empty: 'Say what to change', send: 'Ask for changes' }
+    const hasOptions = (asked.request.questions?.[0]?.options.length ?? 0) > 0
+    return { label: 'Your answer', empty: hasOptions ? 'Or answer in your own words' : 'Your answer', send: 'Answer' }
+  }
+  const label = 'Message to the agent'
+  if (activeRunId !== undefined)
+    return { label, empty: 'Say what comes next', send: 'Send when the agent has finished' }
+  return {
+    label,
+    empty: continuation.state === 'fresh' ? 'What should the agent do?' : 'Ask for a change',
+    send: 'Send',
+  }
+}
+
 function Box(props: {
-  session: Session
+  /** Whose commands are offered. */
+  runtime: string | undefined
+  words: Words
   text: string
   onChange: (text: string) => void
   onSubmit: () => void
   files: ReturnType<typeof useAttachments>
   children: ReactNode
 }) {
-  const { session, text, onChange, onSubmit, files } = props
+  const { runtime, words, text, onChange, onSubmit, files } = props
   const id = useId()
-  const offers = commandsFor(text, session.runtime)
+  const offers = commandsFor(text, runtime)
   const [chosen, setChosen] = useState(0)
   const at = Math.min(chosen, offers.length - 1)
   const complete = (line: string | undefined) => {
@@ -131,41 +185,14 @@ function Box(props: {
     event.preventDefault()
     onSubmit()
   }
-  const question =
-    session.activeRunId !== undefined
-      ? 'Say what comes next'
-      : session.continuation.state === 'fresh'
-        ? 'What should the agent do?'
-        : 'Ask for a change'
   return (
     <div
       className={`relative rounded-xl border p-1.5 focus-within:border-accent focus-within:outline-1 focus-within:outline-accent ${files.dropping ? 'border-accent bg-accent-soft' : 'border-control bg-raised'}`}
     >
       {offers.length > 0 && (
-        <div
-          id={id}
-          role="listbox"
-          aria-label="Commands"
-          className="absolute inset-x-0 bottom-full mb-1.5 overflow-hidden rounded-lg border border-line bg-raised py-1 shadow-float"
-        >
-          {offers.map(({ line, what }, index) => (
-            <div
-              key={line}
-              id={`${id}-${index}`}
-              role="option"
-              tabIndex={-1}
-              aria-selected={index === at}
-              onPointerDown={event => {
-                event.preventDefault()
-                complete(line)
-              }}
-              className="flex cursor-default items-baseline gap-3 px-3 py-1.5 text-[0.8125rem] aria-selected:bg-selected"
-            >
-              <span className="w-20 shrink-0 font-mono">{line}</span>
-              <span className="min-w-0 truncate text-ink-2">{what}</span>
-            </div>
-          ))}
-        </div>
+        <Suspense>
+          <CommandList id={id} offers={offers} at={at} onChoose={complete} />
+        </Suspense>
       )}
       {files.attachments.length > 0 && (
         <div className="p-1 pb-0">
@@ -176,7 +203,7 @@ function Box(props: {
       )}
       <div className="flex flex-wrap items-end justify-end gap-x-0.5 pl-2">
         <textarea
-          aria-label="Message to the agent"
+          aria-label={words.label}
           aria-describedby="composer-note"
           {...(offers.length > 0 && { 'aria-controls': id, 'aria-activedescendant': `${id}-${at}` })}
           rows={1}
@@ -185,7 +212,7 @@ function Box(props: {
           onChange={event => onChange(event.target.value)}
           onKeyDown={onKeyDown}
           onPaste={files.onPaste}
-          placeholder={question}
+          placeholder={words.empty}
           className="field-sizing-content max-h-60 min-h-9 min-w-32 flex-1 resize-none bg-transparent py-2 leading-snug outline-none max-lg:text-base"
         />
         {props.children}

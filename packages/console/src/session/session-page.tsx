@@ -5,7 +5,6 @@ import { ChevronLeft, PanelRight, Search, Square } from 'lucide-react'
 import { lazy, Suspense, useState } from 'react'
 import { sessionQuery } from '../api/queries.ts'
 import { CitedFiles } from '../files/cited-file.tsx'
-import { Dock } from '../interactions/dock.tsx'
 import { to } from '../routing/to.ts'
 import { Transcript } from '../transcript/transcript.tsx'
 import { Button, IconButton } from '../ui/button.tsx'
@@ -17,6 +16,11 @@ import { logOf, useLog } from './logs.ts'
 import { useSessionCan } from './use-session-can.ts'
 import { useStop } from './use-stop.ts'
 
+/** Comes right behind the page, before anything is asked: an approval has a deadline. */
+const dock = import('../interactions/dock.tsx')
+// Where it is shown, its absence is told; here nobody waits for it.
+dock.catch(() => undefined)
+const Dock = lazy(async () => ({ default: (await dock).Dock }))
 /** Reading needs none of them, so they come behind the page. */
 const Banner = lazy(async () => ({ default: (await import('./banner.tsx')).Banner }))
 const Cost = lazy(async () => ({ default: (await import('./cost.tsx')).Cost }))
@@ -51,7 +55,9 @@ export function SessionPage() {
               <ErrorState error={failure} retry={() => logOf(sessionId).retry()} />
             )}
             <div className="mx-auto flex w-full max-w-3xl flex-col gap-2 px-4 pb-3 lg:px-6">
-              <Dock session={session} />
+              <Suspense>
+                <Dock session={session} />
+              </Suspense>
               <Suspense>
                 <Banner session={session} />
               </Suspense>

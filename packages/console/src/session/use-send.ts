@@ -1,9 +1,10 @@
-import { BerthError, type Session } from '@berth/client'
+import type { Interaction, Session } from '@berth/client'
 import type { NextTurn } from '@berth/contract'
 import { useMutation } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
-import { berth, call } from '../api/client.ts'
-import { nextTurnQuery, queryClient, sessionQuery, tellNextTurn } from '../api/queries.ts'
+import { berth } from '../api/client.ts'
+import { queryClient, sessionQuery } from '../api/queries.ts'
+import { useOfOpenSession } from '../interactions/of-open-session.ts'
 import type { Attachment } from '../message/attachments.ts'
 import { drafts } from './drafts.ts'
 
@@ -12,6 +13,10 @@ export interface Outbox {
   readonly text: string
   readonly busy: boolean
   readonly error: unknown
+  /** It was begun for something else: before the agent asked, or for a request that is closed. It is not sent. */
+  readonly strays: boolean
+  /** Takes it for what the box sends now. */
+  readonly keep: () => void
   readonly change: (text: string) => void
   /** Puts text before the draft. */
   readonly prepend: (text: string) => void
@@ -24,18 +29,21 @@ export interface Outbox {
 
 interface Letter {
   readonly steers: boolean
+  /** The question or plan that it answers. */
+  readonly answers: Interaction | undefined
   readonly message: string
   readonly attachments: readonly Attachment[]
 }
 
 /**
  * Keeps the draft of a Session's next message, also over a reload. While a Run is active, a message waits until it has
- * ended, behind an earlier one of the same person.
+ * ended, behind an earlier one of the same person. While a question or a plan is open, a message answers it.
  */
 export function useSend(
   session: Session,
   personId: string,
   waiting: NextTurn | null,
+  asked: Interaction | undefined,
   onSent: (attachments: readonly Attachment[]) => void,
 ): Outbox {
   const [text, setText] = useState(() => drafts.read(session.id))
@@ -44,6 +52,8 @@ export function useSend(
   const turnId = useRef(firstId ?? crypto.randomUUID())
   // Of its own: a message that waits has the other id, and may have become a Turn.
   const steerId = useRef(firstSteerId ?? crypto.randomUUID())
+  const [aim, setAim] = useState<string>()
+  const { mustOwn } = useOfOpenSession()
   const renew = () => {
     turnId.current = crypto.randomUUID()
     steerId.current = crypto.randomUUID()
@@ -51,17 +61,24 @@ export function useSend(
   const change = (next: string) => {
     renew()
     drafts.write(session.id, next)
+    if (text.trim() === '') setAim(asked?.id)
     setText(next)
   }
   const latest = useRef(text)
   latest.current = text
   const sending = useMutation({
-    mutationFn: async ({ steers, message, attachments }: Letter) => {
+    mutationFn: async ({ steers, answers, message, attachments }: Letter) => {
       const id = turnId.current
       const files = attachments.length === 0 ? [] : await encodedFiles(attachments)
       if (steers) {
         const body = { message, mode: 'steer' as const, ...(files.length > 0 && { files }) }
         await berth.call('submitTurn', { sessionId: session.id, turnId: steerId.current, body })
+        return
+      }
+      if (answers !== undefined) {
+        mustOwn(answers)
+        const { answerOf, sendAnswer } = await import('../interactions/send-answer.ts')
+        await sendAnswer(answers, id, { message: answerOf(answers, message), ...(files.length > 0 && { files }) })
         return
       }
       // A message that waits has no files: the box does not let one through.
@@ -71,7 +88,10 @@ export function useSend(
           turnId: id,
           body: { message, ...(files.length > 0 && { files }) },
         })
-      } else await leave(session.id, personId, id, message, waiting)
+        return
+      }
+      const { leaveMessage } = await import('./leave-message.ts')
+      await leaveMessage(session.id, personId, id, message, waiting)
     },
     onSuccess: async (_, { message, attachments }) => {
       onSent(attachments)
@@ -80,15 +100,22 @@ export function useSend(
       await queryClient.invalidateQueries({ queryKey: sessionQuery(session.id).queryKey, exact: true })
     },
   })
+  // An answer on its way may close its request before it is known to have come.
+  const strays = !sending.isPending && text.trim() !== '' && aim !== asked?.id
   const post = (steers: boolean, attachments: readonly Attachment[]) => {
-    if (sending.isPending || text.trim() === '') return
+    if (sending.isPending || strays || text.trim() === '') return
     drafts.keepIds(session.id, [turnId.current, steerId.current])
-    sending.mutate({ steers, message: text, attachments })
+    sending.mutate({ steers, answers: steers ? undefined : asked, message: text, attachments })
   }
   return {
     text,
     busy: sending.isPending,
     error: sending.error,
+    strays,
+    keep: () => {
+      renew()
+      setAim(asked?.id)
+    },
     change,
     prepend: before => change(text.trim() === '' ? before : `${before}\n\n${text}`),
     touch: renew,
@@ -100,40 +127,4 @@ export function useSend(
 async function encodedFiles(attachments: readonly Attachment[]) {
   const { encoded } = await import('../message/attachments.ts')
   return Promise.all(attachments.map(encoded))
-}
-
-/** Other devices leave messages too; a person is not that quick. */
-const attempts = 3
-
-/**
- * Leaves a message behind the one of the same person that waits. If that has changed or was sent meanwhile, it looks
- * again, so that no text is lost, and none is sent twice.
- */
-async function leave(
-  sessionId: string,
-  personId: string,
-  turnId: string,
-  message: string,
-  waiting: NextTurn | null,
-): Promise<void> {
-  const query = nextTurnQuery(sessionId)
-  let next = waiting
-  for (let attempt = 1; ; attempt++) {
-    // The answer to an earlier attempt was lost.
-    if (next?.turnId === turnId) return
-    const body =
-      next === null ? { turnId, message } : { turnId, message: `${next.message}\n\n${message}`, replaces: next.turnId }
-    try {
-      const { nextTurn } = await call<{ nextTurn: NextTurn | null }>('PUT', `sessions/${sessionId}/next-turn`, body)
-      tellNextTurn(sessionId, nextTurn)
-      return
-    } catch (error) {
-      const code = error instanceof BerthError ? error.code : null
-      // Nobody else knows the id: the message is a Turn already.
-      if (code === 'cloud_turn_conflict') return
-      if (code !== 'cloud_next_turn_conflict' || attempt === attempts) throw error
-      next = await queryClient.fetchQuery({ ...query, staleTime: 0 })
-      if (next !== null && (next.refused !== null || next.writtenBy.id !== personId)) throw error
-    }
-  }
 }

@@ -25,6 +25,15 @@ const groups: readonly (readonly [where: string, shortcuts: readonly Shortcut[]]
     ],
   ],
   [
+    'What waits for you',
+    [
+      ['a', 'Allow it once; approve the plan'],
+      ['t  s', 'Allow it for the Turn, the Session'],
+      ['x', 'Deny it'],
+      ['1 … 9', 'Answer with an option'],
+    ],
+  ],
+  [
     'Messages',
     [
       ['Enter', 'Send'],

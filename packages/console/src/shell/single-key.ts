@@ -10,6 +10,7 @@ export const commandKey: string = /Mac|iPhone|iPad/.test(navigator.platform) ? '
 export function singleKeyOf({ key, target, metaKey, ctrlKey, altKey }: KeyboardEvent): string | null {
   if (metaKey || ctrlKey || altKey || singleKeys.read() === 'off') return null
   const isText =
-    target instanceof Element && target.closest('input, textarea, select, [contenteditable], [role=dialog]') !== null
+    target instanceof Element &&
+    target.closest('input, textarea, select, [contenteditable], [role=dialog], [role=menu]') !== null
   return isText ? null : key
 }
