@@ -26,11 +26,9 @@ const reasons: Readonly<Record<string, string>> = {
   model_response_invalid: 'the model answered with something unreadable',
   model_request_refused: 'the model provider refused the request',
   model_context_exceeded: 'the conversation no longer fits the model',
-  max_turns: 'it reached its limit of steps',
   max_response: 'the answer reached its limit',
   cost_budget: 'it reached its budget',
   cost_unknown: 'its cost is unknown, and it has a budget',
-  turn_budget: 'it reached its limit of steps',
   time_budget: 'it reached its time limit',
   repeated_tool_failure: 'the same tool failed again and again',
   engine_unreachable: 'the agent stopped answering',
@@ -41,8 +39,11 @@ const reasons: Readonly<Record<string, string>> = {
 export function reasonWords(run: {
   readonly errorCode?: string | null | undefined
   readonly stopReason?: string | null | undefined
+  readonly turns?: number | null | undefined
 }): string {
   const code = run.errorCode ?? run.stopReason ?? 'completed'
+  if (code === 'max_turns' || code === 'turn_budget')
+    return `it reached its limit of ${run.turns ? `${run.turns} ` : ''}steps`
   return code === 'completed' || code === 'aborted' ? '' : (reasons[code] ?? code.replaceAll('_', ' '))
 }
 

@@ -135,9 +135,9 @@ describe('a Run', () => {
   test.each(['completed', 'failed', 'cancelled', 'crashed'])('that %s has a row with its time and cost', status => {
     const view = extendTranscript(
       emptyTranscript,
-      log(started, say('x'), ended(status, { costUsd: 0.25, costComplete: false })),
+      log(started, say('x'), ended(status, { costUsd: 0.25, costComplete: false, turns: 3 })),
     )
-    expect(view.rows.at(-1)).toMatchObject({ kind: 'end', outcome: status, durationMs: 2_000, costUsd: 0.25 })
+    expect(view.rows.at(-1)).toMatchObject({ kind: 'end', outcome: status, durationMs: 2_000, costUsd: 0.25, turns: 3 })
     expect(view).toMatchObject({ activeRun: null, changedAt: 3, editedAt: 3 })
   })
 

@@ -247,6 +247,8 @@ describe('the list of a person', () => {
     expect([(await only(failed.id))?.lastRun, (await api.session(failed.id)).lastRun]).toEqual(
       Array(2).fill({ ...lastRun, stopReason: 'error' }),
     )
+    await change('update runs set turns = 200 where session_id = $1', limited.id)
+    expect((await only(limited.id))?.lastRun).toMatchObject({ stopReason: 'max_turns', turns: 200 })
   })
 
   it('says nothing of a Run that a reset left behind', async () => {

@@ -333,12 +333,14 @@ describe('the page of a Session', () => {
   it('says that an approval of a plan came too late', async () => {
     const session = await open('propose 1. Delete the slow tests.')
     await keyed('Approve the plan')
-    const held = Promise.withResolvers<void>()
+    const [sent, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     await page.route('**/turns/*', async route => {
+      sent.resolve()
       await held.promise
       await route.continue()
     })
     await page.keyboard.press('a')
+    await sent.promise
     await answerElsewhere(session)
     await log().getByText('Finished').waitFor()
     held.resolve()

@@ -123,11 +123,11 @@ describe('the list of Sessions', () => {
       await standIn.start(session, session.activeRunId ?? '')
     }
     await standIn.end(failed, failed.activeRunId ?? '', { status: 'failed', errorCode: 'model_unavailable' })
-    await standIn.end(limited, limited.activeRunId ?? '', { status: 'completed', stopReason: 'max_turns' })
+    await standIn.end(limited, limited.activeRunId ?? '', { status: 'completed', stopReason: 'max_turns', turns: 200 })
     await happen(failed)
     await happen(limited)
     await row('Upgrade every dependency').getByText('Failed: the model provider is down').waitFor()
-    await row('Port the tests').getByText('Stopped: it reached its limit of steps').waitFor()
+    await row('Port the tests').getByText('Stopped: it reached its limit of 200 steps').waitFor()
     await page.getByRole('link', { name: 'Failed', exact: true }).click()
     await shows('Failed', 'Upgrade every dependency')
     await shoot(page, 'sessions-failed')

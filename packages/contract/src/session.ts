@@ -119,6 +119,7 @@ export const LastRun = Type.Object(
     status: Type.Enum(runStatuses, { type: 'string' }),
     stopReason: runOutcomeFields.stopReason,
     errorCode: runOutcomeFields.errorCode,
+    turns: Type.Optional(Type.Integer({ minimum: 0, description: 'Calls of the model.' })),
   },
   { description: 'The newest Run since the Session was made or reset; null if there is none.', ...open },
 )

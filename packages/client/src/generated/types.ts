@@ -2096,6 +2096,8 @@ export interface Session {
     status: 'queued' | 'dispatching' | 'running' | 'awaiting' | 'completed' | 'failed' | 'cancelled' | 'crashed'
     stopReason?: string
     errorCode?: string
+    /** Calls of the model. */
+    turns?: number
   } | null
   createdBy: Creator
   initiatedBy?: Creator
@@ -2235,6 +2237,8 @@ export interface SessionState {
     status: 'queued' | 'dispatching' | 'running' | 'awaiting' | 'completed' | 'failed' | 'cancelled' | 'crashed'
     stopReason?: string
     errorCode?: string
+    /** Calls of the model. */
+    turns?: number
   } | null
   archived: boolean
   attention: null | {

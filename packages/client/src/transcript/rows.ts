@@ -72,6 +72,7 @@ export interface EndRow extends RowBase {
   readonly outcome: 'completed' | 'failed' | 'cancelled' | 'crashed'
   readonly errorCode: string | null
   readonly stopReason: string | null
+  readonly turns: number | null
   readonly costUsd: number | null
   readonly costComplete: boolean
   /** The JSON result of a Run that was asked for one. */

@@ -209,6 +209,7 @@ class Draft {
       outcome: event.type.slice('svc.run.'.length) as EndRow['outcome'],
       errorCode: textOf(event, 'errorCode') || null,
       stopReason: textOf(event, 'stopReason') || null,
+      turns: numberOf(event, 'turns'),
       costUsd: numberOf(event, 'costUsd'),
       costComplete: costComplete !== false,
       ...(typeof result === 'object' && result !== null && 'output' in result && { output: result.output }),

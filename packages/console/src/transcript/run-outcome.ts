@@ -11,7 +11,7 @@ const verbs: Readonly<Record<EndRow['outcome'], string>> = {
 }
 
 /** Says in one line how a Run ended. */
-export function outcomeText(row: Pick<EndRow, 'outcome' | 'errorCode' | 'stopReason'>): string {
+export function outcomeText(row: Pick<EndRow, 'outcome' | 'errorCode' | 'stopReason' | 'turns'>): string {
   const why = reasonWords(row)
   if (why === '') return verbs[row.outcome]
   return `${row.outcome === 'completed' ? verbs.cancelled : verbs[row.outcome]}: ${why}`

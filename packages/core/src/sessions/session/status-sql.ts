@@ -9,7 +9,7 @@ const of = (alias: string) => `${alias}.organization_id = s.organization_id and 
  */
 export const statusJoins = `
   left join lateral (
-    select r.id, r.turn_id, r.status, r.stop_reason, r.error_code, r.ended_at
+    select r.id, r.turn_id, r.status, r.stop_reason, r.error_code, r.turns, r.ended_at
     from turns t join runs r on ${of('r')} and r.id = t.run_id
     where ${of('t')} and t.sequence >= s.fresh_from_turn
       and (r.ended_at is null or r.ended_at >= s.created_at)
@@ -50,7 +50,7 @@ const statusCase = `case ${statusRule.map(({ fact, status }) => `when ${facts[fa
 export const statusColumns = `
   ${statusCase} as status,
   case when last.id is not null then jsonb_strip_nulls(jsonb_build_object('id', last.id, 'status', last.status,
-    'stopReason', last.stop_reason, 'errorCode', last.error_code, 'turnSequence', (
+    'stopReason', last.stop_reason, 'errorCode', last.error_code, 'turns', last.turns, 'turnSequence', (
       select t.sequence from turns t where ${of('t')} and t.id = last.turn_id))) end as last_run`
 
 const cutShort = `select session_id from runs where organization_id = $1
