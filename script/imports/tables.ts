@@ -186,7 +186,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   gateway_requests: { writes: ['core/accounting'], reads: ['server/console'] },
   gateway_daily_usage: { writes: ['core/accounting'] },
   gateway_usage: { writes: [], reads: ['core/accounting', 'server/console'] },
-  gateway_budgets: { writes: ['core/accounting'] },
+  gateway_budgets: { writes: ['core/accounting'], reads: ['core/sessions/session'] },
   runtime_release_probes: { writes: ['core/releases'], reads: ['core/housekeeping'] },
   runtime_release_engines: { writes: ['core/releases'], reads: ['core/housekeeping'] },
   hosts: {

@@ -58,6 +58,7 @@ const record = (organizationId: string, costUsd: number): RequestRecord => ({
   errorCode: null,
   usage: null,
   costUsd,
+  reservedUsd: null,
   firstTokenMs: null,
   durationMs: null,
   startedAt: new Date(),
@@ -66,7 +67,7 @@ const record = (organizationId: string, costUsd: number): RequestRecord => ({
 /** When the next model request of an organization may be answered; null: now. */
 const blockedUntil = async (organizationId: string) => {
   const { rows } = await db().query<{ quota_ends_at: Date | null }>(
-    'select quota_ends_at from gateway_allowance($1, null, now())',
+    'select quota_ends_at from gateway_allowance($1, null, null, null, null, now())',
     [organizationId],
   )
   return rows[0]?.quota_ends_at ?? null

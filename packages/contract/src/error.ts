@@ -56,6 +56,11 @@ export const errors = {
   },
   sign_in_required: { status: 401, cause: 'Nobody is signed in at this browser, or no longer.' },
   cost_budget_exceeded: { status: 402, cause: 'The Run has spent its cost budget.' },
+  budget_reached: {
+    status: 402,
+    cause:
+      'A budget of the Session, or of whom it is for, is reached. The Run waits for people; repeat the request later.',
+  },
   cost_unknown: { status: 402, cause: 'The Run has a cost budget, but the price of the model is unknown.' },
   audio_file_required: { status: 400, cause: 'The form has no `file` part.' },
   invalid_audio_duration: { status: 400, cause: '`durationMs` is missing, fractional or out of range.' },

@@ -40,6 +40,17 @@ export const RunEnded = Type.Object(
   { title: 'RunEndedData', description: 'How a Run ended and its cost.', ...open },
 )
 
+/** `svc.budget.reached`: most of a budget at which Runs wait for people is spent. */
+export const BudgetReached = Type.Object(
+  {
+    scope: openString(['session', 'person', 'installation', 'organization'], 'Whose budget it is.'),
+    spentUsd: Type.Number({ minimum: 0 }),
+    limitUsd: Type.Number({ minimum: 0 }),
+    share: Type.Number({ minimum: 0, maximum: 1, description: 'The share of the limit that is spent at least.' }),
+  },
+  { title: 'BudgetReachedData', description: 'Most of a budget for models is spent. Told once.', ...open },
+)
+
 /** `svc.output.rejected`: an answer is not the JSON value that the Turn asked for. */
 export const OutputRejected = Type.Object(
   {

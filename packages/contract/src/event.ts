@@ -46,6 +46,7 @@ export const eventCatalog = {
   'svc.delegation.completed': kind(null, data.DelegationCompleted),
   'svc.session.forked': kind(null, data.SessionForked),
   'svc.turn.steered': kind(null, data.TurnSteered),
+  'svc.budget.reached': kind(null, data.BudgetReached),
   'svc.output.rejected': kind(null, data.OutputRejected, 'transcript'),
   'svc.workspace.progress': kind(null, data.WorkspaceProgress),
   'svc.workspace.expired': kind(null, data.WorkspaceExpired),

@@ -57,6 +57,6 @@ describe('the route table', () => {
   })
 })
 
-test('the catalog contains twenty-eight Event types', () => {
-  expect(eventTypes).toHaveLength(28)
+test('the catalog contains twenty-nine Event types', () => {
+  expect(eventTypes).toHaveLength(29)
 })

@@ -21,6 +21,18 @@ const EffortChoice = Type.Unsafe<Effort | null>({
   description: "How hard the model may think; null for the model's default.",
 })
 
+/** The most that a Session may spend on models. */
+export const SessionBudget = Type.Object(
+  {
+    costUsd: Type.Number({
+      minimum: 0.01,
+      maximum: 1e9,
+      description: 'US dollars for models, over all Runs. A Run that reaches it waits for people.',
+    }),
+  },
+  closed,
+)
+
 const originFields = {
   tenantKey: Type.Optional(text(originLimits.tenantKey, { description: "The caller's opaque id of its tenant." })),
   objectType: Type.Optional(
@@ -178,6 +190,19 @@ export const Session = Type.Object(
         open,
       ),
     ),
+    budget: nullable(
+      Type.Object(
+        {
+          costUsd: SessionBudget.properties.costUsd,
+          spentUsd: Type.Number({
+            minimum: 0,
+            description:
+              'What counts against it. A request whose cost was lost counts as the most that it may have cost.',
+          }),
+        },
+        { description: 'Null: none.', ...open },
+      ),
+    ),
     parent: nullable(
       Type.Object(
         { sessionId: Uuid, runId: Uuid },
@@ -235,6 +260,7 @@ export const CreateSession = Type.Object(
       ),
     ),
     environment: Type.Optional(EnvironmentReference),
+    budget: Type.Optional(nullable(SessionBudget)),
   },
   { title: 'CreateSession', description: 'Creates a Session; an empty object creates an idle one.', ...closed },
 )
@@ -264,6 +290,7 @@ export const UpdateSession = Type.Object(
   {
     title: Type.Optional(someText(limits.titleCharacters)),
     environment: Type.Optional(EnvironmentReference),
+    budget: Type.Optional(nullable(SessionBudget)),
     model: Type.Optional(nullable(ModelId)),
     effort: Type.Optional(EffortChoice),
     runtime: Type.Optional(nullable(RuntimeId)),

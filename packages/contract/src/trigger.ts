@@ -84,11 +84,11 @@ export const TriggerHook = Type.Object(
   { title: 'TriggerHook', ...closed },
 )
 
-const { title, model, effort, runtime, source, environment } = CreateSession.properties
+const { title, model, effort, runtime, source, environment, budget } = CreateSession.properties
 
 /** Settings of the Sessions that a trigger makes. */
 const TriggerSession = Type.Object(
-  { title, model, effort, runtime, source, environment },
+  { title, model, effort, runtime, source, environment, budget },
   { title: 'TriggerSession', ...closed },
 )
 

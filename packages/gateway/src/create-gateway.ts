@@ -22,8 +22,8 @@ export interface GatewayOptions {
 const listPatienceMs = 10_000
 
 /** Creates the gateway. Disposing of it stores pending accounting and closes the connections to providers. */
-export function createGateway(context: Pick<Context, 'db' | 'clock' | 'log'>, options: GatewayOptions) {
-  const { db, clock, log } = context
+export function createGateway(context: Pick<Context, 'db' | 'clock' | 'log' | 'wakeups'>, options: GatewayOptions) {
+  const { db, clock, log, wakeups } = context
   const { models, limits, masterKey, registry, callTranslated } = options
   const clients = new Map(models.providers.map(provider => [provider.id, new ProviderClient(provider, limits)]))
   const booking = new Booking(db, clock, err =>
@@ -45,6 +45,7 @@ export function createGateway(context: Pick<Context, 'db' | 'clock' | 'log'>, op
     booking,
     metrics: gatewayMetrics(registry),
     clock,
+    budgets: { db, clock, wakeups },
     callTranslated,
     tools: {
       ids: prefix => `${prefix}_${randomUUID().replaceAll('-', '')}`,

@@ -21,6 +21,7 @@ import { refusal } from '@berth/platform/kit/refusal.ts'
 import { UpstreamError } from '@berth/platform/kit/upstream-error.ts'
 import { digestId } from '@berth/platform/kit/uuid.ts'
 import { saysSomething } from './formats/chat-relay.ts'
+import { type BudgetParts, holdToBudgets } from './hold-to-budgets.ts'
 import { passThrough, type WrittenCall, writeCall } from './pass-through.ts'
 import type { ModelCatalog } from './providers/model-catalog.ts'
 import type { ProviderClient } from './providers/provider-client.ts'
@@ -33,6 +34,7 @@ export interface Gateway {
   readonly booking: Booking
   readonly metrics: GatewayMetrics
   readonly clock: Clock
+  readonly budgets: BudgetParts
   readonly callTranslated: CallTranslated
   readonly tools: Pick<TranslatedCall, 'ids' | 'seal' | 'open'>
   readonly limits: { readonly totalMs: number; readonly retries: number; readonly retryWaitMs: number }
@@ -56,12 +58,12 @@ interface Attempt {
 export async function serveRequest(gateway: Gateway, received: ModelRequest): Promise<ModelAnswer> {
   const request = hideEndUser(received)
   if (gateway.booking.isFull) throw refusal('service_unavailable')
-  const candidates = await admit(gateway, request).catch(async error => {
+  const { candidates, reservedUsd } = await admit(gateway, request).catch(async error => {
     await bookRefusal(gateway, request, error)
     throw error
   })
 
-  const meter = new RequestMeter(gateway, request, candidates[0])
+  const meter = new RequestMeter(gateway, request, candidates[0], { reservedUsd })
   const { signal, release } = bounded(request.signal, gateway.limits.totalMs)
   try {
     return await tryEach(gateway, request, candidates, { meter, signal, release })
@@ -78,13 +80,19 @@ export const isOpen = (
   { allowedModels }: Pick<GatewayCaller, 'allowedModels'>,
 ): boolean => allowedModels === null || allowedModels.has(catalogId)
 
+interface Admitted {
+  readonly candidates: readonly [ResolvedModel, ...ResolvedModel[]]
+  /** Held for it in the budgets at which its Run waits for people. */
+  readonly reservedUsd: number | null
+}
+
 /** Returns the models that may answer, if the request may be sent to any. */
-async function admit(gateway: Gateway, request: ModelRequest): Promise<readonly [ResolvedModel, ...ResolvedModel[]]> {
+async function admit(gateway: Gateway, request: ModelRequest): Promise<Admitted> {
   refuseState(request.wire, request.body)
   const candidates = await candidatesOf(gateway, request)
   refuseMeaningless(request.body, candidates[0])
   refuseSpent(request.caller, candidates[0], gateway.clock.now())
-  return candidates
+  return { candidates, reservedUsd: await holdToBudgets(gateway.budgets, request, candidates) }
 }
 
 /**
@@ -99,7 +107,7 @@ async function bookRefusal(gateway: Gateway, request: ModelRequest, error: unkno
   if (model === undefined || !isOpen(model, request.caller)) return
   const cause = error instanceof ApiError ? error.code : 'internal_error'
   const rowId = digestId(JSON.stringify(['refused', organizationId, run.sessionId, run.runId, cause]))
-  await new RequestMeter(gateway, request, model, rowId).failed(error, false, noUsage)
+  await new RequestMeter(gateway, request, model, { refusedId: rowId }).failed(error, false, noUsage)
 }
 
 /**
@@ -145,7 +153,7 @@ function isUnfit({ body, caller }: ModelRequest, model: ResolvedModel): boolean 
   } catch {
     return true
   }
-  return caller.run !== null && caller.run.budgetUsd !== null && model.price === undefined
+  return caller.run !== null && (caller.run.budgetUsd !== null || caller.run.pauses) && model.price === undefined
 }
 
 async function tryModel(gateway: Gateway, request: ModelRequest, attempt: Attempt): Promise<ModelAnswer> {

@@ -215,6 +215,16 @@ export interface BranchList {
   hasMore: boolean
 }
 
+/** Most of a budget for models is spent. Told once. */
+export interface BudgetReachedData {
+  /** Whose budget it is. */
+  scope: string
+  spentUsd: number
+  limitUsd: number
+  /** The share of the limit that is spent at least. */
+  share: number
+}
+
 export interface Compute {
   /** `own_hosts`: Sessions get sandboxes on hosts of the organization alone. */
   runsOn: 'any_host' | 'own_hosts'
@@ -521,6 +531,10 @@ export interface CreateSession {
   }
   environment?: {
     id: string
+  } | null
+  budget?: {
+    /** US dollars for models, over all Runs. A Run that reaches it waits for people. */
+    costUsd: number
   } | null
 }
 
@@ -2113,6 +2127,13 @@ export interface Session {
     /** The revision applied last; null before the first. */
     revision: number | null
   } | null
+  /** Null: none. */
+  budget: {
+    /** US dollars for models, over all Runs. A Run that reaches it waits for people. */
+    costUsd: number
+    /** What counts against it. A request whose cost was lost counts as the most that it may have cost. */
+    spentUsd: number
+  } | null
   /** The Session that this one was forked from, and the Run at whose end; null for others. */
   parent: {
     sessionId: string
@@ -2193,6 +2214,10 @@ export interface SessionOfTrigger {
   }
   environment?: {
     id: string
+  } | null
+  budget?: {
+    /** US dollars for models, over all Runs. A Run that reaches it waits for people. */
+    costUsd: number
   } | null
 }
 
@@ -2509,6 +2534,10 @@ export interface TriggerSession {
   environment?: {
     id: string
   } | null
+  budget?: {
+    /** US dollars for models, over all Runs. A Run that reaches it waits for people. */
+    costUsd: number
+  } | null
 }
 
 /** One input message of a Session. It starts a Run, with `replyTo` resumes the Run that asked, or with `mode` `steer` joins the active Run. */
@@ -2625,6 +2654,10 @@ export interface UpdateSession {
   title?: string
   environment?: {
     id: string
+  } | null
+  budget?: {
+    /** US dollars for models, over all Runs. A Run that reaches it waits for people. */
+    costUsd: number
   } | null
   model?: string | null
   /** How hard the model may think; null for the model's default. */
@@ -2876,6 +2909,7 @@ export interface EventDataByType {
   'svc.delegation.completed': DelegationCompletedData
   'svc.session.forked': SessionForkedData
   'svc.turn.steered': TurnSteeredData
+  'svc.budget.reached': BudgetReachedData
   'svc.output.rejected': OutputRejectedData
   'svc.workspace.progress': WorkspaceProgressData
   'svc.workspace.expired': WorkspaceExpiredData
@@ -2921,6 +2955,8 @@ export interface ErrorCodes {
   sign_in_required: Record<never, never>
   /** The Run has spent its cost budget. */
   cost_budget_exceeded: Record<never, never>
+  /** A budget of the Session, or of whom it is for, is reached. The Run waits for people; repeat the request later. */
+  budget_reached: Record<never, never>
   /** The Run has a cost budget, but the price of the model is unknown. */
   cost_unknown: Record<never, never>
   /** The form has no `file` part. */

@@ -79,6 +79,10 @@ const table: Readonly<Record<string, (event: Event) => Notice>> = {
       ? { tone: 'warning', text: 'The agent stopped before it read a message. Send it again if it still matters' }
       : { tone: 'quiet', text: 'The agent finished before it read a message, and works on it next' }
   },
+  'svc.budget.reached': event => ({
+    tone: 'warning',
+    text: `${Math.round((numberOf(event, 'share') ?? 0) * 100)} % of the ${textOf(event, 'scope')}’s budget of $${(numberOf(event, 'limitUsd') ?? 0).toFixed(2)} is spent`,
+  }),
   'svc.output.rejected': event => ({
     tone: 'warning',
     text: `The answer is not the requested JSON${event.data.retried === true ? '; the agent tries once more' : ''}`,

@@ -30,7 +30,13 @@ const ofCounts: readonly ErrorCode[] = [
   'upstream_timeout',
 ]
 
-const ofCalls: readonly ErrorCode[] = ['insufficient_quota', 'cost_budget_exceeded', 'cost_unknown', ...ofCounts]
+const ofCalls: readonly ErrorCode[] = [
+  'insufficient_quota',
+  'cost_budget_exceeded',
+  'budget_reached',
+  'cost_unknown',
+  ...ofCounts,
+]
 
 const slashes = "Slashes in the model's id may be sent as they are or as `%2F`."
 

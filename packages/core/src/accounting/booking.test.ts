@@ -22,6 +22,7 @@ const record = (given: Partial<RequestRecord> = {}): RequestRecord => ({
   errorCode: null,
   usage: null,
   costUsd: null,
+  reservedUsd: null,
   firstTokenMs: null,
   durationMs: 1,
   startedAt: new Date(),

@@ -19,6 +19,8 @@ export interface RequestRecord {
   readonly errorCode: string | null
   readonly usage: GatewayUsage | null
   readonly costUsd: number | null
+  /** Reserved for it in the budgets at which its Run waits for people; null if there are none. */
+  readonly reservedUsd: number | null
   readonly firstTokenMs: number | null
   readonly durationMs: number | null
   readonly startedAt: Date
@@ -27,7 +29,8 @@ export interface RequestRecord {
 /**
  * Stores requests and adds their cost to the budgets that they count against. A request is settled once: only a new or
  * `open` row changes anything, so a caller may repeat a write after a lost commit answer. A later refusal takes the place
- * of one with the same id, and neither has a cost. Ids in one call are distinct.
+ * of one with the same id, and neither has a cost. Ids in one call are distinct. Its reservation ends with it; a cost that
+ * is not known counts as what was reserved.
  * Each budget is one row, found by its unique index and updated once. Budgets are locked by id, so that calls and
  * changes of budgets never wait for each other in a circle.
  * @param flushed whether to wait for the disk; if false, the rows are visible at once but a database crash may undo
@@ -46,12 +49,12 @@ export async function keepRequests(
         insert into gateway_requests as g (
           id, organization_id, credential_kind, api_key_id, session_id, run_id, wire, provider, model, outcome, error_code,
           input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_usd, first_token_ms, duration_ms,
-          started_at, installation_id, person_id, end_user_id)
+          started_at, installation_id, person_id, end_user_id, reserved_usd)
         select * from jsonb_to_recordset($1::jsonb) as r (
           id uuid, organization_id uuid, credential_kind text, api_key_id uuid, session_id uuid, run_id uuid, wire text,
           provider text, model text, outcome text, error_code text, input_tokens bigint, cached_input_tokens bigint,
           cache_write_tokens bigint, output_tokens bigint, reasoning_tokens bigint, cost_usd numeric, first_token_ms integer, duration_ms integer,
-          started_at timestamptz, installation_id uuid, person_id uuid, end_user_id text)
+          started_at timestamptz, installation_id uuid, person_id uuid, end_user_id text, reserved_usd numeric)
         where case when $3 then true else set_config('synchronous_commit', 'off', true) is not null end
         on conflict (id) do update set
           provider = excluded.provider, model = excluded.model, outcome = excluded.outcome,
@@ -61,18 +64,21 @@ export async function keepRequests(
           first_token_ms = excluded.first_token_ms, duration_ms = excluded.duration_ms,
           wire = excluded.wire, started_at = excluded.started_at
           where g.outcome = 'open' or (g.outcome = 'failed' and g.started_at < excluded.started_at)
-        returning organization_id, api_key_id, cost_usd
+        returning organization_id, api_key_id, session_id, person_id, installation_id, cost_usd, reserved_usd, outcome
       ), spent as (
-        select b.id, sum(k.cost_usd) as usd
-        from kept k join gateway_budgets b on b.organization_id = k.organization_id
-          and (b.api_key_id is null or b.api_key_id = k.api_key_id)
-        where k.cost_usd > 0 group by b.id
+        select b.id, sum(coalesce(k.cost_usd, case when b.on_reached = 'pause' then k.reserved_usd end, 0)) as usd,
+          sum(case when b.on_reached = 'pause' then coalesce(k.reserved_usd, 0) else 0 end) as freed
+        from kept k
+        cross join lateral budgets_of(k.organization_id, k.api_key_id, k.session_id, k.person_id, k.installation_id) b
+        where k.outcome <> 'open' and (k.cost_usd > 0 or k.reserved_usd > 0) group by b.id
       ), locked as materialized (
-        select b.id, s.usd from gateway_budgets b join spent s on s.id = b.id order by b.id for no key update of b
+        select b.id, s.usd, s.freed from gateway_budgets b join spent s on s.id = b.id order by b.id for no key update of b
       )
       update gateway_budgets b set
         spent_usd = l.usd
           + case when b.period_started_at < gateway_period_start(b.period, $2) then 0 else b.spent_usd end,
+        reserved_usd = case when b.period_started_at < gateway_period_start(b.period, $2) then 0
+          else greatest(0, b.reserved_usd - l.freed) end,
         period_started_at = greatest(b.period_started_at, gateway_period_start(b.period, $2))
       from locked l where l.id = b.id`,
     values: [JSON.stringify(records.map(rowOf)), now, flushed],
@@ -101,6 +107,7 @@ function rowOf(record: RequestRecord): Readonly<Record<string, unknown>> {
     output_tokens: record.usage?.outputTokens ?? null,
     reasoning_tokens: record.usage?.reasoningTokens ?? null,
     cost_usd: record.costUsd,
+    reserved_usd: record.reservedUsd,
     first_token_ms: record.firstTokenMs,
     duration_ms: record.durationMs,
     started_at: record.startedAt,

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 
+const ofWhole = 'session_id is null and num_nonnulls(api_key_id, person_id, installation_id) = 0'
+
 /** A budget of a whole organization, with what it has spent in the current period. */
 export interface BudgetRow {
   readonly period: 'day' | 'month' | 'total'
@@ -19,7 +21,7 @@ export async function listBudgets(db: Queryable, organizationId: string, now: Da
       select period, set_by, limit_usd::float8 as limit_usd,
         (case when period_started_at < gateway_period_start(period, $2) then 0 else spent_usd end)::float8 as spent_usd,
         case when period <> 'total' then gateway_period_end(period, $2) end as resets_at
-      from gateway_budgets where organization_id = $1 and api_key_id is null
+      from gateway_budgets where organization_id = $1 and ${ofWhole}
       order by array_position(array['day', 'month', 'total'], period), set_by desc`,
     values: [organizationId, now],
   })
@@ -48,7 +50,7 @@ export async function setOwnBudgets(
   const { rows: kept } = await db.query<{ period: string }>({
     text: `
       select period from gateway_budgets
-      where organization_id = $1 and api_key_id is null and period = any($2) and set_by = 'organization'`,
+      where organization_id = $1 and ${ofWhole} and period = any($2) and set_by = 'organization'`,
     values: [organizationId, periods],
   })
   const added = budgets.filter(({ period, limitUsd }) => limitUsd !== null && !kept.some(row => row.period === period))
@@ -57,7 +59,7 @@ export async function setOwnBudgets(
     text: `
       with wanted as (select * from unnest($2::text[], $3::numeric[]) as w (period, limit_usd)), locked as materialized (
         select b.id, w.limit_usd from gateway_budgets b join wanted w on w.period = b.period
-        where b.organization_id = $1 and b.api_key_id is null and b.set_by = 'organization'
+        where b.organization_id = $1 and ${ofWhole} and b.set_by = 'organization'
         order by b.id for update of b
       ), removed as (
         delete from gateway_budgets b using locked l where b.id = l.id and l.limit_usd is null
@@ -70,7 +72,7 @@ export async function setOwnBudgets(
       text: `
         insert into gateway_budgets (id, organization_id, period, limit_usd, period_started_at, set_by, spent_usd)
         values ($1, $2, $3, $4, gateway_period_start($3, $5), 'organization', $6)
-        on conflict (organization_id, api_key_id, period, set_by) do update set limit_usd = excluded.limit_usd`,
+        on conflict on constraint gateway_budgets_of_period do update set limit_usd = excluded.limit_usd`,
       values: [randomUUID(), organizationId, period, limitUsd, now, spent.get(period) ?? '0'],
     })
   }

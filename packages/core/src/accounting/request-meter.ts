@@ -44,6 +44,7 @@ export class RequestMeter {
   readonly #metrics: GatewayMetrics
   readonly #request: ModelRequest
   readonly #id: string
+  readonly #reservedUsd: number | null
   readonly #endUserId: string | null
   readonly #startedAt: Date
   readonly #begunMs = performance.now()
@@ -53,17 +54,18 @@ export class RequestMeter {
   #opened = false
   #booked: Promise<void> | null = null
 
-  /** @param refusedId of the row, if the request reaches no provider */
+  /** @param row `refusedId`: of the row, if the request reaches no provider; `reservedUsd`: what its budgets hold for it */
   constructor(
     gateway: { booking: Booking; metrics: GatewayMetrics; clock: { now(): Date } },
     request: ModelRequest,
     model: ResolvedModel,
-    refusedId: string | null = null,
+    { refusedId = null, reservedUsd = null }: { refusedId?: string | null; reservedUsd?: number | null } = {},
   ) {
     this.#booking = gateway.booking
     this.#metrics = gateway.metrics
     this.#request = request
     this.#id = refusedId ?? request.id
+    this.#reservedUsd = reservedUsd
     this.#endUserId = endUserOf(request)
     this.#startedAt = gateway.clock.now()
     this.#model = model
@@ -143,6 +145,7 @@ export class RequestMeter {
       errorCode,
       usage,
       costUsd: this.#unknownCost ? null : free ? 0 : costOf(usage, price),
+      reservedUsd: this.#reservedUsd,
       firstTokenMs: this.#firstTokenMs,
       durationMs: outcome === 'open' ? null : Math.round(performance.now() - this.#begunMs),
       startedAt: this.#startedAt,

@@ -30,7 +30,8 @@ export async function setQuotaOf(db: Queryable, budget: Quota, now: Date): Promi
     await db.query({
       text: `
         delete from gateway_budgets
-        where organization_id = $1 and api_key_id is not distinct from $2 and period = $3 and set_by = 'operator'`,
+        where organization_id = $1 and api_key_id is not distinct from $2 and period = $3
+          and session_id is null and person_id is null and installation_id is null and set_by = 'operator'`,
       values: [organizationId, apiKeyId, period],
     })
     return true
@@ -39,7 +40,7 @@ export async function setQuotaOf(db: Queryable, budget: Quota, now: Date): Promi
     text: `
       insert into gateway_budgets (id, organization_id, api_key_id, period, limit_usd, period_started_at)
       values ($1, $2, $3, $4, $5, gateway_period_start($4, $6))
-      on conflict (organization_id, api_key_id, period, set_by) do update set limit_usd = excluded.limit_usd`,
+      on conflict on constraint gateway_budgets_of_period do update set limit_usd = excluded.limit_usd`,
     values: [randomUUID(), organizationId, apiKeyId, period, limitUsd, now],
   })
   return true

@@ -3,17 +3,19 @@ import { ownCredentials } from '@berth/platform/kit/redactor.ts'
 import { refusal, sessionNotFound } from '@berth/platform/kit/refusal.ts'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
+import { setSessionBudget } from '../accounting/pausing-budgets.ts'
 import type { Context } from '../context.ts'
 import { environmentToBind } from '../environments/bind.ts'
 import type { Principal } from '../identity/guard/principal.ts'
 import { settleEffort, settleModel, settleRuntime } from './configuration.ts'
+import { closeBudgetQuestion } from './interactions/budget-question.ts'
 import { lockVisibleSession } from './session/read-session.ts'
 import { toSession } from './session/session.ts'
 import { findSession, updateSession as writeSession } from './session/session-sql.ts'
 
 /**
- * Changes a Session for its next Turn; the last write wins and no active Run is touched. A change to the present values
- * leaves `updatedAt`.
+ * Changes a Session for its next Turn; the last write wins and no active Run is touched, except that one which waits for more
+ * budget goes on once it has it. A change to the present values leaves `updatedAt`.
  * @throws ApiError 404
  * @throws ApiError 409 `cloud_session_settled` if the runtime changes after the first Turn
  * @throws ApiError 400 if the runtime or model is unknown
@@ -43,10 +45,19 @@ export async function updateSession(
       effort !== session.effort ||
       runtime !== session.runtime ||
       environmentId !== session.environment_id
-    if (changes) await writeSession(tx, key, { title, model, effort, runtime, environmentId }, now)
-    return { changes, session: changes ? await findSession(tx, key) : session }
+    const limitUsd = body.budget === undefined ? session.budget_usd : (body.budget?.costUsd ?? null)
+    const rebudgeted = limitUsd !== session.budget_usd
+    if (rebudgeted) {
+      await setSessionBudget(tx, key, limitUsd)
+      if (session.active_run_id !== null) await closeBudgetQuestion(tx, key, session.active_run_id, now)
+    }
+    const changed = changes || rebudgeted
+    if (changed) await writeSession(tx, key, { title, model, effort, runtime, environmentId }, now)
+    return { changed, rebudgeted, session: changed ? await findSession(tx, key) : session }
   })
   if (row.session === null) throw sessionNotFound()
-  if (row.changes) context.wakeups.publish(topics.session(key.organizationId, key.sessionId))
+  const { organizationId, sessionId } = key
+  if (row.changed) context.wakeups.publish(topics.session(organizationId, sessionId))
+  if (row.rebudgeted) context.wakeups.publish(topics.control(organizationId, sessionId), topics.queue)
   return toSession(row.session, context)
 }

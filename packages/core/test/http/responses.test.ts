@@ -29,6 +29,7 @@ const session = {
   updatedAt: '2026-01-01T00:00:00.000Z',
   lastEventSequence: 0,
   environment: { id: sessionId, name: 'e', revision: null },
+  budget: null,
   parent: null,
   effort: null,
   later: { nested: [1, 'two', null] },

@@ -28,12 +28,16 @@ const API = 'berth'
 
 const wires: Readonly<Record<WireName, Wire>> = { responses, messages, generate }
 
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
 /** The prompt's limits, consulted before every model request. */
 export interface RequestGate {
   /** Returns true once a limit or a cancellation has stopped the prompt. */
   readonly stopped: () => boolean
   /** Returns the output tokens that the prompt may still use. */
   readonly outputTokensLeft: () => number
+  /** Does work in which the prompt waits for people, so that its time stands still. */
+  readonly whileWaiting: <Result>(work: () => Promise<Result>) => Promise<Result>
 }
 
 /**
@@ -52,7 +56,11 @@ export class GatewayProvider {
   /** Time before which the gateway asked not to be called again, in ms since the epoch. */
   #notBefore = 0
   #lastFault: ModelFault | null = null
-  gate: RequestGate = { stopped: () => false, outputTokensLeft: () => Number.POSITIVE_INFINITY }
+  gate: RequestGate = {
+    stopped: () => false,
+    outputTokensLeft: () => Number.POSITIVE_INFINITY,
+    whileWaiting: work => work(),
+  }
 
   private constructor(environment: Environment, runtime: ModelRuntime) {
     this.#environment = environment
@@ -118,14 +126,18 @@ export class GatewayProvider {
       if (this.gate.stopped()) return fail(stream, emptyMessage(model), false, 'stopped')
       const waitMs = this.#notBefore - Date.now()
       if (waitMs > 0) await sleep(waitMs, undefined, signal === undefined ? {} : { signal })
-      const watched = watchFetch(this.#environment.modelIdleMs)
+      const { modelIdleMs, retryBaseMs } = this.#environment
+      const watched = watchFetch(modelIdleMs, request =>
+        this.gate.whileWaiting(() => sleep(retryBaseMs, undefined, request === undefined ? {} : { signal: request })),
+      )
       const facts = this.#facts.get(model.id)
       if (facts === undefined) throw new Error(`the model ${model.id} is not known`)
       const answer = wires[facts.wire]({
         model,
         facts,
         context,
-        options: { ...options, apiKey: 'berth', maxRetries: 0 },
+        // People may take any time to raise a budget; `fetch` itself bounds its wait for the headers.
+        options: { ...options, apiKey: 'berth', maxRetries: 0, timeoutMs: LONGEST_TIMER_MS },
         fetch: watched.fetch,
         outputTokensLeft: this.gate.outputTokensLeft(),
       })

@@ -9,11 +9,16 @@ export interface Watched {
   readonly unreachable: boolean
 }
 
+/** The gateway's code for a budget at which the Run waits for people. */
+const WAITS_FOR_PEOPLE = 'budget_reached'
+
 /**
  * Returns a `fetch` that records how its one request went and aborts a response that goes silent. The libraries only
- * bound the wait for the headers.
+ * bound the wait for the headers. A request that a budget stands against is sent again until the gateway takes it.
+ *
+ * @param untilRaised waits before the request is sent again; throws once it is not to be
  */
-export function watchFetch(idleMs: number): Watched {
+export function watchFetch(idleMs: number, untilRaised: (signal: AbortSignal | undefined) => Promise<void>): Watched {
   const state = { refusal: null as Failure | null, unreachable: false }
   return {
     get refusal() {
@@ -23,19 +28,26 @@ export function watchFetch(idleMs: number): Watched {
       return state.unreachable
     },
     async fetch(input, init) {
-      let response: Response
-      try {
-        response = await fetch(input, init)
-      } catch (error) {
-        state.unreachable = true
-        throw error
+      for (;;) {
+        let response: Response
+        try {
+          response = await fetch(input, init)
+        } catch (error) {
+          state.unreachable = true
+          throw error
+        }
+        if (response.ok) {
+          if (response.body === null) return response
+          return new Response(response.body.pipeThrough(idleGuard(idleMs)), response)
+        }
+        const refusal = await readFailure(response.clone())
+        if (refusal.code !== WAITS_FOR_PEOPLE) {
+          state.refusal = refusal
+          return response
+        }
+        await response.body?.cancel()
+        await untilRaised(init?.signal ?? undefined)
       }
-      if (!response.ok) {
-        state.refusal = await readFailure(response.clone())
-        return response
-      }
-      if (response.body === null) return response
-      return new Response(response.body.pipeThrough(idleGuard(idleMs)), response)
     },
   }
 }

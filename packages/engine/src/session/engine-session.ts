@@ -217,6 +217,7 @@ export class EngineSession {
     provider.gate = {
       stopped: () => this.#limits.reason !== null,
       outputTokensLeft: () => this.#limits.outputTokensLeft,
+      whileWaiting: work => this.#clock.pausedFor(work),
     }
     const [model] = await Promise.all([provider.model(modelId, signal), this.#servers.refresh(signal)])
     for (const { server, reason } of this.#servers.takeNotices()) this.#updates.serverTrouble(server, reason)

@@ -63,6 +63,7 @@ describe('creating a session', () => {
         updatedAt: time,
         lastEventSequence: 0,
         environment: null,
+        budget: null,
         parent: null,
         effort: null,
       },

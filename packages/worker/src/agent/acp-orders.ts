@@ -97,7 +97,20 @@ export const feedbackPlace = (generation: number, offset: number): string => `${
  */
 export const outputPlace = (generation: number, until: number): string => `${generation}/output/${until}`
 
-const furtherKey = /\/(feedback|output)\/(-?\d+)$/
+/**
+ * Places the prompt after a question about a budget as the next one of the same attempt; its key names the question, and
+ * keeps which requests were answered before.
+ */
+export const budgetPlace = (generation: number, until: number, question: number): string =>
+  `${generation}/budget/${until}/${-question}`
+
+const furtherKey = /\/(feedback|output|budget)\/(-?\d+)(?:\/(\d+))?$/
+
+/** Returns the offset of the question about a budget after which a prompt goes on, by its key; null for other prompts. */
+export const budgetQuestionOf = (key: string | null): number | null => {
+  const question = furtherKey.exec(key ?? '')?.[3]
+  return question === undefined ? null : -Number(question)
+}
 
 /** Returns the offset of the newest request that a prompt answers, by its key; -1 for an attempt's first prompt. */
 export const feedbackUntil = (key: string | null): number => Number(furtherKey.exec(key ?? '')?.[2] ?? -1)

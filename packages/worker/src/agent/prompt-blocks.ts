@@ -36,8 +36,15 @@ export function promptBlocks(turn: TurnRow, recap: string | null, isScript = fal
  * The one that has loaded its conversation finds the questions there without answers.
  */
 export function answerBlocks(rows: readonly InteractionRow[]): object[] {
-  return rows.map(row => ({ type: 'text', text: `${questionOf(row)}\n\n${answerOf(row)}` }))
+  return rows.map(row => ({
+    type: 'text',
+    text: row.budget_id === null ? `${questionOf(row)}\n\n${answerOf(row)}` : budgetRaised,
+  }))
 }
+
+/** Tells an agent that was stopped by a budget that it may go on. */
+export const budgetRaised =
+  'The work was paused because a budget was reached. It may go on now: continue where you stopped.'
 
 /** Returns the feedback, in the person's words, for an agent that only knows that its plan was refused. */
 export const feedbackBlocks = (rows: readonly InteractionRow[]): object[] =>

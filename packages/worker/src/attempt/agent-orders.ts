@@ -1,7 +1,12 @@
 import type { Effort } from '@berth/contract'
+import { lastRefusalOf } from '@berth/core/accounting/last-refusal.ts'
 import { NATIVE_RUNTIME, type RuntimeEntry } from '@berth/core/runtimes/catalog.ts'
 import type { InteractionRow } from '@berth/core/sessions/interactions/interaction.ts'
-import { listFeedback, listUndelivered } from '@berth/core/sessions/interactions/interaction-sql.ts'
+import {
+  findLastBudgetQuestion,
+  listFeedback,
+  listUndelivered,
+} from '@berth/core/sessions/interactions/interaction-sql.ts'
 import { type LeaseRow, startAgentFrom } from '@berth/core/sessions/leases/lease-sql.ts'
 import { readRecap } from '@berth/core/sessions/runs/recap.ts'
 import { hasEarlierWork } from '@berth/core/sessions/runs/run-sql.ts'
@@ -10,6 +15,8 @@ import { findTurn, listSteering } from '@berth/core/sessions/turns/turn-sql.ts'
 import type { RunBudgets } from '@berth/platform/settings/run-budgets.ts'
 import {
   barrier,
+  budgetPlace,
+  budgetQuestionOf,
   cancelPrompt,
   feedbackPlace,
   feedbackUntil,
@@ -25,7 +32,7 @@ import { answerTo } from '../agent/acp-questions.ts'
 import type { AgentFacts } from '../agent/agent-conversation.ts'
 import { type AddedVariables, agentEnvironment, environmentWith } from '../agent/agent-environment.ts'
 import { serversFor } from '../agent/mcp-servers.ts'
-import { answerBlocks, answersMeta, feedbackBlocks, promptBlocks } from '../agent/prompt-blocks.ts'
+import { answerBlocks, answersMeta, budgetRaised, feedbackBlocks, promptBlocks } from '../agent/prompt-blocks.ts'
 import type { RunClaim } from '../claim/claim.ts'
 import { type ExecutionContext, modelOf } from '../claim/execution-context.ts'
 import { saveAgentModel } from '../claim/progress-sql.ts'
@@ -167,6 +174,27 @@ export class AgentOrders {
     const place = feedbackPlace(generation, newest.journal_offset)
     const meta = this.#promptMeta()
     return prompt(this.#of, place, { sessionId: sessionId ?? '', blocks: feedbackBlocks(rows), meta })
+  }
+
+  /**
+   * Returns the prompt on which a foreign agent goes on whose last request a budget refused: such agents end their prompt
+   * then. `held`: people have not decided yet. A script has nothing that could go on.
+   *
+   * @returns null if no budget has ended the prompt
+   */
+  async afterBudget(facts: AgentFacts, answeredAt: Date | null): Promise<Order | 'held' | null> {
+    const { claim, lease, runtime } = this.#parts
+    if (runtime.id === NATIVE_RUNTIME || runtime.stateless === true) return null
+    const { db } = this.#context
+    const question = await findLastBudgetQuestion(db, lease.id, claim.runId)
+    if (question === null || (await lastRefusalOf(db, claim, answeredAt)) !== 'budget_reached') return null
+    if (question.status === 'open') return 'held'
+    const { activePrompt, generation, sessionId } = facts
+    if (budgetQuestionOf(activePrompt) === question.journal_offset) return null
+    const place = budgetPlace(generation, feedbackUntil(activePrompt), question.journal_offset)
+    const meta = { ...this.#promptMeta(), answers: undefined, continues: true }
+    const blocks = [{ type: 'text', text: budgetRaised }]
+    return prompt(this.#of, place, { sessionId: sessionId ?? '', blocks, meta })
   }
 
   /** Returns a further prompt of the same Run that tells the agent to answer once more. */

@@ -18,12 +18,14 @@ type Answered = Extract<AgentEnd, { readonly kind: 'answered' }>
 
 /**
  * Decides whether an agent's answer ends the Run or a further prompt of the same Run follows: people's feedback on its plan,
- * or the correction of a result that breaks its schema.
+ * the correction of a result that breaks its schema, or the word to go on after a budget was reached. While people decide on
+ * a budget, the Run is held.
  */
 export class FurtherPrompt {
   readonly #orders: AgentOrders
   readonly #output: RequestedOutput | null
   readonly #lastAnswer: () => Promise<LastAnswer | null>
+  readonly #answeredAt: () => Date | null
   /** The agent may have asked to leave plan mode. */
   #planned: boolean
   /** The decision on the latest answer. */
@@ -35,11 +37,13 @@ export class FurtherPrompt {
     output: RequestedOutput | null,
     planned: boolean,
     lastAnswer: () => Promise<LastAnswer | null>,
+    answeredAt: () => Date | null,
   ) {
     this.#orders = orders
     this.#output = output
     this.#planned = planned
     this.#lastAnswer = lastAnswer
+    this.#answeredAt = answeredAt
   }
 
   /** Notes that the agent asked to leave plan mode: people may refuse with feedback. */
@@ -47,13 +51,17 @@ export class FurtherPrompt {
     this.#planned = true
   }
 
-  /** Returns the prompt that follows the answer, or null. An answer is decided on once. */
-  async after(end: Answered, facts: AgentFacts): Promise<Order | null> {
-    if (this.#decided?.end !== end) this.#decided = { end, order: await this.#decide(end.outcome, facts) }
-    return this.#decided.order
+  /** Returns the prompt that follows the answer, or null. An answer is decided on once, unless it is held. */
+  async after(end: Answered, facts: AgentFacts): Promise<Order | 'held' | null> {
+    if (this.#decided?.end === end) return this.#decided.order
+    const order = await this.#decide(end.outcome, facts)
+    if (order !== 'held') this.#decided = { end, order }
+    return order
   }
 
-  async #decide(outcome: Outcome, facts: AgentFacts): Promise<Order | null> {
+  async #decide(outcome: Outcome, facts: AgentFacts): Promise<Order | 'held' | null> {
+    const budget = await this.#orders.afterBudget(facts, this.#answeredAt())
+    if (budget !== null) return budget
     const planned = this.#planned && (outcome.stopReason === 'completed' || outcome.stopReason === 'aborted')
     const feedback = planned ? await this.#orders.feedback(facts) : null
     if (feedback !== null || this.#output === null) return feedback

@@ -64,6 +64,8 @@ export class RunAttempt {
   #state: AttemptState
   /** People may have given some of these since the last look. */
   readonly #due = new Set<'answers' | 'messages'>(['answers', 'messages'])
+  /** The agent has answered, and the prompt that may follow waits for people. */
+  #isHeld = false
   #last: Promise<void> = Promise.resolve()
 
   constructor(context: ExecutionContext, parts: RunAttemptParts) {
@@ -85,7 +87,13 @@ export class RunAttempt {
     this.#orders = new AgentOrders(context, of, parts)
     this.#previews = new PreviewWriter(context, claim, claim.runId, () => this.#conversation.preview)
     this.#resumed = this.#conversation.prompted
-    this.#further = new FurtherPrompt(this.#orders, this.#output, this.#resumed, () => this.#lastAnswer())
+    this.#further = new FurtherPrompt(
+      this.#orders,
+      this.#output,
+      this.#resumed,
+      () => this.#lastAnswer(),
+      () => this.#conversation.answeredAt,
+    )
   }
 
   /** True once the agent has the prompt: the start-up deadline no longer applies. */
@@ -126,7 +134,9 @@ export class RunAttempt {
   cancel(): Promise<void> {
     return this.#exclusive(async () => {
       this.#letGo()
-      if (this.#givesOrders) await this.#goOn()
+      if (!this.#givesOrders) return
+      if (this.#isHeld) await this.#settle()
+      else await this.#goOn()
     })
   }
 
@@ -136,6 +146,7 @@ export class RunAttempt {
     return this.#exclusive(async () => {
       this.#due.add('answers').add('messages')
       if (!this.#givesOrders) return
+      if (this.#isHeld) return this.#leaveHold()
       await this.#giveAnswers()
       await this.#giveSteering()
     })
@@ -162,7 +173,8 @@ export class RunAttempt {
   expire(outcome: Outcome): Promise<void> {
     return this.#exclusive(async () => {
       const { facts, prompted } = this.#conversation
-      if (isOver(this.#state) || !prompted || facts.sessionId === null) return this.#stop(outcome, 'deadline')
+      if (isOver(this.#state) || !prompted || facts.sessionId === null || this.#isHeld)
+        return this.#stop(outcome, 'deadline')
       this.#move({ kind: 'decide', outcome })
       await this.#orders.cancelPrompt(facts.sessionId)
     })
@@ -215,11 +227,12 @@ export class RunAttempt {
     const isDone = this.#isDone()
     const further = isDone ? await this.#furtherPrompt() : null
     if (isDone && further === null) return this.#settle()
+    this.#isHeld = further === 'held'
     if (position >= connection.size) this.#move({ kind: 'catch up' })
     if (further !== null) {
       // Nothing is committed until the journal has the order, so a worker that takes over meanwhile reads the same
       // answer.
-      if (this.#givesOrders) await this.#orders.give(further)
+      if (this.#givesOrders && further !== 'held') await this.#orders.give(further)
       return
     }
     await this.#commit()
@@ -229,8 +242,16 @@ export class RunAttempt {
     }
   }
 
-  /** Returns the prompt that follows the agent's answer, or null if the Run is to end. */
-  async #furtherPrompt(): Promise<Order | null> {
+  /** Gives the prompt that waited for people, or ends the Run if none follows any more. */
+  async #leaveHold(): Promise<void> {
+    const further = await this.#furtherPrompt()
+    this.#isHeld = further === 'held'
+    if (further === null) await this.#settle()
+    else if (further !== 'held') await this.#orders.give(further)
+  }
+
+  /** Returns the prompt that follows the agent's answer, or null if the Run is to end; `held`: people decide. */
+  async #furtherPrompt(): Promise<Order | 'held' | null> {
     const { end, facts } = this.#conversation
     if (end?.kind !== 'answered' || facts.state !== 'ready' || !this.#isOn) return null
     return this.#further.after(end, facts)
@@ -330,7 +351,7 @@ export class RunAttempt {
 
   #isIdle(): boolean {
     const { facts, prompted } = this.#conversation
-    return facts.state === 'ready' && !prompted && this.#state.prompt !== 'given'
+    return this.#isHeld || (facts.state === 'ready' && !prompted && this.#state.prompt !== 'given')
   }
 
   /** True if the agent can do nothing more for this Run. */

@@ -104,11 +104,11 @@ export function watchAttempt(
     if (cancelling) return
     const run = await findRun(context.db, claim, claim.run.id)
     if (run === null) throw new ClaimLost()
-    // A Run cancelled while it waited for people has ended; this worker releases its agent and seals its work.
+    // A Run that was cancelled or stopped while it waited for people has ended; this worker releases its agent and seals it.
     if (run.ended_at !== null && (await taskOf(context.db, claim)) !== 'seal') throw new ClaimLost()
     if (cancelling) return
-    if (run.cancel_requested_at === null) {
-      if (run.ended_at === null) holdTo(run)
+    if (run.cancel_requested_at === null && run.ended_at === null) {
+      holdTo(run)
       await attempt.answer()
       if (await canPark(run, limits.parkMs)) await attempt.park()
       return

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { Event, Interaction, Session } from '@berth/contract'
+import { setSessionBudget } from '@berth/core/accounting/pausing-budgets.ts'
 import { linkTestedAgents, testedAgentDirectory } from '@berth/testing/agents/foreign-agents.ts'
 import { anthropicWire } from '@berth/testing/models/anthropic-wire.ts'
 import { geminiWire } from '@berth/testing/models/gemini-wire.ts'
@@ -74,6 +75,17 @@ async function askedOf({ id }: Session): Promise<Interaction> {
   }
   return until('an approval', look, startMs)
 }
+
+/** Returns an open Interaction, or null once the Run has ended. */
+const untilAskedOrEnded = ({ id }: Session, runId: string): Promise<Interaction | null> =>
+  until(
+    'a question or the end',
+    async () => {
+      const { body } = await test.api.get<{ interactions: Interaction[] }>(`/v1/sessions/${id}/interactions`)
+      return body.interactions[0] ?? ((await test.api.run(id, runId)).endedAt === undefined ? undefined : null)
+    },
+    startMs,
+  )
 
 async function allow(session: Session, { id, request }: Interaction): Promise<void> {
   const body = { requestId: request.approval?.requestId, choice: 'allow_once', idempotencyKey: randomUUID() }
@@ -199,6 +211,38 @@ describe.each(agents)('$runtime', ({ runtime, wire, provider, path, key, shell, 
     expect(modelsAsked(upstream.requests.slice(middle))).toEqual(new Set(['m2']))
     expect(JSON.stringify(requests.at(-1)?.body)).toContain('Write the steps down.')
     expect(JSON.stringify(events)).not.toContain(providerKey)
+  })
+})
+
+describe.each(agents)('$runtime at a reached budget', ({ runtime, wire, shell }) => {
+  it('waits until people raise it, and then finishes its work', { timeout: 300_000 }, async () => {
+    script(wire, { calls: [shell('echo done > work.txt')] }, { text: 'The work is done.' })
+    const session = await test.api.createSession({ runtime })
+    const key = { organizationId: session.organizationId, sessionId: session.id }
+    // Any request leads over it.
+    await setSessionBudget(test.db.database, key, 1e-6)
+    const { run } = await test.api.submitTurn(session.id, 'Do the work.')
+    const asked: string[] = []
+    for (;;) {
+      const open = await untilAskedOrEnded(session, run.id)
+      if (open === null) break
+      asked.push(open.kind)
+      if (open.kind === 'approval') await allow(session, open)
+      else {
+        const now = await test.api.run(session.id, run.id)
+        expect([now.status, now.endedAt]).toEqual(['awaiting', undefined])
+        const raise = { message: '{"amountUsd":9}', replyTo: { interactionId: open.id } }
+        expect((await test.api.put(`/v1/sessions/${session.id}/turns/${randomUUID()}`, raise)).status).toBe(202)
+      }
+    }
+    expect(asked.filter(kind => kind === 'ask_user')).toHaveLength(1)
+    expect(await test.api.run(session.id, run.id)).toMatchObject({
+      status: 'completed',
+      stopReason: 'completed',
+      attempts: 1,
+      result: { summary: 'The work is done.' },
+    })
+    expect(await fileOf(session, 'work.txt')).toBe('done\n')
   })
 })
 

@@ -1,5 +1,6 @@
 import type { Clock } from '@berth/platform/kit/clock.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import type { GatewayCaller } from '../../identity/guard/gateway-caller.ts'
 import type { GatewayJudge, GatewayJudgement } from '../../identity/guard/gateway-judge.ts'
 import type { AccountClient } from './account-client.ts'
 import type { CopiedRows } from './copied-rows.ts'
@@ -49,11 +50,12 @@ export class FarGatewayJudge implements GatewayJudge {
     return { caller: { ...caller, capabilities, run: null, ...allowance }, granted, remaining, bucket }
   }
 
-  async #allowanceOf(caller: { readonly organizationId: string; readonly apiKeyId: string | null }) {
+  async #allowanceOf(caller: Pick<GatewayCaller, 'organizationId' | 'apiKeyId' | 'personId' | 'installationId'>) {
+    const { organizationId, apiKeyId, personId, installationId } = caller
     const { rows } = await this.#db.query<AllowanceRow>({
       name: 'read-gateway-allowance',
-      text: 'select allowed_models, quota_ends_at from gateway_allowance($1, $2, $3)',
-      values: [caller.organizationId, caller.apiKeyId, this.#clock.now()],
+      text: 'select allowed_models, quota_ends_at from gateway_allowance($1, $2, null, $3, $4, $5)',
+      values: [organizationId, apiKeyId, personId, installationId, this.#clock.now()],
     })
     const { allowed_models = null, quota_ends_at = null } = rows[0] ?? {}
     return {

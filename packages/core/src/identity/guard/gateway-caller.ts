@@ -32,6 +32,10 @@ export interface RunSpending {
   /** Null: it has no bound, and `spentUsd` is unknown. */
   readonly budgetUsd: number | null
   readonly spentUsd: number
+  /** There is a budget at which it waits for people. */
+  readonly pauses: boolean
+  /** It waits for people. */
+  readonly awaits: boolean
 }
 
 /** The answer of the gateway's guard. */

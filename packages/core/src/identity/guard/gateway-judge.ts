@@ -48,6 +48,8 @@ interface JudgementRow {
   readonly run_id: string | null
   readonly allowed_models: string[] | null
   readonly quota_ends_at: Date | number | null
+  readonly pauses: boolean | null
+  readonly awaits: boolean | null
   readonly budget_usd: string | null
   readonly spent_usd: string | null
   readonly rate_burst: number | null
@@ -123,6 +125,8 @@ function callerOf(row: JudgementRow): GatewayCaller {
             runId,
             budgetUsd: row.budget_usd === null ? null : Number(row.budget_usd),
             spentUsd: Number(row.spent_usd ?? 0),
+            pauses: row.pauses === true,
+            awaits: row.awaits === true,
           },
     allowedModels: row.allowed_models === null ? null : new Set(row.allowed_models),
     quotaEndsAtMs: row.quota_ends_at === null ? null : Number(row.quota_ends_at),

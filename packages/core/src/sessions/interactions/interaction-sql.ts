@@ -37,8 +37,8 @@ export async function insertInteraction(tx: Queryable, row: InteractionRow): Pro
     name: 'insert-interaction',
     text: `
       insert into interactions (organization_id, session_id, id, run_id, kind, status, resolution, request, lease_id,
-        journal_offset, agent_request, request_id, deadline, opened_at, ended_at)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+        journal_offset, agent_request, request_id, deadline, opened_at, ended_at, budget_id)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
       on conflict do nothing returning 1`,
     values: [
       row.organization_id,
@@ -56,9 +56,51 @@ export async function insertInteraction(tx: Queryable, row: InteractionRow): Pro
       row.deadline,
       row.opened_at,
       row.ended_at,
+      row.budget_id,
     ],
   })
   return rows.length > 0
+}
+
+/** Returns the open question of the platform about a Run's budget, on `interactions_open`; null if there is none. */
+export async function findBudgetQuestion(
+  db: Queryable,
+  key: SessionKey,
+  runId: string,
+): Promise<InteractionRow | null> {
+  const { rows } = await db.query<InteractionRow>({
+    name: 'find-budget-question',
+    text: `
+      select * from interactions
+      where organization_id = $1 and session_id = $2 and status = 'open' and run_id = $3 and budget_id is not null`,
+    values: [key.organizationId, key.sessionId, runId],
+  })
+  return rows[0] ?? null
+}
+
+/** Returns the newest question of the platform about a Run's budget on a lease, by its unique key. */
+export async function findLastBudgetQuestion(
+  db: Queryable,
+  leaseId: string,
+  runId: string,
+): Promise<Pick<InteractionRow, 'status' | 'journal_offset'> | null> {
+  const { rows } = await db.query<InteractionRow>({
+    name: 'find-last-budget-question',
+    text: `
+      select status, journal_offset from interactions
+      where lease_id = $1 and journal_offset < 0 and run_id = $2 order by journal_offset limit 1`,
+    values: [leaseId, runId],
+  })
+  return rows[0] ?? null
+}
+
+/** Returns an offset for a question that is in no journal. The caller holds the Session's lock. */
+export async function nextOwnOffset(tx: Queryable, leaseId: string): Promise<number> {
+  const { rows } = await tx.query<{ offset: number }>({
+    text: `select least(min(journal_offset), 0) - 1 as offset from interactions where lease_id = $1`,
+    values: [leaseId],
+  })
+  return Number(rows[0]?.offset ?? -1)
 }
 
 /** Selects some of a Session's open Interactions. */
@@ -174,7 +216,9 @@ export async function hasOpenApproval(db: Queryable, key: SessionKey): Promise<b
 export async function listUndelivered(db: Queryable, leaseId: string): Promise<InteractionRow[]> {
   const { rows } = await db.query<InteractionRow>({
     name: 'list-undelivered-interactions',
-    text: 'select * from interactions where lease_id = $1 and delivered_at is null order by journal_offset',
+    text: `
+      select * from interactions where lease_id = $1 and delivered_at is null and budget_id is null
+      order by journal_offset`,
     values: [leaseId],
   })
   return rows

@@ -32,6 +32,8 @@ export interface InteractionRow {
   readonly lease_id: string
   readonly journal_offset: number
   readonly agent_request: string
+  /** The platform asks, about this budget; null: an agent asks. */
+  readonly budget_id: string | null
   readonly request_id: string | null
   readonly deadline: Date | null
   readonly opened_at: Date

@@ -60,6 +60,7 @@ export async function openInteraction(tx: Queryable, asking: Asking, pending: Ag
     lease_id: asking.leaseId,
     journal_offset: pending.offset,
     agent_request: JSON.stringify(pending.agentRequest),
+    budget_id: null,
     request_id: requestId,
     deadline,
     opened_at: now,

@@ -13,6 +13,7 @@ export const tablesOfSession = [
   'reviews',
   'review_requests',
   'interactions',
+  'gateway_budgets',
   'terminals',
   'previews',
   'file_requests',

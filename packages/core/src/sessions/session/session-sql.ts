@@ -19,7 +19,8 @@ const selectFrom = (sessions: string): string => `
     l.idle_ms as lease_idle_ms,
     coalesce(e.task = 'seal', false) as finalizing,
     c.run_id as checkpoint_run_id, c.runtime as checkpoint_runtime, c.conversation as checkpoint_conversation,
-    c.damaged_at is not null as checkpoint_damaged, n.name as environment_name,${statusColumns}
+    c.damaged_at is not null as checkpoint_damaged, n.name as environment_name,
+    b.limit_usd::float8 as budget_usd, b.spent_usd::float8 as budget_spent_usd,${statusColumns}
   from ${sessions} s
   left join runs r on r.organization_id = s.organization_id and r.session_id = s.id and r.ended_at is null
   left join lateral (
@@ -32,7 +33,8 @@ const selectFrom = (sessions: string): string => `
   left join lateral (${continuationRun('s')}) settled on s.first_run_started_at is not null and l.state is distinct from 'attached'
   left join checkpoints c
     on c.organization_id = s.organization_id and c.session_id = s.id and c.run_id = settled.id
-  left join environments n on n.organization_id = s.organization_id and n.id = s.environment_id${statusJoins}`
+  left join environments n on n.organization_id = s.organization_id and n.id = s.environment_id
+  left join gateway_budgets b on b.organization_id = s.organization_id and b.session_id = s.id${statusJoins}`
 
 /** Reads a Session without locking it. */
 export async function findSession(db: Queryable, key: SessionKey): Promise<SessionRow | null> {

@@ -26,6 +26,8 @@ export interface SessionRow {
   readonly environment_name: string | null
   /** The revision applied last; null before the first. */
   readonly environment_revision: number | null
+  readonly budget_usd: number | null
+  readonly budget_spent_usd: number | null
   readonly turn_count: number
   readonly last_event_sequence: number
   readonly first_run_started_at: Date | null
@@ -87,6 +89,7 @@ export function toSession(row: SessionRow, surroundings: SessionSurroundings): S
     lastEventSequence: row.last_event_sequence,
     ...(row.archived_at !== null && { archivedAt: row.archived_at.toISOString() }),
     environment: environmentOf(row),
+    budget: row.budget_usd === null ? null : { costUsd: row.budget_usd, spentUsd: row.budget_spent_usd ?? 0 },
     parent: parentOf(row),
   }
 }

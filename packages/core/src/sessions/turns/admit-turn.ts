@@ -72,7 +72,7 @@ export async function admitTurn(
     const { row, queued } =
       replyTo === null
         ? await beginOrJoin(context, tx, session, turn)
-        : await answerTurn(context, tx, session, { ...turn, replyTo })
+        : await answerTurn(context, tx, principal, session, { ...turn, replyTo })
     return { created: true, row, run: queued === null ? await runOfTurn(tx, key, row.run_id) : toRun(queued) }
   })
   if (admission.created) {
@@ -123,12 +123,13 @@ async function beginOrJoin(context: Context, tx: Queryable, session: SessionRow,
 async function answerTurn(
   context: Context,
   tx: Queryable,
+  principal: Principal,
   session: SessionRow,
   turn: NewTurn & { readonly replyTo: string },
 ): Promise<InsertedTurn> {
   const key = { organizationId: session.organization_id, sessionId: session.id }
   refuseUnlessOpen(context, session)
-  const reply = await readReply(tx, key, turn.replyTo, turn.message)
+  const reply = await readReply(tx, principal, key, turn)
   refuseIfFull(session)
   const inserted = await insertTurn(tx, session, turn, reply.interaction.run_id)
   await answerByTurn(tx, key, reply, turn.id, turn.now)

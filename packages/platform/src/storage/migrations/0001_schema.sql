@@ -837,7 +837,7 @@ create table interactions (
   status text not null check (status in ('open', 'resolved', 'expired')),
   request text not null, resolution text,
   lease_id uuid not null, journal_offset bigint not null, agent_request text not null,
-  request_id text, deadline timestamptz,
+  request_id text, deadline timestamptz, budget_id uuid,
   choice text check (choice in ('allow_once', 'allow_turn', 'allow_chat', 'deny')),
   decided_by_kind text, decided_by_id uuid, idempotency_key text, response_turn_id uuid, answer text,
   opened_at timestamptz not null, ended_at timestamptz, delivered_at timestamptz,
@@ -850,6 +850,8 @@ comment on table interactions is 'Questions of agents to people. The request sta
 comment on column interactions.request is 'As it is shown: cleaned and within bounds.';
 comment on column interactions.journal_offset is 'Where the agent asked. It may use a JSON-RPC id twice, an offset it cannot.';
 comment on column interactions.agent_request is 'Its answer is made of this.';
+comment on column interactions.budget_id is 'The platform asks, not the agent: this budget is reached. It is in no journal, and '
+  'its offset is negative.';
 comment on column interactions.request_id is 'Approvals only: a decision names it. After `deadline` there can be none.';
 comment on column interactions.decided_by_kind is 'Null for decisions of rules.';
 create unique index interactions_of_lease on interactions (lease_id, journal_offset, session_id);
@@ -1190,13 +1192,24 @@ comment on column runtime_credentials.budget_usd is 'US dollars that the Run may
 
 create table gateway_budgets (
   id uuid primary key, organization_id uuid not null references organizations, api_key_id uuid references api_keys,
+  session_id uuid, person_id uuid references people, installation_id uuid references installations,
   set_by text not null default 'operator' check (set_by in ('operator', 'organization')),
   period text not null check (period in ('day', 'month', 'total')),
   limit_usd numeric not null check (limit_usd >= 0), spent_usd numeric not null default 0,
+  on_reached text not null default 'refuse' check (on_reached in ('pause', 'refuse')),
+  reserved_usd numeric not null default 0, told_at timestamptz,
   period_started_at timestamptz not null,
-  constraint gateway_budgets_of_period unique nulls not distinct (organization_id, api_key_id, period, set_by)
+  foreign key (organization_id, session_id) references sessions,
+  constraint gateway_budgets_of_period unique nulls not distinct
+    (organization_id, session_id, api_key_id, person_id, installation_id, period, set_by),
+  check (num_nonnulls(session_id, api_key_id, person_id, installation_id) <= 1)
 );
-comment on table gateway_budgets is 'The most that an organization, or one key, spends in each day or month of UTC, or ever.';
+comment on table gateway_budgets is 'The most that an organization, or one of its keys, Sessions, people or installations, '
+  'spends in each day or month of UTC, or ever.';
+comment on column gateway_budgets.on_reached is 'Whether Runs wait for people, or are refused. Everybody else is refused.';
+comment on column gateway_budgets.reserved_usd is 'The most that requests of Runs under way may cost. Where one was lost with '
+  'its gateway, its part stays: a cost that is not known counts as the most that it may be.';
+comment on column gateway_budgets.told_at is 'When a Session was told that 80 percent of this period''s limit are spent.';
 comment on column gateway_budgets.set_by is 'A bound of the organization''s own stays beside its operator''s, and both hold.';
 comment on column gateway_budgets.spent_usd is 'Of the period since `period_started_at`; in a later one it counts as nothing.';
 
@@ -1212,16 +1225,28 @@ create function gateway_period_end(period text, at timestamptz) returns timestam
     else (date_trunc(period, at at time zone 'UTC') + ('1 ' || period)::interval) at time zone 'UTC'
   end
 $$;
-create function gateway_allowance(organization uuid, key uuid, at timestamptz)
-returns table (allowed_models text[], quota_ends_at timestamptz) language sql stable rows 1 as $$
-  select
-    (select l.models from organization_limits l where l.organization_id = organization),
-    (select max(gateway_period_end(b.period, at)) from gateway_budgets b
-      where b.organization_id = organization and (b.api_key_id is null or b.api_key_id = key)
-        and case when b.period_started_at < gateway_period_start(b.period, at) then 0 else b.spent_usd end >= b.limit_usd)
+create function budgets_of(organization uuid, key uuid, session uuid, person uuid, installation uuid)
+returns setof gateway_budgets language sql stable as $$
+  select b.* from gateway_budgets b
+    where b.organization_id = organization and b.session_id is null and (b.api_key_id is null or b.api_key_id = key)
+      and (b.person_id is null or b.person_id = person) and (b.installation_id is null or b.installation_id = installation)
+  union all
+  select b.* from gateway_budgets b where b.organization_id = organization and b.session_id = session
 $$;
-comment on function gateway_allowance is 'How much an organization or one of its keys may still use: catalog ids (null: all), '
-  'and when its last spent budget resets (null: none is spent).';
+comment on function budgets_of is 'The budgets that a request counts against. In two parts, since each is on one range of the index.';
+create function gateway_allowance(organization uuid, key uuid, session uuid, person uuid, installation uuid, at timestamptz)
+returns table (allowed_models text[], quota_ends_at timestamptz, pauses boolean) language sql stable rows 1 as $$
+  select l.models, b.quota_ends_at, coalesce(b.pauses, false)
+  from (
+    select bool_or(session is not null and on_reached = 'pause') as pauses,
+      max(gateway_period_end(period, at)) filter (where (session is null or on_reached = 'refuse')
+        and case when period_started_at < gateway_period_start(period, at) then 0 else spent_usd end >= limit_usd)
+        as quota_ends_at
+    from budgets_of(organization, key, session, person, installation)
+  ) b left join organization_limits l on l.organization_id = organization
+$$;
+comment on function gateway_allowance is 'How much a caller may still use: catalog ids (null: all), when the last spent budget '
+  'that refuses it resets (null: none is spent), and whether there is one at which its Run, if it is one, waits for people.';
 
 create table gateway_requests (
   id uuid primary key, organization_id uuid not null references organizations,
@@ -1232,12 +1257,14 @@ create table gateway_requests (
   provider text not null, model text not null,
   outcome text not null check (outcome in ('open', 'completed', 'failed', 'left')),
   error_code text, input_tokens bigint, cached_input_tokens bigint, cache_write_tokens bigint, output_tokens bigint,
-  reasoning_tokens bigint, cost_usd numeric, started_at timestamptz not null, first_token_ms integer, duration_ms integer
+  reasoning_tokens bigint, cost_usd numeric, started_at timestamptz not null, first_token_ms integer, duration_ms integer,
+  reserved_usd numeric
 );
 comment on table gateway_requests is 'One row for each request that reached a provider. A Run''s row is there, `open`, before '
   'the provider answers, so that a gateway that was killed leaves a cost that is known to be unknown.';
 comment on column gateway_requests.input_tokens is 'With those that were read from a cache and written to it.';
 comment on column gateway_requests.cost_usd is 'Null: not known, as the model has no price or the provider told no usage.';
+comment on column gateway_requests.reserved_usd is 'The part of its budgets that was reserved for it; null: none at which Runs wait.';
 create index gateway_requests_of_run on gateway_requests (organization_id, session_id, run_id) where run_id is not null;
 create index gateway_requests_of_organization on gateway_requests (organization_id, started_at);
 create index gateway_requests_of_person on gateway_requests (organization_id, person_id, started_at) where person_id is not null;
@@ -1283,16 +1310,17 @@ create function judge_gateway_bearer(
   out outcome text, out granted integer, out remaining double precision, out kind text, out organization_id uuid,
   out capabilities text[], out role text, out cloud_access boolean, out api_key_id uuid, out installation_id uuid,
   out person_id uuid, out end_user_id text, out session_id uuid, out run_id uuid, out allowed_models text[],
-  out quota_ends_at timestamptz, out budget_usd numeric, out spent_usd numeric, out rate_burst integer,
-  out rate_per_minute integer)
+  out quota_ends_at timestamptz, out pauses boolean, out awaits boolean, out budget_usd numeric, out spent_usd numeric,
+  out rate_burst integer, out rate_per_minute integer)
 language plpgsql as $$
 declare bucket text; authority bearer_authority;
 begin
   if bearer_kind = 'runtime' then
     select 'runtime', c.organization_id, c.session_id, c.run_id, c.budget_usd, array['svc.ai.invoke'], 'ai/run/' || c.run_id,
-           true, o.id, case s.owner_kind when 'person' then s.owner_id else s.initiated_by end, g.rate_burst, g.rate_per_minute
+           true, o.id, case s.owner_kind when 'person' then s.owner_id else s.initiated_by end, g.rate_burst,
+           g.rate_per_minute, r.awaiting_since is not null
       into kind, organization_id, session_id, run_id, budget_usd, capabilities, bucket, cloud_access, installation_id,
-           person_id, rate_burst, rate_per_minute
+           person_id, rate_burst, rate_per_minute, awaits
       from runtime_credentials c
       join runs r on (r.organization_id, r.session_id, r.id) = (c.organization_id, c.session_id, c.run_id)
       join sessions s on (s.organization_id, s.id) = (c.organization_id, c.session_id)
@@ -1327,8 +1355,9 @@ begin
     from take_tokens(bucket, wanted, coalesce(rate_burst, burst), coalesce(rate_per_minute, per_minute), at) t;
   outcome := 'granted';
   if granted = 0 then return; end if;
-  select a.allowed_models, a.quota_ends_at into allowed_models, quota_ends_at
-    from gateway_allowance(judge_gateway_bearer.organization_id, judge_gateway_bearer.api_key_id, at) a;
+  select a.allowed_models, a.quota_ends_at, a.pauses into allowed_models, quota_ends_at, pauses
+    from gateway_allowance(judge_gateway_bearer.organization_id, judge_gateway_bearer.api_key_id,
+      judge_gateway_bearer.session_id, judge_gateway_bearer.person_id, judge_gateway_bearer.installation_id, at) a;
   if budget_usd is not null then
     select coalesce(sum(q.cost_usd), 0) into spent_usd from gateway_requests q
       where q.organization_id = judge_gateway_bearer.organization_id

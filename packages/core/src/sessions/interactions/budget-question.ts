@@ -1,0 +1,226 @@
+import { randomUUID } from 'node:crypto'
+import type { InteractionRequest } from '@berth/contract'
+import { invalidField, refusal } from '@berth/platform/kit/refusal.ts'
+import type { SessionKey } from '@berth/platform/kit/session-key.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
+import {
+  findPausing,
+  isReached,
+  isUsedUp,
+  noteTold,
+  type PausingBudget,
+  setLimit,
+  TOLD_SHARE,
+} from '../../accounting/pausing-budgets.ts'
+import type { Context } from '../../context.ts'
+import type { Principal } from '../../identity/guard/principal.ts'
+import { findLiveLease } from '../leases/lease-sql.ts'
+import { appendEvents } from '../log/append.ts'
+import { resumeIfAnswered } from '../runs/resume-run.ts'
+import { findRun, markAwaiting } from '../runs/run-sql.ts'
+import { holdSession } from '../session/session-sql.ts'
+import { closeInteractions } from './close-interactions.ts'
+import { type InteractionRow, interactionEvent } from './interaction.ts'
+import { findBudgetQuestion, insertInteraction, nextOwnOffset } from './interaction-sql.ts'
+
+type Parts = Pick<Context, 'db' | 'clock' | 'wakeups'>
+type RunKey = SessionKey & { readonly runId: string }
+
+/** What a person wants of a Run whose budget is reached. */
+export type BudgetAnswer = { readonly kind: 'raise'; readonly byUsd: number } | { readonly kind: 'stop' }
+
+const whose: Readonly<Record<PausingBudget['scope'], string>> = {
+  session: 'This Session has',
+  person: 'The person of this Session has',
+  installation: 'The installation of this Session has',
+  organization: 'The organization has',
+}
+
+const inPeriod: Readonly<Record<PausingBudget['period'], string>> = { day: ' today', month: ' this month', total: '' }
+
+/** Returns an amount as people read it: to the cent, or exactly if it is less than a cent. */
+const dollars = (usd: number): string => `$${usd > 0 && usd < 0.01 ? String(usd) : usd.toFixed(2)}`
+
+/** The amount by which a limit is raised if nobody names one. */
+const stepOf = ({ limit_usd }: PausingBudget): number => (limit_usd > 0 ? limit_usd : 1)
+
+/** Returns the limit that leaves this much to spend. */
+export const raisedLimit = ({ limit_usd, spent_usd, reserved_usd }: PausingBudget, byUsd: number): number =>
+  Number((Math.max(limit_usd, spent_usd + reserved_usd) + byUsd).toFixed(6))
+
+function requestFor(budget: PausingBudget): InteractionRequest {
+  const step = stepOf(budget)
+  const { scope, period, spent_usd, limit_usd, reserved_usd } = budget
+  const open = reserved_usd > 0 ? `, and ${dollars(reserved_usd)} at most for requests whose cost is not known yet` : ''
+  return {
+    questions: [
+      {
+        question: `${whose[scope]} spent ${dollars(spent_usd)}${inPeriod[period]} of its budget of ${dollars(limit_usd)} for models${open}. How shall the work go on?`,
+        header: 'Budget reached',
+        fieldId: 'choice',
+        options: [
+          `Raise by ${dollars(step)}, to ${dollars(raisedLimit(budget, step))}`,
+          'Raise by another amount',
+          'Stop',
+        ],
+        optionValues: ['raise', 'amount', 'stop'],
+        valueType: 'string',
+      },
+      {
+        question: 'By how many US dollars? With "another amount".',
+        header: 'Amount',
+        fieldId: 'amountUsd',
+        options: [],
+        valueType: 'number',
+        minimum: 0.01,
+        maximum: 1e9,
+      },
+    ],
+  }
+}
+
+/**
+ * Asks people how a Run goes on whose budget is reached, and lets it wait. A Run is asked about once; a budget that was
+ * raised meanwhile is not reached any more.
+ */
+export async function askForBudget({ db, clock, wakeups }: Parts, run: RunKey, budgetId: string): Promise<void> {
+  if ((await findBudgetQuestion(db, run, run.runId)) !== null) return
+  const asked = await db.transaction(async tx => {
+    await holdSession(tx, run)
+    const now = clock.now()
+    const budget = await findPausing(tx, budgetId, now)
+    const [row, lease, open] = await Promise.all([
+      findRun(tx, run, run.runId),
+      findLiveLease(tx, run),
+      findBudgetQuestion(tx, run, run.runId),
+    ])
+    const waits = row?.status === 'running' || row?.status === 'awaiting'
+    if (budget === null || !waits || row.cancel_requested_at !== null || lease === null || open !== null) return false
+    if (!isUsedUp(budget)) return false
+    const request = requestFor(budget)
+    const interaction: InteractionRow = {
+      organization_id: run.organizationId,
+      session_id: run.sessionId,
+      id: randomUUID(),
+      run_id: run.runId,
+      kind: 'ask_user',
+      status: 'open',
+      resolution: null,
+      request: JSON.stringify(request),
+      lease_id: lease.id,
+      journal_offset: await nextOwnOffset(tx, lease.id),
+      agent_request: '{}',
+      budget_id: budget.id,
+      request_id: null,
+      deadline: null,
+      opened_at: now,
+      ended_at: null,
+      choice: null,
+      idempotency_key: null,
+      response_turn_id: null,
+      answer: null,
+      decided_by_kind: null,
+      decided_by_id: null,
+      delivered_at: null,
+    }
+    await insertInteraction(tx, interaction)
+    await markAwaiting(tx, run, run.runId, now)
+    await appendEvents(
+      tx,
+      run,
+      [...(await toldOf(tx, run, [budget], now)), interactionEvent(interaction, request)],
+      now,
+    )
+    return true
+  })
+  if (asked) wake(wakeups, run)
+}
+
+/** Tells a Session of the budgets of which at least 80 percent are spent; each is told of once. */
+export async function tellBudgets(
+  { db, clock, wakeups }: Parts,
+  run: RunKey,
+  budgets: readonly PausingBudget[],
+): Promise<void> {
+  const told = await db.transaction(async tx => {
+    await holdSession(tx, run)
+    const now = clock.now()
+    const drafts = await toldOf(tx, run, budgets, now)
+    if (drafts.length > 0) await appendEvents(tx, run, drafts, now)
+    return drafts.length > 0
+  })
+  if (told) wakeups.publish(topics.session(run.organizationId, run.sessionId))
+}
+
+async function toldOf(tx: Queryable, { runId }: RunKey, budgets: readonly PausingBudget[], now: Date) {
+  const drafts = []
+  for (const { id, scope, spent_usd: spentUsd, limit_usd: limitUsd, untold } of budgets) {
+    if (!untold || !(await noteTold(tx, id, now))) continue
+    drafts.push({ type: 'svc.budget.reached' as const, runId, data: { scope, spentUsd, limitUsd, share: TOLD_SHARE } })
+  }
+  return drafts
+}
+
+/** Lets a Run go on whose requests are within its budgets again, although nobody has answered. */
+export async function withdrawBudgetQuestion({ db, clock, wakeups }: Parts, run: RunKey): Promise<void> {
+  if ((await findBudgetQuestion(db, run, run.runId)) === null) return
+  await db.transaction(async tx => {
+    await holdSession(tx, run)
+    await closeBudgetQuestion(tx, run, run.runId, clock.now())
+  })
+  wake(wakeups, run)
+}
+
+/**
+ * Closes the open question about a Run's budget if the budget is not reached any more, and resumes the Run. The caller holds
+ * the Session's lock.
+ */
+export async function closeBudgetQuestion(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {
+  const open = await findBudgetQuestion(tx, key, runId)
+  if (open?.budget_id == null) return
+  const budget = await findPausing(tx, open.budget_id, now)
+  if (budget !== null && isReached(budget)) return
+  await closeInteractions(tx, key, 'request_gone', now, { id: open.id })
+  await resumeIfAnswered(tx, key, runId, now)
+}
+
+/**
+ * Reads the answer to the platform's question about a budget. Whoever may change a Session may change its budget; those of
+ * people, installations and organizations belong to administrators, and those that an operator set to operators.
+ * @throws ApiError 400 if it says neither an amount nor to stop
+ * @throws ApiError 403 `insufficient_scope` if the caller may not change that budget
+ */
+export async function readBudgetAnswer(
+  tx: Queryable,
+  principal: Principal,
+  budgetId: string,
+  content: Readonly<Record<string, unknown>>,
+  now: Date,
+): Promise<BudgetAnswer> {
+  const { choice, amountUsd } = content
+  if (choice === 'stop') return { kind: 'stop' }
+  const budget = await findPausing(tx, budgetId, now)
+  // It is gone, or was raised elsewhere: nothing stands against the work.
+  if (budget === null || !isUsedUp(budget)) return { kind: 'raise', byUsd: 0 }
+  const { scope, set_by } = budget
+  const isAdministrator = principal.kind === 'person' && principal.role === 'admin'
+  if (scope === 'session' && !principal.capabilities.has('svc.cloud.sessions:create')) {
+    throw refusal('insufficient_scope', { requiredScope: 'svc.cloud.sessions:create' })
+  }
+  if (scope !== 'session' && (set_by === 'operator' || !isAdministrator)) {
+    throw refusal('insufficient_scope', { requiredScope: 'organization.administer' })
+  }
+  if (choice === 'raise') return { kind: 'raise', byUsd: stepOf(budget) }
+  if (typeof amountUsd === 'number') return { kind: 'raise', byUsd: amountUsd }
+  throw invalidField(['message', 'amountUsd'], 'is required; or choose to raise by the same amount, or to stop')
+}
+
+/** Raises the budget as answered, unless it is gone. The caller holds the Session's lock. */
+export async function raiseBudget(tx: Queryable, budgetId: string, byUsd: number, now: Date): Promise<void> {
+  const budget = byUsd > 0 ? await findPausing(tx, budgetId, now) : null
+  if (budget !== null) await setLimit(tx, budget.id, raisedLimit(budget, byUsd))
+}
+
+const wake = (wakeups: Parts['wakeups'], { organizationId, sessionId }: SessionKey): void =>
+  wakeups.publish(topics.session(organizationId, sessionId), topics.control(organizationId, sessionId), topics.queue)

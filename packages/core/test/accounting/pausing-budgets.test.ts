@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto'
+import { keepRequests, type RequestRecord } from '@berth/core/accounting/gateway-request-sql.ts'
+import { reserveSpending, type Spender, setSessionBudget } from '@berth/core/accounting/pausing-budgets.ts'
+import { setQuotaOf } from '@berth/core/accounting/set-quota.ts'
+import { insertSession } from '@berth/core/sessions/session/session-sql.ts'
+import { createTenant } from '@berth/testing/api/tenant.ts'
+import { createTestDatabase, type TestDatabase } from '@berth/testing/storage/postgres.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+let test: TestDatabase
+beforeAll(async () => {
+  test = await createTestDatabase()
+})
+afterAll(() => test[Symbol.asyncDispose]())
+
+const now = new Date()
+
+async function spender(limitUsd: number | null, organizationId?: string): Promise<Spender> {
+  const tenant =
+    organizationId === undefined ? await createTenant(test.database) : { organizationId, installationId: randomUUID() }
+  const key = { organizationId: tenant.organizationId, sessionId: randomUUID() }
+  await insertSession(test.database, {
+    key,
+    owner: { kind: 'app_installation', id: tenant.installationId },
+    initiatedBy: null,
+    requestHash: Buffer.alloc(32),
+    title: 'T',
+    origin: null,
+    source: null,
+    model: null,
+    effort: null,
+    runtime: null,
+    environmentId: null,
+    now,
+  })
+  await setSessionBudget(test.database, key, limitUsd)
+  return { ...key, personId: null, installationId: null }
+}
+
+const record = (of: Spender, given: Partial<RequestRecord>): RequestRecord => ({
+  id: randomUUID(),
+  credentialKind: 'runtime',
+  apiKeyId: null,
+  endUserId: null,
+  runId: randomUUID(),
+  wire: 'chat',
+  provider: 'p',
+  model: 'p/m',
+  outcome: 'completed',
+  errorCode: null,
+  usage: null,
+  costUsd: null,
+  reservedUsd: null,
+  firstTokenMs: null,
+  durationMs: 1,
+  startedAt: now,
+  ...of,
+  ...given,
+})
+
+const reserve = (of: Spender, usd: number) => reserveSpending(test.database, of, usd, now)
+const settle = (of: Spender, costUsd: number | null, reservedUsd: number) =>
+  keepRequests(test.database, [record(of, { costUsd, reservedUsd })], now)
+
+describe('a budget at which Runs wait', () => {
+  it('lets one request at most lead over it, however many ask at once', async () => {
+    const of = await spender(1)
+    let [granted, over] = [0, 0]
+    let [spent, open] = [0, 0]
+    const ask = async () => {
+      for (;;) {
+        const { kind } = await reserve(of, 0.4)
+        if (kind === 'reached') return
+        if (kind === 'taken') continue
+        granted += 1
+        open += 1
+        if (spent >= 1) over += 1
+        spent += 0.4
+        await settle(of, 0.4, 0.4)
+        open -= 1
+      }
+    }
+    await Promise.all(Array.from({ length: 16 }, ask))
+    expect([granted, over, open]).toEqual([3, 0, 0])
+    const { budgets } = await reserve(of, 0.4)
+    expect(budgets).toMatchObject([{ spent_usd: expect.closeTo(1.2), reserved_usd: 0 }])
+  })
+
+  it('counts a request that was lost with its gateway as the most that it may have cost', async () => {
+    const of = await spender(1)
+    expect((await reserve(of, 0.7)).kind).toBe('granted')
+    expect((await reserve(of, 0.7)).kind).toBe('granted')
+    expect((await reserve(of, 0.1)).kind).toBe('taken')
+    // One of both is known to have failed at a cost that nobody knows.
+    await settle(of, null, 0.7)
+    expect(await reserve(of, 0.1)).toMatchObject({
+      kind: 'taken',
+      budgets: [{ spent_usd: 0.7, reserved_usd: expect.closeTo(0.7), untold: false }],
+    })
+  })
+
+  it('lets whatever fits go on side by side, and says once that most is spent', async () => {
+    const of = await spender(1)
+    const kinds = await Promise.all(Array.from({ length: 8 }, () => reserve(of, 0.05)))
+    expect(kinds.map(({ kind }) => kind)).toEqual(Array.from({ length: 8 }, () => 'granted'))
+    for (let n = 0; n < 8; n += 1) await settle(of, 0.1, 0.05)
+    expect((await reserve(of, 0.05)).budgets).toMatchObject([
+      { scope: 'session', spent_usd: expect.closeTo(0.8), untold: true },
+    ])
+  })
+
+  it('does not hold Runs to budgets that refuse, nor to those of other Sessions', async () => {
+    const one = await spender(1)
+    const other = await spender(null, one.organizationId)
+    await setQuotaOf(test.database, { organizationId: one.organizationId, period: 'day', limitUsd: 0 }, now)
+    await settle(one, 5, 0)
+    expect(await reserve(other, 1)).toEqual({ kind: 'granted', budgets: [] })
+    expect((await reserve(one, 1)).kind).toBe('reached')
+  })
+})
