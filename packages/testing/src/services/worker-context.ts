@@ -36,6 +36,7 @@ import {
 } from '@berth/worker/claim/execution-context.ts'
 import { GatewayAccess, type GatewayAccessOptions } from '@berth/worker/claim/gateway-access.ts'
 import { GitAccess } from '@berth/worker/claim/git-access.ts'
+import { isRunOnLease } from '@berth/worker/claim/hold-sql.ts'
 import { pino } from 'pino'
 import { hostCache } from '../storage/host-cache.ts'
 import { silentLog } from './log.ts'
@@ -197,6 +198,7 @@ export async function workerContext(
     },
     gateway: stack.use(
       new GatewayAccess({
+        expects: leaseId => isRunOnLease(db.database, leaseId),
         ...(more.gateway ?? { url: () => 'http://127.0.0.1:9', mint: () => Promise.resolve('svc_run_unused') }),
         log,
       }),

@@ -155,8 +155,8 @@ export async function unclaimedToken(tx: Queryable, key: SessionKey): Promise<nu
 }
 
 /**
- * Returns true if a Run has begun on a lease that stands: its agent may be at work, whether or not a worker has the Run
- * now.
+ * Returns true if a Run is under way on a lease that stands, whether or not a worker has it now: its agent may be at work,
+ * and so may processes of earlier Runs, which go on when the sandbox does, before the Run has its credential.
  */
 export async function isRunOnLease(db: Queryable, leaseId: string): Promise<boolean> {
   const { rows } = await db.query<{ there: boolean }>({
@@ -165,7 +165,7 @@ export async function isRunOnLease(db: Queryable, leaseId: string): Promise<bool
       select exists (
         select 1 from leases l
         join runs r on r.organization_id = l.organization_id and r.session_id = l.session_id and r.ended_at is null
-        where l.id = $1 and l.ended_at is null and l.state = 'attached' and r.status in ('running', 'awaiting')) as there`,
+        where l.id = $1 and l.ended_at is null and l.state = 'attached' and r.status <> 'queued') as there`,
     values: [leaseId],
   })
   return rows[0]?.there === true

@@ -14,6 +14,7 @@ import { workerContext } from '@berth/testing/services/worker-context.ts'
 import { until } from '@berth/testing/until.ts'
 import { touch, workspacePath } from '@berth/testing/workspaces/workspace.ts'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { isRunOnLease } from '../../src/claim/hold-sql.ts'
 import { Worker } from '../../src/worker.ts'
 
 let service: TestService
@@ -22,6 +23,10 @@ let url: string
 /** Requests to the gateway, as `<path> <credential>`. */
 let asked: string[]
 let minted: string[]
+/** Is awaited before a Run gets its credential. */
+let beforeMint: Promise<void>
+/** Hears each request of a sandbox that has no credential yet. */
+let askedEarly: () => void
 let stack: AsyncDisposableStack
 
 const frames = Array.from({ length: 50 }, (_, index) => `data: {"n":${index}}\n\n`)
@@ -49,16 +54,24 @@ beforeEach(() => {
   stack = new AsyncDisposableStack()
   asked = []
   minted = []
+  beforeMint = Promise.resolve()
+  askedEarly = () => {}
 })
 afterEach(() => stack.disposeAsync())
 
 async function startWorker(options: Parameters<typeof workerContext>[2] = {}): Promise<Worker> {
   const mint = async () => {
+    await beforeMint
     const credential = `svc_run_${randomBytes(32).toString('base64url')}`
     minted.push(credential)
     return credential
   }
-  const context = await workerContext(service, stack, { ...options, gateway: { url: () => url, mint } })
+  const expects = async (leaseId: string) => {
+    const isExpected = await isRunOnLease(service.db.database, leaseId)
+    askedEarly()
+    return isExpected
+  }
+  const context = await workerContext(service, stack, { ...options, gateway: { url: () => url, mint, expects } })
   const worker = stack.use(new Worker(context))
   await worker.start()
   return worker
@@ -101,6 +114,10 @@ test('a process that a Run leaves in the sandbox reaches the gateway only in the
   await ended(session)
   await until('a sealed run', async () => (await service.api.session(session.id)).phase === 'idle')
   await touch(service.db.database, service.dataDir, session, 'go')
+  // The sandbox runs again before the next Run has its credential.
+  const early = Promise.withResolvers<void>()
+  beforeMint = early.promise
+  askedEarly = early.resolve
   const { run } = await service.api.submitTurn(session.id, `until [ -e second ]; do sleep 0.1; done; ${models}`)
   expect(await ended(session, run.id)).toBe('{"data":[]}')
   const second = await workspacePath(service.db.database, service.dataDir, session, 'second')
