@@ -10,6 +10,7 @@ let home: Home
 beforeAll(async () => {
   service = await startTestService({
     variables: { BERTH_ROLES: 'api' },
+    config: { extensions: { catalog: [{ slug: 'gone', path: '/nowhere/gone.zip' }] } },
     prepare: async dataDir => mkdirSync(join(dataDir, 'extensions')),
   })
 })
@@ -68,7 +69,10 @@ describe('berth extension', () => {
     expect(body).toMatchObject({ environment: { archives: [{ extension: { id: 'my-tools', name: 'My Tools!' } }] } })
 
     writeFileSync(join(service.dataDir, 'extensions', file), readFileSync(join(home.path, file)))
-    expect((await berth('extension', 'list')).out).toBe('my-tools\t1.2.0\tMy Tools!\n')
+    expect(await berth('extension', 'list')).toEqual({
+      ...{ code: 0, out: 'my-tools\t1.2.0\tMy Tools!\n' },
+      err: 'the extension gone cannot be had now (unavailable)\n',
+    })
   })
 
   test.each<[string, object]>([

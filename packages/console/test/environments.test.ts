@@ -18,7 +18,9 @@ let origin: string
 /** A colleague, who uses a terminal. */
 let colleague: Environments
 beforeAll(async () => {
-  const accounts = stack.use(await startAccounts())
+  const accounts = stack.use(
+    await startAccounts({ config: { extensions: { catalog: [{ slug: 'gone', path: '/nowhere/gone.zip' }] } } }),
+  )
   origin = accounts.test.url
   const { organizationId } = accounts.test.tenant
   const person = await personWithPassword(accounts.test.db.database, organizationId, { role: 'admin' })
@@ -57,6 +59,7 @@ describe('a person who writes environments in a browser', () => {
 
   it('creates one in a form that says what is wrong while they type', async () => {
     await page.getByRole('link', { name: 'Write the first environment' }).click()
+    await said('Extensions of the catalog are missing: gone (unavailable).')
     await field('Name').fill('Node 24')
     await page.getByRole('button', { name: 'Add a variable' }).click()
     await field('Name of variable 1').fill('1CI')

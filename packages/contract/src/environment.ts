@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { environmentLimits } from './limits.ts'
-import { closed, DateTime, nullable, open, opened, someText, text, Uuid } from './scalar.ts'
+import { closed, DateTime, nullable, open, opened, openString, someText, text, Uuid } from './scalar.ts'
 
 const variableName = '^[A-Za-z_][A-Za-z0-9_]{0,127}$'
 
@@ -150,9 +150,28 @@ const CatalogExtension = Type.Object(
   open,
 )
 
+const MissingExtension = Type.Object(
+  {
+    slug: Type.String(),
+    reason: openString(
+      ['late', 'unavailable'],
+      '`late`: its archive is still being fetched. `unavailable`: it cannot be had; the log of the service says why.',
+    ),
+  },
+  { title: 'MissingExtension', description: 'An extension that the operator offers and an answer lacks.', ...open },
+)
+
 /** Response of `listExtensions`. */
 export const ExtensionList = Type.Object(
-  { extensions: Type.Array(CatalogExtension) },
+  {
+    extensions: Type.Array(CatalogExtension),
+    missing: Type.Optional(
+      Type.Array(MissingExtension, {
+        description:
+          'Extensions that the operator offers by an archive that cannot be had now; absent if there is none.',
+      }),
+    ),
+  },
   { title: 'ExtensionList', description: 'The extensions that documents may name by a slug.', ...open },
 )
 
@@ -228,6 +247,7 @@ export const EnvironmentRevisionPage = Type.Object(
 
 export type EnvironmentArchive = Static<typeof EnvironmentArchive>
 export type CatalogExtension = Static<typeof CatalogExtension>
+export type MissingExtension = Static<typeof MissingExtension>
 export type ExtensionList = Static<typeof ExtensionList>
 export type Environment = Static<typeof Environment>
 export type EnvironmentDraft = Static<typeof EnvironmentDraft>

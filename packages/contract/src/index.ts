@@ -41,6 +41,7 @@ export type {
   EnvironmentRevisionPage,
   EnvironmentWarning,
   ExtensionList,
+  MissingExtension,
   SecretPin,
 } from './environment.ts'
 export { type EnvironmentTrial, type StartTrial, type TrialStop, trialStates } from './environment-trial.ts'

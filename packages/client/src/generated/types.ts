@@ -928,6 +928,8 @@ export interface ExtensionList {
     /** The newest release of all, where that needs a newer platform. */
     newest?: string
   }>
+  /** Extensions that the operator offers by an archive that cannot be had now; absent if there is none. */
+  missing?: MissingExtension[]
 }
 
 export interface FenceEnvelope {
@@ -1424,6 +1426,13 @@ export interface MissingAccount {
   reason: string
   /** A later page of this list asks the host again. */
   retried: boolean
+}
+
+/** An extension that the operator offers and an answer lacks. */
+export interface MissingExtension {
+  slug: string
+  /** `late`: its archive is still being fetched. `unavailable`: it cannot be had; the log of the service says why. */
+  reason: string
 }
 
 /** A model that the gateway serves. */

@@ -32,7 +32,7 @@ export function ExtensionRows({ form, issues, readOnly, environmentId, archives,
   const id = useId()
   const file = useRef<HTMLInputElement>(null)
   const values = form.watch()
-  const catalog = useQuery(catalogQuery).data ?? []
+  const { extensions: catalog, missing = [] } = useQuery(catalogQuery).data ?? { extensions: [] }
   const [uploaded, setUploaded] = useState<readonly Archive[]>([])
   const upload = useMutation({
     mutationFn: async (chosen: File) => {
@@ -152,6 +152,11 @@ export function ExtensionRows({ form, issues, readOnly, environmentId, archives,
             }}
           />
         </div>
+      )}
+      {missing.length > 0 && (
+        <p className="text-xs text-warning">
+          Extensions of the catalog are missing: {missing.map(({ slug, reason }) => `${slug} (${reason})`).join(', ')}.
+        </p>
       )}
       <InlineProblem error={upload.error} />
     </Section>

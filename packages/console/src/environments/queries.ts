@@ -47,5 +47,5 @@ export const revisionsQuery = (id: string) =>
 export const catalogQuery = queryOptions({
   queryKey: ['extensions'],
   staleTime: 5 * 60_000,
-  queryFn: async ({ signal }) => (await berth.call('listExtensions', {}, { signal })).extensions,
+  queryFn: ({ signal }) => berth.call('listExtensions', {}, { signal }),
 })

@@ -8,7 +8,7 @@ import { toArchive } from './archives/archive.ts'
 import { type Spooling, uploadArchive } from './archives/upload-archive.ts'
 import { toEnvironments } from './environment.ts'
 import { type EnvironmentKey, type EnvironmentRow, findEnvironment } from './environment-sql.ts'
-import { type ExtensionCatalog, toCatalogExtension } from './extensions/catalog.ts'
+import type { ExtensionCatalog } from './extensions/catalog.ts'
 import { revisionOf } from './if-match.ts'
 import { pageEnvironments, pageRevisions } from './list-environments.ts'
 import { putEnvironment } from './put-environment.ts'
@@ -99,7 +99,7 @@ export function environmentHandlers(
       const { created, archive } = await uploadArchive({ ...context, spoolDirectory }, key, params.sha256, content)
       return { status: created ? 201 : 200, body: { archive: toArchive(archive) } }
     },
-    listExtensions: async () => ({ status: 200, body: { extensions: (await catalog.list()).map(toCatalogExtension) } }),
+    listExtensions: async () => ({ status: 200, body: await catalog.list() }),
     setDefaultEnvironment: async ({ principal, body }) => {
       const row = await setDefault(context, principal, body.id?.toLowerCase() ?? null)
       return { status: 200, body: { environment: row === null ? null : await show(principal, row) } }

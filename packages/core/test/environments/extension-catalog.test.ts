@@ -10,9 +10,10 @@ import { extensionOf, sha256Of, zipOf } from '@berth/testing/environments/zip.ts
 import { makeCertificate } from '@berth/testing/services/certificates.ts'
 import { silentLog } from '@berth/testing/services/log.ts'
 import { startTestService, type TestService } from '@berth/testing/services/service.ts'
+import { until } from '@berth/testing/until.ts'
 import { ScriptedNetwork } from '@berth/testing/webhooks/scripted-network.ts'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ExtensionCatalog } from '../../src/environments/extensions/catalog.ts'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type CatalogOptions, ExtensionCatalog } from '../../src/environments/extensions/catalog.ts'
 import { Downloads } from '../../src/environments/extensions/downloads.ts'
 
 const release = (version: string, more: object = {}) => extensionOf({ id: 'a.tools', version, ...more })
@@ -52,7 +53,7 @@ afterAll(() => test[Symbol.asyncDispose]())
 const tools = release('1.10.0')
 
 describe('the catalog of extensions', () => {
-  it('lists each at the highest version that this platform can run', async () => {
+  it('lists each at the highest version that this platform can run, and names one that is not there', async () => {
     const { status, body } = await test.api.get('/v1/extensions')
     expect([status, body]).toEqual([
       200,
@@ -69,6 +70,7 @@ describe('the catalog of extensions', () => {
           },
           expect.objectContaining({ slug: 'by-path', id: 'other', version: '1.2.3' }),
         ],
+        missing: [{ slug: 'gone', reason: 'unavailable' }],
       },
     ])
   })
@@ -116,46 +118,63 @@ describe('the catalog of extensions', () => {
 })
 
 describe('an extension by URL', () => {
-  const stack = new AsyncDisposableStack()
-  afterAll(() => stack.disposeAsync())
-
-  it('is fetched once from a public address, and must be what its digest says', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'berth-downloads-'))
+  const url = 'https://extensions.example.com/tools.zip'
+  const sha256 = sha256Of(tools)
+  let serve: RequestListener
+  let asked: string[]
+  let now: number
+  let directory: string
+  let network: ScriptedNetwork
+  let stack: AsyncDisposableStack
+  let catalogOf: (sources: CatalogOptions['sources'], waitMs?: number) => ExtensionCatalog
+  beforeEach(async () => {
+    stack = new AsyncDisposableStack()
+    asked = []
+    now = 0
+    directory = await mkdtemp(join(tmpdir(), 'berth-downloads-'))
     stack.defer(() => rm(directory, { recursive: true, force: true }))
-    let serve: RequestListener = (_, response) => void response.end('tampered')
-    let asked = 0
     const certificate = makeCertificate('extensions.example.com')
     const server = createServer({ key: certificate.key, cert: certificate.cert }, (request, response) => {
-      asked += 1
-      serve(request, response)
+      asked.push(request.url ?? '')
+      void serve(request, response)
     })
     stack.defer(() => void server.close())
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-    const network = new ScriptedNetwork()
+    network = new ScriptedNetwork()
     network.names.set('extensions.example.com', ['93.184.216.34'])
     network.names.set('inside.example.com', ['10.0.0.1'])
     network.ports.set('93.184.216.34:443', (server.address() as AddressInfo).port)
-    let now = 0
-    const clock = { now: () => new Date(now) }
     const reach = { network, mayDial: isPublicAddress, ca: certificate.ca }
-    const sha256 = sha256Of(tools)
-    const url = 'https://extensions.example.com/tools.zip'
-    const catalog = new ExtensionCatalog({
-      directory: join(directory, 'none'),
-      sources: [
-        { slug: 'fetched', url, sha256 },
-        { slug: 'inside', url: 'https://inside.example.com/tools.zip', sha256: '0'.repeat(64) },
-      ],
-      downloads: new Downloads({ directory, named: new Set([sha256]), clock, log: silentLog, ...reach }),
-      spoolDirectory: directory,
-      log: silentLog,
-    })
-    expect([await catalog.list(), await catalog.list(), asked]).toEqual([[], [], 1])
+    const clock = { now: () => new Date(now) }
+    catalogOf = (sources, waitMs = 20_000) =>
+      new ExtensionCatalog({
+        directory: join(directory, 'none'),
+        sources,
+        downloads: new Downloads({ directory, named: new Set([sha256]), clock, log: silentLog, ...reach }),
+        waitMs,
+        spoolDirectory: directory,
+        log: silentLog,
+      })
+  })
+  afterEach(() => stack.disposeAsync())
+
+  it('is fetched once from a public address, and must be what its digest says', async () => {
+    serve = (_, response) => void response.end('tampered')
+    const catalog = catalogOf([
+      { slug: 'fetched', url, sha256 },
+      { slug: 'inside', url: 'https://inside.example.com/tools.zip', sha256: '0'.repeat(64) },
+    ])
+    const inside = { slug: 'inside', reason: 'unavailable' }
+    const neither = { extensions: [], missing: [{ slug: 'fetched', reason: 'unavailable' }, inside] }
+    expect([await catalog.list(), await catalog.list(), asked.length]).toEqual([neither, neither, 1])
     serve = (_, response) => void response.end(tools)
     now += 60_000
-    expect(await catalog.list()).toMatchObject([{ slug: 'fetched', sha256, identity: { id: 'a.tools' } }])
+    expect(await catalog.list()).toEqual({
+      extensions: [expect.objectContaining({ slug: 'fetched', sha256, id: 'a.tools' })],
+      missing: [inside],
+    })
     expect(await catalog.find('fetched')).not.toBeNull()
-    expect([asked, network.dialled]).toEqual([2, ['93.184.216.34:443', '93.184.216.34:443']])
+    expect([asked.length, network.dialled]).toEqual([2, ['93.184.216.34:443', '93.184.216.34:443']])
     // What the configuration names no more goes after a day.
     for (const name of [`${'1'.repeat(64)}.zip`, '.new-of-a-dead-process'])
       await writeFile(join(directory, name), 'an old release')
@@ -164,5 +183,31 @@ describe('an extension by URL', () => {
     now += 2 * 60 * 60_000
     expect(await catalog.tidy()).toBe(2)
     expect(await readdir(directory)).toEqual([`${sha256}.zip`])
+  })
+
+  it('is named while it is late, of many a few are fetched at once, and one that is looked for does not wait', async () => {
+    const slugs = ['one', 'two', 'three', 'four', 'five', 'six']
+    const archives = new Map(slugs.map(slug => [`/${slug}`, extensionOf({ id: slug })]))
+    const released = Promise.withResolvers<void>()
+    serve = async (request, response) => {
+      await released.promise
+      response.end(archives.get(request.url ?? ''))
+    }
+    const sources = [...archives].map(([path, archive]) => ({
+      slug: path.slice(1),
+      url: new URL(path, url).href,
+      sha256: sha256Of(archive),
+    }))
+    const catalog = catalogOf(sources, 0)
+    const late = { extensions: [], missing: slugs.map(slug => ({ slug, reason: 'late' })) }
+    expect(await catalog.list()).toEqual(late)
+    await until('the first requests', () => asked.length === 4)
+    expect([await catalog.list(), asked.toSorted()]).toEqual([late, ['/four', '/one', '/three', '/two']])
+    const found = catalog.find('six')
+    await until('a request for the one', () => asked.includes('/six'))
+    released.resolve()
+    expect(await found).toMatchObject({ slug: 'six' })
+    await until('all', async () => (await catalog.list()).extensions.length === slugs.length)
+    expect(asked.toSorted()).toEqual([...archives.keys()].toSorted())
   })
 })

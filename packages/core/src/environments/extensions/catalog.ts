@@ -1,7 +1,13 @@
 import { createReadStream } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type CatalogExtension, type EnvironmentDraft, environmentLimits } from '@berth/contract'
+import {
+  type CatalogExtension,
+  type EnvironmentDraft,
+  type ExtensionList,
+  environmentLimits,
+  type MissingExtension,
+} from '@berth/contract'
 import type { Log } from '@berth/platform/kit/log.ts'
 import { refusal } from '@berth/platform/kit/refusal.ts'
 import { errorCode } from '@berth/platform/kit/system-errors.ts'
@@ -10,7 +16,7 @@ import { spool } from '@berth/platform/storage/blobs/spool.ts'
 import semver from 'semver'
 import { type ExtensionIdentity, parseManifest } from '../archives/manifest.ts'
 import { readArchive } from '../archives/read-archive.ts'
-import type { Download, Downloads } from './downloads.ts'
+import type { Downloads } from './downloads.ts'
 
 /** The release of an extension that sandboxes get. */
 export interface CatalogRelease {
@@ -34,12 +40,15 @@ export interface CatalogOptions {
   readonly directory: string
   readonly sources: readonly CatalogSource[]
   readonly downloads: Downloads
+  /** Bound of a list's wait for archives that are fetched. */
+  readonly waitMs?: number
   readonly spoolDirectory: string
   readonly log: Pick<Log, 'warn'>
 }
 
 const slugPattern = /^[a-z][a-z0-9-]{0,127}$/
 const MEMORY_BYTES = 1024 ** 2
+const WAIT_MS = 5_000
 
 /**
  * The extensions that the operator offers. The files are looked at on every call, so the operator adds a release by
@@ -56,14 +65,20 @@ export class ExtensionCatalog {
   }
 
   /**
-   * Returns each extension at its highest version that this platform can run, by slug.
+   * Returns each extension at its highest version that this platform can run, by slug, and the named ones that cannot be
+   * had now. It waits only so long for those that are fetched.
    * @throws ApiError 503 `cloud_extension_catalog_unavailable` if the directory cannot be read
    */
-  async list(): Promise<readonly CatalogRelease[]> {
-    return await this.#collect(source => this.#options.downloads.provide(source))
+  async list(): Promise<ExtensionList> {
+    const { downloads, sources, waitMs = WAIT_MS } = this.#options
+    await downloads.provideAll(sources.filter(isDownload), waitMs)
+    const { releases, missing } = await this.#collect(sources)
+    return { extensions: releases.map(toCatalogExtension), ...(missing.length > 0 && { missing }) }
   }
 
-  async #collect(download: (source: Download) => Promise<string | null>): Promise<readonly CatalogRelease[]> {
+  /** Reads what this host has of the directory and of these sources. */
+  async #collect(sources: readonly CatalogSource[]) {
+    const { downloads } = this.#options
     const offers = new Map<string, Archive[]>()
     const add = (slug: string, archive: Archive) => offers.set(slug, [...(offers.get(slug) ?? []), archive])
     for (const path of await this.#files()) {
@@ -72,20 +87,33 @@ export class ExtensionCatalog {
       const slug = archive.identity.id.replaceAll('.', '-')
       if (slugPattern.test(slug)) add(slug, archive)
     }
-    // At once: a host that does not answer holds up none of the others.
-    const named = await Promise.all(
-      this.#options.sources.map(async source => {
-        const path = 'path' in source ? source.path : await download(source)
-        return { slug: source.slug, archive: path === null ? null : await this.#archiveAt(path) }
-      }),
-    )
-    for (const { slug, archive } of named) if (archive !== null) add(slug, archive)
-    return [...offers].flatMap(([slug, archives]) => releaseOf(slug, archives)).toSorted(bySlug)
+    const missing: MissingExtension[] = []
+    for (const source of sources) {
+      const path = isDownload(source) ? await downloads.find(source) : source.path
+      const archive = path === null ? null : await this.#archiveAt(path)
+      if (archive !== null) add(source.slug, archive)
+      else {
+        const isLate = isDownload(source) && path === null && !downloads.hasFailed(source)
+        missing.push({ slug: source.slug, reason: isLate ? 'late' : 'unavailable' })
+      }
+    }
+    const releases = [...offers].flatMap(([slug, archives]) => releaseOf(slug, archives)).toSorted(bySlug)
+    return { releases, missing }
+  }
+
+  /**
+   * Returns the releases of these slugs. Archives of others are not fetched.
+   * @throws ApiError 503 `cloud_extension_catalog_unavailable`
+   */
+  async #releasesOf(slugs: ReadonlySet<string>): Promise<readonly CatalogRelease[]> {
+    const sources = this.#options.sources.filter(({ slug }) => slugs.has(slug))
+    await Promise.all(sources.filter(isDownload).map(source => this.#options.downloads.provide(source)))
+    return (await this.#collect(sources)).releases.filter(({ slug }) => slugs.has(slug))
   }
 
   /** @throws ApiError 503 `cloud_extension_catalog_unavailable` */
   async find(slug: string): Promise<CatalogRelease | null> {
-    return (await this.list()).find(release => release.slug === slug) ?? null
+    return (await this.#releasesOf(new Set([slug])))[0] ?? null
   }
 
   /**
@@ -93,13 +121,14 @@ export class ExtensionCatalog {
    * @throws ApiError 503 `cloud_extension_catalog_unavailable`
    */
   async slugsFor({ extensions = [] }: Pick<EnvironmentDraft, 'extensions'>): Promise<ReadonlySet<string>> {
-    if (!extensions.some(({ catalog }) => catalog !== undefined)) return new Set()
-    return new Set((await this.list()).map(({ slug }) => slug))
+    const named = new Set(extensions.flatMap(({ catalog }) => catalog ?? []))
+    if (named.size === 0) return named
+    return new Set((await this.#releasesOf(named)).map(({ slug }) => slug))
   }
 
   /** Returns by slug the releases that need a newer platform, as far as this host has them. It fetches nothing. */
   async newer(): Promise<ReadonlyMap<string, string>> {
-    const releases = await this.#collect(source => this.#options.downloads.find(source)).catch(() => [])
+    const { releases } = await this.#collect(this.#options.sources).catch(() => ({ releases: [] }))
     return new Map(releases.flatMap(({ slug, newest }) => (newest === undefined ? [] : [[slug, newest]])))
   }
 
@@ -152,9 +181,11 @@ export class ExtensionCatalog {
 }
 
 /** Returns a release as clients see it. */
-export function toCatalogExtension({ slug, identity, sha256, sizeBytes, newest }: CatalogRelease): CatalogExtension {
+function toCatalogExtension({ slug, identity, sha256, sizeBytes, newest }: CatalogRelease): CatalogExtension {
   return { slug, ...identity, sha256, sizeBytes, ...(newest !== undefined && { newest }) }
 }
+
+const isDownload = (source: CatalogSource) => 'url' in source
 
 function releaseOf(slug: string, archives: readonly Archive[]): readonly CatalogRelease[] {
   const sorted = archives.toSorted((a, b) => semver.rcompare(a.identity.version, b.identity.version))

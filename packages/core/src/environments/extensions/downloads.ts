@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { access, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { environmentLimits } from '@berth/contract'
 import type { Clock } from '@berth/platform/kit/clock.ts'
 import type { Log } from '@berth/platform/kit/log.ts'
@@ -22,6 +23,8 @@ export interface DownloadOptions extends Pick<FetchOptions, 'network' | 'mayDial
 
 /** Bound of one fetch, from the resolution of the host to the last byte. */
 const FETCH_MS = 30_000
+/** Fetches of a list at once. */
+const ROUND_WIDTH = 4
 /** A fetch that failed is tried again no sooner. */
 const RETRY_MS = 60_000
 /** A process with an older configuration may still read what this one does not name, while it is replaced. */
@@ -33,6 +36,7 @@ export class Downloads {
   readonly #fetching = new Map<string, Promise<string | null>>()
   /** When the last fetch of a URL failed, in milliseconds. */
   readonly #failedAt = new Map<string, number>()
+  #round: Promise<void> | null = null
 
   constructor(options: DownloadOptions) {
     this.#options = options
@@ -42,11 +46,32 @@ export class Downloads {
   async provide(source: Download): Promise<string | null> {
     const there = await this.find(source)
     if (there !== null) return there
-    const since = this.#options.clock.now().getTime() - (this.#failedAt.get(source.url) ?? Number.NEGATIVE_INFINITY)
-    if (since < RETRY_MS) return null
+    if (this.hasFailed(source)) return null
     const fetching = this.#fetching.get(source.sha256) ?? this.#fetch(source, this.#pathOf(source))
     this.#fetching.set(source.sha256, fetching)
     return await fetching.finally(() => this.#fetching.delete(source.sha256))
+  }
+
+  /** Returns whether the last fetch failed, and it is too soon for another. */
+  hasFailed({ url }: Pick<Download, 'url'>): boolean {
+    const since = this.#options.clock.now().getTime() - (this.#failedAt.get(url) ?? Number.NEGATIVE_INFINITY)
+    return since < RETRY_MS
+  }
+
+  /** Fetches archives, a few at once and for all callers together. A caller waits only so long; the fetches go on. */
+  async provideAll(sources: readonly Download[], waitMs: number): Promise<void> {
+    this.#round ??= this.#provideAll(sources).finally(() => {
+      this.#round = null
+    })
+    await Promise.race([this.#round, setTimeout(waitMs, undefined, { ref: false })])
+  }
+
+  async #provideAll(sources: readonly Download[]): Promise<void> {
+    const rest = sources.values()
+    const provideRest = async () => {
+      for (const source of rest) await this.provide(source)
+    }
+    await Promise.all(Array.from({ length: ROUND_WIDTH }, provideRest))
   }
 
   /** Returns the path of an archive that was fetched; null if it was not. */
