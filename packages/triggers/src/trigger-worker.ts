@@ -128,8 +128,8 @@ export class TriggerWorker extends WokenService {
     const admission = await admitDelivery(this.#context, due)
     if (admission.kind === 'admitted') {
       await db.transaction(async tx => {
-        await endDelivery(tx, due, 'admitted', null)
-        if (due.event === null) return
+        const isOurs = (await endDelivery(tx, due, 'admitted', null)) !== null
+        if (!isOurs || due.event === null) return
         await closeReportsOf(tx, due.organization_id, sessionOf(due), clock.now())
         await openReport(tx, due, sessionOf(due), clock.now())
       })

@@ -9,7 +9,7 @@ import { githubEvents } from '@berth/testing/git/github-events.ts'
 import { commitTo, tipOf } from '@berth/testing/git/repositories.ts'
 import { postHook, signing } from '@berth/testing/posted-hooks.ts'
 import { outcome } from '@berth/testing/runs/outcome.ts'
-import { GitHubTriggers } from '@berth/testing/triggers/github-triggers.ts'
+import { GitHubTriggers, type Hooked } from '@berth/testing/triggers/github-triggers.ts'
 import { until } from '@berth/testing/until.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ownCheckId } from '../src/own-check.ts'
@@ -134,9 +134,8 @@ describe('a comment', () => {
     })
   })
 
-  it('makes one Turn although two processes try it, and waits while GitHub cannot be asked', async () => {
-    const site = await at.repository()
-    const trigger = await at.make()
+  /** Makes a delivery that waits because GitHub could not be asked. @returns when it is due */
+  async function delayed(trigger: Hooked, site: Awaited<ReturnType<GitHubTriggers['repository']>>) {
     const asked = new RegExp(`^GET /repositories/${site.id}/collaborators/`)
     at.server.fail({ when: asked, answer: { status: 429, headers: { 'retry-after': '1200' } } })
     await at.post(trigger, site.events.comment('@berth mend it'), 'k')
@@ -147,10 +146,17 @@ describe('a comment', () => {
       )
       return rows[0]?.error_code !== null && rows[0]
     })
+    at.server.mend()
+    return due
+  }
+
+  it('makes one Turn although two processes try it, and waits while GitHub cannot be asked', async () => {
+    const site = await at.repository()
+    const trigger = await at.make()
+    const due = await delayed(trigger, site)
     expect(due.error_code).toBe('cloud_workspace_unavailable')
     // GitHub says when it may be asked again.
     expect(due.due_at.getTime() - due.created_at.getTime()).toBeGreaterThanOrEqual(1_200_000)
-    at.server.mend()
     const context = { ...(await at.processContext()), clock: { now: () => due.due_at } }
     const workers = Array.from({ length: 2 }, () => new TriggerWorker(context))
     await Promise.all(
@@ -162,6 +168,29 @@ describe('a comment', () => {
     const [delivery] = await at.deliveries(trigger)
     expect(delivery).toMatchObject({ status: 'admitted' })
     expect(await at.messages(delivery?.sessionId ?? '')).toEqual(['comment by ann: It hangs: @berth mend it'])
+  })
+
+  it('is recorded by no process that has lost it meanwhile', async () => {
+    const site = await at.repository()
+    const trigger = await at.make()
+    const { due_at } = await delayed(trigger, site)
+    const context = { ...(await at.processContext()), clock: { now: () => due_at } }
+    const { db } = context
+    const losing: typeof db = {
+      masterKey: db.masterKey,
+      query: (...given) => db.query(...given),
+      transaction: async (...given) => {
+        await db.query('update trigger_deliveries set claim = gen_random_uuid() where trigger_id = $1', [trigger.id])
+        return db.transaction(...given)
+      },
+    }
+    const worker = new TriggerWorker({ ...context, db: losing })
+    await worker.round()
+    await worker.settled()
+    const [delivery] = await at.deliveries(trigger)
+    expect(await at.messages(delivery?.sessionId ?? '')).toHaveLength(1)
+    expect(delivery).toMatchObject({ status: 'waiting' })
+    expect((await db.query('select from trigger_reports where trigger_id = $1', [trigger.id])).rowCount).toBe(0)
   })
 })
 
