@@ -22,7 +22,7 @@ export class ArtifactPages implements PreviewedArtifacts {
   /** Meters each view by its label: its content is read from the blobs each time. */
   readonly #reads = new GuessMeter()
   /** By digest, so it never changes. */
-  readonly #framed = new Map<string, boolean>()
+  readonly #framed = new Map<string, Promise<boolean>>()
 
   constructor(blobs: () => Pick<Blobs, 'get'>) {
     this.#blobs = blobs
@@ -64,10 +64,11 @@ export class ArtifactPages implements PreviewedArtifacts {
   }
 
   /** Reads a content for it once, when its view opens. */
-  async #namesFrames(sha256: string): Promise<boolean> {
+  #namesFrames(sha256: string): Promise<boolean> {
     const known = this.#framed.get(sha256)
     if (known !== undefined) return known
-    const found = await namesFrames(await this.#blobs().get(sha256))
+    const found = this.#blobs().get(sha256).then(namesFrames)
+    found.catch(() => this.#framed.delete(sha256))
     if (this.#framed.size >= MOST_REMEMBERED) this.#framed.clear()
     this.#framed.set(sha256, found)
     return found
