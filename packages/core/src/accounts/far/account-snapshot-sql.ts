@@ -52,7 +52,8 @@ const PAGE = 500
 
 /**
  * Reads what has changed after a cursor, on `authority_changes_in_order`, with the state of now. It stops below the oldest
- * transaction that has not ended, so a transaction that commits late is not passed over. A cursor that lies ahead of
+ * transaction that has not ended, so a transaction that commits late is not passed over. A page holds whole transactions,
+ * so a recovery comes with the ends of its sign-ins; only one that is larger than a page is split. A cursor that lies ahead of
  * every transaction is of another database, or of this one before it was restored: it starts again.
  * @param after `<position>.<id>`
  * @param kinds changes of other kinds are passed over
@@ -85,11 +86,14 @@ export async function readAccountChanges(
       order by c.position, c.id limit $3`,
     values: [position, id, PAGE, kinds],
   })
-  const last = rows.at(-1)
+  const more = rows.length === PAGE
+  const whole = more ? rows.filter(({ position: of }) => of !== rows.at(-1)?.position) : rows
+  const page = whole.length > 0 ? whole : rows
+  const last = page.at(-1)
   return {
-    changes: rows.map(({ kind, row }) => ({ kind, row }) as Change),
+    changes: page.map(({ kind, row }) => ({ kind, row }) as Change),
     cursor: last === undefined ? after : `${last.position}.${last.id}`,
-    more: rows.length === PAGE,
+    more,
   }
 }
 

@@ -177,6 +177,28 @@ it.each(followed)('a change of %s reaches the copy', async (name, becomes) => {
   expect((await here.database.query(select, [id])).rows).toEqual([expected])
 })
 
+it('a page of changes ends between two transactions', async () => {
+  const { database } = there
+  const person = await signInPerson(database, (await createTenant(database)).organizationId)
+  const read = (after: string) => readAccountChanges(database, after, changeKinds)
+  let start = await read('0.00000000-0000-0000-0000-000000000000')
+  while (start.more) start = await read(start.cursor)
+  await database.query(
+    `insert into authority_changes (id, kind, position)
+     select gen_random_uuid(), 'installation', pg_current_xact_id() from generate_series(1, 499)`,
+  )
+  await database.transaction(async tx => {
+    await tx.query('update people set unlinked_at = now() where id = $1', [person.personId])
+    await tx.query('update sign_ins set ended_at = now() where id = $1', [person.signInId])
+  })
+  const page = await until('a full page', async () => {
+    const found = await read(start.cursor)
+    return found.more && found
+  })
+  const { changes } = await read(page.cursor)
+  expect([page.changes.length, changes.map(({ kind }) => kind).toSorted()]).toEqual([499, ['person', 'sign_in']])
+})
+
 function isNamed(name: string): boolean {
   const [table = '', column = ''] = name.split('.')
   return copied[table]?.[column] !== undefined
