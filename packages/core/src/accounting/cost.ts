@@ -1,4 +1,7 @@
-import type { GatewayUsage, ResolvedModel, StatedPrice, TokenPrice } from './upstream.ts'
+import type { GatewayUsage, ReportedUsage, ResolvedModel, StatedPrice, TokenPrice } from './upstream.ts'
+
+/** Anthropic's price of what stays in its cache for an hour, by that of five minutes: twice the input's by 1.25 times. */
+const HOUR_WRITE = 1.6
 
 /** Returns the whole price of a model. Anthropic charges a quarter more for what it writes to its cache. */
 export function wholePrice(
@@ -16,10 +19,11 @@ export const usageMembers = (usage: GatewayUsage) => ({
 })
 
 /** Returns the cost of a request in US dollars, or null if its price or its tokens are unknown. */
-export function costOf(usage: GatewayUsage | null, price: TokenPrice | undefined): number | null {
+export function costOf(usage: ReportedUsage | null, price: TokenPrice | undefined): number | null {
   if (usage === null || price === undefined) return null
-  const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens } = usage
+  const { inputTokens, cachedInputTokens, cacheWriteTokens, hourWriteTokens = 0, outputTokens } = usage
   const fresh = (inputTokens - cachedInputTokens - cacheWriteTokens) * price.input
-  const cache = cachedInputTokens * price.cachedInput + cacheWriteTokens * price.cacheWrite
+  const written = cacheWriteTokens + hourWriteTokens * (HOUR_WRITE - 1)
+  const cache = cachedInputTokens * price.cachedInput + written * price.cacheWrite
   return (fresh + cache + outputTokens * price.output) / 1e6
 }

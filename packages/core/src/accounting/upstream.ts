@@ -52,6 +52,12 @@ export interface GatewayUsage {
   readonly reasoningTokens: number
 }
 
+/** Usage as the provider of one request reports it. */
+export interface ReportedUsage extends GatewayUsage {
+  /** Those of the written that stay for an hour; absent if there are none. */
+  readonly hourWriteTokens?: number
+}
+
 export const noUsage: GatewayUsage = {
   inputTokens: 0,
   cachedInputTokens: 0,

@@ -1,5 +1,5 @@
 import { gatewayErrorBody } from '@berth/contract'
-import type { GatewayUsage } from '@berth/core/accounting/upstream.ts'
+import type { ReportedUsage } from '@berth/core/accounting/upstream.ts'
 import { asObject, isObject, type Json, parseObject } from '@berth/platform/kit/json.ts'
 import type { UpstreamCode, UpstreamError } from '@berth/platform/kit/upstream-error.ts'
 import { upstreamReason } from '../providers/upstream-reason.ts'
@@ -7,7 +7,7 @@ import { frameData } from './frame-splitter.ts'
 import { count, type StreamRelay } from './stream-relay.ts'
 
 /** Converts Anthropic's usage, which counts cache reads and cache writes apart from the input. Null if it is absent. */
-export function readMessagesUsage(usage: unknown): GatewayUsage | null {
+export function readMessagesUsage(usage: unknown): ReportedUsage | null {
   if (!isObject(usage) || typeof usage['input_tokens'] !== 'number') return null
   const [cached, written] = [count(usage['cache_read_input_tokens']), count(usage['cache_creation_input_tokens'])]
   const details = usage['output_tokens_details']
@@ -15,9 +15,19 @@ export function readMessagesUsage(usage: unknown): GatewayUsage | null {
     inputTokens: count(usage['input_tokens']) + written + cached,
     cachedInputTokens: cached,
     cacheWriteTokens: written,
+    ...hourWrites(usage, written),
     outputTokens: count(usage['output_tokens']),
     reasoningTokens: isObject(details) ? count(details['thinking_tokens']) : 0,
   }
+}
+
+/** Returns how many of the tokens that Anthropic has written to its cache stay for an hour; nothing if none do. */
+export function hourWrites(usage: unknown, written: number): Pick<ReportedUsage, 'hourWriteTokens'> {
+  const hourWriteTokens = Math.min(
+    written,
+    count(asObject(asObject(usage)['cache_creation'])['ephemeral_1h_input_tokens']),
+  )
+  return hourWriteTokens > 0 ? { hourWriteTokens } : {}
 }
 
 /** Maps Anthropic's error type in a stream to a code. */
@@ -47,7 +57,7 @@ export class MessagesRelay implements StreamRelay {
     this.#model = model
   }
 
-  get usage(): GatewayUsage | null {
+  get usage(): ReportedUsage | null {
     return readMessagesUsage(this.#usage)
   }
 

@@ -1,18 +1,20 @@
 import type { LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
-import type { GatewayUsage } from '@berth/core/accounting/upstream.ts'
+import type { GatewayUsage, ReportedUsage } from '@berth/core/accounting/upstream.ts'
 import { isObject } from '@berth/platform/kit/json.ts'
 import { readGenerateUsage } from '../formats/generate-relay.ts'
-import { readMessagesUsage } from '../formats/messages-relay.ts'
+import { hourWrites, readMessagesUsage } from '../formats/messages-relay.ts'
 
 /** Converts a package's usage. Null if the provider reported none. No more cached tokens than the input are believed. */
-export function toUsage({ inputTokens: input, outputTokens }: LanguageModelV4Usage): GatewayUsage | null {
+export function toUsage({ inputTokens: input, outputTokens, raw }: LanguageModelV4Usage): ReportedUsage | null {
   if (input.total === undefined && outputTokens.total === undefined) return null
   const inputTokens = input.total ?? 0
   const cachedInputTokens = Math.min(inputTokens, input.cacheRead ?? 0)
+  const cacheWriteTokens = Math.min(inputTokens - cachedInputTokens, input.cacheWrite ?? 0)
   return {
     inputTokens,
     cachedInputTokens,
-    cacheWriteTokens: Math.min(inputTokens - cachedInputTokens, input.cacheWrite ?? 0),
+    cacheWriteTokens,
+    ...hourWrites(raw, cacheWriteTokens),
     outputTokens: outputTokens.total ?? 0,
     reasoningTokens: outputTokens.reasoning ?? 0,
   }
