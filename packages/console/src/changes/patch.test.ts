@@ -65,3 +65,8 @@ test('a patch that was cut gives the lines that are complete', () => {
   const [file] = parsePatch('diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,9 +1,9 @@\n one\n+two')
   expect(file?.hunks[0]?.lines).toHaveLength(2)
 })
+
+test('a path that git quotes is read with each of its escapes', () => {
+  const [file] = parsePatch(String.raw`diff --git "a/x" "b/\a\b\t\n\v\f\r\"\\\303\244"`)
+  expect(file?.path).toBe('\x07\b\t\n\v\f\r"\\ä')
+})

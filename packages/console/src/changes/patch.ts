@@ -92,6 +92,16 @@ function pathOf(line: string): string {
   return names.slice(names.lastIndexOf(' b/') + 3)
 }
 
+const escapes: Readonly<Record<string, string>> = {
+  a: '\x07',
+  b: '\b',
+  t: '\t',
+  n: '\n',
+  v: '\v',
+  f: '\f',
+  r: '\r',
+}
+
 /** Git quotes paths with odd bytes as C strings; octal escapes are bytes of UTF-8. A tab ends a path with spaces. */
 function unquote(path: string): string {
   const plain = path.replace(/\t$/, '')
@@ -100,10 +110,7 @@ function unquote(path: string): string {
   const body = plain.slice(1, -1)
   for (const part of body.matchAll(/\\([0-7]{3})|\\(.)|([^\\]+)/g)) {
     if (part[1] !== undefined) bytes.push(Number.parseInt(part[1], 8))
-    else
-      bytes.push(
-        ...new TextEncoder().encode(part[2] === undefined ? part[3] : ({ n: '\n', t: '\t' }[part[2]] ?? part[2])),
-      )
+    else bytes.push(...new TextEncoder().encode(part[2] === undefined ? part[3] : (escapes[part[2]] ?? part[2])))
   }
   return new TextDecoder().decode(new Uint8Array(bytes))
 }

@@ -117,7 +117,7 @@ async function reviewAt(at: ReviewPlace): Promise<Made> {
   const row = await makeReview(at, key, { baseOid: base, targetBranch: 'main' }, parts(60_000))
   const chunks: Buffer[] = []
   for await (const chunk of await blobs.get(row.document_sha256)) chunks.push(chunk)
-  const whole = await readWholeFiles(blobs, row)
+  const whole = (await readWholeFiles(blobs, row))?.toString() ?? null
   return { ...JSON.parse(Buffer.concat(chunks).toString()), pack: row.pack_sha256, whole }
 }
 

@@ -13,15 +13,16 @@ export async function readReview(blobs: Blobs, row: ReviewRow): Promise<Review> 
 }
 
 /**
- * Returns the diff of a review with every line of each changed file, cut at a bound; null if it is not stored.
+ * Returns the diff of a review with every line of each changed file, cut at a bound of bytes, of which some may be no
+ * UTF-8; null if it is not stored.
  * @throws an error of the store
  */
-export async function readWholeFiles(blobs: Blobs, row: ReviewRow): Promise<string | null> {
+export async function readWholeFiles(blobs: Blobs, row: ReviewRow): Promise<Buffer | null> {
   if (row.files_sha256 === null) return null
   const stored = await blobs.get(row.files_sha256)
   const plain = createGunzip()
   stored.on('error', error => plain.destroy(error))
-  return (await collect(stored.pipe(plain))).toString('utf8')
+  return await collect(stored.pipe(plain))
 }
 
 async function collect(bytes: AsyncIterable<Buffer>): Promise<Buffer> {

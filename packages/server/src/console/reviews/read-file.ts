@@ -28,16 +28,17 @@ export async function readReviewFile(
     revision: review.revision,
     number: at.number,
     file,
-    patch: shown?.slice(0, PATCH_CHARACTERS) ?? null,
+    // A cut leaves no half of a character.
+    patch: shown?.slice(0, PATCH_CHARACTERS).replace(/[\ud800-\udbff]$/u, '') ?? null,
     truncated: shown !== null && shown.length > PATCH_CHARACTERS,
     expandable: whole !== null,
   }
 }
 
 async function wholeFile(blobs: Blobs, row: ReviewRow, review: Review, number: number): Promise<string | null> {
-  const text = await readWholeFiles(blobs, row)
-  if (text === null) return null
-  return partOf(text, Buffer.byteLength(text) >= reviewBounds.filesBytes, review, number)
+  const bytes = await readWholeFiles(blobs, row)
+  if (bytes === null) return null
+  return partOf(bytes.toString(), bytes.length >= reviewBounds.filesBytes, review, number)
 }
 
 function partOf(text: string, cut: boolean, review: Review, number: number): string | null {
