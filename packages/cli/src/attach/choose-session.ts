@@ -41,17 +41,14 @@ export async function chooseSession(io: CommandIo): Promise<string | null> {
 
 async function readChoices({ client }: CommandIo): Promise<readonly Choice[]> {
   const { sessions } = await client.call('listSessions', { query: { limit: listed } })
-  const choices = await Promise.all(
-    sessions.map(async session => {
-      const mayWait = session.activeRunId !== undefined || session.phase === 'awaiting'
-      return {
-        session,
-        waiting: mayWait ? (await client.call('listInteractions', { sessionId: session.id })).interactions : [],
-      }
-    }),
+  const mayWait = ({ status }: Session) => status === 'needs_you'
+  const first = [...sessions.filter(mayWait), ...sessions.filter(session => !mayWait(session))].slice(0, offered)
+  return await Promise.all(
+    first.map(async session => ({
+      session,
+      waiting: mayWait(session) ? (await client.call('listInteractions', { sessionId: session.id })).interactions : [],
+    })),
   )
-  const isWaiting = ({ waiting }: Choice) => waiting.length > 0
-  return [...choices.filter(isWaiting), ...choices.filter(choice => !isWaiting(choice))].slice(0, offered)
 }
 
 function lineOf({ session, waiting: [pending] }: Choice, number: number, { stdout, clock }: CommandIo): string {
