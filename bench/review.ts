@@ -1,6 +1,6 @@
 /**
- * Compares a review of 1 000 changed files with git alone: `git add -A`, `git write-tree` and `git diff` in a separate
- * clone with a warm index. Run as: node bench/review.ts [rounds]
+ * Compares a review, of 1 000 changed files of 2 000 unless told otherwise, with git alone: `git add -A`, `git write-tree` and `git diff` in a separate
+ * clone with a warm index. Run as: node bench/review.ts [rounds] [changed files] [files]
  */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -14,8 +14,8 @@ import { startLeaseScript } from '../packages/sandboxes/src/confined/lease-scrip
 import { median } from './support/statistics.ts'
 
 const rounds = Number(process.argv[2] ?? 9)
-const FILES = 2000
-const CHANGED = 1000
+const CHANGED = Number(process.argv[3] ?? 1000)
+const FILES = Number(process.argv[4] ?? 2000)
 
 const dir = mkdtempSync(join(tmpdir(), 'berth-bench-'))
 const env = {

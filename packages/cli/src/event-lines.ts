@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util'
-import type { Event } from '@berth/client'
+import { changesWords, type Event } from '@berth/client'
 import {
   type EndRow,
   formatDuration,
@@ -19,7 +19,7 @@ const detailLines = 12
 export const outputText = (text: string): string => printable(stripVTControlCharacters(text).replace(/\r+\n?/g, '\n'))
 
 /** Returns the lines of a changed row, without its tool calls. */
-export function rowLines({ row, steps }: RowChange, { subject }: Event, paint: Paint): string[] {
+export function rowLines({ row, steps }: RowChange, { type, subject }: Event, paint: Paint): string[] {
   switch (row.kind) {
     case 'reply':
       return messageLines(printable(row.text).trimEnd(), paint)
@@ -37,7 +37,7 @@ export function rowLines({ row, steps }: RowChange, { subject }: Event, paint: P
     case 'notice':
       return row.ongoing === true ? [] : noticeLines(row, paint)
     case 'end':
-      return endLines(row, paint)
+      return type === 'svc.revision.created' ? changesLines(row, subject.sessionId, paint) : endLines(row, paint)
     default:
       return []
   }
@@ -92,6 +92,12 @@ function endLines(row: EndRow, paint: Paint): string[] {
   const colour = outcome === 'completed' ? 'green' : outcome === 'cancelled' ? 'yellow' : 'red'
   const output = row.output === undefined ? [] : printable(JSON.stringify(row.output, null, 2)).split('\n')
   return [`${paint(colour, outcome)}${text.length === 0 ? '' : paint('dim', text.join(''))}`, ...output]
+}
+
+/** Returns the size of the changes that a Run left, and the command that shows them. */
+function changesLines({ changes }: EndRow, sessionId: string, paint: Paint): string[] {
+  const size = changesWords(changes)
+  return size === '' ? [] : [`• ${size}`, paint('dim', `  berth review ${printableLine(sessionId)}`)]
 }
 
 /** Returns a Run's cost for display; null if it is unknown. */

@@ -294,8 +294,20 @@ test('every type of Event that the contract knows is shown, or is a step whose l
   const closed = ['svc.interaction.resolved', 'svc.interaction.expired']
   // Only a presented file has a line: the others repeat a message or a notice.
   const data = { role: 'assistant', text: 'x', status: 'failed', name: 'x', kind: 'presented_file' }
+  // It belongs to the end of its Run, which was shown before.
+  const changed = ['svc.revision.created']
   const hidden = eventTypes.filter(type => play([runEvent(1, type, data)]).lines.length === 0)
-  expect(hidden.sort()).toEqual([...silent, ...closed].sort())
+  expect(hidden.sort()).toEqual([...silent, ...closed, ...changed].sort())
+})
+
+test('the changes that a Run left follow its end, with the command that shows them', () => {
+  const changes = { runId: runEvent(1, 'svc.run.completed', {}).subject.runId, files: 2, additions: 3, deletions: 1 }
+  const { lines } = play([runEvent(1, 'svc.run.completed', {}), runEvent(2, 'svc.revision.created', changes)])
+  expect(lines).toEqual([
+    expect.stringContaining('completed'),
+    '• 2 files +3 −1',
+    expect.stringContaining('  berth review '),
+  ])
 })
 
 test('a notice passes no control characters on, and is short however long its detail', () => {

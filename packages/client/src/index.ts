@@ -41,7 +41,7 @@ export type { DecisionChoice, DecisionOutcome, Fence, WebhookDeliveryStatus } fr
 export { defaultPlatform, type Platform } from './platform.ts'
 export type { RetryPolicy } from './retry.ts'
 export { ifRevision } from './revision.ts'
-export { type Effort, efforts, reasonWords, statusReason, statusWords } from './session-words.ts'
+export { changesWords, type Effort, efforts, reasonWords, statusReason, statusWords } from './session-words.ts'
 export { type SettledOptions, settled } from './settled.ts'
 export {
   signWebhook,

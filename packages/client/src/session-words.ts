@@ -10,6 +10,14 @@ export const statusWords = (status: Session['status']): string => {
 export const statusReason = ({ status, lastRun }: Pick<Session, 'status' | 'lastRun'>): string =>
   status === 'failed' || status === 'stopped' ? reasonWords(lastRun ?? {}) : ''
 
+/** Returns the size of changes in words, `4 files +66 −0`; '' if nothing has changed. */
+export function changesWords(changes: Omit<NonNullable<Session['changes']>, 'revision'> | null | undefined): string {
+  if (!changes || changes.files === 0) return ''
+  const { files, additions, deletions } = changes
+  const count = (n: number) => n.toLocaleString('en')
+  return `${count(files)} ${files === 1 ? 'file' : 'files'} +${count(additions)} −${count(deletions)}`
+}
+
 const reasons: Readonly<Record<string, string>> = {
   environment_setup_failed: 'the setup script of the environment failed',
   turn_execution_lost: 'the agent was lost and could not be recovered',

@@ -9,6 +9,7 @@ export const webhookTypes = {
     'svc.publication.merge_succeeded',
     'svc.publication.merge_failed',
   ],
+  revision: ['svc.revision.created'],
 } as const
 
 /** A family of Events that an endpoint can subscribe to. */

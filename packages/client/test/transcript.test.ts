@@ -52,6 +52,28 @@ describe('messages', () => {
   })
 })
 
+describe('a revision', () => {
+  const counts = { revision: 'a'.repeat(64), files: 4, additions: 66, deletions: 0 }
+  const told = ['svc.revision.created', { ...counts, runId }, null] as const
+
+  test('belongs to the end of its Run, whatever came after that', () => {
+    const { rows, changedAt } = extendTranscript(
+      emptyTranscript,
+      log(started, ended('completed'), say('Go on', 'user'), told),
+    )
+    expect([kinds(rows), rows[0], changedAt]).toMatchObject([['end', 'prompt'], { changes: counts }, 4])
+    expect(
+      rowsOf(ended('completed'), ['svc.revision.created', { ...counts, runId: 'other' }, null])[0],
+    ).not.toHaveProperty('changes')
+  })
+
+  test('that could not be stored says why', () => {
+    const why = { kind: 'revision', name: 'the changes', sizeBytes: 0, reason: 'it took too long' }
+    const text = 'The changes of the Run were not stored for review'
+    expect(rowsOf(['svc.artifact.omitted', why, null])).toMatchObject([{ text, detail: 'it took too long' }])
+  })
+})
+
 describe('sub-agents', () => {
   const beginOf = (id: string, delegationId: string) => [begin(id)[0], { ...begin(id)[1], delegationId }] as const
   const over = (delegationId: string, status: string) =>

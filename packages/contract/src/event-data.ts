@@ -279,6 +279,7 @@ export const ArtifactOmitted = Type.Object(
       'conversation_checkpoint',
       'home_checkpoint',
       'workspace_checkpoint',
+      'revision',
     ]),
     name: Type.String(),
     sizeBytes: Type.Integer({
@@ -292,7 +293,8 @@ export const ArtifactOmitted = Type.Object(
   },
   {
     title: 'ArtifactOmittedData',
-    description: 'A file or a checkpoint exceeded a limit, so the Session does not keep it.',
+    description:
+      'A file, a checkpoint or a revision exceeded a limit or could not be made, so the Session does not keep it.',
     ...open,
   },
 )

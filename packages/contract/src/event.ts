@@ -1,9 +1,10 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import * as data from './event-data.ts'
+import { RevisionCreated } from './review.ts'
 import { DateTime, OpenObject, open, openString, Uuid } from './scalar.ts'
 
 /** The families that webhooks subscribe to; Events without a family are never pushed. */
-export type EventFamily = 'run' | 'interaction' | 'artifact' | 'publication'
+export type EventFamily = 'run' | 'interaction' | 'artifact' | 'publication' | 'revision'
 
 export type EventVisibility = 'public' | 'transcript'
 
@@ -38,6 +39,7 @@ export const eventCatalog = {
   'svc.publication.failed': kind('publication', data.PublicationChanged),
   'svc.publication.merge_succeeded': kind('publication', data.PublicationChanged),
   'svc.publication.merge_failed': kind('publication', data.PublicationChanged),
+  'svc.revision.created': kind('revision', RevisionCreated),
   'svc.message.created': kind(null, data.MessageCreated, 'transcript'),
   'svc.activity.completed': kind(null, data.ActivityCompleted, 'transcript'),
   'svc.context.compacted': kind(null, data.ContextCompacted, 'transcript'),

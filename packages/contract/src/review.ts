@@ -50,6 +50,28 @@ export const Review = Type.Object(
   { title: 'Review', description: 'The changes of a Session, as an immutable revision.', ...open },
 )
 
+/** `svc.revision.created`: the tree at the end of a Run, if it differs from that of the Event before. */
+export const RevisionCreated = Type.Object(
+  {
+    revision: Sha256,
+    runId: Type.Optional(Type.String({ format: 'uuid', description: 'The Run that ended with it.' })),
+    baseOid: BaseOid,
+    headTree: CommitOid,
+    targetBranch: Type.String(),
+    files: Type.Integer({
+      minimum: 0,
+      description: 'Changed files against the base; 0 if nothing is left to publish.',
+    }),
+    additions: Count,
+    deletions: Count,
+  },
+  {
+    title: 'RevisionCreatedData',
+    description: 'A Run has changed the tree. Its revision is stored for good, and can be reviewed without a sandbox.',
+    ...open,
+  },
+)
+
 /** One file of a stored review. */
 export const ReviewFileDiff = Type.Object(
   {

@@ -3,7 +3,7 @@ import { BaseOid } from './commit.ts'
 import { limits, originLimits, sourceLimits } from './limits.ts'
 import { OutputRequest } from './output.ts'
 import { runOutcomeFields, runStatuses } from './run.ts'
-import { Count, closed, DateTime, nullable, open, openString, someText, text, Uuid } from './scalar.ts'
+import { Count, closed, DateTime, nullable, open, openString, Sha256, someText, text, Uuid } from './scalar.ts'
 import { sessionStatuses } from './session-status.ts'
 
 /** Id of an agent runtime. */
@@ -136,6 +136,16 @@ export const LastRun = Type.Object(
   { description: 'The newest Run since the Session was made or reset; null if there is none.', ...open },
 )
 
+/** The newest revision of a Session's changes. */
+export const Changes = Type.Object(
+  { revision: Sha256, files: Count, additions: Count, deletions: Count },
+  {
+    description:
+      'The newest revision: of the end of a Run, or of a review since. It can be read without a sandbox. Null before the first change.',
+    ...open,
+  },
+)
+
 /** A conversation with an agent, owned by the caller. */
 export const Session = Type.Object(
   {
@@ -169,6 +179,7 @@ export const Session = Type.Object(
       'For people, and for lists: the one word that says whether somebody has to do something. New ones may be added.',
     ),
     lastRun: nullable(LastRun),
+    changes: nullable(Changes),
     createdBy: Creator,
     initiatedBy: Type.Optional(Creator),
     activeRunId: Type.Optional(

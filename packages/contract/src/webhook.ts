@@ -3,7 +3,13 @@ import type { EventFamily } from './event.ts'
 import { closed, DateTime, nullable, open, openString, Uuid } from './scalar.ts'
 
 /** The families that an endpoint can subscribe to. */
-export const eventFamilies = ['run', 'interaction', 'artifact', 'publication'] as const satisfies readonly EventFamily[]
+export const eventFamilies = [
+  'run',
+  'interaction',
+  'artifact',
+  'publication',
+  'revision',
+] as const satisfies readonly EventFamily[]
 
 /** Limits of webhooks. */
 export const webhookLimits = {
@@ -62,7 +68,7 @@ export const RegisterWebhook = Type.Object(
       examples: ['https://hooks.example.com/berth'],
     }),
     families: Type.Array(Type.String(), {
-      description: 'One to four of `run`, `interaction`, `artifact` and `publication`, each once.',
+      description: 'One to five of `run`, `interaction`, `artifact`, `publication` and `revision`, each once.',
       examples: [['run', 'interaction']],
     }),
   },

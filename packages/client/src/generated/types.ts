@@ -123,7 +123,7 @@ export interface ArtifactEnvelope {
   artifact: Artifact
 }
 
-/** A file or a checkpoint exceeded a limit, so the Session does not keep it. */
+/** A file, a checkpoint or a revision exceeded a limit or could not be made, so the Session does not keep it. */
 export interface ArtifactOmittedData {
   kind: string
   name: string
@@ -1828,7 +1828,7 @@ export interface RegisterAppKey {
 export interface RegisterWebhook {
   /** An HTTPS URL of a public host, at most 2048 characters, without user information and fragment. Its port is 443 or one that the operator allows. */
   url: string
-  /** One to four of `run`, `interaction`, `artifact` and `publication`, each once. */
+  /** One to five of `run`, `interaction`, `artifact`, `publication` and `revision`, each once. */
   families: string[]
 }
 
@@ -1978,6 +1978,21 @@ export interface ReviewFileDiff {
   expandable: boolean
 }
 
+/** A Run has changed the tree. Its revision is stored for good, and can be reviewed without a sandbox. */
+export interface RevisionCreatedData {
+  revision: string
+  /** The Run that ended with it. */
+  runId?: string
+  /** The commit that the work begins at. In a repository without a commit: `4b825dc642cb6eb9a060e54bf8d69288fbee4904`, git's id of the empty tree. */
+  baseOid: string
+  headTree: string
+  targetBranch: string
+  /** Changed files against the base; 0 if nothing is left to publish. */
+  files: number
+  additions: number
+  deletions: number
+}
+
 /** The execution of a Turn. */
 export interface Run {
   id: string
@@ -2121,6 +2136,13 @@ export interface Session {
     errorCode?: string
     /** Calls of the model. */
     turns?: number
+  } | null
+  /** The newest revision: of the end of a Run, or of a review since. It can be read without a sandbox. Null before the first change. */
+  changes: {
+    revision: string
+    files: number
+    additions: number
+    deletions: number
   } | null
   createdBy: Creator
   initiatedBy?: Creator
@@ -2910,6 +2932,7 @@ export interface EventDataByType {
   'svc.publication.failed': PublicationData
   'svc.publication.merge_succeeded': PublicationData
   'svc.publication.merge_failed': PublicationData
+  'svc.revision.created': RevisionCreatedData
   'svc.message.created': MessageCreatedData
   'svc.activity.completed': ActivityCompletedData
   'svc.context.compacted': ContextCompactedData
@@ -3376,9 +3399,11 @@ export interface Operations {
     input: { sessionId: string; artifactId: string }
     answer: ArtifactViewLink
   }
-  /** Review the changes. Compares the workspace with its base commit and stores the changes as an immutable revision. It works while a Run is active, too. */
+  /** Review the changes. Compares the workspace with its base commit and stores the changes as an immutable revision. It works while a Run is active, too. With `revision` it reads one that was stored before, such as that of `svc.revision.created`, and needs no workspace. */
   reviewRepository: {
-    input: { sessionId: string }
+    input: { sessionId: string; query?: {
+      revision?: string
+    } }
     answer: ReviewEnvelope
   }
   /** List Publications. Lists the Publications of a Session, newest first, including failed ones. */

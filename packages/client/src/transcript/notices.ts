@@ -34,7 +34,10 @@ const table: Readonly<Record<string, (event: Event) => Notice>> = {
   },
   'svc.artifact.omitted': event => ({
     tone: 'warning',
-    text: `${textOf(event, 'name')} (${formatBytes(numberOf(event, 'sizeBytes') ?? 0)}) was not kept`,
+    text:
+      textOf(event, 'kind') === 'revision'
+        ? 'The changes of the Run were not stored for review'
+        : `${textOf(event, 'name')} (${formatBytes(numberOf(event, 'sizeBytes') ?? 0)}) was not kept`,
     // The service counts in bytes alone.
     ...detailOf(textOf(event, 'reason').replace(/\b\d{4,15} bytes\b/, size => formatBytes(Number.parseInt(size, 10)))),
     about: 'omission',

@@ -79,6 +79,8 @@ export interface EndRow extends RowBase {
   readonly output?: unknown
   /** From the first start of the Run; null if the transcript does not have the start. */
   readonly durationMs: number | null
+  /** The revision of the Session's changes that the Run left; absent if it changed nothing. */
+  readonly changes?: Pick<EventDataByType['svc.revision.created'], 'revision' | 'files' | 'additions' | 'deletions'>
 }
 
 /** A question, a plan or an approval, at the place where the agent asked. */

@@ -121,6 +121,9 @@ class Draft {
       case 'svc.artifact.created':
         this.#artifact(event)
         break
+      case 'svc.revision.created':
+        this.#revision(event)
+        break
       case 'svc.delegation.completed':
         if (!this.#endLane(event)) this.#notice(event)
         break
@@ -221,6 +224,16 @@ class Draft {
       changedAt: event.sequence,
       editedAt: event.sequence,
     }
+  }
+
+  /** Belongs to the end of its Run, which may lie before the transcript. */
+  #revision(event: Event): void {
+    this.#view = { ...this.#view, changedAt: event.sequence }
+    const { runId, revision, files, additions, deletions } =
+      event.data as unknown as EventDataByType['svc.revision.created']
+    const at = this.#rows.findLastIndex(row => row.kind === 'end' && row.runId === runId)
+    const row = this.#rows[at]
+    if (row?.kind === 'end') this.#rows[at] = { ...row, changes: { revision, files, additions, deletions } }
   }
 
   #interaction(event: Event): void {

@@ -4,7 +4,7 @@ import { CreateMerge, MergeEnvelope, MergePage } from '../merge.ts'
 import { operation } from '../operation.ts'
 import { CreatePublication, PublicationEnvelope, PublicationPage } from '../publication.ts'
 import { ReviewEnvelope } from '../review.ts'
-import { closed, Uuid } from '../scalar.ts'
+import { closed, Sha256, Uuid } from '../scalar.ts'
 import { Cursor, pageLimit, SessionPath } from './parameters.ts'
 
 const PublicationPath = Type.Object({ sessionId: Uuid, publicationId: Uuid })
@@ -18,11 +18,12 @@ export const publicationOperations = {
     path: '/v1/sessions/{sessionId}/repository/review',
     summary: 'Review the changes',
     description:
-      'Compares the workspace with its base commit and stores the changes as an immutable revision. It works while a Run is active, too.',
+      'Compares the workspace with its base commit and stores the changes as an immutable revision. It works while a Run is active, too. With `revision` it reads one that was stored before, such as that of `svc.revision.created`, and needs no workspace.',
     tag,
     access: 'bearer',
     capability: 'svc.cloud.sessions:read',
     params: SessionPath,
+    query: Type.Object({ revision: Type.Optional(Sha256) }, closed),
     responses: { 200: { description: 'The review.', schema: ReviewEnvelope } },
     errors: [
       'cloud_session_not_found',

@@ -50,14 +50,14 @@ function tally(answers: readonly Answer[]): Record<string, number> {
 
 describe('an endpoint', () => {
   it('is registered with a secret that is told once and kept sealed', async () => {
-    const answer = await register({ families: ['run', 'interaction', 'artifact', 'publication'] })
+    const answer = await register({ families: ['run', 'interaction', 'artifact', 'publication', 'revision'] })
     expect(answer.status).toBe(201)
     expect(answer.body).toEqual({
       success: true,
       endpoint: {
         id: expect.any(String),
         url: 'https://hooks.example.com/berth',
-        families: ['run', 'interaction', 'artifact', 'publication'],
+        families: ['run', 'interaction', 'artifact', 'publication', 'revision'],
         createdAt: expect.any(String),
       },
       secret: expect.stringMatching(/^whsec_[A-Za-z0-9_-]{43}$/),

@@ -21,7 +21,7 @@ async function sequencesOf(endpoint: { readonly id: string }): Promise<readonly 
 
 describe('the rows of deliveries', () => {
   it('are written with each Event of a family that the endpoint names, and with no other', async () => {
-    const all = await sending.endpoint(['run', 'interaction', 'artifact', 'publication'])
+    const all = await sending.endpoint(['run', 'interaction', 'artifact', 'publication', 'revision'])
     const some = await sending.endpoint(['artifact'])
     const key = await sending.session()
     const types = Object.keys(eventCatalog)

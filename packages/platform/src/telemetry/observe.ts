@@ -37,6 +37,7 @@ export type StepName =
   | 'wait for people'
   | 'model request'
   | 'seal'
+  | 'review'
 
 /** A step that is over. */
 export interface Step {

@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import { cacheLimits, foreignRuntimeLimits, homeLimits, workspaceLimits } from '@berth/core/checkpoints/limits.ts'
 import type { Context } from '@berth/core/context.ts'
 import { Deliverer } from '@berth/core/delivery/deliverer.ts'
-import type { DeliveryContext } from '@berth/core/delivery/delivery-context.ts'
 import { repositorySources } from '@berth/core/delivery/repository-sources.ts'
 import { clearScratch } from '@berth/core/delivery/scratch.ts'
 import { TenantShares } from '@berth/core/environments/extensions/tenant-shares.ts'
@@ -105,7 +104,8 @@ export async function openWorker(
   const far = farHosts(working, mirrors, settings, { identity, holder: worker.holder, calls, rests })
   stack.use(execution.gateway)
   stack.use(execution.outputs)
-  const delivery = await deliveryContext(execution, mirrors, settings)
+  await clearScratch(execution.scratchDir, systemClock.now())
+  const delivery = { ...execution, delivery: { ...settings.delivery, mergeMs: settings.delivery.publicationMs } }
   const queues = [reviewQueue(delivery), publicationQueue(delivery), mergeQueue(delivery), fileRequestQueue(delivery)]
   const { fenceMs } = settings.worker.limits
   return {
@@ -196,6 +196,8 @@ async function workerContext(
   const execution: WorkerContext = {
     ...context,
     hosts,
+    scratchDir: join(dataDir, 'scratch'),
+    sources: repositorySources(context, mirrors),
     outputs: new OutputJudge(),
     extensions: {
       catalog: extensionCatalog(context, { dataDir, config }),
@@ -241,19 +243,4 @@ async function workerContext(
     },
   }
   return { execution, partsOf }
-}
-
-async function deliveryContext(
-  execution: WorkerContext,
-  mirrors: Mirrors,
-  settings: Settings,
-): Promise<DeliveryContext> {
-  const scratchDir = join(settings.dataDir, 'scratch')
-  await clearScratch(scratchDir, systemClock.now())
-  return {
-    ...execution,
-    scratchDir,
-    sources: repositorySources(execution, mirrors),
-    delivery: { ...settings.delivery, mergeMs: settings.delivery.publicationMs },
-  }
 }

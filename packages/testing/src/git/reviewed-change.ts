@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import type { Review } from '@berth/contract'
 import { Deliverer } from '@berth/core/delivery/deliverer.ts'
 import type { DeliveryContext } from '@berth/core/delivery/delivery-context.ts'
-import { repositorySources } from '@berth/core/delivery/repository-sources.ts'
 import { mergeQueue } from '@berth/core/sessions/merges/merge-queue.ts'
 import { publicationQueue } from '@berth/core/sessions/publications/publication-queue.ts'
 import { reviewQueue } from '@berth/core/sessions/reviews/review-queue.ts'
@@ -38,8 +37,7 @@ export async function reviewedChange(
   options: Parameters<typeof workerContext>[2] = {},
 ): Promise<ReviewedChange> {
   const working = await workerContext(test, stack, { limits, ...options })
-  const sources = repositorySources(working, working.mirrors)
-  const context = { ...working, scratchDir: join(test.dataDir, 'scratch'), sources, delivery }
+  const context = { ...working, delivery }
   await using worker = new Worker(context)
   await worker.start()
   const at = await Delivering.begin(test, { ...granted, grantId: await grant(test, granted) })

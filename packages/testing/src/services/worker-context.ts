@@ -1,6 +1,7 @@
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { cacheLimits, foreignRuntimeLimits, homeLimits, workspaceLimits } from '@berth/core/checkpoints/limits.ts'
+import { repositorySources } from '@berth/core/delivery/repository-sources.ts'
 import { TenantShares } from '@berth/core/environments/extensions/tenant-shares.ts'
 import { UnpackedExtensions } from '@berth/core/environments/extensions/unpacked-extensions.ts'
 import { HostImages } from '@berth/core/environments/images/host-images.ts'
@@ -185,6 +186,8 @@ export async function workerContext(
     reviewWaitMs: 30_000,
     consoleUrl: 'http://localhost',
     hosts,
+    scratchDir: join(dataDir, 'scratch'),
+    sources: repositorySources({ db: db.database, gitHosts }, mirrors),
     outputs: stack.use(new OutputJudge()),
     extensions: {
       catalog: extensionCatalog({ clock: systemClock, log }, { dataDir, config: noExtensions }),

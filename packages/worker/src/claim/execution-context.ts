@@ -1,7 +1,8 @@
 import type { CheckpointLimits } from '@berth/core/checkpoints/limits.ts'
 import type { Context } from '@berth/core/context.ts'
+import type { DeliveryContext } from '@berth/core/delivery/delivery-context.ts'
 import type { ExtensionSources } from '@berth/core/environments/extensions/find-extensions.ts'
-import type { Host, Hosts } from '@berth/core/hosts/hosts.ts'
+import type { Host } from '@berth/core/hosts/hosts.ts'
 import type { RuntimeEntry } from '@berth/core/runtimes/catalog.ts'
 import type { OutputJudge } from '@berth/core/sessions/outputs/output-judge.ts'
 import type { ProcessIdentity } from '@berth/platform/processes/process-sql.ts'
@@ -29,9 +30,7 @@ export interface ExecutionLimits extends WorkerLimits {
 }
 
 /** Everything that a worker needs besides the domains. */
-export interface WorkerContext extends Context {
-  /** The hosts that this process works for. */
-  readonly hosts: Hosts
+export interface WorkerContext extends Context, Pick<DeliveryContext, 'hosts' | 'scratchDir' | 'sources'> {
   readonly extensions: ExtensionSources
   /** Judges the results that Turns ask for. */
   readonly outputs: OutputJudge

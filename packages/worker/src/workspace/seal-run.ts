@@ -14,6 +14,7 @@ import type { EventDraft } from '@berth/core/sessions/log/envelope.ts'
 import { releaseFence } from '@berth/core/sessions/runs/fence-sql.ts'
 import { findRun } from '@berth/core/sessions/runs/run-sql.ts'
 import { tellChanged } from '@berth/core/sessions/session/session-sql.ts'
+import { allSettled } from '@berth/platform/kit/all-settled.ts'
 import { DatabaseUnavailable } from '@berth/platform/storage/postgres/database-errors.ts'
 import { observed } from '@berth/platform/telemetry/observe.ts'
 import { SandboxGoneError } from '@berth/sandboxes/driver.ts'
@@ -23,13 +24,14 @@ import { ClaimLost, type RunClaim } from '../claim/claim.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { announce } from '../claim/finish.ts'
 import { underFence } from '../claim/under-fence.ts'
+import { reviewRun } from './review-run.ts'
 import { type SealedHome, sealHome } from './seal-home.ts'
 
 /** Delays before a failed seal is tried again. */
 const PAUSES_MS = [250, 1000, 4000] as const
 
 /**
- * Seals an ended Run's workspace and home, then releases the Session's execution. The checkpoint counts from
+ * Seals an ended Run's workspace and home, makes the revision of its changes meanwhile, then releases the Session's execution. The checkpoint counts from
  * the commit that records it; until then the previous one counts. If the seal fails, the Session keeps its sandbox but
  * has no checkpoint of this Run, which `continuation` shows once the sandbox is gone, or still the one from its end.
  *
@@ -37,7 +39,8 @@ const PAUSES_MS = [250, 1000, 4000] as const
  */
 export async function sealRun(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
   const { clock, limits, log } = context
-  const sealed = await observed(claim, 'seal', () => sealLease(context, claim, signal))
+  const sealing = observed(claim, 'seal', () => sealLease(context, claim, signal))
+  const [sealed, unreviewed] = await allSettled([sealing, reviewRun(context, claim, signal)])
   await underFence(context, claim, async tx => {
     const now = clock.now()
     if (sealed?.checkpoint) {
@@ -46,7 +49,8 @@ export async function sealRun(context: ExecutionContext, claim: RunClaim, signal
       await dropParkedCheckpoint(tx, claim, claim.runId)
       await tellChanged(tx, claim)
     }
-    if (sealed !== null && sealed.omissions.length > 0) await appendEvents(tx, claim, sealed.omissions, now)
+    const omissions = [...(sealed?.omissions ?? []), ...unreviewed]
+    if (omissions.length > 0) await appendEvents(tx, claim, omissions, now)
     await releaseFence(tx, claim)
   })
   if (sealed?.checkpoint === undefined) log.warn({ runId: claim.runId }, 'a run was not sealed')

@@ -6,6 +6,7 @@ export const familyLabel: Readonly<Record<string, readonly [name: string, means:
   interaction: ['Interactions', 'An agent asks, and somebody answers.'],
   artifact: ['Artifacts', 'An agent hands over a file.'],
   publication: ['Publications', 'Changes are pushed, pull requests opened and merged.'],
+  revision: ['Revisions', 'A Run has changed files, and they can be reviewed.'],
 }
 
 const errorLabel: Readonly<Record<WebhookError, string>> = {

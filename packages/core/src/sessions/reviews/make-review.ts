@@ -26,10 +26,10 @@ export type ReviewDocument = Omit<Review, 'createdAt'>
 
 /**
  * Compares the workspace with its base and stores two blobs: the pack of new objects, which a delivery needs, and the
- * document that callers read. It writes nothing if `known` finds the revision. After `made` has answered, it stores the
+ * document that callers read. It writes nothing if `known` finds the revision or throws. After `made` has answered, it stores the
  * changed files with their unchanged lines, for those who read on.
  * @returns the row with everything that is stored
- * @throws ReviewRefused, an error of the store, or the signal's reason
+ * @throws ReviewRefused, an error of the store, of `known` or `made`, or the signal's reason
  */
 export async function makeReview(
   place: ReviewPlace,
@@ -37,7 +37,7 @@ export async function makeReview(
   base: Base,
   parts: {
     readonly blobs: Blobs
-    readonly known: (revision: string) => Promise<ReviewRow | null>
+    readonly known: (revision: string, isChanged: boolean) => Promise<ReviewRow | null>
     /** Stores the revision and answers for it. The files with their unchanged lines follow, and nobody waits for them. */
     readonly made: (row: ReviewRow) => Promise<void>
     readonly now: Date
@@ -47,7 +47,7 @@ export async function makeReview(
   const work = async ({ baseTree, written, taker, comparer, repository }: Programs, signal: AbortSignal) => {
     const { headTree, packPath, notes } = await taker.take(written, baseTree)
     const revision = revisionOf(key, { ...base, headTree })
-    const known = await parts.known(revision)
+    const known = await parts.known(revision, headTree !== baseTree)
     if (known !== null) {
       await parts.made(known)
       return known
@@ -66,6 +66,9 @@ export async function makeReview(
       document_sha256: sha256,
       files_sha256: null,
       created_at: parts.now,
+      files: changes.files.length,
+      additions: changes.additions,
+      deletions: changes.deletions,
     }
     await parts.made(row)
     if (changes.files.length === 0) return row

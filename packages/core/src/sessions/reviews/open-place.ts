@@ -10,7 +10,7 @@ import { type ReviewPlace, reviewBounds } from './review-place.ts'
  * @throws GitHostError, HostNotHeld
  */
 export async function openPlace(
-  context: DeliveryContext,
+  context: Pick<DeliveryContext, 'hosts' | 'scratchDir' | 'sources'>,
   { leaseId, host }: LeasePlace,
   source: DeliverySource,
   signal: AbortSignal,

@@ -1,8 +1,26 @@
 import { createGunzip } from 'node:zlib'
 import type { Review } from '@berth/contract'
+import { refusal } from '@berth/platform/kit/refusal.ts'
+import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Blobs } from '@berth/platform/storage/blobs/blobs.ts'
+import type { Context } from '../../context.ts'
+import type { Principal } from '../../identity/guard/principal.ts'
+import { readSession } from '../session/read-session.ts'
 import type { ReviewDocument } from './make-review.ts'
-import type { ReviewRow } from './review-sql.ts'
+import { findReview, type ReviewRow } from './review-sql.ts'
+
+/** @throws ApiError 404 if the Session is not visible to the caller, or has no such revision */
+export async function storedReview(
+  context: Context,
+  principal: Principal,
+  key: SessionKey,
+  revision: string,
+): Promise<ReviewRow> {
+  await readSession(context, principal, key)
+  const row = await findReview(context.db, key, revision)
+  if (row === null) throw refusal('cloud_session_not_found')
+  return row
+}
 
 /** Returns a stored review as callers read it. @throws an error of the store */
 export async function readReview(blobs: Blobs, row: ReviewRow): Promise<Review> {

@@ -16,6 +16,10 @@ export interface ReviewRow {
   /** The changed files with their unchanged lines; null until they are stored. */
   readonly files_sha256: string | null
   readonly created_at: Date
+  /** Count of changed files. */
+  readonly files: number
+  readonly additions: number
+  readonly deletions: number
 }
 
 export async function findReview(db: Queryable, key: SessionKey, revision: string): Promise<ReviewRow | null> {
@@ -23,7 +27,7 @@ export async function findReview(db: Queryable, key: SessionKey, revision: strin
     name: 'find-review',
     text: `
       select revision, base_oid, base_tree, head_tree, target_branch, pack_sha256, document_sha256, files_sha256,
-        created_at
+        created_at, files, additions, deletions
       from reviews where organization_id = $1 and session_id = $2 and revision = $3`,
     values: [key.organizationId, key.sessionId, revision],
   })
@@ -51,8 +55,8 @@ export async function insertReview(tx: Queryable, key: SessionKey, row: ReviewRo
   await tx.query({
     text: `
       insert into reviews (organization_id, session_id, revision, base_oid, base_tree, head_tree, target_branch,
-        pack_sha256, document_sha256, created_at)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) on conflict do nothing`,
+        pack_sha256, document_sha256, created_at, files, additions, deletions)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) on conflict do nothing`,
     values: [
       key.organizationId,
       key.sessionId,
@@ -64,6 +68,9 @@ export async function insertReview(tx: Queryable, key: SessionKey, row: ReviewRo
       row.pack_sha256,
       row.document_sha256,
       row.created_at,
+      row.files,
+      row.additions,
+      row.deletions,
     ],
   })
 }
@@ -79,6 +86,32 @@ export async function setReviewFiles(
     text: `
       update reviews set files_sha256 = $4 where organization_id = $1 and session_id = $2 and revision = $3`,
     values: [key.organizationId, key.sessionId, revision, filesSha256],
+  })
+}
+
+/** The newest revision of a Session, and the newest that an Event told of. */
+export interface LastReviewed {
+  readonly revision: string | null
+  readonly told: string | null
+}
+
+export async function readLastReviewed(db: Queryable, key: SessionKey): Promise<LastReviewed> {
+  const { rows } = await db.query<LastReviewed>({
+    name: 'read-last-reviewed',
+    text: 'select revision, told from review_requests where organization_id = $1 and session_id = $2',
+    values: [key.organizationId, key.sessionId],
+  })
+  return rows[0] ?? { revision: null, told: null }
+}
+
+/** Makes a revision the newest of its Session, of which an Event tells. Whoever has asked for one waits on. */
+export async function setLastReviewed(tx: Queryable, key: SessionKey, revision: string): Promise<void> {
+  await tx.query({
+    name: 'set-last-reviewed',
+    text: `
+      insert into review_requests (organization_id, session_id, tickets, revision, told) values ($1, $2, 0, $3, $3)
+      on conflict (organization_id, session_id) do update set revision = $3, told = $3`,
+    values: [key.organizationId, key.sessionId, revision],
   })
 }
 

@@ -48,6 +48,7 @@ export interface SessionRow {
   readonly finalizing: boolean
   readonly status: SessionStatus
   readonly last_run: Session['lastRun']
+  readonly changes: Session['changes']
   /** Checkpoint of the newest Run that did not crash; read only if no lease is held. */
   readonly checkpoint_run_id: string | null
   readonly checkpoint_runtime: string | null
@@ -81,6 +82,7 @@ export function toSession(row: SessionRow, surroundings: SessionSurroundings): S
     phase: phaseOf(row.active_run_status, row.finalizing),
     status: row.status,
     lastRun: row.last_run,
+    changes: row.changes,
     createdBy: { kind: row.owner_kind, id: row.owner_id },
     ...(row.initiated_by !== null && { initiatedBy: { kind: 'person', id: row.initiated_by } }),
     ...(row.active_run_id !== null && { activeRunId: row.active_run_id }),

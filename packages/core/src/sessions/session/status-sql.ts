@@ -5,7 +5,7 @@ const of = (alias: string) => `${alias}.organization_id = s.organization_id and 
 
 /**
  * Joins of a row `s` of `sessions` that tell its status: its newest Run (`last`), except one that a fork copied or that
- * a reset left behind, and its newest pull request (`p`).
+ * a reset left behind, its newest pull request (`p`), and its newest revision since then (`v`).
  */
 export const statusJoins = `
   left join lateral (
@@ -22,7 +22,12 @@ export const statusJoins = `
       from merges g where ${of('g')} and g.publication_id = d.id order by g.created_at desc, g.id desc limit 1
     ) m on true where ${of('d')} and d.result -> 'pullRequest' is not null
     order by d.created_at desc, d.id desc limit 1
-  ) p on true`
+  ) p on true
+  left join lateral (
+    select w.revision, w.base_tree, w.head_tree, w.files, w.additions, w.deletions
+    from review_requests q join reviews w on ${of('w')} and w.revision = q.revision
+    where ${of('q')} and (s.fresh_from_turn = 0 or w.created_at >= s.first_run_started_at) limit 1
+  ) v on true`
 
 const notPublishedSince = 'coalesce(p.moved_at < last.ended_at, true)'
 
@@ -34,11 +39,8 @@ const facts: Readonly<Record<StatusFact, string>> = {
     or exists (select from executions x where ${of('x')} and x.task = 'seal'))`,
   failed: `(last.status in ('failed', 'crashed') and ${notPublishedSince})`,
   stopped: `((last.status = 'cancelled' or last.stop_reason <> 'completed') and ${notPublishedSince})`,
-  hasUnpublishedChanges: `exists (
-    select from review_requests q join reviews v on ${of('v')} and v.revision = q.revision
-    where ${of('q')} and v.head_tree <> v.base_tree
-      and (s.fresh_from_turn = 0 or v.created_at >= s.first_run_started_at) and not exists (
-      select from publications d where ${of('d')} and d.revision = v.revision and d.status = 'succeeded'))`,
+  hasUnpublishedChanges: `(v.head_tree <> v.base_tree and not exists (
+    select from publications d where ${of('d')} and d.revision = v.revision and d.status = 'succeeded'))`,
   isMerged: `p.merge_status = 'succeeded'`,
   hasPullRequest: 'p.pull is not null',
 }
@@ -46,12 +48,14 @@ const facts: Readonly<Record<StatusFact, string>> = {
 /** The status by the rule. */
 const statusCase = `case ${statusRule.map(({ fact, status }) => `when ${facts[fact]} then '${status}'`).join(' ')} else 'done' end`
 
-/** Columns of the status, and of the newest Run as the API has it. */
+/** Columns of the status, and of the newest Run and revision as the API has them. */
 export const statusColumns = `
   ${statusCase} as status,
   case when last.id is not null then jsonb_strip_nulls(jsonb_build_object('id', last.id, 'status', last.status,
     'stopReason', last.stop_reason, 'errorCode', last.error_code, 'turns', last.turns, 'turnSequence', (
-      select t.sequence from turns t where ${of('t')} and t.id = last.turn_id))) end as last_run`
+      select t.sequence from turns t where ${of('t')} and t.id = last.turn_id))) end as last_run,
+  case when v.revision is not null then jsonb_build_object('revision', v.revision, 'files', v.files,
+    'additions', v.additions, 'deletions', v.deletions) end as changes`
 
 const cutShort = `select session_id from runs where organization_id = $1
   and (status in ('failed', 'cancelled', 'crashed') or stop_reason <> 'completed')`
@@ -61,7 +65,9 @@ const delivered = `select session_id from publications where organization_id = $
 const candidates: Partial<Readonly<Record<SessionStatus, string>>> = {
   failed: cutShort,
   stopped: cutShort,
-  ready_to_review: `select session_id from review_requests where organization_id = $1 and revision is not null`,
+  ready_to_review: `select v.session_id from review_requests q
+    join reviews v using (organization_id, session_id, revision)
+    where q.organization_id = $1 and v.head_tree <> v.base_tree`,
   merged: delivered,
   pull_request_open: delivered,
 }

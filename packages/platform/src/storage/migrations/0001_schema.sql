@@ -1008,6 +1008,7 @@ create table reviews (
   revision text not null check (revision ~ '^[0-9a-f]{64}$'),
   base_oid text not null, base_tree text not null, head_tree text not null, target_branch text not null,
   document_sha256 text not null, pack_sha256 text, files_sha256 text, created_at timestamptz not null,
+  files integer not null default 0, additions integer not null default 0, deletions integer not null default 0,
   primary key (organization_id, session_id, revision), foreign key (organization_id, session_id) references sessions
 );
 comment on table reviews is 'The difference of a workspace from its base, for good.';
@@ -1017,12 +1018,14 @@ comment on column reviews.files_sha256 is 'Every changed file with its unchanged
 
 create table review_requests (
   organization_id uuid not null, session_id uuid not null, tickets bigint not null, answered bigint not null default 0,
-  revision text, failure text, failure_message text,
+  revision text, told text, failure text, failure_message text,
   claim uuid, claimed_until timestamptz,
   primary key (organization_id, session_id), foreign key (organization_id, session_id) references sessions
 );
 comment on table review_requests is 'Somebody wants a review of the Session''s workspace. Each caller takes the next ticket; '
   'whoever works it off answers all tickets that were out before it began to look, with one revision or with a failure.';
+comment on column review_requests.revision is 'The newest revision: of an answer, or of the end of a Run.';
+comment on column review_requests.told is 'The revision of the newest Event: a Run that ends with the same tree has none.';
 comment on column review_requests.failure_message is 'The path that git cannot take, or the bound that the changes go over.';
 create index review_requests_open on review_requests (session_id) where answered < tickets;
 create unique index review_requests_of_claim on review_requests (claim, session_id) where claim is not null;
