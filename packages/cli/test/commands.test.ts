@@ -63,7 +63,8 @@ test('sessions lists the sessions of several pages', async () => {
     const { searchParams } = new URL(path, 'http://loopback')
     const second = searchParams.get('cursor') === 'next'
     const failed = { title: 'evil\u001b[2J\ntitle', status: 'failed', lastRun: { errorCode: 'model_unavailable' } }
-    const sessions = [second ? { ...session, ...failed } : session]
+    const changes = { revision: 'r', files: 4, additions: 1066, deletions: 0 }
+    const sessions = [second ? { ...session, ...failed } : { ...session, changes }]
     sendJson(response, 200, { sessions, nextCursor: second ? null : 'next', hasMore: !second })
     return 'answered'
   })
@@ -71,8 +72,8 @@ test('sessions lists the sessions of several pages', async () => {
   expect(await it.ended()).toBe(0)
   const at = '2026-01-01T00:00:00.000Z'
   expect(it.lines).toEqual([
-    `${session.id}\tDone\t${at}\tlist the files`,
-    `${session.id}\tFailed: the model provider is down\t${at}\tevil␛[2J\\ntitle`,
+    `${session.id}\tDone\t4 files +1,066 −0\t${at}\tlist the files`,
+    `${session.id}\tFailed: the model provider is down\t-\t${at}\tevil␛[2J\\ntitle`,
   ])
   expect(service.taken.map(({ path }) => path)).toEqual([
     '/v1/sessions?archived=true&limit=2',

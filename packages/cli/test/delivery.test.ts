@@ -135,25 +135,53 @@ test('merge says how to open a pull request if there is none, and why a merge fa
   expect(strange.lines[0]).toMatch(/failed: something_new$/)
 })
 
-test.each([['review'], ['publish', '--title', 'a']])(
-  '%s of a lapsed workspace names what attaches it, and does that with --restore',
-  async (...words) => {
-    let attached = false
-    await using service = await ScriptedService.start(({ method, path }, response) => {
-      if (method === 'PUT' && path.endsWith('/workspace')) {
-        attached = true
-        sendJson(response, 200, { session: { ...session, workspace: { state: 'attached' } } })
-      } else if (!attached) sendJson(response, 409, { error: 'cloud_workspace_expired' })
-      else if (path.endsWith('/repository/review')) sendJson(response, 200, { review })
-      else sendJson(response, 200, { publication: { id: 'p', status: 'succeeded', completedAt: 'now', result } })
-      return 'answered'
-    })
-    const [command = '', ...rest] = words
-    const lapsed = berth(service, command, session.id, ...rest)
-    expect(await lapsed.ended()).toBe(1)
-    expect(lapsed.stderr).toContain(`\`berth workspace restore ${session.id}\``)
-    const restored = berth(service, command, session.id, ...rest, '--restore')
-    expect(await restored.ended()).toBe(0)
+/** Starts a service whose workspace has lapsed until it is attached. */
+async function lapsed(changes: object | null): Promise<ScriptedService> {
+  let attached = false
+  return ScriptedService.start(({ method, path }, response) => {
+    if (method === 'PUT' && path.endsWith('/workspace')) {
+      attached = true
+      sendJson(response, 200, { session: { ...session, workspace: { state: 'attached' } } })
+    } else if (path.includes('/repository/review?revision=')) sendJson(response, 200, { review })
+    else if (path.endsWith(session.id)) sendJson(response, 200, { session: { ...session, changes } })
+    else if (!attached) sendJson(response, 409, { error: 'cloud_workspace_expired' })
+    else if (path.endsWith('/repository/review')) sendJson(response, 200, { review })
+    else sendJson(response, 200, { publication: { id: 'p', status: 'succeeded', completedAt: 'now', result } })
+    return 'answered'
+  })
+}
+
+test('review of a lapsed workspace shows the changes as they were stored', async () => {
+  await using service = await lapsed({ revision, files: 3, additions: 2, deletions: 0 })
+  const it = berth(service, 'review', session.id)
+  expect([await it.ended(), it.lines.at(0), it.lines.at(-1)]).toEqual([
+    0,
+    `revision ${revision}`,
+    '3 files, +2 -0 on main',
+  ])
+  expect(it.stderr).toContain('the workspace has lapsed; these are the changes as they were stored')
+  expect(service.taken.map(({ path }) => path).at(-1)).toBe(
+    `/v1/sessions/${session.id}/repository/review?revision=${revision}`,
+  )
+  expect(service.taken.filter(({ method }) => method !== 'GET')).toEqual([])
+})
+
+test('review of a lapsed workspace without stored changes names what attaches it, and does that with --restore', async () => {
+  await using service = await lapsed(null)
+  const it = berth(service, 'review', session.id)
+  expect(await it.ended()).toBe(1)
+  expect(it.stderr).toContain(`\`berth workspace restore ${session.id}\``)
+  expect(await berth(service, 'review', session.id, '--restore').ended()).toBe(0)
+})
+
+test.each([[], ['--revision', revision]])(
+  'publish brings a lapsed workspace back, without a run (%s)',
+  async (...named) => {
+    await using service = await lapsed(null)
+    const it = berth(service, 'publish', session.id, '--title', 'a', ...named)
+    expect([await it.ended(), it.lines[0]]).toEqual([0, expect.stringContaining('pull request #7')])
+    const ids = service.taken.flatMap(({ path }) => /publications\/(\S+)$/.exec(path)?.slice(1) ?? [])
+    expect(new Set(ids).size).toBe(1)
     expect(service.taken.some(({ method, path }) => method === 'POST' && path.includes('/turns'))).toBe(false)
   },
 )

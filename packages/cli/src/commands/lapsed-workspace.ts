@@ -1,6 +1,5 @@
 import { BerthError } from '@berth/client'
 import type { CommandIo } from '../io.ts'
-import { printableLine } from '../terminal-text.ts'
 
 /** How long the service is asked again while it attaches the workspace. */
 const restoreMs = 120_000
@@ -25,23 +24,17 @@ export async function attachWorkspace(
   }
 }
 
-/**
- * Does something that needs the workspace. If that has lapsed, it is attached first if `restore` says so; else the error
- * names the command that does, because a Run would do the same for the price of a Run.
- */
-export async function withWorkspace<T>(
-  sessionId: string,
-  restore: boolean | undefined,
-  io: CommandIo,
-  work: () => Promise<T>,
-): Promise<T> {
-  if (restore) await attachWorkspace(sessionId, io)
+/** Returns true for the refusal of a request that needs the workspace. */
+export const hasLapsed = (failure: unknown): failure is BerthError =>
+  failure instanceof BerthError && failure.code === 'cloud_workspace_expired'
+
+/** Does something that needs the workspace, and again once it is attached if it had lapsed. */
+export async function bringingBack<T>(sessionId: string, io: CommandIo, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (failure) {
-    if (!(failure instanceof BerthError) || failure.code !== 'cloud_workspace_expired') throw failure
-    throw new Error(
-      `the session's workspace has lapsed; attach it again without a run, with \`berth workspace restore ${printableLine(sessionId)}\`, or with --restore here (${failure.code})`,
-    )
+    if (!hasLapsed(failure)) throw failure
+    await attachWorkspace(sessionId, io)
+    return work()
   }
 }

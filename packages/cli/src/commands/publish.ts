@@ -5,7 +5,7 @@ import { type ExitCode, exitCode } from '../exit-code.ts'
 import { UsageError } from '../failure.ts'
 import type { CommandIo } from '../io.ts'
 import { jsonLine, printableLine } from '../terminal-text.ts'
-import { withWorkspace } from './lapsed-workspace.ts'
+import { attachWorkspace, bringingBack } from './lapsed-workspace.ts'
 import { progress } from './progress.ts'
 
 export interface PublishOptions {
@@ -21,7 +21,10 @@ export interface PublishOptions {
   readonly restore?: boolean
 }
 
-/** Publishes a Session's changes, or a reviewed revision of them, and waits for the outcome. */
+/**
+ * Publishes a Session's changes, or a reviewed revision of them, and waits for the outcome. A delivery compares the workspace
+ * with the revision, so a workspace that has lapsed is brought back.
+ */
 export async function publish(sessionId: string, options: PublishOptions, io: CommandIo): Promise<ExitCode> {
   const { client, stdout } = io
   const { title, body, branch, draft, direct } = options
@@ -30,7 +33,8 @@ export async function publish(sessionId: string, options: PublishOptions, io: Co
   if (options.base !== undefined) await requireTarget(sessionId, options.base, client)
   const id = randomUUID()
   const say = progress(io, options.json === true)
-  await withWorkspace(sessionId, options.restore, io, async () => {
+  if (options.restore) await attachWorkspace(sessionId, io)
+  await bringingBack(sessionId, io, async () => {
     if (options.revision === undefined) await say('reading the changes')
     const revision = options.revision ?? (await client.call('reviewRepository', { sessionId })).review.revision
     await say('publishing them')

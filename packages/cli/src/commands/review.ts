@@ -1,9 +1,9 @@
-import type { ReviewFile } from '@berth/client'
+import type { Review, ReviewFile } from '@berth/client'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import type { CommandIo } from '../io.ts'
 import { printPatch } from '../patch.ts'
 import { jsonLine, printableLine } from '../terminal-text.ts'
-import { withWorkspace } from './lapsed-workspace.ts'
+import { attachWorkspace, hasLapsed } from './lapsed-workspace.ts'
 import { progress } from './progress.ts'
 
 export interface ReviewOptions {
@@ -14,9 +14,9 @@ export interface ReviewOptions {
 
 /** Shows a Session's changes: the revision to publish, and the files or the patch. */
 export async function review(sessionId: string, options: ReviewOptions, io: CommandIo): Promise<ExitCode> {
-  const say = progress(io, options.json === true)
-  const read = () => say('reading the changes').then(() => io.client.call('reviewRepository', { sessionId }))
-  const { review: made } = await withWorkspace(sessionId, options.restore, io, read)
+  if (options.restore) await attachWorkspace(sessionId, io)
+  await progress(io, options.json === true)('reading the changes')
+  const made = await readChanges(sessionId, io)
   const { stdout, stderr } = io
   if (options.json) await stdout.line(jsonLine(made))
   else if (options.patch) {
@@ -33,6 +33,22 @@ export async function review(sessionId: string, options: ReviewOptions, io: Comm
     )
   }
   return exitCode.completed
+}
+
+/** Reads the changes as they are, or as they were stored if the workspace has lapsed. */
+async function readChanges(sessionId: string, { client, stderr }: CommandIo): Promise<Review> {
+  try {
+    return (await client.call('reviewRepository', { sessionId })).review
+  } catch (failure) {
+    if (!hasLapsed(failure)) throw failure
+    const { changes = null } = (await client.call('getSession', { sessionId })).session
+    if (changes === null)
+      throw new Error(
+        `the session's workspace has lapsed; attach it again without a run, with \`berth workspace restore ${printableLine(sessionId)}\`, or with --restore here (${failure.code})`,
+      )
+    await stderr.line('berth: the workspace has lapsed; these are the changes as they were stored')
+    return (await client.call('reviewRepository', { sessionId, query: { revision: changes.revision } })).review
+  }
 }
 
 function fileLine(file: ReviewFile): string {

@@ -1,4 +1,4 @@
-import { type BerthClient, type Session, statusReason, statusWords } from '@berth/client'
+import { type BerthClient, changesWords, type Session, statusReason, statusWords } from '@berth/client'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import type { CommandIo } from '../io.ts'
 import { printTable } from '../table.ts'
@@ -19,7 +19,7 @@ export async function sessions(options: SessionsOptions, { client, stdout }: Com
     if (options.json) await stdout.line(jsonLine(session))
     else rows.push(rowOf(session))
   }
-  if (!options.json) await printTable(['id', 'status', 'updated', 'title'], rows, stdout)
+  if (!options.json) await printTable(['id', 'status', 'changes', 'updated', 'title'], rows, stdout)
   return exitCode.completed
 }
 
@@ -37,9 +37,15 @@ async function* readSessions(client: BerthClient, options: SessionsOptions): Asy
 }
 
 function rowOf(session: Session): string[] {
-  const { id, archivedAt, status, updatedAt, title, environment } = session
+  const { id, archivedAt, status, changes, updatedAt, title, environment } = session
   const bound = environment ? ` [${environment.name}]` : ''
   const why = statusReason(session)
   const state = `${statusWords(status)}${why === '' ? '' : `: ${why}`}`
-  return [id, archivedAt === undefined ? state : `${state}, archived`, updatedAt, title + bound]
+  return [
+    id,
+    archivedAt === undefined ? state : `${state}, archived`,
+    changesWords(changes) || '-',
+    updatedAt,
+    title + bound,
+  ]
 }
