@@ -227,7 +227,7 @@ describe('the changes of a Session', () => {
     await shoot(page, 'review-long')
   })
 
-  it('are still there once the sandbox has gone, as they were last read', async () => {
+  it('are still there once the sandbox has gone, as they were stored, and can be published', async () => {
     const { id } = at.session
     for (const path of [`**/cloud/v1/sessions/${id}`, `**/cloud/sessions/${id}/overview`]) {
       await page.route(path, async route => {
@@ -240,8 +240,8 @@ describe('the changes of a Session', () => {
       })
     }
     await page.goto(`${accounts.test.url}/sessions/${at.session.id}/review`)
-    await page.getByText('The changes as they were last read').waitFor()
-    await page.getByRole('button', { name: 'Bring the sandbox back' }).waitFor()
+    await page.getByText('as the last Run left them').waitFor()
+    await page.getByRole('button', { name: 'Publish…', disabled: false }).waitFor()
     await lines().getByRole('checkbox').first().waitFor({ state: 'attached' })
     await shoot(page, 'review-stored')
     expect(await pageFaults(page)).toEqual([])

@@ -57,6 +57,6 @@ describe('the route table', () => {
   })
 })
 
-test('the catalog contains twenty-nine Event types', () => {
-  expect(eventTypes).toHaveLength(29)
+test('the catalog contains thirty Event types', () => {
+  expect(eventTypes).toHaveLength(30)
 })

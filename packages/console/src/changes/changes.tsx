@@ -1,22 +1,17 @@
 import { BerthError, type Review, type Session } from '@berth/client'
-import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { GitCompare, LoaderCircle, Maximize2, PackageOpen } from 'lucide-react'
 import type { ReactNode } from 'react'
-import { call } from '../api/client.ts'
-import { queryClient, sessionQuery } from '../api/queries.ts'
 import { to } from '../routing/to.ts'
 import { useSessionCan } from '../session/use-session-can.ts'
-import { Button } from '../ui/button.tsx'
-import { counted } from '../ui/format.ts'
 import { printableLine } from '../ui/printable.ts'
 import { EmptyState, ErrorState, InlineProblem, LoadingLines } from '../ui/states.tsx'
+import { ChangeCounts } from './change-counts.tsx'
 import { Deliveries } from './deliveries.tsx'
 import { DiffView } from './diff-view.tsx'
 import { Publish } from './publish.tsx'
-import { lastReviewQuery } from './queries.ts'
 import { RemarksBar } from './remarks-bar.tsx'
-import { type LiveReview, useLiveReview } from './use-live-review.ts'
+import { isStored, type LiveReview, useLiveReview } from './use-live-review.ts'
 
 /** The changes of a Session as they are now, and their delivery. */
 export function Changes({ session }: { session: Session }) {
@@ -30,7 +25,7 @@ export function Changes({ session }: { session: Session }) {
       {can.allowed ? (
         <Reviewed session={session} review={review} />
       ) : (
-        <WithoutSandbox session={session} reason={can.reason} />
+        <NoChanges session={session} reason={can.reason} />
       )}
     </div>
   )
@@ -39,7 +34,7 @@ export function Changes({ session }: { session: Session }) {
 function Reviewed({ session, review }: { session: Session; review: LiveReview }) {
   if (review.data === undefined) {
     if (review.isError) return <ErrorState error={review.error} retry={() => void review.refetch()} />
-    return <LoadingLines label="the changes" />
+    return hasNoChanges(session) ? <NoChanges session={session} /> : <LoadingLines label="the changes" />
   }
   const { data } = review
   if (data.files.length === 0) return <NothingChanged session={session} review={data} />
@@ -60,6 +55,9 @@ function Reviewed({ session, review }: { session: Session; review: LiveReview })
     </>
   )
 }
+
+/** Whether no revision of a Session without a sandbox was ever stored. */
+export const hasNoChanges = (session: Session): boolean => isStored(session) && (session.changes ?? null) === null
 
 /** Says that there is nothing to review yet. */
 export function NothingChanged({ session, review }: { session: Session; review: Review }) {
@@ -96,10 +94,11 @@ export function ReviewBar(props: { session: Session; review: LiveReview; data: R
   return (
     <>
       <div className="flex min-h-11 shrink-0 flex-wrap items-center gap-x-2.5 gap-y-1 border-b border-line px-3 py-1.5 text-[0.8125rem]">
-        <span>{counted(data.files.length, 'file')}</span>
-        <span className="text-good tabular-nums">+{data.additions.toLocaleString('en')}</span>
-        <span className="text-bad tabular-nums">−{data.deletions.toLocaleString('en')}</span>
-        <span className="text-ink-3 max-sm:hidden">against {data.targetBranch}</span>
+        <ChangeCounts changes={{ ...data, files: data.files.length }} />
+        <span className="text-ink-3 max-sm:hidden">
+          against {data.targetBranch}
+          {isStored(session) && ', as the last Run left them'}
+        </span>
         <span role="status" className="inline-flex items-center gap-1.5 text-xs text-ink-3">
           {review.isFetching && (
             <>
@@ -122,51 +121,15 @@ export function ReviewBar(props: { session: Session; review: LiveReview; data: R
   )
 }
 
-/** The last changes that were read before the sandbox went away, or a way to get them. */
-export function WithoutSandbox({ session, reason }: { session: Session; reason: string }) {
-  const last = useQuery({ ...lastReviewQuery(session.id), enabled: session.source !== undefined })
-  if (last.data === undefined || last.data === null || last.data.files.length === 0)
-    return last.isLoading ? <LoadingLines label="the changes" /> : <NoReview session={session} reason={reason} />
-  return (
-    <>
-      <div className="flex shrink-0 flex-wrap items-center gap-x-3 gap-y-2 border-b border-line bg-surface px-3 py-2 text-[0.8125rem]">
-        <span className="min-w-0 flex-1 text-ink-2">
-          The changes as they were last read, {new Date(last.data.createdAt).toLocaleString('en')}. {reason}
-        </span>
-        <WakeButton session={session} />
-      </div>
-      <ReviewNotes review={last.data} />
-      <DiffView sessionId={session.id} review={last.data} />
-      <RemarksBar session={session} review={last.data} />
-    </>
-  )
-}
-
-function WakeButton({ session }: { session: Session }) {
-  const verdict = useSessionCan(session)('wake')
-  const wake = useMutation({
-    mutationFn: () => call<{ session: Session }>('PUT', `v1/sessions/${session.id}/workspace`),
-    onSuccess: answer => queryClient.setQueryData(sessionQuery(session.id).queryKey, answer.session),
-  })
-  if (session.source === undefined || session.archivedAt !== undefined) return null
-  return (
-    <>
-      <Button verdict={verdict} busy={wake.isPending} onClick={() => wake.mutate()}>
-        Bring the sandbox back
-      </Button>
-      <InlineProblem error={wake.error} />
-    </>
-  )
-}
-
-function NoReview({ session, reason }: { session: Session; reason: string }) {
-  return (
-    <EmptyState
-      icon={PackageOpen}
-      title={session.source === undefined ? 'No repository' : 'No sandbox'}
-      action={<WakeButton session={session} />}
-    >
-      <p>{reason}</p>
+/** Says why there are no changes to read. */
+export function NoChanges({ session, reason }: { session: Session; reason?: string | undefined }) {
+  return reason === undefined ? (
+    <EmptyState icon={GitCompare} title="No changes">
+      No Run of this Session has changed a file.
+    </EmptyState>
+  ) : (
+    <EmptyState icon={PackageOpen} title={session.source === undefined ? 'No repository' : 'Not for you'}>
+      {reason}
     </EmptyState>
   )
 }

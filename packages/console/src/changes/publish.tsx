@@ -14,30 +14,34 @@ import { ChangedSince } from './changed-since.tsx'
 import { deliveryReason } from './delivery-text.ts'
 import { draftOf } from './draft.ts'
 import { publicationsQuery } from './queries.ts'
+import { withSandbox } from './with-sandbox.ts'
 
 const Overlay = lazy(async () => ({ default: (await import('../ui/overlay.tsx')).Overlay }))
 
 /** Publishes exactly the revision that is on screen. */
 export function Publish({ session, review }: { session: Session; review: Review }) {
   const verdict = useSessionCan(session)('publish')
-  // The dialog keeps the revision of the press: the person has not read changes that arrive behind it.
-  const [held, setHeld] = useState<Review | null>(null)
+  const [open, setOpen] = useState(false)
   return (
     <>
-      <Button look="primary" verdict={verdict} onClick={() => setHeld(review)}>
+      <Button look="primary" verdict={verdict} onClick={() => setOpen(true)}>
         <GitPullRequest className="size-4" aria-hidden /> Publish…
       </Button>
-      {held !== null && (
-        <Suspense>
-          <Overlay
-            title={`Publish the changes to ${session.source?.label ?? 'the repository'}`}
-            onClose={() => setHeld(null)}
-          >
-            <PublishForm session={session} review={held} onHold={setHeld} onDone={() => setHeld(null)} />
-          </Overlay>
-        </Suspense>
-      )}
+      {open && <PublishDialog session={session} review={review} onClose={() => setOpen(false)} />}
     </>
+  )
+}
+
+/** Keeps the revision that it was opened with: the person has not read changes that arrive behind it. */
+export function PublishDialog(props: { session: Session; review: Review; onClose: () => void }) {
+  const { session, review, onClose } = props
+  const [held, setHeld] = useState(review)
+  return (
+    <Suspense>
+      <Overlay title={`Publish the changes to ${session.source?.label ?? 'the repository'}`} onClose={onClose}>
+        <PublishForm session={session} review={held} onHold={setHeld} onDone={onClose} />
+      </Overlay>
+    </Suspense>
   )
 }
 
@@ -64,17 +68,19 @@ function PublishForm(props: {
   const [sent, setSent] = useState<string | null>(null)
   const publish = useMutation({
     mutationFn: () =>
-      berth.call('createPublication', {
-        sessionId: session.id,
-        publicationId: id.current,
-        body: {
-          revision: review.revision,
-          title: form.title,
-          body: form.body,
-          ...(form.delivery === 'pull_request' && { draft: form.draft }),
-          delivery: form.delivery,
-        },
-      }),
+      withSandbox(session.id, () =>
+        berth.call('createPublication', {
+          sessionId: session.id,
+          publicationId: id.current,
+          body: {
+            revision: review.revision,
+            title: form.title,
+            body: form.body,
+            ...(form.delivery === 'pull_request' && { draft: form.draft }),
+            delivery: form.delivery,
+          },
+        }),
+      ),
     onSuccess: async () => {
       setSent(id.current)
       await queryClient.invalidateQueries({ queryKey: publicationsQuery(session.id).queryKey })

@@ -1,4 +1,3 @@
-import type { Review } from '@berth/client'
 import type { LocalPull, PullChecks } from '@berth/contract'
 import { queryOptions } from '@tanstack/react-query'
 import { berth, call } from '../api/client.ts'
@@ -69,15 +68,11 @@ export const localPullQuery = (repositoryId: string, number: number) =>
     refetchInterval: ({ state }) => nextLook(state.data),
   })
 
-/** The newest revision that was made of a Session, as it was then; null if there is none. It needs no sandbox. */
-export const lastReviewQuery = (sessionId: string) =>
+/** A revision as it was stored: it never changes, and needs no sandbox. */
+export const storedReviewQuery = (sessionId: string, revision: string) =>
   queryOptions({
-    queryKey: ['session', sessionId, 'last-review'],
-    queryFn: async () => {
-      const { reviews } = await call<{ reviews: { revision: string }[] }>('GET', `sessions/${sessionId}/reviews`)
-      const [last] = reviews
-      if (last === undefined) return null
-      const path = `sessions/${sessionId}/reviews/${last.revision}`
-      return (await call<{ review: Review }>('GET', path)).review
-    },
+    queryKey: ['session', sessionId, 'stored-review', revision],
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: async ({ signal }) =>
+      (await berth.call('reviewRepository', { sessionId, query: { revision } }, { signal })).review,
   })

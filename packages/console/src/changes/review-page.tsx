@@ -7,7 +7,7 @@ import { to } from '../routing/to.ts'
 import { useSessionCan } from '../session/use-session-can.ts'
 import { Title } from '../ui/page.tsx'
 import { ErrorState, LoadingLines } from '../ui/states.tsx'
-import { NothingChanged, ReviewBar, WithoutSandbox } from './changes.tsx'
+import { hasNoChanges, NoChanges, NothingChanged, ReviewBar } from './changes.tsx'
 import { Deliveries } from './deliveries.tsx'
 import { DiffView, type GoToFile } from './diff-view.tsx'
 import { FileTree } from './file-tree.tsx'
@@ -43,10 +43,12 @@ export function ReviewPage() {
         <Deliveries session={session} />
       </div>
       {!can.allowed ? (
-        <WithoutSandbox session={session} reason={can.reason} />
+        <NoChanges session={session} reason={can.reason} />
       ) : data === undefined ? (
         review.isError ? (
           <ErrorState error={review.error} retry={() => void review.refetch()} />
+        ) : hasNoChanges(session) ? (
+          <NoChanges session={session} />
         ) : (
           <LoadingLines label="the changes" />
         )

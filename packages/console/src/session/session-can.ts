@@ -58,7 +58,7 @@ const obstacles = {
   },
   noSandbox: {
     stands: ({ session }) => session.workspace.state !== 'attached',
-    reason: 'The sandbox is gone. Bring it back to read the changes.',
+    reason: 'The sandbox is gone. Bring it back, or send a message.',
   },
   hasSandbox: {
     stands: ({ session }) => session.workspace.state === 'attached',
@@ -81,12 +81,13 @@ const actions = {
   wake: { needs: 'svc.cloud.turns:submit', obstacles: ['offline', 'archived', 'lost', 'stuck', 'busy', 'hasSandbox'] },
   terminal: { needs: 'svc.cloud.turns:submit', obstacles: ['offline', 'archived', 'noSandbox'] },
   // Offline, loaded content stays on screen, and with it a draft about it.
-  review: { needs: 'svc.cloud.sessions:read', obstacles: ['noRepository', 'noSandbox'] },
+  review: { needs: 'svc.cloud.sessions:read', obstacles: ['noRepository'] },
   preview: { needs: 'svc.cloud.turns:submit', obstacles: ['offline', 'archived', 'noSandbox'] },
   view: { needs: 'svc.cloud.sessions:read', obstacles: ['offline'] },
   publish: {
     needs: 'svc.cloud.publications:create',
-    obstacles: ['offline', 'archived', 'noRepository', 'busy', 'noSandbox'],
+    // Without a sandbox it is brought back for the delivery.
+    obstacles: ['offline', 'archived', 'noRepository', 'busy', 'lost', 'stuck'],
   },
   merge: { needs: 'svc.cloud.merges:create', obstacles: ['offline', 'archived', 'noRepository'] },
 } as const satisfies Record<string, { needs: string; obstacles: readonly (keyof typeof obstacles)[] }>

@@ -4,6 +4,7 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import { ChevronLeft, PanelRight, Search, Square } from 'lucide-react'
 import { lazy, Suspense, useState } from 'react'
 import { sessionQuery } from '../api/queries.ts'
+import { ChangeCounts } from '../changes/change-counts.tsx'
 import { CitedFiles } from '../files/cited-file.tsx'
 import { to } from '../routing/to.ts'
 import { Transcript } from '../transcript/transcript.tsx'
@@ -95,9 +96,16 @@ function Header(props: { sessionId: string; finding: boolean; onFind: () => void
       </Link>
       <div className="flex min-w-0 gap-x-2.5 max-sm:flex-col sm:items-center">
         <h1 className="min-w-0 truncate text-[0.9375rem] font-semibold">{session.title}</h1>
-        <span className="inline-flex shrink-0 items-center gap-1.5 text-xs text-ink-2 sm:rounded-full sm:border sm:border-line sm:px-2 sm:py-0.5">
-          <StatusDot status={session.status} />
-          <span aria-hidden>{statusWords(session.status)}</span>
+        <span className="flex min-w-0 flex-wrap items-center gap-x-2.5 text-xs text-ink-2 sm:shrink-0">
+          <span className="inline-flex items-center gap-1.5 sm:rounded-full sm:border sm:border-line sm:px-2 sm:py-0.5">
+            <StatusDot status={session.status} />
+            <span aria-hidden>{statusWords(session.status)}</span>
+          </span>
+          {session.changes !== null && session.changes.files > 0 && (
+            <Link {...to.session(sessionId, { panel: 'changes' })} title="Show the changes" className="hover:underline">
+              <ChangeCounts changes={session.changes} />
+            </Link>
+          )}
         </span>
       </div>
       <span role="status" className="shrink-0 text-xs text-warning">

@@ -3,6 +3,7 @@ import { useMutation } from '@tanstack/react-query'
 import { Link, useRouteContext } from '@tanstack/react-router'
 import { Archive, CheckCheck, Ellipsis, GitBranch, Link2, Pin, PinOff } from 'lucide-react'
 import type { KeyboardEvent } from 'react'
+import { ChangeCounts } from '../changes/change-counts.tsx'
 import { to } from '../routing/to.ts'
 import { useSessionCan } from '../session/use-session-can.ts'
 import { singleKeyOf } from '../shell/single-key.ts'
@@ -128,6 +129,7 @@ function Facts({ listed: { session, state } }: { listed: ListedSession }) {
         </span>
       )}
       <Status listed={{ session, state }} />
+      {session.changes !== null && session.changes.files > 0 && <ChangeCounts changes={session.changes} />}
       {state.pull !== null && <PullBadge pull={state.pull} />}
       {state.costUsd > 0 && (
         <span className="tabular-nums lg:w-14 lg:text-right">

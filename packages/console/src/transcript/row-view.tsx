@@ -23,6 +23,7 @@ import { figuresText, outcomeText } from './run-outcome.ts'
 import { saveArtifact } from './save-artifact.ts'
 import { Steps } from './steps.tsx'
 
+const EndChanges = lazy(async () => ({ default: (await import('./end-changes.tsx')).EndChanges }))
 const EndWayOn = lazy(async () => ({ default: (await import('./end-way-on.tsx')).EndWayOn }))
 
 /** One row of a transcript. */
@@ -49,7 +50,16 @@ export const RowView = memo(function RowView({ row, sessionId }: { row: Row; ses
         </div>
       )
     case 'end':
-      return <End row={row} sessionId={sessionId} />
+      return (
+        <>
+          <End row={row} sessionId={sessionId} />
+          {row.changes !== undefined && row.changes.files > 0 && (
+            <Suspense fallback={<div className="mb-4 h-11" />}>
+              <EndChanges sessionId={sessionId} changes={row.changes} />
+            </Suspense>
+          )}
+        </>
+      )
     case 'interaction':
       return <InteractionLine row={row} />
     case 'artifact':
