@@ -13,7 +13,7 @@ import { ModelRuntime } from '@earendil-works/pi-coding-agent'
 import type { Environment } from '../environment.ts'
 import { asObject, parseObject } from '../json.ts'
 import { markInvalidArguments } from './invalid-arguments.ts'
-import { fetchModelFacts, type ModelFacts, modelConfig } from './model-facts.ts'
+import { fetchModelFacts, type ModelFacts, ModelFaultError, modelConfig } from './model-facts.ts'
 import { faultOf, type ModelFault } from './model-fault.ts'
 import { MAX_RETRY_AFTER_MS, withRetries } from './retries.ts'
 import { type Watched, watchFetch } from './watched-fetch.ts'
@@ -96,6 +96,17 @@ export class GatewayProvider {
     const model = this.#runtime.getModel(PROVIDER, id)
     if (model === undefined) throw new Error(`the model ${id} was not registered`)
     return model
+  }
+
+  /** Returns a model of the gateway's list; null if the list has no such model, or cannot be read. */
+  async listed(id: string, signal: AbortSignal): Promise<Model<Api> | null> {
+    try {
+      const model = await this.model(id, signal)
+      return this.#facts.get(id)?.isListed === true ? model : null
+    } catch (error) {
+      if (error instanceof ModelFaultError) return null
+      throw error
+    }
   }
 
   #register(): void {

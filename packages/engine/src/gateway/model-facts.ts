@@ -1,5 +1,5 @@
 import type { ProviderConfig } from '@earendil-works/pi-coding-agent'
-import { asObject, isObject } from '../json.ts'
+import { asObject, isObject, type Json } from '../json.ts'
 import type { ModelFault } from './model-fault.ts'
 import { faultOf } from './model-fault.ts'
 import { readFailure } from './read-failure.ts'
@@ -15,6 +15,8 @@ export interface ModelFacts {
   readonly outputTokens: number | null
   readonly reasoning: boolean
   readonly images: boolean
+  /** Whether the gateway lists it. */
+  readonly isListed: boolean
   /** The format in which the model is asked. */
   readonly wire: WireName
   /** The provider's own name for it. */
@@ -59,10 +61,11 @@ export async function fetchModelFacts(gatewayUrl: string, id: string, signal: Ab
   if (!response.ok) throw new ModelFaultError(faultOf(await readFailure(response)))
   const body: unknown = await response.json().catch(() => null)
   const data = isObject(body) && Array.isArray(body['data']) ? body['data'] : []
-  return readFacts(id, data.find(item => isObject(item) && item['id'] === id) ?? {})
+  return readFacts(id, data.find(item => isObject(item) && item['id'] === id) ?? null)
 }
 
-function readFacts(id: string, model: Readonly<Record<string, unknown>>): ModelFacts {
+function readFacts(id: string, listed: Json | null): ModelFacts {
+  const model = listed ?? {}
   const modalities = model['input_modalities']
   const { native_wires: wires, provider_model: providerModel, reasoning_control: control } = model
   const words = Object.entries(asObject(model['reasoning_words']))
@@ -72,6 +75,7 @@ function readFacts(id: string, model: Readonly<Record<string, unknown>>): ModelF
     outputTokens: positive(model['max_output_tokens']) ?? null,
     reasoning: model['supports_reasoning'] === true,
     images: Array.isArray(modalities) && modalities.includes('image'),
+    isListed: listed !== null,
     wire: wireOf(Array.isArray(wires) ? wires : []),
     providerModel: typeof providerModel === 'string' ? providerModel : id,
     control: typeof control === 'string' ? control : null,

@@ -30,6 +30,7 @@ import { type PromptInput, readPrompt } from './prompt-text.ts'
 import { createSession, openSession } from './session-file.ts'
 import { hasSteered, Steering } from './steering.ts'
 import { Stopwatch } from './stopwatch.ts'
+import { loadSubAgents } from './sub-agents.ts'
 import { planReminder } from './system-prompt.ts'
 
 /** Options for opening a session. */
@@ -232,7 +233,9 @@ export class EngineSession {
       environment,
       provider,
       cwd,
-      model: () => this.#modelInUse(model),
+      definitions: loadSubAgents(cwd),
+      model: async (id: string | undefined, call = signal) =>
+        (id === undefined ? null : await provider.listed(id, call)) ?? this.#modelInUse(model),
       effort: () => this.#effort,
       tools: this.#workspaceTools,
       servers: this.#servers,

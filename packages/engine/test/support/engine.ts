@@ -67,6 +67,7 @@ export interface Engine extends AsyncDisposable {
 export async function openEngine(
   options: {
     model?: object
+    otherModels?: readonly object[]
     env?: Record<string, string>
     people?: Partial<People>
     mcpServers?: McpServer[]
@@ -82,7 +83,7 @@ export async function openEngine(
   ]
   for (const directory of [workspace, home, programs]) mkdirSync(directory)
   options.prepare?.(workspace, home)
-  const gateway = await startScriptedGateway(options.model)
+  const gateway = await startScriptedGateway(options.model, options.otherModels)
   const updates: SessionUpdate[] = []
   const told: Told[] = []
   const people: People = {

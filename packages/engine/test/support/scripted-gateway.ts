@@ -93,7 +93,11 @@ export const call = (name: string, args: Readonly<Record<string, unknown>>): Mod
 /** Returns true if the gateway would accept all strings of the value. */
 const isText = (value: unknown): boolean => !/\\u0000|\\ud[89a-f]/.test(JSON.stringify(value).replaceAll('\\\\', ''))
 
-export async function startScriptedGateway(model: object = {}): Promise<ScriptedGateway> {
+/** @param others further models of its list */
+export async function startScriptedGateway(
+  model: object = {},
+  others: readonly object[] = [],
+): Promise<ScriptedGateway> {
   const requests: ModelRequest[] = []
   let behaviours: readonly (Behaviour | ModelReply)[] = [{ text: 'the test gave no reply' }]
   const lists: Behaviour[] = []
@@ -104,7 +108,7 @@ export async function startScriptedGateway(model: object = {}): Promise<Scripted
       const refusal = lists.shift()
       if (refusal !== undefined) return await refusal(request, response)
       const known = { id: 'main/m1', object: 'model', context_length: 128_000, max_output_tokens: 8192, ...model }
-      response.end(JSON.stringify({ object: 'list', data: [known] }))
+      response.end(JSON.stringify({ object: 'list', data: [known, ...others] }))
       return
     }
     requests.push(request)

@@ -1,4 +1,5 @@
 import { type FoldedText, foldLineEnds, foldLoosely, isBoundary } from './folded-text.ts'
+import { nearestText } from './nearest-text.ts'
 
 /** One replacement, as the model asks for it. */
 export interface TextEdit {
@@ -36,7 +37,9 @@ export function editText(text: string, edits: readonly TextEdit[], loosely: bool
     loose ??= loosely && text.length <= MAX_LOOSE ? foldLoosely(text) : null
     const similar = loose === null ? null : locate(text, loose, edit, foldLoosely, which)
     if (similar === null)
-      throw new Error(`${which} is not in the file. It must match exactly, with all white space and line breaks.`)
+      throw new Error(
+        `${which} is not in the file. It must match exactly, with all white space and line breaks.${loosely ? nearestText(text, edit.oldText) : ''}`,
+      )
     return similar
   })
   const sorted = replacements.toSorted((one, other) => one.matchStart - other.matchStart)
