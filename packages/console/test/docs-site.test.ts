@@ -107,7 +107,11 @@ describe('in a browser', () => {
     await page.locator('#found a').first().waitFor()
     const places = await page.locator('#found a').evaluateAll(links => links.map(link => String(link)))
     const first = (folder: RegExp) => places.findIndex(place => folder.test(place))
-    const [guide, inside, decision] = [/docs\/(environments|gateway)\.html/, /docs\/internals\//, /docs\/decisions\//].map(first)
+    const [guide, inside, decision] = [
+      /docs\/(environments|gateway)\.html/,
+      /docs\/internals\//,
+      /docs\/decisions\//,
+    ].map(first)
     expect(guide).toBe(0)
     expect(inside).toBeGreaterThan(0)
     expect(decision).toBeGreaterThan(inside ?? 0)

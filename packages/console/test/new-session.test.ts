@@ -133,7 +133,7 @@ describe('a new Session', () => {
     const { id } = await environments.make()
     expect((await environments.choose(id)).status).toBe(200)
     for (const [choice, bound] of [
-      ['Default of the organization', id],
+      [`Default (made ${id})`, id],
       ['None', undefined],
     ] as const) {
       await open()
@@ -168,6 +168,40 @@ describe('a new Session', () => {
     await page.getByRole('button', { name: 'Start' }).click()
     const { session } = await started()
     expect([session.title, session.source]).toEqual(['Write a poem', undefined])
+  })
+
+  it('begins with the repository of the last one, and with what a link says, once', async () => {
+    await open()
+    await message().fill('Greet')
+    await page.getByRole('combobox', { name: 'Repository' }).fill('sam')
+    await page.getByRole('option', { name: 'sample/greeter' }).click()
+    await page.getByRole('button', { name: 'Start' }).click()
+    expect((await started()).session.source).toMatchObject({ label: 'sample/greeter' })
+    await open()
+    await expect.poll(() => page.getByRole('combobox', { name: 'Repository' }).inputValue()).toBe('sample/greeter')
+
+    const link = new URLSearchParams({ q: '42', repo: 'Sample/Greeter', branch: 'release', model: 'local/m2' })
+    await page.goto(`${accounts.test.url}/sessions/new?${link}`)
+    await page.waitForURL(/\/sessions\/new$/)
+    await message().fill(`${await message().inputValue()} greetings`)
+    await page.reload()
+    expect(await message().inputValue()).toBe('42 greetings')
+    await page.getByRole('button', { name: 'Start' }).click()
+    const { session, turns } = await started()
+    expect(session).toMatchObject({ source: { label: 'sample/greeter', baseBranch: 'release' }, model: 'local/m2' })
+    expect(turns.map(turn => turn.message)).toEqual(['42 greetings'])
+  })
+
+  it('does not start without the repository that a link names', async () => {
+    await page.goto(`${accounts.test.url}/sessions/new?q=Greet&repo=no/such`)
+    await page.getByText('The link names no/such').waitFor()
+    await shoot(page, 'new-session-link')
+    expect(await pageFaults(page)).toEqual([])
+    await page.getByRole('button', { name: 'Start' }).focus()
+    await page.getByText('Pick a repository first: no/such is not found.').waitFor()
+    await page.getByRole('button', { name: 'Work without it' }).click()
+    await page.getByRole('button', { name: 'Start' }).click()
+    expect((await started()).session.source).toBeUndefined()
   })
 
   it('takes files by drop, by paste and from a dialog, as far as they fit', async () => {

@@ -13,6 +13,7 @@ import {
   readEnvironmentListSearch,
   readEnvironmentSearch,
   readListSearch,
+  readNewSessionSearch,
   readPullSearch,
   readSessionSearch,
 } from './searches.ts'
@@ -45,6 +46,7 @@ const sessionsRoute = createRoute({
 const newSessionRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: '/sessions/new',
+  validateSearch: readNewSessionSearch,
   loader: () => {
     void queryClient.prefetchInfiniteQuery(environmentsQuery(false))
     void queryClient.prefetchQuery(runtimesQuery)

@@ -8,6 +8,7 @@ import {
   environmentTabs,
   type GitAccountsSearch,
   type Listing,
+  type NewSessionSearch,
   type PullSearch,
   panels,
   type SessionListSearch,
@@ -42,6 +43,14 @@ export function readSessionSearch({ panel, event, file, line, at, artifact }: Un
     ...(Number.isSafeInteger(line) && Number(line) > 0 ? { line: Number(line) } : {}),
     ...(at === 'base' || at === 'both' ? { at } : {}),
   }
+}
+
+/** Reads what a link puts into the form of a new Session. */
+export function readNewSessionSearch({ q, repo, branch, agent, model }: Unread): NewSessionSearch {
+  const parts = Object.entries({ q, repo, branch, agent, model })
+  // The router parses numbers, and people write them as a message or name branches so.
+  const texts = parts.map(([name, value]) => [name, typeof value === 'number' ? String(value) : value])
+  return Object.fromEntries(texts.filter(([, value]) => typeof value === 'string' && value !== ''))
 }
 
 export function readPullSearch({ session }: Unread): PullSearch {

@@ -94,6 +94,18 @@ export interface AuditSearch {
   readonly to?: string | undefined
 }
 
+/** What a link puts into the form of a new Session; nothing starts by itself. */
+export interface NewSessionSearch {
+  /** The message. */
+  readonly q?: string | undefined
+  /** Full name of the repository. */
+  readonly repo?: string | undefined
+  readonly branch?: string | undefined
+  /** Id of the runtime. */
+  readonly agent?: string | undefined
+  readonly model?: string | undefined
+}
+
 /** Where to go once an account at a Git host is connected. */
 export interface GitAccountsSearch {
   /** A path of this page. */

@@ -1,6 +1,7 @@
 import type { Effort, Repository, Runtime } from '@berth/contract'
 import { useState } from 'react'
 import { currentOrganization } from '../../api/organization.ts'
+import type { NewSessionSearch } from '../../routing/to.ts'
 
 export type PickedRepository = Pick<
   Repository,
@@ -11,6 +12,8 @@ export type PickedRepository = Pick<
 export interface Draft {
   readonly message: string
   readonly repository: PickedRepository | null
+  /** Full name of a repository that a link named and that is still to be found; null if there is none. */
+  readonly linked: string | null
   /** Null for the repository's default. */
   readonly branch: string | null
   /** Empty for the native one, or the first that is available. */
@@ -27,12 +30,33 @@ export interface Draft {
 }
 
 const keyOf = () => `berth.new-session.${currentOrganization()}`
+const lastKey = () => `berth.last-repository.${currentOrganization()}`
 const ids = () => ({ sessionId: crypto.randomUUID(), turnId: crypto.randomUUID() })
 
-function read(): Draft {
+function stored<T>(storage: () => Storage, key: string): T | null {
+  try {
+    return JSON.parse(storage().getItem(key) ?? 'null') as T | null
+  } catch {
+    // Storage is blocked, or somebody else wrote there.
+    return null
+  }
+}
+
+/** Remembers what the next Session of this browser probably works on. */
+export function rememberRepository(repository: PickedRepository | null): void {
+  try {
+    localStorage.setItem(lastKey(), JSON.stringify(repository))
+  } catch {
+    // Storage is full or blocked: the next Session begins without one.
+  }
+}
+
+/** Returns the input of a link, which wins over what this tab keeps; a repository has its branch from the link too. */
+function read({ q, repo, branch, agent, model }: NewSessionSearch): Draft {
   const empty: Draft = {
     message: '',
-    repository: null,
+    repository: stored<PickedRepository>(() => localStorage, lastKey()),
+    linked: null,
     branch: null,
     runtime: '',
     model: '',
@@ -40,28 +64,32 @@ function read(): Draft {
     environment: '',
     ...ids(),
   }
-  try {
-    return { ...empty, ...(JSON.parse(sessionStorage.getItem(keyOf()) ?? '{}') as Partial<Draft>) }
-  } catch {
-    return empty
+  return {
+    ...empty,
+    ...stored<Partial<Draft>>(() => sessionStorage, keyOf()),
+    ...(q !== undefined && { message: q }),
+    ...(repo !== undefined && { repository: null, linked: repo }),
+    ...((repo ?? branch) !== undefined && { branch: branch ?? null }),
+    ...((agent ?? model) !== undefined && { runtime: agent ?? '', model: model ?? '' }),
   }
 }
 
-/** Keeps the input in this tab, also over a reload. */
-export function useDraft() {
-  const [draft, setDraft] = useState(read)
+function store(draft: Draft): Draft {
+  try {
+    sessionStorage.setItem(keyOf(), JSON.stringify(draft))
+  } catch {
+    // Storage is full or blocked; the page itself still has it.
+  }
+  return draft
+}
+
+/** Keeps the input in this tab, also over a reload. It begins with what a link says. */
+export function useDraft(link: NewSessionSearch) {
+  const [draft, setDraft] = useState(() => store(read(link)))
   return {
     draft,
     change(part: Partial<Draft>): void {
-      setDraft(before => {
-        const after = { ...before, ...part, ...ids() }
-        try {
-          sessionStorage.setItem(keyOf(), JSON.stringify(after))
-        } catch {
-          // Storage is full or blocked; the page itself still has it.
-        }
-        return after
-      })
+      setDraft(before => store({ ...before, ...part, ...ids() }))
     },
     forget: () => sessionStorage.removeItem(keyOf()),
   }

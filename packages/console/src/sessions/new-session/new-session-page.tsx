@@ -1,8 +1,8 @@
 import { efforts } from '@berth/contract'
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
-import { useRouteContext } from '@tanstack/react-router'
+import { getRouteApi, useRouteContext } from '@tanstack/react-router'
 import { CornerDownLeft } from 'lucide-react'
-import { type KeyboardEvent, lazy, Suspense } from 'react'
+import { type KeyboardEvent, lazy, Suspense, useEffect } from 'react'
 import { problemOf } from '../../api/problem.ts'
 import { runtimesQuery } from '../../api/queries.ts'
 import { environmentsQuery } from '../../environments/queries.ts'
@@ -23,10 +23,17 @@ import { useStart } from './use-start.ts'
 /** The boxes that search need a library of their own; the message can be typed before it is there. */
 const RepositoryFields = lazy(async () => ({ default: (await import('./repository-fields.tsx')).RepositoryFields }))
 
+const route = getRouteApi('/shell/sessions/new')
+
 /** Asks for a task, and starts a Session with it. */
 export function NewSessionPage() {
   const { viewer } = useRouteContext({ from: '/shell' })
-  const { draft, change: keep, forget } = useDraft()
+  const link = route.useSearch()
+  const { draft, change: keep, forget } = useDraft(link)
+  const navigate = route.useNavigate()
+  const isLink = Object.keys(link).length > 0
+  // The draft has it now, and a reload must not undo what the person changes.
+  useEffect(() => void (isLink && navigate({ search: {}, replace: true })), [isLink, navigate])
   const runtimes = useQuery(runtimesQuery).data ?? []
   const start = useStart(forget)
   const refusal = faultsOf(start.error)
@@ -78,7 +85,11 @@ export function NewSessionPage() {
                 value={draft.message}
                 onChange={event => change({ message: event.target.value })}
                 onPaste={onPaste}
-                placeholder="Fix the flaky login test, and say what made it flaky."
+                placeholder={
+                  runtimeOf(draft, runtimes) === 'shell'
+                    ? 'npm ci && npm test'
+                    : 'Fix the flaky login test, and say what made it flaky.'
+                }
                 className="field-sizing-content block max-h-[50dvh] min-h-36 w-full resize-none bg-transparent px-3 py-2.5 text-sm leading-relaxed outline-none max-lg:text-base"
               />
               <div className="flex flex-wrap items-center gap-1.5 px-2 pb-2">
@@ -112,11 +123,12 @@ export function NewSessionPage() {
   )
 }
 
-function verdictOf({ message }: Draft, online: boolean, capabilities: readonly string[]): Verdict {
+function verdictOf({ message, linked }: Draft, online: boolean, capabilities: readonly string[]): Verdict {
   if (!capabilities.includes('svc.cloud.sessions:create')) {
     return { allowed: false, reason: 'Your membership does not include this. Ask an administrator.' }
   }
   if (!online) return { allowed: false, reason: 'You are offline. What you typed stays in this tab.' }
+  if (linked !== null) return { allowed: false, reason: `Pick a repository first: ${linked} is not found.` }
   if (message.trim() === '') return { allowed: false, reason: 'Say first what the agent should do.' }
   return { allowed: true }
 }
@@ -187,6 +199,7 @@ function RuntimeFields({ draft, change, faults }: FieldProps) {
 
 function EnvironmentField({ draft, change, faults }: FieldProps) {
   const environments = useInfiniteQuery(environmentsQuery(false)).data?.pages.flatMap(page => page.environments) ?? []
+  const usual = environments.find(({ isDefault }) => isDefault)?.name
   return (
     <Field label="Environment" hint="What is installed before the agent begins." fault={faults.environment}>
       {attributes => (
@@ -195,7 +208,7 @@ function EnvironmentField({ draft, change, faults }: FieldProps) {
           value={draft.environment}
           onChange={event => change({ environment: event.target.value })}
         >
-          <option value="">Default of the organization</option>
+          <option value="">{usual === undefined ? 'Default of the organization' : `Default (${usual})`}</option>
           <option value="none">None</option>
           {environments.map(({ id, name }) => (
             <option key={id} value={id}>

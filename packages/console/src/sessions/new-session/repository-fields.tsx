@@ -1,7 +1,7 @@
 import type { MissingAccount, Repository, RepositoryPage } from '@berth/contract'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { BookMarked, GitBranch, Lock } from 'lucide-react'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { call } from '../../api/client.ts'
 import { problemOf } from '../../api/problem.ts'
 import { Field } from '../../ui/field.tsx'
@@ -69,6 +69,16 @@ export function RepositoryFields(props: { draft: Draft; change: (part: Partial<D
     placeholderData: keepPreviousData,
   })
   const found: readonly PickedRepository[] = answer.data?.found ?? []
+  const { linked, branch } = draft
+  const search = useQuery({
+    queryKey: ['repositories', linked],
+    queryFn: ({ signal }) => readRepositories(linked ?? '', signal),
+    enabled: linked !== null,
+  })
+  const target = search.data?.found.find(({ fullName }) => fullName.toLowerCase() === linked?.toLowerCase())
+  useEffect(() => {
+    if (linked !== null && target !== undefined) change({ repository: pickedOf(target), branch, linked: null })
+  })
   const none =
     q === ''
       ? 'No repository is connected. An administrator connects a Git host to the organization.'
@@ -79,11 +89,20 @@ export function RepositoryFields(props: { draft: Draft; change: (part: Partial<D
         label="Repository"
         hint="Without one, the agent begins in an empty directory."
         fault={
-          faults.repository && (
+          linked !== null && !search.isPending ? (
             <>
-              {faults.repository}
-              {faults.missesGit !== undefined && <GitLink to={faults.missesGit} />}
+              The link names {linked}, which is not among the repositories that you can use.{' '}
+              <button type="button" className="underline" onClick={() => change({ linked: null, branch: null })}>
+                Work without it
+              </button>
             </>
+          ) : (
+            faults.repository && (
+              <>
+                {faults.repository}
+                {faults.missesGit !== undefined && <GitLink to={faults.missesGit} />}
+              </>
+            )
           )
         }
       >
@@ -105,7 +124,9 @@ export function RepositoryFields(props: { draft: Draft; change: (part: Partial<D
               )
             }
             onSearch={setQ}
-            onChange={repository => change({ repository: repository && pickedOf(repository), branch: null })}
+            onChange={repository =>
+              change({ repository: repository && pickedOf(repository), branch: null, linked: null })
+            }
           />
         )}
       </Field>

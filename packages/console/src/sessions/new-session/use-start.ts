@@ -5,7 +5,7 @@ import { berth, call } from '../../api/client.ts'
 import { queryClient, sessionQuery } from '../../api/queries.ts'
 import { type Attachment, encoded } from '../../message/attachments.ts'
 import { to } from '../../routing/to.ts'
-import type { Draft } from './draft.ts'
+import { type Draft, rememberRepository } from './draft.ts'
 
 /** Starts the Session of a draft, and goes there. Files go with a Turn of their own, once the Session is there. */
 export function useStart(forget: () => void) {
@@ -33,8 +33,9 @@ export function useStart(forget: () => void) {
       if (files.length > 0) await berth.call('submitTurn', { sessionId, turnId, body: { message, files } })
       return session
     },
-    onSuccess: async session => {
+    onSuccess: async (session, { draft }) => {
       forget()
+      rememberRepository(draft.repository)
       queryClient.setQueryData(sessionQuery(session.id).queryKey, session)
       void queryClient.invalidateQueries({ queryKey: ['session', session.id] })
       await navigate(to.session(session.id))
