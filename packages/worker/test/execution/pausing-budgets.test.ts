@@ -115,6 +115,17 @@ describe("a Session's budget", () => {
     expect(activitiesOf(run).at(-1)).toMatchObject({ status: 'succeeded', output: 'one\n' })
   })
 
+  it('lets a parked Run go on with its conversation once it is raised elsewhere', async () => {
+    const { session } = await paused()
+    const isParked = async () => (await test.api.session(session.id)).workspace.state === 'expired'
+    await until('the sandbox to be given back', isParked)
+    const before = upstream.requests.length
+    upstream.next(says({ text: 'Done.' }))
+    expect((await patch(session, { budget: { costUsd: 9 } })).status).toBe(200)
+    expect(outcomeOf(await ended(session))).toBe('completed completed - 1')
+    expect(upstream.requests[before]?.text).toContain('echo one > first')
+  })
+
   it('is raised once if two people raise it at once, and only by who may change the Session', async () => {
     const { session, question } = await paused()
     const { organizationId, appSlug } = test.tenant

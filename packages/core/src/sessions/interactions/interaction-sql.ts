@@ -252,7 +252,8 @@ export async function listUnheard(
     text: `
       select * from interactions
       where organization_id = $1 and session_id = $2 and run_id = $3 and lease_id <> $4 and delivered_at is null
-        and kind <> 'approval' and (status = 'resolved' or resolution = 'cancelled')
+        and kind <> 'approval'
+        and (status = 'resolved' or resolution = 'cancelled' or (budget_id is not null and resolution = 'request_gone'))
       order by opened_at, journal_offset`,
     values: [key.organizationId, key.sessionId, runId, leaseId],
   })
