@@ -1,7 +1,7 @@
 import type { GatewayUsage, ReportedUsage, ResolvedModel, StatedPrice, TokenPrice } from './upstream.ts'
 
 /** Anthropic's price of what stays in its cache for an hour, by that of five minutes: twice the input's by 1.25 times. */
-const HOUR_WRITE = 1.6
+export const HOUR_WRITE = 1.6
 
 /** Returns the whole price of a model. Anthropic charges a quarter more for what it writes to its cache. */
 export function wholePrice(

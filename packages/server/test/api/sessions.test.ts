@@ -57,6 +57,7 @@ describe('creating a session', () => {
         },
         phase: 'idle',
         status: 'done',
+        changes: null,
         lastRun: null,
         createdBy: { kind: 'app_installation', id: test.tenant.installationId },
         createdAt: time,

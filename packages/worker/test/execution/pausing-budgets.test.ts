@@ -62,6 +62,11 @@ async function paused() {
 describe("a Session's budget", () => {
   it('lets its Run wait, which goes on with the refused request once people raise it', async () => {
     const { session, question, asked } = await paused()
+    const refused = await until('the refusal to be kept', async () => {
+      const text = 'select error_code from gateway_requests where session_id = $1 and error_code is not null'
+      return (await test.db.database.query(text, [session.id])).rows[0]
+    })
+    expect(refused).toEqual({ error_code: 'budget_reached' })
     expect(question).toMatchObject({
       kind: 'ask_user',
       request: {
