@@ -45,7 +45,7 @@ export function createGateway(context: Pick<Context, 'db' | 'clock' | 'log' | 'w
     booking,
     metrics: gatewayMetrics(registry),
     clock,
-    budgets: { db, clock, wakeups },
+    budgets: { db, clock, log, wakeups },
     callTranslated,
     tools: {
       ids: prefix => `${prefix}_${randomUUID().replaceAll('-', '')}`,

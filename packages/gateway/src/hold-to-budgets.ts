@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ModelRequest } from '@berth/core/accounting/model-request.ts'
 import { mostCostOf } from '@berth/core/accounting/most-cost.ts'
-import { isReached, isUsedUp, type PausingBudget, reserveSpending } from '@berth/core/accounting/pausing-budgets.ts'
+import { type PausingBudget, reserveSpending } from '@berth/core/accounting/pausing-budgets.ts'
 import type { ResolvedModel } from '@berth/core/accounting/upstream.ts'
 import type { Context } from '@berth/core/context.ts'
 import { askForBudget, tellBudgets, withdrawBudgetQuestion } from '@berth/core/sessions/interactions/budget-question.ts'
 import { refusal } from '@berth/platform/kit/refusal.ts'
 
 /** The parts that hold Runs to their budgets. */
-export type BudgetParts = Pick<Context, 'db' | 'clock' | 'wakeups'>
+export type BudgetParts = Pick<Context, 'db' | 'clock' | 'log' | 'wakeups'>
 
 /** Longest wait for requests under way: one that was lost with its gateway never ends. */
 const TAKEN_MS = 120_000
@@ -45,11 +45,18 @@ export async function holdToBudgets(
   for (let lookMs = FIRST_LOOK_MS; ; lookMs = Math.min(LONGEST_LOOK_MS, lookMs * 2)) {
     const { kind, budgets } = await reserveSpending(parts.db, spender, mostUsd, parts.clock.now())
     if (kind === 'granted') {
-      if (budgets.some(({ untold }) => untold)) await tellBudgets(parts, key, budgets)
-      if (run.awaits) await withdrawBudgetQuestion(parts, key)
+      // What is reserved is freed with the request alone, so nothing may keep it from being sent; the next one tells again.
+      const noted = (telling: Promise<void>) =>
+        telling.catch(err =>
+          parts.log.warn({ err, ...key }, 'a session was not told of its budget; its next request tells'),
+        )
+      if (budgets.some(({ untold }) => untold)) await noted(tellBudgets(parts, key, budgets))
+      if (run.awaits) await noted(withdrawBudgetQuestion(parts, key))
       return budgets.length === 0 ? null : mostUsd
     }
-    const reached = budgets.find(isReached) ?? (performance.now() > until ? budgets.find(isUsedUp) : undefined)
+    const reached =
+      budgets.find(({ is_reached }) => is_reached) ??
+      (performance.now() > until ? budgets.find(({ is_used_up }) => is_used_up) : undefined)
     if (reached !== undefined) {
       await askForBudget(parts, key, reached.id)
       throw refuseReached(reached)

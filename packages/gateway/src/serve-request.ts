@@ -59,7 +59,8 @@ export async function serveRequest(gateway: Gateway, received: ModelRequest): Pr
   const request = hideEndUser(received)
   if (gateway.booking.isFull) throw refusal('service_unavailable')
   const { candidates, reservedUsd } = await admit(gateway, request).catch(async error => {
-    await bookRefusal(gateway, request, error)
+    // A request that its client gave up says nothing of the Run.
+    if (!request.signal.aborted) await bookRefusal(gateway, request, error)
     throw error
   })
 

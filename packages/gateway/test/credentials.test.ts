@@ -220,6 +220,19 @@ describe('the use of a request', () => {
     expect((await other.requests())[0]).toMatchObject({ outcome: 'left', cost_usd: null, input_tokens: null })
   })
 
+  it('is not known if the client of a translated request leaves before its first piece', async () => {
+    await using other = await startGatewayService({ provider: { kind: 'openai-compatible' } })
+    other.upstream.next(() => {})
+    const leaving = new AbortController()
+    const body = { model: 'fast', input: 'a', stream: true }
+    const answer = other.call('/v1/responses', body, { signal: leaving.signal }).catch(() => null)
+    await until('the provider is asked', () => other.upstream.requests.length === 1)
+    leaving.abort()
+    await answer
+    await until('the request is kept', async () => (await other.requests()).length === 1)
+    expect((await other.requests())[0]).toMatchObject({ outcome: 'left', cost_usd: null })
+  })
+
   it('is on disk once it is stored, unless its row existed before', async () => {
     const run = await newRun()
     const request = { ...requestOf(run.organizationId), sessionId: run.sessionId, runId: run.runId }

@@ -19,6 +19,10 @@ export interface PausingBudget {
   readonly reserved_usd: number
   /** At least 80 percent are spent, and no Session was told. */
   readonly untold: boolean
+  /** Nothing is left. */
+  readonly is_reached: boolean
+  /** Nothing may be left once the requests under way have ended. */
+  readonly is_used_up: boolean
 }
 
 /** The Run that spends, and who it is for. */
@@ -36,6 +40,9 @@ export interface Reservation {
 
 const scopeOf = `case when b.session_id is not null then 'session' when b.person_id is not null then 'person'
   when b.installation_id is not null then 'installation' else 'organization' end as scope`
+
+/** Judges the selected spending, in the database's numbers. */
+const verdicts = `spent >= limit_usd as is_reached, spent + reserved >= limit_usd as is_used_up`
 
 /** Selects the spending of a budget's current period, at the time that a parameter holds. */
 const current = (at: string) => `
@@ -74,7 +81,7 @@ export async function reserveSpending(
         from locked l, verdict v where v.fits and b.id = l.id
       )
       select l.id, l.scope, l.set_by, l.period, l.limit_usd::float8, l.spent::float8 as spent_usd,
-        l.reserved::float8 as reserved_usd, not l.told and l.spent >= $7 * l.limit_usd as untold, v.fits
+        l.reserved::float8 as reserved_usd, not l.told and l.spent >= $7 * l.limit_usd as untold, ${verdicts}, v.fits
       from locked l, verdict v order by l.id`,
     values: [
       spender.organizationId,
@@ -86,16 +93,9 @@ export async function reserveSpending(
       TOLD_SHARE,
     ],
   })
-  const kind = rows.every(({ fits }) => fits) ? 'granted' : rows.some(isReached) ? 'reached' : 'taken'
+  const kind = rows.every(({ fits }) => fits) ? 'granted' : rows.some(budget => budget.is_reached) ? 'reached' : 'taken'
   return { kind, budgets: rows }
 }
-
-/** Returns true if nothing is left of a budget. */
-export const isReached = ({ spent_usd, limit_usd }: PausingBudget): boolean => spent_usd >= limit_usd
-
-/** Returns true if nothing may be left of a budget once the requests under way have ended. */
-export const isUsedUp = ({ spent_usd, reserved_usd, limit_usd }: PausingBudget): boolean =>
-  spent_usd + reserved_usd >= limit_usd
 
 /** Returns the budget as it is now; null if it is gone or does not let Runs wait any more. */
 export async function findPausing(db: Queryable, id: string, now: Date): Promise<PausingBudget | null> {
@@ -103,7 +103,7 @@ export async function findPausing(db: Queryable, id: string, now: Date): Promise
     name: 'find-pausing-budget',
     text: `
       select id, scope, set_by, period, limit_usd::float8, spent::float8 as spent_usd, reserved::float8 as reserved_usd,
-        not told and spent >= $3 * limit_usd as untold
+        not told and spent >= $3 * limit_usd as untold, ${verdicts}
       from (
         select b.id, b.set_by, b.period, b.limit_usd, ${scopeOf}, ${current('$2')} from gateway_budgets b
         where b.id = $1 and b.on_reached = 'pause'

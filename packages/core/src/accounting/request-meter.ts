@@ -99,7 +99,8 @@ export class RequestMeter {
   async failed(error: unknown, left: boolean, usage: GatewayUsage | null = null): Promise<void> {
     const named = error instanceof UpstreamError || error instanceof ApiError
     const code = named ? error.code : left ? null : 'internal_error'
-    if (!(error instanceof UpstreamError) || mayHaveCost(error.code) || this.#firstTokenMs !== null) {
+    // A provider may go on with a request whose client has left.
+    if (left || !(error instanceof UpstreamError) || mayHaveCost(error.code) || this.#firstTokenMs !== null) {
       this.#unknownCost ||= usage === null
     }
     await this.#book(left ? 'left' : 'failed', code, usage ?? (this.#unknownCost ? null : noUsage))

@@ -30,6 +30,7 @@ const session = {
   lastEventSequence: 0,
   environment: { id: sessionId, name: 'e', revision: null },
   budget: null,
+  changes: null,
   parent: null,
   effort: null,
   later: { nested: [1, 'two', null] },

@@ -187,8 +187,8 @@ export class AgentOrders {
     if (runtime.id === NATIVE_RUNTIME || runtime.stateless === true) return null
     const { db } = this.#context
     const question = await findLastBudgetQuestion(db, lease.id, claim.runId)
+    if (question?.status === 'open') return 'held'
     if (question === null || (await lastRefusalOf(db, claim, answeredAt)) !== 'budget_reached') return null
-    if (question.status === 'open') return 'held'
     const { activePrompt, generation, sessionId } = facts
     if (budgetQuestionOf(activePrompt) === question.journal_offset) return null
     const place = budgetPlace(generation, feedbackUntil(activePrompt), question.journal_offset)

@@ -1,4 +1,4 @@
-import { hasOpenApproval } from '@berth/core/sessions/interactions/interaction-sql.ts'
+import { findBudgetQuestion, hasOpenApproval } from '@berth/core/sessions/interactions/interaction-sql.ts'
 import { workEndsAt } from '@berth/core/sessions/leases/lease-bound.ts'
 import { type LeaseRow, touchLease } from '@berth/core/sessions/leases/lease-sql.ts'
 import { isUnauthorized } from '@berth/core/sessions/runs/authority-sql.ts'
@@ -99,6 +99,10 @@ export function watchAttempt(
   const canPark = async (run: RunRow, afterMs: number) =>
     parks && waitedLong(run, afterMs, clock.now()) && !(await hasOpenApproval(context.db, claim))
 
+  // A budget refuses one sub-agent while others work, and what they have said is nowhere but in their process.
+  const losesSubAgents = async ({ open_calls: calls }: RunRow) =>
+    calls.length > 0 && (await findBudgetQuestion(context.db, claim, claim.runId)) !== null
+
   let cancelling = false
   const check = async () => {
     if (cancelling) return
@@ -110,7 +114,7 @@ export function watchAttempt(
     if (run.cancel_requested_at === null && run.ended_at === null) {
       holdTo(run)
       await attempt.answer()
-      if (await canPark(run, limits.parkMs)) await attempt.park()
+      if ((await canPark(run, limits.parkMs)) && !(await losesSubAgents(run))) await attempt.park()
       return
     }
     const revoked = await isUnauthorized(context.db, claim, claim.runId)

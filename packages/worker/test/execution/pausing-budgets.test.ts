@@ -159,7 +159,9 @@ describe("a Session's budget", () => {
     const { session, question } = await paused()
     expect((await patch(session, { budget: { costUsd: 0.01 } })).status).toBe(200)
     expect(await openQuestion(session)).toMatchObject({ id: question.id })
-    expect((await reply(session, question, '{}')).status).toBe(400)
+    for (const answer of ['{}', '{"amountUsd":0.001}', '{"amountUsd":1e300}', '{"amountUsd":-5}']) {
+      expect((await reply(session, question, answer)).status).toBe(400)
+    }
     expect((await patch(session, { budget: null })).body).toMatchObject({ session: { budget: null } })
     expect(outcomeOf(await ended(session))).toBe('completed completed - 1')
     expect((await reply(session, question, 'Stop')).status).toBe(409)

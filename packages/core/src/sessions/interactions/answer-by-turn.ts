@@ -67,7 +67,10 @@ export async function answerByTurn(
   await appendEvents(tx, key, [interactionEvent(resolved)], now)
   if (budget?.answer.kind === 'stop') {
     // The worker that holds the Run stops its agent and seals the workspace.
-    await endRun(tx, key, interaction.run_id, { status: 'completed', stopReason: 'cost_budget' }, now, { seal: true })
+    await endRun(tx, key, interaction.run_id, { status: 'completed', stopReason: 'cost_budget' }, now, {
+      seal: true,
+      isStopped: true,
+    })
     return
   }
   if (budget !== undefined) {

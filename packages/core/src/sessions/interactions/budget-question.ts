@@ -4,15 +4,7 @@ import { invalidField, refusal } from '@berth/platform/kit/refusal.ts'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
-import {
-  findPausing,
-  isReached,
-  isUsedUp,
-  noteTold,
-  type PausingBudget,
-  setLimit,
-  TOLD_SHARE,
-} from '../../accounting/pausing-budgets.ts'
+import { findPausing, noteTold, type PausingBudget, setLimit, TOLD_SHARE } from '../../accounting/pausing-budgets.ts'
 import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
 import { findLiveLease } from '../leases/lease-sql.ts'
@@ -42,12 +34,15 @@ const inPeriod: Readonly<Record<PausingBudget['period'], string>> = { day: ' tod
 /** Returns an amount as people read it: to the cent, or exactly if it is less than a cent. */
 const dollars = (usd: number): string => `$${usd > 0 && usd < 0.01 ? String(usd) : usd.toFixed(2)}`
 
+/** As the contract bounds the budget of a Session. */
+const mostBudgetUsd = 1e9
+
 /** The amount by which a limit is raised if nobody names one. */
 const stepOf = ({ limit_usd }: PausingBudget): number => (limit_usd > 0 ? limit_usd : 1)
 
 /** Returns the limit that leaves this much to spend. */
 export const raisedLimit = ({ limit_usd, spent_usd, reserved_usd }: PausingBudget, byUsd: number): number =>
-  Number((Math.max(limit_usd, spent_usd + reserved_usd) + byUsd).toFixed(6))
+  Number(Math.min(mostBudgetUsd, Math.max(limit_usd, spent_usd + reserved_usd) + byUsd).toFixed(6))
 
 function requestFor(budget: PausingBudget): InteractionRequest {
   const step = stepOf(budget)
@@ -97,7 +92,7 @@ export async function askForBudget({ db, clock, wakeups }: Parts, run: RunKey, b
     ])
     const waits = row?.status === 'running' || row?.status === 'awaiting'
     if (budget === null || !waits || row.cancel_requested_at !== null || lease === null || open !== null) return false
-    if (!isUsedUp(budget)) return false
+    if (!budget.is_used_up) return false
     const request = requestFor(budget)
     const interaction: InteractionRow = {
       organization_id: run.organizationId,
@@ -180,7 +175,7 @@ export async function closeBudgetQuestion(tx: Queryable, key: SessionKey, runId:
   const open = await findBudgetQuestion(tx, key, runId)
   if (open?.budget_id == null) return
   const budget = await findPausing(tx, open.budget_id, now)
-  if (budget !== null && isReached(budget)) return
+  if (budget?.is_reached === true) return
   await closeInteractions(tx, key, 'request_gone', now, { id: open.id })
   await resumeIfAnswered(tx, key, runId, now)
 }
@@ -202,7 +197,7 @@ export async function readBudgetAnswer(
   if (choice === 'stop') return { kind: 'stop' }
   const budget = await findPausing(tx, budgetId, now)
   // It is gone, or was raised elsewhere: nothing stands against the work.
-  if (budget === null || !isUsedUp(budget)) return { kind: 'raise', byUsd: 0 }
+  if (budget === null || !budget.is_used_up) return { kind: 'raise', byUsd: 0 }
   const { scope, set_by } = budget
   const isAdministrator = principal.kind === 'person' && principal.role === 'admin'
   if (scope === 'session' && !principal.capabilities.has('svc.cloud.sessions:create')) {
@@ -212,8 +207,13 @@ export async function readBudgetAnswer(
     throw refusal('insufficient_scope', { requiredScope: 'organization.administer' })
   }
   if (choice === 'raise') return { kind: 'raise', byUsd: stepOf(budget) }
-  if (typeof amountUsd === 'number') return { kind: 'raise', byUsd: amountUsd }
-  throw invalidField(['message', 'amountUsd'], 'is required; or choose to raise by the same amount, or to stop')
+  if (typeof amountUsd === 'number' && amountUsd >= 0.01 && amountUsd <= mostBudgetUsd) {
+    return { kind: 'raise', byUsd: amountUsd }
+  }
+  throw invalidField(
+    ['message', 'amountUsd'],
+    `is required, from 0.01 to ${mostBudgetUsd}; or choose to raise by the same amount, or to stop`,
+  )
 }
 
 /** Raises the budget as answered, unless it is gone. The caller holds the Session's lock. */

@@ -32,7 +32,7 @@ export async function endRun(
   runId: string,
   decided: Outcome,
   now: Date,
-  options: { readonly seal?: boolean } = {},
+  options: { readonly seal?: boolean; readonly isStopped?: boolean } = {},
 ): Promise<boolean> {
   const revoked = await outcomeWithoutAuthority(tx, key, runId, decided)
   const outcome = revoked ?? decided
@@ -50,7 +50,8 @@ export async function endRun(
   const { status, stopReason, errorCode, turns, output } = outcome
   const [first, ...others] = late
   // A message to a Run that somebody stopped, or whose work is lost, was about that work.
-  const goesOn = finished.started_at !== null && revoked === null && (status === 'completed' || status === 'failed')
+  const hasWork = finished.started_at !== null && revoked === null && (status === 'completed' || status === 'failed')
+  const goesOn = hasWork && options.isStopped !== true
   const events =
     first !== undefined && goesOn
       ? await beginMissed(tx, key, [first, ...others], runId, now)
