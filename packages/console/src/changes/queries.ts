@@ -5,7 +5,7 @@ import { berth, call } from '../api/client.ts'
 /** The changes of a Session as they are now. It writes a tree in the sandbox, so nothing asks on a timer. */
 export const reviewQuery = (sessionId: string, editedAt: number) =>
   queryOptions({
-    queryKey: ['session', sessionId, 'review', editedAt],
+    queryKey: ['session', sessionId, 'review', String(editedAt)],
     staleTime: 60_000,
     queryFn: async ({ signal }) => (await berth.call('reviewRepository', { sessionId }, { signal })).review,
   })

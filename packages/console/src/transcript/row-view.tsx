@@ -1,28 +1,15 @@
-import type { ArtifactRow, EndRow, InteractionRow, LiveRow, NoticeRow, PromptRow, Row } from '@berth/client/transcript'
-import { formatBytes } from '@berth/client/transcript'
-import { useMutation } from '@tanstack/react-query'
-import {
-  Ban,
-  CircleAlert,
-  CircleCheck,
-  CircleX,
-  Download,
-  FileText,
-  MessageCircleQuestion,
-  ShieldCheck,
-  Sparkle,
-} from 'lucide-react'
+import type { EndRow, InteractionRow, LiveRow, NoticeRow, PromptRow, Row } from '@berth/client/transcript'
+import { Ban, CircleAlert, CircleCheck, CircleX, MessageCircleQuestion, ShieldCheck, Sparkle } from 'lucide-react'
 import { lazy, memo, Suspense } from 'react'
 import { useNameOf } from '../api/people.ts'
 import { ShowRest, useIsCut } from '../ui/clamped.tsx'
 import { printable, printableLine } from '../ui/printable.ts'
-import { InlineProblem } from '../ui/states.tsx'
 import { Markdown } from './markdown.tsx'
 import { useUnfolded } from './open-rows.ts'
 import { figuresText, outcomeText } from './run-outcome.ts'
-import { saveArtifact } from './save-artifact.ts'
 import { Steps } from './steps.tsx'
 
+const Artifact = lazy(async () => ({ default: (await import('./artifact.tsx')).Artifact }))
 const EndChanges = lazy(async () => ({ default: (await import('./end-changes.tsx')).EndChanges }))
 const EndWayOn = lazy(async () => ({ default: (await import('./end-way-on.tsx')).EndWayOn }))
 
@@ -63,7 +50,11 @@ export const RowView = memo(function RowView({ row, sessionId }: { row: Row; ses
     case 'interaction':
       return <InteractionLine row={row} />
     case 'artifact':
-      return <Artifact row={row} sessionId={sessionId} />
+      return (
+        <Suspense fallback={<div className="h-11.5" />}>
+          <Artifact row={row} sessionId={sessionId} />
+        </Suspense>
+      )
     case 'notice':
       return <Notice row={row} scope={sessionId} />
   }
@@ -176,27 +167,6 @@ function InteractionLine({ row }: { row: InteractionRow }) {
 
 function Decider(doer: { kind: string; id: string }) {
   return ` · ${printableLine(useNameOf()(doer))}`
-}
-
-function Artifact({ row, sessionId }: { row: ArtifactRow; sessionId: string }) {
-  const name = printableLine(row.name)
-  const save = useMutation({ mutationFn: () => saveArtifact(sessionId, row) })
-  return (
-    <div className="py-1 pl-[1.875rem]">
-      <button
-        type="button"
-        onClick={() => save.mutate()}
-        aria-busy={save.isPending || undefined}
-        className="inline-flex max-w-full items-center gap-2.5 rounded-lg border border-line bg-surface px-3 py-2 text-[0.8125rem] hover:border-line-strong"
-      >
-        <FileText className="size-4 shrink-0 text-ink-3" aria-hidden />
-        <span className="truncate">{name}</span>
-        <span className="shrink-0 text-xs text-ink-3">{formatBytes(row.sizeBytes)}</span>
-        <Download className="size-3.5 shrink-0 text-ink-3" aria-label="Download" />
-      </button>
-      <InlineProblem error={save.error} />
-    </div>
-  )
 }
 
 const tones = { quiet: 'text-ink-3', good: 'text-good', warning: 'text-warning', bad: 'text-bad' } as const

@@ -24,7 +24,13 @@ test('hints of costs name the models without a price, and nothing else does', ()
   const able = { tools: true, reasoning: false }
   const offer = (ids: readonly string[], openProviders: string[] = [], restricted = false) => ({
     models: [
-      { ...model, ...able, id: 'p/priced', allowed: true, price: { input: 1, cachedInput: 1, output: 1 } },
+      {
+        ...model,
+        ...able,
+        id: 'p/priced',
+        allowed: true,
+        price: { input: 1, cachedInput: 1, cacheWrite: 1, output: 1 },
+      },
       { ...model, ...able, id: 'p/not-ours', allowed: false, price: null },
       ...ids.map(id => ({ ...model, ...able, id, allowed: true, price: null })),
     ],
