@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import { basename, dirname } from 'node:path'
 import { type Costs, everyGate, isLong } from './tiers.ts'
 
@@ -29,10 +28,11 @@ export interface Selected {
 
 /** Returns the files of a gate. A change only ever adds files. */
 export function selectGate(ground: Ground): readonly Selected[] {
+  const eighth = eighthOf(ground)
   return select(ground, (file, source, seconds) => {
     if (!isLong(file, seconds, source)) return 'gate'
     if (everyGate[file] !== undefined) return everyGate[file]
-    return whyTouched(file, source, ground.change) ?? (isInEighth(file, ground.commits) ? 'this commit’s eighth' : null)
+    return whyTouched(file, source, ground.change) ?? (eighth.has(file) ? 'this commit’s eighth' : null)
   })
 }
 
@@ -91,7 +91,18 @@ function resolveFrom(folder: string, to: string): string {
   return parts.join('/')
 }
 
-/** Eight commits in a row run every long file once. */
-export function isInEighth(file: string, commits: number): boolean {
-  return Number.parseInt(hash('sha256', file).slice(0, 8), 16) % 8 === commits % 8
+/**
+ * Returns the long files that this count of commits runs: eight commits in a row run each of them once. Each file goes, the
+ * costliest first, to the eighth that costs least so far, so that no commit waits longer than another.
+ */
+export function eighthOf({ sources, costs, commits }: Omit<Ground, 'change'>): ReadonlySet<string> {
+  const costOf = (file: string) => costs[file] ?? 0
+  const eighths = Array.from({ length: 8 }, () => ({ files: new Set<string>(), seconds: 0 }))
+  const long = [...sources].filter(([file, source]) => isLong(file, costOf(file), source) && !everyGate[file])
+  for (const [file] of long.sort(([a], [b]) => costOf(b) - costOf(a) || (a < b ? -1 : 1))) {
+    const lightest = eighths.reduce((least, each) => (each.seconds < least.seconds ? each : least))
+    lightest.files.add(file)
+    lightest.seconds += costOf(file)
+  }
+  return eighths[commits % 8]?.files ?? new Set()
 }

@@ -1,5 +1,5 @@
 /** A file at or above this many seconds of processor time is long. */
-export const longFromSeconds = 5
+export const longFromSeconds = 3
 
 /** Processor time of each test file in seconds, as `script/test --measure` wrote it to `costs.json`. */
 export type Costs = Readonly<Record<string, number>>

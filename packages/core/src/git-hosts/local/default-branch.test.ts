@@ -97,7 +97,10 @@ it('asks git of few repositories of a list at once', async () => {
     Array.from({ length: 20 }, () => ({ gitDir })),
     signal,
   )
-  expect([heads.length, most]).toEqual([20, 8])
+  expect(heads).toHaveLength(20)
+  // A call may end before the last of its eight begins: the bound is the promise.
+  expect(most).toBeGreaterThan(1)
+  expect(most).toBeLessThanOrEqual(8)
 })
 
 async function tag(gitDir: string): Promise<void> {
