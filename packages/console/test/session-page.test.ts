@@ -292,7 +292,7 @@ describe('the page of a Session', () => {
     expect((await colleague.get<TurnPage>(`/v1/sessions/${session.id}/turns`)).body.turns).toHaveLength(1)
     await page.getByRole('button', { name: 'Use them as the answer' }).click()
     await page.keyboard.press('Enter')
-    await log().getByText('Also the README.').waitFor()
+    await log().getByText('plan: no {"feedback":"Also the README."}').waitFor()
     await log().getByText('Finished').waitFor()
     expect(await box().inputValue()).toBe('')
   })
