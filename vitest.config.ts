@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { testPatterns } from './script/gate/test-files.ts'
-import { aloneFiles, LongestFirst } from './script/lib/test-order.ts'
+import { aloneFiles, CostliestFirst } from './script/lib/test-order.ts'
 
 const shared = {
   setupFiles: ['script/lib/property-seed.ts', 'script/gate/file-cost.ts', 'script/testing/end-children.ts'],
@@ -24,7 +24,7 @@ export default defineConfig({
     globalSetup: ['packages/testing/src/services/bundles-setup.ts', 'packages/testing/src/storage/postgres-setup.ts'],
     // Most of a test is waiting, so a worker more than there are cores keeps them busy. Two for each core took a third longer.
     maxWorkers: availableParallelism() + 1,
-    sequence: { sequencer: LongestFirst },
+    sequence: { sequencer: CostliestFirst },
     projects: [
       ...(alone.length === 0 ? [] : [{ test: { ...shared, name: 'alone', include: alone } }]),
       ...(together.length === 0

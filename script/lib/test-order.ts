@@ -1,5 +1,7 @@
-import { relative } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import type { Costs } from '../gate/tiers.ts'
 
 /**
  * Test files that need a process of their own: they replace modules or globals for good, empty the cache of modules, or
@@ -21,26 +23,15 @@ export const aloneFiles = [
 ] as const
 
 /**
- * Test files that take longest, the longest first. One of them at the end of a run would run alone while the other
- * cores wait.
+ * Runs the costliest files first, by `script/gate/costs.json`: one of them at the end would run by itself while the other
+ * cores wait, and two minutes of a gate went that way. Files of one project run one after another, since only those share a
+ * process.
  */
-export const longFiles = [
-  'packages/worker/test/execution/foreign-agents.test.ts',
-  'packages/server/test/faults/process-faults.test.ts',
-  'packages/worker/test/execution/worker.test.ts',
-  'packages/server/test/operations/embedded-postgres.test.ts',
-  'packages/server/test/api/event-loop.test.ts',
-  'script/image.test.ts',
-] as const
-
-/** Runs long files first, and files of one project one after another, since only those share a process. */
-export class LongestFirst extends BaseSequencer {
+export class CostliestFirst extends BaseSequencer {
   override async sort(specifications: TestSpecification[]): Promise<TestSpecification[]> {
     const { root } = this.ctx.config
-    const place = new Map<string, number>(longFiles.map((file, at) => [file, at - longFiles.length]))
-    const of = (each: TestSpecification) => place.get(relative(root, each.moduleId)) ?? 0
-    return (await super.sort(specifications)).sort(
-      (a, b) => a.project.name.localeCompare(b.project.name) || of(a) - of(b),
-    )
+    const seconds: Costs = JSON.parse(readFileSync(join(root, 'script/gate/costs.json'), 'utf8'))
+    const of = (each: TestSpecification) => seconds[relative(root, each.moduleId)] ?? 0
+    return specifications.toSorted((a, b) => a.project.name.localeCompare(b.project.name) || of(b) - of(a))
   }
 }
