@@ -111,9 +111,7 @@ async function runAll(selected: readonly Selected[], ground: Ground, measure: bo
   console.info(
     `${selected.length} of ${ground.sources.size} test files, ${long.length} of them long, on ${availableParallelism()} cores`,
   )
-  console.info(
-    'left out: a real Kubernetes cluster, which script/test-kubernetes starts; here its API server and its pods are played',
-  )
+  console.info('left out: a real Kubernetes cluster; its API server and its pods are played')
   console.info(
     'left out: the images, which script/test-image builds and runs; here a service starts from the files that they get',
   )
