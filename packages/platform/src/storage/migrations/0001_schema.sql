@@ -535,8 +535,7 @@ create index environment_trials_live on environment_trials (organization_id) whe
 create index environment_trials_ended on environment_trials (ended_at) where ended_at is not null;
 
 -- The log. The service's role appends Events and may neither change nor delete them: the functions here do, with the rights
--- of the tables' owner. The triggers guard a deployment whose one role owns everything, and a start drops them where grants
--- guard the log.
+-- of the tables' owner. The triggers guard a deployment whose one role owns everything, and the owner of any from a mistake.
 
 create table events (
   organization_id uuid not null, session_id uuid not null,

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { StartError } from '../../kit/start-error.ts'
 import type { Queryable } from './database.ts'
-import { guardByGrants, guardByTriggers, revokeChanges, waysToChangeLog } from './log-guard.ts'
+import { requireTriggers, revokeChanges, waysToChangeLog } from './log-guard.ts'
 import { type Migrating, migrate } from './migrate.ts'
 import { type DatabaseOptions, openDatabase } from './pool.ts'
 
@@ -12,16 +12,15 @@ const advisoryLock = 7_215_530_115
  * Brings the schema up to date. With an owner, the owner migrates and grants the service's role its privileges: to read
  * and write rows, but only to read and append to the event log, whose pages in the blob store the owner's functions write. The owner's connection is closed again.
  *
- * So no service works with a role that may change the log, unless triggers refuse it. The owner can disable those: they keep
- * it from mistakes alone.
+ * Triggers refuse changes of the log to everybody. An owner can disable them: they keep it from mistakes alone.
  * @param db database of the service
  * @param owner null if the service's role owns the schema and migrates it
- * @throws StartError if a role lacks a privilege that it needs, or has one that it must not have
+ * @throws StartError if a role lacks a privilege that it needs or has one that it must not have, or a trigger is gone
  */
 export async function prepareDatabase(db: Migrating, owner: DatabaseOptions | null): Promise<void> {
   if (owner === null) {
     await migrateAs(db, 'BERTH_MIGRATION_URL names a role that may')
-    return guardByTriggers(db)
+    return requireTriggers(db)
   }
   const { rows } = await db.query<{ role: string }>('select current_user::text as role')
   const role = rows[0]?.role ?? ''
@@ -34,7 +33,7 @@ export async function prepareDatabase(db: Migrating, owner: DatabaseOptions | nu
     throw isDenied(error) ? await refusalOfGrant(administration, error) : error
   }
   await requirePlainRole(db, role)
-  await guardByGrants(administration, owner.log)
+  await requireTriggers(administration)
 }
 
 /** Returns true if this connection's role could change the event log whatever guards it. */
