@@ -21,7 +21,7 @@ function subscribe(listener: () => void): () => void {
 function ask(path: string): void {
   requested.add(path)
   void (async () => {
-    const [{ loaderOf }, { coloursOf }] = await Promise.all([import('./languages.ts'), import('./highlight.ts')])
+    const [{ loaderOf }, { coloursOf }] = await Promise.all([import('../ui/languages.ts'), import('./highlight.ts')])
     const parser = await loaderOf(path)?.()
     if (parser === undefined) return
     ready.set(path, (hunk, line) => coloursOf(hunk, parser).get(line) ?? none)

@@ -33,12 +33,13 @@ const loaders: Readonly<Record<string, Load>> = {
   'xml svg vue xsd': async () => (await import('@codemirror/legacy-modes/mode/xml')).xml,
   swift: async () => (await import('@codemirror/legacy-modes/mode/swift')).swift,
   dockerfile: async () => (await import('@codemirror/legacy-modes/mode/dockerfile')).dockerFile,
+  'diff patch': async () => (await import('@codemirror/legacy-modes/mode/diff')).diff,
   lua: async () => (await import('@codemirror/legacy-modes/mode/lua')).lua,
   'pl pm': async () => (await import('@codemirror/legacy-modes/mode/perl')).perl,
   hs: async () => (await import('@codemirror/legacy-modes/mode/haskell')).haskell,
   'clj cljs edn': async () => (await import('@codemirror/legacy-modes/mode/clojure')).clojure,
   'ps1 psm1': async () => (await import('@codemirror/legacy-modes/mode/powershell')).powerShell,
-  'properties ini cfg env editorconfig': async () =>
+  'properties ini cfg conf env editorconfig': async () =>
     (await import('@codemirror/legacy-modes/mode/properties')).properties,
   proto: async () => (await import('@codemirror/legacy-modes/mode/protobuf')).protobuf,
   r: async () => (await import('@codemirror/legacy-modes/mode/r')).r,
