@@ -4,7 +4,7 @@
  * Run as: node bench/console.ts [seconds] [rounds]
  */
 import { loadavg } from 'node:os'
-import { builtPages, initialBytes, laterBytes } from '../packages/console/build/initial-bytes.ts'
+import { builtPages, initialBytes, laterBytes } from '../packages/console/test/initial-bytes.ts'
 import { appendEvents } from '../packages/core/src/sessions/log/append.ts'
 import type { SessionKey } from '../packages/platform/src/kit/session-key.ts'
 import { topics } from '../packages/platform/src/storage/postgres/wakeups.ts'

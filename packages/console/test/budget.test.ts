@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { builtPages, dist, initialBytes, laterBytes } from '../build/initial-bytes.ts'
+import { builtPages, dist, initialBytes, laterBytes } from './initial-bytes.ts'
 
 test.each([
   ['session-page', 230],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { interpretFilter } from '../testing/filter-interpreter.ts'
 import { compile } from './decision.ts'
 import { systemCallFilter } from './filter.ts'
-import { interpretFilter } from './filter-interpreter.ts'
 import { answers, judgedCalls, refusedCalls } from './policy.ts'
 import { numbersOf } from './system-calls.ts'
 

@@ -1,4 +1,4 @@
-import { operations } from './decision.ts'
+import { operations } from '../seccomp/decision.ts'
 
 /** A system call in the form that a filter sees; missing arguments are 0. */
 export interface FilteredCall {
@@ -11,7 +11,7 @@ export interface FilteredCall {
 const DATA_BYTES = 64
 
 /**
- * Runs a filter's bytes like the kernel and returns its answer, for tests.
+ * Runs a filter's bytes like the kernel and returns its answer.
  * @throws Error for a filter that the kernel would refuse
  */
 export function interpretFilter(filter: Buffer, call: FilteredCall): number {
