@@ -1,7 +1,5 @@
-import { createOpenAI } from '@ai-sdk/openai'
 import { drips, says } from '@berth/testing/models/scripted-upstream.ts'
 import { type GatewayService, providerKey, startGatewayService } from '@berth/testing/services/gateway-service.ts'
-import { generateText, streamText } from 'ai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 let gateway: GatewayService
@@ -48,18 +46,6 @@ describe('the official library over Responses', () => {
 })
 
 describe('the official library over Chat Completions', () => {
-  it('gets an answer', async () => {
-    gateway.upstream.next(says({ text, calls }))
-    const completion = await gateway.openai.chat.completions.create({
-      model: 'fast',
-      messages: [{ role: 'user', content: 'a' }],
-      tools: chatTools,
-    })
-    const [choice] = completion.choices
-    expect([choice?.message.content, choice?.finish_reason, completion.model]).toEqual([text, 'tool_calls', 'fast'])
-    expect(choice?.message.tool_calls).toHaveLength(2)
-  })
-
   it('follows a stream that is cut anywhere, with usage only if requested', async () => {
     for (const include_usage of [true, false]) {
       gateway.upstream.next(drips({ text, calls }))
@@ -70,28 +56,16 @@ describe('the official library over Chat Completions', () => {
         stream: true,
         ...(include_usage && { stream_options: { include_usage } }),
       })
-      let said = ''
+      let received = ''
       let usage = 0
       const indices = new Set<number>()
       for await (const chunk of stream) {
-        said += chunk.choices[0]?.delta.content ?? ''
+        received += chunk.choices[0]?.delta.content ?? ''
         for (const call of chunk.choices[0]?.delta.tool_calls ?? []) indices.add(call.index)
         if (chunk.usage) usage += 1
       }
-      expect([said, [...indices], usage]).toEqual([text, [0, 1], include_usage ? 1 : 0])
+      expect([received, [...indices], usage]).toEqual([text, [0, 1], include_usage ? 1 : 0])
       expect(gateway.upstream.requests.at(-1)?.body).toMatchObject({ stream_options: { include_usage: true } })
-    }
-  })
-})
-
-describe('the ai library', () => {
-  it('gets text and streams over both formats', async () => {
-    const provider = createOpenAI({ baseURL: `${gateway.test.url}/v1`, apiKey: gateway.aiKey })
-    for (const model of [provider.responses('fast'), provider.chat('fast')]) {
-      gateway.upstream.next(says({ text }))
-      expect((await generateText({ model, prompt: 'a', maxRetries: 0 })).text).toBe(text)
-      const { textStream } = streamText({ model, prompt: 'a', maxRetries: 0 })
-      expect((await Array.fromAsync(textStream)).join('')).toBe(text)
     }
   })
 })

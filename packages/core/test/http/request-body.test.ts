@@ -159,9 +159,11 @@ describe('validation', () => {
   test.each([
     ['"a\\u0000"', ['title']],
     ['"\\ud800"', ['title']],
+    ['"\\ude00\\ud83d"', ['title']],
   ])('text that cannot be stored is refused: %s', async (text, path) => {
     await using service = await startTestApp()
     expect(await issues(await put(service, `{"title":${text}}`))).toEqual([path])
+    expect(await issues(await put(service, `{"origin":{"label":${text}}}`))).toEqual([['origin', 'label']])
   })
 
   test('member names are checked like other text', async () => {

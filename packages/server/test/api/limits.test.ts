@@ -59,10 +59,6 @@ describe('the text of a session', () => {
     }
   })
 
-  it.each(rows)('%s refuses more than %i characters', async (field, maximum, of, make) => {
-    expect(refusedFields(await create(of(make(maximum + 1))))).toBe(`400 invalid_request ${field}`)
-  })
-
   it.each([
     ['title', { title: '' }],
     ['initialTurn.message', initialTurn('')],
@@ -176,104 +172,32 @@ describe('a turn', () => {
 })
 
 describe('a request body', () => {
-  /** A creation of exactly this many bytes, most of them white space. */
-  const sized = (bytes: number) => '{"title":"a"}'.padEnd(bytes)
-
-  const send = (body: string, contentType = 'application/json') =>
+  const send = (body: string) =>
     fetch(`${test.url}/v1/sessions/${randomUUID()}`, {
       method: 'PUT',
-      headers: { authorization: `Bearer ${test.api.key}`, 'content-type': contentType },
+      headers: { authorization: `Bearer ${test.api.key}`, 'content-type': 'application/json' },
       body,
-    }).then(async response => ({
-      status: response.status,
-      body: (await response.json()) as Record<string, unknown>,
-      text: '',
-      headers: response.headers,
-    }))
-
-  it.each([
-    [1_048_576, '201'],
-    [1_048_577, '413 request_entity_too_large'],
-    [8_000_000, '413 request_entity_too_large'],
-  ])('of %i bytes is answered with %s', async (bytes, expected) => {
-    expect(outcome(await send(sized(bytes)))).toBe(expected)
-  })
+    })
 
   it('is measured before it is parsed: a message within its characters can be too large', async () => {
-    const message = wide(limits.messageCharacters)
-    const escaped = [...message].map(() => '\\ud83d\\ude00').join('')
     const body = (text: string) => `{"initialTurn":{"id":"${randomUUID()}","message":"${text}"}}`
-    expect(outcome(await send(body(message)))).toBe('201')
-    expect(outcome(await send(body(escaped)))).toBe('413 request_entity_too_large')
+    expect((await send(body(wide(limits.messageCharacters)))).status).toBe(201)
+    expect((await send(body('\\ud83d\\ude00'.repeat(limits.messageCharacters)))).status).toBe(413)
   })
 
   it('counts an escaped character once', async () => {
     const escaped = '\\u0041'.repeat(limits.messageCharacters)
-    expect(outcome(await send(`{"initialTurn":{"id":"${randomUUID()}","message":"${escaped}"}}`))).toBe('201')
-  })
-
-  it.each([
-    ['a value', '{"title":"a\\u0000b"}', 'title'],
-    ['a value, unpaired', '{"title":"\\ud83d"}', 'title'],
-    ['a value, the pair turned round', '{"title":"\\ude00\\ud83d"}', 'title'],
-    ['a nested value', '{"origin":{"label":"\\u0000"}}', 'origin.label'],
-    ['the first message', `{"initialTurn":{"id":"${randomUUID()}","message":"\\udc00"}}`, 'initialTurn.message'],
-    ['a key', '{"a\\u0000":1}', 'a\0'],
-    ['a key, unpaired', '{"origin":{"\\ud800":"a"}}', 'origin.\ufffd'],
-  ])('must not hold U+0000 or an unpaired surrogate: %s', async (_, body, field) => {
-    expect(refusedFields(await send(body))).toBe(`400 invalid_request ${field}`)
-  })
-
-  it('is refused with the names of all unknown members', async () => {
-    const answer = await create({
-      name: 'a',
-      initialTurn: { id: randomUUID(), message: 'a', files: [] },
-      origin: { x: 1 },
-    })
-    expect(refusedFields(answer).split(' ').toSorted()).toEqual(
-      ['400', 'invalid_request', 'initialTurn.files', 'name', 'origin.x'].toSorted(),
-    )
-  })
-
-  it('is not read if it has another media type', async () => {
-    const answer = await send('{}', 'text/plain')
-    expect([outcome(answer), answer.body.mediaType]).toEqual(['415 unsupported_media_type', 'text/plain'])
-    expect(outcome(await send('{}', 'application/vnd.example+json'))).toBe('201')
-    expect(outcome(await send('{', 'application/json'))).toBe('400 malformed_request_body')
+    expect((await send(`{"initialTurn":{"id":"${randomUUID()}","message":"${escaped}"}}`)).status).toBe(201)
   })
 })
 
 describe('a query', () => {
-  it.each([
-    ['/v1/sessions', 'cursor', text(1025)],
-    ['/v1/sessions', 'limit', '101'],
-    ['/v1/sessions', 'limit', '0'],
-    ['/v1/sessions', 'limit', 'x'],
-    ['/v1/sessions', 'origin.tenantKey', text(originLimits.tenantKey + 1)],
-    ['/v1/sessions', 'origin.objectType', text(originLimits.objectType + 1)],
-    ['/v1/sessions', 'origin.objectId', text(originLimits.objectId + 1)],
-    ['/v1/sessions', 'sort', 'title'],
-    ['/v1/capabilities', 'x', '1'],
-    ['/v1/runtimes', 'x', '1'],
-  ])('%s refuses %s=%.20s', async (path, name, value) => {
-    expect(refusedFields(await test.api.get(`${path}?${name}=${value}`))).toBe(`400 invalid_request ${name}`)
-  })
-
   it.each(['', '/fence', '/runs/{run}'])('is refused below an unknown session: %s', async read => {
     const session = await test.api.createSession({}, 'a')
     const path = `/v1/sessions/${session.id}${read.replace('{run}', session.activeRunId ?? '')}`
     expect(outcome(await test.api.get(path))).toBe('200')
     expect(refusedFields(await test.api.get(`${path}?limit=1`))).toBe('400 invalid_request limit')
   })
-
-  it.each(['/v1/sessions', '/v1/sessions/{id}/turns', '/v1/sessions/{id}/events'])(
-    'takes each parameter once: %s',
-    async path => {
-      const session = await test.api.createSession()
-      const answer = await test.api.get(`${path.replace('{id}', session.id)}?limit=1&limit=1`)
-      expect(refusedFields(answer)).toBe('400 invalid_request limit')
-    },
-  )
 
   it('accepts origins of the greatest length', async () => {
     const origin = {
