@@ -162,8 +162,8 @@ describe('two first starts of one checkout', () => {
     mkdirSync(join(directory, 'node_modules'))
     writeFileSync(join(directory, 'node_modules/.package-lock.json'), '')
     const run = join(directory, 'script/run')
-    const here = { cwd: directory, env: { PATH: join(directory, 'bin') } }
-    const start = () => spawn(run, ['serve'], { ...here, stdio: ['ignore', 'ignore', 'pipe'] })
+    const options = { cwd: directory, env: { PATH: join(directory, 'bin') } }
+    const start = () => spawn(run, ['serve'], { ...options, stdio: ['ignore', 'ignore', 'pipe'] })
     const begun = () => (existsSync(log) ? readFileSync(log, 'utf8') : '')
     const first = start()
     await vi.waitUntil(() => begun() !== '', { timeout: 60_000 })
@@ -180,7 +180,7 @@ describe('two first starts of one checkout', () => {
     expect(begun()).toBe('begun\nbuilt\nbegun\nbuilt\n')
     expect(output).toContain('script/server: starting the service for the first time; making its database')
     mkdirSync(join(directory, '.berth/postgres'), { recursive: true })
-    const later = spawnSync(run, ['serve'], { ...here, encoding: 'utf8' })
+    const later = spawnSync(run, ['serve'], { ...options, encoding: 'utf8' })
     expect(later.stderr).toContain('script/server: starting the service\n')
   })
 })

@@ -40,8 +40,8 @@ test.each([
   [['rate', 'x', '--burst', '5'], /name --burst and --per-minute, or --default alone/],
   [['rule', 'set', 'a/b'], /missing required argument 'branch'/],
   [['grant', 'list'], /^berth: no service runs on .*; start it, or name the database with DATABASE_URL\n$/],
-])('%j is refused with the reason', async (args, told) => {
+])('%j is refused with the reason', async (args, reason) => {
   const it = admin(...args)
   expect(await it.ended()).toBe(2)
-  expect(it.stderr).toMatch(told)
+  expect(it.stderr).toMatch(reason)
 })

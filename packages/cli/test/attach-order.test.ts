@@ -15,7 +15,7 @@ const interaction = {
 
 test('a question that opens while somebody attaches comes after the words before it', async () => {
   await using home = await Home.make()
-  const asked = Promise.withResolvers<void>()
+  const requested = Promise.withResolvers<void>()
   let listed = false
   await using service = await ScriptedService.start(({ method, path }, response) => {
     if (method !== 'GET') return undefined
@@ -24,7 +24,7 @@ test('a question that opens while somebody attaches comes after the words before
       return sendJson(response, 200, { interactions: [interaction] }) ?? true
     }
     if (path !== `/v1/sessions/${session.id}` || !listed) return undefined
-    asked.resolve()
+    requested.resolve()
     return sendJson(response, 200, { session: { ...session, lastEventSequence: 2 } }) ?? true
   })
   const it = new BerthProcess(['attach', session.id], {
@@ -33,7 +33,7 @@ test('a question that opens while somebody attaches comes after the words before
     stdin: null,
     terminal: true,
   })
-  await Promise.race([asked.promise, it.shows('stdout', 'Allow it?')])
+  await Promise.race([requested.promise, it.shows('stdout', 'Allow it?')])
   service.tell('svc.message.created', { role: 'assistant', text: 'First I look around.' })
   service.tell('svc.interaction.opened', { interactionId: interaction.id, kind: 'approval' })
   await it.shows('stdout', 'Allow it?')

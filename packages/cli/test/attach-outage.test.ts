@@ -14,8 +14,8 @@ test('a terminal asks for a service that is away every few seconds, however long
   })
   await it.shows('stdout', /(?:reconnecting in.*?){5}/s)
   const pauses = [...it.stdout.matchAll(/reconnecting in ([\d.]+) (ms|s)/g)]
-  for (const [said, time, unit] of pauses)
-    expect([said, Number(time) / (unit === 's' ? 1 : 1000) < 4]).toEqual([said, true])
+  for (const [shown, time, unit] of pauses)
+    expect([shown, Number(time) / (unit === 's' ? 1 : 1000) < 4]).toEqual([shown, true])
   it.key('\u0003')
   expect(await it.ended()).toBe(0)
 })

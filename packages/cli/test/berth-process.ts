@@ -50,16 +50,16 @@ export class BerthProcess {
     const isShown = () => (typeof text === 'string' ? this[stream].includes(text) : text.test(this[stream]))
     const shown = Promise.withResolvers<void>()
     const missing = (why: string) => shown.reject(new Error(`${why}, ${stream} lacks ${text}: ${this[stream]}`))
-    const look = () => {
+    const check = () => {
       if (isShown()) shown.resolve()
     }
     const late = setTimeout(() => missing(`after ${SHOWS_MS} ms`), SHOWS_MS)
     this.#closed.then(([code, signal]) => missing(`ended with ${code ?? signal}`)).catch(missing)
-    this.#waiting.add(look)
-    look()
+    this.#waiting.add(check)
+    check()
     await shown.promise.finally(() => {
       clearTimeout(late)
-      this.#waiting.delete(look)
+      this.#waiting.delete(check)
     })
   }
 
@@ -95,7 +95,7 @@ export class BerthProcess {
   #collect(name: 'stdout' | 'stderr'): void {
     this.#child[name]?.setEncoding('utf8').on('data', (text: string) => {
       this[name] += text
-      for (const look of [...this.#waiting]) look()
+      for (const check of [...this.#waiting]) check()
     })
   }
 }

@@ -81,11 +81,11 @@ test('bash and fish are given every word, with quotes in descriptions kept', () 
 
 test('every command shows an example', () => {
   const leaves: string[] = []
-  const look = (command: Command, path: string) => {
-    for (const each of command.commands) look(each, `${path} ${each.name()}`.trim())
+  const visit = (command: Command, path: string) => {
+    for (const each of command.commands) visit(each, `${path} ${each.name()}`.trim())
     const isCalled = command.commands.length === 0
     if (isCalled && !textAfterHelp(command).includes(`  berth ${path.split(' ')[0]}`)) leaves.push(path)
   }
-  look(program, '')
+  visit(program, '')
   expect(leaves).toEqual([])
 })

@@ -171,12 +171,12 @@ describe('berth env secrets', () => {
     await create()
     const variables = { BERTH_URL: service.url, BERTH_API_KEY: key }
     const args = ['env', 'secrets', 'set', 'TOKEN']
-    const asked = new BerthProcess(args, { cwd: home.path, env: variables, stdin: null, terminal: true })
-    await asked.shows('stdout', 'Value of TOKEN (not shown): ')
-    asked.type(`${value}\r`)
-    expect(await asked.ended()).toBe(0)
-    expect(asked.stdout).toContain('wrote secret TOKEN, version 1')
-    expect(asked.stdout).not.toContain('canary')
+    const child = new BerthProcess(args, { cwd: home.path, env: variables, stdin: null, terminal: true })
+    await child.shows('stdout', 'Value of TOKEN (not shown): ')
+    child.type(`${value}\r`)
+    expect(await child.ended()).toBe(0)
+    expect(child.stdout).toContain('wrote secret TOKEN, version 1')
+    expect(child.stdout).not.toContain('canary')
   })
 
   test('takes no value from the command line, and no empty one', async () => {

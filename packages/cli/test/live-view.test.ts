@@ -209,7 +209,7 @@ test('what the agent is saying is shown until the log has it, and not again by a
   const whole = play([runEvent(2, 'svc.message.created', { messageId: 'm', role: 'assistant', text: 'Pass.' })], half)
   expect([whole.lines, showStatus(whole.state, at, plain)]).toEqual([['Pass.'], ['⠋ working…']])
   expect(showStatus(showPreview(whole.state, saying('m', 'Pass.')), at, plain)).toEqual(['⠋ working…'])
-  const dim: Paint = (look, text) => `${look}:${text}`
+  const dim: Paint = (style, text) => `${style}:${text}`
   expect(showStatus(showPreview(whole.state, saying('n', 'Hm', 'reasoning')), at, dim)[0]).toBe('dim:Hm')
   expect(showStatus(showPreview(half, { activities: [] }), at, plain)).toEqual(['⠋ working…'])
 })

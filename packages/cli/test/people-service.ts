@@ -45,10 +45,10 @@ export class PeopleService implements AsyncDisposable {
 
   async newPerson(
     organizationId = this.test.tenant.organizationId,
-    standing: Parameters<typeof signInPerson>[2] = {},
+    access: Parameters<typeof signInPerson>[2] = {},
   ): Promise<Person> {
     const { database } = this.test.db
-    const { email, personId, membershipId } = await signInPerson(database, organizationId, standing)
+    const { email, personId, membershipId } = await signInPerson(database, organizationId, access)
     await database.query('update people set password_hash = $2 where id = $1', [personId, await hashPassword(password)])
     return { email, password, personId, membershipId, organizationId }
   }

@@ -9,7 +9,8 @@ const plain: Paint = (_, text) => text
 const interaction = (kind: Interaction['kind'], request: object) => ({ id: 'i', kind, request }) as Interaction
 const form = (...questions: Partial<Question>[]) =>
   promptOf(interaction('ask_user', { questions: questions.map(each => ({ question: 'Q?', options: [], ...each })) }))
-const said = (asked: ReturnType<typeof promptOf>, ...texts: string[]): Reply[] => texts.map(text => asked.answer(text))
+const repliesOf = (prompt: ReturnType<typeof promptOf>, ...texts: string[]): Reply[] =>
+  texts.map(text => prompt.answer(text))
 
 describe('an approval', () => {
   const approval = (more: object) =>
@@ -18,12 +19,12 @@ describe('an approval', () => {
     )
 
   test('takes the scopes that the request allows, and nothing that is not one of its letters', () => {
-    const asked = approval({ rememberScopes: ['chat'] })
-    expect(asked.label).toBe('Allow it? y yes, once · a always in this session · n no ›')
-    expect(said(asked, ' Y', 'yes', 'a', 'n', 'NO')).toEqual(
+    const prompt = approval({ rememberScopes: ['chat'] })
+    expect(prompt.label).toBe('Allow it? y yes, once · a always in this session · n no ›')
+    expect(repliesOf(prompt, ' Y', 'yes', 'a', 'n', 'NO')).toEqual(
       ['allow_once', 'allow_once', 'allow_chat', 'deny', 'deny'].map(choice => ({ kind: 'decide', choice })),
     )
-    for (const text of ['', 't', 'ye', 'yy', 'always']) expect(asked.answer(text)).toMatchObject({ kind: 'fault' })
+    for (const text of ['', 't', 'ye', 'yy', 'always']) expect(prompt.answer(text)).toMatchObject({ kind: 'fault' })
   })
 
   test('is shown whole, with what cannot be seen', () => {
@@ -37,9 +38,9 @@ describe('an approval', () => {
 })
 
 test('a plan is approved by y, and everything else is what to change', () => {
-  const asked = promptOf(interaction('exit_plan_mode', { plan: 'one\ntwo', prompt: 'Ready?' }))
-  expect(asked.lines(plain)).toEqual(['? Ready?', '  one', '  two'])
-  expect(said(asked, 'y', 'approve', 'yes but smaller', ' ')).toEqual([
+  const prompt = promptOf(interaction('exit_plan_mode', { plan: 'one\ntwo', prompt: 'Ready?' }))
+  expect(prompt.lines(plain)).toEqual(['? Ready?', '  one', '  two'])
+  expect(repliesOf(prompt, 'y', 'approve', 'yes but smaller', ' ')).toEqual([
     { kind: 'reply', message: 'approve' },
     { kind: 'reply', message: 'approve' },
     { kind: 'reply', message: 'yes but smaller' },
@@ -71,16 +72,16 @@ describe('a form', () => {
   })
 
   test('asks one question after the other, and skips what is optional', () => {
-    const asked = form(
+    const prompt = form(
       { options, fieldId: 'c', recommendedIndex: 1 },
       { fieldId: 'n' },
       { fieldId: 'o', required: true },
     )
-    expect(asked.lines(plain)).toEqual(['? Q? (1 of 3)', '  1  Red', '  2  Blue (recommended)'])
-    expect(asked.label).toBe('1-2, or your own words, Enter to skip ›')
-    expect(said(asked, '1', '')).toEqual([{ kind: 'next' }, { kind: 'next' }])
-    expect([asked.lines(plain), asked.label]).toEqual([['? Q? (3 of 3)'], 'Answer ›'])
-    expect(said(asked, '', 'x')).toEqual([
+    expect(prompt.lines(plain)).toEqual(['? Q? (1 of 3)', '  1  Red', '  2  Blue (recommended)'])
+    expect(prompt.label).toBe('1-2, or your own words, Enter to skip ›')
+    expect(repliesOf(prompt, '1', '')).toEqual([{ kind: 'next' }, { kind: 'next' }])
+    expect([prompt.lines(plain), prompt.label]).toEqual([['? Q? (3 of 3)'], 'Answer ›'])
+    expect(repliesOf(prompt, '', 'x')).toEqual([
       { kind: 'fault', text: 'An answer is required.' },
       { kind: 'reply', message: '{"c":"Red","o":"x"}' },
     ])

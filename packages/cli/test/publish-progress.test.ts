@@ -5,7 +5,7 @@ import type { CommandIo } from '../src/io.ts'
 
 /** Publishes, or reviews, as in a terminal or in a pipe; returns what was said beside the outcome, and the outcome. */
 async function published(isTerminal: boolean, more: object = {}, command: typeof publish | typeof review = publish) {
-  const [said, lines]: [string[], string[]] = [[], []]
+  const [progress, lines]: [string[], string[]] = [[], []]
   const into = (all: string[]) => ({
     isTerminal,
     paint: (_: string, text: string) => text,
@@ -18,19 +18,19 @@ async function published(isTerminal: boolean, more: object = {}, command: typeof
     getPublication: { publication: { id: 'p', status: 'succeeded', completedAt: 'now', result } },
   }
   const client = { call: async (operation: string) => answers[operation] }
-  const io = { client, stdout: into(lines), stderr: into(said) } as unknown as CommandIo
-  return { code: await command('s', { title: 't', ...more }, io), said, lines }
+  const io = { client, stdout: into(lines), stderr: into(progress) } as unknown as CommandIo
+  return { code: await command('s', { title: 't', ...more }, io), progress, lines }
 }
 
 test('publishing and reviewing say in a terminal what is awaited, and nothing in a pipe or beside JSON', async () => {
   const steps = ['berth: reading the changes…', 'berth: publishing them…', 'berth: waiting for the Git host…']
   const done = 'publication p cccccccccccc pushed to b'
-  expect(await published(true)).toEqual({ code: 0, said: steps, lines: [done] })
-  expect(await published(true, { revision: 'r' })).toMatchObject({ said: steps.slice(1) })
-  expect(await published(false)).toEqual({ code: 0, said: [], lines: [done] })
-  expect(await published(true, { json: true })).toMatchObject({ said: [] })
-  expect(await published(true, {}, review)).toMatchObject({ code: 0, said: steps.slice(0, 1) })
-  expect(await published(false, {}, review)).toMatchObject({ code: 0, said: [] })
+  expect(await published(true)).toEqual({ code: 0, progress: steps, lines: [done] })
+  expect(await published(true, { revision: 'r' })).toMatchObject({ progress: steps.slice(1) })
+  expect(await published(false)).toEqual({ code: 0, progress: [], lines: [done] })
+  expect(await published(true, { json: true })).toMatchObject({ progress: [] })
+  expect(await published(true, {}, review)).toMatchObject({ code: 0, progress: steps.slice(0, 1) })
+  expect(await published(false, {}, review)).toMatchObject({ code: 0, progress: [] })
 })
 
 test('publishing with --base goes to the branch that the session started from, or says why not', async () => {

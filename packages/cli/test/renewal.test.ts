@@ -63,8 +63,8 @@ test('a command waits for the process that renews, and takes over at once if tha
   const { home, person } = await signedIn()
   await using _home = home
   await using lock = spawn(process.execPath, [holder, join(home.config, 'profiles', 'me.lock')])
-  const [said] = await once(lock.stdout, 'data')
-  expect(String(said)).toBe('held\n')
+  const [line] = await once(lock.stdout, 'data')
+  expect(String(line)).toBe('held\n')
   // A token that serves needs no lock.
   expect((await home.run('whoami')).code).toBe(0)
   await home.changeTokens('me', atItsEnd)
@@ -89,10 +89,10 @@ test.each<[string, (person: Person) => Promise<unknown>]>([
   const { home, person } = await signedIn()
   await using _home = home
   await end(person)
-  const told = 'berth: the sign-in of profile me has ended; sign in again: berth login --profile me\n'
+  const hint = 'berth: the sign-in of profile me has ended; sign in again: berth login --profile me\n'
   for (let n = 0; n < 2; n++) {
     const it = await home.run('sessions')
-    expect([it.code, it.stderr]).toEqual([4, told])
+    expect([it.code, it.stderr]).toEqual([4, hint])
   }
   expect((await home.profile('me')).tokens).toBeNull()
   expect((await home.run('switch')).stdout).toContain('(ended; sign in again)')

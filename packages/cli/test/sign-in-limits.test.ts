@@ -83,8 +83,8 @@ test.each<[string, Answer[], number[], RegExp]>([
     /the code has expired/,
   ],
   ['when the service refuses the client', ['invalid_client'], [2], /invalid_client/],
-])('a device stops asking %s', async (_, script, times, told) => {
-  await expect(poll(script, ...times)).rejects.toThrow(told)
+])('a device stops asking %s', async (_, script, times, message) => {
+  await expect(poll(script, ...times)).rejects.toThrow(message)
   expect(answers).toEqual([])
 })
 

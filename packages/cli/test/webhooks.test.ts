@@ -31,7 +31,7 @@ afterAll(async () => {
 const webhooks = (...args: readonly string[]) => home.run('webhooks', ...args, ...of)
 
 /** Runs a command that succeeds, with `--json`, and returns what its lines say. */
-async function told(...args: readonly string[]) {
+async function output(...args: readonly string[]) {
   const { code, stdout, stderr } = await webhooks(...args, '--json')
   expect([code, stderr]).toEqual([0, ''])
   return stdout
@@ -46,7 +46,7 @@ const typesArrived = () => receiver.received.map(({ body }) => JSON.parse(body.t
 const arrived = (count: number, endpoint: string) =>
   until(`${count} requests`, async () => {
     if (receiver.received.length < count) return false
-    return (await told('deliveries', endpoint)).every(({ status }) => status !== 'pending')
+    return (await output('deliveries', endpoint)).every(({ status }) => status !== 'pending')
   })
 
 test('a person adds an endpoint, sees what is delivered, sends it again, and removes the endpoint', async () => {
@@ -56,7 +56,7 @@ test('a person adds an endpoint, sees what is delivered, sends it again, and rem
   const [, endpoint = ''] = /Endpoint +(\S+)/.exec(added.stdout) ?? []
   expect(added.stdout).toContain('shown this once')
   expect(added.stdout).toContain(`berth webhooks ping ${endpoint} ${of.join(' ')}\n`)
-  const [listed] = await told('list')
+  const [listed] = await output('list')
   expect(listed).toMatchObject({ id: endpoint, url: `${origin}/hook`, families: ['run'] })
   const shown = await webhooks('list')
   expect(shown.stdout).toMatch(new RegExp(`^${endpoint}\trun\t.*\t${origin}/hook\n$`))
@@ -75,14 +75,14 @@ test('a person adds an endpoint, sees what is delivered, sends it again, and rem
     ),
   )
   expect(table).toHaveLength(3)
-  expect(await told('deliveries', endpoint, '--limit', '1')).toHaveLength(1)
+  expect(await output('deliveries', endpoint, '--limit', '1')).toHaveLength(1)
 
   receiver.answer = response => response.writeHead(500).end()
-  const [delivery] = await told('deliveries', endpoint, '--status', 'succeeded', '--limit', '1')
+  const [delivery] = await output('deliveries', endpoint, '--status', 'succeeded', '--limit', '1')
   const again = await webhooks('redeliver', endpoint, delivery.id)
   expect([again.code, again.stdout]).toEqual([0, `${delivery.id}\n`])
   const [pending] = await until('an attempt that fails', async () => {
-    const all = await told('deliveries', endpoint, '--status', 'pending')
+    const all = await output('deliveries', endpoint, '--status', 'pending')
     return all[0]?.attempts.length === 2 && all
   })
   expect(pending).toMatchObject({ id: delivery.id, attempts: [{ status: 204 }, { status: 500 }] })
@@ -91,16 +91,16 @@ test('a person adds an endpoint, sees what is delivered, sends it again, and rem
   expect((await webhooks('list')).stdout).toMatch(/\b500\b/)
 
   receiver.answer = response => response.writeHead(204).end()
-  await told('redeliver', endpoint, delivery.id)
+  await output('redeliver', endpoint, delivery.id)
   await arrived(4, endpoint)
-  await told('ping', endpoint)
+  await output('ping', endpoint)
   await arrived(5, endpoint)
   expect(typesArrived().at(-1)).toBe('svc.webhook.ping')
   const replayed = await webhooks('replay', endpoint, '--session', session.id)
   expect([replayed.code, replayed.stdout]).toEqual([0, '2 events are due\n'])
   await arrived(7, endpoint)
-  expect(await told('replay', endpoint, '--session', session.id, '--after', '1000')).toEqual([{ queued: 0 }])
-  expect(await told('deliveries', endpoint, '--status', 'succeeded')).toHaveLength(3)
+  expect(await output('replay', endpoint, '--session', session.id, '--after', '1000')).toEqual([{ queued: 0 }])
+  expect(await output('deliveries', endpoint, '--status', 'succeeded')).toHaveLength(3)
 
   const removed = await webhooks('remove', endpoint)
   expect([removed.code, removed.stdout]).toEqual([0, `endpoint ${endpoint} is gone\n`])
@@ -111,21 +111,21 @@ test('a person adds an endpoint, sees what is delivered, sends it again, and rem
 })
 
 test('deliveries beyond one page are listed by its cursor', async () => {
-  const [{ endpoint }] = await told('add', `${origin}/many`, '--families', 'artifact')
+  const [{ endpoint }] = await output('add', `${origin}/many`, '--families', 'artifact')
   await service.query(
     `insert into webhook_deliveries (endpoint_id, organization_id, body, status, ended_at, due_at, created_at)
      select $1, $2, '{"id":"0191d5a0-0000-7000-8000-000000000001","type":"svc.webhook.ping"}', 'succeeded', $3, $3, $3
      from generate_series(1, 130)`,
     [endpoint.id, service.test.tenant.organizationId, new Date()],
   )
-  const ids = (await told('deliveries', endpoint.id, '--limit', '120')).map(({ id }) => id)
+  const ids = (await output('deliveries', endpoint.id, '--limit', '120')).map(({ id }) => id)
   expect(new Set(ids).size).toBe(120)
-  expect(await told('deliveries', endpoint.id, '-n', '500')).toHaveLength(130)
-  await told('remove', endpoint.id)
+  expect(await output('deliveries', endpoint.id, '-n', '500')).toHaveLength(130)
+  await output('remove', endpoint.id)
 })
 
 test('others find nothing, and every refusal says what to do', async () => {
-  const [{ endpoint }] = await told('add', `${origin}/hook`)
+  const [{ endpoint }] = await output('add', `${origin}/hook`)
   const { tenant } = await service.test.newTenant()
   const stranger = await service.newPerson(tenant.organizationId, { role: 'admin' })
   await home.signIn(service, stranger, '--profile', 'stranger')
@@ -160,5 +160,5 @@ test('others find nothing, and every refusal says what to do', async () => {
   expect(help.stdout).toContain(
     'berth webhooks add https://hooks.example.com/berth --families run,interaction --app my-app',
   )
-  expect(JSON.stringify(await told('list', '--profile', 'publisher'))).toContain(endpoint.id)
+  expect(JSON.stringify(await output('list', '--profile', 'publisher'))).toContain(endpoint.id)
 })

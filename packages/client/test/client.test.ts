@@ -166,7 +166,7 @@ test('an abort ends a call that waits for its response, and one that waits for i
 })
 
 test('an expired token is renewed once, and a refused key is not', async () => {
-  const asked: boolean[] = []
+  const renewals: boolean[] = []
   await using it = await start(
     {
       other: (request, response) =>
@@ -175,12 +175,12 @@ test('an expired token is renewed once, and a refused key is not', async () => {
           : sendJson(response, 401, { error: 'invalid_or_expired_credential' }),
     },
     ({ renew }) => {
-      asked.push(renew)
+      renewals.push(renew)
       return renew ? 'fresh' : 'stale'
     },
   )
   expect(await it.client.call('getSession', { sessionId })).toEqual({ session })
-  expect(asked).toEqual([false, true])
+  expect(renewals).toEqual([false, true])
   const fixed = createClient({ baseUrl: it.api.url, credential: 'stale' })
   await expect(fixed.call('getSession', { sessionId })).rejects.toMatchObject({ status: 401 })
 })

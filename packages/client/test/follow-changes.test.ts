@@ -13,13 +13,13 @@ afterEach(async () => {
 async function follow(
   ...connections: readonly ((response: ServerResponse, lastEventId: string | undefined) => void)[]
 ) {
-  const asked: (string | undefined)[] = []
+  const cursors: (string | undefined)[] = []
   const api = await ScriptedApi.start({
     other: (request, response) => {
       const id = request.headers['last-event-id']
       const lastEventId = typeof id === 'string' ? id : undefined
-      connections[asked.length]?.(response, lastEventId)
-      asked.push(lastEventId)
+      connections[cursors.length]?.(response, lastEventId)
+      cursors.push(lastEventId)
     },
   })
   clean.push(api)
@@ -36,7 +36,7 @@ async function follow(
     }
     return taken
   }
-  return { asked, take, leaving, api }
+  return { cursors, take, leaving, api }
 }
 
 const list: SessionChange = { kind: 'list' }
@@ -49,7 +49,7 @@ const notice = (id: string, sessionId: string, lastEventSequence: number) =>
   `id: ${id}\ndata: ${JSON.stringify({ sessionId, lastEventSequence, updatedAt: 'now', more: 1 })}\n\n`
 
 test('the follower asks for the list once the feed has begun, and again only if it cannot resume', async () => {
-  const { asked, take } = await follow(
+  const { cursors, take } = await follow(
     response => {
       openStream(response)
       response.end(`id: 1\n\n: alive\n\n${notice('2', 'a', 5)}data: nothing\n\n${notice('3', 'b', 1)}`)
@@ -65,11 +65,11 @@ test('the follower asks for the list once the feed has begun, and again only if 
     },
   )
   expect(await take(6)).toEqual([list, moved('a', 5), moved('b', 1), moved('a', 6), list, moved('c', 2)])
-  expect(asked).toEqual([undefined, '3', '4'])
+  expect(cursors).toEqual([undefined, '3', '4'])
 })
 
 test('a feed that breaks before its first notice begins anew, with the list', async () => {
-  const { asked, take } = await follow(
+  const { cursors, take } = await follow(
     response => void response.socket?.destroy(),
     response => {
       openStream(response)
@@ -82,7 +82,7 @@ test('a feed that breaks before its first notice begins anew, with the list', as
     },
   )
   expect(await take(3)).toEqual([list, list, moved('a', 1)])
-  expect(asked).toEqual([undefined, undefined, undefined, undefined])
+  expect(cursors).toEqual([undefined, undefined, undefined, undefined])
 })
 
 test('a refusal for good is thrown, and an abort ends the follower', async () => {

@@ -42,11 +42,11 @@ test('comments keep a connection alive', async () => {
   await feed.say(frame(eventAt(1)))
   expect(await first).toBe(1)
   const second = next(events)
-  await feed.asked()
+  await feed.requested()
   for (let at = 30_000; at <= 150_000; at += 30_000) {
     clock.advance(30_000)
     await feed.say(': alive\n\n')
-    await feed.asked()
+    await feed.requested()
   }
   await feed.say(frame(eventAt(2)))
   expect(await second).toBe(2)

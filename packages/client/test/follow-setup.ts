@@ -50,7 +50,7 @@ export function answer(response: ServerResponse, body: unknown): true {
 
 /** A stream whose reader is seen: it asks for a chunk only when it has taken the one before. */
 export class PulledStream {
-  #asked = Promise.withResolvers<(text: string) => void>()
+  #requested = Promise.withResolvers<(text: string) => void>()
   opened = 0
 
   /** Follows this stream; its pages are empty. */
@@ -69,14 +69,14 @@ export class PulledStream {
   }
 
   /** Resolves when the reader asks for a chunk. */
-  async asked(): Promise<void> {
-    await this.#asked.promise
+  async requested(): Promise<void> {
+    await this.#requested.promise
   }
 
   /** Gives the reader a chunk as soon as it asks for one. */
   async say(text: string): Promise<void> {
-    const give = await this.#asked.promise
-    this.#asked = Promise.withResolvers()
+    const give = await this.#requested.promise
+    this.#requested = Promise.withResolvers()
     give(text)
   }
 
@@ -84,7 +84,7 @@ export class PulledStream {
     this.opened += 1
     const pull = (controller: ReadableStreamDefaultController<Uint8Array>) =>
       new Promise<void>(resolve => {
-        this.#asked.resolve(text => {
+        this.#requested.resolve(text => {
           controller.enqueue(new TextEncoder().encode(text))
           resolve()
         })

@@ -10,7 +10,7 @@ const { x } = publicKey.export({ format: 'jwk' })
 const kid = createHash('sha256').update(`{"crv":"Ed25519","kty":"OKP","x":"${x}"}`).digest('base64url')
 
 /** What one exchange got: the claims of a signed assertion and the rest of the body. */
-interface Asked {
+interface Exchange {
   readonly claims: Readonly<Record<string, unknown>>
   readonly header: Readonly<Record<string, unknown>>
   readonly rest: Readonly<Record<string, unknown>>
@@ -20,10 +20,10 @@ const startMs = Date.parse('2026-03-01T12:00:00Z')
 
 /** An account service that judges assertions by a clock of its own, and an API that takes its tokens. */
 async function start(options: Partial<InstallationTokenOptions> = {}) {
-  const asked: Asked[] = []
+  const exchanges: Exchange[] = []
   const state = { nowMs: startMs, serviceAheadMs: 0, valid: new Set<string>() }
   const issue = (response: ServerResponse) => {
-    const token = `token-${asked.length}`
+    const token = `token-${exchanges.length}`
     state.valid.add(token)
     sendJson(response, 200, { success: true, token, expiresIn: 600 })
   }
@@ -43,7 +43,7 @@ async function start(options: Partial<InstallationTokenOptions> = {}) {
       expect(verify(null, Buffer.from(`${head}.${claims}`), publicKey, Buffer.from(signature ?? '', 'base64url'))).toBe(
         true,
       )
-      asked.push({ claims: read(claims), header: read(head), rest })
+      exchanges.push({ claims: read(claims), header: read(head), rest })
       const { iat, exp } = read(claims)
       const serviceSeconds = (state.nowMs + state.serviceAheadMs) / 1000
       if (iat > serviceSeconds + 60 || exp + 60 <= serviceSeconds) {
@@ -57,7 +57,7 @@ async function start(options: Partial<InstallationTokenOptions> = {}) {
     platform: { now: () => state.nowMs },
     ...options,
   })
-  return { api, asked, state, script, issue, tokens, [Symbol.asyncDispose]: () => api[Symbol.asyncDispose]() }
+  return { api, exchanges, state, script, issue, tokens, [Symbol.asyncDispose]: () => api[Symbol.asyncDispose]() }
 }
 
 const refuse = (status: number, error: string) => (response: ServerResponse) => sendJson(response, status, { error })
@@ -66,7 +66,7 @@ test('an assertion names the app and its key, and is dated back by the serviceâ€
   await using it = await start({ setupAuthorityId: 'consent' })
   expect(await it.tokens()).toBe('token-1')
   const iat = startMs / 1000 - 30
-  expect(it.asked).toEqual([
+  expect(it.exchanges).toEqual([
     {
       header: { alg: 'EdDSA', kid, typ: 'JWT' },
       claims: { iss: 'my-app', sub: 'my-app', aud: `${it.api.url}/oidc`, iat, exp: iat + 540 },
@@ -78,27 +78,27 @@ test('an assertion names the app and its key, and is dated back by the serviceâ€
 test('an issuer and a key id that are given stand in the assertion', async () => {
   await using it = await start({ issuer: 'https://auth.example/oidc', kid: 'mine' })
   await it.tokens()
-  expect(it.asked[0]).toMatchObject({ header: { kid: 'mine' }, claims: { aud: 'https://auth.example/oidc' } })
+  expect(it.exchanges[0]).toMatchObject({ header: { kid: 'mine' }, claims: { aud: 'https://auth.example/oidc' } })
 })
 
 test.each([-3_600_000, 3_600_000])('a clock that is %i ms off is corrected after one refusal', async serviceAheadMs => {
   await using it = await start()
   it.state.serviceAheadMs = serviceAheadMs
   expect(await it.tokens()).toBe('token-2')
-  expect(it.asked[1]?.claims['iat']).toBe((startMs + serviceAheadMs) / 1000 - 30)
+  expect(it.exchanges[1]?.claims['iat']).toBe((startMs + serviceAheadMs) / 1000 - 30)
   it.state.nowMs += 600_000
   await it.tokens()
-  expect(it.asked).toHaveLength(3)
+  expect(it.exchanges).toHaveLength(3)
 })
 
 test('an assertion that the service never takes is tried twice, and its refusal reaches the caller', async () => {
   await using it = await start()
   it.script.answer = refuse(401, 'invalid_assertion')
   await expect(it.tokens()).rejects.toMatchObject({ status: 401, code: 'invalid_assertion' })
-  expect(it.asked).toHaveLength(2)
+  expect(it.exchanges).toHaveLength(2)
   it.script.answer = refuse(404, 'installation_not_found')
   await expect(it.tokens()).rejects.toMatchObject({ status: 404, code: 'installation_not_found' })
-  expect(it.asked).toHaveLength(3)
+  expect(it.exchanges).toHaveLength(3)
 })
 
 test('calls at one moment share one exchange, and later ones the token', async () => {
@@ -106,7 +106,7 @@ test('calls at one moment share one exchange, and later ones the token', async (
   expect(await Promise.all([it.tokens(), it.tokens(), it.tokens()])).toEqual(['token-1', 'token-1', 'token-1'])
   it.state.nowMs += 539_000
   expect(await it.tokens()).toBe('token-1')
-  expect(it.asked).toHaveLength(1)
+  expect(it.exchanges).toHaveLength(1)
 })
 
 test('a token is renewed once ahead of its end while it still serves', async () => {
@@ -121,7 +121,7 @@ test('a token is renewed once ahead of its end while it still serves', async () 
   expect(await Promise.all([it.tokens(), it.tokens()])).toEqual(['token-1', 'token-1'])
   await renewed.promise
   await expect.poll(() => it.tokens()).toBe('token-2')
-  expect(it.asked).toHaveLength(2)
+  expect(it.exchanges).toHaveLength(2)
 })
 
 test('a renewal that fails ahead of the end is repeated after a pause, and told once the token has ended', async () => {
@@ -130,16 +130,16 @@ test('a renewal that fails ahead of the end is repeated after a pause, and told 
   it.script.answer = refuse(503, 'service_unavailable')
   it.state.nowMs += 541_000
   expect(await it.tokens()).toBe('token-1')
-  await expect.poll(() => it.asked.length).toBe(2)
+  await expect.poll(() => it.exchanges.length).toBe(2)
   for (let turn = 0; turn < 100; turn += 1) {
     expect(await it.tokens()).toBe('token-1')
     await new Promise(setImmediate)
   }
-  expect(it.asked).toHaveLength(2)
+  expect(it.exchanges).toHaveLength(2)
   const later = async () => {
     it.state.nowMs += 1_000
     await it.tokens()
-    return it.asked.length
+    return it.exchanges.length
   }
   await expect.poll(later).toBe(3)
   it.state.nowMs = startMs + 600_000
@@ -158,7 +158,7 @@ test('a client renews a token that the API refuses, once for all its calls', asy
     client.call('getSession', { sessionId: 't' }),
   ])
   expect(answers).toEqual(Array.from({ length: 3 }, () => ({ bearer: 'token-2' })))
-  expect(it.asked).toHaveLength(2)
+  expect(it.exchanges).toHaveLength(2)
 })
 
 test('a client whose installation was revoked gets the refusal of the exchange', async () => {
@@ -181,7 +181,7 @@ test.each([
 ])('%s is refused in words that do not quote it', async (_, key) => {
   await using it = await start({ privateKey: key })
   await expect(it.tokens()).rejects.toThrow(new TypeError('privateKey must be an Ed25519 private key as PKCS #8 PEM'))
-  expect(it.asked).toEqual([])
+  expect(it.exchanges).toEqual([])
 })
 
 test('an answer of something else is a fault of the connection', async () => {

@@ -37,13 +37,13 @@ export class ManualClock implements Pick<Platform, 'now' | 'sleep' | 'random'> {
   /** Resolves once someone sleeps until exactly `dueMs`. */
   sleeperUntil(dueMs: number): Promise<void> {
     return new Promise(resolve => {
-      const look = () => {
+      const check = () => {
         if (![...this.#sleepers].some(sleeper => sleeper.dueMs === dueMs)) return
-        this.#watchers.delete(look)
+        this.#watchers.delete(check)
         resolve()
       }
-      this.#watchers.add(look)
-      look()
+      this.#watchers.add(check)
+      check()
     })
   }
 

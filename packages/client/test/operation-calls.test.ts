@@ -186,7 +186,7 @@ test('items goes through every page of each kind', async () => {
 })
 
 test('hooks see each attempt, may add headers and never see the credential', async () => {
-  const told: unknown[] = []
+  const notices: unknown[] = []
   const attempts: Attempt[] = []
   const traces: unknown[] = []
   await using it = await start(
@@ -202,19 +202,19 @@ test('hooks see each attempt, may add headers and never see the credential', asy
       hooks: {
         onRequest: (attempt, headers) => {
           attempts.push(attempt)
-          told.push(['request', attempt.operation, attempt.attempt, headers.get('authorization')])
+          notices.push(['request', attempt.operation, attempt.attempt, headers.get('authorization')])
           headers.set('traceparent', `trace-${attempt.attempt}`)
         },
         onResponse: (attempt, { status, requestId }) => {
           expect(attempts).toContain(attempt)
-          told.push(['response', status, requestId])
+          notices.push(['response', status, requestId])
         },
-        onRetry: ({ attempt, failure }) => told.push(['retry', attempt, (failure as BerthError).requestId]),
+        onRetry: ({ attempt, failure }) => notices.push(['retry', attempt, (failure as BerthError).requestId]),
       },
     },
   )
   await it.client.call('getMe')
-  expect(told).toEqual([
+  expect(notices).toEqual([
     ['request', 'getMe', 1, null],
     ['response', 503, 'r-1'],
     ['retry', 1, 'r-1'],

@@ -54,12 +54,12 @@ describe('messages', () => {
 
 describe('a revision', () => {
   const counts = { revision: 'a'.repeat(64), files: 4, additions: 66, deletions: 0 }
-  const told = ['svc.revision.created', { ...counts, runId }, null] as const
+  const created = ['svc.revision.created', { ...counts, runId }, null] as const
 
   test('belongs to the end of its Run, whatever came after that', () => {
     const { rows, changedAt } = extendTranscript(
       emptyTranscript,
-      log(started, ended('completed'), say('Go on', 'user'), told),
+      log(started, ended('completed'), say('Go on', 'user'), created),
     )
     expect([kinds(rows), rows[0], changedAt]).toMatchObject([['end', 'prompt'], { changes: counts }, 4])
     expect(

@@ -187,12 +187,12 @@ const link = async (name: string): Promise<URL> => {
 function ask(url: URL, headers: Readonly<Record<string, string>> = {}): Promise<Got> {
   const { host, pathname, search, port } = url
   const { promise, resolve, reject } = Promise.withResolvers<Got>()
-  const asked = request({ host: '127.0.0.1', port, path: pathname + search, headers: { host, ...headers } })
-  asked.on('response', async response => {
+  const sent = request({ host: '127.0.0.1', port, path: pathname + search, headers: { host, ...headers } })
+  sent.on('response', async response => {
     const text = (await response.setEncoding('utf8').toArray()).join('')
     resolve({ status: response.statusCode ?? 0, headers: response.headers, text })
   })
-  asked.on('error', reject).end()
+  sent.on('error', reject).end()
   return promise
 }
 

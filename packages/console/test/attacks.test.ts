@@ -163,11 +163,11 @@ describe('a laptop that slept', () => {
     await using writer = await LogWriter.open(accounts.test.db)
     const key = { organizationId: session.organizationId, sessionId: session.id }
     const append = async (first: number, last: number) => {
-      const said = Array.from({ length: last - first + 1 }, (_, n) => ({
+      const messages = Array.from({ length: last - first + 1 }, (_, n) => ({
         type: 'svc.message.created' as const,
         data: { messageId: randomUUID(), role: 'assistant', text: `Door ${first + n}.` },
       }))
-      await accounts.test.db.database.transaction(tx => appendEvents(tx, key, said, new Date()))
+      await accounts.test.db.database.transaction(tx => appendEvents(tx, key, messages, new Date()))
       writer.announce(topics.session(key.organizationId, key.sessionId))
     }
     const shown = async () => (await page.getByRole('log').innerText()).match(/Door \d+\./g) ?? []

@@ -94,8 +94,8 @@ describe('the audit log of an administrator', () => {
       .split('\n')
       .map(line => JSON.parse(line) as AuditEntry)
     expect(lines).toEqual((await read('action=member')).entries)
-    const [told] = (await read('action=audit.exported')).entries
-    expect([told?.actor.id, told?.details]).toEqual([admin.who.personId, { action: 'member' }])
+    const [entry] = (await read('action=audit.exported')).entries
+    expect([entry?.actor.id, entry?.details]).toEqual([admin.who.personId, { action: 'member' }])
   })
 
   it('exports more than a page of them, each once', async () => {

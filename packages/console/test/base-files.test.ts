@@ -51,18 +51,19 @@ afterAll(() => stack.disposeAsync())
 
 const pathOf = (rest: string, path: string) =>
   `/cloud/sessions/${at.session.id}/files${rest}?${new URLSearchParams({ path, at: 'base' })}`
-const look = (path: string, by = api) => by.get<{ node: WorkspaceNode }>(pathOf('', path))
+const readBase = (path: string, by = api) => by.get<{ node: WorkspaceNode }>(pathOf('', path))
 const read = (path: string, offset = 0) => api.get(`${pathOf('/content', path)}&offset=${offset}`)
-const namesIn = ({ body: { node } }: Awaited<ReturnType<typeof look>>) => (node.entries ?? []).map(({ name }) => name)
+const namesIn = ({ body: { node } }: Awaited<ReturnType<typeof readBase>>) =>
+  (node.entries ?? []).map(({ name }) => name)
 
 describe('the files at the base of a Session', () => {
   it('are the repository’s at the commit where it began', async () => {
-    const root = await look('')
+    const root = await readBase('')
     expect(root.body.node).toMatchObject({ view: { at: 'base', commit: at.session.source?.baseOid }, more: false })
     expect(namesIn(root)).toEqual(['project'])
-    const project = await look('/workspace/project')
+    const project = await readBase('/workspace/project')
     expect(namesIn(project)).toEqual(expect.arrayContaining(['greet.ts', 'gone.txt', 'line', 'odd näme']))
-    expect(namesIn(await look('project/lib'))).toEqual(['words.txt'])
+    expect(namesIn(await readBase('project/lib'))).toEqual(['words.txt'])
     const link = project.body.node.entries?.find(({ name }) => name === 'words')
     expect(link).toMatchObject({ kind: 'link', target: 'lib/words.txt' })
     expect((await read('project/words')).text).toBe((await read('project/lib/words.txt')).text)
@@ -80,13 +81,13 @@ describe('the files at the base of a Session', () => {
     ['project/../../etc/passwd', '404 workspace_file_not_found'],
     ['/etc/passwd', '404 workspace_file_not_found'],
   ])('are nothing beside it: %s', async (path, expected) => {
-    expect(outcome(await look(path))).toBe(expected)
+    expect(outcome(await readBase(path))).toBe(expected)
   })
 
   it('are seen by nobody else, and need a repository', async () => {
     const { tenant } = await accounts.test.newTenant()
     const stranger = await accounts.person({ organizationId: tenant.organizationId })
-    expect(outcome(await look('project', stranger.api))).toBe('404 cloud_session_not_found')
+    expect(outcome(await readBase('project', stranger.api))).toBe('404 cloud_session_not_found')
     const without = await api.createSession()
     expect(outcome(await api.get(`/cloud/sessions/${without.id}/files?at=base`))).toBe('409 cloud_repository_required')
   })
@@ -134,7 +135,7 @@ describe('the panel of files', () => {
     )
     expect(rows).toEqual([])
     await accounts.test.db.database.query('update repository_grants set revoked_at = now()')
-    expect(outcome(await look('project'))).toBe('403 cloud_repository_grant_required')
+    expect(outcome(await readBase('project'))).toBe('403 cloud_repository_grant_required')
     expect(visitor.complaints).toEqual([])
   })
 })

@@ -91,7 +91,7 @@ async function publishLocally(): Promise<Published> {
 async function converse({ sessionId }: Published): Promise<void> {
   const { database } = accounts.test.db
   const key = { organizationId: accounts.test.tenant.organizationId, sessionId }
-  const said = (role: string, text: string) => ({
+  const message = (role: string, text: string) => ({
     type: 'svc.message.created' as const,
     data: { messageId: randomUUID(), role, text },
   })
@@ -100,8 +100,8 @@ async function converse({ sessionId }: Published): Promise<void> {
       tx,
       key,
       [
-        said('user', 'The till rounds half a cent down. Mend it.'),
-        said('assistant', 'It rounds to even now, as the tax office asks, and `till.test.ts` has both cases.'),
+        message('user', 'The till rounds half a cent down. Mend it.'),
+        message('assistant', 'It rounds to even now, as the tax office asks, and `till.test.ts` has both cases.'),
       ],
       new Date(),
     ),

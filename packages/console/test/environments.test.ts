@@ -47,7 +47,7 @@ const saved = async (): Promise<Environment> => {
 const tab = (name: string) => page.getByRole('navigation', { name: 'Environment' }).getByRole('link', { name }).click()
 const setup = () => page.getByRole('textbox', { name: 'Setup script' })
 const field = (label: string) => page.getByLabel(label, { exact: true })
-const said = (text: string) => page.getByText(text).first().waitFor()
+const shows = (text: string) => page.getByText(text).first().waitFor()
 const save = () => page.getByRole('button', { name: 'Save' }).click()
 
 describe('a person who writes environments in a browser', () => {
@@ -59,18 +59,18 @@ describe('a person who writes environments in a browser', () => {
 
   it('creates one in a form that says what is wrong while they type', async () => {
     await page.getByRole('link', { name: 'Write the first environment' }).click()
-    await said('Extensions of the catalog are missing: gone (unavailable).')
+    await shows('Extensions of the catalog are missing: gone (unavailable).')
     await field('Name').fill('Node 24')
     await page.getByRole('button', { name: 'Add a variable' }).click()
     await field('Name of variable 1').fill('1CI')
-    await said('Needs letters, digits and _')
+    await shows('Needs letters, digits and _')
     expect(await pageFaults(page)).toEqual([])
     await field('Name of variable 1').fill('BERTH_CI')
     await field('Value of BERTH_CI').fill('true')
     await setup().fill('set -e\nnpm ci\n')
     await page.getByRole('button', { name: 'Create' }).click()
     // Only the service knows this rule; its word stands at the field until that is changed.
-    await said('Begins with BERTH_')
+    await shows('Begins with BERTH_')
     await field('Name of variable 1').fill('CI')
     await page.getByText('Begins with BERTH_').first().waitFor({ state: 'detached' })
     await shoot(page, 'environment-new')
@@ -82,7 +82,7 @@ describe('a person who writes environments in a browser', () => {
 
   it('finds unsaved edits again after a reload, and is asked before leaving them', async () => {
     await field('Description').fill('For the web shop')
-    await said('this tab keeps your edits')
+    await shows('this tab keeps your edits')
     await page.reload()
     expect(await field('Description').inputValue()).toBe('For the web shop')
     await page.getByRole('link', { name: 'Environments' }).first().click()
@@ -90,7 +90,7 @@ describe('a person who writes environments in a browser', () => {
     await shoot(page, 'environment-leave')
     await page.getByRole('button', { name: 'Go on editing' }).click()
     await save()
-    await said('Revision 2, saved')
+    await shows('Revision 2, saved')
     expect((await saved()).document.description).toBe('For the web shop')
   })
 
@@ -98,7 +98,7 @@ describe('a person who writes environments in a browser', () => {
     await field('Give sandboxes access to GitHub').check()
     await page.getByRole('button', { name: 'Add a repository' }).click()
     await field('Repository 1').fill('acme')
-    await said('is a repository as')
+    await shows('is a repository as')
     await field('Repository 1').fill('acme/tools')
     await field('Branch of acme/tools').fill('main')
     await page.getByRole('button', { name: 'Add a path' }).click()
@@ -111,14 +111,14 @@ describe('a person who writes environments in a browser', () => {
       mimeType: 'application/zip',
       buffer: extensionOf({ name: 'Tools' }),
     })
-    await said('Uploaded here')
+    await shows('Uploaded here')
     await field('Keep what setup makes').check()
     await page.getByRole('textbox', { name: 'System packages' }).fill('jq JQ')
-    await said('is the name of a Debian package')
+    await shows('is the name of a Debian package')
     await page.getByRole('textbox', { name: 'System packages' }).fill('jq, tree')
     await save()
-    await said('looks like a credential')
-    await said('Revision 3, saved')
+    await shows('looks like a credential')
+    await shows('Revision 3, saved')
     const { document } = await saved()
     expect(document).toMatchObject({
       variables: { CI: 'true', API_KEY: 'abcdefgh' },
@@ -137,14 +137,14 @@ describe('a person who writes environments in a browser', () => {
     await page.getByRole('button', { name: 'JSON' }).click()
     const json = page.getByRole('textbox', { name: 'Document as JSON' })
     await json.fill('{ "name": "Node 24", "sets": 1 }')
-    await said('Sets is no member of an environment')
+    await shows('Sets is no member of an environment')
     await json.fill('{ "name": "Node 24"')
-    await said('This is no JSON object.')
+    await shows('This is no JSON object.')
     await shoot(page, 'environment-json')
     expect(await pageFaults(page)).toEqual([])
     await page.getByRole('button', { name: 'Discard edits' }).click()
     await page.getByRole('button', { name: 'Form' }).click()
-    await said('Revision 3, saved')
+    await shows('Revision 3, saved')
   })
 
   it('compares with what somebody saved meanwhile, and goes on from there', async () => {
@@ -162,7 +162,7 @@ describe('a person who writes environments in a browser', () => {
     expect(await pageFaults(page)).toEqual([])
     await page.getByRole('button', { name: 'Go on from revision 4' }).click()
     await save()
-    await said('Revision 5, saved')
+    await shows('Revision 5, saved')
     const after = (await saved()).document
     expect([after.description, after.setup, after.variables['TZ']]).toEqual([
       'Mine',
@@ -175,20 +175,20 @@ describe('a person who writes environments in a browser', () => {
     await tab('Secrets')
     await page.getByRole('heading', { name: 'No secrets yet' }).waitFor()
     await field('Name').fill('NPM TOKEN')
-    await said('Needs letters, digits and _, at most 128')
+    await shows('Needs letters, digits and _, at most 128')
     await field('Name').fill('CI')
     await field('Value').fill('first-value-of-it')
     await page.getByRole('button', { name: 'Set the secret' }).click()
-    await said('is a variable of the document')
+    await shows('is a variable of the document')
     await field('Name').fill('NPM_TOKEN')
     await page.getByRole('button', { name: 'Set the secret' }).click()
-    await said('Version 1')
+    await shows('Version 1')
     await page.getByRole('button', { name: 'Replace NPM_TOKEN' }).click()
     await page.getByRole('dialog').getByLabel('Value').fill('second-value-of-it')
     await shoot(page, 'environment-secrets')
     expect(await pageFaults(page)).toEqual([])
     await page.getByRole('button', { name: 'Replace the value' }).click()
-    await said('Version 2')
+    await shows('Version 2')
     expect(await page.content()).not.toMatch(/(?:first|second)-value-of-it/)
     expect(await page.evaluate(() => JSON.stringify({ ...sessionStorage }))).not.toContain('value-of-it')
     expect((await saved()).secrets).toEqual([{ name: 'NPM_TOKEN', version: 2 }])

@@ -62,8 +62,8 @@ async function makePages(api: Api, delivered: unknown): Promise<typeof pages> {
   const of = (rest: string) => `/api/organizations/${organizationId}/${rest}`
   await made(`/api/apps/${appSlug}/keys`, { publicKeyPem: (await makeAppKey()).publicKeyPem })
   const capabilities = ['svc.cloud.access', 'svc.cloud.sessions:create']
-  const asked = { name: 'Nightly builds of the web shop', product: appSlug, capabilities }
-  const { id: integrationId, installationId } = Object((await made(of('integrations'), asked))['integration'])
+  const draft = { name: 'Nightly builds of the web shop', product: appSlug, capabilities }
+  const { id: integrationId, installationId } = Object((await made(of('integrations'), draft))['integration'])
   await made(of(`integrations/${integrationId}/keys`), { kind: 'cloud' })
   const triggerId = randomUUID()
   const trigger = { name: 'Nightly', message: 'Look after the dependencies', hook: { scheme: 'svc' } }

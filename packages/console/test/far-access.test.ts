@@ -88,7 +88,7 @@ async function openedView(api: Api, path: string): Promise<() => Promise<number>
 /** Subscribes a browser. @returns a function that tells whether it is pushed to */
 async function subscribed(person: SignedIn): Promise<() => Promise<boolean>> {
   const id = randomUUID()
-  const asked = {
+  const subscription = {
     id,
     endpointDigest: randomBytes(32),
     sealed: randomBytes(32),
@@ -96,7 +96,7 @@ async function subscribed(person: SignedIn): Promise<() => Promise<boolean>> {
     needsYou: true,
     runEnded: true,
   }
-  await apiDb().transaction(tx => putSubscription(tx, person, asked, new Date(), 10))
+  await apiDb().transaction(tx => putSubscription(tx, person, subscription, new Date(), 10))
   return async () => {
     const { rows } = await apiDb().query(`select from push_subscriptions p where id = $1 and ${isLive('$2')}`, [
       id,
@@ -138,12 +138,12 @@ describe.each(Object.entries(endings))('with an account service of another datab
   it('is not missed if it came between the verdict and the copy', async () => {
     const person = await signInPerson(accountDb(), tenant.organizationId)
     await end(person)
-    const looks = () => far.between.requests.filter(({ path }) => path.startsWith('/internal/revocations')).length
-    const before = looks()
-    await until('two looks', () => looks() >= before + 2)
-    const standing = await readAccountSnapshot(accountDb(), person)
-    if (standing === null) throw new Error('no standing')
-    await new CopiedRows(apiDb(), systemClock).provide(standing, person.signInId)
+    const polls = () => far.between.requests.filter(({ path }) => path.startsWith('/internal/revocations')).length
+    const before = polls()
+    await until('two looks', () => polls() >= before + 2)
+    const snapshot = await readAccountSnapshot(accountDb(), person)
+    if (snapshot === null) throw new Error('no standing')
+    await new CopiedRows(apiDb(), systemClock).provide(snapshot, person.signInId)
     const { rows } = await apiDb().query(
       `select from sign_ins s join people p on p.id = s.person_id
        where s.id = $1 and s.ended_at is not null and (p.disabled_at is null) = $2`,

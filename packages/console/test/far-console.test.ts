@@ -22,8 +22,8 @@ const accountDb = () => far.account.db.database
 const apiDb = () => far.api.db.database
 const members = () => `/cloud/account/organizations/${tenant.organizationId}/members`
 
-async function signedIn(standing: Parameters<typeof personWithPassword>[2] = {}) {
-  const person = await personWithPassword(accountDb(), tenant.organizationId, standing)
+async function signedIn(access: Parameters<typeof personWithPassword>[2] = {}) {
+  const person = await personWithPassword(accountDb(), tenant.organizationId, access)
   const { url } = far.api.process
   const page = new ConsolePage(url, tenant.organizationId, new Browser(url, undefined, [far.account.process.url]))
   const landed = await page.signIn(person, '/cloud/auth/sign-in?return_to=/sessions')

@@ -35,10 +35,10 @@ async function made(script: readonly string[]): Promise<Session> {
 
 const query = (path: string, at?: string) =>
   new URLSearchParams({ ...(path !== '' && { path }), ...(at !== undefined && { at }) }).toString()
-const look = (path: string, at?: string, by = api) =>
+const readNode = (path: string, at?: string, by = api) =>
   by.get<{ node: WorkspaceNode }>(`/cloud/sessions/${session.id}/files?${query(path, at)}`)
 const nodeAt = async (path: string, at?: string) => {
-  const answer = await look(path, at)
+  const answer = await readNode(path, at)
   expect(answer.status, answer.text).toBe(200)
   return answer.body.node
 }
@@ -102,7 +102,7 @@ describe('the files of a sandbox', () => {
     ['README.md/x', /^404 workspace_file_not_found$/],
     ['pipe', /^409 workspace_file_unreadable$/],
   ])('do not lead out of the workspace, and never wait: %s', async (path, expected) => {
-    expect(outcome(await look(path))).toMatch(expected)
+    expect(outcome(await readNode(path))).toMatch(expected)
     expect(outcome(await read(path))).toMatch(expected)
   })
 
@@ -113,9 +113,9 @@ describe('the files of a sandbox', () => {
   it('are seen by nobody else', async () => {
     const { tenant } = await accounts.test.newTenant()
     const stranger = await accounts.person({ organizationId: tenant.organizationId })
-    expect(outcome(await look('', undefined, stranger.api))).toBe('404 cloud_session_not_found')
-    expect(outcome(await look('/nowhere', undefined, stranger.api))).toBe('404 cloud_session_not_found')
-    expect(outcome(await look('', undefined, accounts.test.api))).toBe('401 invalid_or_expired_credential')
+    expect(outcome(await readNode('', undefined, stranger.api))).toBe('404 cloud_session_not_found')
+    expect(outcome(await readNode('/nowhere', undefined, stranger.api))).toBe('404 cloud_session_not_found')
+    expect(outcome(await readNode('', undefined, accounts.test.api))).toBe('401 invalid_or_expired_credential')
   })
 })
 
@@ -133,8 +133,8 @@ describe('the files of a checkpoint', () => {
     const before = await leases()
     expect((await nodeAt('')).view.at).toBe('sealed')
     expect((await read('src/a.ts')).text).toBe('export {}\n')
-    expect(outcome(await look('', 'workspace'))).toBe('409 cloud_workspace_expired')
-    expect(outcome(await look('out'))).toBe('409 workspace_file_unreadable')
+    expect(outcome(await readNode('', 'workspace'))).toBe('409 cloud_workspace_expired')
+    expect(outcome(await readNode('out'))).toBe('409 workspace_file_unreadable')
     expect(await leases()).toEqual(before)
   })
 

@@ -58,8 +58,8 @@ async function answered(page: ConsolePage, login: string | null, body: object = 
   const begun = await page.call('POST', '/cloud/git-connections', { host: hostIdOf(github), ...body })
   expect(outcome(begun)).toBe('200')
   github.people.signedIn = login
-  const asked = await fetch(String(begun.body['url']), { redirect: 'manual' })
-  const back = new URL(asked.headers.get('location') ?? '')
+  const redirect = await fetch(String(begun.body['url']), { redirect: 'manual' })
+  const back = new URL(redirect.headers.get('location') ?? '')
   expect(back.href).toMatch(`${accounts.test.url}/cloud/git-connections/callback?`)
   // From another site no cookie comes along.
   const landed = await fetch(back, { redirect: 'manual' })
@@ -71,7 +71,7 @@ async function answered(page: ConsolePage, login: string | null, body: object = 
 
 const finish = (page: ConsolePage, { state, code }: { state: string | null; code: string | null }) =>
   page.call('POST', '/cloud/git-connections/callback', { state, code })
-const both = (told: URLSearchParams) => ({ state: told.get('state'), code: told.get('code') })
+const both = (params: URLSearchParams) => ({ state: params.get('state'), code: params.get('code') })
 
 async function connect(page: ConsolePage, login: string): Promise<GitConnection> {
   const answer = await finish(page, both(await answered(page, login)))
@@ -113,8 +113,8 @@ describe("a person's own account", () => {
 
   it('is not connected if the person refuses, and sends a browser to no other site afterwards', async () => {
     const { page } = await atBrowser()
-    const told = await answered(page, null)
-    expect([told.get('error'), told.get('code')]).toEqual(['access_denied', null])
+    const params = await answered(page, null)
+    expect([params.get('error'), params.get('code')]).toEqual(['access_denied', null])
     const odd = await finish(page, both(await answered(page, 'ada', { returnTo: 'https://evil.example/' })))
     expect(odd.body['returnTo']).toBe('/')
     const local = await page.call('POST', '/cloud/git-connections', { host: 'local' })
@@ -170,38 +170,38 @@ describe("a person's own account", () => {
 describe('the state of a connection that was begun', () => {
   it('works once, also if it is presented twice at the same moment', async () => {
     const { page } = await atBrowser()
-    const told = both(await answered(page, 'ada'))
-    const answers = (await Promise.all([finish(page, told), finish(page, told)])).map(outcome)
+    const params = both(await answered(page, 'ada'))
+    const answers = (await Promise.all([finish(page, params), finish(page, params)])).map(outcome)
     expect(answers.toSorted()).toEqual(['200', '400 git_connection_refused'])
-    expect(outcome(await finish(page, told))).toBe('400 git_connection_refused')
+    expect(outcome(await finish(page, params))).toBe('400 git_connection_refused')
   })
 
   it('is refused if it is forged, or with the code of another', async () => {
     const { page } = await atBrowser()
-    const told = both(await answered(page, 'ada'))
-    const forged = await finish(page, { ...told, state: randomUUID() })
+    const params = both(await answered(page, 'ada'))
+    const forged = await finish(page, { ...params, state: randomUUID() })
     expect(outcome(forged)).toBe('400 git_connection_refused')
     // PKCE: the verifier of this state does not fit the code of the other.
     const other = both(await answered(page, 'bob'))
-    expect(outcome(await finish(page, { ...told, code: other.code }))).toBe('400 git_connection_refused')
+    expect(outcome(await finish(page, { ...params, code: other.code }))).toBe('400 git_connection_refused')
     expect((await listed(page)).connections).toEqual([])
   })
 
   it("gives nobody else's account to a victim, nor the victim's to anybody else", async () => {
     const [attacker, victim] = [await atBrowser(), await atBrowser()]
-    const told = both(await answered(attacker.page, 'eve'))
-    expect(outcome(await finish(victim.page, told))).toBe('400 git_connection_refused')
+    const params = both(await answered(attacker.page, 'eve'))
+    expect(outcome(await finish(victim.page, params))).toBe('400 git_connection_refused')
     expect((await listed(victim.page)).connections).toEqual([])
     // Whoever failed has not ended it for the browser that began it.
-    expect(outcome(await finish(attacker.page, told))).toBe('200')
+    expect(outcome(await finish(attacker.page, params))).toBe('200')
   })
 
   it('belongs to one browser of the person, and ends with its session', async () => {
     const { person, page } = await atBrowser()
     const other = new ConsolePage(accounts.test.url, page.organizationId)
     await other.signIn(person)
-    const told = both(await answered(page, 'ada'))
-    expect(outcome(await finish(other, told))).toBe('400 git_connection_refused')
+    const params = both(await answered(page, 'ada'))
+    expect(outcome(await finish(other, params))).toBe('400 git_connection_refused')
     const again = both(await answered(page, 'ada'))
     await page.call('POST', '/cloud/auth/sign-out')
     expect(outcome(await finish(page, again))).toMatch(/^401/)
@@ -211,17 +211,17 @@ describe('the state of a connection that was begun', () => {
 
   it('lasts ten minutes', async () => {
     const { page } = await atBrowser()
-    const told = both(await answered(page, 'ada'))
+    const params = both(await answered(page, 'ada'))
     await db().query(`update host_people_begun set expires_at = now() - interval '1 second'`)
-    expect(outcome(await finish(page, told))).toBe('400 git_connection_refused')
+    expect(outcome(await finish(page, params))).toBe('400 git_connection_refused')
   })
 
   it('is for browsers alone, and for the page itself', async () => {
     const { api } = await accounts.person({})
     const body = { host: hostIdOf(github) }
     expect(outcome(await api.call('POST', '/cloud/git-connections', body))).toBe('401 sign_in_required')
-    const told = { state: 'a', code: 'b' }
-    expect(outcome(await api.call('POST', '/cloud/git-connections/callback', told))).toBe('401 sign_in_required')
+    const params = { state: 'a', code: 'b' }
+    expect(outcome(await api.call('POST', '/cloud/git-connections/callback', params))).toBe('401 sign_in_required')
     const { page } = await atBrowser()
     const crossing = await page.call('POST', '/cloud/git-connections', body, { 'sec-fetch-site': 'same-site' })
     expect(outcome(crossing)).toBe('403 cross_site_request_refused')

@@ -68,20 +68,20 @@ function started(program: string, ...args: readonly string[]) {
   const child = spawn(program, args, { cwd: home, env })
   const ended = once(child, 'close')
   let output = ''
-  let look = () => {}
+  let reload = () => {}
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
       output += text
-      look()
+      reload()
     })
   }
   return {
     type: (text: string) => child.stdin.write(text),
     shows: (text: string) =>
       new Promise<void>((resolve, reject) => {
-        look = () => output.includes(text) && resolve()
+        reload = () => output.includes(text) && resolve()
         void ended.then(() => reject(new Error(`it ended without ${text}: ${output}`)))
-        look()
+        reload()
       }),
     async code(): Promise<number | null> {
       const [code] = await ended
@@ -99,8 +99,8 @@ describe('a command that the page hands over', () => {
     await login.shows('Waiting for')
     const [, address = ''] = /^ {2}(http\S+)$/m.exec(login.output) ?? []
     const web = new WebBrowser(accounts.test.url)
-    const asked = await web.submit(await web.get(address), { email: person.email, password })
-    await fetch((await web.submit(asked, {}, 'continue')).url)
+    const answer = await web.submit(await web.get(address), { email: person.email, password })
+    await fetch((await web.submit(answer, {}, 'continue')).url)
     expect([await login.code(), login.output]).toEqual([0, expect.anything()])
   })
 

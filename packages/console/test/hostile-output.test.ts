@@ -47,7 +47,7 @@ const log = () => page.getByRole('log')
 
 describe('what an agent writes', () => {
   it('is text and links in a message, and loads and runs nothing', async () => {
-    const said = [
+    const messages = [
       '<script>document.title="owned"</script> <style>body{display:none}</style>',
       '<img src=x onerror="document.title=1"> <svg onload="document.title=1"><image href="https://evil.example/i"/></svg>',
       '<iframe src="https://evil.example/"></iframe><form action="https://evil.example/"><button>Go</button></form>',
@@ -58,7 +58,7 @@ describe('what an agent writes', () => {
       '[write](mailto:ada@example.test)',
       'All said.',
     ]
-    await open('scripted', `say ${said.join('\\n\\n')}`)
+    await open('scripted', `say ${messages.join('\\n\\n')}`)
     const prose = log().locator('.prose-agent')
     await prose.getByText('All said.').waitFor()
     expect(await prose.locator('script, style, img, svg, iframe, form, button, object, embed').count()).toBe(0)
@@ -124,9 +124,9 @@ describe('what an agent writes', () => {
     const command = `ls \u202e/ fr- mr\u202c \u200b; ${'#'.repeat(6_000)}; rm -rf /`
     await open('scripted', `permission ${command}`)
     await page.getByRole('button', { name: 'Allow once' }).waitFor()
-    const asked = await page.locator('pre', { hasText: 'rm -rf /' }).last().innerText()
-    expect(asked).toContain('ls ⟨U+202E⟩/ fr- mr⟨U+202C⟩ ⟨U+200B⟩; ###')
-    expect(asked.trimEnd().endsWith('#; rm -rf /')).toBe(true)
+    const action = await page.locator('pre', { hasText: 'rm -rf /' }).last().innerText()
+    expect(action).toContain('ls ⟨U+202E⟩/ fr- mr⟨U+202C⟩ ⟨U+200B⟩; ###')
+    expect(action.trimEnd().endsWith('#; rm -rf /')).toBe(true)
     await shoot(page, 'hostile-approval')
     expect(await pageFaults(page)).toEqual([])
     await page.getByRole('button', { name: 'Deny' }).first().click()
@@ -144,9 +144,9 @@ describe('what an agent writes', () => {
     const form = { message: 'Choose\u202eone', requestedSchema: { type: 'object', properties } }
     await open('scripted', `ask ${JSON.stringify(form)}`)
     await dock.getByRole('button', { name: /^Keep/ }).waitFor()
-    const asked = await dock.innerText()
-    for (const shown of ['⟨U+202E⟩', 'Keep⟨U+200B⟩it']) expect(asked).toContain(shown)
-    for (const hidden of ['\u202e', '\u200b']) expect(asked).not.toContain(hidden)
+    const action = await dock.innerText()
+    for (const shown of ['⟨U+202E⟩', 'Keep⟨U+200B⟩it']) expect(action).toContain(shown)
+    for (const hidden of ['\u202e', '\u200b']) expect(action).not.toContain(hidden)
   })
 
   it('asked nobody else, opened nothing, and met no policy', () => {

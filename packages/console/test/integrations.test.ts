@@ -94,14 +94,14 @@ describe('a member who may manage integrations', () => {
     await at.press('Replace the key')
     await at.dialog('Copy the key now').waitFor()
     // Coming back from another window asks for the list again, which no longer has the old key.
-    const asked = page.waitForResponse(response => response.url().endsWith('/integrations'))
+    const created = page.waitForResponse(response => response.url().endsWith('/integrations'))
     await page.evaluate(() => {
       const later = Date.now() + 60_000
       Date.now = () => later
       const { document } = globalThis as unknown as { document: EventTarget }
       document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))
     })
-    await asked
+    await created
     await at.gone(`…${first.slice(-4)}`)
     second = await takeKey()
     expect([await statusWith(first), await statusWith(second)]).toEqual([401, 200])

@@ -63,11 +63,11 @@ afterAll(() => stack.disposeAsync())
 /** Appends messages, with the numbers from one to another, as a worker does. */
 async function append(first: number, last: number): Promise<void> {
   const key = { organizationId: session.organizationId, sessionId: session.id }
-  const said = Array.from({ length: last - first + 1 }, (_, n) => ({
+  const messages = Array.from({ length: last - first + 1 }, (_, n) => ({
     type: 'svc.message.created' as const,
     data: { messageId: randomUUID(), role: 'assistant', text: `Step ${first + n}.` },
   }))
-  await db.database.transaction(tx => appendEvents(tx, key, said, new Date()))
+  await db.database.transaction(tx => appendEvents(tx, key, messages, new Date()))
   writer.announce(topics.session(key.organizationId, key.sessionId))
 }
 const shown = async () => (await page.getByRole('log').innerText()).match(/Step \d+\./g) ?? []

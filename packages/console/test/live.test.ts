@@ -72,8 +72,8 @@ describe('the stream of a tab', () => {
       [two, 0],
     ] as const) {
       const stored = (await storedLog(accounts.test.db, keyOf(session))).filter(({ sequence }) => sequence > after)
-      const told = texts.filter(text => text.includes(session.id))
-      expect(told).toEqual(
+      const received = texts.filter(text => text.includes(session.id))
+      expect(received).toEqual(
         stored.map(({ envelope }) => `{"kind":"event","sessionId":"${session.id}","event":${envelope}}`),
       )
     }
@@ -88,14 +88,14 @@ describe('the stream of a tab', () => {
     const path = `/cloud/sessions/${session.id}`
     const { lastEventSequence: sequence } = (await api.put<{ state: SessionState }>(`${path}/pin`, { pinned: true }))
       .body.state
-    await readUntil(stream, ({ session: told }) => told?.['id'] === session.id && told['pinned'] === true)
+    await readUntil(stream, ({ session: received }) => received?.['id'] === session.id && received['pinned'] === true)
     await api.put(`${path}/read`, { sequence })
-    const read = await readUntil(stream, ({ session: told }) => told?.['unread'] === false)
+    const read = await readUntil(stream, ({ session: received }) => received?.['unread'] === false)
     expect(read.at(-1)?.session).toMatchObject({ id: session.id, pinned: true })
     // The next that both hear of is the next change of a Session.
     const next = await accounts.test.api.createSession({ title: 'next' }, 'a')
-    const frames = await readUntil(theirs, ({ session: told }) => told?.['id'] === next.id)
-    expect(frames.filter(({ session: told }) => told?.['pinned'] === true)).toEqual([])
+    const frames = await readUntil(theirs, ({ session: received }) => received?.['id'] === next.id)
+    expect(frames.filter(({ session: received }) => received?.['pinned'] === true)).toEqual([])
   })
 
   it('tells of every Session that changes after its first reset', async () => {

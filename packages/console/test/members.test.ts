@@ -217,14 +217,14 @@ describe('a member', () => {
     const member = await personWithPassword(db(), tenant.organizationId)
     const other = stack.use(await newVisitor(browser, { scripts: true }))
     page = other.page
-    const asked: string[] = []
-    page.on('request', request => asked.push(request.url()))
+    const requests: string[] = []
+    page.on('request', request => requests.push(request.url()))
     await visit('/organization/members', member)
     await page.getByRole('heading', { name: 'Not for your role' }).waitFor()
     await page.getByText('This is for administrators.').waitFor()
     await shoot(page, 'members-refused')
     expect(await pageFaults(page)).toEqual([])
-    expect(asked.filter(url => url.includes('/cloud/account/'))).toEqual([])
+    expect(requests.filter(url => url.includes('/cloud/account/'))).toEqual([])
     expect(other.complaints).toEqual([])
     expect(visitor.complaints).toEqual([])
   })

@@ -61,11 +61,11 @@ const reads = mirrored.filter(id => operationOf(id).method === 'GET' && !id.star
 
 describe('a mirror', () => {
   it.each(reads)('answers what its operation answers the same person: %s', async id => {
-    const [there, here] = [await api.get(pathOf(id)), await page.get(mirrorPath(id))]
+    const [there, mirror] = [await api.get(pathOf(id)), await page.get(mirrorPath(id))]
     // A person has two sign-ins here, and each is the current one for itself.
     const settled = ({ text }: { text: string }) =>
       text.replaceAll(/"(?:current":(?:true|false)|lastUsedAt":"[^"]*")/g, '')
-    expect([here.status, settled(here)]).toEqual([there.status, settled(there)])
+    expect([mirror.status, settled(mirror)]).toEqual([there.status, settled(there)])
   })
 
   it.each(mirrored.filter(id => operationOf(id).method !== 'GET'))(

@@ -120,10 +120,10 @@ describe('the place of a Session', () => {
     await page.signIn(person)
     const { tenant, api: theirs } = await accounts.test.newTenant()
     const elsewhere = await theirs.createSession()
-    const here = await api.createSession()
+    const own = await api.createSession()
     const placesOf = async ({ id }: Session) =>
       (await page.get(`/cloud/session-locations/${id}`)).body['organizationIds']
-    expect(await placesOf(here)).toEqual([organizationId])
+    expect(await placesOf(own)).toEqual([organizationId])
     expect(await placesOf(elsewhere)).toEqual([])
     await db.query(
       `insert into memberships (id, organization_id, person_id, role, created_at) values ($1, $2, $3, 'member', now())`,

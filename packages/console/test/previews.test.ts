@@ -165,15 +165,15 @@ describe('a preview', () => {
     const upgrade = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' }
     const key = { 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' }
     const { promise, resolve, reject } = Promise.withResolvers<string>()
-    const asked = request({ host: '127.0.0.1', port, headers: { host, cookie, ...upgrade, ...key } })
-    asked.on('upgrade', (_, socket) => {
+    const handshake = request({ host: '127.0.0.1', port, headers: { host, cookie, ...upgrade, ...key } })
+    handshake.on('upgrade', (_, socket) => {
       socket.once('data', chunk => {
         resolve(chunk.toString())
         socket.destroy()
       })
       socket.write('hello')
     })
-    asked.on('error', reject).end()
+    handshake.on('error', reject).end()
     expect(await promise).toBe('hello')
     expect((await ask(`${origin}/`, { headers: { ...upgrade, ...key } })).status).toBe(403)
   })
@@ -182,8 +182,8 @@ describe('a preview', () => {
     const { origin, cookie } = await entered()
     const { host, port } = new URL(origin)
     const upgrade = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' }
-    const asked = request({ host: '127.0.0.1', port, headers: { host, cookie, ...upgrade } }).end()
-    const [, socket] = await once(asked, 'upgrade')
+    const handshake = request({ host: '127.0.0.1', port, headers: { host, cookie, ...upgrade } }).end()
+    const [, socket] = await once(handshake, 'upgrade')
     const closed = once(socket.resume(), 'close')
     expect((await api.call('DELETE', pathOf('/3000/preview'))).status).toBe(204)
     await closed
@@ -221,8 +221,8 @@ describe('a preview', () => {
 
   it('answers whatever path is asked for', async () => {
     const { hostname, port } = await opened()
-    const asked = request({ host: '127.0.0.1', port, path: '//', headers: { host: `${hostname}:${port}` } }).end()
-    const [response] = await once(asked, 'response')
+    const handshake = request({ host: '127.0.0.1', port, path: '//', headers: { host: `${hostname}:${port}` } }).end()
+    const [response] = await once(handshake, 'response')
     expect(response.resume().statusCode).toBe(403)
   })
 

@@ -51,8 +51,8 @@ beforeAll(async () => {
   const { organizationId } = await createTenant(db.database)
   const { mint } = await startSigner(db.database, service.url, new MasterKey(key))
   api = new Api(service.url, await personToken(mint, await signInPerson(db.database, organizationId)))
-  const asked = browser.asks(`${origin}/${randomUUID()}`)
-  expect(outcome(await api.put(`/cloud/push-subscriptions/${browser.id}`, asked))).toBe('200')
+  const subscription = browser.asks(`${origin}/${randomUUID()}`)
+  expect(outcome(await api.put(`/cloud/push-subscriptions/${browser.id}`, subscription))).toBe('200')
 })
 afterAll(() => stack.disposeAsync())
 

@@ -39,11 +39,11 @@ beforeAll(async () => {
   await page.context().grantPermissions(['notifications'], { origin: new URL(test.url).origin })
   // No test reaches a push service, so the browser is given the subscription that it would have got.
   await page.context().addInitScript(
-    asked => {
+    wanted => {
       let made: object | null = null
       const subscription = (applicationServerKey: ArrayBuffer) => ({
         options: { applicationServerKey },
-        toJSON: () => asked,
+        toJSON: () => wanted,
         unsubscribe: async () => {
           made = null
           return true
@@ -130,8 +130,8 @@ describe('a browser that is told while no tab is open', () => {
         return image.naturalWidth
       }))`,
     )
-    const told = icons.map(({ sizes: text }) => Number.parseInt(text, 10))
-    expect(sizes.filter((_, at) => !Number.isNaN(told[at]))).toEqual(told.filter(size => !Number.isNaN(size)))
+    const widths = icons.map(({ sizes: text }) => Number.parseInt(text, 10))
+    expect(sizes.filter((_, at) => !Number.isNaN(widths[at]))).toEqual(widths.filter(size => !Number.isNaN(size)))
     expect(await pageFaults(page)).toEqual([])
   })
 

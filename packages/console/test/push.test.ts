@@ -331,8 +331,8 @@ describe('what is refused', () => {
   it('a key that is none', async () => {
     const { api } = await accounts.person({})
     const browser = new SubscribedBrowser()
-    const asked = { ...browser.asks(`${origin}/x`), p256dh: Buffer.alloc(65, 4).toString('base64url') }
-    expect(outcome(await api.put(`${path}/${browser.id}`, asked))).toBe('400 invalid_request')
+    const subscription = { ...browser.asks(`${origin}/x`), p256dh: Buffer.alloc(65, 4).toString('base64url') }
+    expect(outcome(await api.put(`${path}/${browser.id}`, subscription))).toBe('400 invalid_request')
   })
 
   it('another person’s browser', async () => {

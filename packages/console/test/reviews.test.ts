@@ -69,14 +69,14 @@ describe('a stored review', () => {
     )
     const [stored] = rows
     await set(null, '0')
-    const asked = fileAt('z.txt')
+    const pending = fileAt('z.txt')
     const others = async () => {
       for (let time = 0; time < 3; time++) await api.get(base())
       return 'it waits'
     }
-    expect(await Promise.race([asked, others()])).toBe('it waits')
+    expect(await Promise.race([pending, others()])).toBe('it waits')
     await set(stored?.files_sha256 ?? null, '0')
-    expect((await asked).expandable).toBe(true)
+    expect((await pending).expandable).toBe(true)
     await set(null, '1 hour')
     expect((await fileAt('z.txt')).expandable).toBe(false)
     await database.query('update reviews set files_sha256 = $2, created_at = $3 where revision = $1', [

@@ -23,7 +23,7 @@ afterAll(() => stack.disposeAsync())
 
 const db = () => accounts.test.db.database
 const read = (at = '') => api.get(`/cloud/sessions/${session.id}/files/content?path=file.txt${at}`)
-const told = (answer: Answer) => [outcome(answer), answer.headers.get('retry-after')]
+const refusal = (answer: Answer) => [outcome(answer), answer.headers.get('retry-after')]
 
 async function blobs(): Promise<string[]> {
   const { rows } = await db().query<{ sha256: string }>(
@@ -40,7 +40,7 @@ describe('the files of a Session', () => {
     await move('elsewhere')
     const [answer, sealed] = await Promise.all([read(), read('&at=sealed')])
     await move(rows[0]?.host)
-    expect(told(answer)).toEqual(['503 cloud_workspace_unavailable', '2'])
+    expect(refusal(answer)).toEqual(['503 cloud_workspace_unavailable', '2'])
     expect(sealed.text).toBe('kept\n')
     expect((await db().query('select 1 from file_requests')).rows).toEqual([])
     expect((await read()).text).toBe('kept\n')
@@ -53,7 +53,7 @@ describe('the files of a Session', () => {
     for (const path of files) await damage(path)
     const answer = await read('&at=sealed')
     for (const path of files) await copyFile(`${path}.kept`, path)
-    expect(told(answer)).toEqual(['503 cloud_workspace_unavailable', '2'])
+    expect(refusal(answer)).toEqual(['503 cloud_workspace_unavailable', '2'])
     expect((await read('&at=sealed')).text).toBe('kept\n')
   })
 })

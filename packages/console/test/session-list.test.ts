@@ -106,7 +106,7 @@ describe('the list of a person', () => {
       )
       return rows[0]?.marked ?? false
     }
-    const standing = async () => ({ lost: await lost(), marked: await isMarked() })
+    const state = async () => ({ lost: await lost(), marked: await isMarked() })
     const key = { organizationId, sessionId: id }
     const write = (work: (tx: Queryable) => Promise<unknown>) => accounts.test.db.database.transaction(work)
     const insert = (tx: Queryable, of: string) =>
@@ -128,27 +128,27 @@ describe('the list of a person', () => {
       )
     const seal = (of: string) => write(tx => insert(tx, of))
     await change(`update executions set task = null where session_id = $1`, id)
-    expect(await standing()).toEqual({ lost: true, marked: false })
+    expect(await state()).toEqual({ lost: true, marked: false })
     await seal(runId)
-    expect(await standing()).toEqual({ lost: false, marked: true })
+    expect(await state()).toEqual({ lost: false, marked: true })
     await write(tx => markDamaged(tx, key, runId, new Date()))
-    expect(await standing()).toEqual({ lost: true, marked: false })
+    expect(await state()).toEqual({ lost: true, marked: false })
     await write(tx => dropCheckpoints(tx, key))
     await seal(runId)
-    expect(await standing()).toEqual({ lost: false, marked: true })
+    expect(await state()).toEqual({ lost: false, marked: true })
     const { run } = await api.submitTurn(id, 'b')
-    expect(await standing()).toEqual({ lost: false, marked: false })
+    expect(await state()).toEqual({ lost: false, marked: false })
     await standIn.start(session, run.id)
     await standIn.end(session, run.id, { status: 'completed' })
     await change(`update executions set task = null where session_id = $1`, id)
     // The Session would not go on from the older checkpoint.
-    expect(await standing()).toEqual({ lost: true, marked: false })
+    expect(await state()).toEqual({ lost: true, marked: false })
     await seal(run.id)
-    expect(await standing()).toEqual({ lost: false, marked: true })
+    expect(await state()).toEqual({ lost: false, marked: true })
     // One from when the Run was parked lacks its later work.
     await change('update runs set ended_at = now() where id = $1', run.id)
     await write(tx => dropParkedCheckpoint(tx, key, run.id))
-    expect(await standing()).toEqual({ lost: true, marked: false })
+    expect(await state()).toEqual({ lost: true, marked: false })
     // Of two changes at a time the later one sees both.
     let dropped: Promise<unknown> = Promise.resolve()
     await write(async tx => {
@@ -162,7 +162,7 @@ describe('the list of a person', () => {
       })
     })
     await dropped
-    expect(await standing()).toEqual({ lost: true, marked: false })
+    expect(await state()).toEqual({ lost: true, marked: false })
     expect((await change('select from checkpoints where session_id = $1', id)).rowCount).toBe(0)
   })
 

@@ -82,19 +82,19 @@ describe('the settings of a person', () => {
     async (system, choice, theme) => {
       const tab = stack.use(await visitor.context.newPage())
       const held = Promise.withResolvers<void>()
-      const asked = Promise.withResolvers<void>()
+      const requested = Promise.withResolvers<void>()
       await tab.emulateMedia({ colorScheme: system })
       await tab.goto(`${accounts.test.url}/robots.txt`)
       await tab.evaluate(
         `${JSON.stringify(choice)} === null || localStorage.setItem('berth.theme', ${JSON.stringify(choice)})`,
       )
       await tab.route('**/assets/index-*.js', async route => {
-        asked.resolve()
+        requested.resolve()
         await held.promise
         await route.continue()
       })
       await tab.goto(`${accounts.test.url}/settings/appearance`, { waitUntil: 'commit' })
-      await asked.promise
+      await requested.promise
       await tab.locator(`html[data-theme=${theme}]`).waitFor({ state: 'attached' })
       // The style sheet comes before the first paint.
       const styled = 'document.styleSheets.length > 0 && document.querySelector("#root") !== null'

@@ -13,10 +13,10 @@ afterAll(() => accounts[Symbol.asyncDispose]())
 
 const db = () => accounts.test.db.database
 const newPage = () => new ConsolePage(accounts.test.url, accounts.test.tenant.organizationId)
-const newPerson = (standing = {}) => personWithPassword(db(), accounts.test.tenant.organizationId, standing)
+const newPerson = (access = {}) => personWithPassword(db(), accounts.test.tenant.organizationId, access)
 
-async function signedIn(standing = {}) {
-  const person = await newPerson(standing)
+async function signedIn(access = {}) {
+  const person = await newPerson(access)
   const page = newPage()
   await page.signIn(person)
   return { person, page }
@@ -203,8 +203,8 @@ describe('a session', () => {
     const { rows } = await db().query('select 1 from sign_ins where id = $1 and ended_at is not null', [signInId])
     expect(rows).toHaveLength(1)
     // The account service asks, and comes back to the page that says so.
-    const asked = await page.browser.get(String(answer.body['url']))
-    const shown = await page.browser.submit(asked)
+    const form = await page.browser.get(String(answer.body['url']))
+    const shown = await page.browser.submit(form)
     expect(new URL(shown.url).pathname).toBe('/signed-out')
   })
 
@@ -243,8 +243,8 @@ describe('proving once more who is there', () => {
     const [pair = ''] = begun.headers.get('set-cookie')?.split(';') ?? []
     const [name = '', value = ''] = [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]
     page.browser.cookies.set(name, { value, path: '/' })
-    const asked = await page.browser.get(String(begun.body['url']))
-    expect(asked.text).toContain('name="password"')
+    const form = await page.browser.get(String(begun.body['url']))
+    expect(form.text).toContain('name="password"')
     const landed = await page.signIn(person, String(begun.body['url']))
     expect(new URL(landed.url).pathname).toBe('/organization/members')
     expect(outcome(await invite(page))).toBe('201')

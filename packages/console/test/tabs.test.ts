@@ -32,7 +32,7 @@ const stage = `
     seen = now
     document.dispatchEvent(new Event('visibilitychange'))
   }
-  globalThis.told = []
+  globalThis.notices = []
   globalThis.Notification = class extends EventTarget {
     static permission = localStorage.getItem('berth.notifications') === 'on' ? 'granted' : 'default'
     static async requestPermission() {
@@ -40,7 +40,7 @@ const stage = `
     }
     constructor(title, { body }) {
       super()
-      told.push(title + ': ' + body)
+      notices.push(title + ': ' + body)
     }
     close() {}
   }
@@ -64,7 +64,7 @@ beforeEach(async () => {
 const approval = { kind: 'approval', deadline: new Date('2030-01-01T00:00:00Z') } as const
 const see = (tab: Page, seen: boolean) =>
   tab.evaluate(now => (globalThis as unknown as { see(seen: boolean): void }).see(now), seen)
-const told = (tab: Page) => tab.evaluate(() => (globalThis as unknown as { told: string[] }).told)
+const notices = (tab: Page) => tab.evaluate(() => (globalThis as unknown as { notices: string[] }).notices)
 
 describe('a person with many tabs', () => {
   it('sees the seventh work, although a browser has six connections', async () => {
@@ -100,7 +100,7 @@ describe('a person with many tabs', () => {
     await openInteraction(accounts.test.db.database, session, approval)
     await writer.append(key)
     await page.getByText('Asks to be allowed').waitFor()
-    const heard = async () => [...(await told(page)), ...(await told(other))]
+    const heard = async () => [...(await notices(page)), ...(await notices(other))]
     expect(await heard()).toEqual([])
     await see(page, false)
     await see(other, false)
@@ -162,8 +162,8 @@ describe('a person with many tabs', () => {
       await writer.append({ organizationId: session.organizationId, sessionId: session.id })
     }
     // A visible Session needs no notification; the other organization is not in sight.
-    await until('a notification', async () => (await told(other)).length > 0)
-    expect([await told(page), await told(other)]).toEqual([[], ['Of the second: Asks to be allowed']])
+    await until('a notification', async () => (await notices(other)).length > 0)
+    expect([await notices(page), await notices(other)]).toEqual([[], ['Of the second: Asks to be allowed']])
     expect(visitor.complaints).toEqual([])
   })
 

@@ -162,13 +162,13 @@ describe('a person at a terminal in a browser', () => {
       await held.promise
       await route.continue()
     })
-    const asked = page.waitForRequest('**/terminals')
+    const request = page.waitForRequest('**/terminals')
     // Whoever takes a terminal from a page without a word looks to it like a connection that breaks.
     await page.evaluate(() => {
       for (const socket of (globalThis as unknown as Scope).sockets) socket.close()
     })
     await page.getByRole('status').getByText('Reconnecting').waitFor()
-    await asked
+    await request
     // It does not ask once more when the network is back: the second ticket would take the terminal from the first.
     await page.evaluate("dispatchEvent(new Event('online'))")
     held.resolve()

@@ -52,8 +52,8 @@ describe('a person at a terminal', () => {
     const size = { columns: 96, rows: 32 }
     const terminal = open(size, `berth attach ${session.id}`)
     await terminal.prints(/Allow it\?/)
-    const asked = await terminal.seen(browser, 'approval')
-    expect(asked.join('\n')).toMatch(/npx vitest run login.*rm -rf build.*Allow it\? y yes/s)
+    const approval = await terminal.seen(browser, 'approval')
+    expect(approval.join('\n')).toMatch(/npx vitest run login.*rm -rf build.*Allow it\? y yes/s)
     terminal.type('y\r')
     await terminal.prints(/completed/)
     terminal.type('\u0004')

@@ -250,8 +250,8 @@ describe('the ticket of a terminal', () => {
     ['with a wrong ticket', ['berth.terminal.v1', `ticket.${'x'.repeat(43)}`]],
   ])('%s nothing opens', async (_, protocols) => {
     const opened = await ticket()
-    const asked = typeof protocols === 'function' ? protocols(opened.ticket) : protocols
-    expect(await refusalOf(opened, { protocols: asked })).toBe('401 invalid_or_expired_credential')
+    const offered = typeof protocols === 'function' ? protocols(opened.ticket) : protocols
+    expect(await refusalOf(opened, { protocols: offered })).toBe('401 invalid_or_expired_credential')
   })
 
   it('is given to people alone who may submit Turns to the Session', async () => {
@@ -370,8 +370,8 @@ describe('an open terminal ends', () => {
     const { cookie } = own
     await own.stepUp(person)
     expect(own.cookie).not.toBe(cookie)
-    const looks = performance.now() + 3_000
-    await until('some looks at its rights', async () => performance.now() > looks || client.ended !== null)
+    const deadline = performance.now() + 3_000
+    await until('some looks at its rights', async () => performance.now() > deadline || client.ended !== null)
     client.type('echo st"ill"\r')
     await client.until(/still/)
   })

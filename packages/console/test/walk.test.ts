@@ -124,21 +124,21 @@ describe('a person with a browser', () => {
     const dock = page.getByRole('region', { name: 'Waiting for you' })
     const field = (name: string | RegExp) => dock.getByRole('group', { name })
     const entry = (name: string) => field(new RegExp(`\\b${name}`)).getByRole('textbox')
-    const told = (text: string) => dock.getByText(text).waitFor()
+    const shows = (text: string) => dock.getByText(text).waitFor()
     const answer = () => dock.getByRole('button', { name: 'Answer' }).click()
     /** Answers, and returns the agent's input for the form that has this field. */
     const given = async (name: string) => {
       await answer()
       return until('the answer', async () => {
-        const told = await page.getByRole('log').innerText()
-        const contents = [...told.matchAll(/"action":"accept","content":(\{[^}]*\})/g)].map(([, json = '']) => json)
+        const shows = await page.getByRole('log').innerText()
+        const contents = [...shows.matchAll(/"action":"accept","content":(\{[^}]*\})/g)].map(([, json = '']) => json)
         const found = contents.findLast(json => json.includes(`"${name}":`))
         return found !== undefined && JSON.parse(found)
       })
     }
     await page.getByLabel('Message to the agent').fill(forms.map(form => `ask ${JSON.stringify(form)}`).join('\n'))
     await page.keyboard.press('Enter')
-    await told('How shall I release it?')
+    await shows('How shall I release it?')
     await field(/Channel/)
       .getByText('recommended')
       .waitFor()
@@ -159,7 +159,7 @@ describe('a person with a browser', () => {
         .isChecked(),
     ).toBe(false)
     for (const target of ['Linux', 'macOS', 'Windows']) await field('targets').getByLabel(target).check()
-    await told('Choose at most 2.')
+    await shows('Choose at most 2.')
     await field('targets').getByLabel('macOS').uncheck()
     await field('As a draft?').getByLabel('No').check()
     for (const [words, fault] of [
@@ -169,41 +169,41 @@ describe('a person with a browser', () => {
       ['6', 'Enter at most 5.'],
     ] as const) {
       await entry('How many').fill(words)
-      await told(fault)
+      await shows(fault)
     }
     await entry('How many').fill('3')
     expect(await given('copies')).toEqual({ other: 'nightly', targets: ['L', 'W'], draft: false, copies: 3 })
 
-    await told('Who hears of it?')
+    await shows('Who hears of it?')
     await entry('email').fill('nobody')
     await field('date').locator('input[type=date]').fill('2026-12-24')
     await entry('time').fill('2026-12-24T18:00:00Z')
     await entry('uri').fill('https://example.test/news')
     await answer()
-    await told('is not a valid email')
+    await shows('is not a valid email')
     await entry('email').fill('ada@example.test')
     const heard = { email: 'ada@example.test', date: '2026-12-24', time: '2026-12-24T18:00:00Z' }
     expect(await given('uri')).toEqual({ ...heard, uri: 'https://example.test/news' })
 
-    await told('And the rest?')
+    await shows('And the rest?')
     expect(await entry('name').inputValue()).toBe('Ada')
     await entry('name').fill('A')
     await entry('ratio').fill('0.75')
     await answer()
-    await told('Enter at least 2 characters.')
+    await shows('Enter at least 2 characters.')
     await entry('name').fill('grace')
     await answer()
-    await told('does not match ^[A-Z]')
+    await shows('does not match ^[A-Z]')
     await entry('name').fill('Grace')
     expect(await given('ratio')).toEqual({ name: 'Grace', ratio: 0.75 })
   })
 
   it('sees what an agent says as text alone', async () => {
-    const said = [
+    const lines = [
       ...['<script>document.title="owned"</script> <img src=x onerror=alert(1)>'],
       ...['[a link](javascript:alert(1)) and ![pixel](https://evil.example/p.gif)'],
     ]
-    await page.getByLabel('Message to the agent').fill(`say ${said.join('\\n\\n')}\nsay \\n\\nThat was all.`)
+    await page.getByLabel('Message to the agent').fill(`say ${lines.join('\\n\\n')}\nsay \\n\\nThat was all.`)
     await page.keyboard.press('Enter')
     await page.getByText('That was all.', { exact: true }).waitFor()
     expect(await page.title()).toMatch(/· Berth$/)

@@ -47,7 +47,7 @@ const log = () => page.getByRole('log')
 const lines = () => page.getByRole('region', { name: 'Changed lines' })
 const panel = (name: string) =>
   page.getByRole('navigation', { name: 'Work' }).getByRole('link', { name, exact: true }).click()
-const said = (text: string) => log().getByText(text).last().waitFor()
+const shows = (text: string) => log().getByText(text).last().waitFor()
 
 async function signIn(at: Page): Promise<void> {
   await at.goto(`${origin}/sessions`)
@@ -85,7 +85,7 @@ describe('a person’s whole way', () => {
     await page.getByLabel('Agent', { exact: true }).selectOption('scripted')
     await shoot(page, 'way-3-new-session')
     await page.getByRole('button', { name: 'Start' }).click()
-    await said('I look at the greeter first.')
+    await shows('I look at the greeter first.')
   })
 
   it('answers its question', async () => {
@@ -106,7 +106,7 @@ describe('a person’s whole way', () => {
     await phone.page.setViewportSize({ width: 390, height: 844 })
     await phone.page.getByRole('button', { name: 'Allow once' }).click()
     await phone.page.getByRole('button', { name: 'Allow once' }).waitFor({ state: 'detached' })
-    await said('I wrote the greetings.')
+    await shows('I wrote the greetings.')
   })
 
   it('sees the changes while the agent is at work', async () => {

@@ -19,11 +19,11 @@ let endpoint: Endpoint
 beforeAll(async () => {
   // No library may reach another machine, not even to report its own use.
   const { fetch } = globalThis
-  vi.stubGlobal('fetch', (...asked: Parameters<typeof fetch>) => {
-    const [target] = asked
+  vi.stubGlobal('fetch', (...args: Parameters<typeof fetch>) => {
+    const [target] = args
     const { hostname } = new URL(target instanceof Request ? target.url : target)
     if (hostname !== '127.0.0.1') throw new Error(`a library asks ${hostname}`)
-    return fetch(...asked)
+    return fetch(...args)
   })
   vi.stubEnv('LANGSMITH_TRACING', 'false')
   vi.stubEnv('OPENAI_AGENTS_DISABLE_TRACING', '1')

@@ -88,13 +88,13 @@ describe('a credential', () => {
   it('of the gateway is checked even below unknown paths', async () => {
     const { credential } = await newRun()
     const { apiKey } = gateway.test.tenant
-    const asked = [gateway.aiKey, credential, apiKey, 'svc_ai_live_none', 'svc_run_none'].map(async key => {
+    const statuses = [gateway.aiKey, credential, apiKey, 'svc_ai_live_none', 'svc_run_none'].map(async key => {
       const answer = await gateway.call('/v1/nope', undefined, { key })
       return [answer.status, await answer.json()]
     })
     const [unknown, invalid] = [{ error: 'unknown_endpoint' }, { error: 'invalid_or_expired_credential' }]
     const answers = [...Array(3).fill([404, unknown]), ...Array(2).fill([401, invalid])]
-    expect(await Promise.all(asked)).toEqual(answers)
+    expect(await Promise.all(statuses)).toEqual(answers)
   })
 
   it('needs the capability, and ends with its revocation', async () => {

@@ -81,10 +81,10 @@ describe('a refusal of the provider', () => {
   })
 
   it('is retried after the requested wait if that is short, without writing the request again', async () => {
-    const asked = JSON.stringify(body('chat', false))
+    const requestText = JSON.stringify(body('chat', false))
     using writes = vi.spyOn(JSON, 'stringify')
     gateway.upstream.next(refuses(429, 'slow down', { 'retry-after': '0' }), says({ text: 'hello' }))
-    const answer = await gateway.call(pathOf.chat, asked)
+    const answer = await gateway.call(pathOf.chat, requestText)
     expect(answer.status).toBe(200)
     expect(writes.mock.calls.filter(([value]) => value?.messages !== undefined)).toHaveLength(1)
   })
@@ -113,8 +113,8 @@ describe('an unusable answer', () => {
 })
 
 it('a streamed response keeps numbers that JavaScript cannot hold', async () => {
-  const said = 'data: {"type":"response.completed","response":{"output":[],"max":1234567890123456789}}\n\n'
-  expect((await ask(sends([said]), 'responses', true)).text).toContain('"max":1234567890123456789,')
+  const lastFrame = 'data: {"type":"response.completed","response":{"output":[],"max":1234567890123456789}}\n\n'
+  expect((await ask(sends([lastFrame]), 'responses', true)).text).toContain('"max":1234567890123456789,')
 })
 
 describe('a stream that breaks', () => {
@@ -158,8 +158,8 @@ describe('a stream that breaks', () => {
   })
 
   it('with an error of its own is reported in our words', async () => {
-    const said = `data: {"error":{"message":"no ${providerKey}"}}\n\n`
-    const answer = await ask(sends(['data: {"choices":[]}\n\n', said]), 'chat', true)
+    const lastFrame = `data: {"error":{"message":"no ${providerKey}"}}\n\n`
+    const answer = await ask(sends(['data: {"choices":[]}\n\n', lastFrame]), 'chat', true)
     expect(answer.text.match(/"error"/g)).toHaveLength(1)
     expect(answer.text).not.toContain('[DONE]')
   })
@@ -170,8 +170,8 @@ describe('a stream that breaks', () => {
     ['responses', { type: 'error', sequence_number: 0, message: 'no', code: 'server_error' }, 502, 'upstream_failed'],
     ['chat', { error: { message: 'no', code: 'invalid_api_key' } }, 502, 'upstream_credential_refused'],
     ['responses', { type: 'error', message: 'no', code: 'invalid_api_key' }, 502, 'upstream_credential_refused'],
-  ] as const)('before it has begun, in %s, is a status: %j', async (wire, said, status, code) => {
-    const answer = await ask(sends([`data: ${JSON.stringify(said)}\n\n`]), wire, true)
+  ] as const)('before it has begun, in %s, is a status: %j', async (wire, lastFrame, status, code) => {
+    const answer = await ask(sends([`data: ${JSON.stringify(lastFrame)}\n\n`]), wire, true)
     expect([answer.status, codeIn(answer.text)]).toEqual([status, code])
   })
 

@@ -142,10 +142,10 @@ describe.each(providers)("OpenAI's library, over %s", model => {
     const first = await stream.finalResponse()
     expect(types).toContain('response.output_text.delta')
     expect(types).toContain('response.function_call_arguments.done')
-    const asked = first.output.filter(item => item.type === 'function_call')
-    expect(asked.map(item => JSON.parse(item.arguments))).toEqual([{ city: 'Oslo' }, { city: 'Rom' }])
-    expect(new Set(asked.map(item => item.call_id)).size).toBe(2)
-    const outputs = asked.map(
+    const functionCalls = first.output.filter(item => item.type === 'function_call')
+    expect(functionCalls.map(item => JSON.parse(item.arguments))).toEqual([{ city: 'Oslo' }, { city: 'Rom' }])
+    expect(new Set(functionCalls.map(item => item.call_id)).size).toBe(2)
+    const outputs = functionCalls.map(
       ({ call_id }) => ({ type: 'function_call_output', call_id, output: '4 degrees' }) as const,
     )
     const second = await client.responses

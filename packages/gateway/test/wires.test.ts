@@ -148,11 +148,11 @@ describe.each(forms)('$name', form => {
     const call = { name: 'weather', args: { city: 'Öslo' } }
     const reply: ModelReply = { text: 'Let me look, 世界.', calls: [call] }
     const client = form.client({ baseURL: `${gateway.test.url}/v1`, apiKey: gateway.aiKey })
-    const asked = { model: client, prompt: question, tools: { weather }, maxRetries: 0 } as const
+    const prompted = { model: client, prompt: question, tools: { weather }, maxRetries: 0 } as const
     upstream.next(says(form, reply))
-    const { text, toolCalls } = await generateText(asked)
+    const { text, toolCalls } = await generateText(prompted)
     expect([text, toolCalls.map(({ input }) => input)]).toEqual([reply.text, [call.args]])
-    const streamed = streamText(asked)
+    const streamed = streamText(prompted)
     expect((await Array.fromAsync(streamed.textStream)).join('')).toBe(reply.text)
     expect((await streamed.toolCalls).map(({ input }) => input)).toEqual([call.args])
     const [whole, stream] = upstream.requests.slice(-2)
@@ -197,8 +197,8 @@ describe.each(forms)('$name', form => {
     upstream.next(refuses(sent, { 'retry-after': '7' }))
     const answer = await ask(form, sent % 2 === 0)
     const text = await answer.text()
-    const { kind, code: told } = form.refusal(text)
-    expect([answer.status, told, kind]).toEqual([status, code, kinds[form.provider === 'a' ? 0 : 1]])
+    const { kind, code: errorCode } = form.refusal(text)
+    expect([answer.status, errorCode, kind]).toEqual([status, code, kinds[form.provider === 'a' ? 0 : 1]])
     expect(text).not.toMatch(/abcdefgh|provider-secret/)
     if (sent === 429) expect(answer.headers.get('retry-after')).toBe('7')
     expect(await booked(answer)).toMatchObject({ outcome: 'failed', error_code: code })
@@ -223,8 +223,8 @@ describe.each(forms)('$name', form => {
 
   it("reports a provider's error within a stream in our words, and ends the stream there", async () => {
     const error = { type: 'overloaded_error', code: 503, message: `no ${providerKey}` }
-    const said = `event: error\ndata: ${JSON.stringify({ type: 'error', error })}\n\n`
-    upstream.next(sends([...form.frames({ text: 'hello' }).slice(0, form.provider === 'a' ? 4 : 1), said]))
+    const errorFrame = `event: error\ndata: ${JSON.stringify({ type: 'error', error })}\n\n`
+    upstream.next(sends([...form.frames({ text: 'hello' }).slice(0, form.provider === 'a' ? 4 : 1), errorFrame]))
     const answer = await ask(form, true)
     const { text, whole } = await readAll(answer)
     expect(text.match(/"error":/g)).toHaveLength(1)
@@ -287,7 +287,7 @@ describe.each(forms)('$name', form => {
     const path = form.path(form.alias, false)
     const otherHeader = form.provider === 'a' ? 'x-goog-api-key' : 'x-api-key'
     const { aiKey } = await createAiKey(gateway.test.db.database, gateway.test.tenant)
-    const asked = async (headers: Record<string, string>, query = '') => {
+    const prompted = async (headers: Record<string, string>, query = '') => {
       const init = {
         method: 'POST',
         headers: { ...json, ...headers },
@@ -298,15 +298,15 @@ describe.each(forms)('$name', form => {
       return answer.status === 200 ? 200 : `${answer.status} ${form.refusal(text).code}`
     }
     const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
-    expect(await asked({ [form.keyHeader]: gateway.aiKey })).toBe(200)
-    expect(await asked({ ...bearer(gateway.aiKey), [form.keyHeader]: gateway.aiKey })).toBe(200)
+    expect(await prompted({ [form.keyHeader]: gateway.aiKey })).toBe(200)
+    expect(await prompted({ ...bearer(gateway.aiKey), [form.keyHeader]: gateway.aiKey })).toBe(200)
     const invalid = '401 invalid_or_expired_credential'
-    expect(await asked({ ...bearer(gateway.aiKey), [form.keyHeader]: aiKey })).toBe(invalid)
-    expect(await asked({ [form.keyHeader]: gateway.test.tenant.apiKey })).toBe(invalid)
+    expect(await prompted({ ...bearer(gateway.aiKey), [form.keyHeader]: aiKey })).toBe(invalid)
+    expect(await prompted({ [form.keyHeader]: gateway.test.tenant.apiKey })).toBe(invalid)
     const nobody = '401 bearer_credential_required'
-    expect(await asked({ [otherHeader]: gateway.aiKey })).toBe(nobody)
-    expect(await asked({}, `?key=${gateway.aiKey}`)).toBe(nobody)
-    expect(await asked(bearer(gateway.aiKey), '?key=x')).toBe('400 invalid_request')
+    expect(await prompted({ [otherHeader]: gateway.aiKey })).toBe(nobody)
+    expect(await prompted({}, `?key=${gateway.aiKey}`)).toBe(nobody)
+    expect(await prompted(bearer(gateway.aiKey), '?key=x')).toBe('400 invalid_request')
     const chat = { method: 'POST', headers: { ...json, [form.keyHeader]: gateway.aiKey }, body: '{}' }
     expect((await fetch(`${gateway.test.url}/v1/chat/completions`, chat)).status).toBe(401)
   })
@@ -314,9 +314,9 @@ describe.each(forms)('$name', form => {
   it('passes on numbers that JavaScript cannot hold, in requests and whole answers', async () => {
     const numbers = '{"id":1234567890123456789,"list":[1.0,-1e400]}'
     upstream.next((_, response) => void response.end(`{"content":[],"candidates":[],"usage":${numbers}}`))
-    const asked = JSON.stringify(form.body(form.alias, false)).replace(JSON.stringify(question), `[${numbers}]`)
+    const prompted = JSON.stringify(form.body(form.alias, false)).replace(JSON.stringify(question), `[${numbers}]`)
     for (const path of [form.path(form.alias, false), form.countPath]) {
-      expect(await (await gateway.call(path, asked)).text()).toContain(numbers)
+      expect(await (await gateway.call(path, prompted)).text()).toContain(numbers)
       expect(upstream.requests.at(-1)?.text).toContain(numbers)
     }
   })
@@ -346,8 +346,8 @@ describe.each(forms)('$name', form => {
       [send(path, undefined), 405, 'method_not_allowed'],
       [send(path, form.body(form.alias, true), { 'content-type': 'text/plain' }), 415, 'unsupported_media_type'],
     ] as const
-    for (const [asked, status, code] of cases) {
-      const answer = await asked
+    for (const [prompted, status, code] of cases) {
+      const answer = await prompted
       expect([answer.status, form.refusal(await answer.text()).code]).toEqual([status, code])
     }
   })

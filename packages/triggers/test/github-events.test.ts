@@ -136,8 +136,8 @@ describe('a comment', () => {
 
   /** Makes a delivery that waits because GitHub could not be asked. @returns when it is due */
   async function delayed(trigger: Hooked, site: Awaited<ReturnType<GitHubTriggers['repository']>>) {
-    const asked = new RegExp(`^GET /repositories/${site.id}/collaborators/`)
-    at.server.fail({ when: asked, answer: { status: 429, headers: { 'retry-after': '1200' } } })
+    const lookup = new RegExp(`^GET /repositories/${site.id}/collaborators/`)
+    at.server.fail({ when: lookup, answer: { status: 429, headers: { 'retry-after': '1200' } } })
     await at.post(trigger, site.events.comment('@berth mend it'), 'k')
     const due = await until('the delivery to be put off', async () => {
       const { rows } = await at.test.db.database.query<{ due_at: Date; error_code: string | null; created_at: Date }>(

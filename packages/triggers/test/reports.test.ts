@@ -19,7 +19,7 @@ const commentsOf = (id: number) => at.server.talk.comments.filter(({ repository 
 const checksOf = (id: number) => at.server.talk.checkRuns.filter(({ repository }) => repository === id)
 const reportOf = async (trigger: Hooked, { key }: TriggerDelivery) =>
   (await at.deliveries(trigger)).find(each => each.key === key)?.report
-const told = (trigger: Hooked, delivery: TriggerDelivery, state: string) =>
+const reported = (trigger: Hooked, delivery: TriggerDelivery, state: string) =>
   until(`the report to have told ${state}`, async () => {
     const report = await reportOf(trigger, delivery)
     return report?.told === state && report
@@ -69,8 +69,8 @@ function dyingAt(nth: number, death: AbortController, clock: typeof context.cloc
     if (host?.talk === undefined) return host
     return { id: host.id, kind: host.kind, talk: dying(host.talk, () => true) }
   }
-  const isRecord = (_: PropertyKey, [asked]: readonly unknown[]) =>
-    (asked as { text?: string }).text?.includes('update trigger_reports set') === true
+  const isRecord = (_: PropertyKey, [requested]: readonly unknown[]) =>
+    (requested as { text?: string }).text?.includes('update trigger_reports set') === true
   return { ...context, clock, gitHosts: { find } as never, db: dying(context.db, isRecord) }
 }
 
@@ -83,13 +83,13 @@ describe('the end of a Run that an event started', () => {
     const delivery = await at.fire(trigger, site.events.onPull('@berth mend it', number))
     const { sessionId } = delivery
     const session = await at.test.api.session(sessionId)
-    expect(await told(trigger, delivery, 'begun')).toEqual({ told: 'begun' })
+    expect(await reported(trigger, delivery, 'begun')).toEqual({ told: 'begun' })
     const begun = { head_sha: headOid, name: 'Berth', status: 'in_progress', details_url: session.sessionUrl }
     expect(checksOf(site.id)).toMatchObject([begun])
     expect(commentsOf(site.id)).toEqual([])
 
     await at.endRun(sessionId, { summary: 'It was off by one.' })
-    const report = await told(trigger, delivery, 'ended')
+    const report = await reported(trigger, delivery, 'ended')
     const ended = { ...begun, status: 'completed', conclusion: 'success' }
     expect(checksOf(site.id)).toMatchObject([{ ...ended, output: { title: 'Berth has finished' } }])
     const [comment] = commentsOf(site.id)
@@ -119,7 +119,7 @@ describe('the end of a Run that an event started', () => {
     const oid = await tipOf(site.gitDir, 'feature')
     const delivery = await at.fire(trigger, site.events.check({ branch: 'feature', oid }, { pull: 7 }))
     await at.endRun(delivery.sessionId, end)
-    await told(trigger, delivery, 'ended')
+    await reported(trigger, delivery, 'ended')
     expect(checksOf(site.id)).toMatchObject([{ head_sha: oid, status: 'completed', conclusion }])
     expect(commentsOf(site.id).map(({ body }) => body.split('\n')[1])).toEqual([title])
   })
@@ -149,7 +149,7 @@ describe('the end of a Run that an event started', () => {
     await commitTo(site.gitDir, 'feature', await tipOf(site.gitDir, 'main'), { new: 'new\n' })
     const trigger = await at.make()
     const delivery = await at.fire(trigger, site.events.onPull('@berth mend it', site.addPull('feature')))
-    await told(trigger, delivery, 'begun')
+    await reported(trigger, delivery, 'begun')
     await inYear(2032, trigger)
     // As if the check had been made by one that died before it could say so.
     await at.test.db.database.query('update trigger_reports set check_id = null where trigger_id = $1', [trigger.id])
@@ -177,9 +177,9 @@ describe('the end of a Run that an event started', () => {
     at.server.fail({ when: path, answer: { status: 403, headers: { 'retry-after': '1800' } }, times: 1 })
     await at.endRun(delivery.sessionId)
     await tell('2033-01-01T00:00:01Z')
-    const asked = requests(site.id)
+    const requested = requests(site.id)
     await tell('2033-01-01T00:30:00Z')
-    expect(requests(site.id)).toBe(asked)
+    expect(requests(site.id)).toBe(requested)
     await tell('2033-01-01T00:30:01Z')
     expect(commentsOf(site.id)).toHaveLength(1)
   })
@@ -196,9 +196,9 @@ describe('the end of a Run that an event started', () => {
       told: 'ended',
       commentErrorCode: 'cloud_repository_permission_denied',
     })
-    const asked = requests(site.id)
+    const requested = requests(site.id)
     await tell('2034-02-01T00:00:00Z')
-    expect(requests(site.id)).toBe(asked)
+    expect(requests(site.id)).toBe(requested)
     at.server.mend()
   })
 
@@ -218,9 +218,9 @@ describe('the end of a Run that an event started', () => {
       const real = context.gitHosts.find(id)
       if (real?.talk === undefined) return real
       const { talk } = real
-      const addComment: typeof talk.addComment = async (repository, ...asked) => {
+      const addComment: typeof talk.addComment = async (repository, ...requested) => {
         if (repository.repositoryId === String(slow.id)) await host.promise
-        return talk.addComment(repository, ...asked)
+        return talk.addComment(repository, ...requested)
       }
       return { id: real.id, kind: real.kind, talk: { ...talk, addComment } }
     }

@@ -144,7 +144,7 @@ export class Worker implements Service {
       const bounds = { headStartMs: HEAD_START_MS, pending: this.#pending(), away: this.#away() }
       const { claim, isLeft, dueInMs } = await claimRun(this.#context.db, by, bounds)
       if (claim === null) {
-        this.#lookAfter(isLeft ? Math.min(HEAD_START_MS, dueInMs ?? HEAD_START_MS) : dueInMs)
+        this.#pollAfter(isLeft ? Math.min(HEAD_START_MS, dueInMs ?? HEAD_START_MS) : dueInMs)
         break
       }
       if (await this.#take(claim, by, (context, signal) => executeRun(context, claim, signal))) free -= 1
@@ -152,7 +152,7 @@ export class Worker implements Service {
     return free
   }
 
-  #lookAfter(ms: number | null): void {
+  #pollAfter(ms: number | null): void {
     clearTimeout(this.#next)
     if (ms !== null && !this.#stopping) this.#next = setTimeout(() => this.#claiming.wake(), ms)
   }

@@ -68,23 +68,23 @@ it('the pages of an account are ones that all people can use, in both colour sch
   await using visitor = await newVisitor(browser, { scripts: true })
   const { page, fill, press, heading } = visitor
   const faults: Record<string, string[]> = {}
-  const look = async () => {
+  const checkPage = async () => {
     const found = await inspect(page)
     if (found.length > 0) faults[await heading()] = found
   }
   await openAccount(visitor)
-  await look()
+  await checkPage()
   await page.goto(`${accounts.test.url}/account/password`)
-  await look()
+  await checkPage()
   await page.goto(`${accounts.test.url}/account/second-factor`)
-  await look()
+  await checkPage()
   await fill({ 'Your password': password })
   await press('Continue')
-  await look()
+  await checkPage()
   await fill({ Code: await codeOf(visitor) })
   await press('Turn it on')
-  await look()
+  await checkPage()
   await page.goto(`${accounts.test.url}/account/second-factor`)
-  await look()
+  await checkPage()
   expect(faults).toEqual({})
 })

@@ -14,7 +14,7 @@ import { findPersonByEmail } from '../../src/accounts/people/person.ts'
 import { totpCode, totpStep } from '../../src/accounts/second-factor/totp.ts'
 
 const password = 'correct horse battery'
-const asked = ['svc.cloud.access', 'svc.cloud.sessions:read']
+const capabilities = ['svc.cloud.access', 'svc.cloud.sessions:read']
 let accounts: Accounts
 let browser: Browser
 let appSite: OtherSite
@@ -70,7 +70,7 @@ it('leads a person without scripts from an invitation to an installed app, until
   const secret = randomBytes(20)
   await enrol(secret)
 
-  const intent = await app.ask(asked, { state: 'a b&c' })
+  const intent = await app.ask(capabilities, { state: 'a b&c' })
   await page.goto(intent.authorizeUrl)
   expect(await heading()).toBe('Sign in')
   await fill({ Email: email, Password: password })
@@ -149,7 +149,7 @@ it('sends a person back to the app without an installation if they refuse', asyn
   await using visitor = await newVisitor(browser)
   const { page, fill, press, complaints } = visitor
   await join(visitor)
-  const intent = await app.ask(asked)
+  const intent = await app.ask(capabilities)
   await page.goto(intent.authorizeUrl)
   await fill({ Email: email, Password: password })
   await press('Sign in')

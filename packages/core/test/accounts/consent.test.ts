@@ -44,8 +44,8 @@ const assertion = () => assert(key, slug, accounts.issuer)
 const intentIn = (body: Record<string, unknown>) => body['intent'] as Intent
 const ask = async (more: Record<string, unknown> = {}) => {
   const capabilities = ['svc.cloud.access', 'svc.cloud.sessions:read']
-  const asked = { assertion: await assertion(), capabilities, redirectUrl, state: 'a b&c', ...more }
-  return intentIn((await backend.call('POST', '/api/apps/installation-intents', asked)).body)
+  const intentBody = { assertion: await assertion(), capabilities, redirectUrl, state: 'a b&c', ...more }
+  return intentIn((await backend.call('POST', '/api/apps/installation-intents', intentBody)).body)
 }
 const read = async ({ id }: Intent) =>
   intentIn(
@@ -54,8 +54,8 @@ const read = async ({ id }: Intent) =>
 const landed = `${redirectUrl}?state=a%20b%26c`
 
 /** A member with a password; by default one who may consent. */
-async function newPerson(standing: { role?: Role; permissions?: readonly Permission[] } = { permissions: manage }) {
-  const person = await signInPerson(accounts.test.db.database, await newOrganization(), standing)
+async function newPerson(access: { role?: Role; permissions?: readonly Permission[] } = { permissions: manage }) {
+  const person = await signInPerson(accounts.test.db.database, await newOrganization(), access)
   await change('update people set password_hash = $2 where id = $1', [person.personId, hashed])
   return { ...person, password }
 }
@@ -89,8 +89,8 @@ describe('the page of an intent', () => {
     const person = await newPerson()
     const intent = await ask()
     const { browser, page } = await open(intent, person)
-    for (const told of ['Tidy &#38; Co', slug, 'Read its sessions', 'Use the service', person.email])
-      expect(page.text).toContain(told)
+    for (const visible of ['Tidy &#38; Co', slug, 'Read its sessions', 'Use the service', person.email])
+      expect(page.text).toContain(visible)
     const back = await browser.submit(page)
     expect([back.status, back.url]).toEqual([303, landed])
     expect(back.headers.get('referrer-policy')).toBe('no-referrer')

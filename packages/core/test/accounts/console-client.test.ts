@@ -62,8 +62,8 @@ describe("the console's client", () => {
       `insert into memberships (id, organization_id, person_id, role, created_at) values ($1, $2, $3, 'member', now())`,
       [randomUUID(), organizationId, person.personId],
     )
-    const asked = await client.authorize(person)
-    expect(asked.pages.at(-1)?.text).toContain('Where should it act?')
+    const choice = await client.authorize(person)
+    expect(choice.pages.at(-1)?.text).toContain('Where should it act?')
     const named = await client.authorize(person, { organization: organizationId })
     expect(named.pages).toHaveLength(1)
     const { body } = await client.redeem(named.code, named.verifier)

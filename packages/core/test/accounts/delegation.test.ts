@@ -79,8 +79,8 @@ describe('a delegation', () => {
 
   it('ends no later than the token it came from, although a second begins meanwhile', async () => {
     const tokens = await portal.signIn(await newPerson())
-    let looks = 0
-    const now = vi.spyOn(DatabaseClock.prototype, 'now').mockImplementation(() => new Date(Date.now() + 1000 * looks++))
+    let polls = 0
+    const now = vi.spyOn(DatabaseClock.prototype, 'now').mockImplementation(() => new Date(Date.now() + 1000 * polls++))
     const { body } = await portal.delegate(tokens.access_token).finally(() => now.mockRestore())
     const { exp } = decodeJwt(tokens.access_token)
     expect(decodeJwt(String(body['access_token'])).exp).toBe(exp)
@@ -216,14 +216,14 @@ describe('the exchange', () => {
     const { access_token: token } = await portal.signIn(person)
     const cloud = new CloudClient(accounts.test.url)
     const { tokens } = await cloud.signIn(person)
-    const asked = {
+    const request = {
       grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
       subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
       audience: 'svc-cloud',
     }
-    expect((await cloud.token({ ...asked, subject_token: tokens.access_token })).status).toBe(400)
-    expect((await portal.token({ ...asked, subject_token: token }, null)).status).toBe(401)
-    expect((await portal.token({ ...asked, subject_token: token }, { secret: 'wrong'.repeat(9) })).status).toBe(401)
+    expect((await cloud.token({ ...request, subject_token: tokens.access_token })).status).toBe(400)
+    expect((await portal.token({ ...request, subject_token: token }, null)).status).toBe(401)
+    expect((await portal.token({ ...request, subject_token: token }, { secret: 'wrong'.repeat(9) })).status).toBe(401)
   })
 
   it('takes an assertion of a client once, of many requests at the same moment too', async () => {

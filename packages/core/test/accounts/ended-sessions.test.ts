@@ -83,8 +83,8 @@ it('a new password ends a sign-in on the page that installs an app', async () =>
   await admin.api.call('POST', '/api/apps', { slug, name: 'Tidy', redirectUrls: [] })
   const key = await makeAppKey()
   await admin.api.call('POST', `/api/apps/${slug}/keys`, { publicKeyPem: key.publicKeyPem })
-  const asked = { assertion: await assert(key, slug, issuer), capabilities: ['svc.cloud.access'] }
-  const { body } = await new Api(test.url, 'none').call('POST', '/api/apps/installation-intents', asked)
+  const intent = { assertion: await assert(key, slug, issuer), capabilities: ['svc.cloud.access'] }
+  const { body } = await new Api(test.url, 'none').call('POST', '/api/apps/installation-intents', intent)
   const { authorizeUrl } = body['intent'] as { authorizeUrl: string }
   const browser = new Browser(test.url)
   const page = await browser.submit(await browser.get(authorizeUrl), person)

@@ -151,9 +151,9 @@ describe('an assertion that does not hold', () => {
 
   it('is refused once the publisher is suspended', async () => {
     const other = await publisherWithKey()
-    expect((await exchange(await other.asked())).status).toBe(200)
+    expect((await exchange(await other.exchangeBody())).status).toBe(200)
     await change('update organizations set suspended_at = now() where id = $1', [other.tenant.organizationId])
-    expect(outcome(await exchange(await other.asked()))).toBe('401 invalid_assertion')
+    expect(outcome(await exchange(await other.exchangeBody()))).toBe('401 invalid_assertion')
   })
 })
 
@@ -163,11 +163,11 @@ async function publisherWithKey() {
   const { api } = await accounts.person({ organizationId: other.organizationId, role: 'admin' })
   const own = await makeAppKey()
   await api.call('POST', `/api/apps/${other.appSlug}/keys`, { publicKeyPem: own.publicKeyPem })
-  const asked = async () => ({
+  const exchangeBody = async () => ({
     assertion: await assert(own, other.appSlug, accounts.issuer),
     installationId: other.installationId,
   })
-  return { tenant: other, asked }
+  return { tenant: other, exchangeBody }
 }
 
 describe('an exchange', () => {
@@ -239,11 +239,11 @@ describe('an exchange', () => {
       [setupAuthorityId, tenant.installationId, person.membershipId],
     )
     const sibling = await installationWith(capabilities)
-    for (const asked of [
+    for (const exchangeBody of [
       { setupAuthorityId: randomUUID() },
       { installationId: sibling.installationId, setupAuthorityId },
     ]) {
-      expect(outcome(await exchange(asked))).toBe('404 setup_authority_not_found')
+      expect(outcome(await exchange(exchangeBody))).toBe('404 setup_authority_not_found')
     }
     const token = tokenOf(await exchange({ setupAuthorityId }))
     expect((await sessions(token)).status).toBe(200)

@@ -62,15 +62,15 @@ interface Forged {
 
 /** Goes to the provider from a form of a page. @returns the address that the provider sends the browser back to */
 async function ask(browser: Browser, path = '/account', { claims, key = keys.privateKey, more }: Forged = {}) {
-  const asked = new URL((await browser.submit(await browser.get(path), {}, 'acme')).url).searchParams
+  const params = new URL((await browser.submit(await browser.get(path), {}, 'acme')).url).searchParams
   const sub = randomUUID()
   const now = Math.floor(Date.now() / 1000)
-  const said = { iss: issuer, sub, aud: 'berth', iat: now, exp: now + 60, nonce: asked.get('nonce') }
-  const idToken = await new SignJWT({ ...said, email: `${sub}@acme.test`, email_verified: true, ...claims })
+  const tokenClaims = { iss: issuer, sub, aud: 'berth', iat: now, exp: now + 60, nonce: params.get('nonce') }
+  const idToken = await new SignJWT({ ...tokenClaims, email: `${sub}@acme.test`, email_verified: true, ...claims })
     .setProtectedHeader({ alg: 'RS256' })
     .sign(key)
   tokens = async () => ({ access_token: 'a', token_type: 'bearer', id_token: idToken, ...more })
-  return `${accounts.test.url}/external/acme/callback?code=c&state=${asked.get('state')}`
+  return `${accounts.test.url}/external/acme/callback?code=c&state=${params.get('state')}`
 }
 
 async function signIn(forged: Forged = {}) {

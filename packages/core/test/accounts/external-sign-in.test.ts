@@ -218,11 +218,11 @@ describe('the answer of a provider', () => {
     const { browser, page } = await signInPage()
     idp.account = account()
     const { url } = await browser.submit(page, {}, 'acme')
-    const asked = new URL(url).searchParams
-    expect(asked.get('code_challenge_method')).toBe('S256')
-    expect(asked.get('redirect_uri')).toBe(`${accounts.test.url}/external/acme/callback`)
+    const params = new URL(url).searchParams
+    expect(params.get('code_challenge_method')).toBe('S256')
+    expect(params.get('redirect_uri')).toBe(`${accounts.test.url}/external/acme/callback`)
     const [, cookie] = [...browser.cookies].find(([name]) => name.startsWith('berth_external_')) ?? []
-    for (const name of ['state', 'nonce']) expect(cookie?.value).not.toContain(asked.get(name))
+    for (const name of ['state', 'nonce']) expect(cookie?.value).not.toContain(params.get(name))
     expect(page.text + url).not.toContain(idp.configuration.clientSecret)
   })
 })

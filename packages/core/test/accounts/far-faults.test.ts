@@ -90,10 +90,10 @@ describe('the secret between the two', () => {
       },
       body,
     })
-  const asked = () => JSON.stringify({ bearer: tenant.apiKey, address: '127.0.0.1', metered: true })
+  const judgement = () => JSON.stringify({ bearer: tenant.apiKey, address: '127.0.0.1', metered: true })
 
   it('opens the verdict on a credential', async () => {
-    const answer = await judge(`Bearer ${secret}`, asked())
+    const answer = await judge(`Bearer ${secret}`, judgement())
     expect([answer.status, await answer.json()]).toMatchObject([
       200,
       { kind: 'granted', principal: { kind: 'app_installation', id: tenant.installationId } },
@@ -110,7 +110,7 @@ describe('the secret between the two', () => {
     const sent = authorization === 'key' ? `Bearer ${tenant.apiKey}` : authorization
     const unknown = await fetch(`${url()}/internal/nothing`, { method: 'POST' })
     const expected = [404, await unknown.text()]
-    for (const body of [asked(), '{', 'x'.repeat(100_000)]) {
+    for (const body of [judgement(), '{', 'x'.repeat(100_000)]) {
       const answer = await judge(sent, body)
       expect([answer.status, await answer.text()]).toEqual(expected)
     }
@@ -148,7 +148,7 @@ describe('the secret between the two', () => {
     const answer = await fetch(`${far.api.process.url}/internal/judge`, {
       method: 'POST',
       headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
-      body: asked(),
+      body: judgement(),
     })
     expect(answer.status).toBe(404)
     const document = await (await fetch(`${url()}/v1/openapi.json`)).text()
@@ -168,11 +168,11 @@ describe('an API that is set otherwise', () => {
     const judged = () => far.between.requests.filter(({ path }) => path.startsWith('/internal/judge')).length
     const before = judged()
     // The answer may be read here before the question that came to the proxy earlier.
-    const asked = (times: number) => until('the question', () => judged() >= before + times)
+    const judgement = (times: number) => until('the question', () => judged() >= before + times)
     expect(outcome(await api('svc_cloud_live_any').get('/v1/sessions'))).toBe(unavailable)
-    await asked(1)
+    await judgement(1)
     expect((await api('svc_ai_live_any').get('/v1/models')).status).toBe(503)
-    await asked(2)
+    await judgement(2)
     expect(judged()).toBe(before + 2)
   })
 

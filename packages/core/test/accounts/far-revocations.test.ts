@@ -83,10 +83,10 @@ async function openStream(bearer: string, { id }: Session): Promise<{ readonly e
   return { end }
 }
 
-const looks = () => far.between.requests.filter(({ path }) => path.startsWith('/internal/revocations')).length
-const lookTwice = async () => {
-  const before = looks()
-  await until('two looks', () => looks() >= before + 2)
+const polls = () => far.between.requests.filter(({ path }) => path.startsWith('/internal/revocations')).length
+const pollTwice = async () => {
+  const before = polls()
+  await until('two looks', () => polls() >= before + 2)
 }
 
 describe('a revocation at the account service stops over here', () => {
@@ -181,7 +181,7 @@ describe('a revocation at the account service stops over here', () => {
     const isDisabled = 'select 1 from people where id = $1 and disabled_at is not null'
     await has('the other change', isDisabled, person.personId)
     await apiDb().query("update deployment set feed_position = '0'")
-    await lookTwice()
+    await pollTwice()
     expect(await hosts()).toEqual([{ host: 'after' }])
   })
 
@@ -201,7 +201,7 @@ describe('a revocation at the account service stops over here', () => {
       'select 1 from organizations where id = $1 and not (suspended_at is null and cloud_access)',
       id,
     )
-    await lookTwice()
+    await pollTwice()
     far.between.passing = 'no-changes'
     await change(resume, id)
     const session = await api.createSession({}, 'say never')
@@ -249,7 +249,7 @@ describe('no revocation is missed', () => {
     })
     await begun.promise
     await change(revokeInstallation, other.installationId)
-    await lookTwice()
+    await pollTwice()
     commit.resolve()
     await slow
     for (const { installationId } of [tenant, other]) await has('the copy', isRevoked, installationId)
@@ -275,11 +275,11 @@ describe('no revocation is missed', () => {
   })
 
   it('if it came between the verdict and the copy', async () => {
-    const standing = await readAccountSnapshot(accountDb(), tenant)
+    const snapshot = await readAccountSnapshot(accountDb(), tenant)
     await change(revokeInstallation, tenant.installationId)
-    await lookTwice()
-    if (standing === null) throw new Error('no standing')
-    await new CopiedRows(apiDb(), systemClock).provide(standing)
+    await pollTwice()
+    if (snapshot === null) throw new Error('no standing')
+    await new CopiedRows(apiDb(), systemClock).provide(snapshot)
     await has('the copy', isRevoked, tenant.installationId)
   })
 

@@ -64,8 +64,13 @@ describe('a credential', () => {
   it.each(Object.keys(credentials))('is judged far away as it is nearby: %s', async name => {
     const bearer = (await credentials[name]?.(tenant)) ?? ''
     for (const path of paths) {
-      const [here, away] = [await near(bearer).get(path), await there(bearer).get(path)]
-      expect([path, away.status, away.body, headersOf(away)]).toEqual([path, here.status, here.body, headersOf(here)])
+      const [local, away] = [await near(bearer).get(path), await there(bearer).get(path)]
+      expect([path, away.status, away.body, headersOf(away)]).toEqual([
+        path,
+        local.status,
+        local.body,
+        headersOf(local),
+      ])
     }
   })
 
@@ -89,8 +94,8 @@ describe('a credential', () => {
     await accountDb().query(statement, [other.organizationId])
     for (const bearer of [other.apiKey, member]) {
       for (const path of ['/v1/me', '/v1/sessions', '/v1/capabilities']) {
-        const [away, here] = [await there(bearer).get(path), await near(bearer).get(path)]
-        expect([path, outcome(away), headersOf(away)]).toEqual([path, outcome(here), headersOf(here)])
+        const [away, local] = [await there(bearer).get(path), await near(bearer).get(path)]
+        expect([path, outcome(away), headersOf(away)]).toEqual([path, outcome(local), headersOf(local)])
       }
     }
   })
@@ -101,8 +106,8 @@ describe('a credential', () => {
       organizationId,
     ])
     const left = (answer: Answer) => answer.headers.get('ratelimit')?.replace(/t=.*/, '')
-    const asked = [await there(apiKey).get('/v1/sessions'), await near(apiKey).get('/v1/sessions')]
-    expect(asked.map(left)).toEqual(['"svc-cloud";r=2;', '"svc-cloud";r=1;'])
+    const answers = [await there(apiKey).get('/v1/sessions'), await near(apiKey).get('/v1/sessions')]
+    expect(answers.map(left)).toEqual(['"svc-cloud";r=2;', '"svc-cloud";r=1;'])
     await there(apiKey).get('/v1/sessions')
     const answer = await there(apiKey).get('/v1/sessions')
     expect([outcome(answer), left(answer)]).toEqual(['429 cloud_rate_limit_exceeded', '"svc-cloud";r=0;'])
@@ -124,9 +129,9 @@ describe('a credential', () => {
   it('is sent once, over a connection that is kept, and never written to the database of the API', async () => {
     const { apiKey } = await createTenant(accountDb())
     await there(apiKey).get('/v1/sessions')
-    const [asked, connections] = [far.between.requests.length, far.between.connections]
+    const [answers, connections] = [far.between.requests.length, far.between.connections]
     for (let n = 0; n < 20; n += 1) expect((await there(apiKey).get('/v1/sessions')).status).toBe(200)
-    const judged = far.between.requests.slice(asked).filter(({ path }) => path === '/internal/judge')
+    const judged = far.between.requests.slice(answers).filter(({ path }) => path === '/internal/judge')
     expect(judged.map(({ body }) => JSON.parse(body))).toEqual(
       Array(20).fill({ bearer: apiKey, address: '127.0.0.1', metered: true }),
     )

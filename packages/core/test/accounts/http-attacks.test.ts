@@ -69,12 +69,12 @@ describe('a connection that stays open', () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     const ask = () =>
       new Promise<{ status: number | undefined; from: number | undefined }>((resolve, reject) => {
-        const asked = request({ port, path, agent, headers: { authorization: `Bearer ${bearer}` } }, answer => {
+        const sent = request({ port, path, agent, headers: { authorization: `Bearer ${bearer}` } }, answer => {
           const { statusCode: status, socket } = answer
           const from = socket.localPort
           answer.resume().on('end', () => resolve({ status, from }))
         })
-        asked.on('error', reject).end()
+        sent.on('error', reject).end()
       })
     const first = await ask()
     expect(first.status).toBe(200)

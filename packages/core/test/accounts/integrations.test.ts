@@ -30,8 +30,8 @@ const refused = '401 invalid_or_expired_credential'
 const as = (bearer: string) => new Api(accounts.test.url, bearer)
 const at = (organization = organizationId) => `/api/organizations/${organization}/integrations`
 const create = async (held: readonly Capability[] = capabilities, more: object = {}) => {
-  const asked = { name: 'Some integration', product: 'svc-cloud', capabilities: held, ...more }
-  return manager.call('POST', at(), asked)
+  const draft = { name: 'Some integration', product: 'svc-cloud', capabilities: held, ...more }
+  return manager.call('POST', at(), draft)
 }
 const integration = async (held?: readonly Capability[]): Promise<string> => {
   const answer = await create(held)

@@ -53,7 +53,7 @@ const ask = async (more: Record<string, unknown> = {}, by = app): Promise<Answer
 const read = async (id: string, by = app): Promise<Answer> =>
   backend.call('POST', `/api/apps/installation-intents/${id}/status`, { assertion: await assertionOf(by) })
 const intentOf = ({ body }: Answer) => body['intent'] as Intent
-const asked = async (more: Record<string, unknown> = {}, by = app) => intentOf(await ask(more, by))
+const created = async (more: Record<string, unknown> = {}, by = app) => intentOf(await ask(more, by))
 
 const db = () => accounts.test.db.database
 const decide = (id: string, membershipId: string, approve: boolean) =>
@@ -82,7 +82,7 @@ describe('an intent', () => {
   })
 
   it('is kept without its id, which is a secret', async () => {
-    const { id } = await asked()
+    const { id } = await created()
     const { rows } = await db().query<{ row: string }>('select i::text as row from installation_intents i')
     expect(rows.length).toBeGreaterThan(0)
     for (const { row } of rows) expect(row).not.toContain(id)
@@ -100,7 +100,7 @@ describe('an intent', () => {
   })
 
   it('is missing to another app, as one that never was', async () => {
-    const { id } = await asked()
+    const { id } = await created()
     expect(outcome(await read(id, await newApp()))).toBe('404 installation_intent_not_found')
     expect(outcome(await read(randomUUID()))).toBe('404 installation_intent_not_found')
     expect(outcome(await read('nothing'))).toBe('400 invalid_path_parameter')
@@ -125,15 +125,15 @@ describe('a consent', () => {
   it('installs the app with what was asked, and tells the app for an hour', async () => {
     const organizationId = await newOrganization()
     const { membershipId } = await manager(organizationId)
-    const intent = await asked({ redirectUrl, state: 'a b&c' })
+    const intent = await created({ redirectUrl, state: 'a b&c' })
     const decision = await decide(intent.id, membershipId, true)
     expect(decision).toMatchObject({ kind: 'authorized', redirect: `${redirectUrl}&state=a%20b%26c` })
-    const told = intentOf(await read(intent.id))
-    expect(told).toMatchObject({ status: 'authorized', setupAuthorityId: expect.any(String) })
-    expect(minutesUntil(told.expiresAt)).toBe(60)
+    const status = intentOf(await read(intent.id))
+    expect(status).toMatchObject({ status: 'authorized', setupAuthorityId: expect.any(String) })
+    expect(minutesUntil(status.expiresAt)).toBe(60)
     const { rows } = await db().query(
       'select organization_id, app_slug, capabilities, kind from installations where id = $1',
-      [told.installationId],
+      [status.installationId],
     )
     expect(rows).toEqual([
       {
@@ -143,13 +143,13 @@ describe('a consent', () => {
         kind: 'app',
       },
     ])
-    expect(intentOf(await read(intent.id))).toEqual(told)
+    expect(intentOf(await read(intent.id))).toEqual(status)
     expect(await decide(intent.id, membershipId, false)).toEqual({ kind: 'gone' })
   })
 
   it('leads to tokens that work, and that end with the membership if they name the consent', async () => {
     const { membershipId } = await manager(await newOrganization())
-    const intent = await asked()
+    const intent = await created()
     await decide(intent.id, membershipId, true)
     const { installationId, setupAuthorityId } = intentOf(await read(intent.id))
     const exchange = async (more: object) => {
@@ -166,9 +166,9 @@ describe('a consent', () => {
 
   it('for an app that is installed changes the grant of its installation, which keeps its id', async () => {
     const { membershipId } = await manager(await newOrganization())
-    const first = await asked()
+    const first = await created()
     await decide(first.id, membershipId, true)
-    const second = await asked({ capabilities: ['svc.ai.invoke'] })
+    const second = await created({ capabilities: ['svc.ai.invoke'] })
     await decide(second.id, membershipId, true)
     const [one, two] = [intentOf(await read(first.id)), intentOf(await read(second.id))]
     expect(two.installationId).toBe(one.installationId)
@@ -179,14 +179,14 @@ describe('a consent', () => {
 
   it('is given once, whoever decides at the same moment', async () => {
     const members = await Promise.all([1, 2, 3, 4].map(async () => manager(await newOrganization())))
-    const intent = await asked()
+    const intent = await created()
     const decisions = await Promise.all(members.map(({ membershipId }) => decide(intent.id, membershipId, true)))
     expect(decisions.map(({ kind }) => kind).sort()).toEqual(['authorized', 'gone', 'gone', 'gone'])
   })
 
   it('makes one installation of two at the same moment', async () => {
     const { membershipId } = await manager(await newOrganization())
-    const intents = await Promise.all([asked(), asked()])
+    const intents = await Promise.all([created(), created()])
     const decisions = await Promise.all(intents.map(({ id }) => decide(id, membershipId, true)))
     const ids = decisions.map(decision => decision.kind === 'authorized' && decision.installationId)
     expect(ids[0]).toEqual(expect.any(String))
@@ -195,18 +195,18 @@ describe('a consent', () => {
 
   it('that is denied ends the intent, and sends the state back all the same', async () => {
     const { membershipId } = await manager(await newOrganization())
-    const intent = await asked({ redirectUrl, state: 'x' })
+    const intent = await created({ redirectUrl, state: 'x' })
     expect(await decide(intent.id, membershipId, false)).toEqual({
       kind: 'denied',
       redirect: `${redirectUrl}&state=x`,
     })
-    const told = intentOf(await read(intent.id))
-    expect([told.status, told.installationId, told.setupAuthorityId]).toEqual(['expired', undefined, undefined])
+    const status = intentOf(await read(intent.id))
+    expect([status.status, status.installationId, status.setupAuthorityId]).toEqual(['expired', undefined, undefined])
   })
 
   it('is for those who may manage integrations, and for nobody who has left', async () => {
     const organizationId = await newOrganization()
-    const intent = await asked()
+    const intent = await created()
     const member = await signInPerson(db(), organizationId)
     const gone = await manager(organizationId)
     await db().query('update memberships set revoked_at = now() where id = $1', [gone.membershipId])
@@ -220,11 +220,11 @@ describe('a consent', () => {
 
   it('is over once the installation is revoked', async () => {
     const { membershipId } = await manager(await newOrganization())
-    const intent = await asked()
+    const intent = await created()
     await decide(intent.id, membershipId, true)
     const { installationId } = intentOf(await read(intent.id))
     await db().query('update installations set revoked_at = now() where id = $1', [installationId])
-    const told = intentOf(await read(intent.id))
-    expect([told.status, told.installationId]).toEqual(['expired', undefined])
+    const status = intentOf(await read(intent.id))
+    expect([status.status, status.installationId]).toEqual(['expired', undefined])
   })
 })

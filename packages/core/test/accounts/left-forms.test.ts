@@ -68,9 +68,9 @@ it('a body for the OpenID provider that drips is refused likewise', async () => 
 it('a client that leaves in the middle of a form is no error of the service', async () => {
   await using server = await listen(60_000)
   const socket = begin(server.port, '/form')
-  const told = () => server.lines.map(({ msg }) => msg)
-  await until('the form begins to arrive', async () => told().includes('incoming request'))
+  const messages = () => server.lines.map(({ msg }) => msg)
+  await until('the form begins to arrive', async () => messages().includes('incoming request'))
   socket.resetAndDestroy()
-  await until('the service notices', async () => told().includes('the client left before the page'))
+  await until('the service notices', async () => messages().includes('the client left before the page'))
   expect(server.lines.filter(({ level }) => level >= 50)).toEqual([])
 })

@@ -57,8 +57,8 @@ const join = async ({ who }: Team['member'], organizationId: string) => {
   const invited = { organizationId, email: who.email, role: 'member', permissions: [] } as const
   const { secret } = await issueInvitation(accounts.test.db.database, invited, null, new Date())
   const browser = new Browser(accounts.test.url)
-  const asked = await browser.submit(await browser.get(`/links/${secret}`), { password })
-  return (await browser.submit(asked, { code: totpCode(Buffer.alloc(20), totpStep(new Date())) })).status
+  const form = await browser.submit(await browser.get(`/links/${secret}`), { password })
+  return (await browser.submit(form, { code: totpCode(Buffer.alloc(20), totpStep(new Date())) })).status
 }
 
 describe('an administrator who resets a member', () => {

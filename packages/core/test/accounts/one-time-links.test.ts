@@ -68,11 +68,11 @@ describe('an invitation', () => {
     ['without a name', { name: ' ', password }, 'Write your name'],
     ['with a short password', { name: 'Some Body', password: 'short' }, 'at least 12 characters'],
     ['with the email as the password', { name: 'Some Body', password: 'fault@example.test' }, 'not a password'],
-  ])('can be tried again if it was sent %s', async (_, fields, told) => {
+  ])('can be tried again if it was sent %s', async (_, fields, hint) => {
     const url = await invite('fault@example.test')
     const answer = await send(url, fields)
     expect(answer.status).toBe(422)
-    expect(await answer.text()).toContain(told)
+    expect(await answer.text()).toContain(hint)
     expect((await open(url)).status).toBe(200)
     expect(await findPersonByEmail(test.db.database, 'fault@example.test')).toBeNull()
   })

@@ -1,12 +1,12 @@
 import { expect, it, vi } from 'vitest'
 import { hashPassword, verifyPassword } from '../../src/accounts/people/password.ts'
 
-const asked = vi.hoisted(() => [] as Readonly<Record<string, unknown>>[])
+const hashes = vi.hoisted(() => [] as Readonly<Record<string, unknown>>[])
 vi.mock('node:crypto', async importOriginal => {
   const crypto = await importOriginal<typeof import('node:crypto')>()
   const argon2: typeof crypto.argon2 = (algorithm, parameters, callback) => {
     const { memory, passes, parallelism, tagLength, nonce } = parameters
-    asked.push({ algorithm, memory, passes, parallelism, tagLength, salt: Buffer.from(nonce as Buffer).length })
+    hashes.push({ algorithm, memory, passes, parallelism, tagLength, salt: Buffer.from(nonce as Buffer).length })
     crypto.argon2(algorithm, parameters, callback)
   }
   return { ...crypto, argon2 }
@@ -14,9 +14,9 @@ vi.mock('node:crypto', async importOriginal => {
 
 /** The hashes that a look at a password makes. */
 async function workOf(stored: string | null, password: string): Promise<readonly object[]> {
-  asked.length = 0
+  hashes.length = 0
   await verifyPassword(stored, password)
-  return [...asked]
+  return [...hashes]
 }
 
 it('an account that is not there, or has no password, costs the same hash as one that has', async () => {

@@ -42,7 +42,7 @@ const ended = 'failed authority_revoked_dispatch'
 
 /** What a revocation stops; everything else goes on. */
 interface Effect {
-  readonly act: (standing: InstalledApp) => Promise<unknown>
+  readonly act: (app: InstalledApp) => Promise<unknown>
   /** The outcome of the next request, of those that no longer succeed. */
   readonly requests: Readonly<Record<string, string>>
   readonly streams: readonly string[]
@@ -179,20 +179,17 @@ async function judgedAgain(): Promise<void> {
 
 describe('the next request, the open streams and the queued Runs', () => {
   it.concurrent.each(Object.entries(effects))('of %s end as they should, and nothing else', async (_, effect) => {
-    const standing = await makeInstalledApp(accounts)
-    const before = await standing.requests()
+    const app = await makeInstalledApp(accounts)
+    const before = await app.requests()
     expect(new Set(Object.values(before))).toEqual(new Set(['200']))
-    expect([standing.closedStreams(), await standing.runs()]).toEqual([
-      [],
-      { installation: 'queued', member: 'queued' },
-    ])
-    await effect.act(standing)
-    expect(await standing.requests()).toEqual({ ...before, ...effect.requests })
+    expect([app.closedStreams(), await app.runs()]).toEqual([[], { installation: 'queued', member: 'queued' }])
+    await effect.act(app)
+    expect(await app.requests()).toEqual({ ...before, ...effect.requests })
     await judgedAgain()
-    await until('the end of every stream', () => standing.closedStreams().length >= effect.streams.length)
-    expect(standing.closedStreams()).toEqual(effect.streams)
+    await until('the end of every stream', () => app.closedStreams().length >= effect.streams.length)
+    expect(app.closedStreams()).toEqual(effect.streams)
     const runs = { installation: 'queued', member: 'queued', ...effect.runs }
-    await until('the end of the Runs', async () => isDeepStrictEqual(await standing.runs(), runs))
-    expect(await standing.requests()).toEqual({ ...before, ...effect.requests })
+    await until('the end of the Runs', async () => isDeepStrictEqual(await app.runs(), runs))
+    expect(await app.requests()).toEqual({ ...before, ...effect.requests })
   })
 })

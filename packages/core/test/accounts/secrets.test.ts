@@ -106,11 +106,11 @@ async function useApp(api: Api, organizationId: string, browser: Browser, email:
   await api.call('POST', `/api/apps/${slug}/keys`, { publicKeyPem: key.publicKeyPem })
   const assertion = keep('the assertion', await assert(key, slug, `${service.url}/oidc`))
   const anyone = new Api(service.url, 'none')
-  const asked = await anyone.call('POST', '/api/apps/installation-intents', {
+  const intentAnswer = await anyone.call('POST', '/api/apps/installation-intents', {
     ...{ assertion, capabilities: ['svc.cloud.access', 'svc.ai.invoke', 'svc.cloud.sessions:read'] },
     ...{ redirectUrl: 'https://app.example/', state: keep('the state', 'canary-state') },
   })
-  const intent = Object(asked.body['intent'])
+  const intent = Object(intentAnswer.body['intent'])
   keep('the intent', intent.id)
   await browser.submit(await browser.get(intent.authorizeUrl))
   const status = await anyone.call('POST', `/api/apps/installation-intents/${intent.id}/status`, { assertion })

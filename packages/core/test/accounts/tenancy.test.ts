@@ -39,8 +39,8 @@ async function fill(): Promise<Full> {
     return answer.body
   }
   const { kid } = await made(`/api/apps/${appSlug}/keys`, { publicKeyPem: (await makeAppKey()).publicKeyPem })
-  const asked = { name: 'Nightly', product: appSlug, capabilities: ['svc.cloud.access', 'svc.cloud.sessions:create'] }
-  const { integration } = await made(of('integrations'), asked)
+  const draft = { name: 'Nightly', product: appSlug, capabilities: ['svc.cloud.access', 'svc.cloud.sessions:create'] }
+  const { integration } = await made(of('integrations'), draft)
   const { id: integrationId, installationId } = Object(integration)
   const { key } = await made(of(`integrations/${integrationId}/keys`), { kind: 'cloud' })
   const { invitation } = await made(of('invitations'), { email: `${organizationId}@example.test` })

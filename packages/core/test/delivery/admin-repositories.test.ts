@@ -67,8 +67,11 @@ describe('the rules and checks of the data directory', () => {
     expect(await blockers()).toEqual(['checks'])
     await recordCheck(variables, sample, { oid, name: 'a lint', state: 'success' })
     expect(await blockers()).toEqual([])
-    const said = (await shell('check', 'list', sample, oid, '--json')).trim().split('\n')
-    expect(said.map(line => JSON.parse(line))).toMatchObject([{ name: 'a lint', state: 'success' }, { name: 'tests' }])
+    const listed = (await shell('check', 'list', sample, oid, '--json')).trim().split('\n')
+    expect(listed.map(line => JSON.parse(line))).toMatchObject([
+      { name: 'a lint', state: 'success' },
+      { name: 'tests' },
+    ])
 
     await setBranchRule(variables, sample, 'main', ['tests', 'tests'])
     expect(await readBranchRules(variables, sample)).toEqual([{ branch: 'main', requiredChecks: ['tests'] }])
@@ -199,7 +202,7 @@ describe('grants', () => {
       [a, randomUUID(), 'there is no grant'],
       ['x', b, 'x is no id'],
     ]
-    for (const [id, by, told] of wrong) await expect(replaceGrant(variables, id, by)).rejects.toThrow(told)
+    for (const [id, by, reason] of wrong) await expect(replaceGrant(variables, id, by)).rejects.toThrow(reason)
     expect(await replaceGrant(variables, a, b)).toEqual(['like/a'])
     expect(await findActiveGrant(db.database, tenant, a)).toMatchObject({ full_name: 'like/b' })
     await revokeGrants(variables, two.id)
@@ -224,10 +227,12 @@ describe('grants', () => {
     [{ account: '999999' }, /knows no account 999999/],
     [{ account: 'acme' }, /knows no account acme/],
     [{ repositories: ['acme/none'] }, /does not reach acme\/none/],
-  ])('are refused for %j', async (order, told) => {
+  ])('are refused for %j', async (order, reason) => {
     const at = account({ 'acme/refused': 150 })
     const { installationId } = tenant
-    await expect(addGrant(variables, { installationId, account: at, repositories: [], ...order })).rejects.toThrow(told)
+    await expect(addGrant(variables, { installationId, account: at, repositories: [], ...order })).rejects.toThrow(
+      reason,
+    )
   })
 
   it.each([
@@ -235,10 +240,10 @@ describe('grants', () => {
     [403, /refuses the App/],
     [429, /left alone/],
     [500, /does not answer/],
-  ])('are not made while the host answers %i', async (status, told) => {
+  ])('are not made while the host answers %i', async (status, reason) => {
     const order = { installationId: tenant.installationId, account: account({ 'acme/away': 160 }), repositories: [] }
     server.fail({ when: /installation/, answer: { status } })
-    await expect(addGrant(variables, order)).rejects.toThrow(told)
+    await expect(addGrant(variables, order)).rejects.toThrow(reason)
     server.mend()
     const accounts = await readGrants(variables, tenant.installationId)
     expect(accounts.map(({ account: id }) => id)).not.toContain(order.account)

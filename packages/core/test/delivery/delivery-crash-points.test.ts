@@ -101,8 +101,8 @@ describe('a worker that crashes', () => {
       expect([named, merge.status]).toEqual([named, 'succeeded'])
       expect(merge.mergedCommitSha).toBe(await tipOf(gitDir, 'main'))
       expect(await gitText(['rev-list', '--count', '--merges', `${at.baseOid}..main`], { gitDir })).toBe('1')
-      const told = (await at.eventTypesOf(id)).filter(type => type.startsWith('publication.merge'))
-      expect(told).toEqual(['publication.merge_succeeded'])
+      const types = (await at.eventTypesOf(id)).filter(type => type.startsWith('publication.merge'))
+      expect(types).toEqual(['publication.merge_succeeded'])
     }
     expect(steps).toBeGreaterThanOrEqual(5)
   })

@@ -284,15 +284,15 @@ describe('a merge on a faulty host', () => {
     }
     server.mend()
     const merge = await at.readMerge(id, mergeId)
-    const told = (await at.eventTypesOf(id)).slice(before)
+    const types = (await at.eventTypesOf(id)).slice(before)
     if (typeof outcome === 'string') {
       expect(merge).toMatchObject({ status: 'failed', lastError: { code: outcome } })
-      expect([told, await tipOf(gitDir, 'main')]).toEqual([['publication.merge_failed'], at.baseOid])
+      expect([types, await tipOf(gitDir, 'main')]).toEqual([['publication.merge_failed'], at.baseOid])
       return
     }
     const main = await tipOf(gitDir, 'main')
     expect([merge.lastError?.code, merge.status, merge.mergedCommitSha]).toEqual([undefined, 'succeeded', main])
     expect(await gitText(['rev-list', '--count', '--merges', `${at.baseOid}..main`], { gitDir })).toBe('1')
-    expect(told).toEqual(['publication.merge_succeeded'])
+    expect(types).toEqual(['publication.merge_succeeded'])
   })
 })

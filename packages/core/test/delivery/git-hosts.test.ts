@@ -68,9 +68,9 @@ async function serveLocal(): Promise<ServedLocal> {
 function beforeStatement(real: Database, statement: RegExp, happens: () => Promise<unknown>): Database {
   return {
     transaction: (work, options) => real.transaction(work, options),
-    query: async <Row>(asked: string | Statement, values?: readonly unknown[]): Promise<Result<Row>> => {
-      if (statement.test(typeof asked === 'string' ? asked : asked.text)) await happens()
-      return values === undefined ? real.query<Row>(asked) : real.query<Row>(asked, values)
+    query: async <Row>(given: string | Statement, values?: readonly unknown[]): Promise<Result<Row>> => {
+      if (statement.test(typeof given === 'string' ? given : given.text)) await happens()
+      return values === undefined ? real.query<Row>(given) : real.query<Row>(given, values)
     },
   }
 }
@@ -575,8 +575,8 @@ describe('the github host', () => {
     const { server, host, sample } = served
     const other = await host.access({ ...sample, repositoryId: '12' }, 'read')
     const read = await host.access(sample, 'read')
-    for (const told of [`${read.authorization}`, `extraHeader=Authorization: ${read.authorization}`]) {
-      expect(knownSecrets.text(told)).toMatch(/Basic \[secret\]$/)
+    for (const leak of [`${read.authorization}`, `extraHeader=Authorization: ${read.authorization}`]) {
+      expect(knownSecrets.text(leak)).toMatch(/Basic \[secret\]$/)
     }
     const elsewhere = { url: other.url, authorization: read.authorization ?? '' }
     await expect(runGit(['ls-remote', other.url], { remote: elsewhere })).rejects.toThrow(/404|not found/i)

@@ -72,11 +72,11 @@ it('kill -9 while the host makes the commit leaves a publication that its succes
   const variables = workerVariables(test)
   const id = randomUUID()
   server.fail({ when: /git\/commits$/, answer: 'never', times: 1 })
-  const asked = () => server.requests.filter(line => line.endsWith('git/commits')).length
-  const before = asked()
+  const attempts = () => server.requests.filter(line => line.endsWith('git/commits')).length
+  const before = attempts()
   await using first = await startServiceProcess(variables)
   await at.put(id, { revision: review.revision, title: 'a', branch: 'killed' })
-  await until('a request for the commit', async () => asked() > before)
+  await until('a request for the commit', async () => attempts() > before)
   await first.kill('SIGKILL')
   const { rows } = await test.db.database.query('select status, commit_sha from publications where id = $1', [id])
   expect(rows).toEqual([{ status: 'attempted', commit_sha: null }])

@@ -82,26 +82,26 @@ describe('delivery from a workspace to a merged pull request', () => {
     const message = await gitText(['log', '-1', '--format=%B', 'main'], { gitDir: at.gitDir })
     expect(message).toBe('Squashed\n\nOne.\nTwo.\n')
 
-    const told = await at.events()
-    expect(told.map(event => event.type)).toEqual([
+    const events = await at.events()
+    expect(events.map(event => event.type)).toEqual([
       'svc.artifact.created',
       'svc.publication.created',
       'svc.publication.merge_succeeded',
     ])
-    for (const event of told) expect(event.subject).toEqual({ sessionId: at.session.id })
-    expect(told[0]?.data).toMatchObject({ kind: 'pull_request_record', publicationId: id })
-    expect(told[1]?.data).toEqual({
+    for (const event of events) expect(event.subject).toEqual({ sessionId: at.session.id })
+    expect(events[0]?.data).toMatchObject({ kind: 'pull_request_record', publicationId: id })
+    expect(events[1]?.data).toEqual({
       publicationId: id,
       delivery: 'pull_request',
       status: 'succeeded',
       result: publication.result,
     })
-    expect(told[2]?.data).toMatchObject({
+    expect(events[2]?.data).toMatchObject({
       publicationId: id,
       mergeId: merge.id,
       mergedCommitSha: merge.mergedCommitSha,
     })
-    const artifact = String(told[0]?.data['artifactId'])
+    const artifact = String(events[0]?.data['artifactId'])
     const record = await at.api.get(at.path(`/artifacts/${artifact}/content`))
     expect(JSON.parse(record.text)).toMatchObject({ publicationId: id, pullRequest: { number: 1 } })
   })

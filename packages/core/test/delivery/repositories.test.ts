@@ -365,16 +365,16 @@ describe('a session on a repository', () => {
     const { tenant, api, source, grant } = await hubTenant()
     const stranger = await hubTenant()
     const required = [403, 'cloud_repository_grant_required']
-    const asked = async (by: Api, body: object) => {
+    const outcomeOf = async (by: Api, body: object) => {
       const answer = await create(by, body)
       return [answer.status, answer.body.error]
     }
-    expect(await asked(stranger.api, source)).toEqual(required)
-    expect(await asked(api, { ...source, repositoryId: '999' })).toEqual(required)
-    expect(await asked(api, { ...source, kind: 'local' })).toEqual(required)
-    expect(await asked(api, { ...source, grantId: randomUUID() })).toEqual(required)
+    expect(await outcomeOf(stranger.api, source)).toEqual(required)
+    expect(await outcomeOf(api, { ...source, repositoryId: '999' })).toEqual(required)
+    expect(await outcomeOf(api, { ...source, kind: 'local' })).toEqual(required)
+    expect(await outcomeOf(api, { ...source, grantId: randomUUID() })).toEqual(required)
     await revokeGrant(context(), tenant, grant.id)
-    expect(await asked(api, source)).toEqual(required)
+    expect(await outcomeOf(api, source)).toEqual(required)
   })
 
   it.each<[string, (served: Awaited<ReturnType<typeof hubTenant>>) => void, number, string]>([

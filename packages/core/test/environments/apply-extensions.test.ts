@@ -78,9 +78,9 @@ describe('the extensions of a fresh sandbox', () => {
     const release = (words: string) =>
       extensionOf({}, [{ name: 'skills/shared/SKILL.md', content: `---\nname: shared\n---\n${words}\n` }])
     const id = await environmentWith([release('first')])
-    const look = 'tail -n 1 ~/.agents/skills/shared/SKILL.md; cat ~/.local/share/extensions/tools/data ~/own'
+    const inspection = 'tail -n 1 ~/.agents/skills/shared/SKILL.md; cat ~/.local/share/extensions/tools/data ~/own'
     const fill = 'echo data > ~/.local/share/extensions/tools/data; echo mine > ~/own'
-    const session = await test.api.createSession({ runtime: 'shell', environment: { id } }, `${fill}; ${look}`)
+    const session = await test.api.createSession({ runtime: 'shell', environment: { id } }, `${fill}; ${inspection}`)
     const printed = async (runId: string) =>
       (await test.api.runEnded(session.id, runId)).findLast(({ type }) => type === 'svc.activity.completed')?.data[
         'output'
@@ -92,7 +92,7 @@ describe('the extensions of a fresh sandbox', () => {
     expect((await environments.put(id, document, 2)).status).toBe(200)
     await until('an idle session', async () => (await test.api.session(session.id)).phase === 'idle')
     expect((await test.api.call('DELETE', `/v1/sessions/${session.id}/workspace`)).status).toBe(204)
-    const { run: next } = await test.api.submitTurn(session.id, look)
+    const { run: next } = await test.api.submitTurn(session.id, inspection)
     expect(await printed(next.id)).toBe('second\ndata\nmine\n')
   })
 

@@ -66,7 +66,7 @@ async function takeOver(session: Session): Promise<void> {
 // biome-ignore lint/suspicious/noTemplateCurlyInString: the placeholders of extensions are written like this.
 const placeholder = '${SHELF}'
 const count = 'echo once >> count; echo set up'
-const look = 'cat count; wc -l < count'
+const inspection = 'cat count; wc -l < count'
 
 describe('a worker that dies', () => {
   const points = [1, 2, 3, 4, 5, 6, 7].flatMap(at =>
@@ -76,7 +76,7 @@ describe('a worker that dies', () => {
   test.each(points)(
     'at step %i of an apply, if it %s, is followed by one that runs nothing twice',
     async (at, mode) => {
-      const session = await applying.session(count, look)
+      const session = await applying.session(count, inspection)
       const point = new CrashPoint('apply', at, mode)
       await begin(session, point.world(context), point.signal)
       await takeOver(session)
@@ -92,7 +92,7 @@ describe('a worker that dies', () => {
   test('in mid-setup leaves setup running, and the next worker tells the rest of its output', async () => {
     const made = await applying.environments.make({ setup: `${count}; ${waitFor('go')}; echo "late $KEY1"` })
     await applying.environments.writeSecret(made.id, 'KEY1', 'a canary in its cage', made.revision)
-    const session = await applying.sessionOf(made, `${look}; echo "$KEY1"`)
+    const session = await applying.sessionOf(made, `${inspection}; echo "$KEY1"`)
     const point = new CrashPoint('apply', 0, 'dies')
     const first = begin(session, point.world(context), point.signal)
     await applying.wrote(session, 'set up')
@@ -151,7 +151,7 @@ describe('a worker that dies', () => {
   })
 
   test('with its host loses the sandbox, and another host sets one up anew', async () => {
-    const session = await applying.session(`${count}; ${waitFor('go')}`, look)
+    const session = await applying.session(`${count}; ${waitFor('go')}`, inspection)
     const point = new CrashPoint('apply', 0, 'dies')
     const first = begin(session, point.world(context), point.signal)
     await applying.wrote(session, 'set up')

@@ -20,7 +20,7 @@ const types = (events: readonly Event[]) =>
 const dataOf = (events: readonly Event[], type: string) =>
   events.filter(event => event.type === type).map(({ data }) => data)
 const applies = (events: readonly Event[]) => dataOf(events, 'svc.environment.apply')
-const told = (events: readonly Event[]) =>
+const reports = (events: readonly Event[]) =>
   dataOf(events, 'svc.environment.output')
     .map(({ text }) => text)
     .join('')
@@ -56,7 +56,7 @@ describe('a fresh sandbox of a bound session', () => {
         outputTail: '/workspace\nloud\n',
       },
     ])
-    expect(told(events)).toBe('/workspace\nloud\n')
+    expect(reports(events)).toBe('/workspace\nloud\n')
     expect(dataOf(events, 'svc.activity.completed')[0]).toMatchObject({ output: 'made\n' })
     expect(session.environment).toEqual({ id, name: 'web', revision: 1 })
   })
@@ -80,7 +80,7 @@ describe('a fresh sandbox of a bound session', () => {
       setup: "curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:3128/v1/models",
     })
     const { events } = await run(id)
-    expect(told(events)).toBe('401')
+    expect(reports(events)).toBe('401')
   })
 
   test('gives its Run up if setup fails', async () => {
@@ -181,8 +181,8 @@ describe('variables and secrets', () => {
     await environments.writeSecret(made.id, 'KEY1', canary, made.revision)
     const { session, events } = await run(made.id, 'echo "$COPY"; for n in 1 2; do echo "$KEY1"; done')
     expect(dataOf(events, 'svc.activity.completed')[0]).toMatchObject({ output: '[secret]\n[secret]\n[secret]\n' })
-    expect(told(events)).toMatch(/^\[secret\]\nx+$/)
-    expect(Buffer.byteLength(told(events))).toBeLessThanOrEqual(128 * 1024)
+    expect(reports(events)).toMatch(/^\[secret\]\nx+$/)
+    expect(Buffer.byteLength(reports(events))).toBeLessThanOrEqual(128 * 1024)
     const tail = String(applies(events)[1]?.['outputTail'])
     expect([tail.length <= 8192, tail.endsWith(`]${'y'.repeat(8180)}`)]).toEqual([true, true])
     const { rows } = await service.db.database.query<{ text: string }>(

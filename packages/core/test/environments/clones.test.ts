@@ -166,8 +166,8 @@ describe('an apply', () => {
       errorCode: 'repository_clone_failed',
       repositories: [{ repository: 'slow/one', path: 'one', state: 'failed' }],
     })
-    const asked = github.server.requests.filter(line => line.includes('slow/one.git/info/refs'))
-    expect(asked).toHaveLength(1)
+    const fetches = github.server.requests.filter(line => line.includes('slow/one.git/info/refs'))
+    expect(fetches).toHaveLength(1)
   })
 
   it("clones nothing of the data directory that the Session's owner was not granted", async () => {

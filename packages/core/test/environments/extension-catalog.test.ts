@@ -121,7 +121,7 @@ describe('an extension by URL', () => {
   const url = 'https://extensions.example.com/tools.zip'
   const sha256 = sha256Of(tools)
   let serve: RequestListener
-  let asked: string[]
+  let requests: string[]
   let now: number
   let directory: string
   let network: ScriptedNetwork
@@ -129,13 +129,13 @@ describe('an extension by URL', () => {
   let catalogOf: (sources: CatalogOptions['sources'], waitMs?: number) => ExtensionCatalog
   beforeEach(async () => {
     stack = new AsyncDisposableStack()
-    asked = []
+    requests = []
     now = 0
     directory = await mkdtemp(join(tmpdir(), 'berth-downloads-'))
     stack.defer(() => rm(directory, { recursive: true, force: true }))
     const certificate = makeCertificate('extensions.example.com')
     const server = createServer({ key: certificate.key, cert: certificate.cert }, (request, response) => {
-      asked.push(request.url ?? '')
+      requests.push(request.url ?? '')
       void serve(request, response)
     })
     stack.defer(() => void server.close())
@@ -166,7 +166,7 @@ describe('an extension by URL', () => {
     ])
     const inside = { slug: 'inside', reason: 'unavailable' }
     const neither = { extensions: [], missing: [{ slug: 'fetched', reason: 'unavailable' }, inside] }
-    expect([await catalog.list(), await catalog.list(), asked.length]).toEqual([neither, neither, 1])
+    expect([await catalog.list(), await catalog.list(), requests.length]).toEqual([neither, neither, 1])
     serve = (_, response) => void response.end(tools)
     now += 60_000
     expect(await catalog.list()).toEqual({
@@ -174,7 +174,7 @@ describe('an extension by URL', () => {
       missing: [inside],
     })
     expect(await catalog.find('fetched')).not.toBeNull()
-    expect([asked.length, network.dialled]).toEqual([2, ['93.184.216.34:443', '93.184.216.34:443']])
+    expect([requests.length, network.dialled]).toEqual([2, ['93.184.216.34:443', '93.184.216.34:443']])
     // What the configuration names no more goes after a day.
     for (const name of [`${'1'.repeat(64)}.zip`, '.new-of-a-dead-process'])
       await writeFile(join(directory, name), 'an old release')
@@ -201,13 +201,13 @@ describe('an extension by URL', () => {
     const catalog = catalogOf(sources, 0)
     const late = { extensions: [], missing: slugs.map(slug => ({ slug, reason: 'late' })) }
     expect(await catalog.list()).toEqual(late)
-    await until('the first requests', () => asked.length === 4)
-    expect([await catalog.list(), asked.toSorted()]).toEqual([late, ['/four', '/one', '/three', '/two']])
+    await until('the first requests', () => requests.length === 4)
+    expect([await catalog.list(), requests.toSorted()]).toEqual([late, ['/four', '/one', '/three', '/two']])
     const found = catalog.find('six')
-    await until('a request for the one', () => asked.includes('/six'))
+    await until('a request for the one', () => requests.includes('/six'))
     released.resolve()
     expect(await found).toMatchObject({ slug: 'six' })
     await until('all', async () => (await catalog.list()).extensions.length === slugs.length)
-    expect(asked.toSorted()).toEqual([...archives.keys()].toSorted())
+    expect(requests.toSorted()).toEqual([...archives.keys()].toSorted())
   })
 })

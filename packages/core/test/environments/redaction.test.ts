@@ -43,7 +43,7 @@ const output = (events: readonly Event[]) =>
 
 /** Prints every value as it is, and as a tool does that answers in JSON. */
 const print = `echo "$TOKEN1"; echo "$SHORT1"; printf '%s' "$KEY1"; node -e 'console.log(JSON.stringify(JSON.stringify([process.env])))'; echo "$TOKEN1" > result.txt; berth-present result.txt`
-const told = '[secret]\nseven77\n'
+const masked = '[secret]\nseven77\n'
 
 test("no secret of an environment is on record anywhere, whoever appends, and nobody else's words are masked", async () => {
   const made = await environments.make({ setup: `${print} || :; touch ready` })
@@ -69,8 +69,8 @@ test("no secret of an environment is on record anywhere, whoever appends, and no
   const at = await workspacePath(service.db.database, dataDir, session, 'go')
   await writeFile(at, '')
   const first = await service.api.runEnded(session.id, session.activeRunId ?? '')
-  expect(String(applied(first)).slice(0, told.length)).toBe(told)
-  expect(String(output(first)).split(told)).toHaveLength(3)
+  expect(String(applied(first)).slice(0, masked.length)).toBe(masked)
+  expect(String(output(first)).split(masked)).toHaveLength(3)
 
   // The process that answers HTTP never made a sandbox, and appends these words.
   const turn = await service.api.submitTurn(session.id, `: ${token} ${JSON.stringify(key)} ${short}`)

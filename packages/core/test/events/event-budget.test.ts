@@ -37,11 +37,11 @@ describe('a Run that has spent its budget of Events', () => {
     expect(outcomeOf(ended)).toBe('failed max_response event_budget 1')
     const [truncation, ...more] = truncations(ended)
     expect(more).toEqual([])
-    const told = ended.events.filter(({ type }) => type === 'svc.run.progress' || type === 'svc.activity.completed')
+    const counted = ended.events.filter(({ type }) => type === 'svc.run.progress' || type === 'svc.activity.completed')
     // The agent may be stopped before it has sent all of its output.
     expect(truncation).toEqual({ droppedEvents: (await spentOf(ended.session))?.dropped, reason: 'event_budget' })
     expect(truncation?.['droppedEvents']).toBeGreaterThan(0)
-    expect(told.length).toBeLessThanOrEqual(40 + 4)
+    expect(counted.length).toBeLessThanOrEqual(40 + 4)
     const titles = activitiesOf(ended).map(({ title }) => title)
     expect(titles).toEqual(expect.arrayContaining(['lasting', 'step 1']))
     expect(titles).not.toContain('step 100')

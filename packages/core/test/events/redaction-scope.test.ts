@@ -81,8 +81,8 @@ describe('another organization that guesses the secrets of the deployment', () =
     const names = guesses.filter(guess => !guess.includes('/')).slice(0, 20)
     const script = names.map(name => `touch -- '${name}'; berth-present -- '${name}'`).join('\n')
     const { session, events } = await run(other, 'shell', script)
-    const told = dataOf(events, 'svc.artifact.created').map(data => data['name'])
-    expect(told.filter(name => name !== 'summary.md')).toEqual(names)
+    const artifactNames = dataOf(events, 'svc.artifact.created').map(data => data['name'])
+    expect(artifactNames.filter(name => name !== 'summary.md')).toEqual(names)
     const listed = await other.get<{ artifacts: { name: string }[] }>(`/v1/sessions/${session.id}/artifacts`)
     expect(listed.body.artifacts.map(({ name }) => name)).toEqual(expect.arrayContaining(names))
   })
@@ -90,8 +90,8 @@ describe('another organization that guesses the secrets of the deployment', () =
   test("gets an agent's messages and actions, chunk by chunk, back unchanged", async () => {
     const script = guesses.flatMap(guess => [`say ${guess}`, `tool ${guess}`]).join('\n')
     const { events } = await run(other, 'scripted', script)
-    const said = dataOf(events, 'svc.message.created').filter(data => data['role'] === 'assistant')
-    expect(said.map(data => data['text'])).toEqual(guesses)
+    const messages = dataOf(events, 'svc.message.created').filter(data => data['role'] === 'assistant')
+    expect(messages.map(data => data['text'])).toEqual(guesses)
     expect(dataOf(events, 'svc.activity.completed').map(data => data['title'])).toEqual(guesses)
   })
 
@@ -107,11 +107,11 @@ describe('another organization that guesses the secrets of the deployment', () =
     const question = guesses.slice(0, 18).join(' ')
     const ask = { message: question, requestedSchema: { type: 'object', properties: {} } }
     const session = await other.createSession({ runtime: 'scripted' }, `ask ${JSON.stringify(ask)}`)
-    const asked = await until('the question', async () => {
+    const waiting = await until('the question', async () => {
       const { body } = await other.get<{ interactions: Interaction[] }>(`/v1/sessions/${session.id}/interactions`)
       return body.interactions[0]
     })
-    expect(asked.request.questions?.[0]?.question).toBe(question)
+    expect(waiting.request.questions?.[0]?.question).toBe(question)
     const opened = await other.eventsUntil(session.id, ({ type }) => type === 'svc.interaction.opened')
     expect(JSON.stringify(dataOf(opened, 'svc.interaction.opened'))).toContain(JSON.stringify(question).slice(1, -1))
     await other.call('POST', `/v1/sessions/${session.id}/runs/${session.activeRunId}/cancel`)

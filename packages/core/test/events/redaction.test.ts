@@ -161,12 +161,12 @@ describe('the log of the service', () => {
   test('holds none of them, wherever it cuts its lines', async () => {
     const { written } = await run('missing', 'anything')
     expectNothingOf(written)
-    const told = await until('the line of the runtime', () =>
+    const logged = await until('the line of the runtime', () =>
       service.lines.find(line => line.includes('a runtime did not start')),
     )
-    expect(told).toContain('spawn /[secret]/[secret]')
+    expect(logged).toContain('spawn /[secret]/[secret]')
     expectNothingOf(service.lines.join('\n'))
-    expect(told).not.toContain('canary')
+    expect(logged).not.toContain('canary')
   })
 
   test('holds none of them in data of others', async () => {

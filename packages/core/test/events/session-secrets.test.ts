@@ -61,7 +61,7 @@ async function start(role: 'api' | 'worker', config: object): Promise<ServicePro
   return stack.use(await startServiceProcess(variables))
 }
 
-const said = (events: readonly Event[]) =>
+const textsOf = (events: readonly Event[]) =>
   events.filter(({ type }) => type === 'svc.message.created').map(({ data }) => String(data['text']))
 const output = (events: readonly Event[]) =>
   events.findLast(({ type }) => type === 'svc.activity.completed')?.data['output']
@@ -74,9 +74,9 @@ test("every process that appends for a Session masks the secrets of its sandbox,
   // The process that answers HTTP reads them from the rows, which are sealed.
   const half = given.slice(0, -1)
   const next = await api.submitTurn(session.id, `: ${half} ${given}`)
-  expect(said(await api.runEnded(session.id, next.run.id)).at(-1)).toBe(`: ${half} [secret]`)
+  expect(textsOf(await api.runEnded(session.id, next.run.id)).at(-1)).toBe(`: ${half} [secret]`)
   const long = await api.submitTurn(session.id, `: ${'x'.repeat(65_536 - 20)}${given} ${'y'.repeat(100)}`)
-  expect(said(await api.runEnded(session.id, long.run.id)).at(-1)).toBe(
+  expect(textsOf(await api.runEnded(session.id, long.run.id)).at(-1)).toBe(
     `: ${'x'.repeat(65_536 - 20)}[secret] ${'y'.repeat(9)}`,
   )
   const written = (await storedLog(db, keyOf(session))).map(({ envelope }) => envelope).join('\n')
@@ -91,7 +91,7 @@ test("every process that appends for a Session masks the secrets of its sandbox,
   await until('a sealed session', async () => (await api.session(session.id)).phase === 'idle')
   const { body } = await api.call<{ session: Session }>('POST', `/v1/sessions/${session.id}/forks`, {})
   await api.submitTurn(body.session.id, `: ${given}`)
-  expect(said(await api.events(body.session.id))).toEqual([': [secret]'])
+  expect(textsOf(await api.events(body.session.id))).toEqual([': [secret]'])
 
   for (const [elsewhere, runtime] of [
     [other, 'shell'],
@@ -99,7 +99,7 @@ test("every process that appends for a Session masks the secrets of its sandbox,
   ] as const) {
     const untouched = await elsewhere.createSession({ runtime }, `echo ${given}`)
     const events = await elsewhere.runEnded(untouched.id, untouched.activeRunId ?? '')
-    expect([said(events)[0], output(events)]).toEqual([`echo ${given}`, `${given}\n`])
+    expect([textsOf(events)[0], output(events)]).toEqual([`echo ${given}`, `${given}\n`])
   }
   expect(front.lines.join('\n')).not.toContain(given)
 })

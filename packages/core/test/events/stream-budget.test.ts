@@ -66,56 +66,56 @@ const full = [503, 'event_stream_unavailable', { 'retry-after': '2' }, {}]
 
 describe('the budget of streams', () => {
   test('is 64 for an authority', async () => {
-    const here = budget()
+    const ours = budget()
     const [a, b] = [installation(), installation()]
-    await take(here, a, 64)
-    expect(await refusal(here.take(a))).toEqual(spent)
-    await take(here, b, 64)
-    expect(here.open).toBe(128)
+    await take(ours, a, 64)
+    expect(await refusal(ours.take(a))).toEqual(spent)
+    await take(ours, b, 64)
+    expect(ours.open).toBe(128)
   })
 
   test('is 256 for a process', async () => {
-    const here = budget()
+    const ours = budget()
     const authorities = [installation(), installation(), installation(), installation()]
-    for (const authority of authorities) await take(here, authority, 64)
-    expect(await refusal(here.take(installation()))).toEqual(full)
-    expect(await refusal(here.take(authorities[0] as Principal))).toEqual(spent)
-    expect(here.open).toBe(256)
+    for (const authority of authorities) await take(ours, authority, 64)
+    expect(await refusal(ours.take(installation()))).toEqual(full)
+    expect(await refusal(ours.take(authorities[0] as Principal))).toEqual(spent)
+    expect(ours.open).toBe(256)
   })
 
   test('tells authorities apart by kind and by organization', async () => {
-    const here = budget({ perAuthority: 1, perProcess: 9 })
+    const ours = budget({ perAuthority: 1, perProcess: 9 })
     const one = installation()
-    for (const other of [one, { ...one, ...asPerson }, { ...one, organizationId: 'p' }]) await here.take(other)
-    expect(here.open).toBe(3)
+    for (const other of [one, { ...one, ...asPerson }, { ...one, organizationId: 'p' }]) await ours.take(other)
+    expect(ours.open).toBe(3)
   })
 
   test('takes a place back only once, however often it is returned', async () => {
-    const here = budget({ perAuthority: 2, perProcess: 3 })
+    const ours = budget({ perAuthority: 2, perProcess: 3 })
     const [a, b] = [installation(), installation()]
-    const [first] = await take(here, a, 2)
-    await here.take(b)
-    expect(await refusal(here.take(b))).toEqual(full)
+    const [first] = await take(ours, a, 2)
+    await ours.take(b)
+    expect(await refusal(ours.take(b))).toEqual(full)
     first?.[Symbol.dispose]()
     first?.[Symbol.dispose]()
-    expect(here.open).toBe(2)
-    await here.take(a)
-    expect(await refusal(here.take(a))).toEqual(spent)
-    expect(await refusal(here.take(b))).toEqual(full)
+    expect(ours.open).toBe(2)
+    await ours.take(a)
+    expect(await refusal(ours.take(a))).toEqual(spent)
+    expect(await refusal(ours.take(b))).toEqual(full)
   })
 })
 
 describe('the budget of an authority in several processes', () => {
   test('is shared, and one process may take a place that another returned', async () => {
-    const [here, there] = [budget({ perAuthority: 3 }), budget({ perAuthority: 3 })]
+    const [ours, there] = [budget({ perAuthority: 3 }), budget({ perAuthority: 3 })]
     const one = installation()
-    const [first] = await take(here, one, 2)
+    const [first] = await take(ours, one, 2)
     await there.take(one)
-    expect([await refusal(here.take(one)), await refusal(there.take(one))]).toEqual([spent, spent])
-    expect([here.open, there.open]).toEqual([2, 1])
+    expect([await refusal(ours.take(one)), await refusal(there.take(one))]).toEqual([spent, spent])
+    expect([ours.open, there.open]).toEqual([2, 1])
     first?.[Symbol.dispose]()
     await until('a place that was given back', async () => (await refusal(there.take(one))) === null)
-    expect(await refusal(here.take(one))).toEqual(spent)
+    expect(await refusal(ours.take(one))).toEqual(spent)
   })
 
   test('is spent to the last place and no further by concurrent opens', async () => {
@@ -128,32 +128,32 @@ describe('the budget of an authority in several processes', () => {
   })
 
   test('recovers the places of a process that died', async () => {
-    const [here, gone] = [budget({ perAuthority: 2 }), budget({ perAuthority: 2 })]
+    const [ours, gone] = [budget({ perAuthority: 2 }), budget({ perAuthority: 2 })]
     const one = installation()
     await take(gone, one, 2)
-    expect(await refusal(here.take(one))).toEqual(spent)
+    expect(await refusal(ours.take(one))).toEqual(spent)
     await made.database.query(
       "update open_streams set expires_at = clock_timestamp() where authority like '%/' || $1",
       [one.id],
     )
-    await take(here, one, 2)
-    expect(await refusal(here.take(one))).toEqual(spent)
+    await take(ours, one, 2)
+    expect(await refusal(ours.take(one))).toEqual(spent)
   })
 
   test('recovers at once the places of a process that stops', async () => {
-    const [here, other] = [budget({ perAuthority: 1 }), budget({ perAuthority: 1 })]
+    const [ours, other] = [budget({ perAuthority: 1 }), budget({ perAuthority: 1 })]
     const one = installation()
     await other.take(one)
     await other.ledger[Symbol.asyncDispose]()
-    await here.take(one)
+    await ours.take(one)
   })
 
   test('is kept by a live process and restored after the database lost it', async () => {
     // bound: a pause between two looks
-    const here = budget({ perAuthority: 1, renewalMs: 20 })
-    await here.renewals.start()
+    const ours = budget({ perAuthority: 1, renewalMs: 20 })
+    await ours.renewals.start()
     const one = installation()
-    await here.take(one)
+    await ours.take(one)
     await made.database.query(
       "update open_streams set expires_at = clock_timestamp() where authority like '%/' || $1",
       [one.id],
@@ -179,14 +179,14 @@ describe('the budget of an authority in several processes', () => {
       },
     }
     // bound: a pause between two looks
-    const here = budget({ perAuthority: 2, db, renewalMs: 20 })
+    const ours = budget({ perAuthority: 2, db, renewalMs: 20 })
     const [one, other] = [installation(), installation()]
     away = true
-    await expect(here.take(one)).rejects.toThrow(DatabaseUnavailable)
+    await expect(ours.take(one)).rejects.toThrow(DatabaseUnavailable)
     away = false
-    expect([here.open, await rows(one)]).toEqual([0, [{ held: 1 }]])
-    await here.take(other)
-    await here.renewals.start()
+    expect([ours.open, await rows(one)]).toEqual([0, [{ held: 1 }]])
+    await ours.take(other)
+    await ours.renewals.start()
     await until('that nothing is held', async () => (await rows(one)).length === 0)
   })
 
@@ -202,13 +202,13 @@ describe('the budget of an authority in several processes', () => {
       },
     }
     // bound: a pause between two looks
-    const here = budget({ db, renewalMs: 20 })
+    const ours = budget({ db, renewalMs: 20 })
     const one = installation()
-    await expect(here.take(one)).rejects.toThrow(DatabaseUnavailable)
-    await take(here, one, 2)
+    await expect(ours.take(one)).rejects.toThrow(DatabaseUnavailable)
+    await take(ours, one, 2)
     await late?.()
-    expect([here.open, await rows(one)]).toEqual([2, [{ held: 1 }]])
-    await here.renewals.start()
+    expect([ours.open, await rows(one)]).toEqual([2, [{ held: 1 }]])
+    await ours.renewals.start()
     const counted = async () => (await rows(one)).map(({ held }) => held)
     await until('both streams in the row', async () => (await counted()).join() === '2')
   })

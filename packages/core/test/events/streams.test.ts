@@ -331,7 +331,7 @@ describe('the end of a stream', () => {
     const other = await strict.newTenant()
     const keys = [keyOf(await strict.api.createSession()), keyOf(await other.api.createSession())] as const
     await using revoked = await LogReader.open({ url: strict.url, apiKey: strict.tenant.apiKey }, keys[0])
-    await using standing = await LogReader.open({ url: strict.url, apiKey: other.tenant.apiKey }, keys[1])
+    await using unaffected = await LogReader.open({ url: strict.url, apiKey: other.tenant.apiKey }, keys[1])
     await strict.db.database.query('update installations set revoked_at = now() where id = $1', [
       strict.tenant.installationId,
     ])
@@ -339,7 +339,7 @@ describe('the end of a stream', () => {
     const reopened = LogReader.open({ url: strict.url, apiKey: strict.tenant.apiKey }, keys[0])
     await expect(reopened).rejects.toThrow('401')
     await elsewhere.append(keys[1], 1)
-    await standing.reached(1)
+    await unaffected.reached(1)
   })
 
   test('comes to all when the service stops amid appends; their returns are spread, and they miss nothing', async () => {

@@ -143,8 +143,8 @@ test('a delivery that is refused is signed anew and sent again, and the next one
   for (const { body, signature } of received) {
     expect((await verifyWebhook(body, signature, secret)).verified).toBe(true)
   }
-  const told = command.lines.slice(1).map(line => JSON.parse(line))
-  expect(told.map(({ type, status, attempt }) => [type, status, attempt])).toEqual([
+  const printed = command.lines.slice(1).map(line => JSON.parse(line))
+  expect(printed.map(({ type, status, attempt }) => [type, status, attempt])).toEqual([
     [started, 302, 1],
     [started, 500, 2],
     [started, 204, 3],
@@ -164,6 +164,6 @@ test('the command says what it cannot do', async () => {
   expect((await fails('--forward-to', url, '--families', 'run,run'))[0]).toBe(2)
   expect((await fails('--forward-to', url, '--families', 'all'))[0]).toBe(2)
   expect((await fails())[0]).toBe(2)
-  const [code, told] = await fails('--forward-to', url, '--key', 'svc_cloud_live_unknown')
-  expect([code, told]).toEqual([1, expect.stringContaining('invalid_or_expired_credential')])
+  const [code, printed] = await fails('--forward-to', url, '--key', 'svc_cloud_live_unknown')
+  expect([code, printed]).toEqual([1, expect.stringContaining('invalid_or_expired_credential')])
 })

@@ -72,16 +72,16 @@ describe('two hosts', () => {
 describe('a connection that its client asks to close', () => {
   test('closes after the answer, whatever the client sent after the request', async () => {
     await using service = await startTestApp()
-    const asked = Promise.withResolvers<void>()
+    const requested = Promise.withResolvers<void>()
     service.answer('getSession', async () => {
-      asked.resolve()
+      requested.resolve()
       // bound: the second request is there by then, or ignored later
       await sleep(20)
       return { status: 204 }
     })
     const last = rawRequest('GET', `/v1/sessions/${sessionId}`, [bearer])
     const answers = await sendRaw(service.port, last + last)
-    await asked.promise
+    await requested.promise
     expect(answers.match(/HTTP\/1.1 /g)).toHaveLength(1)
     expect(answers).toMatch(/^HTTP\/1.1 204 .*connection: close/is)
   })
@@ -90,10 +90,10 @@ describe('a connection that its client asks to close', () => {
 describe('a client that leaves', () => {
   test('is not logged as a fault of the service', async () => {
     await using service = await startTestApp()
-    const asked = Promise.withResolvers<void>()
+    const requested = Promise.withResolvers<void>()
     const ended = Promise.withResolvers<void>()
     service.answer('getSession', async ({ signal }) => {
-      asked.resolve()
+      requested.resolve()
       const { promise: left, resolve } = Promise.withResolvers<void>()
       signal.addEventListener('abort', () => resolve(), { once: true })
       await left
@@ -102,7 +102,7 @@ describe('a client that leaves', () => {
     })
     const socket = connect(service.port, '127.0.0.1')
     socket.write(rawRequest('GET', `/v1/sessions/${sessionId}`, [bearer]))
-    await asked.promise
+    await requested.promise
     socket.destroy()
     await ended.promise
     await expect.poll(() => service.log.some(line => line.includes('the client left'))).toBe(true)

@@ -22,7 +22,7 @@ afterAll(() => resuming[Symbol.asyncDispose]())
 const pathOf = (session: Session) => `/v1/sessions/${session.id}/interactions`
 const open = async (session: Session) =>
   (await resuming.api.get<{ interactions: Interaction[] }>(pathOf(session))).body.interactions
-const onlyAsked = (session: Session) => until('an interaction', async () => (await open(session))[0])
+const onlyInteraction = (session: Session) => until('an interaction', async () => (await open(session))[0])
 const decide = (session: Session, { id, request }: Interaction, choice = 'allow_once') =>
   resuming.api.put(`${pathOf(session)}/${id}/decision`, {
     requestId: request.approval?.requestId,
@@ -50,14 +50,14 @@ const worker = () =>
 describe('a worker that is killed', () => {
   it('loses no open question: people answer while no worker is there, and the next one tells the agent', async () => {
     const first = await worker()
-    const [approved, asked] = [await begin('permission deploy'), await begin(form)]
-    const [approval, question] = [await onlyAsked(approved), await onlyAsked(asked)]
+    const [approved, formSession] = [await begin('permission deploy'), await begin(form)]
+    const [approval, question] = [await onlyInteraction(approved), await onlyInteraction(formSession)]
     await first.kill('SIGKILL')
-    expect([await open(approved), await open(asked)]).toEqual([[approval], [question]])
+    expect([await open(approved), await open(formSession)]).toEqual([[approval], [question]])
     expect((await decide(approved, approval)).status).toBe(200)
-    expect((await reply(asked, question, 'mine')).status).toBe(202)
+    expect((await reply(formSession, question, 'mine')).status).toBe(202)
     await using _second = await worker()
-    const [one, other] = [await resuming.ended(approved), await resuming.ended(asked)]
+    const [one, other] = [await resuming.ended(approved), await resuming.ended(formSession)]
     expect([outcomeOf(one), messagesOf(one)]).toMatchObject(['completed completed - 1', [{ text: 'permission: yes' }]])
     expect(outcomeOf(other)).toBe('completed completed - 1')
     expect(JSON.parse(String(messagesOf(other)[0]?.['text']))).toMatchObject({ content: { a: 'mine' } })
@@ -66,7 +66,7 @@ describe('a worker that is killed', () => {
   it('leaves its questions to be decided after another has taken over', async () => {
     const first = await worker()
     const session = await begin('permission a\npermission b')
-    const approval = await onlyAsked(session)
+    const approval = await onlyInteraction(session)
     const holder = async () =>
       (await resuming.api.get<{ fence: Fence | null }>(`/v1/sessions/${session.id}/fence`)).body.fence?.token ?? 0
     const before = await holder()
@@ -85,7 +85,7 @@ describe('a rejected plan', () => {
   it('is planned again under the next worker, with the comments on it', async () => {
     const first = await worker()
     const session = await begin('plan Do it.')
-    await reply(session, await onlyAsked(session), 'wait /workspace/go\nsay after')
+    await reply(session, await onlyInteraction(session), 'wait /workspace/go\nsay after')
     const heard = async () => (await resuming.api.events(session.id)).some(({ data }) => data['role'] === 'assistant')
     await until('a refusal that is heard', heard)
     await first.kill('SIGKILL')
@@ -101,7 +101,7 @@ describe('an open question', () => {
     await using stack = new AsyncDisposableStack()
     await resuming.work(stack, { limits: { concurrency: 1 } })
     const waiting = await begin(form)
-    const question = await onlyAsked(waiting)
+    const question = await onlyInteraction(waiting)
     const other = await begin('say meanwhile')
     expect(messagesOf(await resuming.ended(other))).toMatchObject([{ text: 'meanwhile' }])
     expect((await reply(waiting, question, 'x')).status).toBe(202)
@@ -112,7 +112,7 @@ describe('an open question', () => {
     await using stack = new AsyncDisposableStack()
     const first = stack.use(await worker())
     const session = await begin('permission deploy')
-    const approval = await onlyAsked(session)
+    const approval = await onlyInteraction(session)
     await first.kill('SIGKILL')
     const clock = { at: Date.parse(approval.deadline ?? '') - 1, now: () => new Date(clock.at) }
     const context = { ...(await workerContext(resuming.test, stack)), clock }
@@ -147,7 +147,7 @@ describe('an open question', () => {
     await using stack = new AsyncDisposableStack()
     const context = await resuming.work(stack)
     const session = await begin(`tool a\n${form}`)
-    await onlyAsked(session)
+    await onlyInteraction(session)
     await context.driver.destroy(await leaseOf(resuming.test.db.database, session))
     const run = await resuming.ended(session)
     expect([ends(run.events), outcomeOf(run)]).toEqual([
@@ -160,7 +160,7 @@ describe('an open question', () => {
     await using stack = new AsyncDisposableStack()
     await resuming.work(stack, { limits: { runMs: 4_000, leaseMaxMs: 12_000, leaseIdleMs: 10_000 } })
     const session = await begin(form)
-    const question = await onlyAsked(session)
+    const question = await onlyInteraction(session)
     const run = await resuming.ended(session)
     expect([ends(run.events), outcomeOf(run)]).toEqual([
       ['workspace_lost'],
@@ -176,7 +176,7 @@ describe('an open question', () => {
     await using stack = new AsyncDisposableStack()
     await resuming.work(stack)
     const session = await begin(`tool a\nleave deploy\nwait /workspace/go\n${then}`)
-    await onlyAsked(session)
+    await onlyInteraction(session)
     await touch(resuming.test.db.database, resuming.test.dataDir, session, 'go')
     expect(ends((await resuming.ended(session)).events)).toEqual([resolution])
   })

@@ -33,14 +33,14 @@ async function listed(session: Session): Promise<Interaction[]> {
 }
 
 /** Returns the open questions once there are that many. */
-const asked = (session: Session, count = 1): Promise<Interaction[]> =>
+const interactions = (session: Session, count = 1): Promise<Interaction[]> =>
   until(`${count} open interactions`, async () => {
     const open = await listed(session)
     return open.length === count && open
   })
 
-async function onlyAsked(session: Session): Promise<Interaction> {
-  const [only] = await asked(session)
+async function onlyInteraction(session: Session): Promise<Interaction> {
+  const [only] = await interactions(session)
   if (only === undefined) throw new Error('nothing is open')
   return only
 }
@@ -64,7 +64,7 @@ const reply = (session: Session, interaction: Interaction, message: string, turn
   })
 
 const ended = (session: Session): Promise<EndedRun> => endedRun(test.api, session, session.activeRunId ?? '')
-const said = (run: EndedRun) => messagesOf(run).map(({ text }) => text)
+const texts = (run: EndedRun) => messagesOf(run).map(({ text }) => text)
 const interactionEvents = (events: readonly Event[]) =>
   events
     .filter(event => event.type.startsWith('svc.interaction.'))
@@ -81,7 +81,7 @@ const conflict = (outcome?: object) => ({ error: 'cloud_interaction_conflict', .
 describe('an approval', () => {
   it('shows everything that is to be done, and is decided while the run continues', async () => {
     const session = await begin('permission make deploy')
-    const approval = await onlyAsked(session)
+    const approval = await onlyInteraction(session)
     expect(approval).toEqual({
       id: approval.id,
       sessionId: session.id,
@@ -118,7 +118,7 @@ describe('an approval', () => {
     const outcome = { interactionId: approval.id, choice: 'allow_once', ...end }
     expect([decided.status, decided.body]).toEqual([200, { outcome }])
     const run = await ended(session)
-    expect([said(run), outcomeOf(run)]).toEqual([['permission: yes'], 'completed completed - 1'])
+    expect([texts(run), outcomeOf(run)]).toEqual([['permission: yes'], 'completed completed - 1'])
     expect(await listed(session)).toEqual([])
     const [opened, resolved] = run.events.filter(event => event.type.startsWith('svc.interaction.'))
     const { input: _, ...shown } = approval.request.approval ?? {}
@@ -142,7 +142,7 @@ describe('an approval', () => {
     ['deny', 'denied', 'no', 2],
   ] as const)('that is decided by %s is %s, for as long as that says', async (choice, resolution, option, opened) => {
     const session = await begin('permission one\npermission two')
-    await decide(session, await onlyAsked(session), choice)
+    await decide(session, await onlyInteraction(session), choice)
     if (opened === 2) {
       const second = await until('the second', async () =>
         (await listed(session)).find(each => each.request.approval?.title === 'two'),
@@ -150,7 +150,7 @@ describe('an approval', () => {
       await decide(session, second, choice)
     }
     const run = await ended(session)
-    expect(said(run)).toEqual([`permission: ${option}`, `permission: ${option}`])
+    expect(texts(run)).toEqual([`permission: ${option}`, `permission: ${option}`])
     const once = [
       ['opened', null],
       ['resolved', resolution],
@@ -160,14 +160,14 @@ describe('an approval', () => {
     )
 
     const next = await test.api.submitTurn(session.id, 'permission three')
-    if (choice !== 'allow_chat') await decide(session, await onlyAsked(session), 'deny')
+    if (choice !== 'allow_chat') await decide(session, await onlyInteraction(session), 'deny')
     const after = await endedRun(test.api, session, next.run.id)
-    expect(said(after)).toEqual([`permission: ${choice === 'allow_chat' ? 'yes' : 'no'}`])
+    expect(texts(after)).toEqual([`permission: ${choice === 'allow_chat' ? 'yes' : 'no'}`])
   })
 
   it("that an operator's rule allows needs no person, and is in the log", async () => {
     const run = await ended(await begin('permission make check --fast'))
-    expect([said(run), outcomeOf(run)]).toEqual([['permission: yes'], 'completed completed - 1'])
+    expect([texts(run), outcomeOf(run)]).toEqual([['permission: yes'], 'completed completed - 1'])
     const [allowed, ...others] = run.events.filter(event => event.type.startsWith('svc.interaction.'))
     expect([allowed, others]).toMatchObject([
       {
@@ -181,13 +181,13 @@ describe('an approval', () => {
       [],
     ])
     const session = await begin('permission make check; make deploy')
-    await decide(session, await onlyAsked(session), 'deny')
-    expect(said(await ended(session))).toEqual(['permission: no'])
+    await decide(session, await onlyInteraction(session), 'deny')
+    expect(texts(await ended(session))).toEqual(['permission: no'])
   })
 
   it('that two people decide at once goes to one, and the other is told to whom', async () => {
     const session = await begin('permission deploy')
-    const approval = await onlyAsked(session)
+    const approval = await onlyInteraction(session)
     const answers = await Promise.all([decide(session, approval, 'allow_once'), decide(session, approval, 'deny')])
     const [won, lost] = answers.toSorted((a, b) => a.status - b.status)
     expect([won?.status, lost?.status]).toEqual([200, 409])
@@ -197,7 +197,7 @@ describe('an approval', () => {
 
   it('keeps its key: the same decision again returns it, and any other is refused with it', async () => {
     const session = await begin('permission deploy\nhang')
-    const approval = await onlyAsked(session)
+    const approval = await onlyInteraction(session)
     const wrong = await decide(session, approval, 'allow_once', { requestId: 'another' })
     expect([wrong.status, wrong.body]).toEqual([409, conflict()])
     const decided = await decide(session, approval, 'deny', { idempotencyKey: 'k' })
@@ -219,12 +219,12 @@ describe('an approval', () => {
 
   it('cannot be answered by a turn, nor a question by a decision', async () => {
     const session = await begin('permission deploy')
-    const approval = await onlyAsked(session)
+    const approval = await onlyInteraction(session)
     expect(await reply(session, approval, 'yes')).toMatchObject({ status: 409, body: conflict() })
     await decide(session, approval, 'deny')
     await ended(session)
     const question = await begin('plan Do it.')
-    const asking = await onlyAsked(question)
+    const asking = await onlyInteraction(question)
     expect(await decide(question, asking, 'allow_once', { requestId: 'x' })).toMatchObject({
       status: 409,
       body: conflict(),
@@ -234,7 +234,7 @@ describe('an approval', () => {
 
   it('that its agent withdraws is gone', async () => {
     const run = await ended(await begin('hasty deploy'))
-    expect(said(run)[0]).toMatch(/^permission: .*cancel/i)
+    expect(texts(run)[0]).toMatch(/^permission: .*cancel/i)
     expect(interactionEvents(run.events)).toEqual([
       ['opened', null],
       ['expired', 'request_gone'],
@@ -247,12 +247,15 @@ describe('an approval', () => {
     ['only a way to say no', [{ optionId: 'n', name: 'N', kind: 'reject_once' }], 'n'],
   ])('with %s is not shown to people, and the log says so', async (_, options, outcome) => {
     const run = await ended(await begin(`options ${JSON.stringify(options)}`))
-    expect([said(run), interactionEvents(run.events)]).toEqual([[`permission: ${outcome}`], [['expired', 'cancelled']]])
+    expect([texts(run), interactionEvents(run.events)]).toEqual([
+      [`permission: ${outcome}`],
+      [['expired', 'cancelled']],
+    ])
   })
 
   it('ends with the cancellation of its run', async () => {
     const session = await begin('permission deploy')
-    const approval = await onlyAsked(session)
+    const approval = await onlyInteraction(session)
     await cancel(session)
     expect(await listed(session)).toEqual([])
     expect(await decide(session, approval, 'allow_once')).toMatchObject({ status: 409, body: conflict() })
@@ -270,7 +273,7 @@ describe('a question', () => {
     const session = await begin(
       `say Let me ask.\n${form({ colour: { type: 'string', enum: ['red', 'blue'] } })}\ntool paint`,
     )
-    const question = await onlyAsked(session)
+    const question = await onlyInteraction(session)
     expect(question).toMatchObject({
       kind: 'ask_user',
       request: {
@@ -291,9 +294,9 @@ describe('a question', () => {
       },
     })
     const run = await ended(session)
-    const said = messagesOf(run).map(({ text }) => text)
-    expect(said[0]).toBe('Let me ask.')
-    expect(JSON.parse(String(said[1]))).toMatchObject({ action: 'accept', content: { colour: 'blue' } })
+    const texts = messagesOf(run).map(({ text }) => text)
+    expect(texts[0]).toBe('Let me ask.')
+    expect(JSON.parse(String(texts[1]))).toMatchObject({ action: 'accept', content: { colour: 'blue' } })
     expect(typesOf(run).filter(type => !type.startsWith('run.progress'))).toEqual([
       'run.started',
       'message.created',
@@ -317,7 +320,7 @@ describe('a question', () => {
 
   it('refuses a wrong answer with the name of the field, and stays open', async () => {
     const session = await begin(form({ age: { type: 'integer', minimum: 18 } }, ['age']))
-    const question = await onlyAsked(session)
+    const question = await onlyInteraction(session)
     const wrong = await reply(session, question, '{"age": 17}')
     expect([wrong.status, wrong.body['issues']]).toEqual([
       400,
@@ -325,12 +328,12 @@ describe('a question', () => {
     ])
     expect(await phase(session)).toBe('awaiting')
     expect((await reply(session, question, '{"age": 18}')).status).toBe(202)
-    expect(JSON.parse(String(said(await ended(session))[0]))).toEqual({ action: 'accept', content: { age: 18 } })
+    expect(JSON.parse(String(texts(await ended(session))[0]))).toEqual({ action: 'accept', content: { age: 18 } })
   })
 
   it('is not found if its id is unknown', async () => {
     const session = await begin(form({}))
-    await onlyAsked(session)
+    await onlyInteraction(session)
     expect(await reply(session, { id: 'nobody' } as Interaction, 'x')).toMatchObject({ status: 404 })
     const stranger = (await test.newTenant()).api
     expect((await stranger.get(pathOf(session))).status).toBe(404)
@@ -339,7 +342,7 @@ describe('a question', () => {
 
   it('of 1 MB without a field that can be shown is truncated and can still be answered', async () => {
     const session = await begin(`big ${1024 ** 2}`)
-    const question = await onlyAsked(session)
+    const question = await onlyInteraction(session)
     const [shown] = question.request.questions ?? []
     expect([shown?.question.length, shown?.header?.length, shown?.options.map(option => option.length)]).toEqual([
       2000,
@@ -347,21 +350,21 @@ describe('a question', () => {
       [500, 500],
     ])
     await reply(session, question, 'whatever')
-    expect(said(await ended(session))).toEqual(['accept'])
+    expect(texts(await ended(session))).toEqual(['accept'])
   })
 
   it('among a hundred is one of those shown; the rest is cancelled', async () => {
     const session = await begin('asks 100')
-    const open = await asked(session, 32)
+    const open = await interactions(session, 32)
     for (const question of open) expect((await reply(session, question, 'x')).status).toBe(202)
     const run = await ended(session)
-    expect(said(run)).toEqual(['accepted 32, cancelled 68'])
+    expect(texts(run)).toEqual(['accepted 32, cancelled 68'])
     expect(interactionEvents(run.events).filter(([, resolution]) => resolution === 'cancelled')).toHaveLength(68)
   })
 
   it('ends at once with a cancelled run, whose agent is released and whose work is kept', async () => {
     const session = await begin(`permission a\n${form({})}`)
-    await decide(session, await onlyAsked(session), 'allow_once')
+    await decide(session, await onlyInteraction(session), 'allow_once')
     const question = await until('a question', async () =>
       (await listed(session)).find(each => each.kind === 'ask_user'),
     )
@@ -374,12 +377,12 @@ describe('a question', () => {
     const { rows } = await test.db.database.query('select 1 from checkpoints where session_id = $1', [session.id])
     expect(rows).toHaveLength(1)
     const next = await test.api.submitTurn(session.id, 'say again')
-    expect(said(await endedRun(test.api, session, next.run.id))).toEqual(['again'])
+    expect(texts(await endedRun(test.api, session, next.run.id))).toEqual(['again'])
   })
 
   it('ends with its session', async () => {
     const session = await begin(form({}))
-    await onlyAsked(session)
+    await onlyInteraction(session)
     await test.api.call('DELETE', `/v1/sessions/${session.id}`)
     const log = await test.api.events(session.id)
     expect(interactionEvents(log)).toEqual([
@@ -397,19 +400,19 @@ describe('a plan', () => {
     ['say fewer files', 'denied', ['plan: no {"feedback":"say fewer files"}', 'fewer files']],
   ])('that is answered with %j is %s, and its agent is told', async (message, resolution, outcome) => {
     const session = await begin('plan 1. Do it.')
-    const plan = await onlyAsked(session)
+    const plan = await onlyInteraction(session)
     expect(plan).toMatchObject({ kind: 'exit_plan_mode', request: { prompt: 'Ready?', plan: '1. Do it.' } })
     expect(await phase(session)).toBe('awaiting')
     expect((await reply(session, plan, message)).status).toBe(202)
     const run = await ended(session)
-    expect([said(run), interactionEvents(run.events).at(-1)]).toEqual([outcome, ['resolved', resolution]])
+    expect([texts(run), interactionEvents(run.events).at(-1)]).toEqual([outcome, ['resolved', resolution]])
     expect(outcomeOf(run)).toBe('completed completed - 1')
   })
 
   it('is shown to its last character, or says that it is truncated', async () => {
     const long = 'ü'.repeat(40_000)
     const session = await begin(`plan ${long}`)
-    const plan = await onlyAsked(session)
+    const plan = await onlyInteraction(session)
     expect(plan.request).toEqual({ prompt: 'Ready?', plan: long })
     await reply(session, plan, `plan ${'ü'.repeat(70_000)}`)
     const second = await until('a second plan', async () =>
@@ -425,7 +428,7 @@ describe('a plan', () => {
 
   it('that is rejected is planned again in the same run until one is approved', async () => {
     const session = await begin('plan 1. Do it.')
-    await reply(session, await onlyAsked(session), 'plan 1. Do less.')
+    await reply(session, await onlyInteraction(session), 'plan 1. Do less.')
     const second = await until('a second plan', async () =>
       (await listed(session)).find(({ request }) => request.plan === '1. Do less.'),
     )
@@ -435,7 +438,7 @@ describe('a plan', () => {
     )
     await reply(session, third, 'approve')
     const run = await ended(session)
-    expect(said(run).map(text => String(text).slice(0, 9))).toEqual(['plan: no ', 'plan: no ', 'plan: yes'])
+    expect(texts(run).map(text => String(text).slice(0, 9))).toEqual(['plan: no ', 'plan: no ', 'plan: yes'])
     expect([outcomeOf(run), typesOf(run).filter(type => type === 'run.started')]).toEqual([
       'completed completed - 1',
       ['run.started'],
@@ -444,7 +447,7 @@ describe('a plan', () => {
 
   it('that is rejected ends with its run if that is cancelled', async () => {
     const session = await begin('plan 1. Do it.')
-    await reply(session, await onlyAsked(session), 'hang')
+    await reply(session, await onlyInteraction(session), 'hang')
     await until('a refusal', async () =>
       (await test.api.events(session.id)).some(({ data }) => data['role'] === 'assistant'),
     )

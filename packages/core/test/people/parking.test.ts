@@ -44,7 +44,7 @@ const parked = (session: Session) =>
 
 const open = async (session: Session) =>
   (await resuming.api.get<{ interactions: Interaction[] }>(`/v1/sessions/${session.id}/interactions`)).body.interactions
-const asked = (session: Session) => until('a question', async () => (await open(session))[0])
+const openQuestion = (session: Session) => until('a question', async () => (await open(session))[0])
 const reply = (session: Session, { id }: Interaction, message: string) =>
   resuming.api.put<TurnAdmission>(`/v1/sessions/${session.id}/turns/${randomUUID()}`, {
     message,
@@ -73,7 +73,7 @@ const leases = async (session: Session) => {
   return rows.map(({ id }) => id)
 }
 
-const said = (ended: Parameters<typeof messagesOf>[0]) =>
+const texts = (ended: Parameters<typeof messagesOf>[0]) =>
   messagesOf(ended).flatMap(({ role, text }) => (role === 'assistant' ? [text] : []))
 
 it('a waiting native agent gives its sandbox back, and continues in another with the answer, as the same run', async () => {
@@ -83,12 +83,12 @@ it('a waiting native agent gives its sandbox back, and continues in another with
   expect(now.activeRunId).toBe(session.activeRunId)
   const [first = ''] = await leases(session)
   await until('no sandbox', async () => !(await context.driver.list()).includes(first))
-  const answer = await reply(session, await asked(session), 'mine')
+  const answer = await reply(session, await openQuestion(session), 'mine')
   expect([answer.status, answer.body.run]).toMatchObject([202, { id: session.activeRunId, status: 'running' }])
   const ended = await resuming.settled(session)
   expect(outcomeOf(ended)).toBe('completed completed - 1')
   expect(startsOf(ended)).toHaveLength(1)
-  expect(said(ended)).toEqual(['asking', 'You asked:', 'a: Which?', 'The answer is: mine'])
+  expect(texts(ended)).toEqual(['asking', 'You asked:', 'a: Which?', 'The answer is: mine'])
   const kept = ended.events.flatMap(({ type, data }) =>
     type === 'svc.artifact.created' ? [data['artifactId'], data['name']] : [],
   )
@@ -102,7 +102,7 @@ it('a run of a session with an environment continues in a sandbox that is set up
   const { id } = await new Environments(resuming.api).make({ setup: 'echo "set up $BERTH_RESTORED"' })
   const session = await resuming.api.createSession({ environment: { id } }, ask('a'))
   await parked(session)
-  await reply(session, await asked(session), 'mine')
+  await reply(session, await openQuestion(session), 'mine')
   const ended = await resuming.settled(session)
   expect([outcomeOf(ended), startsOf(ended).length]).toEqual(['completed completed - 1', 1])
   const applies = ended.events.filter(({ type }) => type === 'svc.environment.apply').map(({ data }) => data)
@@ -123,7 +123,7 @@ it('a call that asked people ends once they have answered, although its process 
   const open = await resuming.api.createSession({}, script)
   await decideAll(open)
   await parked(open)
-  await reply(open, await asked(open), 'mine')
+  await reply(open, await openQuestion(open), 'mine')
   expect(calls(await resuming.settled(open))).toEqual([
     ['other', 'failed'],
     ['asking', 'succeeded'],
@@ -142,13 +142,13 @@ it('an agent may wait again in each sandbox that it gets', async () => {
   await work()
   const session = await resuming.api.createSession({}, ask('a'))
   await parked(session)
-  await reply(session, await asked(session), `one\n${ask('b')}`)
+  await reply(session, await openQuestion(session), `one\n${ask('b')}`)
   await until('another question', async () => (await open(session))[0])
   await parked(session)
-  await reply(session, await asked(session), 'two')
+  await reply(session, await openQuestion(session), 'two')
   const ended = await resuming.settled(session)
   expect([outcomeOf(ended), startsOf(ended).length]).toEqual(['completed completed - 1', 1])
-  expect(said(ended).filter(text => String(text).startsWith('The answer'))).toEqual([
+  expect(texts(ended).filter(text => String(text).startsWith('The answer'))).toEqual([
     'The answer is: one',
     'The answer is: two',
   ])
@@ -162,7 +162,7 @@ it('an agent parks when its sandbox expires, however short it has waited', async
   await parked(session)
   await short.disposeAsync()
   await work()
-  await reply(session, await asked(session), 'late')
+  await reply(session, await openQuestion(session), 'late')
   expect(outcomeOf(await resuming.settled(session))).toBe('completed completed - 1')
 })
 
@@ -183,13 +183,13 @@ it('an answer that comes during the seal goes to the agent that asked', async ()
   })
   gate.shut()
   const session = await resuming.api.createSession({}, `say asking\n${ask('a')}`)
-  const question = await asked(session)
+  const question = await openQuestion(session)
   await until('a seal', () => gate.waiting > 0)
   expect((await reply(session, question, 'mine')).status).toBe(202)
   gate.open()
   const ended = await resuming.settled(session)
   expect(outcomeOf(ended)).toBe('completed completed - 1')
-  expect(JSON.parse(String(said(ended)[1]))).toMatchObject({ content: { a: 'mine' } })
+  expect(JSON.parse(String(texts(ended)[1]))).toMatchObject({ content: { a: 'mine' } })
   expect(await leases(session)).toHaveLength(1)
 })
 
@@ -198,7 +198,7 @@ it.each([
   [
     'cancelled once it is answered, before anybody goes on with it',
     async (session: Session) => {
-      await reply(session, await asked(session), 'mine')
+      await reply(session, await openQuestion(session), 'mine')
       await cancel(session)
       await work()
     },
@@ -229,7 +229,7 @@ it.each([
 it('files that a run presented before it waited are kept, even if it is cancelled', async () => {
   await work({ limits: { parkMs: 600_000 } })
   const session = await resuming.api.createSession({}, `present draft\n${ask('a')}`)
-  await asked(session)
+  await openQuestion(session)
   await cancel(session)
   const ended = await resuming.settled(session)
   expect(outcomeOf(ended)).toBe('cancelled aborted - 1')

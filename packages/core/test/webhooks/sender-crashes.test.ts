@@ -22,7 +22,7 @@ afterAll(() => sending[Symbol.asyncDispose]())
 
 /** Starts a sender in another process, which dies at a point. */
 function startProcess(dieAt: SenderProcess['dieAt']) {
-  const told: SenderProcess = {
+  const sender: SenderProcess = {
     connection: sending.made.connection,
     masterKey: sending.key.toString('hex'),
     ca: sending.authority.ca,
@@ -32,7 +32,7 @@ function startProcess(dieAt: SenderProcess['dieAt']) {
     dieAt,
   }
   const script = fileURLToPath(new URL('../../../testing/src/webhooks/sender-process.ts', import.meta.url))
-  return spawn(process.execPath, [script, JSON.stringify(told)], { stdio: 'ignore' })
+  return spawn(process.execPath, [script, JSON.stringify(sender)], { stdio: 'ignore' })
 }
 
 describe('kill -9 of a process', () => {

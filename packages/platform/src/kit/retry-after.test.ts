@@ -5,10 +5,10 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type AnswerHeaders, LONGEST_PAUSE_MS, pauseUntilMs, retryAfterMs } from './retry-after.ts'
 
 const HOUR_MS = 3_600_000
-const here = Date.parse('2026-03-01T12:00:00Z')
-const clock = { now: () => new Date(here) }
+const now = Date.parse('2026-03-01T12:00:00Z')
+const clock = { now: () => new Date(now) }
 /** A time by the clock of a server that is an hour ahead. */
-const there = (seconds: number) => new Date(here + HOUR_MS + seconds * 1000).toUTCString()
+const there = (seconds: number) => new Date(now + HOUR_MS + seconds * 1000).toUTCString()
 
 let respond: (response: ServerResponse) => void = () => undefined
 const server = createServer((_, response) => {
@@ -50,8 +50,8 @@ it.each<readonly [string, Record<string, string>, number | undefined]>([
 })
 
 it('reads the end of a rate limit by the clock of its server', async () => {
-  const reset = here + HOUR_MS + 45_000
+  const reset = now + HOUR_MS + 45_000
   expect(pauseUntilMs(reset, await answered({ date: there(0) }), clock)).toBe(45_000)
-  expect(pauseUntilMs(here + 45_000, await answered({}), clock)).toBe(45_000)
+  expect(pauseUntilMs(now + 45_000, await answered({}), clock)).toBe(45_000)
   expect(pauseUntilMs(Number.NaN, await answered({}), clock)).toBeUndefined()
 })

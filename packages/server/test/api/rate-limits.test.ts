@@ -80,7 +80,7 @@ describe('every answer to a valid credential', () => {
     const { id } = await test.api.createSession()
     const json = { 'content-type': 'application/json' }
     const organization = { 'x-svc-organization': test.tenant.organizationId }
-    const asked: readonly [number, string, RequestInit][] = [
+    const requests: readonly [number, string, RequestInit][] = [
       [200, '/v1/sessions', {}],
       [200, `/v1/sessions/${id}/events/stream`, {}],
       [400, '/v1/sessions', { headers: organization }],
@@ -93,7 +93,7 @@ describe('every answer to a valid credential', () => {
       [405, '/v1/sessions', { method: 'POST' }],
       [415, `/v1/sessions/${id}`, { method: 'PATCH', headers: { 'content-type': 'text/plain' }, body: 'x' }],
     ]
-    for (const [status, path, init] of asked) {
+    for (const [status, path, init] of requests) {
       const leaving = new AbortController()
       const headers = { authorization: `Bearer ${test.tenant.apiKey}`, ...Object(init.headers) }
       const answer = await fetch(test.url + path, { ...init, headers, signal: leaving.signal })

@@ -77,7 +77,7 @@ async function activate(api: Api, releaseSha: string, content: string, more: obj
   return api.put<{ probe: RuntimeReleaseProbe }>(pathOf(releaseSha), { engine: { sha256: sha256Of(content) }, ...more })
 }
 
-const standing = async (api: Api) =>
+const activeProbe = async (api: Api) =>
   (await api.get<{ probe: RuntimeReleaseProbe | null }>('/v1/runtime-release-probe')).body.probe
 
 async function named(): Promise<string[]> {
@@ -90,18 +90,18 @@ describe('a probe', () => {
   it('stands once its engine was uploaded, and for an hour unless said otherwise', async () => {
     const { api } = await newInstallation()
     const [sha, content] = [release(), 'the engine']
-    expect(await standing(api)).toBeNull()
+    expect(await activeProbe(api)).toBeNull()
     expect(await upload(api, sha, content)).toEqual({
       status: 200,
       body: { engine: { sha256: sha256Of(content), sizeBytes: content.length } },
     })
-    expect(await standing(api)).toBeNull()
+    expect(await activeProbe(api)).toBeNull()
     const answer = await api.put<{ probe: RuntimeReleaseProbe }>(pathOf(sha), { engine: { sha256: sha256Of(content) } })
     expect(answer.status).toBe(200)
     const { probe } = answer.body
     expect(probe).toMatchObject({ releaseSha: sha, engine: { sha256: sha256Of(content) } })
     expect(Date.parse(probe.expiresAt) - Date.parse(probe.activatedAt)).toBe(HOUR_MS)
-    expect(await standing(api)).toEqual(probe)
+    expect(await activeProbe(api)).toEqual(probe)
   })
 
   it('is answered as it is to the same request again, and takes a new deadline', async () => {
@@ -133,16 +133,16 @@ describe('a probe', () => {
     await activate(api, first, 'one')
     await activate(api, second, 'two')
     expect((await api.call('DELETE', pathOf(first))).status).toBe(204)
-    expect(await standing(api)).toMatchObject({ releaseSha: second })
+    expect(await activeProbe(api)).toMatchObject({ releaseSha: second })
     expect((await api.call('DELETE', pathOf(second))).status).toBe(204)
     expect((await api.call('DELETE', pathOf(second))).status).toBe(204)
-    expect(await standing(api)).toBeNull()
+    expect(await activeProbe(api)).toBeNull()
   })
 
   it('is decided once if engines race for one release', async () => {
     const { installationId } = await newInstallation()
     const now = new Date()
-    const asked = {
+    const releaseRequest = {
       installationId,
       releaseSha: release(),
       expiresAt: null,
@@ -150,7 +150,7 @@ describe('a probe', () => {
     }
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, n) =>
-        upsertProbe(test.db.database, { ...asked, engineSha256: sha256Of(`engine ${n}`) }, now),
+        upsertProbe(test.db.database, { ...releaseRequest, engineSha256: sha256Of(`engine ${n}`) }, now),
       ),
     )
     expect(answers.filter(answer => answer !== null)).toHaveLength(1)
@@ -162,14 +162,14 @@ describe('a probe', () => {
     const [sha, content] = [release(), 'a secret engine']
     const { probe } = (await activate(own.api, sha, content)).body
     for (const other of [sibling.api, stranger]) {
-      expect(await standing(other)).toBeNull()
+      expect(await activeProbe(other)).toBeNull()
       expect((await other.call('DELETE', pathOf(sha))).status).toBe(204)
       // Knowing the digest of stored bytes does not make them one's own.
       const taken = await other.put(pathOf(sha), { engine: { sha256: sha256Of(content) } })
       expect([taken.status, taken.body['issues']]).toMatchObject([400, [{ path: ['engine', 'sha256'] }]])
       await activate(other, sha, 'their engine')
     }
-    expect(await standing(own.api)).toEqual(probe)
+    expect(await activeProbe(own.api)).toEqual(probe)
   })
 
   it('is for installations with the capability alone', async () => {
@@ -216,7 +216,7 @@ describe('a probe', () => {
     const { api } = await newInstallation()
     const body = { engine: { sha256: 'a'.repeat(64) }, ...changed }
     expect(outcome(await api.put(pathOf(sha), body))).toBe(expected)
-    expect(await standing(api)).toBeNull()
+    expect(await activeProbe(api)).toBeNull()
   })
 })
 
@@ -312,7 +312,7 @@ describe('an engine by URL', () => {
     expect([issues, stored, fetches]).toEqual([null, true, 1])
     const body = { engine: { sha256: sha256Of('fetched engine'), url } }
     await activateProbe(context(), fetching(), installationId, sha, body)
-    expect([fetches, (await standing(api))?.releaseSha]).toEqual([1, sha])
+    expect([fetches, (await activeProbe(api))?.releaseSha]).toEqual([1, sha])
   })
 
   it.each<[string, RequestListener, Partial<EngineFetching>, string]>([
@@ -328,7 +328,7 @@ describe('an engine by URL', () => {
     const { api, installationId } = await newInstallation()
     const { issues, stored } = await byUrl(`wanted ${member} ${JSON.stringify(more)}`, more, installationId)
     expect([issues, stored]).toMatchObject([[{ path: ['engine', member] }], false])
-    expect(await standing(api)).toBeNull()
+    expect(await activeProbe(api)).toBeNull()
   })
 })
 
@@ -355,7 +355,7 @@ describe('the collector of blobs', () => {
        update runtime_release_engines set uploaded_at = 'epoch' where installation_id = $1`,
       [installationId],
     )
-    expect(await standing(api)).toBeNull()
+    expect(await activeProbe(api)).toBeNull()
     const [chore] = releaseChores({
       db: test.db.database,
       clock: { now: () => new Date() },

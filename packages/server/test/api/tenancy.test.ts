@@ -279,20 +279,20 @@ describe('authority', () => {
   const change = (sql: string, installationId: string, ...values: unknown[]) =>
     test.db.database.query(sql, [installationId, ...values])
 
-  async function standing(): Promise<{ installationId: string; apiKey: string }> {
+  async function newInstallation(): Promise<{ installationId: string; apiKey: string }> {
     const made = await installationWith(capabilities)
     expect((await list(made.apiKey))[0]).toBe(200)
     return made
   }
 
   it('ends with the revocation of the key', async () => {
-    const { installationId, apiKey } = await standing()
+    const { installationId, apiKey } = await newInstallation()
     await change('update api_keys set revoked_at = now() where installation_id = $1', installationId)
     expect(await list(apiKey)).toEqual(invalid)
   })
 
   it('ends with the revocation of the installation, for all of its keys', async () => {
-    const { installationId, apiKey } = await standing()
+    const { installationId, apiKey } = await newInstallation()
     await change('update installations set revoked_at = now() where id = $1', installationId)
     expect(await list(apiKey)).toEqual(invalid)
   })
@@ -301,14 +301,14 @@ describe('authority', () => {
     ['has passed', -1_000, 401],
     ['is to come', 60_000, 200],
   ])('ends when the key expires: one that %s', async (_, fromNow, status) => {
-    const { installationId, apiKey } = await standing()
+    const { installationId, apiKey } = await newInstallation()
     const sql = 'update api_keys set expires_at = $2 where installation_id = $1'
     await change(sql, installationId, new Date(Date.now() + fromNow))
     expect((await list(apiKey))[0]).toBe(status)
   })
 
   it("follows the installation's current capabilities", async () => {
-    const { installationId, apiKey } = await standing()
+    const { installationId, apiKey } = await newInstallation()
     const sql = 'update installations set capabilities = $2 where id = $1'
     await change(sql, installationId, [accessCapability, 'svc.cloud.turns:submit'])
     expect((await list(apiKey))[1]).toMatchObject({ error: 'insufficient_scope' })
@@ -317,7 +317,7 @@ describe('authority', () => {
   })
 
   it('is not given by a key of the gateway', async () => {
-    const { installationId } = await standing()
+    const { installationId } = await newInstallation()
     const aiKey = `svc_ai_live_${randomUUID()}`
     const sql = `insert into api_keys (id, installation_id, kind, digest, created_at) values ($2, $1, 'ai', $3, now())`
     await change(sql, installationId, randomUUID(), credentialDigest(aiKey))
@@ -325,7 +325,7 @@ describe('authority', () => {
   })
 
   it('belongs to the installation: a second key sees and commands the same', async () => {
-    const { installationId, apiKey } = await standing()
+    const { installationId, apiKey } = await newInstallation()
     const session = await new Api(test.url, apiKey).createSession({ title: 'a' })
     const secondKey = `svc_cloud_live_${randomUUID()}`
     const sql = `insert into api_keys (id, installation_id, kind, digest, created_at) values ($2, $1, 'cloud', $3, now())`

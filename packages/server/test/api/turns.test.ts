@@ -205,7 +205,7 @@ describe('a message for the agent at work', () => {
   const steer = (session: Session, message: string, id?: string) => submit(session, { message, mode: 'steer' }, id)
   const turnsOf = async (session: Session) =>
     (await test.api.get<TurnPage>(`/v1/sessions/${session.id}/turns`)).body.turns
-  const toldOf = async (session: Session) =>
+  const steeredOf = async (session: Session) =>
     (await test.api.events(session.id)).flatMap(({ type, subject, data }) =>
       type === 'svc.turn.steered' ? [{ runId: subject.runId, ...data }] : [],
     )
@@ -239,10 +239,10 @@ describe('a message for the agent at work', () => {
 
   it('is neither an answer nor asks for an output', async () => {
     const session = await test.api.createSession({}, 'a')
-    const asked = { message: 'b', mode: 'steer' }
-    const answer = await submit(session, { ...asked, replyTo: { interactionId: 'x' } })
+    const steering = { message: 'b', mode: 'steer' }
+    const answer = await submit(session, { ...steering, replyTo: { interactionId: 'x' } })
     expect(refusedFields(answer)).toBe('400 invalid_request mode')
-    expect(refusedFields(await submit(session, { ...asked, output: { schema: { type: 'object' } } }))).toBe(
+    expect(refusedFields(await submit(session, { ...steering, output: { schema: { type: 'object' } } }))).toBe(
       '400 invalid_request output',
     )
     expect(refusedFields(await submit(session, { message: 'b', mode: 'shout' }))).toBe('400 invalid_request mode')
@@ -277,7 +277,7 @@ describe('a message for the agent at work', () => {
         { runId: next, steering: 'waiting' },
       ])
       const missed = { runId: activeRunId, status: 'missed', nextRunId: next }
-      expect(await toldOf(session)).toEqual([
+      expect(await steeredOf(session)).toEqual([
         { ...missed, turnId: first.id },
         { ...missed, turnId: second.id },
       ])
@@ -312,7 +312,7 @@ describe('a message for the agent at work', () => {
       const { turn } = (await steer(session, 'b')).body
       await worker.end(session, activeRunId, { status })
       expect((await test.api.session(session.id)).activeRunId).toBeUndefined()
-      expect(await toldOf(session)).toEqual([{ runId: activeRunId, turnId: turn.id, status: 'missed' }])
+      expect(await steeredOf(session)).toEqual([{ runId: activeRunId, turnId: turn.id, status: 'missed' }])
       expect((await turnsOf(session)).at(-1)).toMatchObject({ runId: activeRunId, steering: 'missed' })
     },
   )

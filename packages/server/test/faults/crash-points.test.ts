@@ -100,7 +100,7 @@ async function expire(): Promise<void> {
 const first = 'head -c 5000 /dev/urandom > kept; echo 1 > turn; sha256sum kept > sum'
 const second =
   'sha256sum -c --status sum && echo 2 > turn; head -c 5000 /dev/urandom > more; sha256sum more >> sum; berth-present turn'
-const look = 'sha256sum -c --status sum && cat turn'
+const check = 'sha256sum -c --status sum && cat turn'
 
 const question = `present draft\nsay asking\nask ${JSON.stringify({ message: 'Which?', requestedSchema: { properties: { a: { type: 'string' } } } })}`
 
@@ -151,8 +151,8 @@ async function driveParked(points: readonly Pick<Case, CrashPhase>[]): Promise<v
   for (const { session } of cases) {
     const ended = await endedRun(test.api, session, session.activeRunId ?? '')
     expect([outcomeOf(ended), startsOf(ended).length]).toEqual(['completed completed - 1', 1])
-    const said = messagesOf(ended).flatMap(({ role, text }) => (role === 'assistant' ? [text] : []))
-    expect(said).toEqual(['asking', 'You asked:', 'a: Which?', 'The answer is: mine'])
+    const answers = messagesOf(ended).flatMap(({ role, text }) => (role === 'assistant' ? [text] : []))
+    expect(answers).toEqual(['asking', 'You asked:', 'a: Which?', 'The answer is: mine'])
     const names = ended.events.flatMap(({ type, data }) => (type === 'svc.artifact.created' ? [data['name']] : []))
     expect(names).toEqual(['draft', 'summary.md'])
     const types = ended.events.map(({ type }) => type).filter(type => type.startsWith('svc.interaction.'))
@@ -169,8 +169,8 @@ async function drive(points: readonly Pick<Case, CrashPhase>[]): Promise<void> {
   const sealed = await turn(cases, second, 'seal')
   for (const [index, { session }] of cases.entries()) {
     const ended = await endedRun(test.api, session, sealed[index] ?? '')
-    const said = activitiesOf(ended).map(({ output }) => output)
-    expect([outcomeOf(ended), ...said]).toEqual(['completed completed - 1', 'presented turn\n'])
+    const answers = activitiesOf(ended).map(({ output }) => output)
+    expect([outcomeOf(ended), ...answers]).toEqual(['completed completed - 1', 'presented turn\n'])
     expect(ended.events.filter(({ data }) => data['kind'] === 'presented_file')).toMatchObject([
       { type: 'svc.artifact.created', data: { name: 'turn', sizeBytes: 2 } },
     ])
@@ -180,7 +180,7 @@ async function drive(points: readonly Pick<Case, CrashPhase>[]): Promise<void> {
     const { continuation, phase } = await test.api.session(session.id)
     expect([phase, continuation.state, continuation.sealedByRunId]).toEqual(['idle', 'restorable', sealed[index]])
   }
-  const restored = await turn(cases, look, 'restore')
+  const restored = await turn(cases, check, 'restore')
   for (const [index, { session }] of cases.entries()) {
     const ended = await endedRun(test.api, session, restored[index] ?? '')
     expect([ended.run.status, activitiesOf(ended).map(({ output }) => output)]).toEqual(['completed', ['2\n']])

@@ -388,8 +388,8 @@ describe('workers in processes of their own', () => {
     const run = await endedRun(test.api, session, session.activeRunId ?? '')
     expect(outcomeOf(run)).toBe('completed completed - 1')
     expect(startsOf(run)).toHaveLength(1)
-    const said = messagesOf(run).map(message => message['text'])
-    expect(said).toEqual(steps.flatMap(step => [burst(step).join(''), burst(step).join('')]))
+    const texts = messagesOf(run).map(message => message['text'])
+    expect(texts).toEqual(steps.flatMap(step => [burst(step).join(''), burst(step).join('')]))
     expect(activitiesOf(run).map(activity => activity['title'])).toEqual(
       steps.flatMap(step => [`a${step}`, `b${step}`]),
     )

@@ -83,7 +83,7 @@ describe.each(wrong)('a service on a machine whose clock is an hour %s', (_, off
   }
 
   /** Asks for an approval and waits until it is there. */
-  async function asked(): Promise<{ session: Session; interaction: Interaction }> {
+  async function openQuestion(): Promise<{ session: Session; interaction: Interaction }> {
     const session = await api.createSession({ runtime: 'scripted' }, 'permission deploy')
     const path = `/v1/sessions/${session.id}/interactions`
     const first = async () => (await api.get<{ interactions: Interaction[] }>(path)).body.interactions[0]
@@ -99,13 +99,13 @@ describe.each(wrong)('a service on a machine whose clock is an hour %s', (_, off
   it('dates its answers by the clock that its deadlines are of', async () => {
     const { headers } = await fetch(`${service.url}/healthz`)
     expect(Math.abs(Date.parse(headers.get('date') ?? '') - Date.now())).toBeLessThan(MINUTES_MS)
-    const { interaction } = await asked()
+    const { interaction } = await openQuestion()
     const leftMs = Date.parse(interaction.deadline ?? '') - Date.now()
     expect(Math.abs(leftMs - 1_800_000)).toBeLessThan(MINUTES_MS)
   })
 
   it('ends what nobody answered in time, and nothing else', async () => {
-    const [early, late] = [await asked(), await asked()]
+    const [early, late] = [await openQuestion(), await openQuestion()]
     const due = (minutes: number, { interaction }: typeof early) =>
       db.database.query(`update interactions set deadline = now() + $1 * interval '1 minute' where id = $2`, [
         minutes,

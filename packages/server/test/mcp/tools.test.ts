@@ -94,10 +94,10 @@ describe.each([
     const { sessionId } = await call(client, 'start_session', task)
     // A call whose answer was lost is repeated.
     expect((await call(client, 'start_session', task))['sessionId']).toBe(sessionId)
-    const asked = await follow(client, sessionId)
-    expect(asked.text).toMatch(/Looked\.[\s\S]*The agent waits for an answer[\s\S]*How deep\?/)
+    const waiting = await follow(client, sessionId)
+    expect(waiting.text).toMatch(/Looked\.[\s\S]*The agent waits for an answer[\s\S]*How deep\?/)
     await call(client, 'answer_question', { sessionId, answer: '{"depth":"nine fathoms"}' })
-    const ended = await follow(client, sessionId, asked['sequence'])
+    const ended = await follow(client, sessionId, waiting['sequence'])
     expect(ended.text).toMatch(/nine fathoms[\s\S]*\[run completed\]/)
 
     const steer = { sessionId, message: 'say aye', steer: true }
@@ -178,15 +178,15 @@ describe('tools over HTTP', () => {
     const message = 'wait begin\ntool one\nwait go\nsay two'
     const { sessionId } = await call(client, 'start_session', { message, runtime: 'scripted' })
     const leave = new AbortController()
-    const told: string[] = []
+    const progress: string[] = []
     const left = client.callTool(
       { name: 'follow_session', arguments: { sessionId, seconds: 300 } },
       {
         signal: leave.signal,
         timeout: 300_000,
-        onprogress: ({ message: said }) => {
-          told.push(said ?? '')
-          if (said?.includes('one')) leave.abort()
+        onprogress: ({ message: notice }) => {
+          progress.push(notice ?? '')
+          if (notice?.includes('one')) leave.abort()
         },
       },
     )
@@ -195,7 +195,7 @@ describe('tools over HTTP', () => {
     const session = await test.api.session(String(sessionId))
     await touch(test.db.database, test.dataDir, session, 'begin')
     await outcome
-    expect(told.join()).toContain('one')
+    expect(progress.join()).toContain('one')
     // The Run goes on without anybody, and the log has all of it.
     const stopped = await call(client, 'stop_run', { sessionId })
     expect(stopped['runId']).not.toBeNull()
@@ -253,8 +253,8 @@ describe('tools over HTTP', () => {
     expect((await get).status).toBe(405)
     expect((await ask({ authorization }, { jsonrpc: '2.0', method: 'notifications/initialized' })).status).toBe(202)
     for (const sessionId of ['..', '../..', '%2e%2e', 'a/../../v1', '?x=1', '']) {
-      const told = call(own, 'stop_run', { sessionId })
-      await expect(told, sessionId).rejects.toThrow(/refused: 4|cannot be an id/)
+      const progress = call(own, 'stop_run', { sessionId })
+      await expect(progress, sessionId).rejects.toThrow(/refused: 4|cannot be an id/)
     }
   })
 

@@ -76,8 +76,8 @@ it.each([
   ['a mark on no host', () => setHost(variables, 'nobody', 'drained'), /no host/],
   ['the loss of no host', () => declareHostLost(variables, 'nobody'), /no host/],
   ['the removal of no host', () => removeHost(variables, 'nobody'), /no host/],
-])('refuses %s', async (_, work, told) => {
-  await expect(work()).rejects.toThrow(told)
+])('refuses %s', async (_, work, reason) => {
+  await expect(work()).rejects.toThrow(reason)
 })
 
 it('empties a host that is drained, without losing work, and fills it again', async () => {

@@ -85,8 +85,8 @@ describe('bootstrapping', () => {
   it.each([
     [{ email: 'nobody', organization: 'First' }, 'is no email'],
     [{ email: 'first@example.test', organization: ' ' }, 'a name is'],
-  ])('is refused with %j', async (first, told) => {
-    await expect(async () => bootstrapDeployment(variables, first)).rejects.toThrow(told)
+  ])('is refused with %j', async (first, reason) => {
+    await expect(async () => bootstrapDeployment(variables, first)).rejects.toThrow(reason)
   })
 })
 
@@ -180,7 +180,7 @@ describe('an operator', () => {
     ['member', () => setMember(variables, 'x', { role: 'admin' }), 'there is no member x'],
     ['person', () => setPersonEnabled(variables, 'nobody@example.test', false), 'nobody has the email'],
     ['organization', () => setOrganization(variables, 'x', { suspended: true }), 'There is no such organization'],
-  ])('is told that there is no such %s', async (_, act, told) => {
-    await expect(async () => act()).rejects.toThrow(told)
+  ])('is told that there is no such %s', async (_, act, reason) => {
+    await expect(async () => act()).rejects.toThrow(reason)
   })
 })

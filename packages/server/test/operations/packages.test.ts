@@ -40,7 +40,7 @@ console.log(JSON.stringify({ ended, titles, refused, requests, merges: typeof me
 `
 
 /** The answer of a script in the browser. */
-interface Told {
+interface Output {
   readonly titles: readonly string[]
   readonly seen: readonly number[]
 }
@@ -185,15 +185,15 @@ test('the installed client follows a Session in a page and in a worker of a brow
     const page = await browser.newPage()
     await page.goto(site.origin)
     // As text: the loader of tests rewrites functions.
-    const run = (name: string, title: string): Promise<Told> =>
+    const run = (name: string, title: string): Promise<Output> =>
       page.evaluate(
         `import('/work.js').then(it => it.${name}(${JSON.stringify({ credential: service.tenant.apiKey, title })}))`,
       )
-    const here = await run('work', 'in a page')
+    const pageRun = await run('work', 'in a page')
     const there = await run('workInWorker', 'in a worker')
     const upTo = (count: number) => Array.from({ length: count }, (_, at) => at + 1)
     for (const [answer, inPage, title] of [
-      [here, true, 'in a page'],
+      [pageRun, true, 'in a page'],
       [there, false, 'in a worker'],
     ] as const) {
       expect(answer).toMatchObject({ inPage, last: 'svc.run.completed', cut: true, verified: false })

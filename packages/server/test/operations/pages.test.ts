@@ -47,12 +47,12 @@ function block(page: string, text: string): string {
 }
 
 it('docs/quickstart.md says hello, and leads a sample from a test that fails to a merge', async () => {
-  const [, hello = '', make = '', look = '', change = ''] = commandBlocks(root, 'docs/quickstart.md')
+  const [, hello = '', make = '', inspect = '', change = ''] = commandBlocks(root, 'docs/quickstart.md')
   const first = await shell(hello)
   expect(first).toMatchObject({ code: 0, stderr: '' })
   expect(first.stdout).toMatch(/hello from \w/)
   expect(await shell(make)).toMatchObject({ code: 0, stderr: '' })
-  const looked = await shell(look)
+  const looked = await shell(inspect)
   expect(looked.stdout).toContain('./greet.sh --spanish Ada says "Hello, --spanish", not "Hola, Ada"')
   expect(looked.code).toBe(1)
   const changed = await shell(`sample=.berth/repositories/sample/greeter.git\n${change}`)

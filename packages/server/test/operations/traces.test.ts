@@ -63,14 +63,14 @@ test('one Turn is one trace across api, worker, gateway and sandbox, and points 
     )
     const session = await create(service, 'Say hello')
     runId = session.activeRunId ?? ''
-    const asked = await until('a question', async () => {
+    const question = await until('a question', async () => {
       const path = `/v1/sessions/${session.id}/interactions`
       const { body } = await service.test.api.get<{ interactions: Interaction[] }>(path)
       return body.interactions.find(({ status }) => status === 'open')
     })
     await service.test.api.put(`/v1/sessions/${session.id}/turns/${randomUUID()}`, {
       message: 'yes',
-      replyTo: { interactionId: asked.id },
+      replyTo: { interactionId: question.id },
     })
     expect(outcomeOf(await endedRun(service.test.api, session, runId))).toMatch(/^completed/)
     await until('the seal', async () => (await service.test.api.session(session.id)).phase === 'idle')

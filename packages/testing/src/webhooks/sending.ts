@@ -154,7 +154,7 @@ export class Sending implements AsyncDisposable {
 
   /** Appends Events in one transaction. */
   async append(key: SessionKey, ...drafts: readonly (string | EventDraft)[]): Promise<number> {
-    const events = drafts.map(draft => (typeof draft === 'string' ? { type: draft, data: { said: draft } } : draft))
+    const events = drafts.map(draft => (typeof draft === 'string' ? { type: draft, data: { text: draft } } : draft))
     const last = await this.made.database.transaction(tx => appendEvents(tx, key, events, this.clock.now()))
     if (last === null) throw new Error('there is no such session')
     this.wake()

@@ -130,9 +130,12 @@ describe('garbage from an agent', () => {
             conversation.apply({ type: 'o', start: index, end: index + 1, at: new Date(index), payload })
           }
           conversation.close()
-          const { requests: asked, ...rest } = conversation.take()
+          const { requests, ...rest } = conversation.take()
           // The agent gets its own request id back unchanged, kept as escaped text; nobody else sees it.
-          const text = JSON.stringify({ ...rest, asked: asked.map(({ agentRequest: _, ...question }) => question) })
+          const text = JSON.stringify({
+            ...rest,
+            requests: requests.map(({ agentRequest: _, ...question }) => question),
+          })
           expect(text).not.toMatch(/\\u0000|\\ud[89a-f]/)
         },
       ),

@@ -27,7 +27,7 @@ import { githubStep } from './github-step.ts'
 import { imageStep } from './image-step.ts'
 import { isPassing } from './is-passing.ts'
 import { environmentOfLease } from './lease-environment.ts'
-import { OutputTeller } from './output-teller.ts'
+import { OutputReporter } from './output-reporter.ts'
 import { packagesStep } from './packages-step.ts'
 import { restoreCacheStep } from './restore-cache.ts'
 import { saveCacheStep } from './save-cache.ts'
@@ -170,7 +170,7 @@ async function carryOut(
   const { db } = context
   const environment = await environmentOfLease(db, begun)
   if (environment === null) throw new Error(`lease ${begun.id} has no environment`)
-  const output = new OutputTeller(context, claim, begun, await sessionRedactor(db, claim))
+  const output = new OutputReporter(context, claim, begun, await sessionRedactor(db, claim))
   using _git = context.git.open(claim, begun.id, document)
   let lease = begun
   for (const step of steps) {

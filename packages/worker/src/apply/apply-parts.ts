@@ -5,7 +5,7 @@ import type { LeaseRow } from '@berth/core/sessions/leases/lease-sql.ts'
 import type { AddedVariables } from '../agent/agent-environment.ts'
 import type { Claim } from '../claim/claim.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
-import type { OutputTeller } from './output-teller.ts'
+import type { OutputReporter } from './output-reporter.ts'
 
 /** Everything that a step of an apply may need. */
 export interface ApplyParts {
@@ -27,7 +27,7 @@ export interface ApplyParts {
   /** The agent's working directory. */
   readonly cwd: string
   /** Tells what processes of the apply write. */
-  readonly output: OutputTeller
+  readonly output: OutputReporter
 }
 
 /**

@@ -24,7 +24,7 @@ it('refuses a question of a sandbox that has asked too many, until those have en
     const answer = new Promise<string>((resolve, reject) => {
       sent.once('error', reject)
       sent.once('response', (response: IncomingMessage) =>
-        text(response).then(said => resolve(`${response.statusCode} ${said}`), reject),
+        text(response).then(body => resolve(`${response.statusCode} ${body}`), reject),
       )
     })
     answer.catch(() => undefined)

@@ -103,7 +103,7 @@ async function connected(recorder = new Recorder(), capacity = 10) {
   const driver = createRemoteDriver(host, mirrorPacks({ directoryOf: id => join(mirrors, `${id}.git`, 'objects') }))
   clean.push(() => driver[Symbol.asyncDispose]())
   await host.line()
-  return { driver, host, told: recorder, dataDir, mirrors, lines, epochs, there, start }
+  return { driver, host, recorder, dataDir, mirrors, lines, epochs, there, start }
 }
 
 const spec = (leaseId: string, changes: Partial<SandboxSpec> = {}): SandboxSpec => ({
@@ -113,7 +113,7 @@ const spec = (leaseId: string, changes: Partial<SandboxSpec> = {}): SandboxSpec 
 
 describe('a host that dials its service', () => {
   it('finds mounts by the id of a runtime, and is sent no path of the worker', async () => {
-    const { driver, told: recorder } = await connected()
+    const { driver, recorder } = await connected()
     await driver.create(spec('one', { runtimeId: 'shell', mounts: ['/of/the/worker'], runtime: '/of/the/worker' }))
     expect(recorder.specs[0]).toMatchObject({ mounts: ['/opt/here'], runtime: '/opt/installed' })
     await expect(driver.create(spec('two', { runtimeId: 'other' }))).rejects.toThrow(/cannot run the runtime other/)
@@ -122,7 +122,7 @@ describe('a host that dials its service', () => {
   })
 
   it('is sent each extension once, and the engine as bytes', async () => {
-    const { driver, told: recorder, lines } = await connected()
+    const { driver, recorder, lines } = await connected()
     const from = await directory()
     await mkdir(join(from, 'skills/a'), { recursive: true })
     await writeFile(join(from, 'skills/a/SKILL.md'), 'how')
@@ -149,7 +149,7 @@ describe('a host that dials its service', () => {
   })
 
   it('is sent the objects that it has not, as a thin pack', async () => {
-    const { driver, told: recorder, mirrors, dataDir } = await connected()
+    const { driver, recorder, mirrors, dataDir } = await connected()
     const [work, mirror] = [await directory(), join(mirrors, 'm1.git')]
     const git = async (...args: string[]) =>
       (await run('git', ['-C', work, '-c', 'user.name=a', '-c', 'user.email=a@b', ...args])).stdout.trim()
@@ -200,7 +200,7 @@ describe('a host that dials its service', () => {
   })
 
   it("passes a sandbox's requests to the worker as they came, and streams the answer", async () => {
-    const { driver, told: recorder } = await connected()
+    const { driver, recorder } = await connected()
     const seen: string[] = []
     await driver.create(
       spec('one', {
@@ -236,7 +236,7 @@ describe('a host that dials its service', () => {
   })
 
   it('dials again when its line is cut, is used at once, and serves its proxies again only as a new process', async () => {
-    const { driver, told: recorder, lines, there, start } = await connected()
+    const { driver, recorder, lines, there, start } = await connected()
     await driver.create(spec('one'))
     lines[0]?.destroy(new Error('cut'))
     expect(await driver.list()).toEqual(['one'])

@@ -209,12 +209,12 @@ export class TerminalKeeper extends LoopingService {
 
   async #seal(key: SessionKey): Promise<void> {
     const { db, clock, wakeups } = this.#context
-    const asked = await db.transaction(async tx => {
+    const pending = await db.transaction(async tx => {
       const session = await lockSession(tx, key)
       if (session === null || session.active_run_id !== null || session.finalizing) return false
       return sealTerminalWork(tx, key, clock.now())
     })
-    if (asked) wakeups.publish(topics.queue, topics.session(key.organizationId, key.sessionId))
+    if (pending) wakeups.publish(topics.queue, topics.session(key.organizationId, key.sessionId))
   }
 }
 

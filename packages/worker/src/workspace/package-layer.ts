@@ -7,7 +7,7 @@ import { HostFull } from '@berth/platform/storage/host-cache.ts'
 import { PackagesFailed } from '@berth/sandboxes/packages/packages-failed.ts'
 import { ApplyFailed } from '../apply/apply-failed.ts'
 import { beginEarly } from '../apply/begin-early.ts'
-import { OutputTeller } from '../apply/output-teller.ts'
+import { OutputReporter } from '../apply/output-reporter.ts'
 import { watchApply } from '../apply/watch-apply.ts'
 import type { Claim } from '../claim/claim.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
@@ -67,7 +67,7 @@ async function install(
   signal: AbortSignal,
 ): Promise<SystemPackages> {
   const { db, packages: layers } = context
-  const output = new OutputTeller(context, claim, lease, await sessionRedactor(db, claim))
+  const output = new OutputReporter(context, claim, lease, await sessionRedactor(db, claim))
   output.begin()
   const untold = new AbortController()
   let pending = Promise.resolve()

@@ -104,7 +104,7 @@ async function review(
           const row = await findReview(db, claim, revision)
           // A worker that was killed may have left it without the lines of its files.
           const isWhole = row !== null && (row.files_sha256 !== null || !isChanged)
-          if (isWhole && revision === last.revision && revision === last.told) throw new NothingNew()
+          if (isWhole && revision === last.revision && revision === last.announced) throw new NothingNew()
           return isWhole ? row : null
         },
         async made(made) {
@@ -126,7 +126,7 @@ async function record(context: ExecutionContext, claim: RunClaim, row: ReviewRow
   await underFence(context, claim, async tx => {
     await insertReview(tx, claim, row)
     await setLastReviewed(tx, claim, row.revision)
-    if (row.revision === last.told || (row.files === 0 && last.told === null)) await tellChanged(tx, claim)
+    if (row.revision === last.announced || (row.files === 0 && last.announced === null)) await tellChanged(tx, claim)
     else await appendEvents(tx, claim, [created(row, claim.runId)], context.clock.now())
   })
   announce(context, claim)

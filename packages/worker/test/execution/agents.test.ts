@@ -164,8 +164,8 @@ describe('an agent that dies', () => {
     const first = await perform('crash', 'no-load')
     const second = await next(first.session, 'say what did I ask?')
     expect(outcomeOf(second)).toBe('completed completed - 1')
-    const said = messagesOf(second).map(message => String(message['text']))
-    expect(said.join('\n')).toMatch(/Earlier in this conversation.*user: crash.*what did I ask\?$/s)
+    const texts = messagesOf(second).map(message => String(message['text']))
+    expect(texts.join('\n')).toMatch(/Earlier in this conversation.*user: crash.*what did I ask\?$/s)
     // Only once: the same process continues.
     expect(messagesOf(await next(first.session, 'say three'))).toMatchObject([{ text: 'three' }])
   })

@@ -99,7 +99,10 @@ const waits = () =>
   })
 
 /** Takes work of a Session, and begins another claim before that commits: its snapshot does not have it. */
-async function beside<T>(take: (tx: Queryable) => Promise<readonly unknown[]>, other: () => Promise<T>): Promise<T> {
+async function interleaved<T>(
+  take: (tx: Queryable) => Promise<readonly unknown[]>,
+  other: () => Promise<T>,
+): Promise<T> {
   let waiting: Promise<T> | undefined
   await context.db.transaction(async tx => {
     expect(await take(tx)).toHaveLength(1)
@@ -114,14 +117,14 @@ describe('of two workers that find different work of a Session, one takes it', (
   it('a Run, and the other no workspace', async () => {
     const session = await queued()
     await request(session)
-    expect(await beside(tx => claim(tx, 'one'), restore)).toEqual([])
+    expect(await interleaved(tx => claim(tx, 'one'), restore)).toEqual([])
     expect(await stateOf(session)).toBe('dispatching run one')
   })
 
   it('a workspace, and the other no Run', async () => {
     const session = await queued()
     await request(session)
-    expect(await beside(tx => restore(tx, 'one'), claim)).toEqual([])
+    expect(await interleaved(tx => restore(tx, 'one'), claim)).toEqual([])
     expect(await stateOf(session)).toBe('queued restore one')
   })
 

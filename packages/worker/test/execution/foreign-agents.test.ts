@@ -59,25 +59,25 @@ function script(wire: WireFormat, ...replies: ModelReply[]): void {
   })
 }
 
-const modelsAsked = (requests: readonly ModelRequest[]) =>
+const modelsOf = (requests: readonly ModelRequest[]) =>
   new Set(requests.map(({ body, path }) => (body as { model?: string }).model ?? /models\/([^:]+):/.exec(path)?.[1]))
 
 /** On a busy machine, the first start of an agent has taken more than a minute. */
 const startMs = 240_000
 
-async function askedOf({ id }: Session): Promise<Interaction> {
-  const look = async () => {
+async function openInteraction({ id }: Session): Promise<Interaction> {
+  const read = async () => {
     const { body } = await test.api.get<{ interactions: Interaction[] }>(`/v1/sessions/${id}/interactions`)
-    const [asked] = body.interactions
-    if (asked === undefined && ((await test.api.session(id)).activeRunId ?? null) === null)
+    const [interaction] = body.interactions
+    if (interaction === undefined && ((await test.api.session(id)).activeRunId ?? null) === null)
       throw new Error('the run has ended')
-    return asked
+    return interaction
   }
-  return until('an approval', look, startMs)
+  return until('an approval', read, startMs)
 }
 
 /** Returns an open Interaction, or null once the Run has ended. */
-const untilAskedOrEnded = ({ id }: Session, runId: string): Promise<Interaction | null> =>
+const untilOpenOrEnded = ({ id }: Session, runId: string): Promise<Interaction | null> =>
   until(
     'a question or the end',
     async () => {
@@ -170,9 +170,9 @@ describe.each(agents)('$runtime', ({ runtime, wire, provider, path, key, shell, 
     const chores = chore === undefined ? [] : [{ calls: [chore] }, { text: 'Nothing was found.' }]
     script(wire, ...chores, work, { text: 'The first is done.' })
     const session = await test.api.createSession({ runtime }, 'Write the steps down.')
-    const asked = await askedOf(session)
-    expect(asked).toMatchObject({ kind: 'approval', status: 'open', request: { approval: { kind: 'execute' } } })
-    await allow(session, asked)
+    const interaction = await openInteraction(session)
+    expect(interaction).toMatchObject({ kind: 'approval', status: 'open', request: { approval: { kind: 'execute' } } })
+    await allow(session, interaction)
     const first = await test.api.runEnded(session.id, session.activeRunId ?? '')
     expect(first.at(-1)).toMatchObject({ type: 'svc.run.completed' })
     expect(data(first, 'interaction.resolved')).toMatchObject([{ resolution: 'approved' }])
@@ -186,15 +186,15 @@ describe.each(agents)('$runtime', ({ runtime, wire, provider, path, key, shell, 
     const middle = upstream.requests.length
     script(wire, { calls: [shell('printf "two\\n" >> steps.txt && cat steps.txt')] }, { text: 'Both steps are done.' })
     const { run } = await test.api.submitTurn(session.id, 'And the second.')
-    await allow(session, await askedOf(session))
+    await allow(session, await openInteraction(session))
     const events = await test.api.runEnded(session.id, run.id)
     expect(await test.api.run(session.id, run.id)).toMatchObject({
       status: 'completed',
       result: { summary: 'Both steps are done.' },
     })
-    const said = data(events, 'message.created').filter(({ role }) => role === 'assistant')
+    const answers = data(events, 'message.created').filter(({ role }) => role === 'assistant')
     // Codex warns that it does not know these models.
-    expect(said.map(({ text }) => text).filter(text => !String(text).startsWith('Warning'))).toEqual([
+    expect(answers.map(({ text }) => text).filter(text => !String(text).startsWith('Warning'))).toEqual([
       'The first is done.',
       'Both steps are done.',
     ])
@@ -207,8 +207,8 @@ describe.each(agents)('$runtime', ({ runtime, wire, provider, path, key, shell, 
     for (const request of requests) expect(request.path).toMatch(path)
     const [header, value] = key
     expect(new Set(requests.map(request => request.headers[header]))).toEqual(new Set([value]))
-    expect(modelsAsked(upstream.requests.slice(before, middle))).toEqual(new Set(['m1']))
-    expect(modelsAsked(upstream.requests.slice(middle))).toEqual(new Set(['m2']))
+    expect(modelsOf(upstream.requests.slice(before, middle))).toEqual(new Set(['m1']))
+    expect(modelsOf(upstream.requests.slice(middle))).toEqual(new Set(['m2']))
     expect(JSON.stringify(requests.at(-1)?.body)).toContain('Write the steps down.')
     expect(JSON.stringify(events)).not.toContain(providerKey)
   })
@@ -222,11 +222,11 @@ describe.each(agents)('$runtime at a reached budget', ({ runtime, wire, shell })
     // Any request leads over it.
     await setSessionBudget(test.db.database, key, 1e-6)
     const { run } = await test.api.submitTurn(session.id, 'Do the work.')
-    const asked: string[] = []
+    const interaction: string[] = []
     for (;;) {
-      const open = await untilAskedOrEnded(session, run.id)
+      const open = await untilOpenOrEnded(session, run.id)
       if (open === null) break
-      asked.push(open.kind)
+      interaction.push(open.kind)
       if (open.kind === 'approval') await allow(session, open)
       else {
         const now = await test.api.run(session.id, run.id)
@@ -235,7 +235,7 @@ describe.each(agents)('$runtime at a reached budget', ({ runtime, wire, shell })
         expect((await test.api.put(`/v1/sessions/${session.id}/turns/${randomUUID()}`, raise)).status).toBe(202)
       }
     }
-    expect(asked.filter(kind => kind === 'ask_user')).toHaveLength(1)
+    expect(interaction.filter(kind => kind === 'ask_user')).toHaveLength(1)
     expect(await test.api.run(session.id, run.id)).toMatchObject({
       status: 'completed',
       stopReason: 'completed',
@@ -251,7 +251,7 @@ describe('OpenCode in a repository', () => {
     const [opencode] = agents
     const shell = opencode?.shell ?? (() => ({ name: '', args: {} }))
     const allowed = async (session: Session, runId: string) => {
-      await allow(session, await askedOf(session))
+      await allow(session, await openInteraction(session))
       await test.api.runEnded(session.id, runId, startMs)
       return conversationOf(session)
     }
@@ -280,20 +280,20 @@ describe('OpenCode in a repository', () => {
 
 describe('an agent that speaks the format of only some models', () => {
   it('is given no other model', async () => {
-    const asked = (runtime: string, model: string) =>
+    const interaction = (runtime: string, model: string) =>
       test.api.put<{ issues?: object[] }>(`/v1/sessions/${randomUUID()}`, { runtime, model })
     for (const [runtime, model] of [
       ['claude-code', 'main/m1'],
       ['claude-code', 'google/m1'],
       ['gemini', 'claude/m1'],
     ] as const) {
-      const { status, body } = await asked(runtime, model)
+      const { status, body } = await interaction(runtime, model)
       expect([status, body.issues]).toMatchObject([
         400,
         [{ path: ['model'], message: expect.stringContaining(runtime) }],
       ])
     }
-    expect((await asked('gemini', 'google/m1')).status).toBe(201)
+    expect((await interaction('gemini', 'google/m1')).status).toBe(201)
   })
 })
 

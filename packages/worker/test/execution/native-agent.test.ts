@@ -48,17 +48,17 @@ test('the model thinks as hard as the session says, from the next turn on', asyn
   service.upstream.next(says({ text: 'Done.' }))
   const session = await service.test.api.createSession({ effort: 'high' }, 'Think')
   await ended(session)
-  const asked = () => service.upstream.requests.at(-1)?.body
-  expect(asked()).toMatchObject({ reasoning: { effort: 'high', summary: 'auto' } })
+  const lastBody = () => service.upstream.requests.at(-1)?.body
+  expect(lastBody()).toMatchObject({ reasoning: { effort: 'high', summary: 'auto' } })
   for (const [effort, sent] of [
     ['minimal', { effort: 'low', summary: 'auto' }],
     [null, { summary: 'auto' }],
   ] as const) {
     await service.test.api.call('PATCH', `/v1/sessions/${session.id}`, { effort })
     await next(session, 'Think again')
-    expect(asked()).toMatchObject({ reasoning: sent })
+    expect(lastBody()).toMatchObject({ reasoning: sent })
   }
-  expect(asked()).not.toHaveProperty('reasoning.effort')
+  expect(lastBody()).not.toHaveProperty('reasoning.effort')
 })
 
 test('a session without a runtime fixes a failing test, presents a file and remembers it', async () => {
@@ -136,8 +136,8 @@ test('messages reach the agent at work once each, in order, after the results of
   expect(inOrder).toEqual(inOrder.toSorted((a, b) => a - b))
   expect(input[(inOrder[0] ?? 0) - 1]).toMatchObject({ type: 'function_call_output' })
   expect(JSON.stringify(input)).toContain(`/workspace/.berth/inputs/${turns[1]?.turn.sequence}/a.txt`)
-  const told = run.events.filter(({ type }) => type === 'svc.turn.steered').map(({ data }) => data)
-  expect(told).toEqual(admitted.map(({ id: turnId }) => ({ turnId, status: 'taken' })))
+  const steered = run.events.filter(({ type }) => type === 'svc.turn.steered').map(({ data }) => data)
+  expect(steered).toEqual(admitted.map(({ id: turnId }) => ({ turnId, status: 'taken' })))
 })
 
 test('the agent and its background processes stand still between its turns, and continue', async () => {
@@ -182,8 +182,8 @@ test('the agent asks two questions at once, each in its own words, and continues
   ])
   expect((await reply(session, open, '{ "q1": "blue", "q2": "Ada" }')).status).toBe(202)
   expect(messagesOf(await ended(session))).toMatchObject([{ text: 'Done.' }])
-  const asked = JSON.stringify(service.upstream.requests.at(-1)?.body)
-  expect(asked).toMatch(/Which colour\?\\n→ blue\\n\\nFor whom\?\\n→ Ada/)
+  const lastBody = JSON.stringify(service.upstream.requests.at(-1)?.body)
+  expect(lastBody).toMatch(/Which colour\?\\n→ blue\\n\\nFor whom\?\\n→ Ada/)
 })
 
 test('a plan that is approved after its sandbox was given back is carried out in another one', async () => {
@@ -219,8 +219,8 @@ test("the conversation outlives its sandbox, and the agent's other reports are i
   const run = await next(session, 'Look again')
   expect(outcomeOf(run)).toBe('completed completed - 1')
   expect(JSON.stringify(service.upstream.requests.at(-1)?.body)).toContain('A swan.')
-  const told = (type: string) => run.events.filter((event: Event) => event.type === type).map(({ data }) => data)
-  expect(told('svc.delegation.completed')).toMatchObject([{ status: 'completed', summary: 'Nothing.' }])
+  const steered = (type: string) => run.events.filter((event: Event) => event.type === type).map(({ data }) => data)
+  expect(steered('svc.delegation.completed')).toMatchObject([{ status: 'completed', summary: 'Nothing.' }])
   service.upstream.next(says({ text: 'Which?' }))
   expect(typesOf(await next(session, '/clear\nWhich bird?'))).toContain('conversation.cleared')
   expect(JSON.stringify(service.upstream.requests.at(-1)?.body)).not.toContain('swan')

@@ -223,14 +223,14 @@ it('begins nothing at a host that rests, and goes on with what it has', async ()
   await host('tired', { heldBy: 'w' })
   await host('well')
   await db().query("update hosts set rests_until = now() + interval '1 hour' where id = 'tired'")
-  const [standing, fresh] = await queue(2)
-  if (standing === undefined || fresh === undefined) throw new Error('no sessions')
-  await lease(standing.organizationId, standing.id, 'tired')
+  const [attached, fresh] = await queue(2)
+  if (attached === undefined || fresh === undefined) throw new Error('no sessions')
+  await lease(attached.organizationId, attached.id, 'tired')
   const key = { organizationId: fresh.organizationId, sessionId: fresh.id }
   expect(await chooseHost(db(), ['tired', 'well'], key, none)).toBe('well')
   // A Run that has begun has to go on somewhere.
   expect(await chooseHost(db(), ['tired'], key, none)).toBe('tired')
-  expect((await claim('w', { hosts: ['tired'] })).taken).toEqual([standing.id])
+  expect((await claim('w', { hosts: ['tired'] })).taken).toEqual([attached.id])
   expect((await claim('well')).taken).toEqual([fresh.id])
 })
 
@@ -406,15 +406,15 @@ it('is given back whole if its host goes away while it makes the sandbox', async
   await host(context.host)
   const { hosts } = context
   const own = hosts.of(context.host)
-  const asked = Promise.withResolvers<void>()
+  const requested = Promise.withResolvers<void>()
   const create = () => {
-    asked.resolve()
+    requested.resolve()
     return new Promise<never>(() => undefined)
   }
   hosts.add({ ...own, driver: { ...own.driver, create } })
   const worker = stack.use(new Worker(context))
   await worker.start()
-  await asked.promise
+  await requested.promise
   hosts.remove(context.host)
   await until('the Run waits for another host', async () => {
     const given = await db().query(
@@ -429,9 +429,9 @@ it('is given back whole if its host goes away while it makes the sandbox', async
 it('is swept although another host never answers', async () => {
   const context = await workerContext(test, stack)
   const own = context.hosts.of(context.host)
-  const asked = Promise.withResolvers<void>()
+  const requested = Promise.withResolvers<void>()
   const never = () => {
-    asked.resolve()
+    requested.resolve()
     return new Promise<never>(() => undefined)
   }
   context.hosts.add({ ...own, id: 'silent', driver: { ...own.driver, kind: 'remote', stateOf: never, list: never } })
@@ -442,7 +442,7 @@ it('is swept although another host never answers', async () => {
   await lease(one.organizationId, one.id, 'silent')
   await db().query("update leases set expires_at = now() + interval '1 hour' where host = 'silent'")
   await stack.use(new Sweeper(context)).start()
-  await asked.promise
+  await requested.promise
   await lease(two.organizationId, two.id, context.host)
   await until('the lease of the other host has ended', async () => {
     const { rows } = await db().query('select from leases where host = $1 and ended_at is null', [context.host])

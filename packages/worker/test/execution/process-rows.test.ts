@@ -185,20 +185,20 @@ describe('claims of a process', () => {
   it.each([
     ['it had no other', false],
     ['it looked for more work', true],
-  ])('go to another if its host left and the answer to giving them back was lost while %s', async (_, looks) => {
+  ])('go to another if its host left and the answer to giving them back was lost while %s', async (_, poll) => {
     const context = await workerContext(test, stack, { limits: { fenceMs: FENCE_MS } })
     const { db, hosts } = context
     const [looking, lost] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const query: typeof db.query = async (statement, values) => {
       const name = typeof statement === 'object' ? statement.name : undefined
       if (name === 'lapse-claim') {
-        if (looks) await looking.promise
+        if (poll) await looking.promise
         setImmediate(lost.resolve)
         throw new DatabaseUnavailable(new Error('the connection was cut'))
       }
       if (name === 'adopt-lapsed' && hosts.holds('other')) {
         looking.resolve()
-        if (looks) await lost.promise
+        if (poll) await lost.promise
       }
       return await db.query<never>(statement, values)
     }
@@ -209,7 +209,7 @@ describe('claims of a process', () => {
     await held(session, worker)
     const own = hosts.of(context.host)
     hosts.remove(own.id)
-    if (looks) hosts.add({ ...own, id: 'other' })
+    if (poll) hosts.add({ ...own, id: 'other' })
     await until('a claim that another may take', async () => {
       const { rowCount } = await db.query(
         'select from executions where session_id = $1 and task is not null and expires_at < now()',
@@ -217,7 +217,7 @@ describe('claims of a process', () => {
       )
       return rowCount === 1
     })
-    if (looks) hosts.remove('other')
+    if (poll) hosts.remove('other')
     hosts.add(own)
     await go(session)
     expect(outcomeOf(await endedRun(test.api, session, session.activeRunId ?? ''))).toBe('completed completed - 1')

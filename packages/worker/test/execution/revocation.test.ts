@@ -118,8 +118,8 @@ describe('a run whose installation is revoked', () => {
     await reached(session, 'running')
     await first.kill('SIGKILL')
     await revoke()
-    const asked = 'select 1 from runs where session_id = $1 and cancel_requested_at is not null'
-    await until('a request to stop', async () => (await rowsOf(asked, session)).length === 1)
+    const cancelling = 'select 1 from runs where session_id = $1 and cancel_requested_at is not null'
+    await until('a request to stop', async () => (await rowsOf(cancelling, session)).length === 1)
     await work()
     expect(await end(session)).toEqual(revoked)
   })

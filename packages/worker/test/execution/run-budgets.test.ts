@@ -47,18 +47,18 @@ async function endOf(api: Api, sessionId: string, runId: string) {
  */
 async function withheldCost(api: Api, rest: string) {
   const { database } = test.db
-  const [asked, mayAnswer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const [requested, mayAnswer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const answered = Promise.withResolvers<void>()
   const answers = says({ text: 'Yes.' })
   upstream.next(async (request, response) => {
-    asked.resolve()
+    requested.resolve()
     await mayAnswer.promise
     await answers(request, response)
     answered.resolve()
   }, answers)
   const session = await api.createSession({ runtime: 'shell' }, `${ask('main/m1')}; touch asked; ${rest}`)
   const runId = session.activeRunId ?? ''
-  await asked.promise
+  await requested.promise
   const [held, mayBeWritten] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const holding = database.transaction(async tx => {
     const lock = { text: 'select 1 from gateway_requests where run_id = $1 for update', values: [runId] }
@@ -74,7 +74,7 @@ async function withheldCost(api: Api, rest: string) {
     runId,
     hasAnswer: () => existsSync(file),
     /** Any effect of the answer has had time to happen. */
-    async looks(expected: () => Promise<void>) {
+    async staysSo(expected: () => Promise<void>) {
       for (let n = 0; n < 40; n += 1) await expected()
     },
     async end() {
@@ -103,7 +103,7 @@ describe('the use of a run', () => {
 
   it('includes the last request, whose answer ends only once its cost is stored', async () => {
     const run = await withheldCost(test.api, 'true')
-    await run.looks(async () => expect([await run.status(), run.hasAnswer()]).toEqual(['running', false]))
+    await run.staysSo(async () => expect([await run.status(), run.hasAnswer()]).toEqual(['running', false]))
     const { end } = await run.end()
     expect(end).toMatchObject({ costUsd: expect.closeTo(costOfOne, 9), costComplete: true })
   })
@@ -140,7 +140,7 @@ describe("an organization's budget", () => {
     await setRunBudgets(test.db.database, tenant.organizationId, { costUsd: costOfOne / 2 })
     const before = upstream.requests.length
     const run = await withheldCost(api, ask('main/m1'))
-    await run.looks(async () => {
+    await run.staysSo(async () => {
       expect(await run.status()).toBe('running')
       expect(upstream.requests.length).toBe(before + 1)
     })
@@ -152,9 +152,9 @@ describe("an organization's budget", () => {
   it('of cost refuses models without a price', async () => {
     const { tenant, api } = await test.newTenant()
     await setRunBudgets(test.db.database, tenant.organizationId, { costUsd: 1 })
-    const asked = upstream.requests.length
+    const requested = upstream.requests.length
     expect((await runScript(api, ask('main/unpriced'))).text).toContain('cost_unknown')
-    expect(upstream.requests.length).toBe(asked)
+    expect(upstream.requests.length).toBe(requested)
   })
 
   it('of time stops a run and keeps its work', async () => {

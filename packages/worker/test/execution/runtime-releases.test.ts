@@ -94,7 +94,7 @@ async function loseSandbox(api: Api, session: Session): Promise<void> {
 
 const releaseOf = (run: EndedRun) => startsOf(run).map(start => start['releaseSha'])
 /** Returns which engine asked the model last: its marker, or `built in`. */
-function lastAsked(): string {
+function lastPrompt(): string {
   const body = JSON.stringify(service.upstream.requests.at(-1)?.body)
   return new RegExp(`(\\w+) ${prompted}`).exec(body)?.[1] ?? (body.includes(prompted) ? 'built in' : 'nobody')
 }
@@ -107,29 +107,29 @@ describe('a candidate', () => {
     const [own, sibling] = [await newInstallation(), await newInstallation()]
     const other = await activate(sibling, marked('SIBLING'))
     const releaseSha = await activate(own, candidate)
-    const look = `cd ${insidePaths.bundles}; sha256sum engine.cjs supervisor.js shell.js tree.cjs; echo >> engine.cjs || rm -f engine.cjs; sha256sum engine.cjs`
-    service.upstream.next(bash(look), says({ text: 'Done.' }))
+    const inspection = `cd ${insidePaths.bundles}; sha256sum engine.cjs supervisor.js shell.js tree.cjs; echo >> engine.cjs || rm -f engine.cjs; sha256sum engine.cjs`
+    service.upstream.next(bash(inspection), says({ text: 'Done.' }))
     const run = await begin(own)
-    expect([outcomeOf(run), releaseOf(run), lastAsked()]).toEqual([
+    expect([outcomeOf(run), releaseOf(run), lastPrompt()]).toEqual([
       'completed completed - 1',
       [releaseSha],
       'CANDIDATE',
     ])
-    const told = String(activitiesOf(run)[0]?.['output'])
-    const digests = [...told.matchAll(/^([a-f0-9]{64}) {2}(\S+)$/gm)].map(([, digest, name]) => `${name} ${digest}`)
+    const output = String(activitiesOf(run)[0]?.['output'])
+    const digests = [...output.matchAll(/^([a-f0-9]{64}) {2}(\S+)$/gm)].map(([, digest, name]) => `${name} ${digest}`)
     const fileOf = (name: string) => `${name} ${sha256Of(readFileSync(join(bundles, name)))}`
     expect(digests).toEqual([
       `engine.cjs ${sha256Of(candidate)}`,
       ...['supervisor.js', 'shell.js', 'tree.cjs'].map(fileOf),
       `engine.cjs ${sha256Of(candidate)}`,
     ])
-    expect(told).toContain('Read-only file system')
+    expect(output).toContain('Read-only file system')
 
     service.upstream.next(says({ text: 'Done.' }))
-    const beside = await begin(sibling)
-    expect([releaseOf(beside), lastAsked()]).toEqual([[other], 'SIBLING'])
+    const siblingRun = await begin(sibling)
+    expect([releaseOf(siblingRun), lastPrompt()]).toEqual([[other], 'SIBLING'])
     const untouched = await begin(await newInstallation())
-    expect([releaseOf(untouched), lastAsked()]).toEqual([[undefined], 'built in'])
+    expect([releaseOf(untouched), lastPrompt()]).toEqual([[undefined], 'built in'])
   })
 
   it('replaces no other runtime, and no engine of a sandbox that already lives', async () => {
@@ -140,7 +140,7 @@ describe('a candidate', () => {
     const before = await begin(api)
     const releaseSha = await activate(api, candidate)
     const after = await next(api, before.session, 'Again')
-    expect([releaseOf(after), lastAsked()]).toEqual([[undefined], 'built in'])
+    expect([releaseOf(after), lastPrompt()]).toEqual([[undefined], 'built in'])
     const shell = await settled(api, await api.createSession({ runtime: 'shell' }, 'true'))
     expect([outcomeOf(shell), releaseOf(shell)]).toEqual(['completed completed - 1', [undefined]])
     expect(releaseOf(await begin(api))).toEqual([releaseSha])
@@ -156,21 +156,21 @@ describe('a candidate', () => {
     const { database } = service.test.db
     await database.query("update runtime_release_probes set expires_at = 'epoch' where release_sha = $1", [releaseSha])
     const expired = await next(api, session, 'Again')
-    expect([releaseOf(expired), lastAsked()]).toEqual([[releaseSha], 'CANDIDATE'])
+    expect([releaseOf(expired), lastPrompt()]).toEqual([[releaseSha], 'CANDIDATE'])
     await deactivate(api, releaseSha)
     expect(releaseOf(await next(api, session, 'And again'))).toEqual([releaseSha])
     // The collector knows the engine for as long as the sandbox lives.
     expect(await Array.fromAsync(readNamedBlobs(database))).toContain(sha256Of(candidate))
     await loseSandbox(api, session)
     const later = await next(api, session, 'Which word?')
-    expect([outcomeOf(later), releaseOf(later), lastAsked()]).toEqual([
+    expect([outcomeOf(later), releaseOf(later), lastPrompt()]).toEqual([
       'completed completed - 1',
       [undefined],
       'built in',
     ])
-    const asked = JSON.stringify(service.upstream.requests.at(-1)?.body)
-    expect(asked).toContain('The word is quay.')
-    expect(asked).not.toContain('Earlier in this conversation')
+    const prompt = JSON.stringify(service.upstream.requests.at(-1)?.body)
+    expect(prompt).toContain('The word is quay.')
+    expect(prompt).not.toContain('Earlier in this conversation')
   })
 
   it('stays with its sandbox when another worker takes over', async () => {
@@ -190,7 +190,7 @@ describe('a candidate', () => {
     await work(stack)
     await touch(service.test.db.database, service.test.dataDir, session, 'go')
     const run = await settled(api, session)
-    expect([outcomeOf(run), releaseOf(run), lastAsked()]).toEqual([
+    expect([outcomeOf(run), releaseOf(run), lastPrompt()]).toEqual([
       'completed completed - 1',
       [releaseSha],
       'CANDIDATE',
@@ -205,10 +205,10 @@ describe('a candidate', () => {
     await work(stack, { agentStartMs: 1500 })
     const api = await newInstallation()
     await activate(api, 'process.stdin.resume()')
-    const asked = service.upstream.requests.length
+    const prompt = service.upstream.requests.length
     const run = await begin(api)
     expect(outcomeOf(run)).toBe('failed error runtime_start_failed 1')
-    expect([startsOf(run), service.upstream.requests.length]).toEqual([[], asked])
+    expect([startsOf(run), service.upstream.requests.length]).toEqual([[], prompt])
   })
 
   it('that refuses the conversation of another engine is told what was said', async () => {

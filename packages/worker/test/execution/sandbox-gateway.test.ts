@@ -21,12 +21,12 @@ let service: TestService
 let gateway: Server
 let url: string
 /** Requests to the gateway, as `<path> <credential>`. */
-let asked: string[]
+let targets: string[]
 let minted: string[]
 /** Is awaited before a Run gets its credential. */
 let beforeMint: Promise<void>
 /** Hears each request of a sandbox that has no credential yet. */
-let askedEarly: () => void
+let requestedEarly: () => void
 let stack: AsyncDisposableStack
 
 const frames = Array.from({ length: 50 }, (_, index) => `data: {"n":${index}}\n\n`)
@@ -34,7 +34,7 @@ const frames = Array.from({ length: 50 }, (_, index) => `data: {"n":${index}}\n\
 beforeAll(async () => {
   service = await startTestService({ variables: { BERTH_ROLES: 'api' } })
   gateway = createServer(async (incoming, response) => {
-    asked.push(`${incoming.url} ${incoming.headers.authorization?.replace('Bearer ', '')}`)
+    targets.push(`${incoming.url} ${incoming.headers.authorization?.replace('Bearer ', '')}`)
     if (incoming.url === '/v1/models') return response.end('{"data":[]}')
     response.writeHead(200, { 'Content-Type': 'text/event-stream' })
     for (const frame of frames) {
@@ -52,10 +52,10 @@ afterAll(async () => {
 })
 beforeEach(() => {
   stack = new AsyncDisposableStack()
-  asked = []
+  targets = []
   minted = []
   beforeMint = Promise.resolve()
-  askedEarly = () => {}
+  requestedEarly = () => {}
 })
 afterEach(() => stack.disposeAsync())
 
@@ -68,7 +68,7 @@ async function startWorker(options: Parameters<typeof workerContext>[2] = {}): P
   }
   const expects = async (leaseId: string) => {
     const isExpected = await isRunOnLease(service.db.database, leaseId)
-    askedEarly()
+    requestedEarly()
     return isExpected
   }
   const context = await workerContext(service, stack, { ...options, gateway: { url: () => url, mint, expects } })
@@ -100,7 +100,7 @@ test("an agent reaches the gateway with its Run's credential, which is nowhere i
   const credential = minted[0] ?? ''
   expect(minted).toEqual([expect.stringMatching(/^svc_run_[\w-]{43}$/)])
   const paths = ['/v1/models', '/v1/models', '/v1/chat/completions']
-  expect(asked).toEqual(paths.map(path => `${path} ${credential}`))
+  expect(targets).toEqual(paths.map(path => `${path} ${credential}`))
   // Nor in the files that the host keeps of the sandbox: journal, log, record.
   const kept = promisify(execFile)('grep', ['-rqsF', '--devices=skip', credential, service.dataDir])
   await expect(kept).rejects.toMatchObject({ code: 1 })
@@ -117,24 +117,24 @@ test('a process that a Run leaves in the sandbox reaches the gateway only in the
   // The sandbox runs again before the next Run has its credential.
   const early = Promise.withResolvers<void>()
   beforeMint = early.promise
-  askedEarly = early.resolve
+  requestedEarly = early.resolve
   const { run } = await service.api.submitTurn(session.id, `until [ -e second ]; do sleep 0.1; done; ${models}`)
   expect(await ended(session, run.id)).toBe('{"data":[]}')
   const second = await workspacePath(service.db.database, service.dataDir, session, 'second')
   expect(await readFile(second, 'utf8')).toBe('{"data":[]}')
-  expect(asked).toEqual([minted[0], minted[1], minted[1]].map(credential => `/v1/models ${credential}`))
+  expect(targets).toEqual([minted[0], minted[1], minted[1]].map(credential => `/v1/models ${credential}`))
 })
 
 test('a worker that takes over brings its own credential', async () => {
   const first = await startWorker()
   const session = await start(`${models}; touch begun; until [ -e go ]; do sleep 0.1; done; ${models}`)
-  await until('the first call', () => asked.length === 1)
+  await until('the first call', () => targets.length === 1)
   await first[Symbol.asyncDispose]()
   await startWorker()
   await until('the second worker', () => minted.length === 2)
   await touch(service.db.database, service.dataDir, session, 'go')
   expect(await ended(session)).toBe('{"data":[]}{"data":[]}')
-  expect(asked).toEqual(minted.map(credential => `/v1/models ${credential}`))
+  expect(targets).toEqual(minted.map(credential => `/v1/models ${credential}`))
 })
 
 test('sandboxes reach exactly the open public hosts, by name', async () => {

@@ -45,7 +45,7 @@ async function keep(attach: (real: SandboxDriver, leaseId: string) => Promise<Du
 }
 
 /** Asks for a terminal as the console does. @returns its id */
-async function asked({ organizationId, id: sessionId }: Session, id: string = randomUUID()): Promise<string> {
+async function insertTerminal({ organizationId, id: sessionId }: Session, id: string = randomUUID()): Promise<string> {
   await db().query(
     `insert into terminals (id, organization_id, session_id, lease_id, person_id, membership_id, sign_in_id, origin, columns,
        rows, state, created_at, awake_until)
@@ -83,13 +83,13 @@ describe('the keeper of terminals', () => {
       isSilent ? Promise.resolve(silent(orders)) : real.attach(leaseId, signal),
     )
     const { session } = await bench.sealed('shell', 'true')
-    const id = await asked(session)
+    const id = await insertTerminal(session)
     await until('the end', async () => (await row(id)).state === 'ended')
     expect(await row(id)).toMatchObject({ end_reason: 'failed', end_owed: true })
     expect(starts(orders)).toBe(5)
     // Another one starts once the supervisor answers, which is told of the end first.
     isSilent = false
-    const later = await asked(session)
+    const later = await insertTerminal(session)
     await isStarted(later)
     expect((await row(id)).end_owed).toBe(false)
     expect(starts(orders)).toBe(5)
@@ -105,7 +105,7 @@ describe('the keeper of terminals', () => {
       (await bench.sealed('shell', 'true')).session,
     ] as const
     stuck = await leaseOf(db(), sessions[0])
-    const [first, second] = [await asked(sessions[0]), await asked(sessions[1])]
+    const [first, second] = [await insertTerminal(sessions[0]), await insertTerminal(sessions[1])]
     await isStarted(second)
     expect((await row(first)).state).not.toBe('started')
     await until('the end', async () => (await row(first)).end_reason === 'failed')
@@ -128,10 +128,10 @@ describe('the keeper of terminals', () => {
     })
     const { session } = await bench.sealed('shell', 'true')
     const lease = await leaseOf(db(), session)
-    const witness = await asked(session)
+    const witness = await insertTerminal(session)
     await isStarted(witness)
     isOpening = true
-    await asked(session, id)
+    await insertTerminal(session, id)
     await until('an order to start it and one to end it', () => orders >= 2)
     const attach = { columns: 80, rows: 24 }
     await until('no shell', async () => {

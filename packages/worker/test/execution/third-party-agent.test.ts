@@ -59,7 +59,7 @@ const data = (events: readonly Event[], type: string) =>
 
 describe('Gemini CLI', () => {
   it('runs two turns of one conversation with its own tools and a model outside', async () => {
-    const asked = model.requests.length
+    const requestsBefore = model.requests.length
     const write = { name: 'write_file', args: { file_path: '/workspace/greeting.txt', content: 'hello, harbour\n' } }
     model.script({ text: 'I will write it down.', calls: [write] }, { text: 'It is written.' })
     const session = await test.api.createSession({ runtime: 'gemini' }, 'Write a greeting.')
@@ -126,7 +126,7 @@ describe('Gemini CLI', () => {
       'model calls run_shell_command',
       'user answers run_shell_command',
     ])
-    expect(model.requests.slice(asked).map(request => request.headers['x-goog-api-key'])).toEqual(
+    expect(model.requests.slice(requestsBefore).map(request => request.headers['x-goog-api-key'])).toEqual(
       Array.from({ length: 4 }, () => 'a-key-for-the-script'),
     )
     expect(model.unexpected).toEqual([])
@@ -144,11 +144,11 @@ describe('Gemini CLI', () => {
   })
 
   it('fails if its runtime does not reach the model', async () => {
-    const asked = model.requests.length
+    const requestsBefore = model.requests.length
     const session = await test.api.createSession({ runtime: 'gemini-without-reach' }, 'Anything.')
     const events = await test.api.runEnded(session.id, session.activeRunId ?? '')
     expect(events.at(-1)).toMatchObject({ type: 'svc.run.failed', data: { errorCode: 'agent_error' } })
-    expect(model.requests.length).toBe(asked)
+    expect(model.requests.length).toBe(requestsBefore)
     expect(model.unexpected).toEqual([])
   })
 

@@ -27,8 +27,8 @@ const rowOf = async (id: string) => (await listHosts(db.database)).find(host => 
 
 it('lets the token bound what a host says of itself', async () => {
   const { id, token } = await makeToken(db.database, { pool: 'gpu', capacity: 5, labels: { disk: 'nvme', zone: 'a' } })
-  const said = { capacity: 50, labels: { zone: 'b', rack: '7' } }
-  const first = await dialHost(taking.port, token, said)
+  const facts = { capacity: 50, labels: { zone: 'b', rack: '7' } }
+  const first = await dialHost(taking.port, token, facts)
   expect(await rowOf(id)).toMatchObject({ pool: 'gpu', capacity: 5, labels: { disk: 'nvme', zone: 'a', rack: '7' } })
   const second = await dialHost(taking.port, token, { capacity: 3, pool: 'gpu' })
   expect(await rowOf(id)).toMatchObject({ capacity: 3, labels: { disk: 'nvme', zone: 'a' } })
@@ -162,6 +162,6 @@ it('looks no further token up for an address that came with sixty wrong ones, an
   await expect(dialHost(taken.port, fresh.token, one)).rejects.toMatchObject(refused)
   await expect(dialHost(taken.port, randomUUID(), other)).rejects.toMatchObject({ status: 401 })
   lines.push(await dialHost(taken.port, token, one), await dialHost(taken.port, fresh.token, other))
-  for (const { calls: asked } of lines.slice(1)) await until('it is asked', () => asked.includes('facts'))
+  for (const { calls } of lines.slice(1)) await until('it is asked', () => calls.includes('facts'))
   for (const { line } of lines) line.destroy()
 })

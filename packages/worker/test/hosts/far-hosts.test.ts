@@ -198,21 +198,21 @@ describe('a service whose only host has dialled it', () => {
 
   it('has its terminals and ports where people are, through whoever holds it', { timeout: 240_000 }, async () => {
     const { test } = service
-    await using beside = await anotherApi()
-    const session = await beside.api.createSession({ runtime: 'shell' }, 'echo by a Run > note')
-    await beside.api.runEnded(session.id, session.activeRunId ?? '')
-    await until('the seal', async () => (await beside.api.session(session.id)).phase === 'idle')
+    await using second = await anotherApi()
+    const session = await second.api.createSession({ runtime: 'shell' }, 'echo by a Run > note')
+    await second.api.runEnded(session.id, session.activeRunId ?? '')
+    await until('the seal', async () => (await second.api.session(session.id)).phase === 'idle')
     await test.db.database.query({
       text: `update leases set expires_at = now() + interval '1 hour', idle_ms = 3600000 where session_id = $1`,
       values: [session.id],
     })
     // The process that holds the host has a way of its own; the other one goes through it.
     for (const [api, port] of [
-      [new Api(test.url, beside.token), 8123],
-      [beside.api, 8124],
+      [new Api(test.url, second.token), 8123],
+      [second.api, 8124],
     ] as const) {
-      const asked = await api.call('POST', `/cloud/sessions/${session.id}/terminals`, {})
-      await using terminal = await new TerminalClient(ticketOf(asked)).ready()
+      const ticketed = await api.call('POST', `/cloud/sessions/${session.id}/terminals`, {})
+      await using terminal = await new TerminalClient(ticketOf(ticketed)).ready()
       terminal.type(
         `cat note; node -e "require('http').createServer((q, s) => s.end('at ' + q.url)).listen(${port})" &\r`,
       )
@@ -224,7 +224,7 @@ describe('a service whose only host has dialled it', () => {
       const seen = await askHost(new URL('/page', body.url), { headers: { cookie: cookie.split(';')[0] ?? '' } })
       expect([seen.status, seen.text]).toEqual([200, 'at /page'])
       const ended = terminal.end()
-      await api.call('DELETE', `/cloud/terminals/${Object(asked.body).terminalId}`)
+      await api.call('DELETE', `/cloud/terminals/${Object(ticketed.body).terminalId}`)
       expect(await ended).toBe('closed')
     }
     // An API process is given nothing else of the sandbox.

@@ -30,7 +30,7 @@ const ends = async ({ id }: Session) =>
 const end = (session: Session) => until('the end of the Run', async () => (await ends(session))[0])
 const newHost = async (prompted: (prompt: Prompt) => void) =>
   new ScriptedHost(await makeToken(test.db.database, { organizationId: one.tenant.organizationId }), prompted)
-const asked = (host: ScriptedHost, name: string) => host.calls.filter(([call]) => call === name).length
+const callsOf = (host: ScriptedHost, name: string) => host.calls.filter(([call]) => call === name).length
 const sql = (text: string, ...values: unknown[]) => test.db.database.query({ text, values })
 
 it.each(['create', 'attach', 'writeInputs'])('goes on with a Run once its host answers %s again', async name => {
@@ -40,7 +40,7 @@ it.each(['create', 'attach', 'writeInputs'])('goes on with a Run once its host a
   const session = await one.api.createSession({ runtime: 'shell' })
   const content = Buffer.from('a note').toString('base64')
   await one.api.submitTurn(session.id, 'hello', { files: [{ name: 'notes.txt', mediaType: 'text/plain', content }] })
-  await until('two calls that hang', () => asked(host, name) > 1)
+  await until('two calls that hang', () => callsOf(host, name) > 1)
   expect(await ends(session)).toEqual([])
   host.hangs.delete(name)
   expect(await end(session)).toMatchObject({ type: 'svc.run.completed' })
@@ -52,7 +52,7 @@ it('gives a Run whose host hangs to another once that host is lost', async () =>
   hung.hangs.add('attach')
   await hung.dial(port())
   const session = await one.api.createSession({ runtime: 'shell' }, 'hello')
-  await until('a call that hangs', () => asked(hung, 'attach') > 0)
+  await until('a call that hangs', () => callsOf(hung, 'attach') > 0)
   const other = await newHost(prompt => prompt.answer())
   await other.dial(port())
   await hung.dialled?.line.closed
@@ -75,9 +75,9 @@ it('ends a Run that is cancelled, or whose time is over, while its host hangs', 
   const late = await one.api.createSession({ runtime: 'shell' }, 'to be late')
   await until('both at work', () => prompts.length === 2)
   host.hangs.add('attach')
-  const before = asked(host, 'attach')
+  const before = callsOf(host, 'attach')
   host.dialled?.line.destroy()
-  await until('calls that hang', () => asked(host, 'attach') > before)
+  await until('calls that hang', () => callsOf(host, 'attach') > before)
   const { activeRunId } = await one.api.session(cancelled.id)
   await one.api.call('POST', `/v1/sessions/${cancelled.id}/runs/${activeRunId}/cancel`)
   await sql("update runs set started_at = started_at - interval '5 hours' where session_id = $1", late.id)

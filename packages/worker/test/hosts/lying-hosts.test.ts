@@ -120,9 +120,9 @@ it('ends no Run wrongly and writes nothing into another log for a host that lies
   const held = await begin(other.api, 'hold')
   await until('a prompt that is held', () => holding !== undefined)
   for (const to of ['gateway', 'service', 'proxy']) {
-    const asked = await liar.dialled?.line.callBack({ leaseId: stolen, to }, AbortSignal.timeout(30_000))
-    asked?.on('error', () => undefined).write('GET /v1/models HTTP/1.1\r\nHost: berth\r\nConnection: close\r\n\r\n')
-    expect(asked && (await text(asked))).toBe(
+    const refused = await liar.dialled?.line.callBack({ leaseId: stolen, to }, AbortSignal.timeout(30_000))
+    refused?.on('error', () => undefined).write('GET /v1/models HTTP/1.1\r\nHost: berth\r\nConnection: close\r\n\r\n')
+    expect(refused && (await text(refused))).toBe(
       'HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n',
     )
   }

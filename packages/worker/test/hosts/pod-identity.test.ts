@@ -63,8 +63,8 @@ const reviewOf = ({ metadata: { name, uid } }: StoredPod, changes: object = {}, 
   ...changes,
 })
 /** Dials, and lets the service say its first words: Node cannot end a session of HTTP/2 in the moment of its begin. */
-const dial = async (token = TOKEN, said: Parameters<typeof dialHost>[2] = {}) => {
-  const host = await dialHost(taking.port, token, said)
+const dial = async (token = TOKEN, claims: Parameters<typeof dialHost>[2] = {}) => {
+  const host = await dialHost(taking.port, token, claims)
   await until('it was asked for its facts', () => host.calls.includes('facts'))
   return host
 }
@@ -88,9 +88,9 @@ describe('a pod that dials', () => {
 
   it('is refused with a token that the API server does not know', async () => {
     api.reviews.clear()
-    const asked = api.count(/pods\/berth/)
+    const lookups = api.count(/pods\/berth/)
     await refused(401, /this token is not valid/)(dialHost(taking.port, TOKEN))
-    expect(api.count(/pods\/berth/)).toBe(asked)
+    expect(api.count(/pods\/berth/)).toBe(lookups)
   })
 
   it.each([
@@ -154,12 +154,12 @@ describe('a pod that dials', () => {
 
   it('is judged no more after sixty wrong tokens of its address', async () => {
     await using metered = await takeHosts(db, 'metered', identity, 5_000, new GuessMeter(() => 0))
-    const asked = api.count(/tokenreviews/)
+    const lookups = api.count(/tokenreviews/)
     for (let guess = 0; guess < 60; guess += 1) {
       await refused(401, /this token is not valid/)(dialHost(metered.port, `a.b.${guess}`.padEnd(16, 'x')))
     }
     await refused(429, /too many wrong tokens/)(dialHost(metered.port, TOKEN))
-    expect(api.count(/tokenreviews/)).toBe(asked + 60)
+    expect(api.count(/tokenreviews/)).toBe(lookups + 60)
   })
 
   it('stays out once an operator has removed it', async () => {
@@ -170,9 +170,9 @@ describe('a pod that dials', () => {
   })
 
   it('is none of the hosts that have a token of ours, which no API server sees', async () => {
-    const asked = api.seen.length
+    const lookups = api.seen.length
     const { token } = await makeToken(db.database)
     ;(await dial(token)).line.destroy()
-    expect(api.seen.length).toBe(asked)
+    expect(api.seen.length).toBe(lookups)
   })
 })

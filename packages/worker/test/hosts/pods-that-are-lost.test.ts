@@ -30,7 +30,7 @@ beforeEach(async () => {
 afterAll(() => test[Symbol.asyncDispose]())
 
 const sql = <Row extends object>(text: string, ...values: unknown[]) => test.db.database.query<Row>({ text, values })
-const asked = (host: ScriptedHost, name: string) => host.calls.filter(([call]) => call === name).length
+const callsOf = (host: ScriptedHost, name: string) => host.calls.filter(([call]) => call === name).length
 
 /** A pod that waits for a lease, and has one in its life. */
 async function waitingPod(lies: CallHandlers = {}): Promise<ScriptedHost> {
@@ -70,7 +70,7 @@ describe('a pod that has had its lease', () => {
     const second = await one.api.createSession({ runtime: 'shell' }, 'two')
     const next = await waitingPod()
     expect(await ended(second)).toEqual(wentWell)
-    expect([spent, next].map(pod => asked(pod, 'create'))).toEqual([1, 1])
+    expect([spent, next].map(pod => callsOf(pod, 'create'))).toEqual([1, 1])
   })
 
   it('is given to one of two that take it at once', async () => {
@@ -87,12 +87,12 @@ describe('a pod that has had its lease', () => {
     const first = await waitingPod()
     first.hangs.add('create')
     const session = await one.api.createSession({ runtime: 'shell' }, 'one')
-    await until('it is being made', () => asked(first, 'create') === 1)
+    await until('it is being made', () => callsOf(first, 'create') === 1)
     // As if another process had taken the Run over while its sandbox was being made.
     await sql("update executions set expires_at = 'epoch' where session_id = $1", session.id)
     const next = await waitingPod()
     expect(await ended(session)).toEqual(wentWell)
-    expect([first, next].map(pod => asked(pod, 'create'))).toEqual([1, 1])
+    expect([first, next].map(pod => callsOf(pod, 'create'))).toEqual([1, 1])
   })
 })
 
@@ -139,14 +139,14 @@ describe('a pod whose line is cut', () => {
   it('gets no sandbox, and the Run begins in another pod', async () => {
     await waitingPod()
     expect(await ended(session)).toEqual(wentWell)
-    expect(asked(cut, 'create')).toBe(0)
+    expect(callsOf(cut, 'create')).toBe(0)
     expect((await sql('select 1 from hosts where id = $1 and cordoned_at is null', cut.id)).rows).toHaveLength(1)
   })
 
   it('gets the Run that has waited once it dials again', async () => {
     await cut.dial(test.service.hostsPort ?? 0)
     expect(await ended(session)).toEqual(wentWell)
-    expect(asked(cut, 'create')).toBe(1)
+    expect(callsOf(cut, 'create')).toBe(1)
   })
 })
 

@@ -94,8 +94,8 @@ it('keeps a host that hangs thrice out for longer each time, and takes it back o
 it('gives a host at rest no Run while another takes them all, and a Run of its own sandbox goes on there', async () => {
   const host = await newHost()
   await using _ = host.keepDialling(port)
-  const standing = await run()
-  expect(await end(standing)).toBe('svc.run.completed')
+  const attached = await run()
+  expect(await end(attached)).toBe('svc.run.completed')
   host.hangs.add('create')
   const hung = await run()
   await failed(host.id, 1)
@@ -104,8 +104,8 @@ it('gives a host at rest no Run while another takes them all, and a Run of its o
   for (const session of [hung, await run(), await run(), await run()])
     expect(await end(session)).toBe('svc.run.completed')
   expect([made(host), made(other)]).toEqual([2, 4])
-  await one.api.submitTurn(standing.id, 'again')
-  expect(await end(standing, 2)).toBe('svc.run.completed')
+  await one.api.submitTurn(attached.id, 'again')
+  expect(await end(attached, 2)).toBe('svc.run.completed')
   expect([made(host), made(other)]).toEqual([2, 4])
   // An answer in a sandbox of before does not mean that it makes new ones.
   expect(await restOf(host.id)).toMatchObject({ failures: 1, because: 'no_answer' })
@@ -120,13 +120,13 @@ it('lets a Run wait for the only host, unharmed, until an operator ends its rest
   const session = await run()
   // A Run of another organization is looked for in the same queue.
   const other = await test.newTenant()
-  const beside = new ScriptedHost(await makeToken(db(), { organizationId: other.tenant.organizationId }), prompt =>
+  const foreign = new ScriptedHost(await makeToken(db(), { organizationId: other.tenant.organizationId }), prompt =>
     prompt.answer(),
   )
-  await beside.dial(port())
+  await foreign.dial(port())
   const { id } = await other.api.createSession({ runtime: 'shell' }, 'hello')
   await until('its end', async () => (await other.api.events(id)).some(({ type }) => type === 'svc.run.completed'))
-  beside.dialled?.line.destroy()
+  foreign.dialled?.line.destroy()
   const { rows } = await sql('select status, attempts, handovers from runs where session_id = $1', session.id)
   expect(rows).toEqual([{ status: 'queued', attempts: 0, handovers: 0 }])
   expect(made(host)).toBe(0)
@@ -147,8 +147,8 @@ it('counts a failure once, forgets old ones, and bounds the rest', async () => {
   const bounds = { firstMs: MINUTE_MS, mostMs: 10 * MINUTE_MS }
   const fail = () => letHostRest(db(), id, 'no_answer', bounds)
   // As all Runs at one host do at the same time.
-  const told = await Promise.all(Array.from({ length: 8 }, fail))
-  expect(told.filter(rest => rest !== undefined)).toHaveLength(1)
+  const outcomes = await Promise.all(Array.from({ length: 8 }, fail))
+  expect(outcomes.filter(rest => rest !== undefined)).toHaveLength(1)
   const minutes = []
   for (let n = 0; n < 5; n += 1) {
     minutes.push((await restOf(id)).minutes ?? 0)

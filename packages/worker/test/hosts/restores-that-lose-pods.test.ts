@@ -77,10 +77,10 @@ describe('a workspace that is asked for', () => {
   ])('comes from another host if pods die before they %s', async (_, call) => {
     const id = await restedSession()
     for (let n = 0; n < MANY; n += 1) await dyingPod(call)
-    const asked = restore(id)
+    const restoring = restore(id)
     await until('all of them have died', () => tried().length === MANY)
     await open(true)
-    expect(await asked).toMatchObject({ status: 200, body: { session: { workspace: { state: 'attached' } } } })
+    expect(await restoring).toMatchObject({ status: 200, body: { session: { workspace: { state: 'attached' } } } })
     const { run } = await test.api.submitTurn(id, 'cat note')
     const events = await test.api.runEnded(id, run.id)
     expect(events.findLast(event => event.type === 'svc.activity.completed')?.data).toMatchObject({ output: 'kept\n' })

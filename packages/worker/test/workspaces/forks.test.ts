@@ -98,17 +98,17 @@ it('an agent that loads conversations goes on with its own, and one that cannot 
     const copy = await forked(session)
     expect(copy.continuation.conversation.fidelity).toBe(fidelity)
     const next = await bench.next(copy, fidelity === 'exact' ? 'recall' : 'say two')
-    const said = messagesOf(next).map(({ text }) => text)
-    expect(said.join('\n')).toMatch(message)
+    const messages = messagesOf(next).map(({ text }) => text)
+    expect(messages.join('\n')).toMatch(message)
     // A fork of the fork at the Run that both have in common knows nothing of what came after it.
     const [common] = await turnsOf(copy)
     const again = await forked(copy, { runId: common?.runId })
     const third = await bench.next(again, fidelity === 'exact' ? 'recall' : 'say three')
-    const told = messagesOf(third)
+    const recap = messagesOf(third)
       .map(({ text }) => text)
       .join('\n')
-    expect(told).toMatch(fidelity === 'exact' ? message : /user: say one.*assistant: one.*three/s)
-    expect(told).not.toContain('two')
+    expect(recap).toMatch(fidelity === 'exact' ? message : /user: say one.*assistant: one.*three/s)
+    expect(recap).not.toContain('two')
   }
 })
 

@@ -114,9 +114,9 @@ it('a home may be as large as the workspace leaves room in the cap that they sha
   const { session } = await bench.sealed('shell', `${random}; head -c 15000 /dev/urandom > file`)
   expect(await omittedOf(session)).toEqual([])
   await bench.next(session, 'head -c 10000 /dev/urandom >> file')
-  const [told] = await omittedOf(session)
-  expect(told).toMatchObject({ kind: 'home_checkpoint' })
-  expect(told?.['reason']).toMatch(/^over the cap of \d+ stored bytes that the workspace leaves; /)
+  const [omitted] = await omittedOf(session)
+  expect(omitted).toMatchObject({ kind: 'home_checkpoint' })
+  expect(omitted?.['reason']).toMatch(/^over the cap of \d+ stored bytes that the workspace leaves; /)
   await bench.expire(session)
   expect(outputsOf(await bench.next(session, 'stat -c %s file; ls -A ~'))).toEqual(['25000\n'])
 })
@@ -146,12 +146,12 @@ it('nothing in a home leads a seal or a restore out of it, and a home of countle
     ].join('\n'),
   )
   await bench.expire(session)
-  const look = [
+  const inspection = [
     "cd ~; readlink root passwd .agents; cat second; stat -c '%a %h %n' own first closed; ls -Aq | wc -l",
     '[ -e pipe ] || [ -e socket ] || [ -e .berth-outbox ] || echo nothing else',
   ].join('\n')
-  const [said] = outputsOf(await bench.next(session, look))
-  expect(said).toBe('/\n/etc/passwd\n../../workspace\none\n755 1 own\n644 2 first\n0 2 closed\n8\nnothing else\n')
+  const [printed] = outputsOf(await bench.next(session, inspection))
+  expect(printed).toBe('/\n/etc/passwd\n../../workspace\none\n755 1 own\n644 2 first\n0 2 closed\n8\nnothing else\n')
   const { run } = await bench.next(
     session,
     'mkdir ~/many; cd ~/many; seq 2000 | xargs touch; echo kept > /workspace/file',

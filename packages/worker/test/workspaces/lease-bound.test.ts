@@ -52,8 +52,8 @@ describe('a turn on a lease', () => {
     const next = await bench.next(session, 'cat note')
     expect([outcomeOf(next), outputOf(next)]).toEqual(['completed completed - 1', ['kept\n']])
     expect(await leaseId(session)).not.toBe(first)
-    const told = (await bench.api.events(session.id)).filter(({ type }) => type === 'svc.workspace.expired')
-    expect(told.map(({ data }) => data['leaseId'])).toEqual([first])
+    const expired = (await bench.api.events(session.id)).filter(({ type }) => type === 'svc.workspace.expired')
+    expect(expired.map(({ data }) => data['leaseId'])).toEqual([first])
   })
 
   it('close to its bound stays on it if only that sandbox holds the work of an earlier run', async () => {
@@ -88,7 +88,7 @@ describe('a run that reaches the bound of its lease', () => {
     ['shell', 'echo kept > new; mv new note; touch begun; sleep 600', 'exact', 'cat note', 'kept\n'],
     ['remembering', 'remember harbour\ntool a\nhang', 'exact', 'recall', 'loaded: harbour'],
     ['remembering', 'remember quay\nignore-cancel\nopen a\nhang', 'result_only', null, ''],
-  ])('crashes, and its work is kept: %s, %j', async (runtime, message, fidelity, look, found) => {
+  ])('crashes, and its work is kept: %s, %j', async (runtime, message, fidelity, command, found) => {
     const before = stack.use(new AsyncDisposableStack())
     await bench.work(before)
     const session = await bench.api.createSession({ runtime }, message)
@@ -113,10 +113,10 @@ describe('a run that reaches the bound of its lease', () => {
       sealedByRunId: run.id,
     })
     // This agent would execute everything that it is told.
-    if (look === null) return
-    const next = await bench.next(session, look)
-    const said = [...outputOf(next), ...messagesOf(next).map(({ text }) => text)].map(String)
-    expect(said.at(-1)).toContain(found)
+    if (command === null) return
+    const next = await bench.next(session, command)
+    const outputs = [...outputOf(next), ...messagesOf(next).map(({ text }) => text)].map(String)
+    expect(outputs.at(-1)).toContain(found)
   })
 })
 

@@ -18,7 +18,7 @@ beforeEach(() => {
 })
 afterEach(() => stack.disposeAsync())
 
-const told = async (session: Session, step: string) =>
+const steps = async (session: Session, step: string) =>
   (await bench.api.events(session.id)).filter(
     ({ type, data }) => type === 'svc.workspace.progress' && data['step'] === step,
   )
@@ -42,7 +42,7 @@ it('a step before the agent begins that takes long is told while it goes on and 
   held.shut()
   const session = await bench.api.createSession({ runtime: 'shell' }, 'echo done > file')
   const [begun] = await until('the beginning', async () => {
-    const events = await told(session, 'create_sandbox')
+    const events = await steps(session, 'create_sandbox')
     return events.length > 0 && events
   })
   expect(begun).toMatchObject({
@@ -52,10 +52,10 @@ it('a step before the agent begins that takes long is told while it goes on and 
   expect(begun?.data).not.toHaveProperty('durationMs')
   held.open()
   await bench.settled(session)
-  const both = await told(session, 'create_sandbox')
+  const both = await steps(session, 'create_sandbox')
   expect(both.map(({ data }) => data['status'])).toEqual(['started', 'succeeded'])
   expect(both[1]?.data).toMatchObject({ stepId: begun?.data['stepId'], durationMs: expect.any(Number) })
-  expect(await told(session, 'restore')).toEqual([])
+  expect(await steps(session, 'restore')).toEqual([])
 
   await bench.expire(session)
   held.shut()
@@ -63,10 +63,10 @@ it('a step before the agent begins that takes long is told while it goes on and 
   await until('the sandbox', async () => held.waiting > 0)
   held.open()
   held.shut()
-  await until('the restore', async () => (await told(session, 'restore')).length > 0)
+  await until('the restore', async () => (await steps(session, 'restore')).length > 0)
   held.open()
   expect((await bench.settled(session, run.id)).run.status).toBe('completed')
-  expect((await told(session, 'restore')).map(({ data }) => data)).toMatchObject([
+  expect((await steps(session, 'restore')).map(({ data }) => data)).toMatchObject([
     { title: 'Restoring the workspace', status: 'started' },
     { title: 'Restoring the workspace', status: 'succeeded', durationMs: expect.any(Number) },
   ])
@@ -83,10 +83,10 @@ it('a long step that fails is told to have failed, and the run ends as ever', as
   await bench.work(stack, { driver: failing, limits: { tellStepMs: 1, maxAttempts: 1 } })
   held.shut()
   const session = await bench.api.createSession({ runtime: 'shell' }, 'true')
-  await until('the beginning', async () => (await told(session, 'create_sandbox')).length > 0)
+  await until('the beginning', async () => (await steps(session, 'create_sandbox')).length > 0)
   held.open()
   expect((await bench.ended(session)).run.status).toBe('crashed')
-  expect((await told(session, 'create_sandbox')).map(({ data }) => data['status'])).toEqual(['started', 'failed'])
+  expect((await steps(session, 'create_sandbox')).map(({ data }) => data['status'])).toEqual(['started', 'failed'])
   expect((await bench.api.events(session.id)).at(-1)?.type).toBe('svc.run.crashed')
 })
 
@@ -113,10 +113,10 @@ it('extensions that a sandbox waits for are told', async () => {
   expect((await environments.put(id, { ...document, extensions }, 1)).status).toBe(200)
   reads.shut()
   const session = await bench.api.createSession({ runtime: 'shell', environment: { id } }, 'true')
-  await until('the beginning', async () => (await told(session, 'unpack_extensions')).length > 0)
+  await until('the beginning', async () => (await steps(session, 'unpack_extensions')).length > 0)
   reads.open()
   await bench.settled(session)
-  expect((await told(session, 'unpack_extensions')).map(({ data }) => data)).toMatchObject([
+  expect((await steps(session, 'unpack_extensions')).map(({ data }) => data)).toMatchObject([
     { title: "Unpacking the environment's extensions", status: 'started' },
     { status: 'succeeded', durationMs: expect.any(Number) },
   ])

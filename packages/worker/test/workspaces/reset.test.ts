@@ -85,9 +85,9 @@ describe('a session that is reset', () => {
     expect(await bench.checkpoints(session)).toEqual([])
     await bench.next(session, 'say new')
     await bench.expire(session)
-    const told = messagesOf(await bench.next(session, 'what was said?')).map(({ text }) => text)
-    expect(told.join('\n')).toMatch(/user: say new.*assistant: new/s)
-    expect(told.join('\n')).not.toMatch(/old/)
+    const recap = messagesOf(await bench.next(session, 'what was said?')).map(({ text }) => text)
+    expect(recap.join('\n')).toMatch(/user: say new.*assistant: new/s)
+    expect(recap.join('\n')).not.toMatch(/old/)
   })
 
   it('may lose its work again, and only the new loss is named then', async () => {

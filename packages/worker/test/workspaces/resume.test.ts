@@ -67,12 +67,12 @@ describe('a session whose lease has ended', () => {
     expect(outcomeOf({ session, run, events: [] })).toBe('completed completed - 1')
     const first = await leaseId(session)
     expect((await bench.expired(session)).continuation).toEqual(restorable(run.id))
-    const look = [
+    const inspection = [
       "cat src/deep/file; readlink link dangling; stat -c '%a %n' run empty; ls -d $'new\\nline' | wc -l",
       'git log --format=%s; git branch --show-current; git status --porcelain',
       '[ "$(cat head)" = "$(git rev-parse HEAD)" ] && git fsck --no-progress && echo sound',
     ].join('\n')
-    const next = await bench.next(session, look)
+    const next = await bench.next(session, inspection)
     expect(outputOf(next)).toEqual([
       [
         'two\nthree\nsrc/deep/file\n/nowhere\n750 run\n755 empty\n2',
@@ -83,12 +83,12 @@ describe('a session whose lease has ended', () => {
     ])
     expect(outcomeOf(next)).toBe('completed completed - 1')
     expect(await leaseId(session)).not.toBe(first)
-    const told = (await bench.api.events(session.id)).filter(event => event.data['name'] === 'restore')
-    expect(told).toMatchObject([
+    const restores = (await bench.api.events(session.id)).filter(event => event.data['name'] === 'restore')
+    expect(restores).toMatchObject([
       { type: 'svc.activity.completed', visibility: 'transcript', subject: { sessionId: session.id } },
     ])
-    expect(told[0]?.data['title']).toContain(run.id)
-    expect(told[0]?.subject.runId).toBeUndefined()
+    expect(restores[0]?.data['title']).toContain(run.id)
+    expect(restores[0]?.subject.runId).toBeUndefined()
   })
 
   it('continues from its newest run by the number of turns, whatever the clocks said', async () => {
@@ -114,16 +114,16 @@ describe('a session whose lease has ended', () => {
     // This agent could load its conversation, but none was kept: it gets a recap.
     ['scripted', 'result_only', null],
     ['no-load', 'result_only', null],
-  ])('and whose agent is %s has a conversation that is %s', async (runtime, fidelity, said) => {
+  ])('and whose agent is %s has a conversation that is %s', async (runtime, fidelity, recalled) => {
     await bench.work(stack)
     const { session } = await bench.sealed(runtime, 'say one\nremember harbour')
     const { run } = await bench.next(session, 'say two\nremember quay')
     expect((await bench.expire(session)).continuation).toEqual(restorable(run.id, fidelity))
-    const next = await bench.next(session, said === null ? 'say three' : 'recall')
+    const next = await bench.next(session, recalled === null ? 'say three' : 'recall')
     expect(next.run.status).toBe('completed')
     const texts = messagesOf(next).map(message => String(message['text']))
-    if (said !== null) {
-      expect(texts).toEqual(said)
+    if (recalled !== null) {
+      expect(texts).toEqual(recalled)
       return
     }
     // This agent executes its prompt line by line and echoes every line that it does not understand.
@@ -389,24 +389,24 @@ describe('a checkpoint', () => {
   it('of too many files is left out, and the report gives the number of files', async () => {
     await bench.work(stack, { checkpointLimits: { workspace: { ...workspaceLimits, files: 3 } } })
     const { session } = await bench.sealed('shell', 'mkdir d && echo a > d/a && echo b > d/b && echo c > d/c')
-    const told = (await bench.api.events(session.id)).at(-1)
-    expect(told).toMatchObject({
+    const restores = (await bench.api.events(session.id)).at(-1)
+    expect(restores).toMatchObject({
       type: 'svc.artifact.omitted',
       data: { count: 4, reason: 'over the cap of 3 files, directories and links' },
     })
-    expect(told?.data['sizeBytes']).toBeLessThanOrEqual(6)
+    expect(restores?.data['sizeBytes']).toBeLessThanOrEqual(6)
   })
 
   it('over its cap is left out, and the session continues while its sandbox lives', async () => {
     await bench.work(stack, { checkpointLimits: { workspace: { ...workspaceLimits, storedBytes: 1000 } } })
     const { session, run } = await bench.sealed('shell', random)
-    const told = (await bench.api.events(session.id)).at(-1)
-    expect(told).toMatchObject({
+    const restores = (await bench.api.events(session.id)).at(-1)
+    expect(restores).toMatchObject({
       type: 'svc.artifact.omitted',
       data: { kind: 'workspace_checkpoint', name: 'workspace_checkpoint', reason: expect.stringContaining('stored') },
     })
-    expect(told?.subject.runId).toBeUndefined()
-    expect(Number(told?.data['sizeBytes'])).toBeGreaterThan(1000)
+    expect(restores?.subject.runId).toBeUndefined()
+    expect(Number(restores?.data['sizeBytes'])).toBeGreaterThan(1000)
     expect(run.status).toBe('completed')
     expect((await bench.next(session, 'test -e random')).run.status).toBe('completed')
     expect((await bench.expire(session)).continuation).toEqual(unavailable('checkpoint_missing'))
@@ -450,13 +450,13 @@ describe('a host that is gone', () => {
     await standIn.attach(session)
     await move(session)
     await standIn.start(session, session.activeRunId ?? '')
-    for (const [at, since, askedAt, askedSince] of [
+    for (const [at, since, requestedAt, requestedSince] of [
       ['4 minutes', '1 day', '0', '1 day'],
       ['1 hour', '1 day', '0', '4 minutes'],
       ['1 hour', '1 day', '2 minutes', '1 day'],
     ] as const) {
       await heard(gone, at, since)
-      await heard('here', askedAt, askedSince)
+      await heard('here', requestedAt, requestedSince)
       expect(await adoptable('here')).toBe(0)
     }
     await heard('here', '0', '6 minutes')

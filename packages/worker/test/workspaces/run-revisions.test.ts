@@ -39,14 +39,14 @@ describe('a Run that ends', () => {
     const { run } = await test.api.submitTurn(at.session.id, 'printf "a\\nb\\n" > new; rm README.md')
     await test.api.runEnded(at.session.id, run.id)
     await at.shell('true')
-    const [told, ...more] = revisionsIn(await logOf(at))
+    const [created, ...more] = revisionsIn(await logOf(at))
     expect(more).toEqual([])
-    const { revision, files, additions, deletions } = told?.data ?? {}
-    expect(told).toMatchObject({
+    const { revision, files, additions, deletions } = created?.data ?? {}
+    expect(created).toMatchObject({
       visibility: 'public',
       data: { runId: run.id, baseOid: at.baseOid, targetBranch: 'main' },
     })
-    expect(told?.subject).toEqual({ sessionId: at.session.id })
+    expect(created?.subject).toEqual({ sessionId: at.session.id })
     const session = await test.api.session(at.session.id)
     expect(session).toMatchObject({ status: 'ready_to_review', changes: { revision, files, additions, deletions } })
     expect((await at.review()).revision).toBe(revision)
@@ -54,7 +54,7 @@ describe('a Run that ends', () => {
     expect((await test.api.call('DELETE', at.path('/workspace'))).status).toBe(204)
     expect(outcome(await test.api.get(at.path('/repository/review')))).toBe('409 cloud_workspace_expired')
     const { body } = await stored(at, revision)
-    expect(body.review).toMatchObject({ revision, additions, deletions, headTree: told?.data['headTree'] })
+    expect(body.review).toMatchObject({ revision, additions, deletions, headTree: created?.data['headTree'] })
     expect([body.review.files.length, files, additions, deletions]).toEqual([2, 2, 2, 5])
     expect(body.review.patch).toContain('+a\n+b\n')
     expect((await test.api.call('DELETE', at.path(''))).status).toBe(204)

@@ -96,11 +96,11 @@ const root = fileURLToPath(new URL('../../../..', import.meta.url))
 
 let made: AsyncDisposableStack
 let there: TestDatabase
-let here: TestDatabase
+let local: TestDatabase
 beforeAll(async () => {
   made = new AsyncDisposableStack()
   there = made.use(await createTestDatabase())
-  here = made.use(await createTestDatabase())
+  local = made.use(await createTestDatabase())
 })
 afterAll(() => made.disposeAsync())
 
@@ -147,7 +147,7 @@ it.each(followed)('a change of %s reaches the copy', async (name, becomes) => {
   const [table = '', column = ''] = name.split('.')
   const tenant = await createTenant(there.database)
   const person = await signInPerson(there.database, tenant.organizationId)
-  const copies = new CopiedRows(here.database, systemClock)
+  const copies = new CopiedRows(local.database, systemClock)
   for (const [of, signInId] of [
     [tenant, null],
     [person, person.signInId],
@@ -171,10 +171,10 @@ it.each(followed)('a change of %s reaches the copy', async (name, becomes) => {
     const read = (await readAccountChanges(there.database, beginning, changeKinds)).changes
     return read.some(({ row }) => row.id === id) && read
   })
-  await here.database.transaction(tx => applyChanges(tx, changes))
+  await local.database.transaction(tx => applyChanges(tx, changes))
   const select = `select ${column}::text as value from ${table} where id = $1`
   const [expected] = (await there.database.query<{ value: string }>(select, [id])).rows
-  expect((await here.database.query(select, [id])).rows).toEqual([expected])
+  expect((await local.database.query(select, [id])).rows).toEqual([expected])
 })
 
 it('a page of changes ends between two transactions', async () => {

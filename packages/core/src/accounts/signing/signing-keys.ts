@@ -36,7 +36,7 @@ export class SigningKeys implements AsyncDisposable {
   #keys: readonly (SigningKey & { readonly signsFrom: Date })[] = []
   /** The published keys, the current one first, as of the last look. */
   #seen = ''
-  #looking: Promise<void> = Promise.resolve()
+  #refreshing: Promise<void> = Promise.resolve()
 
   constructor(db: Database, clock: Clock, masterKey: MasterKey, times: KeyTimes) {
     this.#db = db
@@ -59,7 +59,7 @@ export class SigningKeys implements AsyncDisposable {
         { cause: error },
       )
     }
-    this.#looking = this.#lookOn(onFault)
+    this.#refreshing = this.#refresh(onFault)
   }
 
   /** The key that signs now. */
@@ -119,7 +119,7 @@ export class SigningKeys implements AsyncDisposable {
     return { signs_from: from, signs_until: new Date(until), expires_at: new Date(until + this.#times.tokenMs) }
   }
 
-  async #lookOn(onFault: (error: unknown) => void): Promise<void> {
+  async #refresh(onFault: (error: unknown) => void): Promise<void> {
     const { signal } = this.#stop
     while (!signal.aborted) {
       await sleep(POLL_MS, undefined, { signal, ref: false }).catch(() => {})
@@ -129,6 +129,6 @@ export class SigningKeys implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()
-    await this.#looking
+    await this.#refreshing
   }
 }

@@ -51,7 +51,7 @@ export interface ApplyOutput {
   /** Bytes of all earlier processes. */
   readonly before: number
   /** Bytes in `svc.environment.output` Events so far; those of the process at work included. */
-  readonly told: number
+  readonly reported: number
   /** The last of the text of all earlier processes. */
   readonly tail: string
 }

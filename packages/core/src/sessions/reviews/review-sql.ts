@@ -92,16 +92,16 @@ export async function setReviewFiles(
 /** The newest revision of a Session, and the newest that an Event told of. */
 export interface LastReviewed {
   readonly revision: string | null
-  readonly told: string | null
+  readonly announced: string | null
 }
 
 export async function readLastReviewed(db: Queryable, key: SessionKey): Promise<LastReviewed> {
   const { rows } = await db.query<LastReviewed>({
     name: 'read-last-reviewed',
-    text: 'select revision, told from review_requests where organization_id = $1 and session_id = $2',
+    text: 'select revision, announced from review_requests where organization_id = $1 and session_id = $2',
     values: [key.organizationId, key.sessionId],
   })
-  return rows[0] ?? { revision: null, told: null }
+  return rows[0] ?? { revision: null, announced: null }
 }
 
 /** Makes a revision the newest of its Session, of which an Event tells. Whoever has asked for one waits on. */
@@ -109,8 +109,8 @@ export async function setLastReviewed(tx: Queryable, key: SessionKey, revision: 
   await tx.query({
     name: 'set-last-reviewed',
     text: `
-      insert into review_requests (organization_id, session_id, tickets, revision, told) values ($1, $2, 0, $3, $3)
-      on conflict (organization_id, session_id) do update set revision = $3, told = $3`,
+      insert into review_requests (organization_id, session_id, tickets, revision, announced) values ($1, $2, 0, $3, $3)
+      on conflict (organization_id, session_id) do update set revision = $3, announced = $3`,
     values: [key.organizationId, key.sessionId, revision],
   })
 }

@@ -1017,14 +1017,14 @@ comment on column reviews.files_sha256 is 'Every changed file with its unchanged
 
 create table review_requests (
   organization_id uuid not null, session_id uuid not null, tickets bigint not null, answered bigint not null default 0,
-  revision text, told text, failure text, failure_message text,
+  revision text, announced text, failure text, failure_message text,
   claim uuid, claimed_until timestamptz,
   primary key (organization_id, session_id), foreign key (organization_id, session_id) references sessions
 );
 comment on table review_requests is 'Somebody wants a review of the Session''s workspace. Each caller takes the next ticket; '
   'whoever works it off answers all tickets that were out before it began to look, with one revision or with a failure.';
 comment on column review_requests.revision is 'The newest revision: of an answer, or of the end of a Run.';
-comment on column review_requests.told is 'The revision of the newest Event: a Run that ends with the same tree has none.';
+comment on column review_requests.announced is 'The revision of the newest Event: a Run that ends with the same tree has none.';
 comment on column review_requests.failure_message is 'The path that git cannot take, or the bound that the changes go over.';
 create index review_requests_open on review_requests (session_id) where answered < tickets;
 create unique index review_requests_of_claim on review_requests (claim, session_id) where claim is not null;

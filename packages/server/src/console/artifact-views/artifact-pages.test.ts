@@ -10,7 +10,7 @@ import { ArtifactPages } from './artifact-pages.ts'
 it('the file of a view is judged once, however many open it at once, and read again to show it', async () => {
   let reads = 0
   let isAway = true
-  let asked = 0
+  let judgements = 0
   const released = Promise.withResolvers<void>()
   const pages = new ArtifactPages(() => ({
     get: async () => {
@@ -24,7 +24,7 @@ it('the file of a view is judged once, however many open it at once, and read ag
   const origin = 'http://localhost'
   await using stack = new AsyncDisposableStack()
   const server = createServer((request, response) => {
-    asked += 1
+    judgements += 1
     const work =
       request.url === '/content'
         ? pages.content(artifact, { origin, label: 'l' }, request, response)
@@ -40,7 +40,7 @@ it('the file of a view is judged once, however many open it at once, and read ag
   expect([await ask('/'), reads]).toEqual([[503, false], 1])
   isAway = false
   const opened = Array.from({ length: 3 }, () => ask('/'))
-  await until('all of them', () => asked === 4)
+  await until('all of them', () => judgements === 4)
   released.resolve()
   await Promise.all(opened)
   expect(reads).toBe(2)

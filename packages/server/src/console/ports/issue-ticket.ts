@@ -13,7 +13,7 @@ import { insertPreview, type PreviewTarget } from './preview-sql.ts'
 const TICKET_MS = 60_000
 
 /** A preview that a person asks for. */
-export interface AskedPreview {
+export interface PreviewRequest {
   readonly key: SessionKey
   readonly target: PreviewTarget
   readonly lifeMs: number
@@ -30,7 +30,7 @@ export interface AskedPreview {
 export async function issueTicket(
   { context: { db, clock }, domain: domainOf }: Pick<PreviewPlace, 'context' | 'domain'>,
   person: PersonPrincipal,
-  { key, target, lifeMs, clientAddress, action, details }: AskedPreview,
+  { key, target, lifeMs, clientAddress, action, details }: PreviewRequest,
 ): Promise<PortPreview> {
   const domain = domainOf()
   if (domain === null) throw refusal('cloud_preview_unavailable')

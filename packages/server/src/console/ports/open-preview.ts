@@ -53,8 +53,8 @@ export async function openPreview(
 ): Promise<PortPreview> {
   const { lease } = await requireLease(place, person, key)
   const target = { port, leaseId: lease.id, artifactId: null }
-  const asked = { key, target, lifeMs: LIFE_MS, clientAddress, action: 'preview.opened', details: { port } } as const
-  return issueTicket(place, person, asked)
+  const request = { key, target, lifeMs: LIFE_MS, clientAddress, action: 'preview.opened', details: { port } } as const
+  return issueTicket(place, person, request)
 }
 
 async function requireLease(

@@ -212,11 +212,11 @@ export class PreviewSite implements OtherHosts {
     { label, port }: PreviewHost,
     request: IncomingMessage,
     digest: Buffer,
-    look: () => Promise<T | null>,
+    read: () => Promise<T | null>,
   ): Promise<T | null | Refusal> {
     const address = addressBucket(this.#place.clientAddress(request))
     const secret = `${port ?? 'view'}-${label} ${digest.toString('base64')}`
-    const found = await this.#guesses.meter(address, secret, look)
+    const found = await this.#guesses.meter(address, secret, read)
     return typeof found === 'number' ? refusals.tooMany(found) : found
   }
 

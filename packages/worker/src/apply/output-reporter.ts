@@ -24,7 +24,7 @@ const FIRST_MS = 300
  * The text of a process is a function of its journal, and the lease's row says how many bytes of it were told. So a
  * worker that reads the journal again, from the beginning of the process, tells only the rest.
  */
-export class OutputTeller {
+export class OutputReporter {
   readonly #context: ExecutionContext
   readonly #claim: Claim
   readonly #lease: LeaseRow
@@ -42,7 +42,7 @@ export class OutputTeller {
   #nextAt: number | null = null
 
   constructor(context: ExecutionContext, claim: Claim, lease: LeaseRow, redactor: Redactor) {
-    const { before = 0, told: reported = 0, tail = '' } = lease.apply?.output ?? {}
+    const { before = 0, reported = 0, tail = '' } = lease.apply?.output ?? {}
     this.#context = context
     this.#claim = claim
     this.#lease = lease
@@ -104,7 +104,7 @@ export class OutputTeller {
     this.#seen = 0
     this.#tailBefore = this.#tail
     this.#stream = this.#redactor.stream()
-    return { before: this.#before, told: this.#reported, tail: this.#tail }
+    return { before: this.#before, reported: this.#reported, tail: this.#tail }
   }
 
   #take(masked: string): void {
@@ -114,8 +114,8 @@ export class OutputTeller {
     const at = this.#before + this.#seen
     this.#seen += bytes
     this.#tail = endOf(this.#tail + text)
-    const untold = Math.max(0, this.#reported - at)
-    if (untold < bytes) this.#waiting += Buffer.from(text).subarray(untold).toString()
+    const unreported = Math.max(0, this.#reported - at)
+    if (unreported < bytes) this.#waiting += Buffer.from(text).subarray(unreported).toString()
   }
 
   async #append(): Promise<void> {
@@ -127,7 +127,7 @@ export class OutputTeller {
     const { id: leaseId, environment_revision: revision } = this.#lease
     const offset = this.#reported
     const reported = offset + Buffer.byteLength(text)
-    const output = { before: this.#before, told: reported, tail: this.#tailBefore }
+    const output = { before: this.#before, reported, tail: this.#tailBefore }
     await underFence(this.#context, this.#claim, async tx => {
       const run = this.#claim.runId === null ? {} : { runId: this.#claim.runId }
       const data = { leaseId, revision, offset, text }
