@@ -2,7 +2,8 @@ import { chaos } from '@berth/testing/faults/chaos.ts'
 import { expect, it } from 'vitest'
 
 it('random kills of the api, its workers, their machines, database and sandboxes lose nothing that was sealed', {
-  timeout: 600_000,
+  // Longer than the patience of a Run in the storm and of one in the calm, which say what they waited for.
+  timeout: 1_200_000,
 }, async () => {
   const { failures, runs, faults, questions, sandboxes } = await chaos({
     apis: 1,

@@ -267,6 +267,12 @@ export class Fleet implements AsyncDisposable {
     }
   }
 
+  /** Returns the driver of each sandbox that was made. */
+  async drivers(): Promise<readonly string[]> {
+    const { rows } = await this.db.query<{ driver: string }>('select driver from leases')
+    return rows.map(({ driver }) => driver)
+  }
+
   async proveNoStrays(): Promise<void> {
     await until('a lease for every sandbox', async () => {
       const { rows } = await this.db.query<{ id: string }>('select id from leases where ended_at is null')

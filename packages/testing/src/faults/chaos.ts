@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { orAborted } from '@berth/platform/kit/or-aborted.ts'
 import { Course } from './chaos-course.ts'
 import type { Fault } from './chaos-faults.ts'
@@ -11,6 +12,7 @@ export interface ChaosOptions extends FleetSize {
   readonly works: readonly WorkName[]
   /** Runs at once, of all Sessions. */
   readonly atOnce: number
+  /** Time of the faults; on a busy machine three times that, until each kind of work and of sandbox has been met. */
   readonly durationMs: number
   /** Average time between two faults. */
   readonly everyMs: number
@@ -67,17 +69,32 @@ export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
     failures.push(text)
     log(`FAILED ${text}`)
   }
-  const storm = AbortSignal.any([AbortSignal.timeout(durationMs), interruption])
+  const over = new AbortController()
+  const storm = AbortSignal.any([over.signal, AbortSignal.timeout(3 * durationMs), interruption])
   const turnstile = new Turnstile(atOnce)
   const courses = Array.from({ length: sessions }, (_, n) => {
     const name = options.works[n % options.works.length] ?? 'shell'
     return { name, course: new Course(fleet, works[name], turnstile, log) }
   })
+  const drivers = [options.workers > 0 && 'bubblewrap', options.machines > 0 && 'remote'].filter(each => each !== false)
+  const hasMetAll = async () =>
+    options.works.every(each =>
+      courses.some(({ name, course }) => name === each && course.ended.includes('completed')),
+    ) &&
+    (await fleet.drivers().then(
+      made => drivers.every(each => made.includes(each)),
+      () => false,
+    ))
+  const lasting = (async () => {
+    await sleep(durationMs, undefined, { signal: storm })
+    while (!(await hasMetAll())) await sleep(1_000, undefined, { signal: storm })
+    over.abort()
+  })().catch(ignored)
   const striking = fleet.strike(options.faults, everyMs, storm, { log, failed }).catch(failed)
   const sailing = courses.map(({ course }) => course.sail(storm).catch(failed))
   await orAborted(Promise.all(sailing), interruption).catch(ignored)
   // A fault that is under way restores what it took away, and may start a process again.
-  await striking
+  await Promise.all([striking, lasting])
   interruption.throwIfAborted()
   log('calm')
   await orAborted(Promise.all(courses.map(({ course }) => course.prove().catch(failed))), interruption)
@@ -88,7 +105,6 @@ export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
   if (questions['open'] !== undefined) failed(`questions are still open: ${JSON.stringify(questions)}`)
   const blobs = await fleet.proveBlobs().catch(failed)
   await fleet.proveNoStrays().catch(failed)
-  const { rows: made } = await fleet.db.query<{ driver: string }>('select driver from leases')
   const { rows: logged } = await fleet.db.query<{ count: number }>('select count(*)::integer as count from events')
   return {
     failures,
@@ -98,7 +114,7 @@ export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
     questions,
     presentedFiles: courses.reduce((sum, { course }) => sum + course.presented, 0),
     neverSealed: courses.reduce((sum, { course }) => sum + course.neverSealed, 0),
-    sandboxes: count(made.map(({ driver }) => driver)),
+    sandboxes: count(await fleet.drivers()),
     events: logged[0]?.count ?? 0,
     blobs: blobs ?? 0,
   }
