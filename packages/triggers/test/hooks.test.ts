@@ -87,12 +87,17 @@ describe('a hook', () => {
     expect((await turnsOf(sessionId)).map(({ message }) => message)).toEqual(['Look at a fault'])
   })
 
-  it('lies outside of what takes a bearer', async () => {
+  it('lies outside of what takes a bearer, and answers at the address below /v1 that it had before', async () => {
     const trigger = await make('svc')
     const url = new URL(trigger.hook.url)
     expect(url.pathname).toMatch(/^\/hooks\/[0-9a-f-]{36}$/)
-    const { status, headers } = await fetch(url)
-    expect([status, headers.get('allow')]).toEqual([405, 'POST'])
+    const before = { ...trigger, hook: { ...trigger.hook, url: `${url.origin}/v1${url.pathname}` } }
+    expect(await send(before, { title: 'x' }, { key: 'older' })).toMatchObject({ status: 202 })
+    expect(await send(trigger, { title: 'x' }, { key: 'older' })).toMatchObject({ status: 202 })
+    for (const path of [`/v1${url.pathname}`, url.pathname]) {
+      const { status, headers } = await fetch(`${url.origin}${path}`)
+      expect([status, headers.get('allow')]).toEqual([405, 'POST'])
+    }
   })
 
   it('answers what is not signed for it as if it did not exist', async () => {
@@ -316,13 +321,13 @@ describe('the documented trigger', () => {
       const body = JSON.stringify(event)
       return postHook(hook.url, body, signing.slack(secret, body, nowSeconds()))
     }
-    const challenge = {
+    const asked = {
       token: 'Jhj5dZrVaK7ZwHHjRyZWjbDl',
       challenge: '3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P',
       type: 'url_verification',
     }
-    expect(await post(challenge)).toMatchObject({ status: 200, body: { challenge: challenge.challenge } })
-    expect(await postHook(hook.url, JSON.stringify(challenge), {})).toMatchObject(refused)
+    expect(await post(asked)).toMatchObject({ status: 200, body: { challenge: asked.challenge } })
+    expect(await postHook(hook.url, JSON.stringify(asked), {})).toMatchObject(refused)
     const mention = (event_id: string, event: object) =>
       post({
         token: 'ZZZZZZWSxiZZZ2yIvs3peJ',

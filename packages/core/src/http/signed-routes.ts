@@ -12,7 +12,7 @@ import { sendReply } from './reply/send-reply.ts'
 import { requireMediaType } from './request/media-type.ts'
 import { RequestContract } from './request/request-contract.ts'
 import type { AnyHandler, Handlers } from './routing/handler.ts'
-import { routerPath } from './routing/route-match.ts'
+import { routerPath, signedPaths } from './routing/route-match.ts'
 
 /**
  * Registers a route for each operation whose senders sign the body. Nothing of a body is read as JSON before its handler
@@ -27,13 +27,15 @@ export function registerSignedRoutes(
   for (const id of signedOperationIds) {
     const handle = handlers[id]
     if (handle === undefined) continue
-    register(app, id, handle as AnyHandler, meter, open)
+    for (const path of signedPaths(operationOf(id).path)) {
+      register(app, { id, path }, handle as AnyHandler, meter, open)
+    }
   }
 }
 
 function register(
   app: FastifyInstance,
-  id: OperationId,
+  { id, path }: { readonly id: OperationId; readonly path: string },
   handle: AnyHandler,
   meter: Pick<AddressMeter, 'take'>,
   open: OpenStreams,
@@ -42,7 +44,7 @@ function register(
   const contract = new RequestContract(row)
   app.route<{ Body: BodyReading | undefined }>({
     method: row.method,
-    url: routerPath(row.path),
+    url: routerPath(path),
     config: { operationId: id },
     schema: answerSchemas(row),
     onRequest: async (request, reply) => {

@@ -1,6 +1,6 @@
 import { mirrorOf, operationIds, operationOf } from '@berth/contract'
 import { expect, test } from 'vitest'
-import { routerPath } from '../../src/http/routing/route-match.ts'
+import { routerPath, signedPaths } from '../../src/http/routing/route-match.ts'
 import { startTestApp } from '../../src/http/testing/test-app.ts'
 
 /** Lists every route of the framework, parsed from its own listing. */
@@ -21,7 +21,9 @@ test('the service serves the table, its mirrors, the two probes and nothing else
   const served = routesOf(service.app.printRoutes({ commonPrefix: false }))
   const table = operationIds.map(operationOf).flatMap(row => {
     const mirror = mirrorOf(row)
-    return [row.path, ...(mirror === null ? [] : [mirror])].map(path => `${row.method} ${routerPath(path)}`)
+    return [...signedPaths(row.path), ...(mirror === null ? [] : [mirror])].map(
+      path => `${row.method} ${routerPath(path)}`,
+    )
   })
   expect([...served].sort()).toEqual([...table, 'GET /healthz', 'GET /readyz'].sort())
 })

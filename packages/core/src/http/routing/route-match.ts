@@ -29,13 +29,22 @@ const within: ReadonlyMap<OperationId, readonly RegExp[]> = new Map(
 export const isWithin = (id: OperationId, path: string): boolean =>
   within.get(id)?.some(pattern => pattern.test(path)) === true
 
+/** Where hooks were before they left the paths that take a bearer. Other systems still post there. */
+const olderHooks = /^\/v1\/hooks\//
+
+/** Returns the paths at which an operation whose senders sign is served, as templates. */
+export const signedPaths = (path: string): readonly string[] =>
+  path.startsWith('/hooks/') ? [path, `/v1${path}`] : [path]
+
 /**
  * Returns the operations at a path or at its mirror, whatever their method. A 405 lists their methods; without any, the
  * answer is 404. A path matches only the most specific operations in the table, never an id of another.
  */
 export function operationsAt(path: string): readonly OperationId[] {
   const mirrored = mirroredPath(path)
-  return mirrored === null ? tableAt(path) : tableAt(mirrored).filter(id => mirrorOf(operationOf(id)) !== null)
+  return mirrored === null
+    ? tableAt(path.replace(olderHooks, '/hooks/'))
+    : tableAt(mirrored).filter(id => mirrorOf(operationOf(id)) !== null)
 }
 
 const tableAt = (path: string): readonly OperationId[] =>
