@@ -1,16 +1,16 @@
-// Measures the gateway's overhead over a provider: latency at one connection; requests at 32 connections against
-// `@portkey-ai/gateway`, passed through and translated; the first token and the frames of a paced stream; and 500 such
-// streams at once, with their memory, against a bare `http` and `undici` pipe. The gateways and the pipe run in their
-// own processes on loopback. This process is provider and load, with sockets and prepared bytes only, so that it leaves
-// the machine to the gateways. Run as: node bench/gateway.ts [seconds]
+// Measures the gateway's overhead over a provider: latency at one connection; requests at 32 connections, passed through
+// and translated; the first token and the frames of a paced stream; and 500 such streams at once, with their memory. The
+// baseline is a bare `http` and `undici` pipe. Gateway and pipe run in processes of their own on loopback. This process is
+// provider and load, with sockets and prepared bytes only, so that it leaves the machine to them.
+// Run as: node bench/gateway.ts [seconds]
 import { randomBytes, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { readFile, rm, writeFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { credentialDigest } from '../packages/platform/src/storage/master-key.ts'
 import { openBenchDatabase } from './support/bench-database.ts'
-import { freePort, startBenchService } from './support/bench-service.ts'
+import { startBenchService } from './support/bench-service.ts'
 import { residentKib, startProcess } from './support/processes.ts'
 import { RawConnection, rawMessage } from './support/raw-http.ts'
 import { framesOfStream, nowMs, startRawProvider } from './support/raw-provider.ts'
@@ -19,7 +19,6 @@ import { median, quantile, show } from './support/statistics.ts'
 const seconds = Number(process.argv[2] ?? 6)
 const rounds = 7
 const support = join(import.meta.dirname, 'support')
-const portkeyMain = resolve(import.meta.dirname, '../node_modules/@portkey-ai/gateway/build/start-server.js')
 
 await using stack = new AsyncDisposableStack()
 const upstream = stack.use(await startRawProvider())
@@ -48,8 +47,6 @@ const startService = (variables: Record<string, string> = {}) =>
     ...variables,
   })
 const service = stack.use(await startService())
-const portkeyPort = await freePort()
-const portkey = stack.use(await startProcess([portkeyMain, '--headless', `--port=${portkeyPort}`], false))
 const pipe = stack.use(await startProcess([join(support, 'bare-pipe.ts'), origin]))
 
 interface Target {
@@ -66,18 +63,10 @@ const target = (url: string, pid: number, headers: Record<string, string> = {}, 
   pid,
 })
 const key = { authorization: `Bearer ${aiKey}` }
-const rivalFor = (kind: string) =>
-  target(`http://127.0.0.1:${portkeyPort}`, portkey.pid, {
-    authorization: 'Bearer x',
-    'x-portkey-provider': kind,
-    'x-portkey-custom-host': `${origin}/v1`,
-  })
 const direct = target(origin, process.pid)
 const berth = target(service.url, service.pid, key, 'mock/m1')
 const berthTranslating = target(service.url, service.pid, key, 'claude/m1')
 const bare = target(`http://127.0.0.1:${pipe.line}`, pipe.pid)
-const rival = rivalFor('openai')
-const rivalTranslating = rivalFor('anthropic')
 
 function requestTo({ headers, model }: Target, stream = false): Buffer {
   const messages = [{ role: 'user', content: 'Hello, who are you? '.repeat(20) }]
@@ -136,32 +125,17 @@ async function compare(targets: Readonly<Record<string, Target>>): Promise<Reado
 const ratio = (ours: Load | undefined, other: Load | undefined) =>
   show(median((ours?.perSecond ?? []).map((rate, round) => rate / (other?.perSecond[round] ?? Number.NaN))))
 
-while (!(await answers(rival))) await sleep(100)
-async function answers(to: Target): Promise<boolean> {
-  const connection = open(to)
-  try {
-    await connection.ask()
-    return true
-  } catch {
-    return false
-  } finally {
-    connection.close()
-  }
-}
-
-const passed = await compare({ berth, portkey: rival, pipe: bare })
+const loads = await compare({ berth, translating: berthTranslating, pipe: bare })
 print(
-  `passed through, to portkey: ${ratio(passed['berth'], passed['portkey'])}, to the bare pipe: ${ratio(passed['berth'], passed['pipe'])}`,
+  `to the bare pipe: passed through ${ratio(loads['berth'], loads['pipe'])}, translated ${ratio(loads['translating'], loads['pipe'])}`,
 )
-const translated = await compare({ berth: berthTranslating, portkey: rivalTranslating })
-print(`translated, to portkey: ${ratio(translated['berth'], translated['portkey'])}`)
 
 // One connection per target, in turns.
-const single = { direct: open(direct), berth: open(berth), pipe: open(bare), portkey: open(rival) }
-const added: Record<'berth' | 'pipe' | 'portkey', number[]> = { berth: [], pipe: [], portkey: [] }
+const single = { direct: open(direct), berth: open(berth), pipe: open(bare) }
+const added: Record<'berth' | 'pipe', number[]> = { berth: [], pipe: [] }
 for (let until = performance.now() + seconds * 1000; performance.now() < until; ) {
   const alone = await single.direct.ask()
-  for (const name of ['berth', 'pipe', 'portkey'] as const) added[name].push((await single[name].ask()) - alone)
+  for (const name of ['berth', 'pipe'] as const) added[name].push((await single[name].ask()) - alone)
 }
 for (const connection of Object.values(single)) connection.close()
 for (const [name, figures] of Object.entries(added)) {

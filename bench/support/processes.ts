@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 
@@ -9,12 +9,12 @@ export interface BenchProcess extends AsyncDisposable {
   readonly line: string
 }
 
-/** Starts a program with Node. With `untilLine` it resolves after the program's first line. */
-export async function startProcess(args: readonly string[], untilLine = true): Promise<BenchProcess> {
-  const child: ChildProcess = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+/** Starts a program with Node. Resolves after the program's first line. */
+export async function startProcess(args: readonly string[]): Promise<BenchProcess> {
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   const exited = once(child, 'exit')
-  const first = untilLine && child.stdout !== null ? String((await once(child.stdout, 'data'))[0]) : ''
-  child.stdout?.resume()
+  const first = String((await once(child.stdout, 'data'))[0])
+  child.stdout.resume()
   return {
     pid: child.pid ?? 0,
     line: first.trim(),
