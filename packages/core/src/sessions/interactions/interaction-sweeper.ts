@@ -1,51 +1,24 @@
-import type { PeriodicTask } from '@berth/platform/kit/periodic-tasks.ts'
-import { logFailure } from '@berth/platform/storage/postgres/log-failure.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
-import type { Context } from '../../context.ts'
 import { resumeIfAnswered } from '../runs/resume-run.ts'
 import { holdSession } from '../session/session-sql.ts'
+import { Sweeper } from '../session/sweeper.ts'
 import { closeInteractions } from './close-interactions.ts'
 import { findInteraction, findOverdue, type Overdue } from './interaction-sql.ts'
 
-/** Pause between two sweeps, so a deadline is at most this late. Decisions check the clock themselves. */
-const SWEEP_MS = 1_000
-const AT_ONCE = 100
-
-/**
- * Closes approvals at their deadline. It runs in every process, whatever its roles, so an approval ends on time even if
- * no worker is left to run the agent that asked.
- */
-export class InteractionSweeper implements PeriodicTask {
+/** Closes approvals at their deadline, at most a second late. Decisions check the clock themselves. */
+export class InteractionSweeper extends Sweeper<Overdue> {
   readonly name = 'interaction-sweeper'
-  readonly intervalMs = SWEEP_MS
-  readonly #context: Context
-
-  constructor(context: Context) {
-    this.#context = context
+  protected readonly messages = {
+    waiting: 'the database is away; overdue approvals close once it is back',
+    failed: 'could not close an overdue approval; the next sweep tries again',
   }
 
-  /**
-   * Makes one pass over the overdue approvals. One that it cannot close, because its Session is locked for example,
-   * does not hold up the others.
-   * @throws the first failure, after the last approval
-   */
-  async round(): Promise<void> {
-    const failures: unknown[] = []
-    for (const overdue of await findOverdue(this.#context.db, this.#context.clock.now(), AT_ONCE)) {
-      await this.#close(overdue).catch(error => failures.push(error))
-    }
-    if (failures.length > 0) throw failures[0]
+  protected find(atMost: number): Promise<readonly Overdue[]> {
+    return findOverdue(this.context.db, this.context.clock.now(), atMost)
   }
 
-  failed(error: unknown): void {
-    logFailure(this.#context.log, error, {
-      waiting: 'the database is away; overdue approvals close once it is back',
-      failed: 'could not close an overdue approval; the next sweep tries again',
-    })
-  }
-
-  async #close({ organization_id: organizationId, session_id: sessionId, id }: Overdue): Promise<void> {
-    const { db, clock, wakeups } = this.#context
+  protected async sweep({ organization_id: organizationId, session_id: sessionId, id }: Overdue): Promise<void> {
+    const { db, clock, wakeups } = this.context
     const key = { organizationId, sessionId }
     const closed = await db.transaction(async tx => {
       await holdSession(tx, key)

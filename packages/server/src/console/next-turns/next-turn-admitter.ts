@@ -1,60 +1,36 @@
-import type { Context } from '@berth/core/context.ts'
 import { isUnauthorized } from '@berth/core/sessions/runs/authority-sql.ts'
 import { lockSession } from '@berth/core/sessions/session/session-sql.ts'
+import { Sweeper } from '@berth/core/sessions/session/sweeper.ts'
 import { beginTurn } from '@berth/core/sessions/turns/admit-turn.ts'
 import { ApiError } from '@berth/platform/kit/api-error.ts'
-import type { PeriodicTask } from '@berth/platform/kit/periodic-tasks.ts'
 import { refusal } from '@berth/platform/kit/refusal.ts'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
-import { logFailure } from '@berth/platform/storage/postgres/log-failure.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import { type DueNextTurn, deleteNextTurn, findDueNextTurns, findNextTurn, refuseNextTurn } from './next-turn-sql.ts'
 
-/** Pause between two sweeps; a Run that ends wakes the admitter at once. */
-const SWEEP_MS = 1_000
-const AT_ONCE = 100
-
 /**
- * Turns the messages that wait into Turns, as soon as their Session has no active Run. It runs in every process,
- * whatever its roles; the Session's lock lets one of them admit. A Turn that is refused leaves its message with the reason.
+ * Turns the messages that wait into Turns, as soon as their Session has no active Run. A Turn that is refused leaves its
+ * message with the reason.
  */
-export class NextTurnAdmitter implements PeriodicTask {
+export class NextTurnAdmitter extends Sweeper<DueNextTurn> {
   readonly name = 'next-turn-admitter'
-  readonly intervalMs = SWEEP_MS
-  readonly #context: Context
-
-  constructor(context: Context) {
-    this.#context = context
+  protected readonly messages = {
+    waiting: 'the database is away; messages that wait become turns once it is back',
+    failed: 'could not admit a message that waited; the next sweep tries again',
   }
 
   /** Whatever ends a Run wakes the queue, because other Runs may wait for the place. */
   subscribe(wake: () => void): () => void {
-    return this.#context.wakeups.subscribe(topics.queue, wake)
+    return this.context.wakeups.subscribe(topics.queue, wake)
   }
 
-  /**
-   * Makes one pass over the messages whose Run has ended. One that it cannot admit, because its Session is locked for
-   * example, does not hold up the others.
-   * @throws the first failure, after the last message
-   */
-  async round(): Promise<void> {
-    const failures: unknown[] = []
-    for (const due of await findDueNextTurns(this.#context.db, AT_ONCE)) {
-      await this.#admit(due).catch(error => failures.push(error))
-    }
-    if (failures.length > 0) throw failures[0]
+  protected find(atMost: number): Promise<readonly DueNextTurn[]> {
+    return findDueNextTurns(this.context.db, atMost)
   }
 
-  failed(error: unknown): void {
-    logFailure(this.#context.log, error, {
-      waiting: 'the database is away; messages that wait become turns once it is back',
-      failed: 'could not admit a message that waited; the next sweep tries again',
-    })
-  }
-
-  async #admit({ turnId, ...key }: DueNextTurn): Promise<void> {
-    const { db, wakeups } = this.#context
+  protected async sweep({ turnId, ...key }: DueNextTurn): Promise<void> {
+    const { db, wakeups } = this.context
     try {
       if (!(await db.transaction(tx => this.#admitLocked(tx, key, turnId)))) return
     } catch (error) {
@@ -85,9 +61,9 @@ export class NextTurnAdmitter implements PeriodicTask {
       steers: false,
       files: [],
       author,
-      now: this.#context.clock.now(),
+      now: this.context.clock.now(),
     }
-    const { row } = await beginTurn(this.#context, tx, session, turn)
+    const { row } = await beginTurn(this.context, tx, session, turn)
     // Whoever wrote it may have left since; a Run of theirs would end before it begins, and the text would be gone.
     if (await isUnauthorized(tx, key, row.run_id)) throw refusal('insufficient_scope')
     await deleteNextTurn(tx, key)
