@@ -1,6 +1,5 @@
 // Compares sealing and restoring a tree with tar and zstd, in turns: a first seal, a seal after touching 20 files, a
 // restore, a restore beside other content as a cache hit is one, and the memory of the sealing process. Run as: node bench/checkpoints.ts [rounds] [directory]
-// `node bench/checkpoints.ts large` seals and restores 150 000 files once, one of them of 200 MB.
 import { execFileSync, fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { appendFileSync, chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -182,32 +181,13 @@ async function memoryInOwnProcess(dir: string): Promise<number> {
   return promise
 }
 
-async function large(dir: string): Promise<void> {
-  const tree = join(dir, 'large')
-  makeTree(tree, 150_000, 300e6)
-  writeFileSync(join(tree, 'two hundred megabytes'), textSource(sequence(7))(200e6))
-  own(tree)
-  await sleep(100)
-  const first = await timed(() => seal(dir, tree))
-  touchSome(tree, 20)
-  await sleep(100)
-  const again = await timed(() => seal(dir, tree, first.result.manifest))
-  const restored = await timed(() => restore(dir, again.result.manifest, emptyTarget(join(dir, 'target'))))
-  const { files, storedBytes, manifest } = again.result
-  print(`${files} files, ${show(storedBytes / 1e6, 0)} MB stored, manifest ${manifest.length} bytes`)
-  print(
-    `first seal ${show(first.ms, 0)} ms, after touching 20 ${show(again.ms, 0)} ms, restore ${show(restored.ms, 0)} ms`,
-  )
-}
-
 const [mode = '7', where = tmpdir()] = process.argv.slice(2)
 if (mode === 'memory') {
   await measureMemory(where)
 } else {
   const dir = mkdtempSync(join(where, 'berth-bench-'))
   try {
-    if (mode === 'large') await large(dir)
-    else await figures(dir, Number(mode))
+    await figures(dir, Number(mode))
   } finally {
     rmSync(dir, { recursive: true, force: true })
   }

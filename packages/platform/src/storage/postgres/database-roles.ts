@@ -1,8 +1,8 @@
 import pg from 'pg'
 import { StartError } from '../../kit/start-error.ts'
-import type { Queryable } from './database.ts'
+import type { Database, Queryable } from './database.ts'
 import { requireTriggers, revokeChanges, waysToChangeLog } from './log-guard.ts'
-import { type Migrating, migrate } from './migrate.ts'
+import { migrate } from './migrate.ts'
 import { type DatabaseOptions, openDatabase } from './pool.ts'
 
 /** An arbitrary number. PostgreSQL does not order changes of privileges, so this lock admits one process at a time. */
@@ -17,7 +17,7 @@ const advisoryLock = 7_215_530_115
  * @param owner null if the service's role owns the schema and migrates it
  * @throws StartError if a role lacks a privilege that it needs or has one that it must not have, or a trigger is gone
  */
-export async function prepareDatabase(db: Migrating, owner: DatabaseOptions | null): Promise<void> {
+export async function prepareDatabase(db: Database, owner: DatabaseOptions | null): Promise<void> {
   if (owner === null) {
     await migrateAs(db, 'BERTH_MIGRATION_URL names a role that may')
     return requireTriggers(db)
@@ -41,7 +41,7 @@ export async function couldChangeEvents(db: Queryable): Promise<boolean> {
   return (await waysToChangeLog(db)) === 'owner'
 }
 
-async function migrateAs(db: Migrating, remedy: string): Promise<void> {
+async function migrateAs(db: Database, remedy: string): Promise<void> {
   try {
     await migrate(db)
   } catch (error) {

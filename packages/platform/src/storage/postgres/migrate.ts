@@ -4,9 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { packagesDirectory } from '../../kit/package-files.ts'
 import { StartError } from '../../kit/start-error.ts'
-import { type ConcurrentIndex, createIndexes, readConcurrentIndexes } from './concurrent-indexes.ts'
 import type { Database, Queryable } from './database.ts'
-import type { PooledDatabase } from './pool.ts'
 
 /** One numbered file of SQL. */
 interface Migration {
@@ -15,14 +13,6 @@ interface Migration {
   readonly sql: string
   readonly sha256: string
 }
-
-interface OwnMigration extends Migration {
-  /** The indexes that it builds outside a transaction; null if it runs in one. */
-  readonly indexes: readonly ConcurrentIndex[] | null
-}
-
-/** A database whose schema may be changed. */
-export type Migrating = Database & Pick<PooledDatabase, 'session'>
 
 /** Arbitrary, but the same in every release: services of any version wait for one another. */
 const advisoryLock = 7_215_530_114
@@ -37,13 +27,12 @@ declare const BUILT_MIGRATIONS: string
 
 /**
  * Brings the schema to this release. Each missing migration runs in its own transaction under an advisory lock, so any
- * number of services may start at once. A migration may hold any statement that PostgreSQL allows in a transaction. One
- * that builds indexes without holding up writes runs outside of transactions, and goes on where it was killed.
+ * number of services may start at once. A migration may hold any statement that PostgreSQL allows in a transaction.
  * @returns the numbers of the migrations that it applied
  * @throws StartError if the schema is newer than this release, or a file has changed since it was built or applied
  */
 export async function migrate(
-  database: Migrating,
+  database: Database,
   { directory = ownMigrations, built }: { directory?: string; built?: string } = {},
 ): Promise<number[]> {
   const migrations = await readMigrations(directory, built)
@@ -52,11 +41,8 @@ export async function migrate(
   if (nextOf(migrations, await readApplied(database)) === undefined) return []
   const applied: number[] = []
   for (;;) {
-    const step =
-      (await database.transaction(transaction => applyNext(transaction, migrations), { unbounded: true })) ??
-      (await database.session(session => applyOutside(session, migrations)))
+    const step = await database.transaction(transaction => applyNext(transaction, migrations), { unbounded: true })
     if (step === 'done') return applied
-    // Nobody waits in a statement: an index that is built beside the writes would wait for its snapshot, and it for us.
     if (step === 'busy') await sleep(betweenTriesMs)
     else applied.push(step)
   }
@@ -93,9 +79,11 @@ async function readApplied(database: Queryable): Promise<readonly Migration[]> {
 /** The outcome of one try: the number of the migration that it applied, a wait for another service, or nothing left to do. */
 type Step = number | 'busy' | 'done'
 
-/** Applies the next migration; null if it has to run outside a transaction. */
-async function applyNext(transaction: Queryable, migrations: readonly OwnMigration[]): Promise<Step | null> {
-  if (!(await takeLock(transaction, 'pg_try_advisory_xact_lock'))) return 'busy'
+async function applyNext(transaction: Queryable, migrations: readonly Migration[]): Promise<Step> {
+  const { rows } = await transaction.query<{ held: boolean }>('select pg_try_advisory_xact_lock($1) as held', [
+    advisoryLock,
+  ])
+  if (rows[0]?.held !== true) return 'busy'
   await transaction.query(`
     create table if not exists schema_migrations (
       number integer primary key,
@@ -105,27 +93,17 @@ async function applyNext(transaction: Queryable, migrations: readonly OwnMigrati
     )`)
   const next = nextOf(migrations, await readNumbers(transaction))
   if (next === undefined) return 'done'
-  if (next.indexes !== null) return null
-  return apply(transaction, next, () => transaction.query(next.sql))
-}
-
-/** Applies the next migration, which builds indexes. Whatever was built before a kill stays, and is not built again. */
-async function applyOutside(session: Queryable, migrations: readonly OwnMigration[]): Promise<Step> {
-  if (!(await takeLock(session, 'pg_try_advisory_lock'))) return 'busy'
+  const { number, name, sha256 } = next
   try {
-    const next = nextOf(migrations, await readNumbers(session))
-    // Another service has applied it meanwhile.
-    if (next === undefined || next.indexes === null) return 'busy'
-    const { indexes } = next
-    return await apply(session, next, () => createIndexes(session, indexes))
-  } finally {
-    await session.query('select pg_advisory_unlock($1)', [advisoryLock])
+    await transaction.query(next.sql)
+  } catch (error) {
+    throw new StartError(`migration ${name} failed: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    })
   }
-}
-
-async function takeLock(db: Queryable, take: 'pg_try_advisory_xact_lock' | 'pg_try_advisory_lock'): Promise<boolean> {
-  const { rows } = await db.query<{ held: boolean }>(`select ${take}($1) as held`, [advisoryLock])
-  return rows[0]?.held === true
+  const applied = 'insert into schema_migrations (number, name, sha256) values ($1, $2, $3)'
+  await transaction.query(applied, [number, name, sha256])
+  return number
 }
 
 async function readNumbers(db: Queryable): Promise<readonly Migration[]> {
@@ -133,27 +111,11 @@ async function readNumbers(db: Queryable): Promise<readonly Migration[]> {
   return rows
 }
 
-async function apply(
-  db: Queryable,
-  { number, name, sha256 }: Migration,
-  work: () => Promise<unknown>,
-): Promise<number> {
-  try {
-    await work()
-  } catch (error) {
-    throw new StartError(`migration ${name} failed: ${error instanceof Error ? error.message : String(error)}`, {
-      cause: error,
-    })
-  }
-  await db.query('insert into schema_migrations (number, name, sha256) values ($1, $2, $3)', [number, name, sha256])
-  return number
-}
-
 /** Returns the next migration; the applied ones must be exactly the first ones of this release. */
 function nextOf(
-  migrations: readonly OwnMigration[],
+  migrations: readonly Migration[],
   applied: readonly { number: number; name: string; sha256: string }[],
-): OwnMigration | undefined {
+): Migration | undefined {
   for (const [index, row] of applied.entries()) {
     const known = migrations[index]
     if (known === undefined) {
@@ -171,7 +133,7 @@ function nextOf(
 const builtMigrations = typeof BUILT_MIGRATIONS === 'string' ? BUILT_MIGRATIONS : undefined
 
 /** @throws StartError if they are not those that the service was built with: its code may name what they do not make */
-async function readMigrations(directory: string, built = builtMigrations): Promise<OwnMigration[]> {
+async function readMigrations(directory: string, built = builtMigrations): Promise<Migration[]> {
   const names = (await readdir(directory)).filter(name => name.endsWith('.sql')).sort()
   const found = await Promise.all(
     names.map(async (name, index) => {
@@ -179,7 +141,7 @@ async function readMigrations(directory: string, built = builtMigrations): Promi
       if (number !== index + 1) throw new StartError(`migration ${name} is out of order: numbers are 0001, 0002, …`)
       const sql = await readFile(join(directory, name), 'utf8')
       const sha256 = createHash('sha256').update(sql).digest('hex')
-      return { number, name, sql, sha256, indexes: readConcurrentIndexes(name, sql) }
+      return { number, name, sql, sha256 }
     }),
   )
   if (built === undefined || built === found.map(({ sha256 }) => sha256).join()) return found

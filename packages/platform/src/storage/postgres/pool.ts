@@ -31,14 +31,12 @@ export interface PooledDatabase extends Database, AsyncDisposable {
   /** Opens the sealed secrets in rows. It is set after the start has checked it against the database. */
   masterKey: MasterKey | undefined
   readonly usage: { readonly open: number; readonly idle: number; readonly waiting: number }
-  /** Lends one connection for statements that each commit by themselves and have no time limit: for migrations. */
-  session<T>(work: (session: Queryable) => Promise<T>): Promise<T>
   /** Waits for running statements, then closes every connection. */
   close(): Promise<void>
 }
 
 /** What `pg_stat_activity` shows of a serving process unless its options say otherwise. */
-export const applicationName = 'berth'
+const applicationName = 'berth'
 
 const maxAttempts = 5
 /** Longest delay of a timer; the driver takes 0 for its default. */
@@ -105,18 +103,6 @@ class Pool implements PooledDatabase {
         await sleep(Math.random() * 5 * 2 ** attempt)
       }
     }
-  }
-
-  session<T>(work: (session: Queryable) => Promise<T>): Promise<T> {
-    return this.#lend(async client => {
-      await run(client, 'set statement_timeout = 0')
-      try {
-        return await work({ query: (statement, values) => run(client, statement, values, longestTimerMs) })
-      } finally {
-        // A connection that does not take this is lost, and nobody gets it again.
-        await run(client, 'reset statement_timeout')
-      }
-    })
   }
 
   close(): Promise<void> {
