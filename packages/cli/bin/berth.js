@@ -5,8 +5,8 @@ import { readFileSync } from 'node:fs'
 
 /** The text of `berth --help`, or null if this process asks for something else or the program has not been built. */
 function writtenHelp() {
-  const [asked, ...more] = process.argv.slice(2)
-  if (asked !== '--help' || more.length > 0) return null
+  const [flag, ...more] = process.argv.slice(2)
+  if (flag !== '--help' || more.length > 0) return null
   try {
     const text = readFileSync(new URL('../dist/help.txt', import.meta.url), 'utf8')
     const fits = line => line.length < process.stdout.columns

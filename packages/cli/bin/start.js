@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const wanted = 24
-const here = fileURLToPath(import.meta.url)
+const program = fileURLToPath(import.meta.url)
 
 function packagedNode() {
   const name = `node-${process.platform}-${process.arch}`
@@ -21,7 +21,7 @@ function packagedNode() {
 }
 
 function restartUnder(node) {
-  const child = spawn(node, [join(dirname(here), 'berth.js'), ...process.argv.slice(2)], { stdio: 'inherit' })
+  const child = spawn(node, [join(dirname(program), 'berth.js'), ...process.argv.slice(2)], { stdio: 'inherit' })
   // A terminal sends Ctrl-C to both processes, so passing it on would count it twice. Without a terminal, pass it on.
   const terminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY
   process.on('SIGINT', () => terminal || child.kill('SIGINT'))
@@ -37,8 +37,8 @@ function restartUnder(node) {
 
 if (Number.parseInt(process.versions.node, 10) >= wanted) {
   module.enableCompileCache()
-  const built = join(dirname(here), '..', 'dist', 'berth.js')
-  const entry = existsSync(built) ? built : join(dirname(here), '..', 'src', 'main.ts')
+  const built = join(dirname(program), '..', 'dist', 'berth.js')
+  const entry = existsSync(built) ? built : join(dirname(program), '..', 'src', 'main.ts')
   await import(pathToFileURL(entry).href)
 } else {
   const node = packagedNode()

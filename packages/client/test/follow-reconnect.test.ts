@@ -76,15 +76,15 @@ test('the chunks of a stream set no timer each', async () => {
 
 test('a subscription without a response is given up and repeated', async () => {
   const clock = new ManualClock()
-  const asked = Promise.withResolvers<void>()
+  const requested = Promise.withResolvers<void>()
   await using it = await start(
-    { stream: ({ index, response }) => (index > 0 ? openStream(response) : asked.resolve()) },
+    { stream: ({ index, response }) => (index > 0 ? openStream(response) : requested.resolve()) },
     clock,
   )
   it.api.append(1)
   const events = it.follow({ watchdogMs: 40_000 })
   const first = next(events)
-  await asked.promise
+  await requested.promise
   clock.advance(40_000)
   await clock.sleeperUntil(40_750)
   clock.advance(750)

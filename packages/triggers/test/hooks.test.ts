@@ -321,13 +321,13 @@ describe('the documented trigger', () => {
       const body = JSON.stringify(event)
       return postHook(hook.url, body, signing.slack(secret, body, nowSeconds()))
     }
-    const asked = {
+    const question = {
       token: 'Jhj5dZrVaK7ZwHHjRyZWjbDl',
       challenge: '3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P',
       type: 'url_verification',
     }
-    expect(await post(asked)).toMatchObject({ status: 200, body: { challenge: asked.challenge } })
-    expect(await postHook(hook.url, JSON.stringify(asked), {})).toMatchObject(refused)
+    expect(await post(question)).toMatchObject({ status: 200, body: { challenge: question.challenge } })
+    expect(await postHook(hook.url, JSON.stringify(question), {})).toMatchObject(refused)
     const mention = (event_id: string, event: object) =>
       post({
         token: 'ZZZZZZWSxiZZZ2yIvs3peJ',

@@ -57,7 +57,7 @@ const standIn = `
   require('node:net').createServer({ allowHalfOpen: true }, socket => {
     let script = ''
     socket.on('data', part => { script += part })
-    socket.on('end', () => require('node:child_process').exec(script, (_, out, said) => socket.end(out + said)))
+    socket.on('end', () => require('node:child_process').exec(script, (_, out, errors) => socket.end(out + errors)))
   }).listen({ fd: 3 })`
 
 let root = ''
@@ -295,10 +295,10 @@ if (process.getuid?.() !== 0) {
       expect(await ask(one, 'find / -type s 2>/dev/null | sort')).toBe('/run/berth/part.sock\n/run/berth/proxy.sock')
       const pretend = `
         const { connect } = require('node:net')
-        const said = Buffer.from(JSON.stringify({ part: 'agent', key: '0'.repeat(64) }))
+        const message = Buffer.from(JSON.stringify({ part: 'agent', key: '0'.repeat(64) }))
         const length = Buffer.alloc(4)
-        length.writeUInt32BE(said.length)
-        const socket = connect('/run/berth/part.sock', () => socket.write(Buffer.concat([length, said])))
+        length.writeUInt32BE(message.length)
+        const socket = connect('/run/berth/part.sock', () => socket.write(Buffer.concat([length, message])))
         socket.on('error', () => undefined)
         socket.on('close', () => console.log('refused'))
         socket.resume()`

@@ -148,6 +148,6 @@ export async function callGenerated(
 }
 
 function toldByCompiler(error: unknown): never {
-  const said = error instanceof Error && 'stdout' in error ? String(error.stdout) : ''
-  throw new Error(`the program does not compile:\n${said}`, { cause: error })
+  const output = error instanceof Error && 'stdout' in error ? String(error.stdout) : ''
+  throw new Error(`the program does not compile:\n${output}`, { cause: error })
 }
