@@ -1,17 +1,22 @@
 import { stripVTControlCharacters } from 'node:util'
 import { changesWords, type Event } from '@berth/client'
 import {
+  type BackgroundCommand,
   type EndRow,
   formatDuration,
   type InteractionRow,
   type NoticeRow,
+  type PlanEntry,
+  planProgress,
   type RowChange,
   type ToolStep,
 } from '@berth/client/transcript'
 import { messageLines } from './message-lines.ts'
 import type { Paint } from './output.ts'
-import { printable, printableLine } from './terminal-text.ts'
+import { clip, printable, printableLine } from './terminal-text.ts'
 
+/** Steps of a plan that are shown, from one before the current. */
+const planSteps = 6
 /** Lines of a tool's output or of a notice's detail that are shown. */
 const detailLines = 12
 
@@ -82,6 +87,27 @@ function questionLines(row: InteractionRow, sessionId: string, paint: Paint): st
   const command =
     row.interactionKind === 'approval' ? `berth approve ${session} ${id}` : `berth answer ${session} <text> --to ${id}`
   return [paint('yellow', `? ${printableLine(row.subject)}`), paint('dim', `  ${command}`)]
+}
+
+/** Returns the steps of a plan around the current one; none once all are done. */
+export function planLines(entries: readonly PlanEntry[], columns: number, paint: Paint): string[] {
+  const { done, current } = planProgress(entries)
+  if (current === undefined) return []
+  const first = Math.max(0, Math.min(entries.indexOf(current) - 1, entries.length - planSteps))
+  const shown = entries.slice(first, first + planSteps)
+  const lines = shown.map(entry => {
+    const text = clip(printableLine(entry.content), columns - 5)
+    if (entry.status === 'completed') return paint('dim', `  ✓ ${text}`)
+    return entry === current ? `  ${paint('cyan', '▸')} ${text}` : `  ○ ${text}`
+  })
+  const count = entries.length > planSteps ? [paint('dim', `  ${done} of ${entries.length} done`)] : []
+  return [...lines, ...count]
+}
+
+/** Returns the commands that run in the background. */
+export function backgroundLines(commands: readonly BackgroundCommand[], columns: number, paint: Paint): string[] {
+  const running = commands.filter(({ status }) => status === 'running')
+  return running.map(({ command }) => paint('dim', `  & ${clip(printableLine(command), columns - 5)}`))
 }
 
 function endLines(row: EndRow, paint: Paint): string[] {

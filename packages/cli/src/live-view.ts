@@ -1,6 +1,14 @@
 import type { Event, Preview } from '@berth/client'
-import { changesOf, emptyTranscript, extendTranscript, type Transcript, textOf } from '@berth/client/transcript'
-import { lastLines, outputText, rowLines, toolLine } from './event-lines.ts'
+import {
+  type AgentState,
+  changesOf,
+  emptyTranscript,
+  extendAgentState,
+  extendTranscript,
+  type Transcript,
+  textOf,
+} from '@berth/client/transcript'
+import { backgroundLines, lastLines, outputText, planLines, rowLines, toolLine } from './event-lines.ts'
 import type { Paint } from './output.ts'
 import { clip, printable, printableLine } from './terminal-text.ts'
 
@@ -8,6 +16,7 @@ import { clip, printable, printableLine } from './terminal-text.ts'
 export interface LiveState {
   /** The end of the transcript. */
   readonly transcript: Transcript
+  readonly agent: AgentState
   readonly stage: 'queued' | 'working' | 'cancelling' | 'ended'
   /** The last line that the setup of an environment wrote; '' if it wrote none. */
   readonly setupLine: string
@@ -21,6 +30,7 @@ export interface LiveState {
 
 export const initialLiveState: LiveState = {
   transcript: emptyTranscript,
+  agent: { plan: null, background: null },
   stage: 'queued',
   setupLine: '',
   held: new Map(),
@@ -67,7 +77,13 @@ export function showEvent(
   for (const [id] of ready) held.delete(id)
   const isSetup = event.type === 'svc.environment.apply'
   return {
-    state: { ...stateAfter(state, event), transcript, held, ...(isSetup && { setupLine: '' }) },
+    state: {
+      ...stateAfter(state, event),
+      transcript,
+      agent: extendAgentState(state.agent, event),
+      held,
+      ...(isSetup && { setupLine: '' }),
+    },
     lines: [...tools, ...ready.map(([, line]) => line), ...rows],
   }
 }
@@ -128,7 +144,12 @@ export function showStatus(state: LiveState, at: { frame: number; columns: numbe
     ...(hidden > 0 ? [`and ${hidden} more`] : []),
     ...(label === 'working' && tools.length > 0 ? [] : [`${label}…`]),
   ]
-  return [...draftLines(state, at.columns, paint), ...busy.map(line => `${mark} ${clip(line, at.columns - 3)}`)]
+  return [
+    ...draftLines(state, at.columns, paint),
+    ...planLines(state.agent.plan ?? [], at.columns, paint),
+    ...backgroundLines(state.agent.background ?? [], at.columns, paint),
+    ...busy.map(line => `${mark} ${clip(line, at.columns - 3)}`),
+  ]
 }
 
 function labelOf({ stage, transcript: { rows }, setupLine }: LiveState): string {

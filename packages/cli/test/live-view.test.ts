@@ -294,10 +294,37 @@ test('every type of Event that the contract knows is shown, or is a step whose l
   const closed = ['svc.interaction.resolved', 'svc.interaction.expired']
   // Only a presented file has a line: the others repeat a message or a notice.
   const data = { role: 'assistant', text: 'x', status: 'failed', name: 'x', kind: 'presented_file' }
-  // It belongs to the end of its Run, which was shown before.
-  const changed = ['svc.revision.created']
+  // They belong to the end of their Run, which was shown before, and to the status below the text.
+  const changed = ['svc.revision.created', 'svc.plan.updated', 'svc.background.updated']
   const hidden = eventTypes.filter(type => play([runEvent(1, type, data)]).lines.length === 0)
   expect(hidden.sort()).toEqual([...silent, ...closed, ...changed].sort())
+})
+
+test('the steps around the current one stand below the text until all are done', () => {
+  const plan = (done: number) =>
+    runEvent(done + 1, 'svc.plan.updated', {
+      entries: Array.from({ length: 8 }, (_, n) => ({
+        content: `Step\u001b ${n}`,
+        status: n < done ? 'completed' : n === done ? 'in_progress' : 'pending',
+      })),
+    })
+  const begun = play([plan(0)])
+  expect(begun.lines).toEqual([])
+  const shown = (...steps: string[]) => [...steps.map(step => `  ${step}`), '  0 of 8 done']
+  expect(showStatus(begun.state, at, plain).slice(0, -1)).toEqual(
+    shown('▸ Step␛ 0', '○ Step␛ 1', '○ Step␛ 2', '○ Step␛ 3', '○ Step␛ 4', '○ Step␛ 5'),
+  )
+  const middle = play([plan(4)], begun.state)
+  expect(showStatus(middle.state, at, plain).slice(0, 3)).toEqual(['  ✓ Step␛ 2', '  ✓ Step␛ 3', '  ▸ Step␛ 4'])
+  expect(showStatus(play([plan(8)], middle.state).state, at, plain)).toEqual(['⠋ waiting for a sandbox…'])
+})
+
+test('commands that run in the background stand below the text', () => {
+  const command = (id: string, status: string) => ({ id, command: `npm run ${id}`, status, startedAt: '' })
+  const { state, lines } = play([
+    runEvent(1, 'svc.background.updated', { commands: [command('b1', 'exited'), command('b2', 'running')] }),
+  ])
+  expect([lines, showStatus(state, at, plain)[0]]).toEqual([[], '  & npm run b2'])
 })
 
 test('the changes that a Run left follow its end, with the command that shows them', () => {

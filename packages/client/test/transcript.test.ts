@@ -2,7 +2,15 @@ import { eventTypes } from '@berth/contract'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Event } from '../src/index.ts'
-import { changesOf, emptyTranscript, extendTranscript, type Row } from '../src/transcript/index.ts'
+import {
+  backgroundWords,
+  changesOf,
+  emptyTranscript,
+  extendAgentState,
+  extendTranscript,
+  planWords,
+  type Row,
+} from '../src/transcript/index.ts'
 
 const runId = '00000000-0000-4000-8000-000000000001'
 
@@ -31,6 +39,7 @@ const done = (id: string, more: object = {}) =>
   ] as const
 const ended = (status: string, more: object = {}) => [`svc.run.${status}`, { status, ...more }] as const
 const kinds = (rows: readonly Row[]) => rows.map(({ kind }) => kind)
+const stateOf = (...facts: readonly Fact[]) => log(...facts).reduce(extendAgentState, { plan: null, background: null })
 const rowsOf = (...facts: readonly Fact[]) => extendTranscript(emptyTranscript, log(...facts)).rows
 
 describe('messages', () => {
@@ -50,6 +59,38 @@ describe('messages', () => {
     const [row] = rowsOf(['svc.message.created', { messageId: 'a', role: 'assistant', text: 'x', truncated: true }])
     expect(row).toMatchObject({ kind: 'reply', truncated: true })
   })
+})
+
+test('the to-do list is the last that was told, until the conversation is cleared', () => {
+  const told = (...entries: object[]) => ['svc.plan.updated', { entries }] as const
+  const [look, mend] = ['completed', 'pending'].map(status => ({ content: status, status }))
+  const planOf = (...facts: readonly Fact[]) => stateOf(...facts).plan
+  expect(planOf(started)).toBeNull()
+  expect(planOf(told({ content: 'x', status: 'pending' }), told(look ?? {}, mend ?? {}))).toEqual([look, mend])
+  expect(planOf(told(look ?? {}), ['svc.conversation.cleared'])).toEqual([])
+  expect(rowsOf(told(look ?? {}))).toEqual([])
+})
+
+test('the commands in the background are the last that were told, until the sandbox is gone', () => {
+  const commands = [{ id: 'b1', command: 'npm start', status: 'running', startedAt: '' }]
+  const told = ['svc.background.updated', { commands }] as const
+  const backgroundOf = (...facts: readonly Fact[]) => stateOf(...facts).background
+  expect(backgroundOf(started)).toBeNull()
+  expect(backgroundOf(told)).toEqual(commands)
+  expect(backgroundOf(told, ['svc.workspace.expired'])).toEqual([])
+  expect(['running', 'stopped', 'exited'].map(status => backgroundWords({ status }))).toEqual([
+    'running',
+    'stopped',
+    'ended by a signal',
+  ])
+  expect(backgroundWords({ status: 'exited', exitCode: 0 })).toBe('exit code 0')
+})
+
+test('a to-do list is said in one line', () => {
+  const steps = (...statuses: string[]) => statuses.map((status, n) => ({ content: `step ${n}`, status }))
+  expect(planWords(steps('completed', 'pending', 'in_progress'))).toBe('1 of 3 done: step 2')
+  expect(planWords(steps('completed', 'pending'))).toBe('1 of 2 done: step 1')
+  expect(planWords(steps('completed', 'completed'))).toBe('2 of 2 done')
 })
 
 describe('a revision', () => {

@@ -619,6 +619,54 @@ describe('the page of a Session', () => {
     await log().getByText('Found.').waitFor()
   })
 
+  it('keeps the to-do list of the agent above the message box until all is done, and its commands in the background', async () => {
+    const todo = (...entries: (readonly [string, string])[]) => `todo ${JSON.stringify(entries)}`
+    const steps = ['Read the login test', 'Wait for \u202eready() instead of a fixed time', 'Run it 50 times']
+    const at = (now: number) =>
+      todo(...steps.map((text, n) => [text, n < now ? 'completed' : n === now ? 'in_progress' : 'pending'] as const))
+    const startedAt = new Date().toISOString()
+    const commands = [
+      { id: 'b1', command: 'npm run dev', status: 'running', startedAt },
+      { id: 'b2', command: 'npm run build', status: 'exited', exitCode: 1, startedAt },
+    ]
+    const server = `tell background_updated ${JSON.stringify({ commands })}`
+    const session = await open(
+      at(0),
+      'say I begin.',
+      'wait one',
+      at(1),
+      server,
+      'say Go on.',
+      'wait two',
+      at(3),
+      'say Done.',
+    )
+    const list = page.locator('details', { hasText: 'To do' })
+    await list.getByText('0 of 3 done').waitFor()
+    await list.getByText('Read the login test').first().waitFor()
+    await release(session, 'one')
+    await list.getByText('1 of 3 done').waitFor()
+    // Also to whom the log is not read that far back.
+    await page.reload()
+    await list.getByText('1 of 3 done').click()
+    await list.getByRole('listitem').nth(2).waitFor()
+    expect(await list.getByRole('listitem').allInnerTexts()).toEqual([
+      expect.stringMatching(/^Done:\s+Read the login test$/),
+      expect.stringMatching(/^Now:\s+Wait for ⟨U\+202E⟩ready/),
+      'Run it 50 times',
+    ])
+    const background = page.locator('details', { hasText: 'In the background' })
+    await background.getByText('1 running').click()
+    await background.getByText('exit code 1').waitFor()
+    await shoot(page, 'session-todo')
+    expect(await pageFaults(page)).toEqual([])
+    await release(session, 'two')
+    await log()
+      .getByText(/Done\.$/)
+      .waitFor()
+    await list.waitFor({ state: 'detached' })
+  })
+
   it('never met the policy of the page', () => {
     expect(visitor.complaints).toEqual([])
   })

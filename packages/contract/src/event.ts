@@ -1,5 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox'
+import { BackgroundUpdated } from './background.ts'
 import * as data from './event-data.ts'
+import { PlanUpdated } from './plan.ts'
 import { RevisionCreated } from './review.ts'
 import { DateTime, OpenObject, open, openString, Uuid } from './scalar.ts'
 
@@ -42,6 +44,8 @@ export const eventCatalog = {
   'svc.revision.created': kind('revision', RevisionCreated),
   'svc.message.created': kind(null, data.MessageCreated, 'transcript'),
   'svc.activity.completed': kind(null, data.ActivityCompleted, 'transcript'),
+  'svc.plan.updated': kind(null, PlanUpdated, 'transcript'),
+  'svc.background.updated': kind(null, BackgroundUpdated, 'transcript'),
   'svc.context.compacted': kind(null, data.ContextCompacted, 'transcript'),
   'svc.conversation.cleared': kind(null, data.ConversationCleared, 'transcript'),
   'svc.timeline.truncated': kind(null, data.TimelineTruncated, 'transcript'),

@@ -2,6 +2,7 @@ export type { App, AppKey } from './app.ts'
 export { Artifact, type ArtifactKind, ArtifactPage, type ArtifactViewLink, artifactKinds } from './artifact.ts'
 export { type ArtifactViewKind, artifactViewOf } from './artifact-view.ts'
 export type { AuditEntryPage, AuditFacets } from './audit.ts'
+export type { Background } from './background.ts'
 export {
   accessCapability,
   type Capability,
@@ -96,12 +97,14 @@ export {
 } from './interaction.ts'
 export {
   artifactLimits,
+  backgroundLimits,
   defaultPageSize,
   environmentLimits,
   interactionLimits,
   limits,
   originLimits,
   outputLimits,
+  planLimits,
   sourceLimits,
   triggerLimits,
 } from './limits.ts'
@@ -142,6 +145,7 @@ export { browserCodes, errorCodesOf } from './operation-errors.ts'
 export type { AuditEntry, Invitation, Member, SignIn } from './organization.ts'
 export type { OrganizationSettings, PricedModelList, UpdateOrganizationSettings } from './organization-settings.ts'
 export type { OutputRequest } from './output.ts'
+export { type Plan, planPriorities, planStatuses } from './plan.ts'
 export type { PortList, PortPreview } from './port-preview.ts'
 export {
   CreatePublication,

@@ -39,6 +39,12 @@ export const outputLimits = {
   issues: 20,
 } as const
 
+/** Limits of an agent's plan; the service cuts or drops the excess. */
+export const planLimits = { entries: 50, entryCharacters: 500 } as const
+
+/** Limits of an agent's commands in the background; the service cuts or drops the excess. */
+export const backgroundLimits = { commands: 16, commandCharacters: 500 } as const
+
 /** Limits of an Interaction; the service cuts or drops the excess of an agent. */
 export const interactionLimits = {
   questions: 4,

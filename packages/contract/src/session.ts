@@ -1,7 +1,9 @@
 import { type Static, Type } from 'typebox'
+import { Background } from './background.ts'
 import { BaseOid } from './commit.ts'
 import { limits, originLimits, sourceLimits } from './limits.ts'
 import { OutputRequest } from './output.ts'
+import { Plan } from './plan.ts'
 import { runOutcomeFields, runStatuses } from './run.ts'
 import { Count, closed, DateTime, nullable, open, openString, Sha256, someText, text, Uuid } from './scalar.ts'
 import { sessionStatuses } from './session-status.ts'
@@ -180,6 +182,8 @@ export const Session = Type.Object(
     ),
     lastRun: nullable(LastRun),
     changes: nullable(Changes),
+    plan: nullable(Plan),
+    background: Background,
     createdBy: Creator,
     initiatedBy: Type.Optional(Creator),
     activeRunId: Type.Optional(

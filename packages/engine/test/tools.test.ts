@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { callsOf, type Engine, openEngine, textOf } from './support/engine.ts'
-import { call, inputOf, toolsOf } from './support/scripted-gateway.ts'
+import { call, inputOf, saysUsing, toolsOf } from './support/scripted-gateway.ts'
 
 let engine: Engine
 afterEach(() => engine[Symbol.asyncDispose]())
@@ -183,6 +183,71 @@ describe('presenting a file', () => {
     expect(callsOf(updates)).toEqual([
       { call: 'present_file failed', text: expect.stringContaining('there is no berth-present') },
     ])
+  })
+})
+
+describe('the to-do list', () => {
+  const items = (...statuses: string[]) => statuses.map((status, n) => ({ content: `Step ${n}`, status }))
+  const plans = (updates: Engine['updates']) =>
+    updates.flatMap(update =>
+      update.sessionUpdate === 'plan' ? [update.entries.map(({ status }) => status).join()] : [],
+    )
+
+  test('is told as the plan, and is there after a restart and after a compaction', async () => {
+    engine = await openEngine({ model: { context_length: 20_000 } })
+    const { gateway } = engine
+    gateway.next(
+      call('todo', { items: items('in_progress', 'pending') }),
+      call('todo', { items: items('completed', 'in_progress') }),
+      saysUsing({ text: 'So far.' }, 5500, 10),
+      saysUsing({ text: 'More.' }, 11_000, 10),
+      { text: 'SUMMARY OF IT' },
+      { text: 'done' },
+    )
+    const first = await engine.prompt('A swan, and more. '.repeat(1300))
+    expect(plans(first.updates)).toEqual(['in_progress,pending', 'completed,in_progress'])
+    expect(callsOf(first.updates).at(-1)).toEqual({
+      call: 'todo completed',
+      text: 'The list is kept: 1 of 2 completed.',
+    })
+    const before = engine.updates.length
+    await engine.restart()
+    expect(plans(engine.updates.slice(before))).toEqual(['completed,in_progress'])
+    await engine.prompt('A goose, and more. '.repeat(1300))
+    await engine.prompt('/compact')
+    await engine.prompt('go on')
+    const last = inputOf(gateway.requests.at(-1))
+    expect(last).toContain('SUMMARY OF IT')
+    expect(last).not.toContain('A swan, and more.')
+    expect(last).toContain('Your to-do list, as it stands:\\n[x] Step 0\\n[~] Step 1')
+  })
+
+  test('is not repeated after a compaction once all is done, and is gone with the conversation', async () => {
+    engine = await openEngine({ model: { context_length: 20_000 } })
+    engine.gateway.next(
+      call('todo', { items: items('completed') }),
+      saysUsing({ text: 'So far.' }, 5500, 10),
+      saysUsing({ text: 'More.' }, 11_000, 10),
+      { text: 'SUMMARY OF IT' },
+      { text: 'done' },
+    )
+    await engine.prompt('A swan, and more. '.repeat(1300))
+    await engine.prompt('A goose, and more. '.repeat(1300))
+    await engine.prompt('/compact')
+    await engine.prompt('go on')
+    expect(inputOf(engine.gateway.requests.at(-1))).not.toContain('Your to-do list')
+    await engine.prompt('/clear')
+    const before = engine.updates.length
+    await engine.restart()
+    expect(plans(engine.updates.slice(before))).toEqual([])
+  })
+
+  test('refuses a step without a status', async () => {
+    engine = await openEngine()
+    engine.gateway.next(call('todo', { items: [{ content: 'Look' }] }), { text: 'done' })
+    const { updates } = await engine.prompt('go')
+    expect(callsOf(updates)).toMatchObject([{ call: 'todo failed' }])
+    expect(plans(updates)).toEqual([])
   })
 })
 

@@ -61,7 +61,7 @@ class AttachedSession implements AsyncDisposable {
   constructor(session: Session, io: CommandIo) {
     this.#session = session
     this.#io = io
-    this.#view = new SessionView(io.stdout.paint)
+    this.#view = new SessionView(io.stdout.paint, session)
     this.#next = io.connection.origin.kind === 'profile' ? new NextMessage(io.client, session.id) : null
     this.#screen = new AttachScreen({
       stdin: io.stdin,

@@ -1,4 +1,4 @@
-import type { Event, Preview } from '@berth/client'
+import type { Event, Preview, Session } from '@berth/client'
 import { textOf } from '@berth/client/transcript'
 import { initialLiveState, type LiveState, showCancelling, showEvent, showPreview, showStatus } from '../live-view.ts'
 import type { Paint } from '../output.ts'
@@ -11,8 +11,10 @@ export class SessionView {
   #preview: Preview | null = null
   #state: LiveState = { ...initialLiveState, stage: 'ended' }
 
-  constructor(paint: Paint) {
+  /** @param session its to-do list and commands in the background before the first Event */
+  constructor(paint: Paint, { plan, background }: Pick<Session, 'plan' | 'background'>) {
     this.#paint = paint
+    this.#state = { ...this.#state, agent: { plan: plan?.entries ?? [], background } }
   }
 
   /** Returns true while a Run goes on. */

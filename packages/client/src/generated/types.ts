@@ -195,6 +195,19 @@ export interface AuditPage {
   hasMore: boolean
 }
 
+/** The commands that the agent has in the background, and the last that have ended. */
+export interface BackgroundUpdatedData {
+  commands: Array<{
+    /** The agent's own. */
+    id: string
+    /** Its beginning. */
+    command: string
+    status: string
+    startedAt: string
+    exitCode?: number
+  }>
+}
+
 export interface Backlog {
   /** What has to be done. */
   kind: string
@@ -1615,6 +1628,17 @@ export interface OwnHostEnvelope {
   host: OwnHost
 }
 
+/** The agent's to-do list, whole, as it is now. Empty if there is none any more. */
+export interface PlanUpdatedData {
+  entries: Array<{
+    content: string
+    status: string
+    priority?: string
+  }>
+  /** True if entries, or parts of them, were left out. */
+  truncated?: boolean
+}
+
 export interface PortList {
   /** On which programs of the sandbox listen, in order. */
   ports: number[]
@@ -2144,6 +2168,26 @@ export interface Session {
     additions: number
     deletions: number
   } | null
+  /** The agent's to-do list, in its order, as it was last told. Null if there is none. */
+  plan: {
+    entries: Array<{
+      content: string
+      status: string
+      priority?: string
+    }>
+    /** True if entries, or parts of them, were left out. */
+    truncated?: boolean
+  } | null
+  /** Commands that the agent has in the background of its sandbox, and the last that have ended. Empty without a sandbox. */
+  background: Array<{
+    /** The agent's own. */
+    id: string
+    /** Its beginning. */
+    command: string
+    status: string
+    startedAt: string
+    exitCode?: number
+  }>
   createdBy: Creator
   initiatedBy?: Creator
   /** The Run that has not ended; absent if there is none. */
@@ -2935,6 +2979,8 @@ export interface EventDataByType {
   'svc.revision.created': RevisionCreatedData
   'svc.message.created': MessageCreatedData
   'svc.activity.completed': ActivityCompletedData
+  'svc.plan.updated': PlanUpdatedData
+  'svc.background.updated': BackgroundUpdatedData
   'svc.context.compacted': ContextCompactedData
   'svc.conversation.cleared': ConversationClearedData
   'svc.timeline.truncated': TimelineTruncatedData

@@ -1,3 +1,15 @@
+export {
+  type AgentState,
+  agentStateTypes,
+  type BackgroundCommand,
+  backgroundIn,
+  backgroundWords,
+  extendAgentState,
+  type PlanEntry,
+  planIn,
+  planProgress,
+  planWords,
+} from './agent-state.ts'
 export { applyOutcome } from './apply-outcome.ts'
 export { changesOf, type RowChange } from './changes.ts'
 export { numberOf, textOf } from './data.ts'

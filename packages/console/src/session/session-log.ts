@@ -75,6 +75,11 @@ export class SessionLog {
   /** The current snapshot; the same object until something changes. */
   readonly read = (): LogSnapshot => this.#snapshot
 
+  /** The Events that were read, in order. */
+  get events(): readonly Event[] {
+    return this.#events
+  }
+
   /** Tries again after a refusal. */
   retry(): void {
     this.#halt()

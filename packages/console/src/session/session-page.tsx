@@ -18,12 +18,11 @@ import { useSessionCan } from './use-session-can.ts'
 import { useStop } from './use-stop.ts'
 
 /** Comes right behind the page, before anything is asked: an approval has a deadline. */
-const dock = import('../interactions/dock.tsx')
+const above = import('./above-message.tsx')
 // Where it is shown, its absence is told; here nobody waits for it.
-dock.catch(() => undefined)
-const Dock = lazy(async () => ({ default: (await dock).Dock }))
+above.catch(() => undefined)
+const AboveMessage = lazy(async () => ({ default: (await above).AboveMessage }))
 /** Reading needs none of them, so they come behind the page. */
-const Banner = lazy(async () => ({ default: (await import('./banner.tsx')).Banner }))
 const Cost = lazy(async () => ({ default: (await import('./cost.tsx')).Cost }))
 const FindBar = lazy(async () => ({ default: (await import('./find-bar.tsx')).FindBar }))
 const WorkPanel = lazy(async () => ({ default: (await import('./work-panel.tsx')).WorkPanel }))
@@ -57,10 +56,7 @@ export function SessionPage() {
             )}
             <div className="mx-auto flex w-full max-w-3xl flex-col gap-2 px-4 pb-3 lg:px-6">
               <Suspense>
-                <Dock session={session} />
-              </Suspense>
-              <Suspense>
-                <Banner session={session} />
+                <AboveMessage session={session} />
               </Suspense>
               <Composer session={session} />
             </div>

@@ -9,6 +9,7 @@ import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import { copyCheckpoint, findForkable } from '../checkpoints/fork-checkpoint-sql.ts'
 import type { Context } from '../context.ts'
 import type { Principal } from '../identity/guard/principal.ts'
+import { findPlanAt } from './log/agent-state-sql.ts'
 import { appendEvents } from './log/append.ts'
 import { findRunEnd } from './log/run-end-sql.ts'
 import { listSecretValues, rememberSecrets } from './log/session-redactor.ts'
@@ -65,7 +66,12 @@ export async function forkSession(
       runtime: source.runtime,
       environmentId: source.environment_id,
       // A Run that the source has copied itself has no end in its log, and all messages of the log came after it.
-      forkOf: { sessionId: key.sessionId, runId: at, recap: await readRecap(tx, key, { until: end ?? 0 }) },
+      forkOf: {
+        sessionId: key.sessionId,
+        runId: at,
+        recap: await readRecap(tx, key, { until: end ?? 0 }),
+        plan: source.plan === null ? null : await findPlanAt(tx, key, end ?? 0),
+      },
       now,
     })
     if (!inserted) return null

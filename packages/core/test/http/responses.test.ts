@@ -31,6 +31,8 @@ const session = {
   environment: { id: sessionId, name: 'e', revision: null },
   budget: null,
   changes: null,
+  plan: null,
+  background: [],
   parent: null,
   effort: null,
   later: { nested: [1, 'two', null] },

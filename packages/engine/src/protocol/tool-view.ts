@@ -13,6 +13,8 @@ const kinds: Readonly<Record<string, ToolKind>> = {
   list: 'search',
   exit_plan_mode: 'switch_mode',
   delegate: 'think',
+  todo: 'think',
+  background: 'execute',
 }
 
 /** How people see a tool call. */
@@ -53,6 +55,10 @@ function titleOf(name: string, given: (key: string) => string): string {
       return `present ${given('path')}`
     case 'ask_user':
       return 'ask the user'
+    case 'background':
+      return `${given('action')} the background command ${given('id')}`
+    case 'todo':
+      return 'update the to-do list'
     case 'exit_plan_mode':
       return 'Carry out this plan?'
     case 'delegate':

@@ -2,11 +2,14 @@ import { randomUUID } from 'node:crypto'
 import type { AgentContext, SessionUpdate, ToolCallUpdate } from '@agentclientprotocol/sdk'
 import type { AssistantMessage } from '@earendil-works/pi-ai'
 import type { AgentSessionEvent, SessionEntry } from '@earendil-works/pi-coding-agent'
+import type { BackgroundView } from '../tools/background/background-commands.ts'
+import type { TodoItem } from '../tools/todo.ts'
 import { contentOf, type ToolView, viewOf } from './tool-view.ts'
 
 /** An Event that ACP cannot express, with the data that the platform logs. */
 export type BerthEvent =
   | { readonly type: 'context_compacted'; readonly data: { tokensBefore: number; tokensAfter: number } }
+  | { readonly type: 'background_updated'; readonly data: { commands: readonly BackgroundView[] } }
   | { readonly type: 'conversation_cleared'; readonly data: Record<string, never> }
   | { readonly type: 'timeline_truncated'; readonly data: { droppedEvents: number; reason: string } }
   | {
@@ -60,6 +63,11 @@ export class Updates {
 
   say(text: string): void {
     this.#chunk('agent_message_chunk', text)
+  }
+
+  /** Reports the to-do list, which ACP calls a plan. */
+  plan(items: readonly TodoItem[]): void {
+    this.#update({ sessionUpdate: 'plan', entries: items.map(item => ({ ...item, priority: 'medium' })) })
   }
 
   /** Reports a server that cannot be used, as a failed tool call. */

@@ -31,6 +31,8 @@ export interface AgentParts {
   readonly cwd: string
   /** The current prompt's limits; each prompt has new ones. */
   readonly limits: () => Limits
+  /** Takes what the agent is told at its next step. */
+  readonly notices?: () => readonly string[]
 }
 
 /** An agent, and a function that gives it the current tools; it also runs after every turn. */
@@ -46,7 +48,19 @@ export interface MadeAgent {
  * catalogs, and no models but the gateway's.
  */
 export async function makeAgent(parts: AgentParts): Promise<MadeAgent> {
-  const { environment, provider, model, effort, manager, tools, servers, planning, cwd, limits } = parts
+  const {
+    environment,
+    provider,
+    model,
+    effort,
+    manager,
+    tools,
+    servers,
+    planning,
+    cwd,
+    limits,
+    notices = () => [],
+  } = parts
   const agentDir = join(environment.sessionsDir, '..', 'agent')
   const extension = noTools()
   const resources = workspaceResources(cwd, agentDir, extension, () => servers.notes)
@@ -90,10 +104,17 @@ export async function makeAgent(parts: AgentParts): Promise<MadeAgent> {
     }
     await servers.listed()
     equip()
+    // Without a result there is no further step: the next prompt has them.
+    const told = toolResults.length > 0 ? notices() : []
+    if (told.length > 0) await session.sendCustomMessage(noticeMessage(told), { deliverAs: 'steer' })
     return decision ?? undefined
   }
   return { agent: session, unusableSkills: resources.unusable, equip }
 }
+
+/** Returns a message to the model that is not of people. */
+export const noticeMessage = (notices: readonly string[]) =>
+  ({ customType: 'notice', content: notices.join('\n'), display: false, details: undefined }) as const
 
 /** Returns settings that compact the context before old messages, new input and the answer can exceed the limit. */
 function settingsFor(model: Model<Api>, environment: Environment): SettingsManager {

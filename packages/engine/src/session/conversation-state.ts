@@ -1,4 +1,7 @@
 import type { SessionEntry, SessionManager } from '@earendil-works/pi-coding-agent'
+import { asObject } from '../json.ts'
+import type { BackgroundView } from '../tools/background/background-commands.ts'
+import type { TodoItem } from '../tools/todo.ts'
 
 /** Type of the entry that records turning plan mode on or off. */
 export const PLAN_MODE = 'plan_mode'
@@ -8,6 +11,26 @@ export function planningIn(branch: readonly SessionEntry[]): boolean {
   const last = branch.findLast(entry => entry.type === 'custom' && entry.customType === PLAN_MODE)
   const data = last?.type === 'custom' ? last.data : undefined
   return typeof data === 'object' && data !== null && 'on' in data && data.on === true
+}
+
+/** Type of the entries that hold the to-do list, and of the message that repeats it after a compaction. */
+export const TODO = 'todo'
+
+/** Type of the entries that hold the commands in the background. */
+export const BACKGROUND = 'background'
+
+/** Returns the commands in the background that the conversation was left with. */
+export function backgroundIn(entries: readonly SessionEntry[]): readonly BackgroundView[] {
+  const last = entries.findLast(entry => entry.type === 'custom' && entry.customType === BACKGROUND)
+  const commands = last?.type === 'custom' ? asObject(last.data)['commands'] : undefined
+  return Array.isArray(commands) ? commands : []
+}
+
+/** Returns the to-do list at the end of a conversation. */
+export function todoIn(branch: readonly SessionEntry[]): readonly TodoItem[] {
+  const last = branch.findLast(entry => entry.type === 'custom' && entry.customType === TODO)
+  const items = last?.type === 'custom' ? asObject(last.data)['items'] : undefined
+  return Array.isArray(items) ? items : []
 }
 
 interface OpenCall {

@@ -7,7 +7,7 @@ import type {
   PromptResponse,
 } from '@agentclientprotocol/sdk'
 import type { Api, Model } from '@earendil-works/pi-ai'
-import type { AgentSession, SessionManager, ToolDefinition } from '@earendil-works/pi-coding-agent'
+import type { AgentSession, SessionManager } from '@earendil-works/pi-coding-agent'
 import type { Environment } from '../environment.ts'
 import { GatewayProvider } from '../gateway/gateway-provider.ts'
 import { ModelFaultError } from '../gateway/model-facts.ts'
@@ -15,12 +15,15 @@ import { configOf } from '../mcp/server-config.ts'
 import { Servers } from '../mcp/servers.ts'
 import { Updates } from '../protocol/updates.ts'
 import { askUser } from '../tools/ask-user.ts'
+import { background } from '../tools/background/background.ts'
+import { BackgroundCommands, type BackgroundView } from '../tools/background/background-commands.ts'
 import { exitPlanMode } from '../tools/exit-plan-mode.ts'
 import { type People, takenBackBy } from '../tools/people.ts'
+import { type TodoItem, todo, todoReminder } from '../tools/todo.ts'
 import { workspaceTools } from '../tools/tool-set.ts'
-import { type MadeAgent, makeAgent } from './agent-parts.ts'
+import { type MadeAgent, makeAgent, noticeMessage } from './agent-parts.ts'
 import { readCommand } from './command.ts'
-import { PLAN_MODE, planningIn, settleOpenCalls } from './conversation-state.ts'
+import { BACKGROUND, backgroundIn, PLAN_MODE, planningIn, settleOpenCalls, TODO, todoIn } from './conversation-state.ts'
 import { delegate } from './delegate.ts'
 import { type Effort, levelOf } from './effort.ts'
 import { Limits } from './limits.ts'
@@ -48,14 +51,14 @@ export interface Opening {
  * One conversation, with its file, its agent and at most one prompt at a time.
  *
  * The first prompt names the model, so the agent is created then. All state that must outlive the process is in the
- * file: messages, compactions, clearings, and whether plan mode is on.
+ * file: messages, compactions, clearings, the to-do list, and whether plan mode is on.
  */
 export class EngineSession {
   readonly #opening: Opening
   readonly #manager: SessionManager
   readonly #updates: Updates
   readonly #people: People
-  readonly #workspaceTools: readonly ToolDefinition[]
+  readonly #background: BackgroundCommands
   readonly #servers: Servers
   readonly #steering = new Steering()
   #provider: GatewayProvider | null = null
@@ -81,7 +84,10 @@ export class EngineSession {
     const opened = openSession(environment.sessionsDir, id, cwd)
     if (opened === null) return null
     const session = new EngineSession(opening, opened.manager)
-    session.#updates.replay(opened.manager.getBranch())
+    const branch = opened.manager.getBranch()
+    session.#updates.replay(branch)
+    const items = todoIn(branch)
+    if (items.length > 0) session.#updates.plan(items)
     if (opened.truncation !== null) session.#updates.event({ type: 'timeline_truncated', data: opened.truncation })
     return session
   }
@@ -97,7 +103,9 @@ export class EngineSession {
       callId: call => this.#updates.callId(call),
       ask: (method, params, call) => this.#clock.pausedFor(() => client.request(method, params, takenBackBy(call))),
     }
-    this.#workspaceTools = workspaceTools(cwd)
+    // Also those before a clearing: it ends none.
+    const lost = backgroundIn(manager.getEntries())
+    this.#background = new BackgroundCommands(cwd, id, lost, commands => this.#keepBackground(commands))
     this.#servers = new Servers(mcpServers.map(configOf), {
       cwd,
       env: process.env,
@@ -148,6 +156,7 @@ export class EngineSession {
       this.#stop = null
       this.#steering.end()
     }
+    if (limits.reason === 'aborted') await this.#background.stop()
     await this.#updates.written
     return answerOf(outcome, limits.turns)
   }
@@ -167,10 +176,10 @@ export class EngineSession {
     if (this.#stop !== null) this.#end('aborted')
   }
 
-  /** Stops the prompt, with its commands, and the servers. */
+  /** Stops the prompt, with its commands, those in the background, and the servers. */
   async close(): Promise<void> {
     this.cancel()
-    await Promise.all([this.#agent?.abort(), this.#servers.close()])
+    await Promise.all([this.#agent?.abort(), this.#servers.close(), this.#background.kill()])
     this.#agent?.dispose()
   }
 
@@ -205,6 +214,12 @@ export class EngineSession {
       const reminder = { customType: 'plan_reminder', content: planReminder, display: false, details: undefined }
       await agent.sendCustomMessage(reminder, { deliverAs: 'nextTurn' })
     }
+    const notices = this.#background.takeNotices()
+    if (notices.length > 0) {
+      // The client takes no news between two prompts.
+      this.#keepBackground(this.#background.list)
+      await agent.sendCustomMessage(noticeMessage(notices), { deliverAs: 'nextTurn' })
+    }
     this.#steering.open(agent)
     await agent.prompt(text, { images: input.images, expandPromptTemplates: false })
     return outcomeOf(this.#limits, this.#last)
@@ -237,15 +252,17 @@ export class EngineSession {
       model: async (id: string | undefined, call = signal) =>
         (id === undefined ? null : await provider.listed(id, call)) ?? this.#modelInUse(model),
       effort: () => this.#effort,
-      tools: this.#workspaceTools,
+      tools: workspaceTools(cwd, null),
       servers: this.#servers,
       planning: () => this.#planning,
       limits: () => this.#limits,
       updates: (delegationId: string) => this.#tellAs(delegationId),
     }
     const tools = [
-      ...this.#workspaceTools,
+      ...workspaceTools(cwd, this.#background),
+      background(this.#background),
       askUser(this.#people),
+      todo(items => this.#keepTodo(items)),
       exitPlanMode(this.#people, () => this.#setPlanning(false)),
       delegate(delegating),
     ]
@@ -262,12 +279,14 @@ export class EngineSession {
       planning,
       cwd,
       limits,
+      notices: () => this.#background.takeNotices(),
     })
     const { agent, unusableSkills } = made
     for (const { path, reason } of unusableSkills) this.#updates.skillTrouble(path, reason)
     agent.subscribe(event => {
       if (event.type === 'message_end' && event.message.role === 'assistant') this.#last = event.message
       if (event.type === 'message_end') this.#steering.entered(event.message)
+      if (event.type === 'compaction_end' && event.result !== undefined) this.#repeatTodo()
       this.#updates.follow(event)
     })
     this.#made = made
@@ -288,6 +307,23 @@ export class EngineSession {
     this.#planning = planning
     this.#manager.appendCustomEntry(PLAN_MODE, { on: planning })
     this.#made?.equip()
+  }
+
+  #keepBackground(commands: readonly BackgroundView[]): void {
+    this.#manager.appendCustomEntry(BACKGROUND, { commands })
+    this.#updates.event({ type: 'background_updated', data: { commands } })
+  }
+
+  #keepTodo(items: readonly TodoItem[]): void {
+    this.#manager.appendCustomEntry(TODO, { items })
+    this.#updates.plan(items)
+  }
+
+  /** A summary may leave out the calls that wrote the list, so the conversation gets it again, if anything is left to do. */
+  #repeatTodo(): void {
+    const items = todoIn(this.#manager.getBranch())
+    if (items.every(({ status }) => status === 'completed')) return
+    this.#manager.appendCustomMessageEntry(TODO, todoReminder(items), false)
   }
 
   /** Clears the conversation: earlier messages stay in the file, but the model no longer sees them. */

@@ -1,6 +1,7 @@
 import type { ToolDefinition } from '@earendil-works/pi-coding-agent'
 import { refuseInvalidArguments } from '../gateway/invalid-arguments.ts'
 import type { ServerTool } from '../mcp/server-tools.ts'
+import type { BackgroundCommands } from './background/background-commands.ts'
 import { bash } from './bash.ts'
 import { edit } from './edit.ts'
 import { list } from './list.ts'
@@ -10,7 +11,7 @@ import { search } from './search.ts'
 import { write } from './write.ts'
 
 /** Tools that change nothing. */
-const readOnly: readonly string[] = ['read', 'search', 'list', 'ask_user', 'exit_plan_mode', 'delegate']
+const readOnly: readonly string[] = ['read', 'search', 'list', 'ask_user', 'exit_plan_mode', 'delegate', 'todo']
 
 /** Returns the names of the tools that may be used, depending on plan mode. */
 export const usable = (
@@ -22,9 +23,12 @@ export const usable = (
   ...ofServers.filter(tool => !planning || tool.readOnly).map(({ definition }) => definition.name),
 ]
 
-/** Returns the workspace's tools, for the agent and its sub-agents. */
-export function workspaceTools(cwd: string): ToolDefinition[] {
-  return [read(cwd), edit(cwd), write(cwd), bash(cwd), search(cwd), list(cwd), presentFile(cwd)]
+/**
+ * Returns the workspace's tools.
+ * @param background null for a sub-agent, which leaves nothing running
+ */
+export function workspaceTools(cwd: string, background: BackgroundCommands | null): ToolDefinition[] {
+  return [read(cwd), edit(cwd), write(cwd), bash(cwd, background), search(cwd), list(cwd), presentFile(cwd)]
 }
 
 /** Returns the same tools, refusing arguments that are not a JSON object. */

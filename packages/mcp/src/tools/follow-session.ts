@@ -7,7 +7,7 @@ import {
   type Session,
   statusWords,
 } from '@berth/client'
-import { changesOf, emptyTranscript, extendTranscript } from '@berth/client/transcript'
+import { changesOf, emptyTranscript, extendTranscript, planWords } from '@berth/client/transcript'
 import { Type } from 'typebox'
 import { Excerpt } from '../excerpt.ts'
 import { paragraphOf } from '../paragraph.ts'
@@ -54,6 +54,10 @@ export const followSession = tool({
         description: 'The last run that this call saw end, with the JSON result that was asked for by outputSchema.',
       },
     ),
+    plan: Type.Array(Type.Object({ content: Type.String(), status: Type.String() }), {
+      description: "The agent's to-do list.",
+    }),
+    background: Type.Array(Type.String(), { description: 'Commands that the agent has left running.' }),
     waiting: Type.Array(Type.Object({ interactionId: Type.String(), kind: Type.String(), request: Type.Object({}) }), {
       description: 'What the agent waits for.',
     }),
@@ -71,12 +75,15 @@ export const followSession = tool({
           client.call('getSession', { sessionId }, { signal }),
           client.call('listInteractions', { sessionId }, { signal }),
         ])
-    const { phase, status, sessionUrl } = now.session
+    const { phase, status, sessionUrl, plan, background } = now.session
+    const running = background.filter(command => command.status === 'running').map(({ command }) => command)
     const waiting = open.interactions
     const isAtEnd = !isStopping && sequence >= now.session.lastEventSequence
     return {
       text: [
         text,
+        plan === null ? '' : `To-do list: ${planWords(plan.entries)}`,
+        running.length === 0 ? '' : `In the background: ${running.join('; ')}`,
         ...waiting.map(each => `The agent waits for an answer. ${waitingText(each)}`),
         `${statusWords(status)}${isAtEnd ? '' : ', with more to tell'}; call again with after ${sequence}. ${sessionUrl}`,
       ]
@@ -90,6 +97,8 @@ export const followSession = tool({
         sequence,
         runId: now.session.activeRunId ?? null,
         ended,
+        plan: (plan?.entries ?? []).map(({ content, status }) => ({ content, status })),
+        background: running,
         waiting: waiting.map(({ id, kind, request }) => ({ interactionId: id, kind, request })),
       },
     }

@@ -58,6 +58,8 @@ describe('creating a session', () => {
         phase: 'idle',
         status: 'done',
         changes: null,
+        plan: null,
+        background: [],
         lastRun: null,
         createdBy: { kind: 'app_installation', id: test.tenant.installationId },
         createdAt: time,

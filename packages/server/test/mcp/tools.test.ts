@@ -86,7 +86,7 @@ describe.each([
     expect((await call(client, 'list_repositories'))['repositories']).toEqual(['kirkwall/harbour'])
     const task = {
       message:
-        'ls /workspace\nsay Looked.\nask {"message":"How deep?","requestedSchema":{"type":"object","properties":{"depth":{"type":"string"}}}}',
+        'todo [["Look","completed"],["Sound the depth","in_progress"]]\nsay Looked.\nask {"message":"How deep?","requestedSchema":{"type":"object","properties":{"depth":{"type":"string"}}}}',
       repository: 'Kirkwall/harbour',
       runtime: 'scripted',
       sessionId: randomUUID(),
@@ -96,6 +96,11 @@ describe.each([
     expect((await call(client, 'start_session', task))['sessionId']).toBe(sessionId)
     const waiting = await follow(client, sessionId)
     expect(waiting.text).toMatch(/Looked\.[\s\S]*The agent waits for an answer[\s\S]*How deep\?/)
+    expect(waiting.text).toContain('To-do list: 1 of 2 done: Sound the depth')
+    expect(waiting['plan']).toEqual([
+      { content: 'Look', status: 'completed' },
+      { content: 'Sound the depth', status: 'in_progress' },
+    ])
     await call(client, 'answer_question', { sessionId, answer: '{"depth":"nine fathoms"}' })
     const ended = await follow(client, sessionId, waiting['sequence'])
     expect(ended.text).toMatch(/nine fathoms[\s\S]*\[run completed\]/)

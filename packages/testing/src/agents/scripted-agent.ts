@@ -13,6 +13,7 @@ import {
   methods,
   ndJsonStream,
   type PermissionOption,
+  type PlanEntry,
   PROTOCOL_VERSION,
   type PromptResponse,
   RequestError,
@@ -49,6 +50,7 @@ import { scriptOf } from './tasks.ts'
  *     leave TITLE               asks for permission and goes on without waiting
  *     plan TEXT                 asks to leave plan mode and says the outcome
  *     propose TEXT              the same, and says nothing (`\n` in TEXT is a line break)
+ *     todo JSON                 a plan of those entries, each a text and its status: [["Look", "completed"]]
  *     ask JSON                  asks people to fill in a form (`message`, `requestedSchema`) and says the answer; `%NAME%`
  *                               stands for the value of an environment variable
  *     choose JSON               the same, and says nothing of the answer
@@ -194,6 +196,12 @@ const instructions: Readonly<Record<string, (turn: Turn, rest: string) => Promis
   },
   propose: async (turn, text) => {
     await plan(turn, text.replaceAll('\\n', '\n'))
+  },
+  todo: (turn, rest) => {
+    const entries = (JSON.parse(rest) as [string, PlanEntry['status']][]).map(
+      ([content, status]): PlanEntry => ({ content, status, priority: 'medium' }),
+    )
+    return update(turn, { sessionUpdate: 'plan', entries })
   },
   ask: async (turn, rest) => {
     const form = JSON.parse(rest, (_, value: unknown) =>

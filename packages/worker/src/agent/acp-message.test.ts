@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { readAgentMessage, readPermissionCall, readUpdate } from './acp-message.ts'
 import { AgentConversation } from './agent-conversation.ts'
+import { readBerthEvent } from './berth-event.ts'
 
 describe("the reader of an agent's lines", () => {
   test.each([
@@ -36,6 +37,55 @@ describe('texts of an agent', () => {
       call: { input: { 'k�': ['�', { deep: '�' }], n: 1.5, b: false, z: null }, truncated: false },
     })
   })
+})
+
+describe('plans of an agent', () => {
+  const planOf = (entries: unknown) => readUpdate({ update: { sessionUpdate: 'plan', entries } })
+
+  test('keep each step with a text, and count a step with another status as not done', () => {
+    const entries = [
+      { content: ' Look ', status: 'completed', priority: 'high' },
+      { content: 'Change\u0000', status: 'begun', priority: 'urgent' },
+      { content: '  ', status: 'pending' },
+      'Test it',
+      null,
+    ]
+    expect(planOf(entries)).toEqual({
+      kind: 'plan',
+      plan: {
+        entries: [
+          { content: 'Look', status: 'completed', priority: 'high' },
+          { content: 'Change�', status: 'pending' },
+        ],
+      },
+    })
+    expect(planOf('Look')).toEqual({ kind: 'other' })
+  })
+
+  test('are cut to their bounds, and say so', () => {
+    const { plan } = planOf(Array.from({ length: 60 }, () => ({ content: 'x'.repeat(600) }))) as {
+      plan: { entries: { content: string }[] }
+    }
+    expect(plan).toMatchObject({ truncated: true })
+    expect([plan.entries.length, plan.entries[0]?.content.length]).toEqual([50, 500])
+    expect(planOf([{ content: 'x'.repeat(500) }])).not.toHaveProperty('plan.truncated')
+  })
+})
+
+test('commands in the background keep those with an id and a time, within their bounds', () => {
+  const told = (commands: unknown) => readBerthEvent({ type: 'background_updated', data: { commands } }, 'run')
+  const startedAt = '2026-01-01T00:00:00.000Z'
+  const whole = { id: 'b1', command: 'npm start', status: 'exited', startedAt, exitCode: 1 }
+  const long = { id: 'b2', command: 'x'.repeat(600), startedAt, exitCode: 'no' }
+  expect(told([whole, long, { id: 'b3' }, null, { ...whole, id: '', startedAt: 7 }])).toEqual({
+    type: 'svc.background.updated',
+    visibility: 'transcript',
+    runId: 'run',
+    data: { commands: [whole, { id: 'b2', command: 'x'.repeat(500), status: 'running', startedAt }] },
+  })
+  expect(told('npm start')).toBeNull()
+  const many = told(Array.from({ length: 20 }, (_, n) => ({ ...whole, id: `b${n}` })))
+  expect(many?.data['commands']).toHaveLength(16)
 })
 
 describe('inputs of tools', () => {

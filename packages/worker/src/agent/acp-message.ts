@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ToolCallStatus, ToolKind } from '@agentclientprotocol/sdk'
-import { toolKinds } from '@berth/contract'
+import { type Plan, planLimits, planPriorities, planStatuses, toolKinds } from '@berth/contract'
 import { cutMasked, MAX_TEXT_BYTES, storable } from '@berth/core/sessions/log/bounded-text.ts'
 import { isObject, type Json } from '@berth/platform/kit/json.ts'
 import { ownCredentials, type Redactor } from '@berth/platform/kit/redactor.ts'
@@ -53,6 +53,8 @@ export type Update =
       readonly messageId?: string
     }
   | { readonly kind: 'tool'; readonly call: ToolUpdate }
+  /** The agent's whole to-do list, within its bounds and masked. */
+  | { readonly kind: 'plan'; readonly plan: Plan }
   /** The agent stops to wait for an answer: its message so far is complete. */
   | { readonly kind: 'pause' }
   | { readonly kind: 'other' }
@@ -98,6 +100,8 @@ export function readUpdate(params: Json, redactor: Redactor = ownCredentials): U
     case 'tool_call':
     case 'tool_call_update':
       return readTool(update, update['sessionUpdate'] === 'tool_call', redactor)
+    case 'plan':
+      return readPlan(update['entries'], redactor)
     default:
       return { kind: 'other' }
   }
@@ -107,6 +111,23 @@ export function readUpdate(params: Json, redactor: Redactor = ownCredentials): U
 export function readPermissionCall(params: Json, redactor: Redactor = ownCredentials): Update {
   const call = asObject(params['toolCall'])
   return call === null ? { kind: 'other' } : readTool(call, true, redactor)
+}
+
+/** Leaves out entries without a text. A status that ACP does not know counts as `pending`: the step is not done. */
+function readPlan(listed: unknown, redactor: Redactor): Update {
+  if (!Array.isArray(listed)) return { kind: 'other' }
+  let truncated = listed.length > planLimits.entries
+  const entries = listed.slice(0, planLimits.entries).flatMap((item: unknown) => {
+    const entry = asObject(item)
+    const given = asText(entry?.['content'])?.trim() ?? ''
+    if (given === '') return []
+    const content = cutMasked(redactor, given, planLimits.entryCharacters)
+    truncated ||= content.truncated
+    const status = planStatuses.find(known => known === entry?.['status']) ?? 'pending'
+    const priority = planPriorities.find(known => known === entry?.['priority'])
+    return [{ content: content.text, status, ...(priority !== undefined && { priority }) }]
+  })
+  return { kind: 'plan', plan: { entries, ...(truncated && { truncated }) } }
 }
 
 function readTool(update: Json, begins: boolean, redactor: Redactor): Update {

@@ -1,3 +1,4 @@
+import { type Background, backgroundLimits } from '@berth/contract'
 import { cutText } from '@berth/core/sessions/log/bounded-text.ts'
 import type { EventDraft } from '@berth/core/sessions/log/envelope.ts'
 import type { Json } from '@berth/platform/kit/json.ts'
@@ -33,6 +34,10 @@ const readers: Readonly<Record<string, (data: Json) => Omit<EventDraft, 'runId'>
     if (droppedEvents === null) return null
     return transcript('svc.timeline.truncated', { droppedEvents, reason: token(data['reason']) ?? 'unknown' })
   },
+  background_updated: data => {
+    const commands = commandsIn(data['commands'])
+    return commands === null ? null : transcript('svc.background.updated', { commands })
+  },
   delegation_completed: data => {
     const [delegationId, status] = [token(data['delegationId']), token(data['status'])]
     if (delegationId === undefined || status === undefined) return null
@@ -42,6 +47,25 @@ const readers: Readonly<Record<string, (data: Json) => Omit<EventDraft, 'runId'>
       data: { delegationId, status, ...(summary !== undefined && { summary: cutText(summary).text }) },
     }
   },
+}
+
+/** Leaves out commands without an id or a time; null if there is no list. */
+function commandsIn(listed: unknown): Background | null {
+  if (!Array.isArray(listed)) return null
+  return listed.slice(-backgroundLimits.commands).flatMap((item: unknown) => {
+    const { id, command, status, startedAt, exitCode } = asObject(item) ?? {}
+    const [name, at] = [token(id), new Date(asText(startedAt) ?? Number.NaN)]
+    if (name === undefined || Number.isNaN(at.getTime())) return []
+    return [
+      {
+        id: name,
+        command: cutText(asText(command) ?? '', backgroundLimits.commandCharacters).text,
+        status: token(status) ?? 'running',
+        startedAt: at.toISOString(),
+        ...(Number.isSafeInteger(exitCode) && { exitCode: Number(exitCode) }),
+      },
+    ]
+  })
 }
 
 const transcript = (type: string, data: Json) => ({ type, visibility: 'transcript' as const, data })

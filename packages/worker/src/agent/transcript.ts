@@ -162,6 +162,8 @@ export class Transcript {
    */
   apply(update: Update, offset: number, at: Date): EventDraft[] {
     if (update.kind === 'other') return []
+    // State beside the conversation: it ends no message.
+    if (update.kind === 'plan') return [this.#transcript('svc.plan.updated', { ...update.plan })]
     if (update.kind === 'pause') return this.#endMessage()
     if (update.kind !== 'text' || update.role !== 'assistant') this.#answeredAt = null
     else if (update.text !== '') this.#answeredAt = at

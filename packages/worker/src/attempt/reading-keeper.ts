@@ -3,6 +3,7 @@ import { closeInteractions } from '@berth/core/sessions/interactions/close-inter
 import { markDelivered, settleEarlier } from '@berth/core/sessions/interactions/interaction-sql.ts'
 import { openInteraction } from '@berth/core/sessions/interactions/open-interactions.ts'
 import type { LeaseRow } from '@berth/core/sessions/leases/lease-sql.ts'
+import { backgroundAfter, planAfter, saveBackground, savePlan } from '@berth/core/sessions/log/agent-state-sql.ts'
 import { appendBatch, type EventBatch, toBatch } from '@berth/core/sessions/log/append.ts'
 import type { EventDraft } from '@berth/core/sessions/log/envelope.ts'
 import { resumeIfAnswered } from '@berth/core/sessions/runs/resume-run.ts'
@@ -130,11 +131,14 @@ export async function recordPosition(
   spent: Spent,
   now: Date,
 ): Promise<void> {
-  const { prompted, settled, steered } = reading
+  const { prompted, settled, steered, drafts } = reading
+  const [plan, commands] = spent.events > 0 ? [planAfter(drafts), backgroundAfter(drafts)] : []
   await Promise.all([
     saveReading(tx, claim, leaseId, reading, spent),
     prompted && claim.runId !== null ? settleEarlier(tx, claim, claim.runId, leaseId, now) : null,
     settled.length > 0 ? markDelivered(tx, leaseId, settled, now) : null,
+    commands !== undefined ? saveBackground(tx, claim, { leaseId, commands }) : null,
+    plan !== undefined ? savePlan(tx, claim, plan) : null,
     steered.length > 0 && claim.runId !== null ? markSteered(tx, claim, claim.runId, steered) : null,
   ])
 }

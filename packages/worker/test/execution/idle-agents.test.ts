@@ -70,6 +70,24 @@ test('an idle agent ends and its sandbox stays, with what it left running; the n
   expect(await leaseOf(service.test.db.database, session)).toBe(lease)
 })
 
+test('an idle agent with a command in the background stays, as the command would end with it', async () => {
+  const { api } = service.test
+  service.upstream.next(
+    says({ calls: [{ name: 'bash', args: { command: 'exec sleep 600', background: true } }] }),
+    says({ text: 'It runs.' }),
+  )
+  const keeping = await api.createSession({}, 'Start a server')
+  await endedRun(api, keeping, keeping.activeRunId ?? '')
+  service.upstream.next(says({ text: 'Nothing to do.' }))
+  const later = await api.createSession({}, 'Rest')
+  await endedRun(api, later, later.activeRunId ?? '')
+  await agentEnds(later, 'engine.cjs')
+  const left = await programs(keeping)
+  expect(left.some(line => line.includes('engine.cjs'))).toBe(true)
+  expect(left.filter(line => line.startsWith('sleep'))).toHaveLength(1)
+  expect((await api.session(keeping.id)).background).toMatchObject([{ command: 'exec sleep 600', status: 'running' }])
+})
+
 test('an agent that refuses to end is killed, and a turn meanwhile notices nothing', async () => {
   const { api } = service.test
   const session = await api.createSession({ runtime: 'remembering' }, 'remember harbour\nignore-cancel')

@@ -156,6 +156,38 @@ test('the agent and its background processes stand still between its turns, and 
   expect(activitiesOf(run)).toMatchObject([{ status: 'succeeded', output: engine?.output }])
 })
 
+test('a command in the background is told, goes on between turns, and is gone with its sandbox', async () => {
+  const { api } = service.test
+  const waits = 'until [ -e go ]; do sleep 0.1; done'
+  service.upstream.next(call('bash', { command: waits, background: true }), says({ text: 'It waits.' }))
+  const session = await api.createSession({}, 'Start it')
+  expect(session.background).toEqual([])
+  const first = await ended(session)
+  const running = { id: 'b1', command: waits, status: 'running', startedAt: expect.any(String) }
+  const told = (run: typeof first) =>
+    run.events.filter(({ type }) => type === 'svc.background.updated').map(({ data }) => data['commands'])
+  expect(told(first)).toEqual([[running]])
+  expect((await api.session(session.id)).background).toEqual([running])
+  const over = { ...running, status: 'exited', exitCode: 0 }
+  service.upstream.next(
+    bash('touch go'),
+    call('background', { id: 'b1', action: 'wait', seconds: 600 }),
+    call('bash', { command: 'exec sleep 600', background: true }),
+    says({ text: 'It is over.' }),
+  )
+  const second = await next(session, 'Let it go on')
+  expect(told(second)).toEqual([[over], [over, expect.objectContaining({ id: 'b2', status: 'running' })]])
+  expect(activitiesOf(second)[1]).toMatchObject({ output: expect.stringContaining('b1 has ended with exit code 0') })
+  await until('the seal', async () => (await api.session(session.id)).phase === 'idle')
+  expect((await api.session(session.id)).background).toHaveLength(2)
+  expect((await api.call('DELETE', `/v1/sessions/${session.id}/workspace`)).status).toBeLessThan(300)
+  expect((await api.session(session.id)).background).toEqual([])
+  service.upstream.next(says({ text: 'I know.' }))
+  await next(session, 'And now?')
+  expect(JSON.stringify(service.upstream.requests.at(-1)?.body)).toContain('The background command b2 is gone')
+  expect((await api.session(session.id)).background).toEqual([])
+})
+
 test('the agent asks people and continues with their answers', async () => {
   const { api } = service.test
   const questions = [{ question: 'Which colour?', options: ['red', 'blue'] }]

@@ -9,7 +9,7 @@ export interface IdleAgentRow extends LeaseRow {
 
 /**
  * Lists attached leases of hosts whose agents have had no Run for long and lose nothing if they end: they load their
- * conversation again, or keep none.
+ * conversation again, or keep none, and have no command in the background, which would end with them.
  */
 export async function findIdleAgents(
   db: Queryable,
@@ -28,6 +28,10 @@ export async function findIdleAgents(
       where l.host = any ($1) and l.state = 'attached' and l.ended_at is null
         and l.agent_state not in ('none', 'exited') and (l.agent_loads_sessions or l.runtime = any ($3))
         and not newest.active and newest.ended_at <= $2
+        and not exists (
+          select 1 from sessions s
+          where s.organization_id = l.organization_id and s.id = l.session_id
+            and s.background @> jsonb_build_object('leaseId', l.id, 'commands', '[{"status": "running"}]'::jsonb))
         and not exists (
           select 1 from executions e
           where e.organization_id = l.organization_id and e.session_id = l.session_id and e.task is not null)`,

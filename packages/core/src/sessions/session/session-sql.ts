@@ -1,4 +1,4 @@
-import type { Effort } from '@berth/contract'
+import type { Effort, Plan } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { movedIn } from '@berth/platform/storage/postgres/moved-in.ts'
@@ -16,7 +16,7 @@ import { statusColumns, statusJoins } from './status-sql.ts'
 const selectFrom = (sessions: string): string => `
   select s.*, r.id as active_run_id, r.status as active_run_status,
     l.expires_at as lease_expires_at, coalesce(l.state = 'attached', false) as lease_held,
-    l.idle_ms as lease_idle_ms,
+    l.idle_ms as lease_idle_ms, l.id as lease_id,
     coalesce(e.task = 'seal', false) as finalizing,
     c.run_id as checkpoint_run_id, c.runtime as checkpoint_runtime, c.conversation as checkpoint_conversation,
     c.damaged_at is not null as checkpoint_damaged, n.name as environment_name,
@@ -24,7 +24,7 @@ const selectFrom = (sessions: string): string => `
   from ${sessions} s
   left join runs r on r.organization_id = s.organization_id and r.session_id = s.id and r.ended_at is null
   left join lateral (
-    select state, expires_at, idle_ms from leases
+    select id, state, expires_at, idle_ms from leases
     where organization_id = s.organization_id and session_id = s.id
       and (state = 'attached' or (state = 'ended' and end_reason <> 'abandoned'))
     order by state = 'attached' desc, created_at desc limit 1
@@ -131,8 +131,13 @@ export interface NewSession {
   readonly runtime: string | null
   readonly environmentId: string | null
   readonly isTrial?: boolean
-  /** For a fork: its source, and the recap of that conversation. */
-  readonly forkOf?: { readonly sessionId: string; readonly runId: string; readonly recap: string | null }
+  /** For a fork: its source, the recap of that conversation, and its plan. */
+  readonly forkOf?: {
+    readonly sessionId: string
+    readonly runId: string
+    readonly recap: string | null
+    readonly plan: Plan | null
+  }
   readonly now: Date
 }
 
@@ -145,8 +150,8 @@ export async function insertSession(tx: Queryable, session: NewSession): Promise
     text: `
       insert into sessions (organization_id, id, owner_kind, owner_id, request_hash, title, origin, model, runtime,
         created_at, updated_at, source, initiated_by, environment_id, is_trial, parent_session_id,
-        parent_run_id, forked_recap, effort)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+        parent_run_id, forked_recap, effort, plan)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
       on conflict do nothing returning 1`,
     values: [
       session.key.organizationId,
@@ -167,6 +172,7 @@ export async function insertSession(tx: Queryable, session: NewSession): Promise
       session.forkOf?.runId ?? null,
       session.forkOf?.recap ?? null,
       session.effort,
+      session.forkOf?.plan ? JSON.stringify(session.forkOf.plan) : null,
     ],
   })
   return rows.length > 0
@@ -233,7 +239,8 @@ export async function listBegunRuns(tx: Queryable, key: SessionKey): Promise<str
 export async function clearContinuation(tx: Queryable, key: SessionKey): Promise<void> {
   await tx.query({
     text: `
-      update sessions set fresh_from_turn = turn_count, first_run_started_at = null, source_lost_at = null, ${movedIn}
+      update sessions set fresh_from_turn = turn_count, first_run_started_at = null, source_lost_at = null,
+        plan = null, ${movedIn}
       where organization_id = $1 and id = $2`,
     values: [key.organizationId, key.sessionId],
   })

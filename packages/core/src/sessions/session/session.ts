@@ -1,4 +1,4 @@
-import type { Continuation, Effort, Session, SessionStatus, Source } from '@berth/contract'
+import type { Background, Continuation, Effort, Plan, Session, SessionStatus, Source } from '@berth/contract'
 import { ownCredentials } from '@berth/platform/kit/redactor.ts'
 import { NATIVE_RUNTIME, type RuntimeCatalog } from '../../runtimes/catalog.ts'
 import { phaseOf, type RunStatus } from './phase.ts'
@@ -42,6 +42,7 @@ export interface SessionRow {
   /** Deadline of the held lease, or the past one of the newest lease that was ever attached. */
   readonly lease_expires_at: Date | null
   readonly lease_held: boolean
+  readonly lease_id: string | null
   /** Idle time of the newest lease; null if there was none. */
   readonly lease_idle_ms: number | null
   /** Its newest Run has ended and a worker is sealing it. */
@@ -49,6 +50,8 @@ export interface SessionRow {
   readonly status: SessionStatus
   readonly last_run: Session['lastRun']
   readonly changes: Session['changes']
+  readonly plan: Plan | null
+  readonly background: { readonly leaseId: string; readonly commands: Background } | null
   /** Checkpoint of the newest Run that did not crash; read only if no lease is held. */
   readonly checkpoint_run_id: string | null
   readonly checkpoint_runtime: string | null
@@ -83,6 +86,8 @@ export function toSession(row: SessionRow, surroundings: SessionSurroundings): S
     status: row.status,
     lastRun: row.last_run,
     changes: row.changes,
+    plan: row.plan,
+    background: row.lease_held && row.background?.leaseId === row.lease_id ? row.background.commands : [],
     createdBy: { kind: row.owner_kind, id: row.owner_id },
     ...(row.initiated_by !== null && { initiatedBy: { kind: 'person', id: row.initiated_by } }),
     ...(row.active_run_id !== null && { activeRunId: row.active_run_id }),

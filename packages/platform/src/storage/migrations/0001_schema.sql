@@ -460,7 +460,7 @@ create table sessions (
   created_at timestamptz not null, updated_at timestamptz not null,
   listed_at timestamp not null generated always as (date_trunc('second', updated_at at time zone 'UTC')) stored,
   first_run_started_at timestamptz, archived_at timestamptz,
-  log_sealed boolean not null default false,
+  plan jsonb, background jsonb, log_sealed boolean not null default false,
   primary key (organization_id, id), foreign key (organization_id, environment_id) references environments,
   check ((parent_session_id is null) = (parent_run_id is null))
 ) with (fillfactor = 50);
@@ -483,6 +483,8 @@ comment on column sessions.moved_in is 'In which transaction it changed last, fo
 comment on column sessions.listed_at is 'The second of `updated_at`, for the lists'' indexes. Every append moves `updated_at`; '
   'were that indexed, every append would write to each of them. Within a second the index stands still and the update stays on '
   'its page (1.5 x).';
+comment on column sessions.plan is 'The to-do list of the agent, as the newest `svc.plan.updated` tells it.';
+comment on column sessions.background is 'The agent''s commands that go on in a sandbox, and its lease: with another lease they are gone.';
 comment on column sessions.log_sealed is 'Whether its log lies in the blob store: see `event_pages`.';
 create index sessions_of_owner on sessions (organization_id, owner_id, listed_at desc) where archived_at is null;
 create index sessions_archived on sessions (organization_id, owner_id, listed_at desc) where archived_at is not null;

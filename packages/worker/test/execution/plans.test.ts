@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto'
+import type { Session } from '@berth/contract'
+import { scriptedRuntimes } from '@berth/testing/agents/scripted-runtimes.ts'
+import { endedRun } from '@berth/testing/runs/ended-run.ts'
+import { startTestService, type TestService } from '@berth/testing/services/service.ts'
+import { until } from '@berth/testing/until.ts'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+
+const stack = new AsyncDisposableStack()
+const secret = `hidden:${randomUUID()}`
+let test: TestService
+beforeAll(async () => {
+  const scripted = stack.use(await scriptedRuntimes())
+  const runtimes = scripted.runtimes.map(runtime => ({ ...runtime, env: { GIVEN: { env: 'GIVEN' } } }))
+  const variables = { GIVEN: secret }
+  test = stack.use(await startTestService({ config: { runtimes }, variables, fixed: { runEvents: 40 } }))
+})
+afterAll(() => stack.disposeAsync())
+
+const todo = (...entries: readonly (readonly [string, string])[]) => `todo ${JSON.stringify(entries)}`
+const step = (content: string, status: string) => ({ content, status, priority: 'medium' })
+const plansOf = async ({ id }: Session) =>
+  (await test.api.events(id)).filter(({ type }) => type === 'svc.plan.updated').map(({ data }) => data)
+const planOf = async ({ id }: Session) => (await test.api.session(id)).plan
+
+async function run(session: Session, message: string) {
+  await until('an idle session', async () => (await test.api.session(session.id)).phase === 'idle')
+  const { run } = await test.api.submitTurn(session.id, message)
+  return endedRun(test.api, session, run.id)
+}
+
+it("an agent's plan is an Event each time, and the session has the last, without secrets", async () => {
+  const session = await test.api.createSession(
+    { runtime: 'scripted' },
+    [todo(['Look', 'in_progress']), 'say So.', todo(['Look', 'completed'], [`Use ${secret}`, 'pending'])].join('\n'),
+  )
+  expect(session.plan).toBeNull()
+  const first = await endedRun(test.api, session, session.activeRunId ?? '')
+  const last = { entries: [step('Look', 'completed'), step('Use [secret]', 'pending')] }
+  expect(await plansOf(session)).toEqual([{ entries: [step('Look', 'in_progress')] }, last])
+  expect(await planOf(session)).toEqual(last)
+  const { rows } = await test.db.database.query<{ plan: unknown }>('select plan from sessions where id = $1', [
+    session.id,
+  ])
+  expect(rows).toEqual([{ plan: last }])
+
+  // A Run that tells of none leaves it, and a fork has the one that its Run left.
+  await run(session, 'say Nothing new.')
+  expect(await planOf(session)).toEqual(last)
+  await run(session, todo(['Another', 'pending']))
+  const { body } = await test.api.call<{ session: Session }>('POST', `/v1/sessions/${session.id}/forks`, {
+    runId: first.run.id,
+  })
+  expect(body.session.plan).toEqual(last)
+  expect(await planOf(session)).toEqual({ entries: [step('Another', 'pending')] })
+  await run(session, `${todo(['x', 'pending'])}\ntell conversation_cleared`)
+  expect(await planOf(session)).toBeNull()
+  await run(session, todo(['Again', 'pending']))
+  await run(session, todo())
+  expect(await planOf(session)).toBeNull()
+})
+
+it('a plan that the log leaves out is not the plan of the session', async () => {
+  const script = [todo(['Look', 'pending']), 'tools 30', todo(['Look', 'completed']), 'hang']
+  const session = await test.api.createSession({ runtime: 'scripted' }, script.join('\n'))
+  const { run } = await endedRun(test.api, session, session.activeRunId ?? '')
+  expect(run.errorCode).toBe('event_budget')
+  expect(await planOf(session)).toEqual({ entries: [step('Look', 'pending')] })
+})
