@@ -30,8 +30,9 @@ export function rowLines({ row, steps }: RowChange, { type, subject }: Event, pa
       return messageLines(printable(row.text).trimEnd(), paint)
     case 'steps': {
       const thoughts = steps.flatMap(step => (step.kind === 'thought' ? indented(step.text, paint, '') : []))
-      const { outcome = null, summary = '' } = row.lane ?? {}
-      if (outcome === null || steps.length > 0) return thoughts
+      if (row.lane === undefined || steps.length > 0) return thoughts
+      const { task, outcome, summary } = row.lane
+      if (outcome === null) return noticeLines({ tone: 'quiet', text: `Sub-agent: ${firstLine(task)}` }, paint)
       const tone = outcome === 'failed' ? 'warning' : 'quiet'
       return noticeLines({ tone, text: `Sub-agent ${outcome}`, detail: summary }, paint)
     }
@@ -47,6 +48,8 @@ export function rowLines({ row, steps }: RowChange, { type, subject }: Event, pa
       return []
   }
 }
+
+const firstLine = (text: string): string => text.trim().split('\n', 1)[0] ?? ''
 
 /** Returns the line of a tool call that has ended. */
 export function toolLine({ title, status, durationMs }: ToolStep, paint: Paint): string {

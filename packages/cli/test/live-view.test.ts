@@ -259,6 +259,7 @@ test.each([
     { droppedEvents: 1200, reason: 'budget' },
     ['• 1,200 Events are missing from the log', '  budget'],
   ],
+  ['svc.delegation.started', { delegationId: 'd', task: 'Look\nhere' }, ['• Sub-agent: Look']],
   [
     'svc.delegation.completed',
     { status: 'timed_out', summary: 'one\ntwo' },
@@ -283,7 +284,7 @@ test.each([
   ['svc.publication.failed', { errorCode: 'push_rejected' }, ['• Publishing failed: push rejected']],
   ['svc.publication.merge_succeeded', { mergedCommitSha: '0123456789' }, ['• Merged as 01234567']],
   ['svc.publication.merge_failed', {}, ['• Merging failed: unknown error']],
-  ['svc.workspace.expired', {}, ['• The sandbox was released']],
+  ['svc.workspace.expired', {}, ['• Sandbox paused']],
 ])('%s has a notice', (type, data, lines) => {
   expect(play([runEvent(1, type, data)]).lines).toEqual(lines)
 })

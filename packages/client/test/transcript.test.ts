@@ -125,7 +125,7 @@ describe('sub-agents', () => {
       ...[started, begin('ask'), beginOf('a1', 'a'), beginOf('b1', 'b'), done('a1'), beginOf('a2', 'a'), done('b1')],
       ...[over('b', 'failed'), done('a2'), over('a', 'completed'), done('ask'), done('next')],
     )
-    const lane = (id: string, outcome: string) => ({ id, outcome, summary: 'It works.' })
+    const lane = (id: string, outcome: string) => ({ id, task: '', outcome, summary: 'It works.' })
     expect(rows).toMatchObject([
       { steps: [{ id: 'ask', status: 'succeeded' }] },
       { lane: lane('a', 'completed'), steps: [{ id: 'a1' }, { id: 'a2', status: 'succeeded' }] },
@@ -137,6 +137,24 @@ describe('sub-agents', () => {
 
   test('are still at work until it is told', () => {
     expect(rowsOf(started, beginOf('a1', 'a'))).toMatchObject([{ lane: { id: 'a', outcome: null, summary: '' } }])
+  })
+
+  const given: Fact = ['svc.delegation.started', { delegationId: 'a', task: 'Count the files' }]
+
+  test('show their task from the start on, and stay in one group, whatever comes between', () => {
+    const rows = rowsOf(started, begin('ask'), given, beginOf('a1', 'a'), say('Meanwhile'), beginOf('a2', 'a'))
+    expect(rows.slice(1)).toMatchObject([
+      { lane: { id: 'a', task: 'Count the files', outcome: null }, steps: [{ id: 'a1' }, { id: 'a2' }] },
+      { kind: 'reply' },
+    ])
+    expect(rowsOf(started, given, over('a', 'completed'))).toMatchObject([
+      { lane: { task: 'Count the files', outcome: 'completed', summary: 'It works.' }, steps: [] },
+    ])
+  })
+
+  test('are over when their Run is', () => {
+    const rows = rowsOf(started, given, beginOf('a1', 'a'), ended('crashed'))
+    expect(rows[0]).toMatchObject({ lane: { outcome: 'cancelled' }, steps: [{ status: 'failed' }] })
   })
 })
 
@@ -305,9 +323,22 @@ test.each([
   ['svc.delegation.completed', { delegationId: 'd', status: 'succeeded', summary: 'It works.' }, /Sub-agent/],
   ['svc.workspace.progress', { title: 'Creating the sandbox', status: 'started' }, /^Creating the sandbox$/],
   ['svc.workspace.progress', { title: 'Creating it', status: 'failed', durationMs: 3000 }, /^Creating it failed \(3/],
-  ['svc.workspace.expired', { leaseId: 'l', expiredAt: '' }, /released/],
+  ['svc.workspace.expired', { leaseId: 'l', expiredAt: '' }, /^Sandbox paused$/],
 ])('%s is a notice', (type, data, text) => {
   expect(rowsOf([type, data])).toMatchObject([{ kind: 'notice', text: expect.stringMatching(text) }])
+})
+
+test('a sandbox that goes and comes again is one line, until the agent goes on', () => {
+  const paused: Fact = ['svc.workspace.expired', { leaseId: 'l', expiredAt: '' }, null]
+  const title = 'Workspace restored as run r left it'
+  const resumed: Fact = ['svc.activity.completed', { activityId: 'x', name: 'restore', kind: 'other', title }, null]
+  const both = { about: 'sandbox', text: 'Sandbox paused and resumed' }
+  expect(rowsOf(paused, say('Go on', 'user'), resumed)).toMatchObject([{ ...both, detail: title }, { kind: 'prompt' }])
+  expect(rowsOf(paused, resumed, paused, resumed)).toMatchObject([{ ...both, detail: `${title}\n${title}` }])
+  expect(rowsOf(paused, resumed, paused)).toMatchObject([{ text: 'Sandbox paused' }])
+  expect(rowsOf(paused, say('Done'), resumed)).toMatchObject([{}, {}, { text: 'Sandbox resumed', detail: title }])
+  // An agent may call its own tool so.
+  expect(rowsOf(done('a', { name: 'restore' }))).toMatchObject([{ kind: 'steps' }])
 })
 
 test('sizes in the reason of an omission are read by people', () => {

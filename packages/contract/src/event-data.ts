@@ -383,6 +383,19 @@ export const TimelineTruncated = Type.Object(
   },
 )
 
+/** `svc.delegation.started`. */
+export const DelegationStarted = Type.Object(
+  {
+    delegationId: Type.String({
+      maxLength: 255,
+      description: "Marks the sub-agent's tool calls in `svc.run.progress`.",
+    }),
+    task: Type.String({ description: 'What the agent asked of it, cut at 4,000 characters.' }),
+    agent: Type.Optional(Type.String({ description: 'The name of its definition, if the workspace has one for it.' })),
+  },
+  { title: 'DelegationStartedData', description: 'The agent has given a task to a sub-agent.', ...open },
+)
+
 /** `svc.delegation.completed`. */
 export const DelegationCompleted = Type.Object(
   {

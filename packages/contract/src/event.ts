@@ -49,6 +49,7 @@ export const eventCatalog = {
   'svc.context.compacted': kind(null, data.ContextCompacted, 'transcript'),
   'svc.conversation.cleared': kind(null, data.ConversationCleared, 'transcript'),
   'svc.timeline.truncated': kind(null, data.TimelineTruncated, 'transcript'),
+  'svc.delegation.started': kind(null, data.DelegationStarted, 'transcript'),
   'svc.delegation.completed': kind(null, data.DelegationCompleted),
   'svc.session.forked': kind(null, data.SessionForked),
   'svc.turn.steered': kind(null, data.TurnSteered),

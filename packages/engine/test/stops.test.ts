@@ -230,7 +230,10 @@ describe('cancelling', () => {
     await until(() => engine.gateway.requests.length === 2)
     await engine.cancel()
     expect(await turn).toMatchObject({ stopReason: 'aborted' })
-    expect(engine.told).toMatchObject([{ type: 'delegation_completed', data: { status: 'cancelled' } }])
+    expect(engine.told).toMatchObject([
+      { type: 'delegation_started' },
+      { type: 'delegation_completed', data: { status: 'cancelled' } },
+    ])
   })
 })
 

@@ -267,10 +267,11 @@ describe('delegating', () => {
       { call: 'bash completed', text: '3\n' },
       { call: 'delegate completed', text: 'There are 3.' },
     ])
-    const [event] = turn.told
-    expect(event).toMatchObject({
+    const [event, end] = turn.told
+    expect(event).toMatchObject({ type: 'delegation_started', data: { task: 'Count the files' } })
+    expect(end).toMatchObject({
       type: 'delegation_completed',
-      data: { status: 'completed', summary: 'There are 3.' },
+      data: { delegationId: event?.data['delegationId'], status: 'completed', summary: 'There are 3.' },
     })
     const bash = turn.updates.find(update => update.sessionUpdate === 'tool_call' && update.name === 'bash')
     expect(bash?._meta).toEqual({ berth: { delegationId: event?.data['delegationId'] } })
@@ -289,7 +290,10 @@ describe('delegating', () => {
       { text: 'done' },
     )
     const turn = await engine.prompt('go')
-    expect(turn.told).toMatchObject([{ type: 'delegation_completed', data: { status: 'failed' } }])
+    expect(turn.told).toMatchObject([
+      { type: 'delegation_started' },
+      { type: 'delegation_completed', data: { status: 'failed' } },
+    ])
     expect(callsOf(turn.updates)).toEqual([
       { call: 'delegate failed', text: 'The sub-agent failed: model_request_refused.' },
     ])

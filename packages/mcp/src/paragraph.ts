@@ -1,4 +1,4 @@
-import type { Row, RowChange, ToolStep } from '@berth/client/transcript'
+import type { Lane, Row, RowChange, ToolStep } from '@berth/client/transcript'
 import { clip } from './text.ts'
 
 /** Enough to see how a command has ended. */
@@ -19,7 +19,7 @@ function rowText(row: Row, isEnd: boolean): string {
     case 'reply':
       return row.text.trim()
     case 'steps':
-      return isEnd && row.lane !== undefined ? `[sub-agent ${row.lane.outcome}] ${row.lane.summary}`.trim() : ''
+      return isEnd && row.lane !== undefined ? laneText(row.lane) : ''
     case 'interaction':
       return row.status === 'open' ? `[waits for an answer] ${row.interactionId}` : ''
     case 'artifact':
@@ -37,6 +37,11 @@ function rowText(row: Row, isEnd: boolean): string {
     default:
       return ''
   }
+}
+
+function laneText({ task, outcome, summary }: Lane): string {
+  if (outcome === null) return `[sub-agent started] ${clip(task.trim(), PROMPT_CHARACTERS_MOST)}`
+  return `[sub-agent ${outcome}] ${summary}`.trim()
 }
 
 function callText({ title, status, output = '' }: ToolStep): string {

@@ -607,6 +607,16 @@ export interface DelegationCompletedData {
   summary?: string
 }
 
+/** The agent has given a task to a sub-agent. */
+export interface DelegationStartedData {
+  /** Marks the sub-agent's tool calls in `svc.run.progress`. */
+  delegationId: string
+  /** What the agent asked of it, cut at 4,000 characters. */
+  task: string
+  /** The name of its definition, if the workspace has one for it. */
+  agent?: string
+}
+
 /** The limits of the deployment, and the capabilities of the caller. */
 export interface Discovery {
   limits: {
@@ -2984,6 +2994,7 @@ export interface EventDataByType {
   'svc.context.compacted': ContextCompactedData
   'svc.conversation.cleared': ConversationClearedData
   'svc.timeline.truncated': TimelineTruncatedData
+  'svc.delegation.started': DelegationStartedData
   'svc.delegation.completed': DelegationCompletedData
   'svc.session.forked': SessionForkedData
   'svc.turn.steered': TurnSteeredData

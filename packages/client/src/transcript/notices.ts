@@ -101,7 +101,20 @@ const table: Readonly<Record<string, (event: Event) => Notice>> = {
     text: `Sub-agent ${plain(textOf(event, 'status'))}`,
     ...detailOf(textOf(event, 'summary')),
   }),
-  'svc.workspace.expired': () => ({ tone: 'quiet', text: 'The sandbox was released', sets: ['changedAt', 'editedAt'] }),
+  'svc.workspace.expired': () => ({
+    tone: 'quiet',
+    text: 'Sandbox paused',
+    about: 'sandbox',
+    sets: ['changedAt', 'editedAt'],
+  }),
+  // An agent's own calls belong to a Run; this one is the worker's, before the agent begins.
+  'svc.activity.completed': event => ({
+    tone: 'quiet',
+    text: 'Sandbox resumed',
+    about: 'sandbox',
+    ...detailOf(textOf(event, 'title')),
+    sets: ['editedAt'],
+  }),
 }
 
 /** Returns the notice of an Event; undefined if its type has none. */

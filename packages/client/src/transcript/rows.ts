@@ -52,6 +52,8 @@ export interface ReplyRow extends RowBase {
 /** A sub-agent that the agent started. */
 export interface Lane {
   readonly id: string
+  /** What the agent asked of it; '' if its runtime does not tell, or the transcript begins later. */
+  readonly task: string
   /** Null while it works. */
   readonly outcome: 'completed' | 'failed' | 'cancelled' | null
   /** Its last message to the agent. */
@@ -103,8 +105,11 @@ export interface NoticeRow extends RowBase {
   /** More to unfold, such as the end of a setup script's output. */
   readonly detail?: string
   readonly link?: { readonly label: string; readonly url: string }
-  /** `omission`: a presented file was not kept. `setup`: an environment; `detail` is the end of its script's output. */
-  readonly about?: 'omission' | 'setup'
+  /**
+   * `omission`: a presented file was not kept. `setup`: an environment; `detail` is the end of its script's output.
+   * `sandbox`: it was paused, or resumed since; `detail` is how often and how.
+   */
+  readonly about?: 'omission' | 'setup' | 'sandbox'
   /** Tells the step of this notice from others, which may go on at the same time. */
   readonly step?: string
   /** True while the step goes on; the notice of its end replaces this one. */

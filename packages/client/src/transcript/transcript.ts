@@ -1,7 +1,7 @@
 import type { Event, EventDataByType } from '../generated/types.ts'
 import { memberOf, numberOf, textOf } from './data.ts'
 import { noticeOf } from './notices.ts'
-import type { EndRow, InteractionRow, Row, Step, ToolStep } from './rows.ts'
+import type { EndRow, InteractionRow, Lane, NoticeRow, Row, Step, ToolStep } from './rows.ts'
 
 /** The state that a reader derives from consecutive Events of a Session's log. Every value is immutable. */
 export interface Transcript {
@@ -105,7 +105,8 @@ class Draft {
         this.#progress(event)
         break
       case 'svc.activity.completed':
-        this.#activity(event)
+        if (event.subject.runId === undefined && textOf(event, 'name') === 'restore') this.#notice(event)
+        else this.#activity(event)
         break
       case 'svc.run.completed':
       case 'svc.run.failed':
@@ -123,6 +124,9 @@ class Draft {
         break
       case 'svc.revision.created':
         this.#revision(event)
+        break
+      case 'svc.delegation.started':
+        this.#rows.push({ ...this.#base(event), kind: 'steps', steps: [], lane: laneOf(event) })
         break
       case 'svc.delegation.completed':
         if (!this.#endLane(event)) this.#notice(event)
@@ -269,7 +273,7 @@ class Draft {
     if (notice === undefined) return
     const { sets = [], ...content } = notice
     for (const field of sets) this.#view = { ...this.#view, [field]: event.sequence }
-    const row: Row = { ...this.#base(event), kind: 'notice', ...content }
+    const row: NoticeRow = { ...this.#base(event), kind: 'notice', ...content }
     const { step, ongoing } = content
     // Another worker begins the step again.
     if (ongoing === true) this.#closeNotices(row.runId, content.text)
@@ -277,8 +281,23 @@ class Draft {
     const isStart = (start: Row) => start.kind === 'notice' && start.ongoing === true && start.step === step
     const at = step === undefined || ongoing === true ? -1 : this.#rows.findLastIndex(isStart)
     const start = this.#rows[at]
-    if (start === undefined) this.#rows.push(row)
-    else this.#rows[at] = { ...row, key: start.key }
+    if (start !== undefined) this.#rows[at] = { ...row, key: start.key }
+    else if (row.about !== 'sandbox' || !this.#foldSandbox(row)) this.#rows.push(row)
+  }
+
+  /** Tells a pause and a return of the sandbox in one line, if only messages and steps of the service lie between. */
+  #foldSandbox(row: NoticeRow): boolean {
+    for (let at = this.#rows.length - 1; at >= 0; at--) {
+      const before = this.#rows[at]
+      if (before?.kind !== 'prompt' && before?.kind !== 'notice') return false
+      if (before.kind !== 'notice' || before.about !== 'sandbox') continue
+      const [paused, resumed] = ['Sandbox paused', 'Sandbox paused and resumed']
+      const text = row.text !== paused && before.text.startsWith(paused) ? resumed : row.text
+      const details = [before.detail, row.detail].filter(detail => detail !== undefined)
+      this.#rows[at] = { ...before, text, ...(details.length > 0 && { detail: details.join('\n') }) }
+      return true
+    }
+    return false
   }
 
   /**
@@ -295,30 +314,32 @@ class Draft {
     }
   }
 
-  /** Adds a step to the group of its Run and sub-agent at the end, or begins a group. Groups of others may lie between. */
+  /** Adds a step to the group of its sub-agent, or to that of the agent itself at the end; or begins a group. */
   #step(event: Event, step: Step, lane?: string): void {
     const runId = event.subject.runId ?? null
-    for (let at = this.#rows.length - 1; at >= 0; at--) {
-      const row = this.#rows[at]
-      if (row?.kind !== 'steps' || row.runId !== runId) break
-      // Steps of the agent itself follow one another: a step after a sub-agent's stands after its group.
-      if (row.lane?.id !== lane && lane === undefined) break
-      if (row.lane?.id !== lane) continue
+    const at = lane === undefined ? this.#rows.length - 1 : this.#laneAt(lane)
+    const row = this.#rows[at]
+    if (row?.kind === 'steps' && row.runId === runId && row.lane?.id === lane) {
       this.#rows[at] = { ...row, steps: [...row.steps, step] }
-      return
+    } else {
+      const begun = lane === undefined ? {} : { lane: laneOf(event) }
+      this.#rows.push({ ...this.#base(event), kind: 'steps', steps: [step], ...begun })
     }
-    const begun = lane === undefined ? {} : { lane: { id: lane, outcome: null, summary: '' } }
-    this.#rows.push({ ...this.#base(event), kind: 'steps', steps: [step], ...begun })
+  }
+
+  /** Returns the place of a sub-agent's group, behind which anything may lie; -1 if there is none. */
+  #laneAt(id: string): number {
+    return this.#rows.findLastIndex(row => row.kind === 'steps' && row.lane?.id === id)
   }
 
   /** Returns false if no group is the sub-agent's. */
   #endLane(event: Event): boolean {
-    const [id, status] = [textOf(event, 'delegationId'), textOf(event, 'status')]
-    const at = this.#rows.findLastIndex(row => row.kind === 'steps' && row.lane?.id === id)
+    const status = textOf(event, 'status')
+    const at = this.#laneAt(textOf(event, 'delegationId'))
     const row = this.#rows[at]
-    if (row?.kind !== 'steps') return false
+    if (row?.kind !== 'steps' || row.lane === undefined) return false
     const outcome = status === 'failed' || status === 'cancelled' ? status : 'completed'
-    this.#rows[at] = { ...row, lane: { id, outcome, summary: textOf(event, 'summary') } }
+    this.#rows[at] = { ...row, lane: { ...row.lane, outcome, summary: textOf(event, 'summary') } }
     return true
   }
 
@@ -336,20 +357,31 @@ class Draft {
     return false
   }
 
-  /** A call without an end in the log ended with its Run. Messages and the end of a Run that waits may lie in between. */
+  /** A call and a sub-agent without an end in the log ended with its Run. Messages and the end of a Run that waits may lie in between. */
   #closeTools(runId: string | undefined): void {
     for (let at = this.#rows.length - 1; at >= 0; at--) {
       const row = this.#rows[at]
       if (row?.kind !== 'steps' && row?.kind !== 'reply') continue
       if (row.runId !== (runId ?? null)) return
-      if (row.kind === 'reply' || !row.steps.some(isRunning)) continue
+      if (row.kind === 'reply') continue
+      const { lane, steps } = row
+      if (lane?.outcome !== null && !steps.some(isRunning)) continue
       this.#rows[at] = {
         ...row,
-        steps: row.steps.map(step => (isRunning(step) ? { ...step, status: 'failed' } : step)),
+        steps: steps.map(step => (isRunning(step) ? { ...step, status: 'failed' } : step)),
+        ...(lane !== undefined && { lane: { ...lane, outcome: lane.outcome ?? 'cancelled' } }),
       }
     }
   }
 }
+
+/** Returns a sub-agent that has begun: with its task, or with a call that is marked as its own. */
+const laneOf = (event: Event): Lane => ({
+  id: textOf(event, 'delegationId'),
+  task: textOf(event, 'task'),
+  outcome: null,
+  summary: '',
+})
 
 function isRunning(step: Step): step is ToolStep {
   return step.kind === 'tool' && step.status === 'running'

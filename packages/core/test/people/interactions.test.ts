@@ -466,6 +466,8 @@ describe('other reports of an agent', () => {
       'tell conversation_cleared',
       'tell timeline_truncated {"droppedEvents": 2, "reason": "lost"}',
       'tell no_such_event {}',
+      'tell delegation_started {"delegationId": "d1", "task": "Look", "agent": "finder", "secret": "x"}',
+      'tell delegation_started {"delegationId": "d1"}',
       'delegated d1 look',
       `tell delegation_completed ${JSON.stringify(delegated)}`,
     ]
@@ -477,6 +479,7 @@ describe('other reports of an agent', () => {
       ['svc.context.compacted', { tokensBefore: 900, tokensAfter: 100 }],
       ['svc.conversation.cleared', {}],
       ['svc.timeline.truncated', { droppedEvents: 2, reason: 'lost' }],
+      ['svc.delegation.started', { delegationId: 'd1', task: 'Look', agent: 'finder' }],
       ['svc.activity.completed', {}],
       ['svc.delegation.completed', { delegationId: 'd1', status: 'completed', summary: 'found it' }],
     ])

@@ -13,6 +13,10 @@ export type BerthEvent =
   | { readonly type: 'conversation_cleared'; readonly data: Record<string, never> }
   | { readonly type: 'timeline_truncated'; readonly data: { droppedEvents: number; reason: string } }
   | {
+      readonly type: 'delegation_started'
+      readonly data: { delegationId: string; task: string; agent?: string }
+    }
+  | {
       readonly type: 'delegation_completed'
       readonly data: { delegationId: string; status: 'completed' | 'failed' | 'cancelled'; summary?: string }
     }

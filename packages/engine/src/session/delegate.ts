@@ -16,8 +16,8 @@ import { delegateReminder } from './system-prompt.ts'
 
 /** Model requests that a sub-agent may make. */
 const MAX_TURNS = 40
-/** Length of the summary in the log; the tool's result has the whole text. */
-const MAX_SUMMARY = 4000
+/** Length of the task and the summary in the log; the tool's input and its result have the whole texts. */
+const MAX_TOLD = 4000
 
 /** Sub-agents that work at once; further ones wait. */
 const AT_ONCE = 4
@@ -78,6 +78,8 @@ export function delegate(parts: Delegating) {
       const { environment, provider, tools, servers, planning, cwd } = parts
       const delegationId = randomUUID()
       const updates = parts.updates(delegationId)
+      const named = definition === undefined ? {} : { agent: definition.name }
+      updates.event({ type: 'delegation_started', data: { delegationId, task: task.slice(0, MAX_TOLD), ...named } })
       const limits = new Limits({}, MAX_TURNS, parts.limits())
       const { agent: session } = await makeAgent({
         environment,
@@ -94,7 +96,7 @@ export function delegate(parts: Delegating) {
       const abort = () => void session.abort()
       signal?.addEventListener('abort', abort, { once: true })
       const end = (status: 'completed' | 'failed' | 'cancelled', summary = '') => {
-        const optional = summary === '' ? {} : { summary: summary.slice(0, MAX_SUMMARY) }
+        const optional = summary === '' ? {} : { summary: summary.slice(0, MAX_TOLD) }
         updates.event({ type: 'delegation_completed', data: { delegationId, status, ...optional } })
       }
       try {

@@ -10,6 +10,9 @@ export const BERTH_EVENT = '_berth/event'
 /** Longest id or status taken from an agent. */
 const MAX_TOKEN_BYTES = 255
 
+/** Longest task of a sub-agent, for any four bytes a character. */
+const MAX_TASK_BYTES = 16_000
+
 /**
  * Returns the Event in an agent's `_berth/event` notification `{ type, data }`; other members of `data` are left out.
  *
@@ -37,6 +40,12 @@ const readers: Readonly<Record<string, (data: Json) => Omit<EventDraft, 'runId'>
   background_updated: data => {
     const commands = commandsIn(data['commands'])
     return commands === null ? null : transcript('svc.background.updated', { commands })
+  },
+  delegation_started: data => {
+    const [delegationId, task, agent] = [token(data['delegationId']), asText(data['task']), token(data['agent'])]
+    if (delegationId === undefined || task === undefined) return null
+    const named = agent !== undefined && { agent }
+    return transcript('svc.delegation.started', { delegationId, task: cutText(task, MAX_TASK_BYTES).text, ...named })
   },
   delegation_completed: data => {
     const [delegationId, status] = [token(data['delegationId']), token(data['status'])]

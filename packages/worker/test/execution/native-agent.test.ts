@@ -252,6 +252,7 @@ test("the conversation outlives its sandbox, and the agent's other reports are i
   expect(outcomeOf(run)).toBe('completed completed - 1')
   expect(JSON.stringify(service.upstream.requests.at(-1)?.body)).toContain('A swan.')
   const steered = (type: string) => run.events.filter((event: Event) => event.type === type).map(({ data }) => data)
+  expect(steered('svc.delegation.started')).toMatchObject([{ task: 'Look' }])
   expect(steered('svc.delegation.completed')).toMatchObject([{ status: 'completed', summary: 'Nothing.' }])
   service.upstream.next(says({ text: 'Which?' }))
   expect(typesOf(await next(session, '/clear\nWhich bird?'))).toContain('conversation.cleared')
