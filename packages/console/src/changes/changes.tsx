@@ -7,10 +7,10 @@ import { useSessionCan } from '../session/use-session-can.ts'
 import { printableLine } from '../ui/printable.ts'
 import { EmptyState, ErrorState, InlineProblem, LoadingLines } from '../ui/states.tsx'
 import { ChangeCounts } from './change-counts.tsx'
+import { CommentsBar } from './comments-bar.tsx'
 import { Deliveries } from './deliveries.tsx'
 import { DiffView } from './diff-view.tsx'
 import { Publish } from './publish.tsx'
-import { RemarksBar } from './remarks-bar.tsx'
 import { isStored, type LiveReview, useLiveReview } from './use-live-review.ts'
 
 /** The changes of a Session as they are now, and their delivery. */
@@ -51,7 +51,7 @@ function Reviewed({ session, review }: { session: Session; review: LiveReview })
         </Link>
       </ReviewBar>
       <DiffView sessionId={session.id} review={data} />
-      <RemarksBar session={session} review={data} />
+      <CommentsBar session={session} review={data} />
     </>
   )
 }

@@ -7,7 +7,7 @@ import type { PlacedComment } from './line-comments.ts'
 
 const focus = (element: HTMLTextAreaElement | null) => element?.focus()
 
-/** A remark below its line. It is written here, and kept until all remarks are sent together. */
+/** A comment below its line. It is written here, and kept until all comments are sent together. */
 export function CommentRow({ sessionId, placed }: { sessionId: string; placed: PlacedComment }) {
   const { line, moved } = placed
   const comment = useComments(sessionId).find(({ id }) => id === placed.comment.id) ?? placed.comment
@@ -40,11 +40,11 @@ export function CommentRow({ sessionId, placed }: { sessionId: string; placed: P
           <div className="flex items-start gap-2">
             <MessageSquare className="mt-0.5 size-4 shrink-0 text-accent" aria-hidden />
             <p className="min-w-0 flex-1 text-[0.8125rem] wrap-anywhere whitespace-pre-wrap">{comment.body}</p>
-            <IconButton label="Edit the remark" className="size-7!" onClick={() => setDraft(comment.body)}>
+            <IconButton label="Edit the comment" className="size-7!" onClick={() => setDraft(comment.body)}>
               <Pencil className="size-3.5" aria-hidden />
             </IconButton>
             <IconButton
-              label="Delete the remark"
+              label="Delete the comment"
               className="size-7!"
               onClick={() => comments.remove(sessionId, comment.id)}
             >
@@ -55,7 +55,7 @@ export function CommentRow({ sessionId, placed }: { sessionId: string; placed: P
           <>
             <textarea
               ref={comment.body === '' ? focus : undefined}
-              aria-label={`Remark on line ${line?.[comment.side] ?? comment.line} of ${printableLine(comment.path)}`}
+              aria-label={`Comment on line ${line?.[comment.side] ?? comment.line} of ${printableLine(comment.path)}`}
               rows={3}
               maxLength={4_000}
               value={draft}
@@ -69,7 +69,7 @@ export function CommentRow({ sessionId, placed }: { sessionId: string; placed: P
               className="field-sizing-content max-h-60 min-h-16 w-full resize-none bg-transparent text-[0.8125rem] outline-none max-lg:text-base"
             />
             <div className="mt-1.5 flex items-center justify-end gap-2">
-              <span className="mr-auto text-2xs text-ink-3 max-sm:hidden">Kept here until you send all remarks</span>
+              <span className="mr-auto text-2xs text-ink-3 max-sm:hidden">Kept here until you send all comments</span>
               <Button
                 look="quiet"
                 onClick={() => {
@@ -80,7 +80,7 @@ export function CommentRow({ sessionId, placed }: { sessionId: string; placed: P
                 Discard
               </Button>
               <Button look="primary" disabled={draft.trim() === ''} onClick={done}>
-                Keep
+                {comment.body === '' ? 'Add' : 'Save'}
               </Button>
             </div>
           </>

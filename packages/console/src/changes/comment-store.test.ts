@@ -24,20 +24,20 @@ async function tab() {
   vi.resetModules()
   return (await import('./comment-store.ts')).comments
 }
-const remark = (id: string): LineComment => ({ id, path: 'a', side: 'after', line: 1, quote: 'x', body: id })
+const commentOf = (id: string): LineComment => ({ id, path: 'a', side: 'after', line: 1, quote: 'x', body: id })
 const ids = (list: readonly LineComment[]) => list.map(({ id }) => id)
 
-test('two tabs add to the remarks of one another, and neither brings back what the other sent', async () => {
+test('two tabs add to the comments of one another, and neither brings back what the other sent', async () => {
   const [one, two] = [await tab(), await tab()]
   expect([one.read('s'), two.read('s')]).toEqual([[], []])
-  one.put('s', remark('1'))
-  two.put('s', remark('2'))
+  one.put('s', commentOf('1'))
+  two.put('s', commentOf('2'))
   expect([ids(one.read('s')), ids(two.read('s'))]).toEqual([
     ['1', '2'],
     ['1', '2'],
   ])
   one.remove('s', '1')
-  two.put('s', remark('3'))
+  two.put('s', commentOf('3'))
   two.remove('s', '2')
   expect(ids(one.read('s'))).toEqual(['3'])
   // React asks for the list again and again, and it must be the same one.
@@ -51,7 +51,7 @@ test('a tab hears of what another wrote', async () => {
   const tell = (key: string | null) => window.dispatchEvent(Object.assign(new Event('storage'), { key }))
   tell('berth.theme')
   expect(heard).toHaveBeenCalledTimes(0)
-  tell('berth.remarks.s')
+  tell('berth.comments.s')
   tell(null)
   expect(heard).toHaveBeenCalledTimes(2)
   leave()
@@ -59,10 +59,10 @@ test('a tab hears of what another wrote', async () => {
   expect(heard).toHaveBeenCalledTimes(2)
 })
 
-test('a page keeps its remarks if the storage is full', async () => {
+test('a page keeps its comments if the storage is full', async () => {
   const comments = await tab()
-  comments.put('s', remark('1'))
+  comments.put('s', commentOf('1'))
   full = true
-  comments.put('s', remark('2'))
+  comments.put('s', commentOf('2'))
   expect(ids(comments.read('s'))).toEqual(['1', '2'])
 })

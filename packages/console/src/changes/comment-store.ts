@@ -2,9 +2,9 @@ import { useSyncExternalStore } from 'react'
 import type { LineComment } from './line-comments.ts'
 
 const listeners = new Set<() => void>()
-/** The parsed remarks, and the stored text that they were parsed from. */
+/** The parsed comments, and the stored text that they were parsed from. */
 const cache = new Map<string, { readonly stored: string | null; readonly list: readonly LineComment[] }>()
-const prefix = 'berth.remarks.'
+const prefix = 'berth.comments.'
 const keyOf = (sessionId: string) => prefix + sessionId
 
 function storedText(sessionId: string): string | null {
@@ -30,7 +30,7 @@ function parse(stored: string | null): readonly LineComment[] {
     const found: unknown = JSON.parse(stored ?? '[]')
     return Array.isArray(found) ? found.filter(isComment) : []
   } catch {
-    // Unreadable remarks count as none.
+    // Unreadable comments count as none.
     return []
   }
 }
@@ -58,7 +58,7 @@ function onStorage({ key }: StorageEvent): void {
   if (key === null || key.startsWith(prefix)) for (const listener of listeners) listener()
 }
 
-/** Remarks that were not sent yet. They survive a reload, and leave with the message. */
+/** Comments that were not sent yet. They survive a reload, and leave with the message. */
 export const comments = {
   read,
   subscribe,
@@ -72,7 +72,7 @@ export const comments = {
     cache.set(sessionId, { stored: storedText(sessionId), list: next })
     for (const listener of listeners) listener()
   },
-  /** Does something while no other tab does so with the remarks of this Session. */
+  /** Does something while no other tab does so with the comments of this Session. */
   alone<T>(sessionId: string, work: () => Promise<T>): Promise<T> {
     return navigator.locks.request(keyOf(sessionId), work)
   },
@@ -89,6 +89,6 @@ export const comments = {
   },
 }
 
-/** Returns the remarks of a Session that were not sent yet. */
+/** Returns the comments of a Session that were not sent yet. */
 export const useComments = (sessionId: string): readonly LineComment[] =>
   useSyncExternalStore(subscribe, () => read(sessionId))

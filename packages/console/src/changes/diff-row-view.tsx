@@ -137,7 +137,7 @@ function Code({ line, hunk, row, context }: { line: DiffLine; hunk: Hunk; row: D
   )
 }
 
-/** The number of a line, which begins a remark. Keyboards reach it by the arrows and Enter. */
+/** The number of a line, which begins a comment. Keyboards reach it by the arrows and Enter. */
 function LineNumber(props: { number: number | null; label: string; onPress: () => void; className?: string }) {
   if (props.number === null) return <span className={`w-11 shrink-0 ${props.className ?? ''}`} />
   return (
@@ -162,8 +162,8 @@ const cursorLook = 'outline-2 -outline-offset-2 outline-accent'
 function UnifiedRow({ row, context }: { row: DiffRow & { kind: 'line' }; context: RowContext }) {
   const { line, hunk } = row
   const side = line.kind === 'removed' ? 'before' : 'after'
-  const remark = () => context.onComment(row.at, line, side)
-  const label = `Remark on ${line.kind === 'removed' ? 'removed ' : ''}line ${line[side] ?? ''}`
+  const comment = () => context.onComment(row.at, line, side)
+  const label = `Comment on ${line.kind === 'removed' ? 'removed ' : ''}line ${line[side] ?? ''}`
   return (
     <div
       className={`group/line flex min-h-5 ${grounds[line.kind]} ${context.cursor === row.key ? cursorLook : ''}`}
@@ -172,13 +172,13 @@ function UnifiedRow({ row, context }: { row: DiffRow & { kind: 'line' }; context
       <LineNumber
         number={line.before}
         label={label}
-        onPress={remark}
+        onPress={comment}
         className={line.kind === 'removed' ? '' : 'max-sm:hidden'}
       />
       <LineNumber
         number={line.after}
         label={label}
-        onPress={remark}
+        onPress={comment}
         className={line.kind === 'removed' ? 'max-sm:hidden' : ''}
       />
       <span aria-hidden className="w-5 shrink-0 text-center text-ink-3 select-none">
@@ -202,7 +202,7 @@ function SplitRow({ row, context }: { row: DiffRow & { kind: 'pair' }; context: 
         <>
           <LineNumber
             number={line[side]}
-            label={`Remark on ${side === 'before' ? 'old ' : ''}line ${line[side] ?? ''}`}
+            label={`Comment on ${side === 'before' ? 'old ' : ''}line ${line[side] ?? ''}`}
             onPress={() => context.onComment(row.at, line, side)}
           />
           <span aria-hidden className="w-5 shrink-0 text-center text-ink-3 select-none">

@@ -83,7 +83,7 @@ describe('the rows of a file', () => {
   })
 })
 
-describe('a remark', () => {
+describe('a comment', () => {
   test('stands below its line, and follows it when it moves', () => {
     const rows = rowsOf([shown({ comments: [comment] })], false)
     expect(texts(rows).slice(5, 7)).toEqual(['|13 THIRTEEN', 'comment'])
@@ -99,7 +99,7 @@ describe('a remark', () => {
       placeComment({ ...comment, quote: 'out of sight', body: 'here too' }, []),
     ]
     expect(messageOf(placed, 'f'.repeat(64))).toBe(
-      'Remarks on your changes (revision ffffffffffff):\n\n1. `a.ts`, line 13:\n> THIRTEEN\n\nwhy?\n\n2. `a.ts`, line 13, which is no longer among the changes:\n> gone\n\nand this\n\n3. `a.ts`, line 13:\n> out of sight\n\nhere too',
+      'Comments on your changes (revision ffffffffffff):\n\n1. `a.ts`, line 13:\n> THIRTEEN\n\nwhy?\n\n2. `a.ts`, line 13, which is no longer among the changes:\n> gone\n\nand this\n\n3. `a.ts`, line 13:\n> out of sight\n\nhere too',
     )
   })
 

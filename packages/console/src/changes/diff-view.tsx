@@ -35,8 +35,14 @@ const splitWidth = 720
 export type GoToFile = RefObject<((at: number) => void) | null>
 
 /** The changes of a review, file by file. Only the visible rows are in the page, however long the files are. */
-export function DiffView(props: { sessionId: string; review: Review; goTo?: GoToFile }) {
-  const { sessionId } = props
+export function DiffView(props: {
+  sessionId: string
+  review: Review
+  goTo?: GoToFile
+  /** Hears of the file that is in view. */
+  onCurrent?: (at: number) => void
+}) {
+  const { sessionId, onCurrent } = props
   const review = useReviewFiles(sessionId, props.review)
   const [{ split, wrap }, prefer] = useDiffPreferences()
   const [width, setWidth] = useState(0)
@@ -71,8 +77,10 @@ export function DiffView(props: { sessionId: string; review: Review; goTo?: GoTo
   }
   const current = aimed ?? (first === undefined ? 0 : first.at + (first.kind === 'end' ? 1 : 0))
   if (props.goTo !== undefined) props.goTo.current = goTo
+  useEffect(() => onCurrent?.(current), [current, onCurrent])
+  const next = nextUnviewed(review, current)
 
-  const remark = (at: number, line: DiffLine, side: 'before' | 'after') => {
+  const commentOn = (at: number, line: DiffLine, side: 'before' | 'after') => {
     const number = line[side]
     const path = review.files[at]?.file.path
     if (number === null || path === undefined) return
@@ -85,7 +93,7 @@ export function DiffView(props: { sessionId: string; review: Review; goTo?: GoTo
     cursor,
     current,
     coloursOf,
-    onComment: remark,
+    onComment: commentOn,
   }
   useFileKeys({ review, current, goTo })
 
@@ -104,10 +112,10 @@ export function DiffView(props: { sessionId: string; review: Review; goTo?: GoTo
     }
     if (event.key === 'Enter') {
       const row = rows.find(({ key }) => key === cursor)
-      if (row?.kind === 'line') remark(row.at, row.line, row.line.kind === 'removed' ? 'before' : 'after')
+      if (row?.kind === 'line') commentOn(row.at, row.line, row.line.kind === 'removed' ? 'before' : 'after')
       if (row?.kind === 'pair') {
         const line = row.right ?? row.left
-        if (line !== null) remark(row.at, line, row.right === null ? 'before' : 'after')
+        if (line !== null) commentOn(row.at, line, row.right === null ? 'before' : 'after')
       }
     }
   }
@@ -119,6 +127,16 @@ export function DiffView(props: { sessionId: string; review: Review; goTo?: GoTo
         <span className="px-1.5 tabular-nums" role="status">
           {review.files.filter(({ viewed }) => viewed).length} of {review.files.length} viewed
         </span>
+        {next !== null && (
+          <button
+            type="button"
+            title="Next unviewed file (u)"
+            onClick={() => goTo(next)}
+            className="h-7 rounded-md px-1.5 font-medium text-accent hover:bg-hover"
+          >
+            Next unviewed
+          </button>
+        )}
         <span className="ml-auto" />
         <IconButton
           label={review.files.every(({ folded }) => folded) ? 'Unfold all files' : 'Fold all files'}
@@ -160,7 +178,7 @@ export function DiffView(props: { sessionId: string; review: Review; goTo?: GoTo
         tabIndex={0}
         role="region"
         aria-label="Changed lines"
-        aria-keyshortcuts="ArrowDown ArrowUp Enter n p v"
+        aria-keyshortcuts="ArrowDown ArrowUp Enter n p u v"
         onKeyDown={onKeyDown}
         onWheel={() => setAimed(null)}
         onTouchMove={() => setAimed(null)}
@@ -212,13 +230,19 @@ export function DiffView(props: { sessionId: string; review: Review; goTo?: GoTo
   )
 }
 
+/** Returns the place of the next file that was not viewed, from the beginning again behind the last; null if there is none. */
+function nextUnviewed({ files }: ReviewFiles, current: number): number | null {
+  const left = files.flatMap(({ viewed }, at) => (viewed ? [] : [at]))
+  return left.find(at => at > current) ?? left[0] ?? null
+}
+
 /** The rows, made again only if their inputs have changed. */
 function useRows({ files }: ReviewFiles, split: boolean): readonly DiffRow[] {
   const parts = files.flatMap(file => [file.patch, file.whole, file.revealed, file.folded, file.drawn])
-  // Rows do not depend on the text of a remark: typing must not make a hundred thousand of them again.
-  const remarks = files.flatMap(({ comments: made }) => made.map(({ id }) => id))
+  // Rows do not depend on the text of a comment: typing must not make a hundred thousand of them again.
+  const ids = files.flatMap(({ comments: made }) => made.map(({ id }) => id))
   const [made, setMade] = useState<{ of: readonly unknown[]; rows: readonly DiffRow[] }>({ of: [null], rows: [] })
-  const of = [split, ...parts, ...remarks]
+  const of = [split, ...parts, ...ids]
   const same = of.length === made.of.length && of.every((part, at) => part === made.of[at])
   if (same) return made.rows
   const rows = rowsOf(files, split)
@@ -226,7 +250,7 @@ function useRows({ files }: ReviewFiles, split: boolean): readonly DiffRow[] {
   return rows
 }
 
-/** `n` and `p` go to the next file and the one before, `v` marks the one on screen as viewed. */
+/** `n` and `p` go to the next file and the one before, `u` to the next unviewed one; `v` marks the one on screen. */
 function useFileKeys(view: { review: ReviewFiles; current: number; goTo: (at: number) => void }) {
   const now = useRef(view)
   useEffect(() => {
@@ -238,6 +262,7 @@ function useFileKeys(view: { review: ReviewFiles; current: number; goTo: (at: nu
       const key = singleKeyOf(event)
       if (key === 'n') goTo(Math.min(current + 1, review.files.length - 1))
       if (key === 'p') goTo(Math.max(0, current - 1))
+      if (key === 'u') goTo(nextUnviewed(review, current) ?? current)
       if (key === 'v') {
         review.view(current, review.files[current]?.viewed !== true)
         goTo(current)

@@ -1,5 +1,5 @@
 import type { ReviewFile } from '@berth/client'
-import { Check, ChevronRight, TriangleAlert } from 'lucide-react'
+import { ChevronRight, TriangleAlert } from 'lucide-react'
 import { printableLine } from '../ui/printable.ts'
 import { modeWord } from './diff-rows.ts'
 import type { ReviewedFile } from './use-review-files.ts'
@@ -79,12 +79,11 @@ export function FileHeader(props: {
       >
         <input
           type="checkbox"
-          className="sr-only"
+          className="accent-accent"
           aria-label={`Viewed ${path}`}
           checked={viewed}
           onChange={event => props.onView(event.target.checked)}
         />
-        <Check className={`size-3.5 ${viewed ? '' : 'opacity-40'}`} aria-hidden />
         <span aria-hidden className="max-sm:sr-only">
           Viewed
         </span>

@@ -1,19 +1,19 @@
 import { beginningOf, codeSpan } from '../ui/format.ts'
 import type { DiffLine } from './patch.ts'
 
-/** A remark on one line, kept until it is sent. */
+/** A comment on one line, kept until it is sent. */
 export interface LineComment {
   readonly id: string
   readonly path: string
   /** `before` is the side of removed lines. */
   readonly side: 'before' | 'after'
   readonly line: number
-  /** The line's text when the remark was made. */
+  /** The line's text when the comment was made. */
   readonly quote: string
   readonly body: string
 }
 
-/** A remark, and the line that it is about now; null if that line is gone or not shown. */
+/** A comment, and the line that it is about now; null if that line is gone or not shown. */
 export interface PlacedComment {
   readonly comment: LineComment
   readonly line: DiffLine | null
@@ -24,7 +24,7 @@ export interface PlacedComment {
 }
 
 /**
- * Finds the line of a remark again: the same text at the same number, else the nearest line with the same text.
+ * Finds the line of a comment again: the same text at the same number, else the nearest line with the same text.
  * @param all whether these are all lines that the file has
  */
 export function placeComment(comment: LineComment, lines: readonly DiffLine[], all = false): PlacedComment {
@@ -39,13 +39,13 @@ export function placeComment(comment: LineComment, lines: readonly DiffLine[], a
   return { comment, line: found, moved: found !== null && distance > 0, gone: all && found === null }
 }
 
-/** Returns the part of a line that a remark keeps; a line may have millions of characters. */
+/** Returns the part of a line that a comment keeps; a line may have millions of characters. */
 export const quoteOf = (text: string): string => beginningOf(text, 1_000)
 
 /** Longest quotation of a line in a message. */
 const quoted = 300
 
-/** Writes the remarks as one message to the agent, which says of each where it belongs. */
+/** Writes the comments as one message to the agent, which says of each where it belongs. */
 export function messageOf(placed: readonly PlacedComment[], revision: string): string {
   const parts = placed.map(({ comment, line, moved, gone }, at) => {
     const number = line?.[comment.side] ?? comment.line
@@ -55,5 +55,5 @@ export function messageOf(placed: readonly PlacedComment[], revision: string): s
     const text = cut === comment.quote ? cut : `${cut}…`
     return `${at + 1}. ${codeSpan(comment.path)}, ${side} ${number}${state}:\n> ${text}\n\n${comment.body.trim()}`
   })
-  return `Remarks on your changes (revision ${revision.slice(0, 12)}):\n\n${parts.join('\n\n')}`
+  return `Comments on your changes (revision ${revision.slice(0, 12)}):\n\n${parts.join('\n\n')}`
 }

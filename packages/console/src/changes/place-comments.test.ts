@@ -10,7 +10,7 @@ const review = {
   patch: `${header}@@ -9,0 +10 @@\n+ten\ndiff --git a/big.ts b/big.ts\n`,
   patchTruncated: true,
 } as unknown as Review
-const remark = (path: string, line: number, quote: string): LineComment => ({
+const comment = (path: string, line: number, quote: string): LineComment => ({
   ...{ id: `${path}${line}`, path, side: 'after', line, quote, body: 'why?' },
 })
 
@@ -20,17 +20,17 @@ const notKept: ReadWhole = async () => ({ patch: null, expandable: false, trunca
 const failing: ReadWhole = async () => {
   throw new Error('no answer')
 }
-const placed = async (remarks: readonly LineComment[], read: ReadWhole) =>
-  (await placeComments(remarks, review, read)).map(({ line, moved, gone }) => ({ at: line?.after, moved, gone }))
+const placed = async (comments: readonly LineComment[], read: ReadWhole) =>
+  (await placeComments(comments, review, read)).map(({ line, moved, gone }) => ({ at: line?.after, moved, gone }))
 
-test('a remark on a line that was opened on demand finds it in the whole file', async () => {
-  const remarks = [
-    remark('a.ts', 2, 'l2'),
-    remark('a.ts', 3, 'l5'),
-    remark('a.ts', 4, 'else'),
-    remark('a.ts', 10, 'ten'),
+test('a comment on a line that was opened on demand finds it in the whole file', async () => {
+  const comments = [
+    comment('a.ts', 2, 'l2'),
+    comment('a.ts', 3, 'l5'),
+    comment('a.ts', 4, 'else'),
+    comment('a.ts', 10, 'ten'),
   ]
-  expect(await placed(remarks, kept)).toEqual([
+  expect(await placed(comments, kept)).toEqual([
     { at: 2, moved: false, gone: false },
     { at: 5, moved: true, gone: false },
     { at: undefined, moved: false, gone: true },
@@ -42,20 +42,20 @@ test.each([
   ['not kept', notKept],
   ['not read', failing],
 ])('a line is not called gone if its file is %s whole', async (_, read) => {
-  const remarks = [remark('a.ts', 2, 'l2'), remark('big.ts', 7, 'seven')]
-  expect(messageOf(await placeComments(remarks, review, read), review.revision)).not.toContain('no longer')
+  const comments = [comment('a.ts', 2, 'l2'), comment('big.ts', 7, 'seven')]
+  expect(messageOf(await placeComments(comments, review, read), review.revision)).not.toContain('no longer')
   // A file that the review does not list is no longer changed.
-  expect(await placed([remark('other.ts', 1, 'x')], read)).toEqual([{ at: undefined, moved: false, gone: true }])
+  expect(await placed([comment('other.ts', 1, 'x')], read)).toEqual([{ at: undefined, moved: false, gone: true }])
 })
 
-test('a file is read once for all of its remarks, and only if the patch lacks a line', async () => {
+test('a file is read once for all of its comments, and only if the patch lacks a line', async () => {
   const reads: number[] = []
   const read: ReadWhole = at => {
     reads.push(at)
     return kept(at)
   }
-  await placeComments([remark('a.ts', 10, 'ten')], review, read)
+  await placeComments([comment('a.ts', 10, 'ten')], review, read)
   expect(reads).toEqual([])
-  await placeComments([remark('a.ts', 1, 'l1'), remark('a.ts', 2, 'l2')], review, read)
+  await placeComments([comment('a.ts', 1, 'l1'), comment('a.ts', 2, 'l2')], review, read)
   expect(reads).toEqual([0])
 })

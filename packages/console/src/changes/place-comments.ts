@@ -9,7 +9,7 @@ export type ReadWhole = (
 ) => Promise<{ readonly patch: string | null; readonly expandable: boolean; readonly truncated: boolean }>
 
 /**
- * Finds the lines of remarks in a review. A line that the patch lacks may be an unchanged one, or beyond the bound of the
+ * Finds the lines of comments in a review. A line that the patch lacks may be an unchanged one, or beyond the bound of the
  * patch, so its file is read whole. If it cannot be, nothing says that the line is gone.
  */
 export async function placeComments(
@@ -42,7 +42,7 @@ async function wholeLines(at: number, readWhole: ReadWhole): Promise<readonly Di
     const { patch, expandable, truncated } = await readWhole(at)
     return patch === null || !expandable || truncated ? null : linesOf(parsePatch(patch)[0] ?? null)
   } catch {
-    // The remarks are sent all the same.
+    // The comments are sent all the same.
     return null
   }
 }

@@ -1,17 +1,18 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { ChevronLeft } from 'lucide-react'
-import { useRef } from 'react'
+import { useRef, useState } from 'react'
 import { sessionQuery } from '../api/queries.ts'
 import { to } from '../routing/to.ts'
 import { useSessionCan } from '../session/use-session-can.ts'
 import { Title } from '../ui/page.tsx'
+import { printableLine } from '../ui/printable.ts'
 import { ErrorState, LoadingLines } from '../ui/states.tsx'
 import { hasNoChanges, NoChanges, NothingChanged, ReviewBar } from './changes.tsx'
+import { CommentsBar } from './comments-bar.tsx'
 import { Deliveries } from './deliveries.tsx'
 import { DiffView, type GoToFile } from './diff-view.tsx'
 import { FileTree } from './file-tree.tsx'
-import { RemarksBar } from './remarks-bar.tsx'
 import { useLiveReview } from './use-live-review.ts'
 
 const route = getRouteApi('/shell/sessions/$sessionId/review')
@@ -23,6 +24,7 @@ export function ReviewPage() {
   const review = useLiveReview(session)
   const can = useSessionCan(session)('review')
   const goTo: GoToFile = useRef(null)
+  const [current, setCurrent] = useState(0)
   const { data } = review
   return (
     <div className="flex h-full min-h-0 flex-col">
@@ -36,7 +38,9 @@ export function ReviewPage() {
         >
           <ChevronLeft className="size-5" aria-hidden />
         </Link>
-        <h1 className="min-w-0 truncate text-[0.9375rem] font-semibold">{session.title}</h1>
+        <h1 dir="auto" className="min-w-0 truncate text-[0.9375rem] font-semibold">
+          {printableLine(session.title)}
+        </h1>
         <span className="shrink-0 text-xs text-ink-3 max-sm:hidden">{session.source?.label}</span>
       </header>
       <div className="max-h-[35%] shrink-0 overflow-y-auto">
@@ -57,13 +61,13 @@ export function ReviewPage() {
       ) : (
         <>
           <ReviewBar session={session} review={review} data={data} />
-          <div className="grid min-h-0 flex-1 lg:grid-cols-[16rem_minmax(0,1fr)]">
+          <div className="grid min-h-0 flex-1 lg:grid-cols-[18rem_minmax(0,1fr)]">
             <aside className="flex min-h-0 flex-col border-r border-line bg-surface max-lg:hidden">
-              <FileTree sessionId={sessionId} review={data} onGo={at => goTo.current?.(at)} />
+              <FileTree sessionId={sessionId} review={data} current={current} onGo={at => goTo.current?.(at)} />
             </aside>
-            <DiffView sessionId={sessionId} review={data} goTo={goTo} />
+            <DiffView sessionId={sessionId} review={data} goTo={goTo} onCurrent={setCurrent} />
           </div>
-          <RemarksBar session={session} review={data} />
+          <CommentsBar session={session} review={data} />
         </>
       )}
     </div>

@@ -33,7 +33,7 @@ const nothing: readonly LineRange[] = []
 /** Returns the files of a review as they are drawn, and their actions. */
 export function useReviewFiles(sessionId: string, review: Review) {
   const viewed = useViewed(sessionId)
-  const remarks = useComments(sessionId)
+  const comments = useComments(sessionId)
   const [opened, setOpened] = useState<ReadonlyMap<string, Opened>>(new Map())
   const parsed = useMemo(() => parseReview(review), [review])
   const keyOf = (at: number) => `${review.files[at]?.path} ${parsed[at]?.digest}`
@@ -63,7 +63,7 @@ export function useReviewFiles(sessionId: string, review: Review) {
       revealed: open.revealed ?? nothing,
       folded: open.folded ?? isViewed,
       drawn: open.drawn ?? false,
-      comments: remarks.filter(({ path }) => path === file.path),
+      comments: comments.filter(({ path }) => path === file.path),
       problem: reading.variables?.at === at ? reading.error : null,
     }
   })

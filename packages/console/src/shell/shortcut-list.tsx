@@ -39,7 +39,7 @@ const groups: readonly (readonly [where: string, shortcuts: readonly Shortcut[]]
       ['Enter', 'Send'],
       ['Shift Enter', 'New line'],
       ['/', 'Commands'],
-      [`${commandKey} Enter`, 'Start a new Session, or save a remark'],
+      [`${commandKey} Enter`, 'Start a new Session, or save a comment'],
     ],
   ],
   [
@@ -53,9 +53,11 @@ const groups: readonly (readonly [where: string, shortcuts: readonly Shortcut[]]
     'Changes',
     [
       ['n  p', 'Next and previous file'],
+      ['u', 'Next file that was not viewed'],
       ['v', 'Mark a file as viewed'],
+      ['f', 'Filter the tree of a review'],
       ['↑  ↓', 'Go through lines'],
-      ['Enter', 'Remark on a line'],
+      ['Enter', 'Comment on a line'],
     ],
   ],
   [

@@ -27,6 +27,7 @@ const loaders: Readonly<Record<string, Load>> = {
   'rb rake gemfile rakefile': async () => (await import('@codemirror/legacy-modes/mode/ruby')).ruby,
   'sh bash zsh': async () => (await import('@codemirror/legacy-modes/mode/shell')).shell,
   'yaml yml': async () => (await import('@codemirror/legacy-modes/mode/yaml')).yaml,
+  'md markdown': async () => (await import('./markdown-mode.ts')).markdown,
   toml: async () => (await import('@codemirror/legacy-modes/mode/toml')).toml,
   sql: async () => (await import('@codemirror/legacy-modes/mode/sql')).pgSQL,
   'html htm': async () => (await import('@codemirror/legacy-modes/mode/xml')).html,

@@ -15,11 +15,11 @@ import { everyLine, readReviewFile } from './queries.ts'
 
 const isWritten = ({ body }: LineComment) => body.trim() !== ''
 
-/** Sends all remarks as one message, so that the agent works on them together. */
-export function RemarksBar({ session, review }: { session: Session; review: Review }) {
+/** Sends all comments as one message, so that the agent works on them together. */
+export function CommentsBar({ session, review }: { session: Session; review: Review }) {
   const verdict = useSessionCan(session)('message')
   const written = useComments(session.id).filter(isWritten)
-  // Kept until the remarks change: sending them again after a lost answer must not admit them twice.
+  // Kept until the comments change: sending them again after a lost answer must not admit them twice.
   const turn = useRef({ id: crypto.randomUUID(), message: '' })
   const send = useMutation({
     mutationFn: () =>
@@ -43,7 +43,7 @@ export function RemarksBar({ session, review }: { session: Session; review: Revi
       <InlineProblem error={send.error} />
       <div className="flex items-center gap-2 text-[0.8125rem]">
         <MessageSquare className="size-4 shrink-0 text-accent" aria-hidden />
-        <span role="status">{counted(written.length, 'remark')}</span>
+        <span role="status">{counted(written.length, 'comment')}</span>
         <span className="ml-auto" />
         <Button
           look="primary"
