@@ -142,21 +142,22 @@ describe('a person who goes from Session to Session', () => {
   })
 
   it('is not asked on one page what was begun on another', async () => {
-    const archive = page.getByRole('button', { name: 'Archive…' })
+    const menu = page.getByRole('button', { name: 'Actions of this Session' })
     const find = page.getByRole('searchbox', { name: 'Find in this Session' })
     for (const title of ['Nothing waits', 'First plan']) {
       await page.evaluate(`__TSR_ROUTER__.history.push('/sessions/${idOf(title)}?panel=details')`)
       await page.getByRole('heading', { level: 1, name: title }).waitFor()
-      await archive.waitFor()
+      await menu.waitFor()
       expect(await find.count()).toBe(0)
       await page.getByRole('button', { name: 'Find in this Session' }).click()
       await find.fill('first')
-      await archive.click()
-      await page.getByRole('button', { name: 'Archive for good' }).waitFor()
+      await menu.click()
+      await page.getByRole('menuitem', { name: 'Archive…' }).click()
+      await page.getByRole('dialog', { name: 'Archive this Session?' }).getByText('can never be continued').waitFor()
     }
     await page.goBack()
     await page.getByRole('heading', { level: 1, name: 'Nothing waits' }).waitFor()
-    await archive.waitFor()
+    await menu.waitFor()
     expect(await page.getByRole('button', { name: 'Archive for good' }).count()).toBe(0)
     expect(await find.count()).toBe(0)
   })

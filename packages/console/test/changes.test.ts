@@ -122,9 +122,9 @@ describe('the changes of a Session', () => {
     await lines().getByText('Good evening').waitFor()
   })
 
-  it('collect remarks on lines, which go to the agent as one message', async () => {
-    await lines().getByRole('button', { name: 'Remark on line 5', exact: true }).first().click({ force: true })
-    await page.getByLabel('Remark on line 5 of greet.ts').fill('Say it in French.')
+  it('collect comments on lines, which go to the agent as one message', async () => {
+    await lines().getByRole('button', { name: 'Comment on line 5', exact: true }).first().click({ force: true })
+    await page.getByLabel('Comment on line 5 of greet.ts').fill('Say it in French.')
     await page.reload()
     await page.getByText('Say it in French.').waitFor()
     // By keyboard alone: the line below the one at the top of the view.
@@ -133,16 +133,16 @@ describe('the changes of a Session', () => {
     await page.keyboard.press('Enter')
     await page.getByPlaceholder('What should change here?').fill('exit 0')
     await page.keyboard.press('Control+Enter')
-    await page.getByText('2 remarks').waitFor()
+    await page.getByText('2 comments').waitFor()
     await shoot(page, 'changes-remarks')
     expect(await pageFaults(page)).toEqual([])
-    // The line moves, and the remark with it.
+    // The line moves, and the comment with it.
     const moved = after.replace('Good morning', 'Good evening').replace('/** Greets', '// A new line\n/** Greets')
     await writeFile(join(at.project, 'greet.ts'), moved)
     await page.reload()
     await page.getByText('This line was line 5 when you wrote').waitFor()
     await page.getByRole('button', { name: 'Send to the agent' }).click()
-    await page.getByText('2 remarks').waitFor({ state: 'detached' })
+    await page.getByText('2 comments').waitFor({ state: 'detached' })
     const sent = page.getByRole('log').getByText('Say it in French.')
     await sent.waitFor()
     expect(await page.getByRole('log').textContent()).toContain('`greet.ts`, line 6, which was line 5:')
@@ -194,12 +194,14 @@ describe('the changes of a Session', () => {
     await dialog.getByRole('button', { name: 'Open the pull request' }).click()
     await dialog.getByText('Published as pull request #1.').waitFor()
     await dialog.getByRole('button', { name: 'Done' }).click()
+    await page.getByText('Up to date').waitFor()
+    expect(await page.getByRole('button', { name: 'Publish…' }).count()).toBe(0)
   })
 
   it('are merged from where they were read, or it is said why not', async () => {
     const deliveries = page.getByRole('list', { name: 'Deliveries' })
     await deliveries.getByText('It is a draft.').last().waitFor()
-    expect(await deliveries.getByRole('button', { name: 'Merge now' }).getAttribute('aria-disabled')).toBe('true')
+    expect(await deliveries.getByRole('button', { name: 'Merge…' }).getAttribute('aria-disabled')).toBe('true')
     await shoot(page, 'merge')
     await deliveries.getByRole('link', { name: '#1' }).click()
     await page.getByRole('link', { name: 'Its Session' }).waitFor()
@@ -209,7 +211,12 @@ describe('the changes of a Session', () => {
     // A link from elsewhere names no Session; its branch does.
     await page.goto(page.url().replace(/\?.*/, ''))
     await page.getByRole('link', { name: 'Its Session' }).click()
-    await deliveries.getByRole('button', { name: 'When ready' }).click()
+    await deliveries.getByRole('button', { name: 'Merge when ready…' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Merge #1 when it is ready?' })
+    await dialog.getByText('Greet in the evening').waitFor()
+    await shoot(page, 'merge-asked')
+    expect(await pageFaults(page)).toEqual([])
+    await dialog.getByRole('button', { name: 'Merge when ready' }).click()
     await deliveries.getByText('Merges when it is ready').waitFor()
   })
 

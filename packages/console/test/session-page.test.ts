@@ -140,8 +140,8 @@ describe('the page of a Session', () => {
       .getByText(/works on it next/)
       .waitFor()
     await until('a sealed session', async () => (await colleague.session(session.id)).phase === 'idle')
-    await page.goto(`${accounts.test.url}/sessions/${session.id}?panel=details`)
-    await page.getByRole('button', { name: 'Fork this Session' }).click()
+    await page.getByRole('button', { name: 'Actions of this Session' }).click()
+    await page.getByRole('menuitem', { name: 'Fork' }).click()
     await log()
       .getByText(/Forked from another Session/)
       .waitFor()
@@ -190,6 +190,103 @@ describe('the page of a Session', () => {
     expect(await pasted('to open a shell in the sandbox')).toBe(`berth shell ${session.id}`)
     await box().fill('')
     await release(session, 'one')
+  })
+
+  it('has a title that is written in its place, and a menu that leads there too', async () => {
+    const session = await open('say First.')
+    await log().getByText('Finished').waitFor()
+    const field = page.getByRole('textbox', { name: 'Title' })
+    const heading = page.getByRole('heading', { level: 1 })
+    await heading.getByRole('button').click()
+    // What is typed at once goes into the field, and a key that means something elsewhere as well.
+    await page.keyboard.type('Check the invoices')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => heading.innerText()).toBe('Check the invoices')
+    await expect.poll(async () => (await colleague.session(session.id)).title).toBe('Check the invoices')
+    await heading.getByRole('button').click()
+    await page.keyboard.type('Never')
+    await page.keyboard.press('Escape')
+    expect(await heading.innerText()).toBe('Check the invoices')
+    const menu = page.getByRole('button', { name: 'Actions of this Session' })
+    await menu.click()
+    await shoot(page, 'session-menu')
+    await page.getByRole('menuitem', { name: 'Rename' }).click()
+    await field.fill('safe\u202Etxt')
+    await field.blur()
+    await expect.poll(() => heading.innerText()).toBe('safe⟨U+202E⟩txt')
+    expect(await pageFaults(page)).toEqual([])
+    await menu.click()
+    await page.getByRole('menuitem', { name: 'Copy link' }).click()
+    await box().fill('')
+    await box().press('Control+v')
+    expect(await box().inputValue()).toBe(session.sessionUrl)
+    await box().fill('')
+    await menu.click()
+    await page.getByRole('menuitem', { name: 'Archive…' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Keep' }).click()
+    expect(await colleague.session(session.id)).not.toHaveProperty('archivedAt')
+  })
+
+  it('shows what failed, and what a script printed, at its end', async () => {
+    const { database: db } = accounts.test.db
+    const script = 'for i in $(seq 1 400); do echo "line $i"; done'
+    const shell = await colleague.createSession({ runtime: 'shell', title: 'Count' }, script)
+    await page.goto(`${accounts.test.url}/sessions/${shell.id}`)
+    const output = log().locator('pre', { hasText: 'line 400' })
+    await output.waitFor()
+    await expect
+      .poll(() => output.evaluate(element => element.scrollHeight - element.scrollTop - element.clientHeight))
+      .toBeLessThan(2)
+    const session = await open('say First.')
+    await log().getByText('Finished').waitFor()
+    const { organizationId, id: sessionId } = session
+    const call = (n: number, kind: string, more: object) => ({
+      type: 'svc.activity.completed',
+      data: { activityId: `a${n}`, name: 'x', kind, title: `call ${n}`, status: 'succeeded', durationMs: 40, ...more },
+    })
+    const failed = { status: 'failed', output: 'one\nAssertionError: expected 3' }
+    const calls = [call(1, 'execute', {}), call(2, 'edit', {}), call(3, 'execute', failed), call(4, 'execute', {})]
+    const runId = (await colleague.session(session.id)).lastRun?.id ?? ''
+    const drafts = calls.map(event => ({ ...event, runId }))
+    await appendEvents(db, { organizationId, sessionId }, drafts, new Date())
+    const group = log().getByRole('button', { name: 'Ran 3 commands, edited 1 file, 1 failed' })
+    await group.waitFor()
+    await log().getByText('AssertionError').waitFor()
+    await shoot(page, 'session-failed')
+    expect(await pageFaults(page)).toEqual([])
+    await log().getByRole('button', { name: 'call 3' }).click()
+    await log().getByText('AssertionError').waitFor({ state: 'detached' })
+    await group.click()
+    expect(
+      await log()
+        .getByRole('button', { name: /^call|Failed call/ })
+        .count(),
+    ).toBe(4)
+  })
+
+  it('reads code, wide tables and every direction', async () => {
+    const rows = Array.from({ length: 14 }, (_, at) => `column-number-${at}`)
+    const said = [
+      '```ts\nconst answer = "42" // sure\n```',
+      `| ${rows.join(' | ')} |\n|${' - |'.repeat(14)}\n| ${rows.join(' | ')} |`,
+      'مرحبا بالعالم.',
+      'a \u202Ekcab⚠️ 👩‍👩‍👧 `x\u200By`',
+    ]
+    await open(`say ${said.join('\n\n').replaceAll('\n', '\\n')}`)
+    await log().locator('pre .syntax-keyword').getByText('const').last().waitFor()
+    await log().getByRole('button', { name: 'Copy' }).last().click()
+    await log().getByText('The code is copied.').waitFor()
+    await box().press('Control+v')
+    expect(await box().inputValue()).toBe('const answer = "42" // sure')
+    await box().fill('')
+    const table = log().getByRole('region', { name: 'Table' })
+    expect(await table.evaluate(element => element.scrollWidth > element.clientWidth)).toBe(true)
+    const arabic = log().getByText('مرحبا بالعالم.').last()
+    expect(await arabic.evaluate(element => element.matches(':dir(rtl)'))).toBe(true)
+    await log().getByText('a ⟨U+202E⟩kcab⚠️ 👩‍👩‍👧').last().waitFor()
+    await log().getByText('x⟨U+200B⟩y').last().waitFor()
+    await shoot(page, 'session-prose')
+    expect(await pageFaults(page)).toEqual([])
   })
 
   it('stops the agent', async () => {
@@ -595,7 +692,9 @@ describe('the page of a Session', () => {
       type: 'svc.delegation.completed',
       data: { delegationId: lane, status, summary },
     })
+    const task = 'Look where the tests read it.\nReport each place.'
     const events = [
+      { type: 'svc.delegation.started', data: { delegationId: 'test', task } },
       ...[begun('src', 1), begun('test', 1), ended('src', 1), begun('src', 2), ended('test', 1), ended('src', 2)],
       over('test', 'completed', 'The tests do not read it.'),
     ]
@@ -606,10 +705,11 @@ describe('the page of a Session', () => {
     const agents = log().getByRole('button', { name: /Sub-agent/ })
     await agents.nth(1).waitFor()
     expect(await agents.allInnerTexts()).toEqual([
-      expect.stringMatching(/Sub-agent\s+2 steps/),
-      expect.stringMatching(/Sub-agent\s+1 step\b/),
+      expect.stringMatching(/^Look where the tests read it\.\s+Made 1 search/),
+      expect.stringMatching(/^Sub-agent\s+Made 2 searches/),
     ])
-    await agents.nth(1).click()
+    await agents.first().click()
+    await said('Report each place.')
     await said('The tests do not read it.')
     await page.reload()
     await said('$0.42 of $5.00')

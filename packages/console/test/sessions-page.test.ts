@@ -260,7 +260,9 @@ describe('the list of Sessions', () => {
     await change('update sessions set moved_in = pg_current_xact_id()::text::bigint >> 12 where id = $1', id)
     writer.announce(topics.session(organizationId, id))
     await page.locator('header').getByText('Failed', { exact: true }).waitFor()
-    await page.getByRole('button', { name: 'Try again' }).waitFor()
+    await page.locator('header').getByRole('button', { name: 'Try again' }).waitFor()
+    await page.getByRole('log').getByRole('button', { name: 'Try again' }).waitFor()
+    await page.getByRole('log').getByRole('link', { name: 'Models' }).waitFor()
     await api.call('DELETE', `/v1/sessions/${id}`)
   })
 

@@ -64,7 +64,10 @@ describe('a person with a browser', () => {
     await page.getByRole('button', { name: 'report.md' }).click()
     expect((await saved).suggestedFilename()).toBe('report.md')
     await page.setViewportSize({ width: 1280, height: 800 })
-    await page.getByRole('button', { name: /steps/ }).first().click()
+    await page
+      .getByRole('button', { name: /^Ran \d+ commands/ })
+      .first()
+      .click()
     await page.getByRole('button', { name: 'src/login.ts' }).first().click()
     await shoot(page, 'session')
     expect(await pageFaults(page)).toEqual([])

@@ -140,15 +140,15 @@ describe('a person’s whole way', () => {
     await preview.close()
   })
 
-  it('lets the agent end, and sends it a remark on a line', async () => {
+  it('lets the agent end, and sends it a comment on a line', async () => {
     await panel('Terminal')
     await page.getByRole('status').getByText('Connected').waitFor()
     await page.getByRole('textbox', { name: 'Terminal input' }).focus()
     await page.keyboard.type('touch /workspace/seen\n')
     await log().getByText('Finished').waitFor()
     await panel('Changes')
-    await lines().getByRole('button', { name: 'Remark on line 2', exact: true }).click({ force: true })
-    await page.getByLabel('Remark on line 2 of greetings.txt').fill('write greetings.txt Bonjour\\nBonne nuit\\n')
+    await lines().getByRole('button', { name: 'Comment on line 2', exact: true }).click({ force: true })
+    await page.getByLabel('Comment on line 2 of greetings.txt').fill('write greetings.txt Bonjour\\nBonne nuit\\n')
     await shoot(page, 'way-9-remark')
     await page.getByRole('button', { name: 'Send to the agent' }).click()
     await log().getByText('Finished').nth(1).waitFor()
@@ -170,7 +170,10 @@ describe('a person’s whole way', () => {
 
   it('merges it, and finds it merged', async () => {
     const deliveries = page.getByRole('list', { name: 'Deliveries' })
-    await deliveries.getByRole('button', { name: 'Merge now' }).click()
+    await deliveries.getByRole('button', { name: 'Merge…' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Merge #1 now?' })
+    await dialog.getByText('squash and merge').waitFor()
+    await dialog.getByRole('button', { name: 'Merge', exact: true }).click()
     await deliveries.getByText('Merged as').waitFor()
     await deliveries.getByRole('link', { name: '#1' }).click()
     await page.getByRole('heading', { name: '#1 Greet in French' }).waitFor()

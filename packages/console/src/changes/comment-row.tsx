@@ -12,6 +12,8 @@ export function CommentRow({ sessionId, placed }: { sessionId: string; placed: P
   const { line, moved } = placed
   const comment = useComments(sessionId).find(({ id }) => id === placed.comment.id) ?? placed.comment
   const [draft, setDraft] = useState(comment.body === '' ? '' : null)
+  // What is typed is kept at each key, so its body says nothing of this.
+  const [isNew] = useState(comment.body === '')
   const where =
     line === null
       ? `Line ${comment.line} has changed or is not shown: ${printableLine(comment.quote).slice(0, 120)}`
@@ -80,7 +82,7 @@ export function CommentRow({ sessionId, placed }: { sessionId: string; placed: P
                 Discard
               </Button>
               <Button look="primary" disabled={draft.trim() === ''} onClick={done}>
-                {comment.body === '' ? 'Add' : 'Save'}
+                {isNew ? 'Add' : 'Save'}
               </Button>
             </div>
           </>

@@ -2,7 +2,7 @@ import type { Publication, Session } from '@berth/client'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { CircleCheck, CircleX, GitMerge, GitPullRequest, LoaderCircle } from 'lucide-react'
-import { useRef, useState } from 'react'
+import { lazy, Suspense, useRef, useState } from 'react'
 import { berth } from '../api/client.ts'
 import { queryClient } from '../api/queries.ts'
 import { to } from '../routing/to.ts'
@@ -16,6 +16,8 @@ import { waitsFor } from './check-labels.ts'
 import { Checks } from './checks.tsx'
 import { deliveryReason } from './delivery-text.ts'
 import { checksQuery, mergesQuery, publicationsQuery } from './queries.ts'
+
+const MergeDialog = lazy(async () => ({ default: (await import('./merge-dialog.tsx')).MergeDialog }))
 
 /** The deliveries, newest first, and the merge of the pull request. */
 export function Deliveries({ session }: { session: Session }) {
@@ -90,6 +92,7 @@ function MergeLine({ session, publication }: { session: Session; publication: Pu
   const verdict = useSessionCan(session)('merge')
   const merges = useQuery(mergesQuery(session.id, publication.id)).data
   const [strategy, setStrategy] = useState<(typeof strategies)[number][0]>('squash')
+  const [asked, ask] = useState<'immediate' | 'when_ready' | null>(null)
   const id = useRef(crypto.randomUUID())
   const merge = useMutation({
     mutationFn: (mode: 'immediate' | 'when_ready') =>
@@ -101,6 +104,7 @@ function MergeLine({ session, publication }: { session: Session; publication: Pu
       }),
     onSuccess: async () => {
       id.current = crypto.randomUUID()
+      ask(null)
       await queryClient.invalidateQueries({ queryKey: mergesQuery(session.id, publication.id).queryKey })
     },
   })
@@ -151,7 +155,21 @@ function MergeLine({ session, publication }: { session: Session; publication: Pu
           The Git host does not let Berth read checks; it still holds the merge back.
         </p>
       )}
-      <InlineProblem error={merge.error ?? checks.error} />
+      <InlineProblem error={checks.error} />
+      {asked !== null && !pending && (
+        <Suspense>
+          <MergeDialog
+            publication={publication}
+            sessionId={session.id}
+            strategy={strategies.find(([value]) => value === strategy)?.[1] ?? strategy}
+            whenReady={asked === 'when_ready'}
+            busy={merge.isPending}
+            problem={<InlineProblem error={merge.error} />}
+            onMerge={() => merge.mutate(asked)}
+            onClose={() => ask(null)}
+          />
+        </Suspense>
+      )}
       {!pending && (
         <div className="flex flex-wrap items-center gap-1.5">
           {/* On a phone the three share a line: the choice gives way, and shows its text when it is opened. */}
@@ -168,21 +186,11 @@ function MergeLine({ session, publication }: { session: Session; publication: Pu
                 </option>
               ))}
             </Select>
-            <Button
-              verdict={now}
-              busy={merge.isPending}
-              onClick={() => merge.mutate('immediate')}
-              className="shrink-0 max-sm:px-2.5"
-            >
-              <GitMerge className="size-4 max-sm:hidden" aria-hidden /> Merge now
+            <Button verdict={now} look="primary" onClick={() => ask('immediate')} className="shrink-0 max-sm:px-2.5">
+              <GitMerge className="size-4 max-sm:hidden" aria-hidden /> Merge…
             </Button>
-            <Button
-              verdict={verdict}
-              disabled={merge.isPending}
-              onClick={() => merge.mutate('when_ready')}
-              className="shrink-0 max-sm:px-2.5"
-            >
-              When ready
+            <Button verdict={verdict} onClick={() => ask('when_ready')} className="shrink-0 max-sm:px-2.5">
+              Merge when ready…
             </Button>
           </div>
           {waits.length > 0 && <span className="text-xs text-warning">{waits.join(' ')}</span>}

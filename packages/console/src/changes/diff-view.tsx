@@ -127,7 +127,7 @@ export function DiffView(props: {
         <span className="px-1.5 tabular-nums" role="status">
           {review.files.filter(({ viewed }) => viewed).length} of {review.files.length} viewed
         </span>
-        {next !== null && (
+        {next !== null && next !== current && (
           <button
             type="button"
             title="Next unviewed file (u)"

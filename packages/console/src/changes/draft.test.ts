@@ -1,6 +1,7 @@
 import type { Review } from '@berth/client'
+import type { Row } from '@berth/client/transcript'
 import { expect, test } from 'vitest'
-import { draftOf } from './draft.ts'
+import { draftOf, lastWords } from './draft.ts'
 
 const session = { title: 'Mend the till\nand more', sessionUrl: 'https://berth.example/sessions/1' }
 const file = (path: string) => ({ path, status: 'modified', additions: 2, deletions: 1 }) as Review['files'][number]
@@ -10,10 +11,16 @@ const review = (paths: readonly string[]) => ({
   deletions: paths.length,
 })
 
-test('a draft tells of every file of the review, whatever was said last', () => {
-  const { title, body } = draftOf(session, review(['src/till.ts', 'a`b\nc.md']))
+const reply = (text: string) => ({ kind: 'reply', text }) as Row
+
+test('a draft has the last words of the agent, and every file of the review', () => {
+  const rows = [reply('I look first.'), reply('## What I did\nIt counts again.\n'), { kind: 'end' } as Row, reply(' ')]
+  const { title, body } = draftOf(session, review(['src/till.ts', 'a`b\nc.md']), lastWords(rows))
   expect(title).toBe('Mend the till')
-  expect(body.split('\n').slice(3)).toEqual([
+  expect(body.split('\n')).toEqual([
+    '## What I did',
+    'It counts again.',
+    '',
     '2 files, +4 −2:',
     '- `src/till.ts` modified, +2 −1',
     '- `` a`bc.md `` modified, +2 −1',
@@ -22,8 +29,12 @@ test('a draft tells of every file of the review, whatever was said last', () => 
   ])
 })
 
+test('a draft cuts what an agent says at length', () => {
+  expect(draftOf(session, review([]), 'x'.repeat(9_000)).body).toMatch(/^x{6000}…\n\n0 files/)
+})
+
 test('a draft counts the files that it does not name', () => {
   const paths = Array.from({ length: 33 }, (_, at) => `f${at}`)
-  expect(draftOf(session, review(paths)).body).toContain('- and 3 more')
-  expect(draftOf(session, review(['one'])).body).toContain('1 file, +2 −1:')
+  expect(draftOf(session, review(paths), '').body).toContain('- and 3 more')
+  expect(draftOf(session, review(['one']), lastWords([])).body).toMatch(/^1 file, \+2 −1:/)
 })

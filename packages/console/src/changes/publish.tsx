@@ -1,10 +1,11 @@
 import type { Publication, Review, Session } from '@berth/client'
 import { emptyTreeOid } from '@berth/contract'
 import { useMutation, useQuery } from '@tanstack/react-query'
-import { GitPullRequest, LoaderCircle } from 'lucide-react'
+import { Check, GitPullRequest, LoaderCircle } from 'lucide-react'
 import { lazy, Suspense, useRef, useState } from 'react'
 import { berth } from '../api/client.ts'
 import { queryClient } from '../api/queries.ts'
+import { useLog } from '../session/logs.ts'
 import { useSessionCan } from '../session/use-session-can.ts'
 import { Button } from '../ui/button.tsx'
 import { Field, inputClass, Select } from '../ui/field.tsx'
@@ -12,8 +13,9 @@ import { counted } from '../ui/format.ts'
 import { InlineProblem, LoadingLines } from '../ui/states.tsx'
 import { ChangedSince } from './changed-since.tsx'
 import { deliveryReason } from './delivery-text.ts'
-import { draftOf } from './draft.ts'
+import { draftOf, lastWords } from './draft.ts'
 import { publicationsQuery } from './queries.ts'
+import { UnsentComments } from './unsent-comments.tsx'
 import { withSandbox } from './with-sandbox.ts'
 
 const Overlay = lazy(async () => ({ default: (await import('../ui/overlay.tsx')).Overlay }))
@@ -22,11 +24,19 @@ const Overlay = lazy(async () => ({ default: (await import('../ui/overlay.tsx'))
 export function Publish({ session, review }: { session: Session; review: Review }) {
   const verdict = useSessionCan(session)('publish')
   const [open, setOpen] = useState(false)
+  const [newest] = useQuery(publicationsQuery(session.id)).data ?? []
+  const isPublished = newest?.revision === review.revision && newest.status === 'succeeded'
   return (
     <>
-      <Button look="primary" verdict={verdict} onClick={() => setOpen(true)}>
-        <GitPullRequest className="size-4" aria-hidden /> Publish…
-      </Button>
+      {isPublished ? (
+        <span className="inline-flex h-8 items-center gap-1.5 px-2 text-ink-2">
+          <Check className="size-4 text-good" aria-hidden /> Up to date
+        </span>
+      ) : (
+        <Button look="primary" verdict={verdict} onClick={() => setOpen(true)}>
+          <GitPullRequest className="size-4" aria-hidden /> Publish…
+        </Button>
+      )}
       {open && <PublishDialog session={session} review={review} onClose={() => setOpen(false)} />}
     </>
   )
@@ -59,8 +69,11 @@ function PublishForm(props: {
   onDone: () => void
 }) {
   const { session, review, onHold, onDone } = props
+  const rows = useLog(session.id, ({ view }) => view.rows)
+  // What the agent says later sums up another revision.
+  const [said] = useState(() => lastWords(rows))
   const [form, setForm] = useState<Form>(() => ({
-    ...draftOf(session, review),
+    ...draftOf(session, review, said),
     draft: false,
     delivery: 'pull_request',
   }))
@@ -121,8 +134,11 @@ function PublishForm(props: {
           id.current = crypto.randomUUID()
           setSent(null)
           // A description that nobody wrote is derived again for each choice.
-          if (form.body === draftOf(session, review).body) setForm({ ...form, body: draftOf(session, fresh).body })
+          const draft = (of: Review) => draftOf(session, of, said).body
+          if (form.body === draft(review)) setForm({ ...form, body: draft(fresh) })
           onHold(fresh)
+          // What is published is on screen behind the dialog.
+          void queryClient.invalidateQueries({ queryKey: ['session', session.id, 'review'] })
         }}
       />
     )
@@ -172,7 +188,7 @@ function PublishForm(props: {
           />
         )}
       </Field>
-      <Field label="Description" hint="Drafted from the whole review.">
+      <Field label="Description" hint="Drafted from the agent's last message and the whole review.">
         {attributes => (
           <textarea
             {...attributes}
@@ -194,6 +210,7 @@ function PublishForm(props: {
           As a draft
         </label>
       )}
+      <UnsentComments sessionId={session.id} />
       <InlineProblem error={publish.error} />
       {failure !== null && (
         <p role="alert" className="rounded-md border border-bad-line bg-bad-soft px-3 py-2 text-[0.8125rem]">

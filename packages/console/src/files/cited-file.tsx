@@ -5,7 +5,7 @@ import { to } from '../routing/to.ts'
 import { belowWorkspace, type CitedPlace, citedPlace } from './cited-path.ts'
 import { reveal } from './expanded.ts'
 
-type Of = Pick<Session, 'id' | 'source'>
+type Of = Pick<Session, 'id' | 'source' | 'runtime'>
 
 /** The Session whose files the words inside name. */
 export const CitedFiles = createContext<Of | null>(null)

@@ -1,22 +1,22 @@
 import type { Session } from '@berth/client'
 import { type Effort, efforts, emptyTreeOid } from '@berth/contract'
 import { useMutation, useQuery } from '@tanstack/react-query'
-import { Link, useNavigate } from '@tanstack/react-router'
-import { Archive, Copy, GitFork } from 'lucide-react'
-import { type ReactNode, useRef, useState } from 'react'
+import { Link } from '@tanstack/react-router'
+import { Copy } from 'lucide-react'
+import { type ReactNode, useState } from 'react'
 import { berth } from '../api/client.ts'
 import { queryClient, sessionQuery } from '../api/queries.ts'
 import { publicationsQuery } from '../changes/queries.ts'
 import { to } from '../routing/to.ts'
-import { Button, IconButton } from '../ui/button.tsx'
-import { Field, inputClass, Select } from '../ui/field.tsx'
+import { IconButton } from '../ui/button.tsx'
+import { Field, Select } from '../ui/field.tsx'
 import { InlineProblem } from '../ui/states.tsx'
 import { editorHandOver, type HandOver, terminalHandOvers } from './hand-over.ts'
 import { useSessionCan } from './use-session-can.ts'
 
 const workspaces = { attached: 'Running', expired: 'Released', unavailable: 'None yet' } as const
 
-/** The facts of a Session, the way to take it over, and the way to close it. */
+/** The facts of a Session, and the ways to take it over. */
 export function Details({ session }: { session: Session }) {
   const { source, environment, workspace } = session
   return (
@@ -59,9 +59,6 @@ export function Details({ session }: { session: Session }) {
       </dl>
       <GoOn session={session} />
       <EffortChoice session={session} />
-      <Rename key={session.title} session={session} />
-      <Fork session={session} />
-      <ArchiveSession session={session} />
     </div>
   )
 }
@@ -132,51 +129,6 @@ function Commands(props: { id: string; title: string; commands: readonly HandOve
   )
 }
 
-function Rename({ session }: { session: Session }) {
-  const can = useSessionCan(session)
-  const [title, setTitle] = useState(session.title)
-  const rename = useMutation({
-    mutationFn: () => berth.call('updateSession', { sessionId: session.id, body: { title } }),
-    onSuccess: answer => {
-      queryClient.setQueryData(sessionQuery(session.id).queryKey, answer.session)
-      return queryClient.invalidateQueries({ queryKey: ['sessions'] })
-    },
-  })
-  return (
-    <form
-      className="flex flex-col gap-2"
-      onSubmit={event => {
-        event.preventDefault()
-        if (can('rename').allowed) rename.mutate()
-      }}
-    >
-      <Field label="Title">
-        {attributes => (
-          <div className="flex gap-2">
-            <input
-              {...attributes}
-              required
-              maxLength={160}
-              value={title}
-              onChange={event => setTitle(event.target.value)}
-              className={inputClass}
-            />
-            <Button
-              type="submit"
-              verdict={can('rename')}
-              busy={rename.isPending}
-              disabled={title.trim() === '' || title === session.title}
-            >
-              Rename
-            </Button>
-          </div>
-        )}
-      </Field>
-      <InlineProblem error={rename.error} />
-    </form>
-  )
-}
-
 /** Sets how hard the model of the next Turn may think. */
 function EffortChoice({ session }: { session: Session }) {
   const can = useSessionCan(session)
@@ -203,76 +155,5 @@ function EffortChoice({ session }: { session: Session }) {
       </Field>
       <InlineProblem error={change.error} />
     </div>
-  )
-}
-
-/** Makes another Session from where the newest stored Run ended, and goes there. */
-function Fork({ session }: { session: Session }) {
-  const can = useSessionCan(session)
-  const navigate = useNavigate()
-  // Kept until the answer is here: a second try after a lost one makes no second fork.
-  const id = useRef(crypto.randomUUID())
-  const fork = useMutation({
-    mutationFn: () => berth.call('forkSession', { sessionId: session.id, body: { id: id.current } }),
-    onSuccess: async ({ session: made }) => {
-      id.current = crypto.randomUUID()
-      void queryClient.invalidateQueries({ queryKey: ['sessions'] })
-      await navigate(to.session(made.id))
-    },
-  })
-  if (session.archivedAt !== undefined) return null
-  return (
-    <section aria-labelledby="fork" className="flex flex-col items-start gap-2">
-      <h2 id="fork" className="text-sm font-semibold">
-        Fork
-      </h2>
-      <p className="text-[0.8125rem] text-ink-2">
-        Try another way from where the newest Run ended. This Session stays as it is.
-      </p>
-      <Button verdict={can('fork')} busy={fork.isPending} onClick={() => fork.mutate()}>
-        <GitFork className="size-4" aria-hidden />
-        Fork this Session
-      </Button>
-      <InlineProblem error={fork.error} />
-    </section>
-  )
-}
-
-/** Archiving is for good, so the button asks once more in its place. */
-function ArchiveSession({ session }: { session: Session }) {
-  const can = useSessionCan(session)
-  const [confirming, setConfirming] = useState(false)
-  const archive = useMutation({
-    mutationFn: () => berth.call('archiveSession', { sessionId: session.id }),
-    onSuccess: () => {
-      setConfirming(false)
-      void queryClient.invalidateQueries({ queryKey: ['sessions'] })
-      return queryClient.invalidateQueries({ queryKey: ['session', session.id] })
-    },
-  })
-  if (session.archivedAt !== undefined) return null
-  return (
-    <section aria-labelledby="archive" className="flex flex-col items-start gap-2">
-      <h2 id="archive" className="text-sm font-semibold">
-        Archive
-      </h2>
-      <p className="text-[0.8125rem] text-ink-2">
-        An archived Session stays readable, but can never be continued.{' '}
-        {session.activeRunId !== undefined && 'What runs is stopped.'}
-      </p>
-      <InlineProblem error={archive.error} />
-      {confirming ? (
-        <div className="flex gap-2">
-          <Button look="danger" busy={archive.isPending} onClick={() => archive.mutate()}>
-            Archive for good
-          </Button>
-          <Button onClick={() => setConfirming(false)}>Keep</Button>
-        </div>
-      ) : (
-        <Button verdict={can('archive')} hint="above" onClick={() => setConfirming(true)}>
-          <Archive className="size-4" aria-hidden /> Archive…
-        </Button>
-      )}
-    </section>
   )
 }

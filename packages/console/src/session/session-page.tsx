@@ -14,6 +14,7 @@ import { ErrorState, LoadingLines } from '../ui/states.tsx'
 import { StatusDot } from '../ui/status-dot.tsx'
 import { Composer } from './composer.tsx'
 import { logOf, useLog } from './logs.ts'
+import { SessionTitle } from './session-title.tsx'
 import { useSessionCan } from './use-session-can.ts'
 import { useStop } from './use-stop.ts'
 
@@ -25,6 +26,7 @@ const AboveMessage = lazy(async () => ({ default: (await above).AboveMessage }))
 /** Reading needs none of them, so they come behind the page. */
 const Cost = lazy(async () => ({ default: (await import('./cost.tsx')).Cost }))
 const FindBar = lazy(async () => ({ default: (await import('./find-bar.tsx')).FindBar }))
+const WorkActions = lazy(async () => ({ default: (await import('./work-actions.tsx')).WorkActions }))
 const WorkPanel = lazy(async () => ({ default: (await import('./work-panel.tsx')).WorkPanel }))
 
 const route = getRouteApi('/shell/sessions/$sessionId')
@@ -81,6 +83,7 @@ function Header(props: { sessionId: string; finding: boolean; onFind: () => void
   const connection = useLog(sessionId, snapshot => snapshot.connection)
   const can = useSessionCan(session)
   const stop = useStop(session)
+  const [editing, setEditing] = useState(false)
   return (
     <header className="flex min-h-13 items-center gap-2.5 border-b border-line px-3 lg:px-6">
       <Link
@@ -91,7 +94,7 @@ function Header(props: { sessionId: string; finding: boolean; onFind: () => void
         <ChevronLeft className="size-5" aria-hidden />
       </Link>
       <div className="flex min-w-0 gap-x-2.5 max-sm:flex-col sm:items-center">
-        <h1 className="min-w-0 truncate text-[0.9375rem] font-semibold">{session.title}</h1>
+        <SessionTitle session={session} editable={can('rename').allowed} editing={editing} onEdit={setEditing} />
         <span className="flex min-w-0 flex-wrap items-center gap-x-2.5 text-xs text-ink-2 sm:shrink-0">
           <span className="inline-flex items-center gap-1.5 sm:rounded-full sm:border sm:border-line sm:px-2 sm:py-0.5">
             <StatusDot status={session.status} />
@@ -116,7 +119,15 @@ function Header(props: { sessionId: string; finding: boolean; onFind: () => void
             <Square className="size-3.5" aria-hidden /> Stop
           </Button>
         )}
-        <IconButton label="Find in this Session" aria-pressed={props.finding} onClick={props.onFind}>
+        <Suspense>
+          <WorkActions session={session} onRename={() => setEditing(true)} onFind={props.onFind} />
+        </Suspense>
+        <IconButton
+          label="Find in this Session"
+          aria-pressed={props.finding}
+          onClick={props.onFind}
+          className="max-sm:hidden!"
+        >
           <Search className="size-4" aria-hidden />
         </IconButton>
         <Link

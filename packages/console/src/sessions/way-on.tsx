@@ -4,6 +4,7 @@ import { useRef } from 'react'
 import { berth } from '../api/client.ts'
 import { queryClient, sessionQuery } from '../api/queries.ts'
 import { useSessionCan } from '../session/use-session-can.ts'
+import { buttonClass } from '../ui/button.tsx'
 import { InlineProblem } from '../ui/states.tsx'
 
 type Ended = Pick<Session, 'status' | 'lastRun' | 'runtime'>
@@ -17,8 +18,13 @@ export function wayOnOf({ status, lastRun, runtime }: Ended): 'Try again' | 'Con
   return status === 'stopped' ? (runtime === 'shell' ? 'Try again' : 'Continue') : null
 }
 
+const looks = {
+  link: 'relative -my-2 shrink-0 py-2 font-medium text-accent underline decoration-line-strong underline-offset-3 hover:decoration-accent disabled:opacity-60',
+  button: `${buttonClass('primary')} disabled:opacity-60`,
+} as const
+
 /** A button for that step: the same message once more, or the word to go on. */
-export function WayOn({ session }: { session: Session }) {
+export function WayOn({ session, look = 'link' }: { session: Session; look?: keyof typeof looks }) {
   const step = wayOnOf(session)
   const { allowed } = useSessionCan(session)('message')
   const turnId = useRef(crypto.randomUUID())
@@ -37,7 +43,7 @@ export function WayOn({ session }: { session: Session }) {
         type="button"
         disabled={send.isPending || send.isSuccess}
         onClick={() => send.mutate()}
-        className="relative -my-2 shrink-0 py-2 font-medium text-accent underline decoration-line-strong underline-offset-3 hover:decoration-accent disabled:opacity-60"
+        className={looks[look]}
       >
         {step}
       </button>

@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from 'react'
 
-/** The rows that a person has unfolded. They outlive the rows' elements, which come and go with scrolling. */
-const open = new Set<string>()
+/** The rows that a person has unfolded or folded. It outlives the rows' elements, which come and go with scrolling. */
+const chosen = new Map<string, boolean>()
 const listeners = new Set<() => void>()
 
 function subscribe(listener: () => void): () => void {
@@ -9,19 +9,23 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener)
 }
 
-/** Unfolds something, if it is folded. */
-export function unfold(id: string): void {
-  if (open.has(id)) return
-  open.add(id)
+function choose(id: string, unfolded: boolean): void {
+  chosen.set(id, unfolded)
   for (const listener of listeners) listener()
 }
 
-/** Returns whether something is unfolded, and the way to change it. The id is unique in the organization. */
+/** Unfolds something, if it is folded. */
+export function unfold(id: string): void {
+  if (chosen.get(id) !== true) choose(id, true)
+}
+
+/** Returns whether a person has unfolded or folded something, and the way to do so. The id is unique in the organization. */
+export function useFolding(id: string): readonly [boolean | undefined, (unfolded: boolean) => void] {
+  return [useSyncExternalStore(subscribe, () => chosen.get(id)), unfolded => choose(id, unfolded)]
+}
+
+/** Returns whether something is unfolded, and the way to change it. */
 export function useUnfolded(id: string): readonly [boolean, () => void] {
-  const unfolded = useSyncExternalStore(subscribe, () => open.has(id))
-  const toggle = () => {
-    if (!open.delete(id)) open.add(id)
-    for (const listener of listeners) listener()
-  }
-  return [unfolded, toggle]
+  const [unfolded = false, set] = useFolding(id)
+  return [unfolded, () => set(!unfolded)]
 }

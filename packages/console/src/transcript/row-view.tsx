@@ -1,7 +1,6 @@
-import type { EndRow, InteractionRow, LiveRow, NoticeRow, PromptRow, Row } from '@berth/client/transcript'
-import { Ban, CircleAlert, CircleCheck, CircleX, MessageCircleQuestion, ShieldCheck, Sparkle } from 'lucide-react'
+import type { EndRow, LiveRow, NoticeRow, PromptRow, Row } from '@berth/client/transcript'
+import { Ban, CircleAlert, CircleCheck, CircleX, Sparkle } from 'lucide-react'
 import { lazy, memo, Suspense } from 'react'
-import { useNameOf } from '../api/people.ts'
 import { ShowRest, useIsCut } from '../ui/clamped.tsx'
 import { printable, printableLine } from '../ui/printable.ts'
 import { Markdown } from './markdown.tsx'
@@ -12,6 +11,8 @@ import { Steps } from './steps.tsx'
 const Artifact = lazy(async () => ({ default: (await import('./artifact.tsx')).Artifact }))
 const EndChanges = lazy(async () => ({ default: (await import('./end-changes.tsx')).EndChanges }))
 const EndWayOn = lazy(async () => ({ default: (await import('./end-way-on.tsx')).EndWayOn }))
+
+const InteractionLine = lazy(async () => ({ default: (await import('./interaction-line.tsx')).InteractionLine }))
 
 /** One row of a transcript. */
 export const RowView = memo(function RowView({ row, sessionId }: { row: Row; sessionId: string }) {
@@ -48,7 +49,11 @@ export const RowView = memo(function RowView({ row, sessionId }: { row: Row; ses
         </>
       )
     case 'interaction':
-      return <InteractionLine row={row} />
+      return (
+        <Suspense fallback={<div className="h-7" />}>
+          <InteractionLine row={row} />
+        </Suspense>
+      )
     case 'artifact':
       return (
         <Suspense fallback={<div className="h-11.5" />}>
@@ -87,7 +92,7 @@ function Prompt({ row, scope }: { row: PromptRow; scope: string }) {
   return (
     <article aria-label="You" className="flex justify-end pt-4 pb-1">
       <div className="max-w-[85%] rounded-2xl rounded-br-md bg-accent-soft px-3.5 py-2 leading-relaxed [overflow-wrap:anywhere] whitespace-pre-wrap">
-        <div ref={measured} className={unfolded ? '' : 'line-clamp-12'}>
+        <div ref={measured} dir="auto" className={unfolded ? '' : 'line-clamp-12'}>
           {printable(row.text.trim())}
         </div>
         {(isCut || unfolded) && (
@@ -125,48 +130,6 @@ function End({ row, sessionId }: { row: EndRow; sessionId: string }) {
       <span aria-hidden className="h-px flex-1 bg-line" />
     </div>
   )
-}
-
-const resolutions: Readonly<Record<string, string>> = {
-  approved: 'allowed once',
-  denied: 'denied',
-  always_allowed: 'allowed for this Session',
-  project_allowed: 'allowed by a rule of the operator',
-  turn_allowed: 'allowed for the Turn',
-  timed_out: 'nobody answered in time',
-  cancelled: 'withdrawn',
-  workspace_lost: 'the sandbox was lost',
-  session_archived: 'the Session was archived',
-  run_cancelled: 'the Run was stopped',
-  run_ended: 'the Run had ended',
-  request_gone: 'the agent no longer waits for it',
-  authority_revoked: 'whoever asked may no longer use Berth',
-}
-
-function InteractionLine({ row }: { row: InteractionRow }) {
-  const Icon = row.interactionKind === 'approval' ? ShieldCheck : MessageCircleQuestion
-  const answer =
-    row.status === 'open'
-      ? 'waiting for an answer'
-      : row.resolution !== null
-        ? (resolutions[row.resolution] ?? row.resolution.replaceAll('_', ' '))
-        : row.status === 'resolved'
-          ? 'answered'
-          : 'expired'
-  return (
-    <div className="flex min-h-7 items-center gap-2 pl-[1.875rem] text-[0.8125rem] text-ink-2">
-      <Icon className={`size-3.5 shrink-0 ${row.status === 'open' ? 'text-warning' : ''}`} aria-hidden />
-      <span className="min-w-0 truncate">{printableLine(row.subject.split('\n', 1)[0] ?? '')}</span>
-      <span className="shrink-0 text-xs text-ink-3">
-        {answer}
-        {row.decidedBy !== null && <Decider {...row.decidedBy} />}
-      </span>
-    </div>
-  )
-}
-
-function Decider(doer: { kind: string; id: string }) {
-  return ` · ${printableLine(useNameOf()(doer))}`
 }
 
 const tones = { quiet: 'text-ink-3', good: 'text-good', warning: 'text-warning', bad: 'text-bad' } as const

@@ -15,16 +15,18 @@ import {
   Trash2,
   Wrench,
 } from 'lucide-react'
-import { lazy, memo, type ReactNode, Suspense } from 'react'
-import { CitedFile, fileLinkClass } from '../files/cited-file.tsx'
-import { citedPlace } from '../files/cited-path.ts'
+import { lazy, memo, type ReactNode, Suspense, use } from 'react'
+import { CitedFiles } from '../files/cited-file.tsx'
 import { useLog } from '../session/logs.ts'
 import { counted } from '../ui/format.ts'
 import { printable, printableLine } from '../ui/printable.ts'
-import { useUnfolded } from './open-rows.ts'
-import { TerminalText } from './terminal-text.tsx'
+import { useFolding, useUnfolded } from './open-rows.ts'
+import { workWords } from './work-words.ts'
 
-const LineDiff = lazy(() => import('./line-diff.tsx'))
+const StepDetail = lazy(async () => ({ default: (await import('./step-detail.tsx')).StepDetail }))
+
+/** Failed calls that a folded group shows. */
+const shownFailures = 2
 
 const icons: Readonly<Record<string, LucideIcon>> = {
   read: FileSearch,
@@ -42,7 +44,7 @@ export const Steps = memo(function Steps({ row, scope }: { row: StepsRow; scope:
   const only = row.steps.length === 1 && lane === undefined ? row.steps[0] : undefined
   if (only !== undefined) return <StepLine step={only} scope={scope} />
   const tools = row.steps.filter(step => step.kind === 'tool')
-  const failed = tools.filter(step => step.status === 'failed').length
+  const failures = tools.filter(step => step.status === 'failed')
   const running = tools.findLast(step => step.status === 'running')
   const totalMs = tools.reduce((sum, step) => sum + (step.durationMs ?? 0), 0)
   return (
@@ -56,27 +58,39 @@ export const Steps = memo(function Steps({ row, scope }: { row: StepsRow; scope:
           <LoaderCircle className="size-3.5 shrink-0 animate-spin text-accent" aria-label="Running" />
         )}
         {lane !== undefined && (
-          <span className="flex shrink-0 items-center gap-1.5 font-medium">
-            <Bot className="size-3.5" aria-hidden /> Sub-agent
+          <span className="flex min-w-0 items-center gap-1.5 font-medium">
+            <Bot className="size-3.5 shrink-0" aria-label="Sub-agent" />
+            <span className="truncate">{printableLine(lane.task.trim().split('\n', 1)[0] || 'Sub-agent')}</span>
             {(lane.outcome === 'failed' || lane.outcome === 'cancelled') && (
               <span className={lane.outcome === 'failed' ? 'text-bad' : 'text-ink-3'}>{lane.outcome}</span>
             )}
           </span>
         )}
-        <span className="shrink-0">{counted(row.steps.length, 'step')}</span>
-        {failed > 0 && <span className="shrink-0 text-bad">{failed} failed</span>}
-        <span className="min-w-0 truncate text-ink-3">
-          {running === undefined ? (
-            summary(tools)
-          ) : (
-            <code className="font-mono text-xs">
-              <RunningTitle step={running} scope={scope} />
-            </code>
-          )}
+        <span className="min-w-0 truncate">
+          {tools.length === 0 && row.steps.length > 0 ? counted(row.steps.length, 'thought') : workWords(tools)}
+          {failures.length > 0 && <span className="text-bad">, {failures.length} failed</span>}
         </span>
+        {running !== undefined && (
+          <code className="min-w-0 flex-1 truncate font-mono text-xs text-ink-3">
+            <RunningTitle step={running} scope={scope} />
+          </code>
+        )}
       </Line>
+      {/* What went wrong is read without a press; what sub-agents tried is theirs. */}
+      {!unfolded && lane === undefined && failures.length > 0 && (
+        <div className="ml-[0.9375rem] border-l border-line pl-2">
+          {failures.slice(-shownFailures).map(step => (
+            <StepLine key={step.id} step={step} scope={scope} />
+          ))}
+        </div>
+      )}
       {unfolded && (
         <div className="ml-[0.9375rem] border-l border-line pl-2">
+          {lane !== undefined && lane.task !== '' && (
+            <p className="my-1 pl-2 text-[0.8125rem] whitespace-pre-wrap [overflow-wrap:anywhere]">
+              {printable(lane.task)}
+            </p>
+          )}
           {row.steps.map(step => (
             <StepLine key={step.id} step={step} scope={scope} />
           ))}
@@ -100,18 +114,12 @@ function RunningTitle({ step, scope }: { step: ToolStep; scope: string }) {
   return printableLine(title === undefined || title === '' ? step.title : title)
 }
 
-/** Says which tools a group used, the most used first. */
-function summary(tools: readonly ToolStep[]): string {
-  const counts = new Map<string, number>()
-  for (const { name } of tools) counts.set(name, (counts.get(name) ?? 0) + 1)
-  const sorted = [...counts].sort(([, a], [, b]) => b - a).slice(0, 3)
-  return sorted
-    .map(([name, count]) => (count === 1 ? printableLine(name) : `${printableLine(name)} ×${count}`))
-    .join(', ')
-}
-
 function StepLine({ step, scope }: { step: Step; scope: string }) {
-  const [unfolded, toggle] = useUnfolded(`${scope}/${step.kind}/${step.id}`)
+  const [chosen, choose] = useFolding(`${scope}/${step.kind}/${step.id}`)
+  const isShell = use(CitedFiles)?.runtime === 'shell'
+  const tellsEnd = step.kind === 'tool' && step.output?.trim() && (isShell || step.status === 'failed')
+  const unfolded = chosen ?? Boolean(tellsEnd)
+  const toggle = () => choose(!unfolded)
   if (step.kind === 'thought') {
     return (
       <div>
@@ -145,65 +153,11 @@ function StepLine({ step, scope }: { step: Step; scope: string }) {
           {step.status === 'running' ? <RunningTitle step={step} scope={scope} /> : printableLine(step.title)}
         </code>
       </Line>
-      {unfolded && <StepDetail step={step} />}
-    </div>
-  )
-}
-
-function StepDetail({ step }: { step: ToolStep }) {
-  const bare = step.input === undefined && step.output === undefined && step.diff === undefined
-  return (
-    <div className="mb-2 ml-[1.875rem] flex min-w-0 flex-col gap-2">
-      <Suspense>
-        {step.diff?.map(file => (
-          <LineDiff key={file.path} file={file} />
-        ))}
-      </Suspense>
-      {step.diff === undefined &&
-        namedFiles(step.input).map(path => (
-          <p key={path} className="font-mono text-xs text-accent underline">
-            <CitedFile text={path} className={fileLinkClass}>
-              {printableLine(path)}
-            </CitedFile>
-          </p>
-        ))}
-      {step.input !== undefined && step.diff === undefined && <Block label="Input" text={inputText(step.input)} />}
-      {step.output !== undefined && step.output !== '' && (
-        <div className="rounded-md border border-line bg-code">
-          <p className="border-b border-line px-2.5 py-1 text-2xs font-medium text-ink-3">Output</p>
-          <TerminalText text={step.output} />
-        </div>
+      {unfolded && (
+        <Suspense fallback={<div className="h-11" />}>
+          <StepDetail step={step} endOnly={chosen === undefined} />
+        </Suspense>
       )}
-      {step.truncated && <p className="text-xs text-ink-3">Cut to the size that the log keeps.</p>}
-      {bare && <p className="text-xs text-ink-3">{step.status === 'running' ? 'Running…' : 'It left no output.'}</p>}
-    </div>
-  )
-}
-
-/** Returns the files that a call works on, by the names that agents use for such members. */
-function namedFiles(input: unknown): readonly string[] {
-  const named = ['path', 'file_path', 'filePath'].map(key => Reflect.get(Object(input), key) as unknown)
-  return named.filter(path => typeof path === 'string').filter(path => citedPlace(path) !== null)
-}
-
-/** A command is shown as it is typed; everything else as JSON. */
-function inputText(input: unknown): string {
-  if (typeof input === 'string') return input
-  const command: unknown = Reflect.get(Object(input), 'command')
-  if (typeof command === 'string' && Object.keys(Object(input)).length === 1) return command
-  return JSON.stringify(input, null, 2) ?? ''
-}
-
-function Block({ label, text }: { label: string; text: string }) {
-  return (
-    <div className="rounded-md border border-line bg-code">
-      <p className="border-b border-line px-2.5 py-1 text-2xs font-medium text-ink-3">{label}</p>
-      <pre
-        tabIndex={0}
-        className="max-h-72 overflow-auto px-2.5 py-2 font-mono text-xs leading-relaxed whitespace-pre-wrap"
-      >
-        {printable(text)}
-      </pre>
     </div>
   )
 }

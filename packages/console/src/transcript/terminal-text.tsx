@@ -6,8 +6,14 @@ import { parseAnsi } from './ansi.ts'
 /** More than this is drawn only when asked for: a line of 4 MB stops a browser. */
 const drawn = 40_000
 
-/** A tool's output, in the colours of a terminal. */
-export function TerminalText({ text }: { text: string }) {
+/** Must stay the same function: a new one would take a reader to the end with each render. */
+function toEnd(node: HTMLElement | null): void {
+  if (node !== null) node.scrollTop = node.scrollHeight
+}
+
+/** A tool's output, in the colours of a terminal; `atEnd` scrolls to its end, where most of them tell how they went. */
+export function TerminalText(props: { text: string; atEnd?: boolean; look?: string }) {
+  const { text, atEnd = false, look = 'max-h-80' } = props
   const [whole, setWhole] = useState(false)
   const shown = whole ? text : text.slice(-drawn)
   const spans = useMemo(() => parseAnsi(shown), [shown])
@@ -20,7 +26,8 @@ export function TerminalText({ text }: { text: string }) {
       )}
       <pre
         tabIndex={0}
-        className="max-h-80 overflow-auto px-2.5 py-2 font-mono text-xs leading-relaxed whitespace-pre-wrap"
+        ref={atEnd ? toEnd : undefined}
+        className={`${look} overflow-auto px-2.5 py-2 font-mono text-xs leading-relaxed whitespace-pre-wrap`}
       >
         {spans.map((span, at) => (
           <span key={at} className={span.classes}>

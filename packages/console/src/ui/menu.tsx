@@ -3,15 +3,26 @@ import type { LucideIcon } from 'lucide-react'
 import type { ReactNode } from 'react'
 
 /** A menu that a button opens; the arrow keys move in it. */
-export function Menu(props: { label: string; trigger: ReactNode; triggerClass: string; children: ReactNode }) {
+export function Menu(props: {
+  label: string
+  trigger: ReactNode
+  triggerClass: string
+  /** Says when the menu closes whether the button gets the focus back. */
+  finalFocus?: () => boolean
+  onOpen?: () => void
+  children: ReactNode
+}) {
   return (
-    <Base.Root modal={false}>
+    <Base.Root modal={false} onOpenChange={open => open && props.onOpen?.()}>
       <Base.Trigger aria-label={props.label} title={props.label} className={props.triggerClass}>
         {props.trigger}
       </Base.Trigger>
       <Base.Portal>
         <Base.Positioner align="end" sideOffset={4} className="z-40">
-          <Base.Popup className="min-w-48 rounded-lg border border-line bg-raised p-1 shadow-float outline-none">
+          <Base.Popup
+            finalFocus={props.finalFocus}
+            className="min-w-48 rounded-lg border border-line bg-raised p-1 shadow-float outline-none"
+          >
             {props.children}
           </Base.Popup>
         </Base.Positioner>

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react'
+import { printableLine } from './printable.ts'
 
 /** A page with a heading that stays, and content that scrolls. */
 export function Page(props: {
@@ -29,5 +30,5 @@ export function Page(props: {
 
 /** Names the document; React puts it into the head. */
 export function Title({ children }: { children: string }) {
-  return <title>{`${children} · Berth`}</title>
+  return <title>{`${printableLine(children)} · Berth`}</title>
 }

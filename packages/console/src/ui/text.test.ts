@@ -14,6 +14,10 @@ describe('what agents write', () => {
     ['a\tb\nc', 'a\tb\nc'],
     ['half \uD800', 'half \uFFFD'],
     ['naïve 👍 日本', 'naïve 👍 日本'],
+    ['⚠️ ✔️ ❤️ 1️⃣', '⚠️ ✔️ ❤️ 1️⃣'],
+    ['👩‍👩‍👧 🏴󠁧󠁢󠁥󠁮󠁧󠁿 👍🏽', '👩‍👩‍👧 🏴󠁧󠁢󠁥󠁮󠁧󠁿 👍🏽'],
+    ['a\uFE0F👍\u200D👍', 'a⟨U+FE0F⟩👍⟨U+200D⟩👍'],
+    ['⚠️\u202E', '⚠️⟨U+202E⟩'],
   ])('shows hidden characters of %j', (text, shown) => {
     expect(printable(text)).toBe(shown)
   })

@@ -1,0 +1,45 @@
+import type { ToolStep } from '@berth/client/transcript'
+import { counted } from '../ui/format.ts'
+import { printableLine } from '../ui/printable.ts'
+
+/** Verb and noun by the name of a tool of Berth's own agent, else by the kind of the call, in the order of telling. */
+const told: Readonly<Record<string, readonly [verb: string, noun: string, plural?: string]>> = {
+  execute: ['ran', 'command'],
+  edit: ['edited', 'file'],
+  delete: ['deleted', 'file'],
+  move: ['moved', 'file'],
+  read: ['read', 'file'],
+  search: ['made', 'search', 'searches'],
+  fetch: ['opened', 'page'],
+  delegate: ['started', 'sub-agent'],
+  ask_user: ['asked', 'question'],
+  exit_plan_mode: ['made', 'plan'],
+  present_file: ['presented', 'file'],
+}
+const order = Object.keys(told)
+
+/** Says in words what calls that have ended did: `Ran 3 commands, edited 2 files, used grep_docs`. */
+export function workWords(steps: readonly ToolStep[]): string {
+  const groups = new Map<string, ToolStep[]>()
+  for (const step of steps) {
+    if (step.status === 'running') continue
+    const group = [step.name, step.toolKind].find(word => Object.hasOwn(told, word)) ?? ''
+    groups.set(group, [...(groups.get(group) ?? []), step])
+  }
+  const phrases = order.flatMap(group => {
+    const [verb = '', noun = '', plural] = told[group] ?? []
+    const done = groups.get(group)
+    return done === undefined ? [] : [`${verb} ${counted(sizeOf(group, done), noun, plural)}`]
+  })
+  const names = [...new Set(groups.get('')?.map(({ name }) => name))]
+  if (names.length > 0)
+    phrases.push(`used ${names.length > 2 ? counted(names.length, 'tool') : names.map(printableLine).join(' and ')}`)
+  const words = phrases.join(', ')
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+/** Files count once, however often they were changed or read. */
+function sizeOf(group: string, steps: readonly ToolStep[]): number {
+  if (told[group]?.[1] !== 'file') return steps.length
+  return new Set(steps.flatMap(({ diff, title }) => diff?.map(({ path }) => path) ?? [title])).size
+}
