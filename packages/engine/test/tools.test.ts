@@ -153,6 +153,55 @@ test('the engine writes, lists, reads and searches files', async () => {
   expect(diffs).toEqual(['"oldText":null', '"oldText":"one\\ntwo\\n"'])
 })
 
+describe('a model that is trained on patches', () => {
+  const patch = (...lines: string[]) =>
+    call('apply_patch', { input: ['*** Begin Patch', ...lines, '*** End Patch'].join('\n') })
+
+  test('changes files by patches in place of edits, all of them or none', async () => {
+    engine = await openEngine({
+      model: { provider_model: 'gpt-5.2-codex' },
+      prepare(workspace) {
+        writeFileSync(join(workspace, 'a.ts'), 'const a = 1\r\nconst b = 2\r\n')
+        writeFileSync(join(workspace, 'old.ts'), 'old\n')
+      },
+    })
+    const { workspace } = engine
+    const update = ['*** Update File: a.ts', '@@', ' const a = 1', '-const b = 2', '+const b = 3']
+    engine.gateway.next(
+      patch(...update, '*** Update File: none.ts', '-x', '+y'),
+      patch(
+        ...update,
+        '*** Add File: lib/c.ts',
+        '+export {}',
+        '*** Update File: old.ts',
+        '*** Move to: lib/new.ts',
+        '-old',
+        '+new',
+      ),
+      patch('*** Add File: a.ts', '+x'),
+      patch('*** Delete File: a.ts'),
+      { text: 'done' },
+    )
+    const { updates } = await engine.prompt('go')
+    expect(callsOf(updates)).toEqual([
+      { call: 'apply_patch failed', text: 'Nothing was changed: none.ts: there is no such file.' },
+      { call: 'apply_patch completed', text: 'Updated a.ts.\nAdded lib/c.ts.\nUpdated old.ts, now lib/new.ts.' },
+      { call: 'apply_patch failed', text: expect.stringContaining('there is a.ts already') },
+      { call: 'apply_patch completed', text: 'Deleted a.ts.' },
+    ])
+    expect(readFileSync(join(workspace, 'lib/new.ts'), 'utf8')).toBe('new\n')
+    expect([existsSync(join(workspace, 'old.ts')), existsSync(join(workspace, 'a.ts'))]).toEqual([false, false])
+    const second = updates.filter(update => update.sessionUpdate === 'tool_call')[1]
+    expect(second).toMatchObject({ title: 'edit a.ts, lib/c.ts, old.ts', kind: 'edit' })
+    expect(JSON.stringify(updates)).toContain(
+      '"oldText":"const a = 1\\nconst b = 2\\n","newText":"const a = 1\\nconst b = 3\\n"',
+    )
+    const tools = toolsOf(engine.gateway.requests[0])
+    expect(tools).toContain('apply_patch')
+    expect(tools.filter(name => name === 'edit' || name === 'write')).toEqual([])
+  })
+})
+
 describe('presenting a file', () => {
   test('runs berth-present from the sandbox', async () => {
     engine = await openEngine()

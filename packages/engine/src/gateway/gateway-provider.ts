@@ -98,6 +98,11 @@ export class GatewayProvider {
     return model
   }
 
+  /** Returns the provider's own name for a model. */
+  nameOf(id: string): string {
+    return this.#facts.get(id)?.providerModel ?? id
+  }
+
   /** Returns a model of the gateway's list; null if the list has no such model, or cannot be read. */
   async listed(id: string, signal: AbortSignal): Promise<Model<Api> | null> {
     try {

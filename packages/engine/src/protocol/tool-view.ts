@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import type { ToolCallContent, ToolCallLocation, ToolKind } from '@agentclientprotocol/sdk'
 import { asObject, isObject } from '../json.ts'
+import type { PatchDiff } from '../tools/patch/apply-patch.ts'
 
 const MAX_TITLE = 120
 
@@ -8,6 +9,7 @@ const kinds: Readonly<Record<string, ToolKind>> = {
   read: 'read',
   edit: 'edit',
   write: 'edit',
+  apply_patch: 'edit',
   bash: 'execute',
   search: 'search',
   list: 'search',
@@ -35,7 +37,7 @@ export function viewOf(name: string, args: unknown, cwd: string, foreign?: Pick<
   return {
     title: firstLine(foreign?.title ?? titleOf(name, given)),
     kind: foreign?.kind ?? kinds[name] ?? 'other',
-    locations: touches ? [{ path: resolve(cwd, path) }] : [],
+    locations: (touches ? [path] : pathsOf(name, given('input'))).map(touched => ({ path: resolve(cwd, touched) })),
   }
 }
 
@@ -47,6 +49,8 @@ function titleOf(name: string, given: (key: string) => string): string {
     case 'edit':
     case 'write':
       return `${name} ${given('path')}`
+    case 'apply_patch':
+      return `edit ${pathsOf(name, given('input')).join(', ')}`
     case 'list':
       return `list ${given('path') || '.'} ${given('glob')}`
     case 'search':
@@ -68,6 +72,12 @@ function titleOf(name: string, given: (key: string) => string): string {
   }
 }
 
+/** Returns the files that a patch names. */
+const pathsOf = (name: string, input: string): string[] =>
+  name === 'apply_patch'
+    ? [...input.matchAll(/^\*\*\* (?:Add|Delete|Update) File: (.+)$/gm)].map(([, path = '']) => path)
+    : []
+
 /** Returns a call's result: its text, and the change that it made to a file. */
 export function contentOf(
   name: string,
@@ -88,6 +98,12 @@ function diffsOf(name: string, args: unknown, details: unknown, cwd: string): To
     const old = asObject(details)['oldText']
     if (old === undefined) return []
     return [{ type: 'diff', path, oldText: typeof old === 'string' ? old : null, newText: given('content') }]
+  }
+  if (name === 'apply_patch') {
+    const { diffs } = asObject(details)
+    return Array.isArray(diffs)
+      ? diffs.map((diff: PatchDiff) => ({ ...diff, type: 'diff', path: resolve(cwd, diff.path) }))
+      : []
   }
   if (name !== 'edit' || !isObject(args) || !Array.isArray(args['edits'])) return []
   return args['edits'].map(edit => ({

@@ -12,6 +12,7 @@ import type { GatewayProvider } from '../gateway/gateway-provider.ts'
 import { MODEL_RETRIES } from '../gateway/retries.ts'
 import type { ServerTool } from '../mcp/server-tools.ts'
 import type { Servers } from '../mcp/servers.ts'
+import { isTrainedOnPatches } from '../tools/patch/apply-patch.ts'
 import { guarded, usable } from '../tools/tool-set.ts'
 import { type Effort, levelOf } from './effort.ts'
 import type { Limits } from './limits.ts'
@@ -78,17 +79,20 @@ export async function makeAgent(parts: AgentParts): Promise<MadeAgent> {
   })
   let known: readonly ServerTool[] | null = null
   let planned = false
+  let patched = false
   const equip = () => {
     const offered = servers.tools
-    if (offered === known && planning() === planned) return
+    const patches = isTrainedOnPatches(provider.nameOf(session.model?.id ?? model.id))
+    if (offered === known && planning() === planned && patches === patched) return
     known = offered
     planned = planning()
+    patched = patches
     extension.tools.clear()
     for (const definition of guarded(offered.map(tool => tool.definition))) {
       extension.tools.set(definition.name, { definition, sourceInfo: extension.sourceInfo })
     }
     resources.loader.getExtensions().runtime.refreshTools()
-    session.setActiveToolsByName(usable(tools, offered, planned))
+    session.setActiveToolsByName(usable(tools, offered, { planning: planned, patches }))
   }
   equip()
   const settled = session.agent.finishTurn

@@ -5,6 +5,7 @@ import type { BackgroundCommands } from './background/background-commands.ts'
 import { bash } from './bash.ts'
 import { edit } from './edit.ts'
 import { list } from './list.ts'
+import { applyPatch } from './patch/apply-patch.ts'
 import { presentFile } from './present-file.ts'
 import { read } from './read.ts'
 import { search } from './search.ts'
@@ -13,13 +14,16 @@ import { write } from './write.ts'
 /** Tools that change nothing. */
 const readOnly: readonly string[] = ['read', 'search', 'list', 'ask_user', 'exit_plan_mode', 'delegate', 'todo']
 
-/** Returns the names of the tools that may be used, depending on plan mode. */
+/** Returns the names of the tools that may be used, depending on plan mode and on how the model changes files. */
 export const usable = (
   tools: readonly ToolDefinition[],
   ofServers: readonly ServerTool[],
-  planning: boolean,
+  { planning, patches }: { readonly planning: boolean; readonly patches: boolean },
 ): string[] => [
-  ...tools.map(({ name }) => name).filter(name => (planning ? readOnly.includes(name) : name !== 'exit_plan_mode')),
+  ...tools
+    .map(({ name }) => name)
+    .filter(name => (planning ? readOnly.includes(name) : name !== 'exit_plan_mode'))
+    .filter(name => (patches ? name !== 'edit' && name !== 'write' : name !== 'apply_patch')),
   ...ofServers.filter(tool => !planning || tool.readOnly).map(({ definition }) => definition.name),
 ]
 
@@ -28,7 +32,16 @@ export const usable = (
  * @param background null for a sub-agent, which leaves nothing running
  */
 export function workspaceTools(cwd: string, background: BackgroundCommands | null): ToolDefinition[] {
-  return [read(cwd), edit(cwd), write(cwd), bash(cwd, background), search(cwd), list(cwd), presentFile(cwd)]
+  return [
+    read(cwd),
+    edit(cwd),
+    write(cwd),
+    applyPatch(cwd),
+    bash(cwd, background),
+    search(cwd),
+    list(cwd),
+    presentFile(cwd),
+  ]
 }
 
 /** Returns the same tools, refusing arguments that are not a JSON object. */
