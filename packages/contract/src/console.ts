@@ -5,7 +5,7 @@ import { Interaction, interactionKinds } from './interaction.ts'
 import { limits } from './limits.ts'
 import { Merge, mergeStatuses } from './merge.ts'
 import { Publication } from './publication.ts'
-import { Run, usageFields } from './run.ts'
+import { Run, timeField, usageFields } from './run.ts'
 import { Count, closed, DateTime, nullable, open, openString, someText, Uuid } from './scalar.ts'
 import { LastRun, Session, sessionPhases } from './session.ts'
 import { sessionStatuses } from './session-status.ts'
@@ -249,6 +249,7 @@ export const SessionCost = Type.Object(
     costUsd: Type.Number({ minimum: 0, description: 'Cost of all its Runs so far, as far as it is known.' }),
     costComplete: Type.Boolean({ description: 'False if `costUsd` is only the known part of the cost.' }),
     ...usageFields,
+    ...timeField,
     run: Type.Union(
       [
         Type.Null(),

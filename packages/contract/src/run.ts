@@ -86,6 +86,23 @@ export const usageFields = {
   ),
 }
 
+const Milliseconds = (description: string) => Type.Integer({ minimum: 0, description })
+
+/** What the time of a Run went into; each moment counts once. */
+export const timeField = {
+  time: Type.Optional(
+    Type.Object(
+      {
+        modelMs: Milliseconds('A model was asked.'),
+        peopleMs: Milliseconds('People were asked, and no model.'),
+        toolsMs: Milliseconds('A tool worked, and nobody was asked.'),
+        platformMs: Milliseconds('The rest: the queue, the sandbox, the agent itself.'),
+      },
+      { description: 'Milliseconds from its admission to its end; absent before the end.', ...open },
+    ),
+  ),
+}
+
 /** The execution of a Turn. */
 export const Run = Type.Object(
   {
@@ -97,6 +114,7 @@ export const Run = Type.Object(
     attempts: Type.Integer({ minimum: 0, description: 'Attempts so far; 0 until a worker has claimed the Run.' }),
     ...runOutcomeFields,
     ...usageFields,
+    ...timeField,
     result: Type.Optional(
       Type.Object(
         {

@@ -5,12 +5,12 @@ import { ShowRest, useIsCut } from '../ui/clamped.tsx'
 import { printable, printableLine } from '../ui/printable.ts'
 import { Markdown } from './markdown.tsx'
 import { useUnfolded } from './open-rows.ts'
-import { figuresText, outcomeText } from './run-outcome.ts'
+import { outcomeText } from './run-outcome.ts'
 import { Steps } from './steps.tsx'
 
 const Artifact = lazy(async () => ({ default: (await import('./artifact.tsx')).Artifact }))
 const EndChanges = lazy(async () => ({ default: (await import('./end-changes.tsx')).EndChanges }))
-const EndWayOn = lazy(async () => ({ default: (await import('./end-way-on.tsx')).EndWayOn }))
+const EndRest = lazy(async () => ({ default: (await import('./end-rest.tsx')).EndRest }))
 
 const InteractionLine = lazy(async () => ({ default: (await import('./interaction-line.tsx')).InteractionLine }))
 
@@ -121,12 +121,9 @@ function End({ row, sessionId }: { row: EndRow; sessionId: string }) {
     <div className="flex items-center gap-2 pt-2 pb-4 text-xs text-ink-3">
       <Icon className={`ml-0.5 size-3.5 shrink-0 ${tone}`} aria-hidden />
       <span className={ink}>{text}</span>
-      {text !== 'Finished' && (
-        <Suspense>
-          <EndWayOn sessionId={sessionId} runId={row.runId} />
-        </Suspense>
-      )}
-      <span className="tabular-nums">{figuresText(row)}</span>
+      <Suspense>
+        <EndRest row={row} sessionId={sessionId} goesOn={text !== 'Finished'} />
+      </Suspense>
       <span aria-hidden className="h-px flex-1 bg-line" />
     </div>
   )

@@ -55,6 +55,25 @@ export interface Step {
   readonly cause: SpanPlace | null
 }
 
+/** Tokens of model requests. Those of caches are part of the input. */
+export interface SpentTokens {
+  readonly inputTokens: number
+  readonly cachedInputTokens: number
+  readonly cacheWriteTokens: number
+  readonly outputTokens: number
+}
+
+/** Returns tokens by the names that OpenTelemetry gives them. */
+export const tokenAttributes = (tokens: SpentTokens | null): Attributes =>
+  tokens === null
+    ? {}
+    : {
+        'gen_ai.usage.input_tokens': tokens.inputTokens,
+        'gen_ai.usage.cache_read.input_tokens': tokens.cachedInputTokens,
+        'gen_ai.usage.cache_creation.input_tokens': tokens.cacheWriteTokens,
+        'gen_ai.usage.output_tokens': tokens.outputTokens,
+      }
+
 /** A Run that has ended; the transaction that ended it has committed. */
 export interface EndedRun {
   readonly of: RunOf
@@ -64,6 +83,8 @@ export interface EndedRun {
   readonly runtime: string | null
   readonly model: string | null
   readonly attempts: number
+  /** Tokens of all its model requests; null if it sent none. */
+  readonly tokens: SpentTokens | null
   readonly queuedAt: Date
   readonly endedAt: Date
 }

@@ -27,6 +27,7 @@ import {
   type ServedRequest,
   type SpanPlace,
   type Step,
+  tokenAttributes,
 } from './observe.ts'
 
 /** Time that an exporter gets at a stop for the spans that are not sent yet. */
@@ -72,9 +73,10 @@ export class Traces implements Observer, AsyncDisposable {
   }
 
   runEnded(run: EndedRun): void {
-    const { status, stopReason, errorCode, runtime, model, attempts, queuedAt, endedAt } = run
+    const { status, stopReason, errorCode, runtime, model, attempts, tokens, queuedAt, endedAt } = run
+    const agent = runtime ?? 'native'
     this.#record({
-      name: 'turn',
+      name: `invoke_agent ${agent}`,
       kind: SpanKind.SERVER,
       attributes: {
         ...attributesOf(run.of),
@@ -82,7 +84,9 @@ export class Traces implements Observer, AsyncDisposable {
         'berth.run.attempts': attempts,
         ...(stopReason !== null && { 'berth.run.stop_reason': stopReason }),
         ...(errorCode !== null && { 'error.type': errorCode }),
-        ...(runtime !== null && { 'berth.runtime': runtime }),
+        'gen_ai.operation.name': 'invoke_agent',
+        'gen_ai.agent.name': agent,
+        ...tokenAttributes(tokens),
         ...(model !== null && { 'gen_ai.request.model': model }),
       },
       failed: status === 'failed' || status === 'crashed',
@@ -171,6 +175,7 @@ class GivenIds implements IdGenerator {
 const attributesOf = ({ organizationId, sessionId, runId }: RunOf): Attributes => ({
   'berth.organization.id': organizationId,
   'berth.session.id': sessionId,
+  'gen_ai.conversation.id': sessionId,
   'berth.run.id': runId,
 })
 

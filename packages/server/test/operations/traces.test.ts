@@ -50,10 +50,23 @@ async function create({ test: { url, tenant } }: GatewayService, message: string
 
 const namesOf = (spans: readonly CollectedSpan[]) => [...new Set(spans.map(({ name }) => name))].sort()
 
+const kinds = ['input', 'cache_read.input', 'cache_creation.input', 'output']
+
+/** The tokens of spans of model requests, as the span of their Turn must have them. */
+const sumOf = (chats: readonly CollectedSpan[]) =>
+  Object.fromEntries(
+    kinds.map(kind => {
+      const name = `gen_ai.usage.${kind}_tokens`
+      const each = chats.map(({ attributes }) => Number(attributes[name]))
+      return [name, String(each.reduce((sum, count) => sum + count, 0))]
+    }),
+  )
+
 test('one Turn is one trace across api, worker, gateway and sandbox, and points to its caller', async () => {
   await using collector = await Collector.start()
   const service = await start(collector)
   let runId = ''
+  let sessionId = ''
   let metrics = ''
   try {
     service.upstream.next(
@@ -63,6 +76,7 @@ test('one Turn is one trace across api, worker, gateway and sandbox, and points 
     )
     const session = await create(service, 'Say hello')
     runId = session.activeRunId ?? ''
+    sessionId = session.id
     const question = await until('a question', async () => {
       const path = `/v1/sessions/${session.id}/interactions`
       const { body } = await service.test.api.get<{ interactions: Interaction[] }>(path)
@@ -88,23 +102,36 @@ test('one Turn is one trace across api, worker, gateway and sandbox, and points 
     'create sandbox',
     'execute_tool ask_user',
     'execute_tool bash',
+    'invoke_agent native',
     'prompt',
     'provision',
     'queue',
     'restore',
     'seal',
     'start agent',
-    'turn',
     'wait for people',
   ])
   const [turn, ...more] = trace.filter(({ parentSpanId }) => parentSpanId === '')
   expect(more).toEqual([])
   expect(turn).toMatchObject({
-    name: 'turn',
+    name: 'invoke_agent native',
     failed: false,
-    attributes: { 'berth.run.id': runId, 'berth.run.status': 'completed', 'gen_ai.request.model': 'main/m1' },
+    attributes: {
+      ...sumOf(trace.filter(({ name }) => name.startsWith('chat '))),
+      'gen_ai.operation.name': 'invoke_agent',
+      'gen_ai.conversation.id': sessionId,
+      'berth.run.id': runId,
+      'berth.run.status': 'completed',
+      'gen_ai.request.model': 'main/m1',
+    },
     resource: { 'service.name': 'berth', 'berth.roles': 'api,gateway,worker' },
   })
+  const chats = trace.filter(({ name }) => name === 'chat main/m1')
+  expect(chats).toHaveLength(3)
+  for (const { attributes } of chats) {
+    expect(attributes).toMatchObject({ 'gen_ai.operation.name': 'chat', 'gen_ai.conversation.id': sessionId })
+    expect(Number(attributes['gen_ai.usage.input_tokens'])).toBeGreaterThan(0)
+  }
   const ids = new Set(trace.map(({ spanId }) => spanId))
   for (const { name, parentSpanId, beganMs, endedMs } of trace) {
     expect.soft(parentSpanId === '' || ids.has(parentSpanId), name).toBe(true)
@@ -178,10 +205,12 @@ test('a Turn stays one trace when its worker is killed and another process takes
     await second.kill('SIGTERM')
   }
   const roots = trace().filter(({ parentSpanId }) => parentSpanId === '')
-  expect(roots).toMatchObject([{ name: 'turn', attributes: { 'berth.run.id': runId, 'berth.run.attempts': '1' } }])
+  expect(roots).toMatchObject([
+    { name: 'invoke_agent shell', attributes: { 'berth.run.id': runId, 'berth.run.attempts': '1' } },
+  ])
   expect(trace().filter(({ name }) => name === 'prompt')).toMatchObject([{ attributes: { 'berth.taken_over': true } }])
   const instanceOf = (name: string) => trace().find(span => span.name === name)?.resource['service.instance.id']
-  expect(instanceOf('turn')).toMatch(new RegExp(`/${second.pid}$`))
+  expect(instanceOf('invoke_agent shell')).toMatch(new RegExp(`/${second.pid}$`))
   expect(instanceOf('start agent')).toMatch(new RegExp(`/${first.pid}$`))
   const ids = new Set(trace().map(({ spanId }) => spanId))
   expect(trace().filter(({ parentSpanId }) => parentSpanId !== '' && !ids.has(parentSpanId))).toEqual([])

@@ -13,6 +13,7 @@ import { keepFenceToSeal, releaseFenceOf } from './fence-sql.ts'
 import { endOpenCalls } from './open-calls.ts'
 import { EVENT_BUDGET, type Outcome } from './run.ts'
 import { findRun, finishRun, insertRun } from './run-sql.ts'
+import { readRunTime } from './run-time-sql.ts'
 
 /**
  * Ends a Run in the caller's transaction, under the Session's lock: sets the terminal status, frees the Run's own fence
@@ -36,10 +37,10 @@ export async function endRun(
 ): Promise<boolean> {
   const revoked = await outcomeWithoutAuthority(tx, key, runId, decided)
   const outcome = revoked ?? decided
-  const used = await usageOfRun(tx, { ...key, runId })
+  const [used, time] = await Promise.all([usageOfRun(tx, { ...key, runId }), readRunTime(tx, key, runId, now)])
   // An agent that sent the gateway no request may have used models that nobody counts.
   const counted = used.requests > 0 ? used : null
-  const finished = await finishRun(tx, key, runId, outcome, counted, now)
+  const finished = await finishRun(tx, key, runId, outcome, { used: counted, time }, now)
   if (finished === null) return false
   const [late] = await Promise.all([
     missSteering(tx, key, runId),
@@ -64,6 +65,7 @@ export async function endRun(
     runtime: finished.runtime,
     model: finished.model,
     attempts: finished.attempts,
+    tokens: counted?.usage ?? null,
     queuedAt: finished.queued_at,
     endedAt: now,
   }

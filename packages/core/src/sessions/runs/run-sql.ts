@@ -5,6 +5,7 @@ import { movedIn } from '@berth/platform/storage/postgres/moved-in.ts'
 import type { RunUsage } from '../../accounting/usage-of-run.ts'
 import type { OpenCall } from './open-calls.ts'
 import type { Outcome, RunRow } from './run.ts'
+import type { RunTime } from './run-time-sql.ts'
 
 export async function findRun(db: Queryable, key: SessionKey, runId: string): Promise<RunRow | null> {
   const { rows } = await db.query<RunRow>({
@@ -74,7 +75,7 @@ export async function finishRun(
   key: SessionKey,
   runId: string,
   outcome: Outcome,
-  used: RunUsage | null,
+  { used, time }: { readonly used: RunUsage | null; readonly time: RunTime | null },
   now: Date,
 ): Promise<FinishedRun | null> {
   const { rows } = await tx.query<FinishedRun>({
@@ -85,7 +86,7 @@ export async function finishRun(
         where organization_id = $1 and session_id = $2 and run_id = $3
       )
       update runs set status = $4, stop_reason = $5, error_code = $6, ended_at = $8, turns = $9,
-        cost_usd = $10, cost_complete = $11, usage = $12, output = $13,
+        cost_usd = $10, cost_complete = $11, usage = $12, output = $13, time = $14,
         result = case when $7::text is not null or kept.ids <> '[]'
           then jsonb_strip_nulls(jsonb_build_object('summary', $7::text)) || jsonb_build_object('artifactIds', kept.ids) end,
         awaiting_since = null,
@@ -107,6 +108,7 @@ export async function finishRun(
       used?.costComplete ?? null,
       used?.usage ?? null,
       outcome.output ?? null,
+      time,
     ],
   })
   return rows[0] ?? null

@@ -46,6 +46,7 @@ export interface RunRow {
   readonly cost_complete: boolean | null
   readonly turns: number | null
   readonly usage: Run['usage'] | null
+  readonly time: Run['time'] | null
   readonly result: { summary?: string; artifactIds: string[] } | null
   /** JSON of the value that the Turn asked for. */
   readonly output: string | null
@@ -73,6 +74,7 @@ export function toRun(row: RunRow): Run {
     ...(row.cost_complete !== null && { costComplete: row.cost_complete }),
     ...(row.turns !== null && { turns: row.turns }),
     ...(row.usage && usageMembers(row.usage)),
+    ...(row.time && { time: row.time }),
     ...((row.result !== null || row.output !== null) && {
       result: {
         ...(row.result ?? { artifactIds: [] }),

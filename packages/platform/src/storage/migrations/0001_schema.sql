@@ -658,7 +658,7 @@ create table runs (
   awaiting_since timestamptz, awaited_ms bigint not null default 0,
   event_count integer not null default 0, event_bytes bigint not null default 0, dropped_events integer not null default 0,
   stop_reason text, error_code text,
-  usage jsonb, cost_usd numeric, cost_complete boolean,
+  usage jsonb, cost_usd numeric, cost_complete boolean, time jsonb,
   result jsonb, output text,
   queued_at timestamptz not null, due_at timestamptz not null, started_at timestamptz,
   cancel_requested_at timestamptz, ended_at timestamptz,
@@ -671,6 +671,7 @@ comment on column runs.awaited_ms is 'Time in which a Run waits for people is no
 comment on column runs.event_count is 'Events that its agent has put into the log, counted with the reading that commits them: '
   'a worker that takes over goes on counting from here.';
 comment on column runs.dropped_events is 'Left out once the budget was spent; the end of the Run says so.';
+comment on column runs.time is 'Milliseconds of models, people, tools and the platform, at its end: usage is summed up later.';
 comment on column runs.output is 'It satisfies the Turn''s schema. Text: members keep the order in which the agent gave them.';
 comment on column runs.due_at is 'Not claimed before: an attempt that was lost is not started again at once.';
 create unique index runs_active on runs (organization_id, session_id) where ended_at is null;
@@ -1262,13 +1263,13 @@ create table gateway_requests (
   outcome text not null check (outcome in ('open', 'completed', 'failed', 'left')),
   error_code text, input_tokens bigint, cached_input_tokens bigint, cache_write_tokens bigint, output_tokens bigint,
   reasoning_tokens bigint, cost_usd numeric, started_at timestamptz not null, first_token_ms integer, duration_ms integer,
-  reserved_usd numeric
+  reserved_usd numeric, reserved_in uuid[] not null default '{}'
 );
 comment on table gateway_requests is 'One row for each request that reached a provider. A Run''s row is there, `open`, before '
   'the provider answers, so that a gateway that was killed leaves a cost that is known to be unknown.';
 comment on column gateway_requests.input_tokens is 'With those that were read from a cache and written to it.';
 comment on column gateway_requests.cost_usd is 'Null: not known, as the model has no price or the provider told no usage.';
-comment on column gateway_requests.reserved_usd is 'The part of its budgets that was reserved for it; null: none at which Runs wait.';
+comment on column gateway_requests.reserved_usd is 'What was reserved for it in each budget of `reserved_in`; null: in none.';
 create index gateway_requests_of_run on gateway_requests (organization_id, session_id, run_id) where run_id is not null;
 create index gateway_requests_of_organization on gateway_requests (organization_id, started_at);
 create index gateway_requests_of_person on gateway_requests (organization_id, person_id, started_at) where person_id is not null;

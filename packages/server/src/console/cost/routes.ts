@@ -20,9 +20,9 @@ export function costHandlers(
       const { organizationId } = person
       const key = { organizationId, sessionId }
       const { active_run_id: runId } = await readSession(context, person, key)
-      const { usd, complete, ...usage } = await sumEndedRuns(db, key)
+      const { usd, complete, time, ...usage } = await sumEndedRuns(db, key)
       if (runId === null) {
-        return { status: 200, body: { costUsd: usd, costComplete: complete, ...usageMembers(usage), run: null } }
+        return { status: 200, body: { costUsd: usd, costComplete: complete, ...usageMembers(usage), time, run: null } }
       }
       const [used, { costUsd: limitUsd = null }] = await Promise.all([
         usageOfRun(db, { ...key, runId }),
@@ -32,6 +32,7 @@ export function costHandlers(
         costUsd: usd + used.costUsd,
         costComplete: complete && used.costComplete,
         ...usageMembers(addUsage(usage, used.usage)),
+        time,
         run: { costUsd: used.costUsd, limitUsd },
       }
       return { status: 200, body }

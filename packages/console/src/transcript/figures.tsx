@@ -1,0 +1,42 @@
+import { formatDuration } from '@berth/client/transcript'
+import type { Run } from '@berth/contract'
+import { dollars } from '../ui/format.ts'
+
+const whole = (value: number) => value.toLocaleString('en')
+
+/** What a Run or a Session has cost: money, the four kinds of tokens, and the time of models, people, tools and the rest. */
+export function Figures({ of }: { of: Pick<Run, 'costUsd' | 'costComplete' | 'usage' | 'cacheHitRatio' | 'time'> }) {
+  const { costUsd, costComplete, usage, cacheHitRatio, time } = of
+  const rows: readonly (readonly [string, string])[] = [
+    ...(costUsd === undefined
+      ? []
+      : [['Cost', `${costComplete === false ? 'at least ' : ''}${dollars(costUsd)}`] as const]),
+    ...(usage === undefined
+      ? []
+      : ([
+          ['Fresh input', whole(usage.inputTokens - usage.cachedInputTokens - usage.cacheWriteTokens)],
+          ['From caches', whole(usage.cachedInputTokens)],
+          ['Written to caches', whole(usage.cacheWriteTokens)],
+          ['Output', whole(usage.outputTokens)],
+        ] as const)),
+    ...(cacheHitRatio === undefined ? [] : [['Cache ratio', `${Math.round(cacheHitRatio * 100)}%`] as const]),
+    ...(time === undefined
+      ? []
+      : ([
+          ['Time of models', formatDuration(time.modelMs)],
+          ['of tools', formatDuration(time.toolsMs)],
+          ['of people', formatDuration(time.peopleMs)],
+          ['of the platform', formatDuration(time.platformMs)],
+        ] as const)),
+  ]
+  return (
+    <dl className="grid grid-cols-[1fr_auto] gap-x-4 gap-y-1 text-xs">
+      {rows.map(([name, value]) => (
+        <div key={name} className="contents">
+          <dt className="text-ink-3">{name}</dt>
+          <dd className="text-right text-ink tabular-nums">{value}</dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
