@@ -2,7 +2,7 @@
 // and translated; the first token and the frames of a paced stream; and 500 such streams at once, with their memory. The
 // baseline is a bare `http` and `undici` pipe. Gateway and pipe run in processes of their own on loopback. This process is
 // provider and load, with sockets and prepared bytes only, so that it leaves the machine to them.
-// Run as: node bench/gateway.ts [seconds]
+// Run as: node bench/gateway.ts [seconds]; with `budgets`, it measures those alone
 import { randomBytes, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { readFile, rm, writeFile } from 'node:fs/promises'
@@ -11,6 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { credentialDigest } from '../packages/platform/src/storage/master-key.ts'
 import { openBenchDatabase } from './support/bench-database.ts'
 import { startBenchService } from './support/bench-service.ts'
+import { measureBudgets } from './support/budget-figures.ts'
 import { residentKib, startProcess } from './support/processes.ts'
 import { RawConnection, rawMessage } from './support/raw-http.ts'
 import { framesOfStream, nowMs, startRawProvider } from './support/raw-provider.ts'
@@ -47,6 +48,13 @@ const startService = (variables: Record<string, string> = {}) =>
     ...variables,
   })
 const service = stack.use(await startService())
+if (process.argv[2] === 'budgets') {
+  const other = stack.use(await startService())
+  const costUsd = (10 * price.input + 10 * price.output) / 1e6
+  for (const line of await measureBudgets(bench, [service.url, other.url], costUsd)) process.stdout.write(`${line}\n`)
+  await stack.disposeAsync()
+  process.exit()
+}
 const pipe = stack.use(await startProcess([join(support, 'bare-pipe.ts'), origin]))
 
 interface Target {

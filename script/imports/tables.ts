@@ -129,7 +129,10 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   },
   terminals: { writes: ['core/sessions/terminals'], reads: ['server/console', 'core/sessions/publications'] },
   workspace_requests: { writes: ['core/sessions/leases'], reads: ['server/console', 'worker/claim'] },
-  interactions: { writes: ['core/sessions/interactions'], reads: ['server/console', 'core/sessions/session'] },
+  interactions: {
+    writes: ['core/sessions/interactions'],
+    reads: ['server/console', 'core/sessions/session', 'core/sessions/runs'],
+  },
   remembered_decisions: { writes: ['core/sessions/interactions'] },
   artifacts: {
     writes: ['core/sessions/artifacts'],
@@ -157,7 +160,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   webhook_endpoints: { writes: ['core/webhooks'], reads: ['server/console'] },
   webhook_deliveries: { writes: ['core/sessions/purge', 'core/webhooks'], reads: ['server/console'] },
   // Triggers.
-  triggers: { writes: ['triggers'] },
+  triggers: { writes: ['triggers'], reads: ['server/console'] },
   trigger_deliveries: { writes: ['triggers'] },
   trigger_reports: { writes: ['triggers'] },
   // Environments.
@@ -183,10 +186,10 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   local_pulls: { writes: ['core/git-hosts'] },
 
   // Models and runtimes.
-  gateway_requests: { writes: ['core/accounting'], reads: ['server/console'] },
+  gateway_requests: { writes: ['core/accounting'], reads: ['server/console', 'core/sessions/runs'] },
   gateway_daily_usage: { writes: ['core/accounting'] },
   gateway_usage: { writes: [], reads: ['core/accounting', 'server/console'] },
-  gateway_budgets: { writes: ['core/accounting'], reads: ['core/sessions/session'] },
+  gateway_budgets: { writes: ['core/accounting'], reads: ['core/sessions/session', 'core/sessions/interactions'] },
   runtime_release_probes: { writes: ['core/releases'], reads: ['core/housekeeping'] },
   runtime_release_engines: { writes: ['core/releases'], reads: ['core/housekeeping'] },
   hosts: {

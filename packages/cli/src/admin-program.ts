@@ -4,7 +4,7 @@ import type { BudgetOptions, QuotaOptions } from './commands/budget.ts'
 import type { GrantOptions } from './commands/grants.ts'
 import type { UsageOptions } from './commands/usage.ts'
 import type { AdminIo } from './io.ts'
-import { amount, collect, count } from './option-values.ts'
+import { amount, collect, count, dollars } from './option-values.ts'
 
 const io: AdminIo = { env: process.env, print: line => void process.stdout.write(`${line}\n`) }
 
@@ -48,17 +48,23 @@ function addSpending(admin: Command): void {
     })
   admin
     .command('quota')
-    .description('limit the spending of an organization, or of one of its keys, on models')
+    .description('limit the spending of an organization, or of one of its keys, people or installations, on models')
     .argument('<organization>')
-    .requiredOption('--usd <dollars>', 'limit in US dollars; none removes it', text =>
-      text === 'none' ? null : amount(text),
-    )
+    .requiredOption('--usd <dollars>', 'limit in US dollars; none removes it', dollars)
     .addOption(
       new Option('--per <period>', 'period that the limit applies to, in UTC')
         .choices(['day', 'month', 'total'])
         .default('month'),
     )
     .option('--key <id>', 'limit this key instead of the whole organization')
+    .option('--person <id>', 'limit this member instead')
+    .option('--installation <id>', 'limit this installation instead')
+    .addOption(
+      new Option(
+        '--on-reached <what>',
+        'let runs wait for people, or refuse them (default: as it is, and refuse at first)',
+      ).choices(['pause', 'refuse']),
+    )
     .action(async (organizationId: string, options: QuotaOptions) => {
       const { setQuota } = await import('./commands/budget.ts')
       await setQuota(organizationId, options, io)

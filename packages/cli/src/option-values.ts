@@ -7,6 +7,18 @@ export function amount(text: string): number {
   return value
 }
 
+/** An amount of US dollars, or none. Commander would make an empty text of null. */
+export type Dollars = number | 'none'
+
+/** Parses an option that takes an amount of US dollars, or `none`. */
+export const dollars = (text: string): Dollars => (text === 'none' ? text : amount(text))
+
+/** Returns an amount as the service takes it. */
+export const amountOf = (value: Dollars): number | null => (value === 'none' ? null : value)
+
+/** Returns a Session's budget as the service takes it. */
+export const budgetOf = (value: Dollars): { costUsd: number } | null => (value === 'none' ? null : { costUsd: value })
+
 /** Parses an option that takes a whole number. */
 export function count(text: string): number {
   const value = Number(text)

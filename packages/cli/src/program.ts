@@ -23,7 +23,7 @@ import { addExamples } from './help/add-examples.ts'
 import { addHosts } from './hosts-program.ts'
 import type { CommandIo, LocalIo, SignInIo } from './io.ts'
 import { addMachine } from './machine-program.ts'
-import { count } from './option-values.ts'
+import { count, dollars } from './option-values.ts'
 import { addResources } from './resources/add-resources.ts'
 import { addShapeOptions } from './shape/add-shape-options.ts'
 import { addWebhooks } from './webhooks-program.ts'
@@ -120,6 +120,7 @@ function addRun(program: Command, host: ProgramHost): void {
     .addOption(
       new Option('--effort <effort>', "how hard the model may think (default: the model's own)").choices(efforts),
     )
+    .option('--budget <dollars>', 'what the new session may spend on models, in US dollars; then it asks', dollars)
     .option('--repository <owner/name>', 'repository of the new session')
     .option('--base <branch>', "branch to start from (default: the repository's default branch)")
     .option('--branch <branch>', 'the same as --base')

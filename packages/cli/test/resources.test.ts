@@ -117,7 +117,8 @@ test('a wrong flag is named with what to do', async () => {
   expect(misspelt.stderr).toContain('--fields: nothing had rule; there were id, role, person, permissions')
   expect(await berth('sessions', 'edit', session.id)).toMatchObject({
     code: 2,
-    stderr: 'berth: nothing to change: give --title <title> or --model <id> or --effort <effort>\n',
+    stderr:
+      'berth: nothing to change: give --title <title> or --model <id> or --effort <effort> or --budget <dollars>\n',
   })
   expect(await berth('members', 'edit', 'm', '--role', 'owner')).toMatchObject({
     code: 2,
@@ -129,14 +130,18 @@ test('arguments and options go where the operation has them', async () => {
   const at = service.taken.length
   expect((await berth('sessions', 'archive', session.id)).lines).toEqual([`archived session ${session.id}`])
   expect((await berth('keys', 'create', 'i-1', '--fields', 'secret')).lines).toEqual(['{"secret":"s3"}'])
-  await berth('sessions', 'edit', session.id, '--title', 'other')
+  await berth('sessions', 'edit', session.id, '--title', 'other', '--budget', '20')
+  await berth('sessions', 'edit', session.id, '--budget', 'none')
   await berth('members', 'edit', 'm', '--permission', 'organization.integrations.manage', '--role', 'admin')
+  await berth('budgets', 'set', '--usd', 'none', '--per', 'day', '--person', 'p-1')
   await berth('audit', 'list', '--from', '2026-01-01T00:00:00Z', '-n', '7')
   expect(service.taken.slice(at).filter(({ path }) => path !== '/v1/me')).toMatchObject([
     { method: 'DELETE', path: `/v1/sessions/${session.id}` },
     { method: 'POST', path: '/api/organizations/o-1/integrations/i-1/keys', body: { kind: 'cloud' } },
-    { method: 'PATCH', path: `/v1/sessions/${session.id}`, body: { title: 'other' } },
+    { method: 'PATCH', path: `/v1/sessions/${session.id}`, body: { title: 'other', budget: { costUsd: 20 } } },
+    { method: 'PATCH', path: `/v1/sessions/${session.id}`, body: { budget: null } },
     { method: 'PATCH', body: { role: 'admin', permissions: ['organization.integrations.manage'] } },
+    { method: 'PUT', path: '/cloud/settings', body: { budget: { limitUsd: null, period: 'day', personId: 'p-1' } } },
     { method: 'GET', path: '/cloud/audit?from=2026-01-01T00%3A00%3A00Z&limit=7' },
   ])
 })

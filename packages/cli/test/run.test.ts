@@ -14,15 +14,15 @@ const berth = (service: ScriptedService, args: readonly string[], options: Parti
 
 test('run creates a session with its first turn, and prints its URL', async () => {
   await using service = await ScriptedService.start()
-  const it = berth(service, ['run', '--runtime', 'shell', '--title', 't', 'echo hi'])
+  const it = berth(service, ['run', '--runtime', 'shell', '--title', 't', '--budget', '2.50', 'echo hi'])
   expect(await it.ended()).toBe(0)
   expect(it.lines).toEqual([`session ${session.id} ${session.sessionUrl}`])
   expect(service.taken).toHaveLength(1)
   expect(service.taken[0]).toMatchObject({
     method: 'PUT',
-    body: { runtime: 'shell', title: 't', initialTurn: { message: 'echo hi' } },
+    body: { runtime: 'shell', title: 't', budget: { costUsd: 2.5 }, initialTurn: { message: 'echo hi' } },
   })
-  expect(Object.keys(service.taken[0]?.body ?? {}).sort()).toEqual(['initialTurn', 'runtime', 'title'])
+  expect(Object.keys(service.taken[0]?.body ?? {}).sort()).toEqual(['budget', 'initialTurn', 'runtime', 'title'])
 })
 
 test('run takes --branch for --base, and not two different ones', async () => {
@@ -189,6 +189,8 @@ test.each([
   [['run', ''], /the message is empty/],
   [['run', '--bogus', 'x'], /unknown option/],
   [['run', '--session', 's', '--model', 'm', 'x'], /--repository are for a new session/],
+  [['run', '--session', 's', '--budget', 'none', 'x'], /--budget, .*--repository are for a new session/],
+  [['run', '--budget', '-1', 'x'], /Not a number above 0/],
   [['run', '--effort', 'much', 'x'], /Allowed choices are minimal, low, medium, high, max/],
   [['run', '--file', 'missing.txt', 'x'], /cannot attach missing.txt: .*ENOENT/],
   [['run', '--file', '.', 'x'], /cannot attach \.: not a file/],

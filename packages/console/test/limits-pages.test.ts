@@ -15,6 +15,7 @@ let browser: Browser
 const visitors: Visitor[] = []
 let page: Page
 let memberPage: Page
+let memberId: string
 /** A colleague who administers by a program. */
 let colleague: Awaited<ReturnType<Accounts['person']>>
 beforeAll(async () => {
@@ -30,6 +31,7 @@ beforeAll(async () => {
   stack.defer(() => browser.close())
   page = await signIn(admin.email)
   memberPage = await signIn(member.email)
+  memberId = member.personId
 })
 afterAll(() => stack.disposeAsync())
 
@@ -69,6 +71,12 @@ describe('an administrator', () => {
     await page.keyboard.press('Enter')
     await page.getByText('Spent: models refuse requests.').waitFor()
     await shoot(page, 'models-spent')
+    await page.getByLabel('When it is reached: Today').selectOption('Then Runs wait for people')
+    await page.getByText('Spent: Runs wait for people.').waitFor()
+    expect((await saved()).budgets.map(({ setBy, onReached }) => [setBy, onReached])).toEqual([
+      ['organization', 'pause'],
+      ['operator', 'refuse'],
+    ])
   })
 
   it('bounds a Run below what the operator allows, and keeps what a colleague set meanwhile', async () => {
@@ -84,6 +92,24 @@ describe('an administrator', () => {
     expect((await saved()).own).toEqual({ ...own, runTurns: 40, runCostUsd: 2, runSeconds: 600 })
     await shoot(page, 'limits')
     expect(await pageFaults(page)).toEqual([])
+  })
+})
+
+describe('a budget of a member', () => {
+  it('is set and removed among the limits', async () => {
+    await page.getByLabel('Whose').selectOption({ value: `person ${memberId}` })
+    await page.getByLabel('Limit (US dollars)').fill('0')
+    await page.getByText('This would let nothing through.').waitFor()
+    await page.getByLabel('Limit (US dollars)').fill('25')
+    await page.getByRole('button', { name: 'Set the budget' }).click()
+    await page.getByText('$0.00 of $25.00').waitFor()
+    expect((await saved()).budgets).toContainEqual(
+      expect.objectContaining({ scope: 'person', id: memberId, period: 'month', limitUsd: 25, onReached: 'pause' }),
+    )
+    await shoot(page, 'limits-people')
+    expect(await pageFaults(page)).toEqual([])
+    await page.getByRole('button', { name: /Remove the budget of/ }).click()
+    await page.getByText('No budget is set: each spends').waitFor()
   })
 })
 

@@ -146,13 +146,21 @@ describe('a new Session', () => {
     expect((await environments.choose(null)).status).toBe(200)
   })
 
-  it('has the model that was chosen', async () => {
+  it('has the model and the budget that were chosen, and shows what is spent of it', async () => {
     await open()
     await message().fill('Greet')
     await page.getByLabel('Model').selectOption('local/m2')
+    await page.getByLabel('Budget').fill('5')
     await shoot(page, 'new-session-model')
     await page.getByRole('button', { name: 'Start' }).click()
-    expect((await started()).session.model).toBe('local/m2')
+    const { session } = await started()
+    expect([session.model, session.budget]).toEqual(['local/m2', { costUsd: 5, spentUsd: 0 }])
+    await page.getByText('$0.00 of $5.00').waitFor()
+    await page.goto(`${page.url()}?panel=details`)
+    await page.getByLabel('Budget').fill('')
+    await page.getByRole('button', { name: 'Set' }).click()
+    await page.getByText('$0.00 of $5.00').waitFor({ state: 'detached' })
+    expect((await started()).session.budget).toBeNull()
   })
 
   it('is still there after a reload, until it is started', async () => {

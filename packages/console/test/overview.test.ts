@@ -62,6 +62,8 @@ describe('the overview of a Session', () => {
   })
 })
 
+const noTime = { modelMs: 0, peopleMs: 0, toolsMs: 0, platformMs: 0 }
+
 describe('the cost of a Session', () => {
   it('counts what its active Run has spent, beside what a Run may spend', async () => {
     const db = accounts.test.db.database
@@ -74,6 +76,7 @@ describe('the cost of a Session', () => {
       costUsd: 0,
       costComplete: true,
       usage: noUsage,
+      time: noTime,
       run: { costUsd: 0, limitUsd: null },
     })
     const [sessionId, runId = ''] = [session.id, session.activeRunId]
@@ -98,14 +101,15 @@ describe('the cost of a Session', () => {
   it('is that of its Runs once they have ended', async () => {
     const session = await api.createSession({}, 'a')
     await accounts.test.db.database.query(
-      `update runs set status = 'completed', ended_at = now(), cost_usd = 1.5, cost_complete = true, usage = $2 where id = $1`,
-      [session.activeRunId, { ...noUsage, inputTokens: 8, cachedInputTokens: 6 }],
+      `update runs set status = 'completed', ended_at = now(), cost_usd = 1.5, cost_complete = true, usage = $2, time = $3 where id = $1`,
+      [session.activeRunId, { ...noUsage, inputTokens: 8, cachedInputTokens: 6 }, { ...noTime, modelMs: 70 }],
     )
     expect((await api.get(`/cloud/sessions/${session.id}/cost`)).body).toEqual({
       costUsd: 1.5,
       costComplete: true,
       usage: { ...noUsage, inputTokens: 8, cachedInputTokens: 6 },
       cacheHitRatio: 0.75,
+      time: { ...noTime, modelMs: 70 },
       run: null,
     })
   })

@@ -74,6 +74,8 @@ describe('an administrator', () => {
     expect(await rowNames(adminPage)).toHaveLength(30)
     expect(await adminPage.locator('search [aria-current]').allTextContents()).toEqual(['Day'])
     expect(adminPage.url()).toMatch(/\/organization\/usage$/)
+    await adminPage.getByText(/^A forecast: \$.* the mean of the last seven$/).waitFor()
+    await adminPage.getByText('A merged pull request').waitFor()
     await shoot(adminPage, 'usage-day')
     expect(await pageFaults(adminPage)).toEqual([])
   })

@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import type { UsageReport } from '@berth/contract'
+import { forecastOf } from '@berth/server/console/usage/usage-time.ts'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
 import type { Api } from '@berth/testing/api/api.ts'
 import { spend } from '@berth/testing/console/usage-rows.ts'
@@ -11,6 +13,7 @@ let member: Awaited<ReturnType<Accounts['person']>>
 let organizationId: string
 /** A Session of the member, on a repository, whose title an agent chose. */
 let sessionId: string
+let triggerId: string
 beforeAll(async () => {
   accounts = await startAccounts()
   organizationId = accounts.test.tenant.organizationId
@@ -18,9 +21,12 @@ beforeAll(async () => {
   member = await accounts.person({})
   const db = accounts.test.db.database
   sessionId = (await member.api.createSession({ title: '=cmd|"calc", now' })).id
-  await db.query(`update sessions set source = $2 where id = $1`, [
+  triggerId = randomUUID()
+  await accounts.test.api.put(`/v1/triggers/${triggerId}`, { name: 'Nightly', message: 'Look' })
+  await db.query('update sessions set source = $2, origin = $3 where id = $1', [
     sessionId,
     { kind: 'github', repositoryId: '7', label: 'acme/shop' },
+    { objectType: 'trigger', objectId: triggerId },
   ])
   const of = { organizationId }
   await spend(
@@ -69,7 +75,7 @@ describe('a report of usage', () => {
     expect(series).toEqual([])
   })
 
-  it('tells models, people, repositories and Sessions by name, the dearest first', async () => {
+  it('tells models, people, repositories, triggers and Sessions by name, the dearest first', async () => {
     const { installationId } = accounts.test.tenant
     expect(shown(await all('model'))).toEqual([
       ['model', 'p/large', 'p/large', 2.5],
@@ -82,6 +88,10 @@ describe('a report of usage', () => {
     ])
     expect(shown(await all('repository'))).toEqual([
       ['repository', 'github:7', 'acme/shop', 2],
+      ['none', null, null, 1.5],
+    ])
+    expect(shown(await all('trigger'))).toEqual([
+      ['trigger', triggerId, 'Nightly', 2],
       ['none', null, null, 1.5],
     ])
     expect(shown(await all('session'))).toEqual([
@@ -123,6 +133,46 @@ describe('a report of usage', () => {
         'organization.administer',
       ])
     }
+  })
+
+  it('forecasts the month by the last seven days, and counts the pull requests that were merged', async () => {
+    const { organizationId: other } = (await accounts.test.newTenant()).tenant
+    const [boss, one] = [
+      await accounts.person({ organizationId: other, role: 'admin' }),
+      await accounts.person({ organizationId: other }),
+    ]
+    const db = accounts.test.db.database
+    const at = new Date().toISOString()
+    await spend(
+      db,
+      { organizationId: other, at, costUsd: 7, personId: one.who.personId },
+      { organizationId: other, at, costUsd: 7 },
+    )
+    const { id } = await one.api.createSession()
+    await db.transaction(async tx => {
+      // What a Merge stands on is not what is counted.
+      await tx.query("set local session_replication_role = 'replica'")
+      for (const [pull, status] of [
+        [1, 'succeeded'],
+        [1, 'succeeded'],
+        [2, 'succeeded'],
+        [3, 'failed'],
+      ] as const) {
+        await tx.query(
+          `insert into merges (organization_id, session_id, publication_id, id, request_hash, strategy, mode, pull_number,
+             head_sha, status, due_at, created_at, updated_at, ended_at)
+           values ($1, $2, gen_random_uuid(), gen_random_uuid(), '', 'merge', 'immediate', $3, '', $4, now(), now(), now(), now())`,
+          [other, id, pull, status],
+        )
+      }
+    })
+    const { forecast, mergedPullRequests } = await read('whose=organization', boss.api)
+    expect([forecast.spentUsd, forecast.dayUsd, mergedPullRequests]).toEqual([14, 2, 2])
+    expect(forecast.monthUsd).toBeGreaterThanOrEqual(14)
+    expect(await read('', one.api)).toMatchObject({ forecast: { spentUsd: 7, dayUsd: 1 }, mergedPullRequests: 2 })
+    expect(await read('', boss.api)).toMatchObject({ forecast: { spentUsd: 0 }, mergedPullRequests: 0 })
+    const [now, until] = ['2026-11-24T00:00:00Z', '2026-12-01T00:00:00Z'].map(time => new Date(time)) as [Date, Date]
+    expect(forecastOf({ month: 30, lately: 14 }, until, now)).toEqual({ spentUsd: 30, dayUsd: 2, monthUsd: 44 })
   })
 
   it('covers the last thirty days unless it is told', async () => {

@@ -14,6 +14,28 @@ const ownBudgets = {
   runSeconds: nullable(whole('Seconds that a Run may work, without waiting for people.')),
 }
 
+const reactions = ['pause', 'refuse'] as const
+
+/** One budget of the organization, or of one of its people or installations, as an administrator sets it. */
+const ScopedBudget = Type.Object(
+  {
+    personId: Type.Optional(Type.String({ format: 'uuid', description: 'A member, whose spending alone it bounds.' })),
+    installationId: Type.Optional(
+      Type.String({ format: 'uuid', description: 'An installation, whose spending alone it bounds.' }),
+    ),
+    period: Type.Enum(['day', 'month'], { type: 'string', description: 'Of UTC.' }),
+    limitUsd: Type.Optional(nullable(amount('Null removes it; absent: as it is.'))),
+    onReached: Type.Optional(
+      Type.Enum(reactions, {
+        type: 'string',
+        description:
+          'Whether Runs that reach it wait for people, or are refused; absent: as it is, and refused at first. Everybody else is refused.',
+      }),
+    ),
+  },
+  { description: 'Sets one budget; without `personId` and `installationId` one of the whole organization.', ...closed },
+)
+
 const attribution = {
   author: Type.Enum(['person', 'app'], {
     description: 'The person who asked for the Publication, or the app, with the person as a co-author.',
@@ -33,8 +55,12 @@ const RunBounds = Type.Object(
 
 const Budget = Type.Object(
   {
+    scope: openString(['organization', 'person', 'installation'], 'Whose spending it bounds.'),
+    id: nullable(Type.String({ description: 'Id of the person or installation; null for the organization.' })),
+    name: nullable(Type.String({ description: 'How people call it; null for the organization.' })),
     period: openString(['day', 'month', 'total']),
     setBy: openString(['operator', 'organization']),
+    onReached: openString(reactions, 'Whether Runs that reach it wait for people, or are refused.'),
     limitUsd: Dollars,
     spentUsd: Type.Number({ minimum: 0, description: 'In the current period.' }),
     resetsAt: nullable(DateTime),
@@ -46,7 +72,8 @@ export const OrganizationSettings = Type.Object(
   {
     own: Type.Object(ownBudgets, open),
     budgets: Type.Array(Budget, {
-      description: 'Every budget of the whole organization. A model answers only while none of them is spent.',
+      description:
+        'Every budget of the whole organization, and then those of its people and installations. A model answers only while none of them is spent.',
     }),
     run: Type.Object(
       {
@@ -86,9 +113,11 @@ export const OrganizationSettings = Type.Object(
   { title: 'OrganizationSettings', ...open },
 )
 
+/** Body of `updateOrganizationSettings`; what is absent stays as it is. */
 export const UpdateOrganizationSettings = Type.Object(
   {
-    ...ownBudgets,
+    ...Type.Partial(Type.Object(ownBudgets)).properties,
+    budget: Type.Optional(ScopedBudget),
     commits: Type.Optional(
       Type.Object(
         { ...attribution, signer: Type.Optional(signer) },
@@ -96,7 +125,12 @@ export const UpdateOrganizationSettings = Type.Object(
       ),
     ),
   },
-  { title: 'UpdateOrganizationSettings', ...closed },
+  {
+    title: 'UpdateOrganizationSettings',
+    description: 'What is absent stays as it is.',
+    minProperties: 1,
+    ...closed,
+  },
 )
 
 const PricePerMillion = Type.Object(

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { Count, nullable, open, openString } from './scalar.ts'
 
 /** What a report of usage can be grouped by. */
-export const usageGroupings = ['day', 'model', 'person', 'repository', 'session'] as const
+export const usageGroupings = ['day', 'model', 'person', 'repository', 'trigger', 'session'] as const
 
 /** Bounds of a report. */
 export const usageLimits = {
@@ -33,12 +33,27 @@ const UsageSums = Type.Object(sums, { title: 'UsageSums', ...open })
 
 const UsageGroup = Type.Object(
   {
-    kind: openString(['day', 'model', 'person', 'installation', 'repository', 'session', 'none'], 'What the group is.'),
+    kind: openString(
+      ['day', 'model', 'person', 'installation', 'repository', 'trigger', 'session', 'none'],
+      'What the group is.',
+    ),
     id: nullable(Type.String({ description: 'Id of the day, model, person or so on; null if there is none.' })),
     name: nullable(Type.String({ description: 'How people call it; null if nothing has its name any more.' })),
     ...sums,
   },
   { title: 'UsageGroup', ...open },
+)
+
+const Forecast = Type.Object(
+  {
+    spentUsd: Type.Number({ minimum: 0, description: 'Cost of the current month of UTC so far.' }),
+    dayUsd: Type.Number({ minimum: 0, description: 'Mean cost of a day, of the last seven times 24 hours.' }),
+    monthUsd: Type.Number({
+      minimum: 0,
+      description: 'A forecast: what the month will have cost at its end if each of its days left costs `dayUsd`.',
+    }),
+  },
+  { title: 'UsageForecast', ...open },
 )
 
 const Numbers = (description: string) => Type.Array(Type.Number({ minimum: 0 }), { description })
@@ -51,6 +66,11 @@ export const UsageReport = Type.Object(
     by: Type.Enum(usageGroupings, { type: 'string' }),
     whose: Type.Enum(['me', 'organization'], { type: 'string' }),
     total: UsageSums,
+    mergedPullRequests: Type.Integer({
+      minimum: 0,
+      description: 'Pull requests of Sessions that Berth merged in the time.',
+    }),
+    forecast: Forecast,
     groups: Type.Array(UsageGroup, {
       description: `Highest cost first, at most ${usageLimits.groups}; days in their order.`,
     }),

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ModelRequest } from '@berth/core/accounting/model-request.ts'
 import { mostCostOf } from '@berth/core/accounting/most-cost.ts'
 import { type PausingBudget, reserveSpending } from '@berth/core/accounting/pausing-budgets.ts'
+import { noneReserved, type Reserved } from '@berth/core/accounting/request-meter.ts'
 import type { ResolvedModel } from '@berth/core/accounting/upstream.ts'
 import type { Context } from '@berth/core/context.ts'
 import { askForBudget, tellBudgets, withdrawBudgetQuestion } from '@berth/core/sessions/interactions/budget-question.ts'
@@ -21,17 +22,16 @@ const noRetry = { 'x-should-retry': 'false' }
 /**
  * Reserves the most that a Run's request may cost in the budgets at which it waits for people, and asks people if one of
  * them is reached. While only requests under way stand against it, the request waits for those.
- * @returns the reserved amount; null if no such budget applies
  * @throws ApiError 402 `budget_reached` or `cost_unknown`
  */
 export async function holdToBudgets(
   parts: BudgetParts,
   request: ModelRequest,
   candidates: readonly ResolvedModel[],
-): Promise<number | null> {
+): Promise<Reserved> {
   const { caller, signal } = request
   const { run, organizationId, personId, installationId } = caller
-  if (run?.pauses !== true) return null
+  if (run?.pauses !== true) return noneReserved
   const [first] = candidates
   if (first?.price === undefined) {
     throw refusal('cost_unknown', {
@@ -52,7 +52,7 @@ export async function holdToBudgets(
         )
       if (budgets.some(({ untold }) => untold)) await noted(tellBudgets(parts, key, budgets))
       if (run.awaits) await noted(withdrawBudgetQuestion(parts, key))
-      return budgets.length === 0 ? null : mostUsd
+      return budgets.length === 0 ? noneReserved : { reservedUsd: mostUsd, reservedIn: budgets.map(({ id }) => id) }
     }
     const reached =
       budgets.find(({ is_reached }) => is_reached) ??

@@ -4,7 +4,7 @@ import { hideEndUser } from '@berth/core/accounting/end-user.ts'
 import type { GatewayMetrics } from '@berth/core/accounting/gateway-metrics.ts'
 import type { ModelRequest } from '@berth/core/accounting/model-request.ts'
 import { refuseSpent } from '@berth/core/accounting/refuse-spent.ts'
-import { RequestMeter } from '@berth/core/accounting/request-meter.ts'
+import { RequestMeter, type Reserved } from '@berth/core/accounting/request-meter.ts'
 import {
   type CallTranslated,
   noUsage,
@@ -58,13 +58,13 @@ interface Attempt {
 export async function serveRequest(gateway: Gateway, received: ModelRequest): Promise<ModelAnswer> {
   const request = hideEndUser(received)
   if (gateway.booking.isFull) throw refusal('service_unavailable')
-  const { candidates, reservedUsd } = await admit(gateway, request).catch(async error => {
+  const { candidates, reserved } = await admit(gateway, request).catch(async error => {
     // A request that its client gave up says nothing of the Run.
     if (!request.signal.aborted) await bookRefusal(gateway, request, error)
     throw error
   })
 
-  const meter = new RequestMeter(gateway, request, candidates[0], { reservedUsd })
+  const meter = new RequestMeter(gateway, request, candidates[0], { reserved })
   const { signal, release } = bounded(request.signal, gateway.limits.totalMs)
   try {
     return await tryEach(gateway, request, candidates, { meter, signal, release })
@@ -83,8 +83,7 @@ export const isOpen = (
 
 interface Admitted {
   readonly candidates: readonly [ResolvedModel, ...ResolvedModel[]]
-  /** Held for it in the budgets at which its Run waits for people. */
-  readonly reservedUsd: number | null
+  readonly reserved: Reserved
 }
 
 /** Returns the models that may answer, if the request may be sent to any. */
@@ -93,7 +92,7 @@ async function admit(gateway: Gateway, request: ModelRequest): Promise<Admitted>
   const candidates = await candidatesOf(gateway, request)
   refuseMeaningless(request.body, candidates[0])
   refuseSpent(request.caller, candidates[0], gateway.clock.now())
-  return { candidates, reservedUsd: await holdToBudgets(gateway.budgets, request, candidates) }
+  return { candidates, reserved: await holdToBudgets(gateway.budgets, request, candidates) }
 }
 
 /**

@@ -59,7 +59,7 @@ const requestOf = (organizationId: string): RequestRecord => ({
     provider: 'main',
     model: 'main/m1',
   },
-  ...{ outcome: 'open', errorCode: null, usage: null, costUsd: null, reservedUsd: null },
+  ...{ outcome: 'open', errorCode: null, usage: null, costUsd: null, reservedUsd: null, reservedIn: [] },
   ...{ firstTokenMs: null, durationMs: null, startedAt: new Date() },
 })
 

@@ -15,6 +15,7 @@ import type { DevelopmentTenant } from '@berth/core/identity/development/develop
 import { openTokenVerifier } from '@berth/core/identity/tokens/token-verifier.ts'
 import { releaseChores } from '@berth/core/releases/release-chores.ts'
 import { configuredModels } from '@berth/core/runtimes/configured-models.ts'
+import { budgetChores } from '@berth/core/sessions/interactions/budget-chores.ts'
 import { InteractionSweeper } from '@berth/core/sessions/interactions/interaction-sweeper.ts'
 import { purgeChores } from '@berth/core/sessions/purge/purge-chore.ts'
 import { AuthoritySweeper } from '@berth/core/sessions/runs/authority-sweeper.ts'
@@ -228,6 +229,7 @@ export async function serve(
   if (roles.has('worker') || roles.has('account')) {
     const chores = [
       ...accountChores(context, settings.accounts),
+      ...budgetChores(context),
       ...claimChores(context),
       ...consoleChores(context, settings.console),
       ...environmentChores(context),

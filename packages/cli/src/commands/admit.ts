@@ -8,6 +8,7 @@ export interface NewSession {
   readonly runtime?: string
   readonly model?: string
   readonly effort?: Effort
+  readonly budget?: Exclude<CreateSession['budget'], undefined>
   readonly source?: NonNullable<CreateSession['source']>
   readonly environment?: Exclude<CreateSession['environment'], undefined>
 }

@@ -1,4 +1,5 @@
 import type { AdminIo } from '../io.ts'
+import { amountOf, type Dollars } from '../option-values.ts'
 import { withServer } from '../server-module.ts'
 
 interface AdminModule {
@@ -13,9 +14,12 @@ export interface BudgetOptions {
 }
 
 export interface QuotaOptions {
-  readonly usd: number | null
+  readonly usd: Dollars
   readonly per: string
   readonly key?: string
+  readonly person?: string
+  readonly installation?: string
+  readonly onReached?: string
 }
 
 /** Sets an organization's budgets for each Run. It writes to the database, so the service need not run. */
@@ -23,10 +27,10 @@ export function setBudget(organizationId: string, budgets: BudgetOptions, { env 
   return withAdmin(admin => admin.setBudgets(env, organizationId, budgets))
 }
 
-/** Limits the spending of an organization, or of one of its keys, on models in each period. */
+/** Limits the spending of an organization, or of one of its keys, people or installations, on models in each period. */
 export function setQuota(organizationId: string, options: QuotaOptions, { env }: AdminIo): Promise<void> {
-  const { usd: limitUsd, per: period, key: apiKeyId } = options
-  const budget = { organizationId, period, limitUsd, ...(apiKeyId !== undefined && { apiKeyId }) }
+  const { usd, per: period, key: apiKeyId, person: personId, installation: installationId, onReached } = options
+  const budget = { organizationId, apiKeyId, personId, installationId, period, limitUsd: amountOf(usd), onReached }
   return withAdmin(admin => admin.setQuota(env, budget))
 }
 

@@ -4,6 +4,7 @@ import { type ExitCode, exitCode } from '../exit-code.ts'
 import { explain, UsageError } from '../failure.ts'
 import { onInterrupt } from '../interrupts.ts'
 import type { CommandIo } from '../io.ts'
+import { budgetOf, type Dollars } from '../option-values.ts'
 import { openRunView, type RunView } from '../run-view.ts'
 import { jsonLine, printableLine } from '../terminal-text.ts'
 import { type Admission, admitToNewSession, admitToSession } from './admit.ts'
@@ -17,6 +18,7 @@ export interface RunOptions {
   readonly runtime?: string
   readonly model?: string
   readonly effort?: Effort
+  readonly budget?: Dollars
   readonly repository?: string
   readonly base?: string
   /** The same as `base`. */
@@ -33,11 +35,12 @@ export interface RunOptions {
 
 /** Sends a message to a new or an existing Session and, with `--follow`, waits until its Run has ended. */
 export async function run(message: string, options: RunOptions, io: CommandIo): Promise<ExitCode> {
-  const { session, title, runtime, model, effort, repository, environment } = options
+  const { session, title, runtime, model, effort, budget, repository, environment } = options
   const base = baseOf(options)
-  if (session !== undefined && (title ?? runtime ?? model ?? effort ?? repository ?? environment) !== undefined) {
+  const forNew = [title, runtime, model, effort, budget, repository, environment]
+  if (session !== undefined && forNew.some(value => value !== undefined)) {
     throw new UsageError(
-      '--title, --runtime, --model, --effort, --environment and --repository are for a new session and cannot be combined with --session',
+      '--title, --runtime, --model, --effort, --budget, --environment and --repository are for a new session and cannot be combined with --session',
     )
   }
   if (options.steer === true && session === undefined) throw new UsageError('--steer needs --session')
@@ -55,7 +58,12 @@ export async function run(message: string, options: RunOptions, io: CommandIo): 
       ? admitToNewSession(
           io.client,
           create,
-          { ...defined({ title, runtime, model, effort }), ...(source && { source }), ...binding },
+          {
+            ...defined({ title, runtime, model, effort }),
+            ...(budget !== undefined && { budget: budgetOf(budget) }),
+            ...(source && { source }),
+            ...binding,
+          },
           turn,
           signal,
         )

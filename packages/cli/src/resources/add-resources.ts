@@ -1,5 +1,5 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
-import { count } from '../option-values.ts'
+import { count, dollars } from '../option-values.ts'
 import type { ProgramHost } from '../program.ts'
 import { deriveResource } from './derive-resource.ts'
 import { organizationGroups, organizationResources } from './organization-resources.ts'
@@ -45,6 +45,7 @@ function optionOf({ flags, does, required, choices, standard, as }: ResourceOpti
   if (required === true) option.makeOptionMandatory()
   if (choices !== undefined) option.choices([...choices])
   if (standard !== undefined) option.default(standard)
+  if (as === 'usd' || as === 'budget') option.argParser(dollars)
   if (as === 'count') option.argParser(count)
   if (as === 'seconds') option.argParser(seconds)
   if (as === 'list') option.argParser(listOf(choices))

@@ -8,11 +8,12 @@ import { printFacts } from '../commands/facts.ts'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import { UsageError } from '../failure.ts'
 import type { CommandIo } from '../io.ts'
+import { amountOf, budgetOf, type Dollars } from '../option-values.ts'
 import { printTable } from '../table.ts'
 import { jsonLine, printableLine } from '../terminal-text.ts'
 import { decodeUtf8, readUtf8 } from '../utf8.ts'
 import { organizationOperations, pagedOperations } from './operation-facts.ts'
-import type { ResourceCommand } from './resource.ts'
+import type { ResourceCommand, ResourceOption } from './resource.ts'
 import { cellOf, factsOf, valueAt } from './show-value.ts'
 
 type Input = Record<string, unknown>
@@ -95,14 +96,20 @@ async function inputOf(resource: ResourceCommand, values: readonly unknown[], op
   const input: Input = {}
   const put = (to: string, value: unknown) => {
     if (value === undefined) return
-    const [first = '', second] = to.split('.')
-    if (second === undefined) input[first] = value
-    else input[first] = { ...Object(input[first]), [second]: value }
+    const members = to.split('.')
+    const last = members.pop() ?? ''
+    let parent = input
+    for (const member of members) {
+      const child: Input = { ...Object(parent[member]) }
+      parent[member] = child
+      parent = child
+    }
+    parent[last] = value
   }
   for (const [at, { to }] of resource.args.entries()) put(to, values[at])
   for (const { flags, to, as } of resource.options) {
     const value = options[new Option(flags).attributeName()]
-    put(to, as === 'json' && value !== undefined ? await readJson(flags, String(value)) : value)
+    put(to, value === undefined ? value : await readValue(value, flags, as))
   }
   const changes = resource.options.filter(({ to }) => to.startsWith('body.'))
   if (resource.mayBeEmpty === true) input['body'] ??= {}
@@ -110,6 +117,13 @@ async function inputOf(resource: ResourceCommand, values: readonly unknown[], op
     throw new UsageError(`nothing to change: give ${changes.map(({ flags }) => flags).join(' or ')}`)
   }
   return input
+}
+
+/** @throws UsageError as `readJson` */
+async function readValue(value: unknown, flags: string, as: ResourceOption['as']): Promise<unknown> {
+  if (as === 'json') return readJson(flags, String(value))
+  if (as === 'usd') return amountOf(value as Dollars)
+  return as === 'budget' ? budgetOf(value as Dollars) : value
 }
 
 /** @throws UsageError for a file that cannot be read, or holds no JSON */

@@ -14,6 +14,18 @@ const permission = {
   as: 'list',
   choices: ['organization.integrations.manage', 'organization.applications.manage'],
 } as const
+const whose = { flags: '--whose <who>', does: 'whose use', choices: ['me', 'organization'] } as const
+const usageOptions = [
+  {
+    flags: '--by <field>',
+    does: 'group by this field',
+    choices: ['day', 'model', 'person', 'repository', 'trigger', 'session'],
+    standard: 'model',
+  },
+  whose,
+  { flags: '--from <day>', does: 'first day, as 2026-11-01' },
+  { flags: '--to <day>', does: 'last day' },
+] as const
 const role = {
   flags: '--role <role>',
   does: 'role of the member',
@@ -33,6 +45,7 @@ export const organizationGroups: readonly ResourceGroup[] = [
   { name: 'members', does: 'manage the members of the organization' },
   { name: 'invitations', does: 'invite people to the organization' },
   { name: 'sign-ins', does: 'see and end your own sign-ins' },
+  { name: 'budgets', does: 'see and set what the organization, its people and its installations may spend on models' },
   { name: 'models', does: 'list models with their prices' },
   { name: 'usage', does: 'report what models cost' },
   { name: 'audit', does: 'read the audit log' },
@@ -213,6 +226,45 @@ export const organizationResources: Readonly<Record<string, ResourceRow>> = {
     columns: { 'SIGN-IN': 'id', CURRENT: 'current', USED: 'lastUsedAt', ADDRESS: 'address', CLIENT: 'clientId' },
   },
   'sign-ins end': { operation: 'endSignIn', does: 'end one of your sign-ins', done: 'ended' },
+  'budgets list': {
+    operation: 'getOrganizationSettings',
+    items: 'budgets',
+    does: 'list budgets, and what is spent of them; for administrators',
+    columns: {
+      OF: 'scope',
+      NAME: 'name',
+      PER: 'period',
+      SPENT: 'spentUsd',
+      LIMIT: 'limitUsd',
+      REACHED: 'onReached',
+      'SET BY': 'setBy',
+    },
+  },
+  'budgets set': {
+    operation: 'updateOrganizationSettings',
+    does: 'set a budget of the organization, or of one of its people or installations; for administrators',
+    options: [
+      { flags: '--usd <dollars>', does: 'limit in US dollars; none removes it', to: 'body.budget.limitUsd', as: 'usd' },
+      {
+        flags: '--per <period>',
+        does: 'period that it applies to, in UTC',
+        to: 'body.budget.period',
+        choices: ['day', 'month'],
+        standard: 'month',
+      },
+      { flags: '--person <id>', does: 'of this member alone', to: 'body.budget.personId' },
+      { flags: '--installation <id>', does: 'of this installation alone', to: 'body.budget.installationId' },
+      {
+        flags: '--on-reached <what>',
+        does: 'let runs wait for people, or refuse them',
+        to: 'body.budget.onReached',
+        choices: ['pause', 'refuse'],
+      },
+    ],
+    columns: { OF: 'scope', NAME: 'name', PER: 'period', SPENT: 'spentUsd', LIMIT: 'limitUsd', REACHED: 'onReached' },
+    items: 'budgets',
+    examples: ['--usd 200 --on-reached pause', '--usd 5 --per day --person $PERSON', '--usd none'],
+  },
   'models list': {
     operation: 'listPricedModels',
     does: 'list the models of the deployment with their prices; for people',
@@ -222,27 +274,31 @@ export const organizationResources: Readonly<Record<string, ResourceRow>> = {
   'usage show': {
     operation: 'getUsage',
     does: "report your own use of models, or the organization's",
-    options: [
-      {
-        flags: '--by <field>',
-        does: 'group by this field',
-        choices: ['day', 'model', 'person', 'repository', 'session'],
-        standard: 'model',
-      },
-      { flags: '--whose <who>', does: 'whose use', choices: ['me', 'organization'] },
-      { flags: '--from <day>', does: 'first day, as 2026-11-01' },
-      { flags: '--to <day>', does: 'last day' },
-    ],
+    options: usageOptions,
     items: 'groups',
     columns: {
       KIND: 'kind',
       NAME: 'name',
       REQUESTS: 'requests',
       INPUT: 'inputTokens',
+      CACHED: 'cachedInputTokens',
+      WRITTEN: 'cacheWriteTokens',
       OUTPUT: 'outputTokens',
       USD: 'costUsd',
     },
     examples: ['--by day', '--by person --whose organization --fields name,costUsd'],
+  },
+  'usage export': {
+    operation: 'exportUsage',
+    does: 'write the same for each day as CSV to standard output, or to --output',
+    options: usageOptions,
+    examples: ['--by session --output usage.csv'],
+  },
+  'usage forecast': {
+    operation: 'getUsage',
+    member: 'forecast',
+    does: 'show what the month has cost, and a forecast of its end by the mean of the last seven days',
+    options: [whose],
   },
   'audit list': {
     operation: 'readAudit',

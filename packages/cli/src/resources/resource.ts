@@ -22,7 +22,7 @@ export interface ResourceOption {
   readonly choices?: readonly string[]
   readonly standard?: string
   /** A list is an option that may be repeated, and JSON the content of a file; `-` is standard input. */
-  readonly as?: 'count' | 'list' | 'json' | 'seconds'
+  readonly as?: 'budget' | 'count' | 'list' | 'json' | 'seconds' | 'usd'
 }
 
 /** How an answer is shown; with `--json`, a list prints one item a line, and a thing prints itself. */

@@ -35,8 +35,13 @@ export const workResources: Readonly<Record<string, ResourceRow>> = {
       { flags: '--title <title>', does: 'another name' },
       { flags: '--model <id>', does: 'model of the next turn' },
       { flags: '--effort <effort>', does: 'how hard the model of the next turn may think', choices: efforts },
+      {
+        flags: '--budget <dollars>',
+        does: 'what all its runs may spend on models, in US dollars; none removes it. A run that waits for more goes on',
+        as: 'budget',
+      },
     ],
-    examples: ["$SESSION --title 'fix the build'"],
+    examples: ["$SESSION --title 'fix the build'", '$SESSION --budget 20'],
   },
   'sessions archive': {
     operation: 'archiveSession',

@@ -1532,7 +1532,7 @@ export interface OrganizationSettings {
     /** Seconds that a Run may work, without waiting for people. */
     runSeconds: number | null
   }
-  /** Every budget of the whole organization. A model answers only while none of them is spent. */
+  /** Every budget of the whole organization, and then those of its people and installations. A model answers only while none of them is spent. */
   budgets: SpendingBudget[]
   /** Bounds of one Run. */
   run: {
@@ -2056,6 +2056,17 @@ export interface Run {
   }
   /** Input tokens read from a cache, of all; absent without input. */
   cacheHitRatio?: number
+  /** Milliseconds from its admission to its end; absent before the end. */
+  time?: {
+    /** A model was asked. */
+    modelMs: number
+    /** People were asked, and no model. */
+    peopleMs: number
+    /** A tool worked, and nobody was asked. */
+    toolsMs: number
+    /** The rest: the queue, the sandbox, the agent itself. */
+    platformMs: number
+  }
   result?: {
     summary?: string
     artifactIds: string[]
@@ -2243,6 +2254,17 @@ export interface SessionCost {
   }
   /** Input tokens read from a cache, of all; absent without input. */
   cacheHitRatio?: number
+  /** Milliseconds from its admission to its end; absent before the end. */
+  time?: {
+    /** A model was asked. */
+    modelMs: number
+    /** People were asked, and no model. */
+    peopleMs: number
+    /** A tool worked, and nobody was asked. */
+    toolsMs: number
+    /** The rest: the queue, the sandbox, the agent itself. */
+    platformMs: number
+  }
   /** The active Run. */
   run: null | {
     /** Cost of the active Run so far. */
@@ -2430,8 +2452,16 @@ export interface Source {
 }
 
 export interface SpendingBudget {
+  /** Whose spending it bounds. */
+  scope: string
+  /** Id of the person or installation; null for the organization. */
+  id: string | null
+  /** How people call it; null for the organization. */
+  name: string | null
   period: string
   setBy: string
+  /** Whether Runs that reach it wait for people, or are refused. */
+  onReached: string
   limitUsd: number
   /** In the current period. */
   spentUsd: number
@@ -2712,17 +2742,31 @@ export interface UpdateMember {
   permissions?: Array<'organization.integrations.manage' | 'organization.applications.manage'>
 }
 
+/** What is absent stays as it is. */
 export interface UpdateOrganizationSettings {
   /** US dollars that the organization may spend on models in a day of UTC. */
-  dayUsd: number | null
+  dayUsd?: number | null
   /** US dollars that it may spend in a month of UTC. */
-  monthUsd: number | null
+  monthUsd?: number | null
   /** US dollars that one Run may spend on models. */
-  runCostUsd: number | null
+  runCostUsd?: number | null
   /** Calls of its model that a Run's agent may make. */
-  runTurns: number | null
+  runTurns?: number | null
   /** Seconds that a Run may work, without waiting for people. */
-  runSeconds: number | null
+  runSeconds?: number | null
+  /** Sets one budget; without `personId` and `installationId` one of the whole organization. */
+  budget?: {
+    /** A member, whose spending alone it bounds. */
+    personId?: string
+    /** An installation, whose spending alone it bounds. */
+    installationId?: string
+    /** Of UTC. */
+    period: 'day' | 'month'
+    /** Null removes it; absent: as it is. */
+    limitUsd?: number | null
+    /** Whether Runs that reach it wait for people, or are refused; absent: as it is, and refused at first. Everybody else is refused. */
+    onReached?: 'pause' | 'refuse'
+  }
   /** Absent: as it is. So is a `signer` that is absent. */
   commits?: {
     /** The person who asked for the Publication, or the app, with the person as a co-author. */
@@ -2757,6 +2801,15 @@ export interface UploadedEngine {
   }
 }
 
+export interface UsageForecast {
+  /** Cost of the current month of UTC so far. */
+  spentUsd: number
+  /** Mean cost of a day, of the last seven times 24 hours. */
+  dayUsd: number
+  /** A forecast: what the month will have cost at its end if each of its days left costs `dayUsd`. */
+  monthUsd: number
+}
+
 export interface UsageGroup {
   /** What the group is. */
   kind: string
@@ -2786,9 +2839,12 @@ export interface UsageReport {
   from: string
   /** A day of UTC. */
   to: string
-  by: 'day' | 'model' | 'person' | 'repository' | 'session'
+  by: 'day' | 'model' | 'person' | 'repository' | 'trigger' | 'session'
   whose: 'me' | 'organization'
   total: UsageSums
+  /** Pull requests of Sessions that Berth merged in the time. */
+  mergedPullRequests: number
+  forecast: UsageForecast
   /** Highest cost first, at most 100; days in their order. */
   groups: UsageGroup[]
   /** Number of groups that are not listed. */
@@ -4189,7 +4245,7 @@ export interface Operations {
   /** Report the use of models. Sums the requests that reached a provider, by default of the last 30 days. `from` and `to` are days of UTC, both included, at most 366. (First-party: it may change in any release.) */
   getUsage: {
     input: { query?: {
-      by?: 'day' | 'model' | 'person' | 'repository' | 'session'
+      by?: 'day' | 'model' | 'person' | 'repository' | 'trigger' | 'session'
       /** Whose usage counts. Only administrators read that of their organization. */
       whose?: 'me' | 'organization'
       /** A day of UTC. */
@@ -4202,7 +4258,7 @@ export interface Operations {
   /** Export the use of models. The groups of `getUsage` for each day, in one line each, with a line of titles. Nothing is left out. (First-party: it may change in any release.) */
   exportUsage: {
     input: { query?: {
-      by?: 'day' | 'model' | 'person' | 'repository' | 'session'
+      by?: 'day' | 'model' | 'person' | 'repository' | 'trigger' | 'session'
       /** Whose usage counts. Only administrators read that of their organization. */
       whose?: 'me' | 'organization'
       /** A day of UTC. */
@@ -4264,7 +4320,7 @@ export interface Operations {
     input: Record<never, never>
     answer: OrganizationSettings
   }
-  /** Set the organization's own budgets, and who its commits are by. Budgets only tighten what the operator allows. What was spent in the current day and month counts. The bounds of a Run hold for Runs that start later. The choice for commits holds for Publications whose commit is not made yet. (First-party: it may change in any release.) */
+  /** Set budgets of the organization, its people and its installations, and who its commits are by. What is absent stays as it is. Budgets only tighten what the operator allows. What was spent in the current day and month counts. The bounds of a Run hold for Runs that start later. The choice for commits holds for Publications whose commit is not made yet. (First-party: it may change in any release.) */
   updateOrganizationSettings: {
     input: { body: UpdateOrganizationSettings }
     answer: OrganizationSettings

@@ -8,35 +8,45 @@ import { useLog } from './logs.ts'
 const againMs = 10_000
 
 /** @param changed sequence of the Event after which the cost is another */
-const costQuery = (sessionId: string, changed: number) =>
+export const costQuery = (sessionId: string, changed: number) =>
   queryOptions({
     queryKey: ['session', sessionId, 'cost', changed],
     queryFn: ({ signal }) => call<SessionCost>('GET', `sessions/${sessionId}/cost`, undefined, signal),
     placeholderData: before => before,
   })
 
-/** The cost of the Session; while the agent works, the cost and the budget of its Run. */
-export function Cost({ session }: { session: Pick<Session, 'id' | 'activeRunId'> }) {
+/** The cost of the Session, and of the bounds that hold for it the one that is nearest: its own budget, or its Run's. */
+export function Cost({ session }: { session: Pick<Session, 'id' | 'activeRunId' | 'budget'> }) {
   const changed = useLog(session.id, ({ view }) => view.changedAt)
   const isActive = session.activeRunId !== undefined
   const { data } = useQuery({ ...costQuery(session.id, changed), refetchInterval: isActive ? againMs : false })
   if (data === undefined) return null
   const { costUsd, costComplete, cacheHitRatio = 0, run } = data
-  const limit = run?.limitUsd ?? null
-  if (costUsd === 0 && limit === null) return null
+  const { budget } = session
+  const bounds = [
+    ...(run === null || run.limitUsd === null ? [] : [{ whose: 'Run', spentUsd: run.costUsd, limitUsd: run.limitUsd }]),
+    // The Session is read now and then, and a request whose cost was lost counts in its budget alone.
+    ...(budget === null
+      ? []
+      : [{ whose: 'Session', spentUsd: Math.max(budget.spentUsd, costUsd), limitUsd: budget.costUsd }]),
+  ].toSorted((a, b) => b.spentUsd * a.limitUsd - a.spentUsd * b.limitUsd)
+  const [nearest] = bounds
+  if (costUsd === 0 && nearest === undefined) return null
   const total = `${costComplete ? '' : 'at least '}${dollars(costUsd)}`
-  const cached = `${Math.round(cacheHitRatio * 100)}% of what its models read came from caches.`
-  const isNear = run !== null && limit !== null && run.costUsd >= limit * 0.8
+  const about = [
+    ...bounds.map(
+      ({ whose, spentUsd, limitUsd }) =>
+        `This ${whose} has spent ${dollars(spentUsd)} of the ${dollars(limitUsd)} that it may.`,
+    ),
+    `The Session has cost ${total}. ${Math.round(cacheHitRatio * 100)}% of what its models read came from caches.`,
+  ]
+  const isNear = nearest !== undefined && nearest.spentUsd >= nearest.limitUsd * 0.8
   return (
     <span
       className={`px-1 text-xs tabular-nums max-sm:hidden ${isNear ? 'font-medium text-warning' : 'text-ink-3'}`}
-      title={
-        run === null || limit === null
-          ? `This Session has cost ${total}. ${cached}`
-          : `This Run has spent ${dollars(run.costUsd)} of the ${dollars(limit)} that it may. The Session has cost ${total}. ${cached}`
-      }
+      title={about.join(' ')}
     >
-      {run === null || limit === null ? total : `${dollars(run.costUsd)} of ${dollars(limit)}`}
+      {nearest === undefined ? total : `${dollars(nearest.spentUsd)} of ${dollars(nearest.limitUsd)}`}
     </span>
   )
 }

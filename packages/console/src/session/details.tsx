@@ -8,10 +8,13 @@ import { berth } from '../api/client.ts'
 import { queryClient, sessionQuery } from '../api/queries.ts'
 import { publicationsQuery } from '../changes/queries.ts'
 import { to } from '../routing/to.ts'
-import { IconButton } from '../ui/button.tsx'
-import { Field, Select } from '../ui/field.tsx'
+import { Figures } from '../transcript/figures.tsx'
+import { Button, IconButton } from '../ui/button.tsx'
+import { Field, inputClass, Select } from '../ui/field.tsx'
 import { InlineProblem } from '../ui/states.tsx'
+import { costQuery } from './cost.tsx'
 import { editorHandOver, type HandOver, terminalHandOvers } from './hand-over.ts'
+import { useLog } from './logs.ts'
 import { useSessionCan } from './use-session-can.ts'
 
 const workspaces = { attached: 'Running', expired: 'Released', unavailable: 'None yet' } as const
@@ -57,9 +60,26 @@ export function Details({ session }: { session: Session }) {
           <code className="font-mono text-xs [overflow-wrap:anywhere]">{session.id}</code>
         </Fact>
       </dl>
+      <Spent session={session} />
       <GoOn session={session} />
       <EffortChoice session={session} />
+      <BudgetField key={session.budget?.costUsd} session={session} />
     </div>
+  )
+}
+
+/** What all Runs of the Session have cost. */
+function Spent({ session }: { session: Session }) {
+  const changed = useLog(session.id, ({ view }) => view.changedAt)
+  const { data } = useQuery(costQuery(session.id, changed))
+  if (data === undefined || data.costUsd === 0) return null
+  return (
+    <section aria-labelledby="spent" className="flex flex-col gap-2">
+      <h2 id="spent" className="text-sm font-semibold">
+        Cost
+      </h2>
+      <Figures of={data} />
+    </section>
   )
 }
 
@@ -155,5 +175,49 @@ function EffortChoice({ session }: { session: Session }) {
       </Field>
       <InlineProblem error={change.error} />
     </div>
+  )
+}
+
+/** Sets what the Session may spend on models. A Run that waits for more goes on once it has it. */
+function BudgetField({ session }: { session: Session }) {
+  const can = useSessionCan(session)
+  const before = String(session.budget?.costUsd ?? '')
+  const [typed, setTyped] = useState(before)
+  const change = useMutation({
+    mutationFn: () => {
+      const budget = typed === '' ? null : { costUsd: Number(typed) }
+      return berth.call('updateSession', { sessionId: session.id, body: { budget } })
+    },
+    onSuccess: answer => queryClient.setQueryData(sessionQuery(session.id).queryKey, answer.session),
+  })
+  return (
+    <form
+      className="flex flex-col gap-2"
+      onSubmit={event => {
+        event.preventDefault()
+        if (can('rename').allowed) change.mutate()
+      }}
+    >
+      <Field label="Budget (US dollars)" hint="What all its Runs may spend on models. Then they ask how to go on.">
+        {attributes => (
+          <div className="flex gap-2">
+            <input
+              {...attributes}
+              type="number"
+              min={0.01}
+              step="any"
+              placeholder="No bound"
+              value={typed}
+              onChange={event => setTyped(event.target.value)}
+              className={`${inputClass} tabular-nums`}
+            />
+            <Button type="submit" verdict={can('rename')} busy={change.isPending} disabled={typed === before}>
+              Set
+            </Button>
+          </div>
+        )}
+      </Field>
+      <InlineProblem error={change.error} />
+    </form>
   )
 }

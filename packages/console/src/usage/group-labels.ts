@@ -6,6 +6,7 @@ export const groupingLabels: Readonly<Record<UsageGrouping, string>> = {
   model: 'Model',
   person: 'Person',
   repository: 'Repository',
+  trigger: 'Trigger',
   session: 'Session',
 }
 
@@ -14,6 +15,7 @@ const lost: Readonly<Record<string, string>> = {
   installation: 'An integration',
   session: 'A Session',
   repository: 'A repository',
+  trigger: 'A trigger that is deleted',
 }
 
 /** The group of requests that lack the report's dimension. */
@@ -22,6 +24,7 @@ const without: Readonly<Record<UsageGrouping, string>> = {
   model: '',
   person: 'Nobody in particular',
   repository: 'Without a repository',
+  trigger: 'Without a trigger',
   session: 'Outside Sessions',
 }
 

@@ -1,11 +1,11 @@
-import type { UsageReport, UsageSums } from '@berth/contract'
+import type { UsageReport } from '@berth/contract'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { getRouteApi, useRouteContext } from '@tanstack/react-router'
 import { ChartColumn, Download } from 'lucide-react'
 import { lazy, Suspense, useMemo } from 'react'
 import { serverNow } from '../api/server-clock.ts'
 import { Button } from '../ui/button.tsx'
-import { dollars } from '../ui/format.ts'
+import { counted, dollars } from '../ui/format.ts'
 import { Page, Title } from '../ui/page.tsx'
 import { Stat, Stats } from '../ui/stat.tsx'
 import { EmptyState, ErrorState, InlineProblem, LoadingLines } from '../ui/states.tsx'
@@ -88,7 +88,7 @@ function Report({ report, measure }: { report: UsageReport; measure: Measure }) 
   const { label, of, format } = meanings[measure]
   return (
     <div className="flex flex-col gap-6">
-      <Totals total={total} />
+      <Totals report={report} />
       <section aria-labelledby="plot" className="rounded-xl border border-line p-4">
         <h2 id="plot" className="mb-2 text-[0.8125rem] font-medium">
           {label} by day{by === 'day' ? '' : `, by ${groupingLabels[by].toLowerCase()}`}
@@ -118,9 +118,9 @@ function Report({ report, measure }: { report: UsageReport; measure: Measure }) 
   )
 }
 
-function Totals({ total }: { total: UsageSums }) {
-  const { costUsd, unknownCost, requests, failed, inputTokens, cachedInputTokens, outputTokens, reasoningTokens } =
-    total
+function Totals({ report: { total, mergedPullRequests: merged, forecast, whose } }: { report: UsageReport }) {
+  const { costUsd, unknownCost, requests, failed, inputTokens, cachedInputTokens, cacheWriteTokens } = total
+  const { outputTokens, reasoningTokens } = total
   const share = (part: number, whole: number) => (whole === 0 ? 0 : Math.round((100 * part) / whole))
   return (
     <Stats>
@@ -135,13 +135,25 @@ function Totals({ total }: { total: UsageSums }) {
       <Stat
         name="Input tokens"
         value={glance(inputTokens)}
-        about={`${share(cachedInputTokens, inputTokens)}% from caches`}
+        about={`${share(cachedInputTokens, inputTokens)}% from caches, ${share(cacheWriteTokens, inputTokens)}% written to them`}
       />
       <Stat
         name="Output tokens"
         value={glance(outputTokens)}
         about={`${share(reasoningTokens, outputTokens)}% for reasoning`}
       />
+      <Stat
+        name="This month"
+        value={dollars(forecast.monthUsd)}
+        about={`A forecast: ${dollars(forecast.spentUsd)} so far, and ${dollars(forecast.dayUsd)} a day, the mean of the last seven`}
+      />
+      {whose === 'organization' && (
+        <Stat
+          name="A merged pull request"
+          value={merged === 0 ? '–' : dollars(costUsd / merged)}
+          about={merged === 0 ? 'Berth merged none in these days' : `All cost by ${counted(merged, 'merge')} of Berth`}
+        />
+      )}
     </Stats>
   )
 }

@@ -111,9 +111,9 @@ export const oversightOperations = {
     ...administrators,
     method: 'PUT',
     path: '/cloud/settings',
-    summary: "Set the organization's own budgets, and who its commits are by",
+    summary: 'Set budgets of the organization, its people and its installations, and who its commits are by',
     description:
-      'Budgets only tighten what the operator allows. What was spent in the current day and month counts. The bounds of a Run hold for Runs that start later. The choice for commits holds for Publications whose commit is not made yet.',
+      'What is absent stays as it is. Budgets only tighten what the operator allows. What was spent in the current day and month counts. The bounds of a Run hold for Runs that start later. The choice for commits holds for Publications whose commit is not made yet.',
     body: UpdateOrganizationSettings,
     responses: { 200: { description: 'The settings as changed.', schema: OrganizationSettings } },
     errors: [],

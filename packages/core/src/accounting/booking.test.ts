@@ -23,6 +23,7 @@ const record = (given: Partial<RequestRecord> = {}): RequestRecord => ({
   usage: null,
   costUsd: null,
   reservedUsd: null,
+  reservedIn: [],
   firstTokenMs: null,
   durationMs: 1,
   startedAt: new Date(),

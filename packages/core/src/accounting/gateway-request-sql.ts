@@ -21,6 +21,8 @@ export interface RequestRecord {
   readonly costUsd: number | null
   /** Reserved for it in the budgets at which its Run waits for people; null if there are none. */
   readonly reservedUsd: number | null
+  /** The budgets that hold it: of others nothing is freed, whatever their kind has become since. */
+  readonly reservedIn: readonly string[]
   readonly firstTokenMs: number | null
   readonly durationMs: number | null
   readonly startedAt: Date
@@ -49,12 +51,12 @@ export async function keepRequests(
         insert into gateway_requests as g (
           id, organization_id, credential_kind, api_key_id, session_id, run_id, wire, provider, model, outcome, error_code,
           input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_usd, first_token_ms, duration_ms,
-          started_at, installation_id, person_id, end_user_id, reserved_usd)
+          started_at, installation_id, person_id, end_user_id, reserved_usd, reserved_in)
         select * from jsonb_to_recordset($1::jsonb) as r (
           id uuid, organization_id uuid, credential_kind text, api_key_id uuid, session_id uuid, run_id uuid, wire text,
           provider text, model text, outcome text, error_code text, input_tokens bigint, cached_input_tokens bigint,
           cache_write_tokens bigint, output_tokens bigint, reasoning_tokens bigint, cost_usd numeric, first_token_ms integer, duration_ms integer,
-          started_at timestamptz, installation_id uuid, person_id uuid, end_user_id text, reserved_usd numeric)
+          started_at timestamptz, installation_id uuid, person_id uuid, end_user_id text, reserved_usd numeric, reserved_in uuid[])
         where case when $3 then true else set_config('synchronous_commit', 'off', true) is not null end
         on conflict (id) do update set
           provider = excluded.provider, model = excluded.model, outcome = excluded.outcome,
@@ -64,10 +66,10 @@ export async function keepRequests(
           first_token_ms = excluded.first_token_ms, duration_ms = excluded.duration_ms,
           wire = excluded.wire, started_at = excluded.started_at
           where g.outcome = 'open' or (g.outcome = 'failed' and g.started_at < excluded.started_at)
-        returning organization_id, api_key_id, session_id, person_id, installation_id, cost_usd, reserved_usd, outcome
+        returning organization_id, api_key_id, session_id, person_id, installation_id, cost_usd, reserved_usd, reserved_in, outcome
       ), spent as (
-        select b.id, sum(coalesce(k.cost_usd, case when b.on_reached = 'pause' then k.reserved_usd end, 0)) as usd,
-          sum(case when b.on_reached = 'pause' then coalesce(k.reserved_usd, 0) else 0 end) as freed
+        select b.id, sum(coalesce(k.cost_usd, case when b.id = any(k.reserved_in) then k.reserved_usd end, 0)) as usd,
+          sum(case when b.id = any(k.reserved_in) then k.reserved_usd else 0 end) as freed
         from kept k
         cross join lateral budgets_of(k.organization_id, k.api_key_id, k.session_id, k.person_id, k.installation_id) b
         where k.outcome <> 'open' and (k.cost_usd > 0 or k.reserved_usd > 0) group by b.id
@@ -108,6 +110,7 @@ function rowOf(record: RequestRecord): Readonly<Record<string, unknown>> {
     reasoning_tokens: record.usage?.reasoningTokens ?? null,
     cost_usd: record.costUsd,
     reserved_usd: record.reservedUsd,
+    reserved_in: record.reservedIn,
     first_token_ms: record.firstTokenMs,
     duration_ms: record.durationMs,
     started_at: record.startedAt,

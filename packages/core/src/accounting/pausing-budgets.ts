@@ -11,6 +11,8 @@ export type BudgetScope = 'session' | 'person' | 'installation' | 'organization'
 export interface PausingBudget {
   readonly id: string
   readonly scope: BudgetScope
+  readonly person_id: string | null
+  readonly installation_id: string | null
   readonly set_by: 'operator' | 'organization'
   readonly period: 'day' | 'month' | 'total'
   readonly limit_usd: number
@@ -67,7 +69,7 @@ export async function reserveSpending(
     name: 'reserve-spending',
     text: `
       with locked as materialized (
-        select b.id, b.set_by, b.period, b.limit_usd, ${scopeOf}, ${current('$6')}
+        select b.id, b.person_id, b.installation_id, b.set_by, b.period, b.limit_usd, ${scopeOf}, ${current('$6')}
         from gateway_budgets b
         where b.on_reached = 'pause' and b.id in (select id from budgets_of($1, null, $2, $3, $4))
         order by b.id for no key update of b
@@ -80,7 +82,7 @@ export async function reserveSpending(
           period_started_at = greatest(b.period_started_at, gateway_period_start(b.period, $6))
         from locked l, verdict v where v.fits and b.id = l.id
       )
-      select l.id, l.scope, l.set_by, l.period, l.limit_usd::float8, l.spent::float8 as spent_usd,
+      select l.id, l.scope, l.person_id, l.installation_id, l.set_by, l.period, l.limit_usd::float8, l.spent::float8 as spent_usd,
         l.reserved::float8 as reserved_usd, not l.told and l.spent >= $7 * l.limit_usd as untold, ${verdicts}, v.fits
       from locked l, verdict v order by l.id`,
     values: [
@@ -102,10 +104,10 @@ export async function findPausing(db: Queryable, id: string, now: Date): Promise
   const { rows } = await db.query<PausingBudget>({
     name: 'find-pausing-budget',
     text: `
-      select id, scope, set_by, period, limit_usd::float8, spent::float8 as spent_usd, reserved::float8 as reserved_usd,
+      select id, scope, person_id, installation_id, set_by, period, limit_usd::float8, spent::float8 as spent_usd, reserved::float8 as reserved_usd,
         not told and spent >= $3 * limit_usd as untold, ${verdicts}
       from (
-        select b.id, b.set_by, b.period, b.limit_usd, ${scopeOf}, ${current('$2')} from gateway_budgets b
+        select b.id, b.person_id, b.installation_id, b.set_by, b.period, b.limit_usd, ${scopeOf}, ${current('$2')} from gateway_budgets b
         where b.id = $1 and b.on_reached = 'pause'
       ) found`,
     values: [id, now, TOLD_SHARE],
@@ -125,12 +127,24 @@ export async function noteTold(tx: Queryable, id: string, now: Date): Promise<bo
   return rows.length > 0
 }
 
-/** Sets a budget's limit, which is told of anew. The caller holds the Session's lock, if the budget is a Session's. */
-export async function setLimit(tx: Queryable, id: string, limitUsd: number): Promise<void> {
-  await tx.query({
-    text: 'update gateway_budgets set limit_usd = $2, told_at = null where id = $1',
-    values: [id, limitUsd],
+/** The most that a limit may be, as the contract bounds it. */
+export const mostBudgetUsd = 1e9
+
+/**
+ * Raises a budget by an amount, from the spending if that is more. One statement reads and writes, so that of two raises at
+ * once each counts.
+ * @returns the new limit; null if the budget is gone or does not let Runs wait any more
+ */
+export async function raiseLimit(tx: Queryable, id: string, byUsd: number, now: Date): Promise<number | null> {
+  const { rows } = await tx.query<{ limit_usd: number }>({
+    text: `
+      update gateway_budgets b set told_at = null,
+        limit_usd = round(least($4, greatest(limit_usd, case when period_started_at < gateway_period_start(period, $3)
+          then 0 else spent_usd + reserved_usd end) + $2::numeric), 6)
+      where id = $1 and on_reached = 'pause' returning limit_usd::float8`,
+    values: [id, byUsd, now, mostBudgetUsd],
   })
+  return rows[0]?.limit_usd ?? null
 }
 
 /**

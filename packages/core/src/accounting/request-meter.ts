@@ -1,6 +1,6 @@
 import { ApiError } from '@berth/platform/kit/api-error.ts'
 import { UpstreamError } from '@berth/platform/kit/upstream-error.ts'
-import { tellPast } from '@berth/platform/telemetry/observe.ts'
+import { tellPast, tokenAttributes } from '@berth/platform/telemetry/observe.ts'
 import type { Booking } from './booking.ts'
 import { costOf } from './cost.ts'
 import { endUserOf } from './end-user.ts'
@@ -9,6 +9,11 @@ import type { RequestRecord } from './gateway-request-sql.ts'
 import type { ModelRequest } from './model-request.ts'
 import { type GatewayUsage, noUsage, type ResolvedModel } from './upstream.ts'
 import { mayHaveCost } from './upstream-status.ts'
+
+/** What is held for a request in the budgets at which its Run waits for people. */
+export type Reserved = Pick<RequestRecord, 'reservedUsd' | 'reservedIn'>
+
+export const noneReserved: Reserved = { reservedUsd: null, reservedIn: [] }
 
 /** Tells of a Run's model request, by the names that OpenTelemetry gives to calls of models. */
 function tellModelRequest(record: RequestRecord): void {
@@ -23,12 +28,7 @@ function tellModelRequest(record: RequestRecord): void {
       'gen_ai.operation.name': 'chat',
       'gen_ai.provider.name': provider,
       'gen_ai.request.model': model,
-      ...(usage !== null && {
-        'gen_ai.usage.input_tokens': usage.inputTokens,
-        'gen_ai.usage.cache_read.input_tokens': usage.cachedInputTokens,
-        'gen_ai.usage.cache_creation.input_tokens': usage.cacheWriteTokens,
-        'gen_ai.usage.output_tokens': usage.outputTokens,
-      }),
+      ...tokenAttributes(usage),
     },
   })
 }
@@ -44,7 +44,7 @@ export class RequestMeter {
   readonly #metrics: GatewayMetrics
   readonly #request: ModelRequest
   readonly #id: string
-  readonly #reservedUsd: number | null
+  readonly #reserved: Reserved
   readonly #endUserId: string | null
   readonly #startedAt: Date
   readonly #begunMs = performance.now()
@@ -54,18 +54,18 @@ export class RequestMeter {
   #opened = false
   #booked: Promise<void> | null = null
 
-  /** @param row `refusedId`: of the row, if the request reaches no provider; `reservedUsd`: what its budgets hold for it */
+  /** @param row `refusedId`: of the row, if the request reaches no provider; `reserved`: what budgets hold for it */
   constructor(
     gateway: { booking: Booking; metrics: GatewayMetrics; clock: { now(): Date } },
     request: ModelRequest,
     model: ResolvedModel,
-    { refusedId = null, reservedUsd = null }: { refusedId?: string | null; reservedUsd?: number | null } = {},
+    { refusedId = null, reserved = noneReserved }: { refusedId?: string | null; reserved?: Reserved } = {},
   ) {
     this.#booking = gateway.booking
     this.#metrics = gateway.metrics
     this.#request = request
     this.#id = refusedId ?? request.id
-    this.#reservedUsd = reservedUsd
+    this.#reserved = reserved
     this.#endUserId = endUserOf(request)
     this.#startedAt = gateway.clock.now()
     this.#model = model
@@ -146,7 +146,7 @@ export class RequestMeter {
       errorCode,
       usage,
       costUsd: this.#unknownCost ? null : free ? 0 : costOf(usage, price),
-      reservedUsd: this.#reservedUsd,
+      ...this.#reserved,
       firstTokenMs: this.#firstTokenMs,
       durationMs: outcome === 'open' ? null : Math.round(performance.now() - this.#begunMs),
       startedAt: this.#startedAt,

@@ -1,47 +1,135 @@
-import { randomUUID } from 'node:crypto'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 
-/** The amount that an organization, or one of its keys, may spend on models in each period. */
+/** The amount that an organization, or one of its keys, people or installations, may spend on models in each period. */
 export interface Quota {
   readonly organizationId: string
-  /** Absent for a budget of the whole organization. */
+  /** Of these ids one at most; without any, it is a budget of the whole organization. */
   readonly apiKeyId?: string
+  readonly personId?: string
+  readonly installationId?: string
   readonly period: 'day' | 'month' | 'total'
   /** Null removes the budget. */
   readonly limitUsd: number | null
+  /** Whether Runs wait for people or are refused; absent: as it is, and refused at first. */
+  readonly onReached?: 'pause' | 'refuse'
 }
 
+interface QuotaRow {
+  readonly organization_id: string
+  readonly api_key_id: string | null
+  readonly person_id: string | null
+  readonly installation_id: string | null
+  readonly period: Quota['period']
+  readonly limit_usd: number | null
+  readonly on_reached: Quota['onReached'] | null
+}
+
+const wanted = `wanted as (
+  select * from jsonb_to_recordset($1::jsonb) as w (organization_id uuid, api_key_id uuid, person_id uuid,
+    installation_id uuid, period text, limit_usd numeric, on_reached text, spent_usd numeric))`
+
+const sameBudget = `b.organization_id = w.organization_id and b.session_id is null and b.period = w.period
+  and b.api_key_id is not distinct from w.api_key_id and b.person_id is not distinct from w.person_id
+  and b.installation_id is not distinct from w.installation_id and b.set_by = $2`
+
 /**
- * Sets, changes or removes a budget. Spending in the current period still counts against a changed budget.
- * @returns false if the organization does not have the key
+ * Sets, changes or removes budgets of one organization. A new one begins with the spending of its period; one at which Runs
+ * wait from now on counts it again. While a budget is locked the costs of all organizations may wait for it, so that is summed
+ * before, and the locks are taken in the order of `keepRequests`.
  */
-export async function setQuotaOf(db: Queryable, budget: Quota, now: Date): Promise<boolean> {
-  const { organizationId, apiKeyId = null, period, limitUsd } = budget
-  if (apiKeyId !== null) {
+export async function setQuotas(
+  db: Queryable,
+  setBy: 'operator' | 'organization',
+  quotas: readonly Quota[],
+  now: Date,
+): Promise<void> {
+  if (quotas.length === 0) return
+  const { rows } = await db.query<QuotaRow & { readonly is_new: boolean; readonly switches: boolean }>({
+    text: `
+      with ${wanted}
+      select w.*, b.id is null and w.limit_usd is not null as is_new,
+        coalesce(b.on_reached = 'refuse' and w.on_reached = 'pause', false) as switches
+      from wanted w left join gateway_budgets b on ${sameBudget}`,
+    values: [JSON.stringify(quotas.map(rowOf)), setBy],
+  })
+  const counted = await Promise.all(
+    rows.map(async row => ({
+      ...row,
+      ...((row.is_new || row.switches) && { spent_usd: await spentOf(db, row, now) }),
+    })),
+  )
+  await db.query({
+    text: `
+      with ${wanted}, locked as materialized (
+        select b.id, w.limit_usd, w.on_reached, w.spent_usd from gateway_budgets b join wanted w on ${sameBudget}
+        order by b.id for update of b
+      ), removed as (
+        delete from gateway_budgets b using locked l where b.id = l.id and l.limit_usd is null
+      )
+      update gateway_budgets b set limit_usd = l.limit_usd, on_reached = coalesce(l.on_reached, b.on_reached),
+        told_at = case when b.limit_usd = l.limit_usd then b.told_at end,
+        spent_usd = case when b.period_started_at >= gateway_period_start(b.period, $3)
+          then greatest(b.spent_usd, l.spent_usd) else b.spent_usd end
+      from locked l where l.id = b.id and l.limit_usd is not null`,
+    values: [JSON.stringify(counted), setBy, now],
+  })
+  const added = counted.filter(row => row.is_new)
+  if (added.length === 0) return
+  await db.query({
+    text: `
+      with ${wanted}
+      insert into gateway_budgets (id, organization_id, api_key_id, person_id, installation_id, period, limit_usd, on_reached,
+        period_started_at, set_by, spent_usd)
+      select gen_random_uuid(), organization_id, api_key_id, person_id, installation_id, period, limit_usd,
+        coalesce(on_reached, 'refuse'), gateway_period_start(period, $3), $2, spent_usd
+      from wanted
+      on conflict on constraint gateway_budgets_of_period do update
+      set limit_usd = excluded.limit_usd, on_reached = excluded.on_reached`,
+    values: [JSON.stringify(added), setBy, now],
+  })
+}
+
+/** Sums the spending of a budget's current period, on `gateway_requests_of_organization`. */
+async function spentOf(db: Queryable, row: QuotaRow, now: Date): Promise<string> {
+  const { rows } = await db.query<{ usd: string }>({
+    text: `
+      select coalesce(sum(cost_usd), 0) as usd from gateway_usage
+      where organization_id = $1 and started_at >= gateway_period_start($2, $3) and ($4::uuid is null or api_key_id = $4)
+        and ($5::uuid is null or person_id = $5) and ($6::uuid is null or installation_id = $6)`,
+    values: [row.organization_id, row.period, now, row.api_key_id, row.person_id, row.installation_id],
+  })
+  return rows[0]?.usd ?? '0'
+}
+
+const rowOf = ({
+  organizationId,
+  apiKeyId,
+  personId,
+  installationId,
+  period,
+  limitUsd,
+  onReached,
+}: Quota): QuotaRow => ({
+  organization_id: organizationId,
+  api_key_id: apiKeyId ?? null,
+  person_id: personId ?? null,
+  installation_id: installationId ?? null,
+  period,
+  limit_usd: limitUsd,
+  on_reached: onReached ?? null,
+})
+
+/** Sets, changes or removes a budget that an operator sets. @returns false if the organization does not have the key */
+export async function setQuotaOf(db: Queryable, quota: Quota, now: Date): Promise<boolean> {
+  if (quota.apiKeyId !== undefined) {
     const { rows } = await db.query({
       text: `
         select 1 from api_keys k join installations i on i.id = k.installation_id
         where k.id = $1 and i.organization_id = $2`,
-      values: [apiKeyId, organizationId],
+      values: [quota.apiKeyId, quota.organizationId],
     })
     if (rows.length === 0) return false
   }
-  if (limitUsd === null) {
-    await db.query({
-      text: `
-        delete from gateway_budgets
-        where organization_id = $1 and api_key_id is not distinct from $2 and period = $3
-          and session_id is null and person_id is null and installation_id is null and set_by = 'operator'`,
-      values: [organizationId, apiKeyId, period],
-    })
-    return true
-  }
-  await db.query({
-    text: `
-      insert into gateway_budgets (id, organization_id, api_key_id, period, limit_usd, period_started_at)
-      values ($1, $2, $3, $4, $5, gateway_period_start($4, $6))
-      on conflict on constraint gateway_budgets_of_period do update set limit_usd = excluded.limit_usd`,
-    values: [randomUUID(), organizationId, apiKeyId, period, limitUsd, now],
-  })
+  await setQuotas(db, 'operator', [quota], now)
   return true
 }

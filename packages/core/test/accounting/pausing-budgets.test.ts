@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { keepRequests, type RequestRecord } from '@berth/core/accounting/gateway-request-sql.ts'
-import { reserveSpending, type Spender, setSessionBudget } from '@berth/core/accounting/pausing-budgets.ts'
+import { raiseLimit, reserveSpending, type Spender, setSessionBudget } from '@berth/core/accounting/pausing-budgets.ts'
 import { setQuotaOf } from '@berth/core/accounting/set-quota.ts'
 import { insertSession } from '@berth/core/sessions/session/session-sql.ts'
 import { createTenant } from '@berth/testing/api/tenant.ts'
@@ -51,6 +51,7 @@ const record = (of: Spender, given: Partial<RequestRecord>): RequestRecord => ({
   usage: null,
   costUsd: null,
   reservedUsd: null,
+  reservedIn: [],
   firstTokenMs: null,
   durationMs: 1,
   startedAt: now,
@@ -59,8 +60,14 @@ const record = (of: Spender, given: Partial<RequestRecord>): RequestRecord => ({
 })
 
 const reserve = (of: Spender, usd: number) => reserveSpending(test.database, of, usd, now)
-const settle = (of: Spender, costUsd: number | null, reservedUsd: number) =>
-  keepRequests(test.database, [record(of, { costUsd, reservedUsd })], now)
+const settle = async (of: Spender, costUsd: number | null, reservedUsd: number) => {
+  const { budgets } = await reserve(of, 0)
+  await keepRequests(
+    test.database,
+    [record(of, { costUsd, reservedUsd, reservedIn: budgets.map(({ id }) => id) })],
+    now,
+  )
+}
 
 describe('a budget at which Runs wait', () => {
   it('lets one request at most lead over it, however many ask at once', async () => {
@@ -116,5 +123,46 @@ describe('a budget at which Runs wait', () => {
     await settle(one, 5, 0)
     expect(await reserve(other, 1)).toEqual({ kind: 'granted', budgets: [] })
     expect((await reserve(one, 1)).kind).toBe('reached')
+  })
+
+  it('frees nothing that it does not hold, whatever was set while a request was under way', async () => {
+    const of = await spender(1)
+    const { budgets } = await reserve(of, 0.4)
+    const day = { organizationId: of.organizationId, period: 'day', limitUsd: 1, onReached: 'pause' } as const
+    await setQuotaOf(test.database, day, now)
+    expect((await reserve(of, 0.4)).kind).toBe('granted')
+    const first = { costUsd: 0.1, reservedUsd: 0.4, reservedIn: budgets.map(({ id }) => id) }
+    await keepRequests(test.database, [record(of, first)], now)
+    const { budgets: after } = await reserve(of, 9)
+    expect(after.map(budget => [budget.scope, budget.spent_usd, budget.reserved_usd])).toEqual(
+      expect.arrayContaining([
+        ['session', 0.1, expect.closeTo(0.4)],
+        ['organization', 0.1, expect.closeTo(0.4)],
+      ]),
+    )
+  })
+
+  it('counts anew what its period has spent once it lets Runs wait', async () => {
+    const of = await spender(null)
+    const day = { organizationId: of.organizationId, period: 'day', limitUsd: 1 } as const
+    await setQuotaOf(test.database, day, now)
+    await settle(of, 0.6, 0)
+    await test.database.query('update gateway_budgets set spent_usd = 0.1 where organization_id = $1', [
+      of.organizationId,
+    ])
+    await setQuotaOf(test.database, { ...day, onReached: 'pause' }, now)
+    expect((await reserve(of, 0.1)).budgets).toMatchObject([{ scope: 'organization', spent_usd: 0.6 }])
+    await setQuotaOf(test.database, { ...day, limitUsd: 0.5 }, now)
+    expect((await reserve(of, 0.1)).kind).toBe('reached')
+  })
+
+  it('is raised by each of those who raise it at once', async () => {
+    const of = await spender(1)
+    await settle(of, 1.5, 0)
+    const id = (await reserve(of, 1)).budgets[0]?.id ?? ''
+    await Promise.all([1, 2, 4].map(byUsd => raiseLimit(test.database, id, byUsd, now)))
+    // The first one begins at what is spent.
+    expect((await reserve(of, 0)).budgets).toMatchObject([{ limit_usd: 8.5, spent_usd: 1.5 }])
+    expect(await raiseLimit(test.database, id, 1e9, now)).toBe(1e9)
   })
 })

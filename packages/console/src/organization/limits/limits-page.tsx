@@ -8,6 +8,7 @@ import { SectionPage } from '../section-page.tsx'
 import { runBounds } from './bounds.ts'
 import { BoundsForm } from './bounds-form.tsx'
 import { settingsQuery } from './queries.ts'
+import { ScopedBudgets } from './scoped-budgets.tsx'
 
 /** The bounds of a Run, the rate limits, and how long data is kept. */
 export function LimitsPage() {
@@ -39,6 +40,12 @@ function Limits() {
             ['Time', boundOf(run, 'seconds', value => formatDuration(value * 1000))],
           ]}
         />
+      </Part>
+      <Part
+        title="People and installations"
+        about="What each may spend on models. Runs that reach a limit wait for people, who may raise it, or are refused."
+      >
+        <ScopedBudgets budgets={settings.data.budgets} />
       </Part>
       <Part
         title="Requests"

@@ -1,6 +1,7 @@
 import type { OrganizationSettings, PricedModelList, UpdateOrganizationSettings } from '@berth/contract'
-import { queryOptions } from '@tanstack/react-query'
+import { queryOptions, useMutation } from '@tanstack/react-query'
 import { call } from '../../api/client.ts'
+import { queryClient } from '../../api/queries.ts'
 
 /** The limits of the organization: its own, and those of its operator. */
 export const settingsQuery = queryOptions({
@@ -16,7 +17,15 @@ export const modelsQuery = queryOptions({
 })
 
 /** Sets some of the organization's own bounds; the others stay as they are now. */
-export async function saveOwn(changed: Partial<UpdateOrganizationSettings>): Promise<OrganizationSettings> {
-  const { own } = await call<OrganizationSettings>('GET', 'settings')
-  return call<OrganizationSettings>('PUT', 'settings', { ...own, ...changed })
-}
+export const saveOwn = (changed: UpdateOrganizationSettings): Promise<OrganizationSettings> =>
+  call<OrganizationSettings>('PUT', 'settings', changed)
+
+/** Sets one budget. @param onSaved is told that it is set */
+export const useSaveBudget = (onSaved?: () => void) =>
+  useMutation({
+    mutationFn: (budget: NonNullable<UpdateOrganizationSettings['budget']>) => saveOwn({ budget }),
+    onSuccess: saved => {
+      queryClient.setQueryData(settingsQuery.queryKey, saved)
+      onSaved?.()
+    },
+  })

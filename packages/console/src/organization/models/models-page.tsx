@@ -13,10 +13,10 @@ import { glance } from '../../usage/measures.ts'
 import { usageQuery } from '../../usage/queries.ts'
 import { spendingBounds } from '../limits/bounds.ts'
 import { BoundsForm } from '../limits/bounds-form.tsx'
+import { BudgetBars } from '../limits/budget-bars.tsx'
 import { Part } from '../limits/limits-page.tsx'
 import { modelsQuery, settingsQuery } from '../limits/queries.ts'
 import { SectionPage } from '../section-page.tsx'
-import { BudgetBars } from './budget-bars.tsx'
 
 /** The models with their prices, and for administrators the organization's budget for them. */
 export function ModelsPage() {
@@ -39,9 +39,11 @@ function Budgets() {
   return (
     <Part
       title="Budgets"
-      about="While a budget is spent, models refuse every request of the organization until it resets. Yours hold beside those of your operator."
+      about="While a budget is spent, Runs wait for people or are refused, and every other request is refused until it resets. Yours hold beside those of your operator. Those of people and installations are among the limits."
     >
-      <BudgetBars budgets={budgets} />
+      <BudgetBars budgets={budgets.filter(({ scope }) => scope === 'organization')}>
+        No budget is set: models answer at any cost.
+      </BudgetBars>
       <BoundsForm label="Budgets of the organization" bounds={spendingBounds} settings={settings.data} />
     </Part>
   )

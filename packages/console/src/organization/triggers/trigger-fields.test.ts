@@ -7,7 +7,7 @@ const trigger: Trigger = {
   installationId: 'i',
   name: 'Slack',
   message: '{{event.text}}',
-  session: { runtime: 'native', source: { grantId: 'g', repositoryId: '7' } },
+  session: { runtime: 'native', budget: { costUsd: 2.5 }, source: { grantId: 'g', repositoryId: '7' } },
   thread: ['event.ts'],
   hook: {
     url: 'https://x',
@@ -40,7 +40,7 @@ test('events of GitHub tell the repository and the conversation themselves', () 
     installationId: 'i',
     name: 'Slack',
     message: '{{event.text}}',
-    session: { runtime: 'native' },
+    session: { runtime: 'native', budget: { costUsd: 2.5 } },
     hook: {
       scheme: 'github',
       github: {
@@ -56,11 +56,12 @@ test('events of GitHub tell the repository and the conversation themselves', () 
 })
 
 test('a form names its faults', () => {
-  const fields = { ...newFields(''), on: [], repositories: 'site' }
+  const fields = { ...newFields(''), on: [], repositories: 'site', budget: '0' }
   expect(Object.keys(triggerFaults(fields)).filter(name => Object(triggerFaults(fields))[name] !== undefined)).toEqual([
     'name',
     'installation',
     'on',
+    'budget',
     'repositories',
   ])
 })

@@ -16,6 +16,8 @@ export interface TriggerFields {
   readonly forks: boolean
   readonly cron: string
   readonly timeZone: string
+  /** US dollars that each of its Sessions may spend on models; empty for no bound. */
+  readonly budget: string
 }
 
 type GitHub = NonNullable<NonNullable<PutTrigger['hook']>['github']>
@@ -36,6 +38,7 @@ export const newFields = (installation: string): TriggerFields => ({
   forks: false,
   cron: '',
   timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+  budget: '',
 })
 
 /** Returns the fields of a trigger. */
@@ -54,12 +57,13 @@ export function fieldsOf(trigger: Trigger): TriggerFields {
     forks: github?.forks === 'base',
     cron: trigger.schedule?.cron ?? '',
     timeZone: trigger.schedule?.timeZone ?? fresh.timeZone,
+    budget: String(trigger.session.budget?.costUsd ?? ''),
   }
 }
 
 /** Returns the faults of the fields. The service judges the schedule and the message. */
 export function triggerFaults(fields: TriggerFields): Faults<TriggerFields> {
-  const { name, installation, message, sender, on, mention, repositories } = fields
+  const { name, installation, message, sender, on, mention, repositories, budget } = fields
   const events = sender === 'events'
   return {
     name: name.trim() === '' ? 'Enter a name.' : undefined,
@@ -67,6 +71,7 @@ export function triggerFaults(fields: TriggerFields): Faults<TriggerFields> {
     message: message.trim() === '' ? 'Enter a message.' : undefined,
     on: events && on.length === 0 ? 'Choose at least one kind of event.' : undefined,
     mention: events && /\s/.test(mention.trim()) ? 'A mention has no spaces.' : undefined,
+    budget: budget.trim() === '' || Number(budget) >= 0.01 ? undefined : 'Enter an amount from 0.01 on, or nothing.',
     repositories:
       events && linesOf(repositories).some(line => !/^[^/\s]+\/[^/\s]+$/.test(line))
         ? 'Write each repository as owner/name, one a line.'
@@ -79,16 +84,20 @@ export function triggerFaults(fields: TriggerFields): Faults<TriggerFields> {
  * @param before the trigger that it replaces, which keeps the members that the form does not show
  */
 export function toBody(fields: TriggerFields, before?: Trigger): PutTrigger {
-  const { name, installation, message, sender, cron, timeZone } = fields
+  const { name, installation, message, sender, cron, timeZone, budget } = fields
   const same = before !== undefined && senderOf(before) === sender ? before : undefined
   // The Session of an event is told its repository, and its conversation.
-  const { source, ...session } = before?.session ?? {}
+  const { source, budget: _, ...session } = before?.session ?? {}
   const events = sender === 'events'
   return {
     installationId: installation,
     name: name.trim(),
     message,
-    session: { ...session, ...(!events && source !== undefined && { source }) },
+    session: {
+      ...session,
+      ...(budget.trim() !== '' && { budget: { costUsd: Number(budget) } }),
+      ...(!events && source !== undefined && { source }),
+    },
     ...(cron.trim() !== '' && {
       schedule: { cron: cron.trim(), ...(timeZone.trim() !== '' && { timeZone: timeZone.trim() }) },
     }),

@@ -75,6 +75,14 @@ export function TriggerForm(props: {
           placeholder="0 7 * * 1-5"
         />
         {values.cron.trim() !== '' && <TextField form={form} name="timeZone" label="Time zone" exact />}
+        <TextField
+          form={form}
+          name="budget"
+          label="Budget (US dollars)"
+          hint="What each of its Sessions may spend on models. Leave it empty for no bound."
+          inputMode="decimal"
+          exact
+        />
       </div>
       <LinesField
         form={form}

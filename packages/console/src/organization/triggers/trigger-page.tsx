@@ -5,6 +5,7 @@ import { ChevronLeft, KeyRound, Pencil, Power, Trash2, Zap } from 'lucide-react'
 import { to } from '../../routing/to.ts'
 import { Button } from '../../ui/button.tsx'
 import { Day } from '../../ui/dates.tsx'
+import { dollars } from '../../ui/format.ts'
 import { EmptyState, ErrorState, LoadingLines } from '../../ui/states.tsx'
 import { Facts } from '../access/facts.tsx'
 import { useDialog } from '../dialogs.ts'
@@ -94,6 +95,9 @@ function View({ organizationId, trigger }: { organizationId: string; trigger: Tr
               {message}
             </span>,
           ],
+          ...(trigger.session.budget
+            ? [['Budget of a Session', dollars(trigger.session.budget.costUsd)] as const]
+            : []),
           ['Changed', <Day key="day" at={trigger.updatedAt} />],
         ]}
       />

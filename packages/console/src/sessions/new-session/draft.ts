@@ -22,6 +22,8 @@ export interface Draft {
   readonly model: string
   /** Empty for the model's default. */
   readonly effort: Effort | ''
+  /** US dollars that it may spend on models; empty for no bound. */
+  readonly budget: string
   /** Id of an environment, `none`, or empty for the organization's default. */
   readonly environment: string
   /** Kept as long as nothing changes: sending it again after a lost answer must not start a second Session. */
@@ -61,6 +63,7 @@ function read({ q, repo, branch, agent, model }: NewSessionSearch): Draft {
     runtime: '',
     model: '',
     effort: '',
+    budget: '',
     environment: '',
     ...ids(),
   }

@@ -1,7 +1,7 @@
 import { BerthError } from '@berth/client'
 import { problemOf } from '../../api/problem.ts'
 
-type FieldName = 'message' | 'repository' | 'branch' | 'agent' | 'effort' | 'environment' | 'files'
+type FieldName = 'message' | 'repository' | 'branch' | 'agent' | 'effort' | 'budget' | 'environment' | 'files'
 
 /** Faults by field. */
 export type Faults = Partial<Readonly<Record<FieldName, string>>> & {
@@ -40,6 +40,7 @@ const fieldByMember: ReadonlyMap<string, FieldName> = new Map(
     model: 'agent',
     runtime: 'agent',
     effort: 'effort',
+    budget: 'budget',
     environment: 'environment',
     files: 'files',
     message: 'message',

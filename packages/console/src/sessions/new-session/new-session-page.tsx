@@ -12,7 +12,7 @@ import { useAttachments, withSpoken } from '../../message/use-attachments.ts'
 import { VoiceButton } from '../../message/voice-button.tsx'
 import type { Verdict } from '../../session/session-can.ts'
 import { Button } from '../../ui/button.tsx'
-import { Field, Select } from '../../ui/field.tsx'
+import { Field, inputClass, Select } from '../../ui/field.tsx'
 import { useOnline } from '../../ui/online.ts'
 import { Page, Title } from '../../ui/page.tsx'
 import { InlineProblem, LoadingLines } from '../../ui/states.tsx'
@@ -111,6 +111,24 @@ export function NewSessionPage() {
         <div className="grid gap-5 sm:grid-cols-3">
           <RuntimeFields draft={draft} change={change} faults={faults} />
           <EnvironmentField draft={draft} change={change} faults={faults} />
+          <Field
+            label="Budget (US dollars)"
+            hint="What it may spend on models. Then it asks how to go on."
+            fault={faults.budget}
+          >
+            {attributes => (
+              <input
+                {...attributes}
+                type="number"
+                min={0.01}
+                step="any"
+                placeholder="No bound"
+                value={draft.budget}
+                onChange={event => change({ budget: event.target.value })}
+                className={`${inputClass} tabular-nums`}
+              />
+            )}
+          </Field>
         </div>
         {refusal === null && <InlineProblem error={start.error} />}
         <div>

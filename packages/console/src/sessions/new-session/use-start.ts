@@ -12,13 +12,14 @@ export function useStart(forget: () => void) {
   const navigate = useNavigate()
   return useMutation({
     mutationFn: async ({ draft, attachments }: { draft: Draft; attachments: readonly Attachment[] }) => {
-      const { message, repository, branch, runtime, model, effort, environment, sessionId, turnId } = draft
+      const { message, repository, branch, runtime, model, effort, budget, environment, sessionId, turnId } = draft
       const files = await Promise.all(attachments.map(encoded))
       const { session } = await call<{ session: Session }>('PUT', `sessions/${sessionId}`, {
         ...(files.length === 0 ? { initialTurn: { id: turnId, message } } : { title: titleOf(message) }),
         ...(runtime === 'native' ? {} : { runtime }),
         ...(model === '' ? {} : { model }),
         ...(effort === '' ? {} : { effort }),
+        ...(budget === '' ? {} : { budget: { costUsd: Number(budget) } }),
         ...(environment === '' ? {} : { environment: environment === 'none' ? null : { id: environment } }),
         ...(repository === null
           ? {}

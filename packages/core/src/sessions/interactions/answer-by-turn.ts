@@ -47,7 +47,7 @@ export async function readReply(
   return {
     interaction,
     answering,
-    budget: { id, answer: await readBudgetAnswer(tx, principal, id, answer.content, now) },
+    budget: { id, answer: await readBudgetAnswer(tx, principal, interaction, answer.content, now) },
   }
 }
 
@@ -57,12 +57,12 @@ export async function readReply(
  */
 export async function answerByTurn(
   tx: Queryable,
+  principal: Principal,
   key: SessionKey,
-  reply: Reply,
-  turnId: string,
+  reply: Reply & { readonly turnId: string },
   now: Date,
 ): Promise<void> {
-  const { interaction, answering, budget } = reply
+  const { interaction, answering, budget, turnId } = reply
   const resolved = await resolveOpen(tx, key, interaction.id, { ...answering, turnId }, now)
   await appendEvents(tx, key, [interactionEvent(resolved)], now)
   if (budget?.answer.kind === 'stop') {
@@ -74,7 +74,7 @@ export async function answerByTurn(
     return
   }
   if (budget !== undefined) {
-    await raiseBudget(tx, budget.id, budget.answer.byUsd, now)
+    await raiseBudget(tx, principal, key, { budgetId: budget.id, byUsd: budget.answer.byUsd }, now)
     // An agent whose sandbox is there repeats its request; only the next process of a parked Run has to be told.
     const { lease_id, journal_offset } = interaction
     if ((await findLiveLease(tx, key))?.id === lease_id) await markDelivered(tx, lease_id, [journal_offset], now)

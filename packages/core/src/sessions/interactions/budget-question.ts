@@ -4,7 +4,15 @@ import { invalidField, refusal } from '@berth/platform/kit/refusal.ts'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
-import { findPausing, noteTold, type PausingBudget, setLimit, TOLD_SHARE } from '../../accounting/pausing-budgets.ts'
+import {
+  findPausing,
+  mostBudgetUsd,
+  noteTold,
+  type PausingBudget,
+  raiseLimit,
+  TOLD_SHARE,
+} from '../../accounting/pausing-budgets.ts'
+import { appendAudit } from '../../accounts/audit/append.ts'
 import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
 import { findLiveLease } from '../leases/lease-sql.ts'
@@ -14,9 +22,9 @@ import { findRun, markAwaiting } from '../runs/run-sql.ts'
 import { holdSession } from '../session/session-sql.ts'
 import { closeInteractions } from './close-interactions.ts'
 import { type InteractionRow, interactionEvent } from './interaction.ts'
-import { findBudgetQuestion, insertInteraction, nextOwnOffset } from './interaction-sql.ts'
+import { findBudgetQuestion, insertInteraction, listNeedlessBudgetQuestions, nextOwnOffset } from './interaction-sql.ts'
 
-type Parts = Pick<Context, 'db' | 'clock' | 'wakeups'>
+type Parts = Pick<Context, 'db' | 'clock'> & { readonly wakeups: Pick<Context['wakeups'], 'publish'> }
 type RunKey = SessionKey & { readonly runId: string }
 
 /** What a person wants of a Run whose budget is reached. */
@@ -34,14 +42,11 @@ const inPeriod: Readonly<Record<PausingBudget['period'], string>> = { day: ' tod
 /** Returns an amount as people read it: to the cent, or exactly if it is less than a cent. */
 const dollars = (usd: number): string => `$${usd > 0 && usd < 0.01 ? String(usd) : usd.toFixed(2)}`
 
-/** As the contract bounds the budget of a Session. */
-const mostBudgetUsd = 1e9
-
 /** The amount by which a limit is raised if nobody names one. */
 const stepOf = ({ limit_usd }: PausingBudget): number => (limit_usd > 0 ? limit_usd : 1)
 
 /** Returns the limit that leaves this much to spend. */
-export const raisedLimit = ({ limit_usd, spent_usd, reserved_usd }: PausingBudget, byUsd: number): number =>
+const raisedLimit = ({ limit_usd, spent_usd, reserved_usd }: PausingBudget, byUsd: number): number =>
   Number(Math.min(mostBudgetUsd, Math.max(limit_usd, spent_usd + reserved_usd) + byUsd).toFixed(6))
 
 function requestFor(budget: PausingBudget): InteractionRequest {
@@ -105,7 +110,8 @@ export async function askForBudget({ db, clock, wakeups }: Parts, run: RunKey, b
       request: JSON.stringify(request),
       lease_id: lease.id,
       journal_offset: await nextOwnOffset(tx, lease.id),
-      agent_request: '{}',
+      // What "by the same amount" meant when people were asked.
+      agent_request: JSON.stringify({ stepUsd: stepOf(budget) }),
       budget_id: budget.id,
       request_id: null,
       deadline: null,
@@ -181,6 +187,22 @@ export async function closeBudgetQuestion(tx: Queryable, key: SessionKey, runId:
 }
 
 /**
+ * Lets every Run go on that waits for more of a budget which is not used up any more: it was raised or removed, or its next
+ * period has begun.
+ * @param organizationId null: of every organization
+ */
+export async function resumeWithinBudgets(parts: Parts, organizationId: string | null): Promise<void> {
+  const { db, clock } = parts
+  for (const { runId, ...key } of await listNeedlessBudgetQuestions(db, organizationId, clock.now())) {
+    await db.transaction(async tx => {
+      await holdSession(tx, key)
+      await closeBudgetQuestion(tx, key, runId, clock.now())
+    })
+    wake(parts.wakeups, key)
+  }
+}
+
+/**
  * Reads the answer to the platform's question about a budget. Whoever may change a Session may change its budget; those of
  * people, installations and organizations belong to administrators, and those that an operator set to operators.
  * @throws ApiError 400 if it says neither an amount nor to stop
@@ -189,24 +211,19 @@ export async function closeBudgetQuestion(tx: Queryable, key: SessionKey, runId:
 export async function readBudgetAnswer(
   tx: Queryable,
   principal: Principal,
-  budgetId: string,
+  { budget_id, agent_request }: Pick<InteractionRow, 'budget_id' | 'agent_request'>,
   content: Readonly<Record<string, unknown>>,
   now: Date,
 ): Promise<BudgetAnswer> {
   const { choice, amountUsd } = content
   if (choice === 'stop') return { kind: 'stop' }
-  const budget = await findPausing(tx, budgetId, now)
-  // It is gone, or was raised elsewhere: nothing stands against the work.
-  if (budget === null || !budget.is_used_up) return { kind: 'raise', byUsd: 0 }
-  const { scope, set_by } = budget
-  const isAdministrator = principal.kind === 'person' && principal.role === 'admin'
-  if (scope === 'session' && !principal.capabilities.has('svc.cloud.sessions:create')) {
-    throw refusal('insufficient_scope', { requiredScope: 'svc.cloud.sessions:create' })
-  }
-  if (scope !== 'session' && (set_by === 'operator' || !isAdministrator)) {
-    throw refusal('insufficient_scope', { requiredScope: 'organization.administer' })
-  }
-  if (choice === 'raise') return { kind: 'raise', byUsd: stepOf(budget) }
+  const budget = budget_id === null ? null : await findPausing(tx, budget_id, now)
+  if (budget === null) return { kind: 'raise', byUsd: 0 }
+  const needed = missingAuthority(principal, budget)
+  // It was raised elsewhere a moment ago: nothing stands against the work.
+  if (needed !== null && !budget.is_used_up) return { kind: 'raise', byUsd: 0 }
+  if (needed !== null) throw refusal('insufficient_scope', { requiredScope: needed })
+  if (choice === 'raise') return { kind: 'raise', byUsd: (JSON.parse(agent_request) as { stepUsd: number }).stepUsd }
   if (typeof amountUsd === 'number' && amountUsd >= 0.01 && amountUsd <= mostBudgetUsd) {
     return { kind: 'raise', byUsd: amountUsd }
   }
@@ -216,10 +233,31 @@ export async function readBudgetAnswer(
   )
 }
 
-/** Raises the budget as answered, unless it is gone. The caller holds the Session's lock. */
-export async function raiseBudget(tx: Queryable, budgetId: string, byUsd: number, now: Date): Promise<void> {
-  const budget = byUsd > 0 ? await findPausing(tx, budgetId, now) : null
-  if (budget !== null) await setLimit(tx, budget.id, raisedLimit(budget, byUsd))
+/** Returns what a caller lacks who may not raise a budget; null if they may. */
+function missingAuthority(principal: Principal, { scope, set_by }: PausingBudget): string | null {
+  if (scope === 'session') {
+    return principal.capabilities.has('svc.cloud.sessions:create') ? null : 'svc.cloud.sessions:create'
+  }
+  const isAdministrator = principal.kind === 'person' && principal.role === 'admin'
+  return set_by === 'organization' && isAdministrator ? null : 'organization.administer'
+}
+
+/** Raises the budget as answered, unless it is gone, and audits that. The caller holds the Session's lock. */
+export async function raiseBudget(
+  tx: Queryable,
+  { kind, id }: Pick<Principal, 'kind' | 'id'>,
+  { organizationId, sessionId }: SessionKey,
+  { budgetId, byUsd }: { readonly budgetId: string; readonly byUsd: number },
+  now: Date,
+): Promise<void> {
+  const limitUsd = byUsd > 0 ? await raiseLimit(tx, budgetId, byUsd, now) : null
+  const budget = limitUsd === null ? null : await findPausing(tx, budgetId, now)
+  if (budget === null) return
+  const { scope, period, person_id, installation_id } = budget
+  const target = `${scope}/${scope === 'session' ? sessionId : (person_id ?? installation_id ?? organizationId)}`
+  const details = { period, byUsd, limitUsd, sessionId }
+  const actor = { kind, id, name: null }
+  await appendAudit(tx, { organizationId, actor, action: 'budget.raised', target, outcome: 'done', details }, now)
 }
 
 const wake = (wakeups: Parts['wakeups'], { organizationId, sessionId }: SessionKey): void =>

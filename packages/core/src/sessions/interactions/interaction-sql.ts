@@ -78,6 +78,25 @@ export async function findBudgetQuestion(
   return rows[0] ?? null
 }
 
+/** Returns the Runs that wait for more of a budget which would take a request again, or which is gone. */
+export async function listNeedlessBudgetQuestions(
+  db: Queryable,
+  organizationId: string | null,
+  now: Date,
+): Promise<readonly (SessionKey & { readonly runId: string })[]> {
+  const { rows } = await db.query<SessionKey & { readonly runId: string }>({
+    name: 'list-needless-budget-questions',
+    text: `
+      select i.organization_id as "organizationId", i.session_id as "sessionId", i.run_id as "runId"
+      from interactions i left join gateway_budgets b on b.id = i.budget_id and b.on_reached = 'pause'
+      where i.status = 'open' and i.budget_id is not null and ($1::uuid is null or i.organization_id = $1)
+        and (b.id is null or b.period_started_at < gateway_period_start(b.period, $2)
+          or b.spent_usd + b.reserved_usd < b.limit_usd)`,
+    values: [organizationId, now],
+  })
+  return rows
+}
+
 /** Returns the newest question of the platform about a Run's budget on a lease, by its unique key. */
 export async function findLastBudgetQuestion(
   db: Queryable,

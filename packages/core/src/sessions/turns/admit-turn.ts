@@ -9,6 +9,7 @@ import type { Principal } from '../../identity/guard/principal.ts'
 import { NATIVE_RUNTIME } from '../../runtimes/catalog.ts'
 import { requireCompute } from '../../runtimes/own-hosts.ts'
 import { answerByTurn, readReply } from '../interactions/answer-by-turn.ts'
+import { resumeWithinBudgets } from '../interactions/budget-question.ts'
 import { endLease } from '../leases/end-lease.ts'
 import { isLeaseElsewhere } from '../leases/lease-sql.ts'
 import { checkOutputSchema } from '../outputs/output-schema.ts'
@@ -66,14 +67,14 @@ export async function admitTurn(
       if (!known.request_hash.equals(turnHash({ message: body.message, replyTo, files }))) {
         throw refusal('cloud_turn_conflict')
       }
-      return { created: false, row: known, run: await runOfTurn(tx, key, known.run_id) }
+      return { created: false, row: known, run: await runOfTurn(tx, key, known.run_id), budgeted: false }
     }
     const turn = { id: turnId, message: body.message, replyTo, files, output, steers, author: principal, now }
-    const { row, queued } =
+    const { row, queued, budgeted } =
       replyTo === null
-        ? await beginOrJoin(context, tx, session, turn)
+        ? { ...(await beginOrJoin(context, tx, session, turn)), budgeted: false }
         : await answerTurn(context, tx, principal, session, { ...turn, replyTo })
-    return { created: true, row, run: queued === null ? await runOfTurn(tx, key, row.run_id) : toRun(queued) }
+    return { created: true, row, run: queued === null ? await runOfTurn(tx, key, row.run_id) : toRun(queued), budgeted }
   })
   if (admission.created) {
     const { organizationId, sessionId } = key
@@ -81,6 +82,7 @@ export async function admitTurn(
     if (replyTo === null && !steers) context.wakeups.publish(session, topics.queue)
     // The worker that executes the Run hears of the message; if the Run was parked, any worker may take it up.
     else context.wakeups.publish(session, topics.control(organizationId, sessionId), topics.queue)
+    if (admission.budgeted) await resumeWithinBudgets(context, organizationId)
   }
   return { created: admission.created, turn: toTurn(admission.row), run: admission.run }
 }
@@ -126,14 +128,14 @@ async function answerTurn(
   principal: Principal,
   session: SessionRow,
   turn: NewTurn & { readonly replyTo: string },
-): Promise<InsertedTurn> {
+): Promise<InsertedTurn & { readonly budgeted: boolean }> {
   const key = { organizationId: session.organization_id, sessionId: session.id }
   refuseUnlessOpen(context, session)
   const reply = await readReply(tx, principal, key, turn)
   refuseIfFull(session)
   const inserted = await insertTurn(tx, session, turn, reply.interaction.run_id)
-  await answerByTurn(tx, key, reply, turn.id, turn.now)
-  return inserted
+  await answerByTurn(tx, principal, key, { ...reply, turnId: turn.id }, turn.now)
+  return { ...inserted, budgeted: reply.budget !== undefined }
 }
 
 function refuseIfFull(session: SessionRow): void {

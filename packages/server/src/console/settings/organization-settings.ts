@@ -1,15 +1,18 @@
 import type { OrganizationSettings, UpdateOrganizationSettings } from '@berth/contract'
-import { listBudgets, setOwnBudgets } from '@berth/core/accounting/own-budgets.ts'
+import { type BudgetRow, listBudgets } from '@berth/core/accounting/own-budgets.ts'
+import { type Quota, setQuotas } from '@berth/core/accounting/set-quota.ts'
 import { appendAudit } from '@berth/core/accounts/audit/append.ts'
 import { personEntry } from '@berth/core/accounts/audit/person-entry.ts'
 import { readAttribution, setAttribution } from '@berth/core/accounts/organizations/commit-attribution.ts'
 import type { Context } from '@berth/core/context.ts'
 import type { PersonPrincipal } from '@berth/core/identity/guard/principal.ts'
+import { resumeWithinBudgets } from '@berth/core/sessions/interactions/budget-question.ts'
 import { readRunBudgets, setOwnRunBudgets, tighter } from '@berth/core/sessions/runs/run-budgets.ts'
 import { invalidField } from '@berth/platform/kit/refusal.ts'
 import type { RateLimit } from '@berth/platform/settings/rate-limit.ts'
 import type { RunBudgets } from '@berth/platform/settings/run-budgets.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { findUsageNames } from '../usage/usage-sql.ts'
 import { findOrganizationRate } from './rate-sql.ts'
 
 const DAY_MS = 86_400_000
@@ -32,7 +35,9 @@ export async function readSettings(
   const { operator, own } = await readRunBudgets(db, organizationId, deployment.budgets)
   const rate = await findOrganizationRate(db, organizationId)
   const ownLimit = (period: string) =>
-    budgets.find(budget => budget.set_by === 'organization' && budget.period === period)?.limit_usd ?? null
+    budgets.find(budget => budget.set_by === 'organization' && budget.period === period && scopeOf(budget).id === null)
+      ?.limit_usd ?? null
+  const named = await namesOf(db, organizationId, budgets.map(scopeOf))
   return {
     own: {
       dayUsd: ownLimit('day'),
@@ -41,13 +46,20 @@ export async function readSettings(
       runTurns: own.turns,
       runSeconds: own.seconds,
     },
-    budgets: budgets.map(({ period, set_by, limit_usd, spent_usd, resets_at }) => ({
-      period,
-      setBy: set_by,
-      limitUsd: limit_usd,
-      spentUsd: spent_usd,
-      resetsAt: resets_at?.toISOString() ?? null,
-    })),
+    budgets: budgets.map(budget => {
+      const { scope, id } = scopeOf(budget)
+      return {
+        scope,
+        id,
+        name: id === null ? null : (named.get(id) ?? null),
+        period: budget.period,
+        setBy: budget.set_by,
+        onReached: budget.on_reached,
+        limitUsd: budget.limit_usd,
+        spentUsd: budget.spent_usd,
+        resetsAt: budget.resets_at?.toISOString() ?? null,
+      }
+    }),
     run: { operator: boundsOf(operator), effective: boundsOf(tighter(operator, own)) },
     commits: {
       ...(await readAttribution(db, organizationId)),
@@ -60,6 +72,23 @@ export async function readSettings(
   }
 }
 
+interface Scope {
+  readonly scope: 'organization' | 'person' | 'installation'
+  readonly id: string | null
+}
+
+const scopeOf = ({ person_id, installation_id }: Pick<BudgetRow, 'person_id' | 'installation_id'>): Scope => ({
+  scope: person_id !== null ? 'person' : installation_id !== null ? 'installation' : 'organization',
+  id: person_id ?? installation_id,
+})
+
+/** Returns the names of people and installations that an organization has. */
+const namesOf = (db: Queryable, organizationId: string, scopes: readonly Scope[]) => {
+  const idsOf = (wanted: Scope['scope']) =>
+    scopes.flatMap(({ scope, id }) => (scope === wanted && id !== null ? [id] : []))
+  return findUsageNames(db, organizationId, { person: idsOf('person'), installation: idsOf('installation') })
+}
+
 const boundsOf = ({ costUsd, turns, seconds }: RunBudgets) => ({
   costUsd: costUsd ?? null,
   turns: turns ?? null,
@@ -67,22 +96,26 @@ const boundsOf = ({ costUsd, turns, seconds }: RunBudgets) => ({
 })
 
 /**
- * Sets what an organization lets itself spend and whom its commits name, and returns its settings.
+ * Sets what an organization lets itself and its people and installations spend and whom its commits name, and returns its
+ * settings. Runs go on that waited for a budget which is raised.
  * @throws ApiError 400 if a Git host is to sign commits, and none of the deployment does
+ * @throws ApiError 400 if a budget is for nobody whom the organization has, or for two
  */
 export async function updateSettings(
-  { db, clock, commits, gitHosts }: Pick<Context, 'db' | 'clock' | 'commits' | 'gitHosts'>,
+  context: Pick<Context, 'db' | 'clock' | 'commits' | 'gitHosts' | 'wakeups'>,
   principal: PersonPrincipal,
-  { commits: attribution, ...own }: UpdateOrganizationSettings,
+  { commits: attribution, budget, ...given }: UpdateOrganizationSettings,
   deployment: DeploymentLimits,
   clientAddress: string,
 ): Promise<OrganizationSettings> {
+  const { db, clock, commits, gitHosts } = context
   const { organizationId } = principal
-  return await db.transaction(async tx => {
+  const settings = await db.transaction(async tx => {
     const now = clock.now()
     // Two saves at once would each skip what only the other changes, and leave a mixture.
     await tx.query('select 1 from organizations where id = $1 for no key update', [organizationId])
     const before = await readSettings({ db: tx, clock, commits, gitHosts }, organizationId, deployment)
+    const own = { ...before.own, ...given }
     const names = Object.keys(own) as (keyof typeof own)[]
     const changed = names.filter(name => before.own[name] !== own[name])
     if (changed.some(name => name.startsWith('run'))) {
@@ -96,6 +129,16 @@ export async function updateSettings(
       const details = Object.fromEntries(changed.map(name => [name, own[name]]))
       await appendAudit(tx, personEntry(principal, clientAddress, 'organization.budgets_changed', { details }), now)
     }
+    const scoped = budget === undefined ? null : await scopedQuota(tx, organizationId, before, budget)
+    if (scoped !== null) {
+      const { target, quota } = scoped
+      const details = { period: quota.period, limitUsd: quota.limitUsd, onReached: quota.onReached }
+      await appendAudit(
+        tx,
+        personEntry(principal, clientAddress, 'organization.budgets_changed', { target, details }),
+        now,
+      )
+    }
     const { author, signOff, signer } = { ...before.commits, ...attribution }
     const details = { author, signOff, signer }
     if (Object.entries(details).some(([name, value]) => before.commits[name as keyof typeof details] !== value)) {
@@ -106,13 +149,54 @@ export async function updateSettings(
       await appendAudit(tx, personEntry(principal, clientAddress, 'organization.commits_changed', { details }), now)
     }
     // The last writes, because the costs of all organizations may wait for them.
-    const budgets = [
+    const periods = [
       { name: 'dayUsd', period: 'day' },
       { name: 'monthUsd', period: 'month' },
     ] as const
-    const wanted = budgets.filter(({ name }) => changed.includes(name))
-    const limits = wanted.map(({ name, period }) => ({ period, limitUsd: own[name] }))
-    await setOwnBudgets(tx, organizationId, limits, now)
+    const quotas = periods
+      .filter(({ name }) => changed.includes(name))
+      .map(({ name, period }): Quota => ({ organizationId, period, limitUsd: own[name] }))
+    await setQuotas(tx, 'organization', [...quotas, ...(scoped === null ? [] : [scoped.quota])], now)
     return await readSettings({ db: tx, clock, commits, gitHosts }, organizationId, deployment)
   })
+  await resumeWithinBudgets(context, organizationId)
+  return settings
+}
+
+/**
+ * Returns the budget that a request sets, and the words of the audit log for whom it bounds; null if nothing changes.
+ * @throws ApiError 400
+ */
+async function scopedQuota(
+  tx: Queryable,
+  organizationId: string,
+  { budgets }: Pick<OrganizationSettings, 'budgets'>,
+  { personId, installationId, ...wanted }: NonNullable<UpdateOrganizationSettings['budget']>,
+): Promise<{ readonly quota: Quota; readonly target: string } | null> {
+  if (personId !== undefined && installationId !== undefined) {
+    throw invalidField(['budget', 'installationId'], 'a budget bounds a person or an installation, not both')
+  }
+  const { scope, id } = scopeOf({ person_id: personId ?? null, installation_id: installationId ?? null })
+  if (id !== null && !(await namesOf(tx, organizationId, [{ scope, id }])).has(id)) {
+    throw invalidField(['budget', `${scope}Id`], `the organization has no such ${scope}`)
+  }
+  const known = budgets.find(
+    other => other.setBy === 'organization' && other.id === id && other.period === wanted.period,
+  )
+  const limitUsd = wanted.limitUsd === undefined ? known?.limitUsd : wanted.limitUsd
+  if (limitUsd === undefined)
+    throw invalidField(['budget', 'limitUsd'], 'is required, since there is no such budget yet')
+  const onReached = wanted.onReached ?? (known?.onReached === 'pause' ? 'pause' : 'refuse')
+  if ((known?.limitUsd ?? null) === limitUsd && (limitUsd === null || known?.onReached === onReached)) return null
+  return {
+    quota: {
+      organizationId,
+      ...(personId !== undefined && { personId }),
+      ...(installationId !== undefined && { installationId }),
+      period: wanted.period,
+      limitUsd,
+      onReached,
+    },
+    target: `${scope}/${id ?? organizationId}`,
+  }
 }

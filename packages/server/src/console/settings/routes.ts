@@ -9,7 +9,7 @@ type Operations = 'getOrganizationSettings' | 'updateOrganizationSettings' | 'li
 
 /** Serves what an organization may use, and of which models. */
 export function settingsHandlers(
-  context: Pick<Context, 'db' | 'clock' | 'commits' | 'gitHosts'>,
+  context: Pick<Context, 'db' | 'clock' | 'commits' | 'gitHosts' | 'wakeups'>,
   deployment: DeploymentLimits,
   config: Pick<Config, 'providers' | 'models'>,
 ): Pick<Handlers, Operations> {

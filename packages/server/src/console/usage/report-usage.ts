@@ -2,8 +2,8 @@ import { type UsageGroup, type UsageGrouping, type UsageReport, type UsageSums, 
 import type { Context } from '@berth/core/context.ts'
 import type { PersonPrincipal } from '@berth/core/identity/guard/principal.ts'
 import { refusal } from '@berth/platform/kit/refusal.ts'
-import { findUsageNames, reportUsage, type UsageFilter, type UsageRow } from './usage-sql.ts'
-import { type UsageTime, usageTime } from './usage-time.ts'
+import { countMerged, findUsageNames, reportUsage, sumSpending, type UsageFilter, type UsageRow } from './usage-sql.ts'
+import { DAY_MS, forecastOf, LATELY_DAYS, monthOf, type UsageTime, usageTime } from './usage-time.ts'
 
 /** The query of a report, as the contract has it. */
 export interface UsageQuery {
@@ -55,11 +55,28 @@ export async function makeReport(
 ): Promise<UsageReport> {
   const { filter, time } = usageFilter(context, person, query)
   const { by, whose } = query
-  const rows = await reportUsage(context.db, filter, usageLimits)
+  const { db, clock } = context
+  const now = clock.now()
+  const month = monthOf(now)
+  const lately = new Date(now.getTime() - LATELY_DAYS * DAY_MS)
+  const [rows, mergedPullRequests, spending] = await Promise.all([
+    reportUsage(db, filter, usageLimits),
+    countMerged(db, filter),
+    sumSpending(db, filter, { month: month.from, lately }),
+  ])
   const of = (part: UsageRow['part']) => rows.filter(row => row.part === part)
   const byDay = new Map(of('day').map(row => [row.day, sumsOf(row)]))
   const days = time.days.map(day => ({ day, ...(byDay.get(day) ?? nothing) }))
-  const report = { from: time.days[0] ?? '', to: time.days.at(-1) ?? '', by, whose, days, total: add(days) }
+  const report = {
+    from: time.days[0] ?? '',
+    to: time.days.at(-1) ?? '',
+    by,
+    whose,
+    days,
+    total: add(days),
+    mergedPullRequests,
+    forecast: forecastOf(spending, month.until, now),
+  }
   if (by === 'day') {
     const groups = days.map(({ day, ...sums }) => ({ kind: 'day', id: day, name: day, ...sums }))
     return { ...report, groups, left: 0, series: [] }
@@ -97,6 +114,7 @@ export async function named(
     person: idsOf('person'),
     installation: idsOf('installation'),
     session: idsOf('session'),
+    trigger: idsOf('trigger'),
   })
   return split.map(({ row, kind, id }) => ({
     kind,

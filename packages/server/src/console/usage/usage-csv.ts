@@ -2,9 +2,7 @@ import type { Context } from '@berth/core/context.ts'
 import type { PersonPrincipal } from '@berth/core/identity/guard/principal.ts'
 import { named, type UsageQuery, usageFilter } from './report-usage.ts'
 import { listDailyUsage, type UsageFilter } from './usage-sql.ts'
-import type { UsageTime } from './usage-time.ts'
-
-const DAY_MS = 24 * 60 * 60_000
+import { DAY_MS, type UsageTime } from './usage-time.ts'
 
 const titles = [
   'day',

@@ -31,6 +31,7 @@ const keys: Readonly<Record<UsageGrouping, string>> = {
   model: `'model:' || g.model`,
   person: `coalesce('person:' || g.person_id, 'installation:' || g.installation_id, 'none:')`,
   repository: `coalesce('repository:' || (s.source ->> 'kind') || ':' || (s.source ->> 'repositoryId'), 'none:')`,
+  trigger: `case s.origin ->> 'objectType' when 'trigger' then 'trigger:' || (s.origin ->> 'objectId') else 'none:' end`,
   session: `coalesce('session:' || g.session_id, 'none:')`,
 }
 
@@ -41,7 +42,7 @@ const daily = ({ by, personId }: UsageFilter): string => `
     sum(g.cached_input_tokens)::bigint as cached, sum(g.cache_write_tokens)::bigint as written, sum(g.output_tokens)::bigint as output,
     sum(g.reasoning_tokens)::bigint as reasoning, sum(g.cost_usd) as cost, sum(g.unknown_cost)::integer as unknown
   from gateway_usage g
-  ${by === 'repository' ? 'left join sessions s on s.organization_id = g.organization_id and s.id = g.session_id' : ''}
+  ${by === 'repository' || by === 'trigger' ? 'left join sessions s on s.organization_id = g.organization_id and s.id = g.session_id' : ''}
   where g.organization_id = $1 and g.started_at >= $2 and g.started_at < $3 ${personId === null ? '' : 'and g.person_id = $4'}
   group by 1, 2`
 
@@ -108,11 +109,11 @@ export async function listDailyUsage(db: Queryable, filter: UsageFilter): Promis
   return rows
 }
 
-/** Returns how people call people, integrations, apps and Sessions of an organization, by id. */
+/** Returns how people call people, integrations, apps, triggers and Sessions of an organization, by id. */
 export async function findUsageNames(
   db: Queryable,
   organizationId: string,
-  ids: Readonly<Record<'person' | 'installation' | 'session', readonly string[]>>,
+  ids: { readonly [kind in 'person' | 'installation' | 'trigger' | 'session']?: readonly string[] },
 ): Promise<ReadonlyMap<string, string>> {
   const { rows } = await db.query<{ id: string; name: string }>({
     name: 'find-usage-names',
@@ -124,8 +125,49 @@ export async function findUsageNames(
       select i.id, coalesce(i.name, a.name) from installations i join apps a on a.slug = i.app_slug
         where i.organization_id = $1 and i.id = any($3::uuid[])
       union all
-      select s.id, s.title from sessions s where s.organization_id = $1 and s.id = any($4::uuid[])`,
-    values: [organizationId, ids.person, ids.installation, ids.session],
+      select s.id, s.title from sessions s where s.organization_id = $1 and s.id = any($4::uuid[])
+      union all
+      select t.id, t.name from triggers t where t.organization_id = $1 and t.id::text = any($5)`,
+    values: [organizationId, ids.person ?? [], ids.installation ?? [], ids.session ?? [], ids.trigger ?? []],
   })
   return new Map(rows.map(({ id, name }) => [id, name]))
+}
+
+/** What a month has cost so far, and what the last days have. */
+export interface Spending {
+  readonly month: number
+  readonly lately: number
+}
+
+/** Sums the cost since two times, on the same indexes as a report. */
+export async function sumSpending(
+  db: Queryable,
+  { organizationId, personId }: Pick<UsageFilter, 'organizationId' | 'personId'>,
+  { month, lately }: Readonly<Record<keyof Spending, Date>>,
+): Promise<Spending> {
+  const text = `
+    select coalesce(sum(cost_usd) filter (where started_at >= $2), 0)::float8 as month,
+      coalesce(sum(cost_usd) filter (where started_at >= $3), 0)::float8 as lately
+    from gateway_usage
+    where organization_id = $1 and started_at >= least($2, $3) ${personId === null ? '' : 'and person_id = $4'}`
+  const values = [organizationId, month, lately, ...(personId === null ? [] : [personId])]
+  const { rows } = await db.query<Spending>({ name: statementName('sum-spending', text), text, values })
+  return rows[0] ?? { month: 0, lately: 0 }
+}
+
+/** Counts the pull requests that Berth merged in a time, of everybody's Sessions or of those of one person. */
+export async function countMerged(
+  db: Queryable,
+  { organizationId, personId, from, until }: Omit<UsageFilter, 'by'>,
+): Promise<number> {
+  const { rows } = await db.query<{ count: number }>({
+    name: 'count-merged-pulls',
+    text: `
+      select count(distinct (m.session_id, m.pull_number))::integer as count
+      from merges m join sessions s on s.organization_id = m.organization_id and s.id = m.session_id
+      where m.organization_id = $1 and m.status = 'succeeded' and m.ended_at >= $2 and m.ended_at < $3
+        and ($4::uuid is null or $4 = case s.owner_kind when 'person' then s.owner_id else s.initiated_by end)`,
+    values: [organizationId, from, until, personId],
+  })
+  return rows[0]?.count ?? 0
 }

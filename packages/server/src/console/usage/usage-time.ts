@@ -1,7 +1,7 @@
-import { usageLimits } from '@berth/contract'
+import { type UsageReport, usageLimits } from '@berth/contract'
 import { invalidField } from '@berth/platform/kit/refusal.ts'
 
-const DAY_MS = 24 * 60 * 60_000
+export const DAY_MS = 24 * 60 * 60_000
 /** Days of a report that names none. */
 const DEFAULT_DAYS = 30
 
@@ -32,3 +32,22 @@ export function usageTime(range: { readonly from?: string; readonly to?: string 
 }
 
 const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10)
+
+/** Days whose mean a forecast takes. */
+export const LATELY_DAYS = 7
+
+/** Returns the beginning of a month of UTC, and its end, which it does not include. */
+export function monthOf(now: Date): { readonly from: Date; readonly until: Date } {
+  const at = (offset: number) => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + offset, 1))
+  return { from: at(0), until: at(1) }
+}
+
+/** Returns what a month will have cost at its end if what is left of it costs as much a day as the last seven times 24 hours. */
+export function forecastOf(
+  { month, lately }: { readonly month: number; readonly lately: number },
+  until: Date,
+  now: Date,
+): UsageReport['forecast'] {
+  const dayUsd = lately / LATELY_DAYS
+  return { spentUsd: month, dayUsd, monthUsd: month + (dayUsd * (until.getTime() - now.getTime())) / DAY_MS }
+}
