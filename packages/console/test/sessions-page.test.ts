@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Session } from '@berth/contract'
+import type { Session, TurnPage } from '@berth/contract'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
 import type { Api } from '@berth/testing/api/api.ts'
@@ -114,8 +114,11 @@ describe('the list of Sessions', () => {
     expect(await pageFaults(page)).toEqual([])
   })
 
-  it('says why a Run failed, and tries again with the same message', async () => {
-    const failed = await start('Upgrade every dependency', 'Upgrade them')
+  it('says why a Run failed, and tries again with the same message and files', async () => {
+    const { id } = await start('Upgrade every dependency')
+    const sent = [{ name: 'versions.txt', mediaType: 'text/plain', content: btoa('koa 3') }]
+    await api.submitTurn(id, 'Upgrade them', { files: sent })
+    const failed = await api.session(id)
     const limited = await start('Port the tests', 'Port them')
     const standIn = new WorkerStandIn(accounts.test.db.database)
     for (const session of [failed, limited]) {
@@ -143,6 +146,9 @@ describe('the list of Sessions', () => {
       ['Upgrade them', 'Upgrade them'],
       ['Port them', 'Continue.'],
     ])
+    const { turns } = (await api.get<TurnPage>(`/v1/sessions/${id}/turns`)).body
+    expect(turns[1]?.files).toEqual(turns[0]?.files)
+    expect(turns[1]?.files).toMatchObject([{ name: 'versions.txt', mediaType: 'text/plain', sizeBytes: 5 }])
     for (const { id } of [failed, limited]) await api.call('DELETE', `/v1/sessions/${id}`)
     await shows('Working', 'Write the changelog')
   })

@@ -64,7 +64,11 @@ export const TurnFile = Type.Object(
       description: 'File name: one path segment.',
     }),
     mediaType: Type.Optional(someText(limits.mediaTypeCharacters)),
-    content: Type.String({ format: 'byte', contentEncoding: 'base64' }),
+    content: Type.Optional(Type.String({ format: 'byte', contentEncoding: 'base64' })),
+    sha256: Type.Optional({
+      ...Sha256,
+      description: 'In place of `content`: the file of an earlier Turn of the Session that has this hash.',
+    }),
   },
   { title: 'TurnFile', description: 'A file for the agent, sent with a Turn.', ...closed },
 )

@@ -2696,7 +2696,9 @@ export interface TurnFile {
   /** File name: one path segment. */
   name: string
   mediaType?: string
-  content: string
+  content?: string
+  /** In place of `content`: the file of an earlier Turn of the Session that has this hash. */
+  sha256?: string
 }
 
 /** A page of Turns, in order. */

@@ -55,5 +55,10 @@ export function WayOn({ session, look = 'link' }: { session: Session; look?: key
 async function lastMessage({ id: sessionId, lastRun }: Session) {
   const query = { after: (lastRun?.turnSequence ?? 0) - 1, limit: 1 }
   const [turn] = (await berth.call('listTurns', { sessionId, query })).turns
-  return { message: turn?.message ?? '', ...(turn?.output !== undefined && { output: turn.output }) }
+  const files = (turn?.files ?? []).map(({ name, mediaType, sha256 }) => ({ name, mediaType, sha256 }))
+  return {
+    message: turn?.message ?? '',
+    ...(files.length > 0 && { files }),
+    ...(turn?.output !== undefined && { output: turn.output }),
+  }
 }

@@ -342,6 +342,26 @@ describe('files', () => {
     expect(refusedFields(answer)).toBe('400 invalid_request files.0.name')
   })
 
+  it('may be those of an earlier turn, by their hash', async () => {
+    const session = await test.api.createSession()
+    const note = { name: 'note.txt', mediaType: 'text/plain', sizeBytes: 1, sha256: sha256('1') }
+    await endedTurn(session, {
+      message: 'a',
+      files: [{ ...note, sizeBytes: undefined, sha256: undefined, content: base64('1') }],
+    })
+    const files = [{ name: 'again.txt', sha256: note.sha256 }]
+    const { turn } = await endedTurn(session, { message: 'a', files })
+    expect(turn.files).toEqual([{ ...note, name: 'again.txt' }])
+    expect((await submit(session, { message: 'a', files }, turn.id)).body.created).toBe(false)
+    const elsewhere = await submit(await test.api.createSession(), { message: 'a', files })
+    expect(refusedFields(elsewhere)).toBe('400 invalid_request files.0.sha256')
+  })
+
+  it.each([{}, { content: '', sha256: sha256('') }])('has either bytes or a hash, unlike %j', async content => {
+    const answer = await submit(await test.api.createSession(), { message: 'a', files: [{ name: 'a', ...content }] })
+    expect(refusedFields(answer)).toBe('400 invalid_request files.0.content')
+  })
+
   it('share one directory, so no two have the same name', async () => {
     const files = [
       { name: 'a', content: '' },

@@ -21,7 +21,7 @@ import { continuationOfSession, type SessionRow } from '../session/session.ts'
 import { sealTerminalWork } from '../terminals/seal-terminal-work.ts'
 import { type InsertedTurn, insertTurn, type NewTurn } from './insert-turn.ts'
 import { type StoredFile, toTurn, turnHash } from './turn.ts'
-import { findTurn } from './turn-sql.ts'
+import { findTurn, listFilesByHash } from './turn-sql.ts'
 
 /**
  * Admits a Turn under the Session's lock, with its checks in the order that all commands share. It looks for an
@@ -31,7 +31,7 @@ import { findTurn } from './turn-sql.ts'
  * @throws ApiError 409 `cloud_turn_conflict`, `cloud_resume_unavailable`, `cloud_interaction_conflict`,
  *   `cloud_run_in_progress`, `cloud_steering_unsupported` or `cloud_turn_limit_reached`
  * @throws ApiError 403 `cloud_compute_not_configured` or 409 `cloud_compute_outdated`
- * @throws ApiError 400 if a file is not base64 or has another's name, a form is filled in wrongly, or the schema of an
+ * @throws ApiError 400 if a file is not base64, not of an earlier Turn or has another's name, a form is filled in wrongly, or the schema of an
  *   output is not acceptable
  */
 export async function admitTurn(
@@ -43,12 +43,16 @@ export async function admitTurn(
 ): Promise<TurnAdmission> {
   const now = context.clock.now()
   const decoded = (body.files ?? []).map((file, index) => decode(file, index))
-  refuseSharedNames(decoded)
+  refuseSharedNames(body.files ?? [])
   const output = body.output ?? null
   const steers = body.mode === 'steer'
   // Blobs are named by their content: one that no Turn names is garbage, never a wrong fact.
-  const files = await Promise.all(
-    decoded.map(async ({ content, ...file }) => ({ ...file, sha256: (await context.blobs.put(content)).sha256 })),
+  const sent = await Promise.all(
+    decoded.map(async file => {
+      if (!('content' in file)) return file
+      const { content, ...described } = file
+      return { ...described, sha256: (await context.blobs.put(content)).sha256 }
+    }),
   )
   const replyTo = body.replyTo?.interactionId ?? null
   if (output !== null && replyTo !== null) {
@@ -63,6 +67,7 @@ export async function admitTurn(
   if (output !== null) checkOutputSchema(output.schema, ['output', 'schema'])
   const admission = await context.db.transaction(async tx => {
     const [session, known] = await Promise.all([lockVisibleSession(tx, principal, key), findTurn(tx, key, turnId)])
+    const files = await findSent(tx, key, sent)
     if (known !== null) {
       if (!known.request_hash.equals(turnHash({ message: body.message, replyTo, files }))) {
         throw refusal('cloud_turn_conflict')
@@ -160,8 +165,32 @@ function refuseSharedNames(files: readonly Pick<StoredFile, 'name'>[]): void {
 }
 
 type Decoded = Omit<StoredFile, 'sha256'> & { readonly content: Buffer }
+/** A file that an earlier Turn has brought. */
+type Named = Pick<StoredFile, 'name' | 'sha256'> & { readonly mediaType: string | undefined }
 
-function decode(file: NonNullable<SubmitTurn['files']>[number], index: number): Decoded {
+/**
+ * Completes the files that a Turn names by their hash alone from the Session's earlier Turns, which never change.
+ * @throws ApiError 400 if no Turn has such a file: a hash must not open what another Session has
+ */
+async function findSent(tx: Queryable, key: SessionKey, sent: readonly (StoredFile | Named)[]): Promise<StoredFile[]> {
+  const hashes = sent.flatMap(file => ('sizeBytes' in file ? [] : [file.sha256]))
+  const known = hashes.length === 0 ? [] : await listFilesByHash(tx, key, hashes)
+  const byHash = new Map(known.map(file => [file.sha256, file]))
+  return sent.map((file, index) => {
+    if ('sizeBytes' in file) return file
+    const earlier = byHash.get(file.sha256)
+    if (earlier === undefined) throw invalidField(['files', index, 'sha256'], 'no earlier Turn of the Session has it')
+    return { ...earlier, name: file.name, mediaType: file.mediaType ?? earlier.mediaType }
+  })
+}
+
+function decode(file: NonNullable<SubmitTurn['files']>[number], index: number): Decoded | Named {
+  if ((file.content === undefined) === (file.sha256 === undefined)) {
+    throw invalidField(['files', index, 'content'], 'give either `content` or `sha256`')
+  }
+  if (file.content === undefined) {
+    return { name: file.name, sha256: file.sha256 ?? '', mediaType: file.mediaType }
+  }
   const content = Buffer.from(file.content, 'base64')
   // Node skips characters that are not base64; only valid text comes back the same when encoded again.
   if (content.toString('base64').replace(/=+$/, '') !== file.content.replace(/=+$/, '')) {

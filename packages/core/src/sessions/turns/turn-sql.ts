@@ -1,7 +1,7 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { movedIn } from '@berth/platform/storage/postgres/moved-in.ts'
-import type { TurnRow } from './turn.ts'
+import type { StoredFile, TurnRow } from './turn.ts'
 
 export async function findTurn(db: Queryable, key: SessionKey, turnId: string): Promise<TurnRow | null> {
   const { rows } = await db.query<TurnRow>({
@@ -10,6 +10,23 @@ export async function findTurn(db: Queryable, key: SessionKey, turnId: string): 
     values: [key.organizationId, key.sessionId, turnId],
   })
   return rows[0] ?? null
+}
+
+/** Lists the files of a Session's Turns that have one of these hashes, one for each. */
+export async function listFilesByHash(
+  db: Queryable,
+  key: SessionKey,
+  hashes: readonly string[],
+): Promise<StoredFile[]> {
+  const { rows } = await db.query<{ file: StoredFile }>({
+    name: 'list-files-by-hash',
+    text: `
+      select distinct on (file ->> 'sha256') file from turns cross join lateral jsonb_array_elements(files) as file
+      where organization_id = $1 and session_id = $2 and file ->> 'sha256' = any($3::text[])
+      order by file ->> 'sha256', sequence`,
+    values: [key.organizationId, key.sessionId, hashes],
+  })
+  return rows.map(({ file }) => file)
 }
 
 /** Lists Turns after a sequence, in order, on the sequence's unique key. The cursor may exceed the column's range. */
