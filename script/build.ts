@@ -23,6 +23,11 @@ const bundles: readonly Bundle[] = [
   },
   { entry: 'packages/supervisor/src/shell.ts', output: 'packages/supervisor/dist/shell.js', options: forNode },
   {
+    entry: 'packages/supervisor/src/demonstration.ts',
+    output: 'packages/supervisor/dist/demonstration.js',
+    options: forNode,
+  },
+  {
     entry: 'packages/supervisor/src/tree/program.ts',
     output: 'packages/supervisor/dist/tree.cjs',
     // Every seal starts this program, and CommonJS is ready 10 ms sooner than a module.

@@ -52,11 +52,14 @@ export const Discovery = Type.Object(
 /** An agent runtime of the catalog. */
 export const Runtime = Type.Object(
   {
-    id: openString(['native', 'shell']),
+    id: openString(['native', 'shell', 'demo']),
     name: Type.String(),
     version: nullable(Type.String({ description: 'Null if the runtime does not report its version.' })),
     available: Type.Boolean({ description: 'True if Sessions can use the runtime now.' }),
     reason: Type.Optional(Type.String({ description: 'Why the runtime is not available, in prose.' })),
+    defaultModel: Type.Optional(
+      Type.String({ description: 'The one of them that a Session without `model` uses; absent if the agent chooses.' }),
+    ),
     models: Type.Optional(
       Type.Array(Type.String(), {
         description: 'Ids and aliases that a Session with this runtime can name as `model`, as far as they are known.',

@@ -143,7 +143,12 @@ export type {
 } from './operation.ts'
 export { browserCodes, errorCodesOf } from './operation-errors.ts'
 export type { AuditEntry, Invitation, Member, SignIn } from './organization.ts'
-export type { OrganizationSettings, PricedModelList, UpdateOrganizationSettings } from './organization-settings.ts'
+export type {
+  ModelCheck,
+  OrganizationSettings,
+  PricedModelList,
+  UpdateOrganizationSettings,
+} from './organization-settings.ts'
 export type { OutputRequest } from './output.ts'
 export { type Plan, planPriorities, planStatuses } from './plan.ts'
 export type { PortList, PortPreview } from './port-preview.ts'

@@ -165,6 +165,43 @@ export const PricedModelList = Type.Object(
   { title: 'PricedModelList', ...open },
 )
 
+/** What the providers of models answered when they were asked. */
+export const ModelCheck = Type.Object(
+  {
+    providers: Type.Array(
+      Type.Object(
+        {
+          id: Type.String(),
+          baseUrl: Type.String({ description: 'Where the service asked.' }),
+          outcome: openString(
+            [
+              'answered',
+              'unlisted',
+              'upstream_credential_refused',
+              'upstream_request_refused',
+              'upstream_rate_limited',
+              'upstream_overloaded',
+              'upstream_failed',
+              'upstream_timeout',
+              'upstream_unreachable',
+              'upstream_invalid_response',
+              'upstream_cut',
+              'model_not_found',
+            ],
+            '`unlisted`: it has no list of models, and the configuration names none to ask. Others are codes of the gateway.',
+          ),
+          models: nullable(Count),
+          detail: Type.Optional(Type.String({ description: 'More about a failure, without credentials.' })),
+        },
+        open,
+      ),
+      { description: 'In the order of the configuration file; empty if it has none.' },
+    ),
+  },
+  { title: 'ModelCheck', ...open },
+)
+
+export type ModelCheck = Static<typeof ModelCheck>
 export type OrganizationSettings = Static<typeof OrganizationSettings>
 export type UpdateOrganizationSettings = Static<typeof UpdateOrganizationSettings>
 export type PricedModelList = Static<typeof PricedModelList>

@@ -23,6 +23,8 @@ export const Repository = Type.Object(
   { title: 'Repository', description: 'A repository that a Session can start from.', ...open },
 )
 
+export const RepositoryEnvelope = Type.Object({ repository: Repository }, { title: 'RepositoryEnvelope', ...open })
+
 /** Why a page lacks the repositories of an account. */
 export const missingReasons = ['late', 'rate_limited', 'unavailable', 'refused'] as const
 

@@ -1490,6 +1490,20 @@ export interface Model {
   } | null
 }
 
+export interface ModelCheck {
+  /** In the order of the configuration file; empty if it has none. */
+  providers: Array<{
+    id: string
+    /** Where the service asked. */
+    baseUrl: string
+    /** `unlisted`: it has no list of models, and the configuration names none to ask. Others are codes of the gateway. */
+    outcome: string
+    models: number | null
+    /** More about a failure, without credentials. */
+    detail?: string
+  }>
+}
+
 /** The models that the caller may use. */
 export interface ModelList {
   object: 'list'
@@ -1912,6 +1926,10 @@ export interface Repository {
   htmlUrl: string
 }
 
+export interface RepositoryEnvelope {
+  repository: Repository
+}
+
 /** A grant, which lets an installation use a repository. */
 export interface RepositoryGrant {
   id: string
@@ -2126,6 +2144,8 @@ export interface Runtime {
   available: boolean
   /** Why the runtime is not available, in prose. */
   reason?: string
+  /** The one of them that a Session without `model` uses; absent if the agent chooses. */
+  defaultModel?: string
   /** Ids and aliases that a Session with this runtime can name as `model`, as far as they are known. */
   models?: string[]
 }
@@ -4066,6 +4086,11 @@ export interface Operations {
     } }
     answer: BranchList
   }
+  /** Make the organization's sample repository. A small repository of the local Git host with a test that fails. The first call makes it, and grants it to the organization alone. (First-party: it may change in any release.) */
+  provideSampleRepository: {
+    input: Record<never, never>
+    answer: RepositoryEnvelope
+  }
   /** Create a Session on one of the organization's repositories. With a `source`, the service's own installation owns the Session, and `initiatedBy` names the person. Without one, this is `createSession`. (First-party: it may change in any release.) */
   createOrganizationSession: {
     input: { sessionId?: string; body: CreateSession }
@@ -4331,6 +4356,11 @@ export interface Operations {
   listPricedModels: {
     input: Record<never, never>
     answer: PricedModelList
+  }
+  /** Check the providers of models. Asks each provider of the configuration for its list of models, or, if it has none, one of its models for a word. The word counts in no budget. (First-party: it may change in any release.) */
+  checkModels: {
+    input: Record<never, never>
+    answer: ModelCheck
   }
   /** Read what the organization runs on (First-party: it may change in any release.) */
   getCompute: {

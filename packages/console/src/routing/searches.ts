@@ -46,11 +46,12 @@ export function readSessionSearch({ panel, event, file, line, at, artifact }: Un
 }
 
 /** Reads what a link puts into the form of a new Session. */
-export function readNewSessionSearch({ q, repo, branch, agent, model }: Unread): NewSessionSearch {
+export function readNewSessionSearch({ q, repo, branch, agent, model, mode }: Unread): NewSessionSearch {
   const parts = Object.entries({ q, repo, branch, agent, model })
   // The router parses numbers, and people write them as a message or name branches so.
   const texts = parts.map(([name, value]) => [name, typeof value === 'number' ? String(value) : value])
-  return Object.fromEntries(texts.filter(([, value]) => typeof value === 'string' && value !== ''))
+  const filled = Object.fromEntries(texts.filter(([, value]) => typeof value === 'string' && value !== ''))
+  return mode === 'plan' ? { ...filled, mode } : filled
 }
 
 export function readPullSearch({ session }: Unread): PullSearch {

@@ -104,6 +104,8 @@ export interface NewSessionSearch {
   /** Id of the runtime. */
   readonly agent?: string | undefined
   readonly model?: string | undefined
+  /** The agent proposes a plan first. */
+  readonly mode?: 'plan' | undefined
 }
 
 /** Where to go once an account at a Git host is connected. */
@@ -115,7 +117,7 @@ export interface GitAccountsSearch {
 /** Every page of the console by name: links are made here alone, so that a path is written once. */
 export const to = {
   sessions: (search: SessionListSearch = {}) => ({ to: '/sessions', search }) as const,
-  newSession: () => ({ to: '/sessions/new' }) as const,
+  newSession: (search: NewSessionSearch = {}) => ({ to: '/sessions/new', search }) as const,
   session: (sessionId: string, search: SessionSearch = {}) =>
     ({ to: '/sessions/$sessionId', params: { sessionId }, search }) as const,
   pull: (repositoryId: string, number: number, search: PullSearch = {}) =>

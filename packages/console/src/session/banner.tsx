@@ -1,8 +1,11 @@
 import type { Session } from '@berth/client'
 import { useMutation } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { Archive, TriangleAlert } from 'lucide-react'
 import { berth } from '../api/client.ts'
+import { useLacksModel } from '../api/lacks-model.ts'
 import { queryClient, sessionQuery } from '../api/queries.ts'
+import { to } from '../routing/to.ts'
 import { Button } from '../ui/button.tsx'
 import { InlineProblem } from '../ui/states.tsx'
 import { continuationNotes } from './continuation-notes.ts'
@@ -15,9 +18,12 @@ export function Banner({ session }: { session: Session }) {
     mutationFn: () => berth.call('resetSession', { sessionId: session.id }),
     onSuccess: answer => queryClient.setQueryData(sessionQuery(session.id).queryKey, answer.session),
   })
+  const lacksModel = useLacksModel(session.runtime === undefined && session.activeRunId === undefined)
   const { reason } = session.continuation
-  const note = reason === undefined ? null : continuationNotes[reason]
-  if (note === null || note === undefined) return null
+  const note =
+    (reason === undefined ? null : continuationNotes[reason]) ??
+    (lacksModel ? 'No model is configured, so this agent cannot work yet.' : null)
+  if (note === null) return null
   const archived = reason === 'session_archived'
   const Icon = archived ? Archive : TriangleAlert
   return (
@@ -26,6 +32,11 @@ export function Banner({ session }: { session: Session }) {
     >
       <Icon className={`size-4 shrink-0 ${archived ? 'text-ink-3' : 'text-warning'}`} aria-hidden />
       <p className="min-w-0 flex-1 basis-60">{note}</p>
+      {lacksModel && (
+        <Link {...to.models()} className="text-accent underline underline-offset-2">
+          Models
+        </Link>
+      )}
       {reason === 'checkpoint_missing' && (
         <Button verdict={can('reset')} hint="above" busy={reset.isPending} onClick={() => reset.mutate()}>
           Reset the Session

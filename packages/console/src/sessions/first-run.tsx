@@ -1,7 +1,9 @@
-import { Link } from '@tanstack/react-router'
+import { Link, useNavigate } from '@tanstack/react-router'
 import { GitPullRequest, MessageCircleQuestion, MessageSquare, Plus } from 'lucide-react'
 import { to } from '../routing/to.ts'
 import { buttonClass } from '../ui/button.tsx'
+import { demonstrationTask } from './demonstration.tsx'
+import { NoModel } from './no-model.tsx'
 
 const steps = [
   [MessageSquare, 'Ask', 'Say what should happen. An agent begins in a sandbox of its own.'],
@@ -11,6 +13,7 @@ const steps = [
 
 /** The list of an organization that has no Session yet: an introduction, and the way to begin. */
 export function FirstRun({ name }: { name: string }) {
+  const navigate = useNavigate()
   return (
     <div className="mx-auto flex max-w-2xl flex-col gap-7 px-6 py-16">
       <div className="flex flex-col gap-2">
@@ -28,6 +31,11 @@ export function FirstRun({ name }: { name: string }) {
           </li>
         ))}
       </ol>
+      <NoModel
+        onSample={({ fullName }) =>
+          void navigate(to.newSession({ q: demonstrationTask, repo: fullName, agent: 'demo' }))
+        }
+      />
       <div>
         <Link {...to.newSession()} className={buttonClass('primary')}>
           <Plus className="size-4" aria-hidden /> Start the first Session

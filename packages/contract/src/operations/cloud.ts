@@ -16,7 +16,7 @@ import {
 import { defaultPageSize } from '../limits.ts'
 import { operation } from '../operation.ts'
 import { PullChecks } from '../pull-check.ts'
-import { BranchList } from '../repository.ts'
+import { BranchList, RepositoryEnvelope } from '../repository.ts'
 import { ReviewEnvelope, ReviewFileDiff, StoredReviewList } from '../review.ts'
 import { closed, Sha256, someText, text, Uuid } from '../scalar.ts'
 import { sessionStatuses } from '../session-status.ts'
@@ -71,6 +71,18 @@ export const cloudOperations = {
       'cloud_github_connection_required',
       'cloud_workspace_unavailable',
     ],
+  }),
+  provideSampleRepository: operation({
+    ...people,
+    method: 'PUT',
+    path: '/cloud/sample-repository',
+    summary: "Make the organization's sample repository",
+    description:
+      'A small repository of the local Git host with a test that fails. The first call makes it, and grants it to the organization alone.',
+    tag: 'Repositories',
+    capability: 'svc.cloud.sessions:create',
+    responses: { 200: { description: 'The repository.', schema: RepositoryEnvelope } },
+    errors: ['cloud_repository_unavailable', 'cloud_workspace_unavailable'],
   }),
   createOrganizationSession: {
     ...createSession,

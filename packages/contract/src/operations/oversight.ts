@@ -2,7 +2,12 @@ import { Type } from 'typebox'
 import { AuditEntryPage, AuditFacets } from '../audit.ts'
 import { Health } from '../health.ts'
 import { operation } from '../operation.ts'
-import { OrganizationSettings, PricedModelList, UpdateOrganizationSettings } from '../organization-settings.ts'
+import {
+  ModelCheck,
+  OrganizationSettings,
+  PricedModelList,
+  UpdateOrganizationSettings,
+} from '../organization-settings.ts'
 import { closed, someText } from '../scalar.ts'
 import { Day, UsageReport, usageGroupings } from '../usage.ts'
 import { Cursor, pageLimit } from './parameters.ts'
@@ -125,6 +130,16 @@ export const oversightOperations = {
     summary: 'List models with their prices',
     capability: 'svc.cloud.sessions:read',
     responses: { 200: { description: 'The models.', schema: PricedModelList } },
+    errors: [],
+  }),
+  checkModels: operation({
+    ...administrators,
+    method: 'POST',
+    path: '/cloud/models/check',
+    summary: 'Check the providers of models',
+    description:
+      'Asks each provider of the configuration for its list of models, or, if it has none, one of its models for a word. The word counts in no budget.',
+    responses: { 200: { description: 'How each provider answered.', schema: ModelCheck } },
     errors: [],
   }),
 } as const

@@ -1,8 +1,8 @@
 import { releaseVersion } from '@berth/platform/kit/version.ts'
-import { NATIVE_RUNTIME, type RuntimeEntry } from './catalog.ts'
+import { DEMO_RUNTIME, NATIVE_RUNTIME, type RuntimeEntry } from './catalog.ts'
 
 /**
- * Returns Berth's own runtimes: the coding agent, and scripts.
+ * Returns Berth's own runtimes: the coding agent, scripts, and a demonstration that needs no model.
  *
  * @param inside paths in a sandbox of Node's binary and of the bundles
  */
@@ -30,6 +30,14 @@ export function builtInRuntimes(
       state: [],
       stateless: true,
       isScript: true,
+    },
+    {
+      ...own,
+      id: DEMO_RUNTIME,
+      name: 'Demonstration',
+      command: [inside.node, `${inside.bundles}/demonstration.js`],
+      state: [],
+      stateless: true,
     },
   ]
 }

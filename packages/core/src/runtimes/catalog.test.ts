@@ -15,7 +15,7 @@ test('an agent lists only the models that it can use', () => {
   const models = configuredModels({ providers, models: { aliases: {} } } as unknown as Config)
   const entries = runtimeEntries([], { installs: '/nowhere', inside: '/opt/runtime', speaks: () => true })
   const catalog = new RuntimeCatalog(entries)
-  const listed = catalog.describe(new Set(catalog.ids), format => models.choices(format, null))
+  const listed = catalog.describe(new Set(catalog.ids), format => models.choices(format, null), 'openai/m')
   expect(Object.fromEntries(listed.map(({ id, models: usable }) => [id, usable]))).toEqual({
     opencode: ['anthropic/m', 'chat/m', 'google/m', 'openai/m'],
     codex: ['openai/m'],
@@ -23,4 +23,6 @@ test('an agent lists only the models that it can use', () => {
     gemini: ['google/m'],
     goose: ['anthropic/m', 'chat/m', 'google/m', 'openai/m'],
   })
+  const usual = listed.flatMap(({ id, defaultModel }) => (defaultModel === 'openai/m' ? [id] : []))
+  expect(usual).toEqual(['opencode', 'codex', 'goose'])
 })

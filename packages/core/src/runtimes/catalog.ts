@@ -54,6 +54,9 @@ export interface RuntimeEntry {
 /** The runtime of a Session without `runtime`. */
 export const NATIVE_RUNTIME = 'native'
 
+/** A script that shows people what an agent does. */
+export const DEMO_RUNTIME = 'demo'
+
 const anyEffort = { level: 'medium', word: 'medium', control: 'effort' } as const
 
 /** The runtimes of this deployment. */
@@ -102,13 +105,19 @@ export class RuntimeCatalog {
    *
    * @param elsewhere runtimes that only some machines have and any machine of the deployment can run
    * @param modelsOf the models that can be chosen, by the format that a runtime is bound to
+   * @param usual the model of Sessions that name none
    */
-  describe(elsewhere: ReadonlySet<string>, modelsOf: (format: RuntimeEntry['speaks']) => readonly string[]): Runtime[] {
+  describe(
+    elsewhere: ReadonlySet<string>,
+    modelsOf: (format: RuntimeEntry['speaks']) => readonly string[],
+    usual: string | null,
+  ): Runtime[] {
     return [...this.#entries.values()].map(({ id, name, version = null, lacks, missing, modelEnv, speaks }) => {
       const reason = lacks ?? (elsewhere.has(id) ? null : (missing?.() ?? null))
       if (reason !== null) return { id, name, version, available: false, reason }
       const models = id === NATIVE_RUNTIME || modelEnv !== undefined ? modelsOf(speaks) : []
-      return { id, name, version, available: true, ...(models.length > 0 && { models: [...models] }) }
+      const defaultModel = usual !== null && models.includes(usual) ? { defaultModel: usual } : {}
+      return { id, name, version, available: true, ...(models.length > 0 && { models: [...models] }), ...defaultModel }
     })
   }
 }

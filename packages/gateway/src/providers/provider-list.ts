@@ -23,7 +23,15 @@ export async function fetchModelList(client: ProviderClient, signal: AbortSignal
   }
   const body = await answer.readAll(maxBytes)
   if (body === null) throw new Error('the list of models is too long')
-  const parsed: unknown = JSON.parse(body.toString('utf8'))
+  return parseModelList(body.toString('utf8'))
+}
+
+/**
+ * Reads a provider's list of models.
+ * @throws Error if it is none
+ */
+export function parseModelList(body: string): readonly ListedModel[] {
+  const parsed: unknown = JSON.parse(body)
   const entries = isObject(parsed) ? (parsed['data'] ?? parsed['models']) : null
   if (!Array.isArray(entries)) throw new Error('the list of models is not an array')
   return entries

@@ -15,7 +15,7 @@ export const runtimeSchema = (source: SecretSource) =>
         /** The pattern of runtime ids in the API's contract. */
         id: checked(
           Type.String({ pattern: '^[a-z0-9][a-z0-9-]{0,63}$' }),
-          id => !['native', 'shell'].includes(id),
+          id => !['native', 'shell', 'demo'].includes(id),
           id => `must not be ${id}, which is built in`,
         ),
         name: Type.Optional(text),

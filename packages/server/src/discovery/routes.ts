@@ -56,12 +56,12 @@ export function discoveryHandlers(
       return { status: 200, body }
     },
     listRuntimes: async ({ principal }) => {
-      const { db, clock, runtimes, models } = context
+      const { db, clock, runtimes, models, defaultModel } = context
       const installed = await installedRuntimes(db, clock, principal.organizationId)
       const allowed = await findAllowedModels(db, principal.organizationId)
       return {
         status: 200,
-        body: { runtimes: runtimes.describe(installed, format => models.choices(format, allowed)) },
+        body: { runtimes: runtimes.describe(installed, format => models.choices(format, allowed), defaultModel) },
       }
     },
   }

@@ -1,4 +1,4 @@
-import { TickBox } from '../form-dialog.tsx'
+import { TickBox } from '../../ui/tick-box.tsx'
 import { capabilityGroups, capabilityLabel } from './capability-labels.ts'
 
 /** The capabilities of an installation, as checkboxes. */

@@ -1,5 +1,6 @@
 import type { Permission, Role } from '@berth/contract'
-import { ChoiceField, TickBox, withTick } from '../form-dialog.tsx'
+import { TickBox } from '../../ui/tick-box.tsx'
+import { ChoiceField, withTick } from '../form-dialog.tsx'
 import type { KeptForm } from '../kept-form.ts'
 
 /** A role with the permissions beside it. */

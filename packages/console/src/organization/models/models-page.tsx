@@ -17,6 +17,7 @@ import { BudgetBars } from '../limits/budget-bars.tsx'
 import { Part } from '../limits/limits-page.tsx'
 import { modelsQuery, settingsQuery } from '../limits/queries.ts'
 import { SectionPage } from '../section-page.tsx'
+import { ModelSetup } from './model-setup.tsx'
 
 /** The models with their prices, and for administrators the organization's budget for them. */
 export function ModelsPage() {
@@ -26,6 +27,7 @@ export function ModelsPage() {
       <div className="flex flex-col gap-8">
         {viewer.membership.role === 'admin' && <Budgets />}
         <Models />
+        {viewer.membership.role === 'admin' && <Setup />}
       </div>
     </SectionPage>
   )
@@ -49,6 +51,13 @@ function Budgets() {
   )
 }
 
+/** Opens the way to add a provider while there is none. */
+function Setup() {
+  const models = useQuery(modelsQuery).data
+  if (models === undefined) return null
+  return <ModelSetup empty={models.models.length + models.openProviders.length === 0} />
+}
+
 type Priced = PricedModelList['models'][number]
 
 function Models() {
@@ -68,10 +77,12 @@ function Models() {
   return (
     <Part title="Prices" about={about}>
       {listed.length === 0 ? (
-        <EmptyState icon={Cpu} title="No model is described">
+        <EmptyState icon={Cpu} title={openProviders.length > 0 ? 'No model is described' : 'No model is configured'}>
           {openProviders.length > 0
             ? 'The providers list their own models. Prices come with a description in the configuration file.'
-            : 'Your operator connects providers of models in the configuration file.'}
+            : whose === 'organization'
+              ? 'Agents that think need one. How to add it stands below.'
+              : 'Agents that think need one. Ask an administrator to add it.'}
         </EmptyState>
       ) : (
         <Table label="Models" columns={columnsOf(spent)} rows={listed} keyOf={({ id }) => id} />

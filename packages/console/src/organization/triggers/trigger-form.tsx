@@ -1,6 +1,7 @@
 import type { Trigger } from '@berth/contract'
+import { TickBox } from '../../ui/tick-box.tsx'
 import { keptAs } from '../dialogs.ts'
-import { ChoiceField, FormDialog, LinesField, TextField, TickBox, withTick } from '../form-dialog.tsx'
+import { ChoiceField, FormDialog, LinesField, TextField, withTick } from '../form-dialog.tsx'
 import type { KeptForm } from '../kept-form.ts'
 import { useKeptForm } from '../kept-form.ts'
 import { useOrganizationCan } from '../organization-can.ts'

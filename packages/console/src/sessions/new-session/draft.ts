@@ -16,7 +16,7 @@ export interface Draft {
   readonly linked: string | null
   /** Null for the repository's default. */
   readonly branch: string | null
-  /** Empty for the native one, or the first that is available. */
+  /** Empty for the native one; while no model is configured, for the demonstration: the shell would run prose. */
   readonly runtime: string
   /** Empty for the runtime's default. */
   readonly model: string
@@ -24,6 +24,8 @@ export interface Draft {
   readonly effort: Effort | ''
   /** US dollars that it may spend on models; empty for no bound. */
   readonly budget: string
+  /** The agent proposes a plan first; only the native one can. */
+  readonly plan: boolean
   /** Id of an environment, `none`, or empty for the organization's default. */
   readonly environment: string
   /** Kept as long as nothing changes: sending it again after a lost answer must not start a second Session. */
@@ -54,7 +56,7 @@ export function rememberRepository(repository: PickedRepository | null): void {
 }
 
 /** Returns the input of a link, which wins over what this tab keeps; a repository has its branch from the link too. */
-function read({ q, repo, branch, agent, model }: NewSessionSearch): Draft {
+function read({ q, repo, branch, agent, model, mode }: NewSessionSearch): Draft {
   const empty: Draft = {
     message: '',
     repository: stored<PickedRepository>(() => localStorage, lastKey()),
@@ -64,6 +66,7 @@ function read({ q, repo, branch, agent, model }: NewSessionSearch): Draft {
     model: '',
     effort: '',
     budget: '',
+    plan: false,
     environment: '',
     ...ids(),
   }
@@ -74,6 +77,7 @@ function read({ q, repo, branch, agent, model }: NewSessionSearch): Draft {
     ...(repo !== undefined && { repository: null, linked: repo }),
     ...((repo ?? branch) !== undefined && { branch: branch ?? null }),
     ...((agent ?? model) !== undefined && { runtime: agent ?? '', model: model ?? '' }),
+    ...(mode === 'plan' && { plan: true }),
   }
 }
 
@@ -102,5 +106,6 @@ export function useDraft(link: NewSessionSearch) {
 export function runtimeOf({ runtime }: Draft, runtimes: readonly Runtime[]): string {
   if (runtime !== '') return runtime
   const available = runtimes.filter(known => known.available)
-  return (available.find(({ id }) => id === 'native') ?? available[0])?.id ?? 'native'
+  const usual = ['native', 'demo'].find(id => available.some(known => known.id === id))
+  return usual ?? available[0]?.id ?? 'native'
 }

@@ -1,4 +1,4 @@
-import { efforts } from '@berth/contract'
+import { efforts, type Runtime } from '@berth/contract'
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { getRouteApi, useRouteContext } from '@tanstack/react-router'
 import { CornerDownLeft } from 'lucide-react'
@@ -16,6 +16,9 @@ import { Field, inputClass, Select } from '../../ui/field.tsx'
 import { useOnline } from '../../ui/online.ts'
 import { Page, Title } from '../../ui/page.tsx'
 import { InlineProblem, LoadingLines } from '../../ui/states.tsx'
+import { TickBox } from '../../ui/tick-box.tsx'
+import { demonstrationTask } from '../demonstration.tsx'
+import { NoModel } from '../no-model.tsx'
 import { type Draft, runtimeOf, useDraft } from './draft.ts'
 import { type Faults, faultsOf } from './faults.ts'
 import { useStart } from './use-start.ts'
@@ -58,8 +61,20 @@ export function NewSessionPage() {
   return (
     <Page title="New Session">
       <Title>New Session</Title>
+      <NoModel
+        onSample={repository =>
+          change({
+            repository,
+            branch: null,
+            linked: null,
+            runtime: 'demo',
+            model: '',
+            ...(draft.message.trim() === '' && { message: demonstrationTask }),
+          })
+        }
+      />
       <form
-        className="flex flex-col gap-5"
+        className="flex flex-col gap-5 not-first:mt-5"
         onKeyDown={onKeyDown}
         {...drag}
         onSubmit={event => {
@@ -86,9 +101,7 @@ export function NewSessionPage() {
                 onChange={event => change({ message: event.target.value })}
                 onPaste={onPaste}
                 placeholder={
-                  runtimeOf(draft, runtimes) === 'shell'
-                    ? 'npm ci && npm test'
-                    : 'Fix the flaky login test, and say what made it flaky.'
+                  placeholders[runtimeOf(draft, runtimes)] ?? 'Fix the flaky login test, and say what made it flaky.'
                 }
                 className="field-sizing-content block max-h-[50dvh] min-h-36 w-full resize-none bg-transparent px-3 py-2.5 text-sm leading-relaxed outline-none max-lg:text-base"
               />
@@ -130,6 +143,15 @@ export function NewSessionPage() {
             )}
           </Field>
         </div>
+        {runtimeOf(draft, runtimes) === 'native' && (
+          <TickBox
+            checked={draft.plan}
+            onChange={event => change({ plan: event.target.checked })}
+            means="It proposes what to do, and waits until you approve it."
+          >
+            Plan first
+          </TickBox>
+        )}
         {refusal === null && <InlineProblem error={start.error} />}
         <div>
           <Button type="submit" look="primary" hint="above" verdict={verdict} busy={start.isPending}>
@@ -151,6 +173,16 @@ function verdictOf({ message, linked }: Draft, online: boolean, capabilities: re
   return { allowed: true }
 }
 
+const placeholders: Readonly<Record<string, string>> = { shell: 'npm ci && npm test', demo: demonstrationTask }
+
+/** Says what an agent does with the message, if that is not what people expect of one. */
+const abouts: Readonly<Record<string, string>> = {
+  shell: 'Runs your message as a bash script. No model reads it.',
+  demo: 'A script without a model: it changes the sample repository, and asks once.',
+}
+
+const aboutOf = ({ id, name, version }: Runtime): string => abouts[id] ?? `${name} ${version ?? ''}`.trim()
+
 interface FieldProps {
   readonly draft: Draft
   readonly change: (part: Partial<Draft>) => void
@@ -167,7 +199,7 @@ function RuntimeFields({ draft, change, faults }: FieldProps) {
     <>
       <Field
         label="Agent"
-        hint={unread ?? (runtime?.available === false ? runtime.reason : (runtime?.version ?? undefined))}
+        hint={unread ?? (runtime && (runtime.available ? aboutOf(runtime) : runtime.reason))}
         fault={faults.agent}
       >
         {attributes => (
@@ -189,7 +221,9 @@ function RuntimeFields({ draft, change, faults }: FieldProps) {
         <Field label="Model">
           {attributes => (
             <Select {...attributes} value={draft.model} onChange={event => change({ model: event.target.value })}>
-              <option value="">Default</option>
+              <option value="">
+                {runtime?.defaultModel === undefined ? 'Default of the agent' : `Default (${runtime.defaultModel})`}
+              </option>
               {models.map(model => (
                 <option key={model}>{model}</option>
               ))}
@@ -226,8 +260,8 @@ function EnvironmentField({ draft, change, faults }: FieldProps) {
           value={draft.environment}
           onChange={event => change({ environment: event.target.value })}
         >
-          <option value="">{usual === undefined ? 'Default of the organization' : `Default (${usual})`}</option>
-          <option value="none">None</option>
+          <option value="">{usual === undefined ? 'None' : `Default (${usual})`}</option>
+          {usual !== undefined && <option value="none">None</option>}
           {environments.map(({ id, name }) => (
             <option key={id} value={id}>
               {name}

@@ -7,6 +7,7 @@ import { problemOf } from '../../api/problem.ts'
 import { Field } from '../../ui/field.tsx'
 import { PickBox } from '../../ui/pick-box.tsx'
 import { GitLink } from '../../ui/states.tsx'
+import { SampleButton } from '../demonstration.tsx'
 import type { Draft, PickedRepository } from './draft.ts'
 import type { Faults } from './faults.ts'
 
@@ -79,6 +80,7 @@ export function RepositoryFields(props: { draft: Draft; change: (part: Partial<D
   useEffect(() => {
     if (linked !== null && target !== undefined) change({ repository: pickedOf(target), branch, linked: null })
   })
+  const hasNone = draft.repository === null && q === '' && answer.data?.found.length === 0 && !answer.data.more
   const none =
     q === ''
       ? 'No repository is connected. An administrator connects a Git host to the organization.'
@@ -87,7 +89,7 @@ export function RepositoryFields(props: { draft: Draft; change: (part: Partial<D
     <div className="grid gap-5 sm:grid-cols-2">
       <Field
         label="Repository"
-        hint="Without one, the agent begins in an empty directory."
+        hint={draft.repository === null && 'Without one, the agent begins in an empty directory.'}
         fault={
           linked !== null && !search.isPending ? (
             <>
@@ -124,18 +126,27 @@ export function RepositoryFields(props: { draft: Draft; change: (part: Partial<D
               )
             }
             onSearch={setQ}
-            onChange={repository =>
-              change({ repository: repository && pickedOf(repository), branch: null, linked: null })
-            }
+            onChange={repository => change({ ...fresh, repository: repository && pickedOf(repository) })}
           />
         )}
       </Field>
+      {hasNone && (
+        <div className="sm:self-center">
+          <SampleButton
+            label="Make a sample repository"
+            onMade={made => change({ ...fresh, repository: pickedOf(made) })}
+          />
+        </div>
+      )}
       {draft.repository !== null && (
         <BranchField key={draft.repository.repositoryId} repository={draft.repository} {...props} />
       )}
     </div>
   )
 }
+
+/** Another repository has other branches. */
+const fresh = { branch: null, linked: null } as const
 
 const pickedOf = ({ grantId, repositoryId, fullName, provider, private: hidden, defaultBranch }: PickedRepository) => ({
   grantId,

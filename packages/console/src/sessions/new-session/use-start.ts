@@ -12,10 +12,11 @@ export function useStart(forget: () => void) {
   const navigate = useNavigate()
   return useMutation({
     mutationFn: async ({ draft, attachments }: { draft: Draft; attachments: readonly Attachment[] }) => {
-      const { message, repository, branch, runtime, model, effort, budget, environment, sessionId, turnId } = draft
+      const { repository, branch, runtime, model, effort, budget, environment, sessionId, turnId } = draft
+      const message = draft.plan && runtime === 'native' ? `/plan\n${draft.message}` : draft.message
       const files = await Promise.all(attachments.map(encoded))
       const { session } = await call<{ session: Session }>('PUT', `sessions/${sessionId}`, {
-        ...(files.length === 0 ? { initialTurn: { id: turnId, message } } : { title: titleOf(message) }),
+        ...(files.length === 0 ? { initialTurn: { id: turnId, message } } : { title: titleOf(draft.message) }),
         ...(runtime === 'native' ? {} : { runtime }),
         ...(model === '' ? {} : { model }),
         ...(effort === '' ? {} : { effort }),

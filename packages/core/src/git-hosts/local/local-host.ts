@@ -21,6 +21,7 @@ import { broughtIn, contains, git, inBounds, mergeMessage, moveBase, ofMerge, ut
 import * as sql from './local-sql.ts'
 import { findRepositories, type LocalPath, localPath } from './repositories.ts'
 import { type BranchRule, blockersOf, type Check, type CheckState } from './rules.ts'
+import { provideSample } from './sample.ts'
 
 /** Account of every repository of a data directory. */
 export const LOCAL_ACCOUNT = 'local'
@@ -193,6 +194,14 @@ export class LocalHost implements GitHost {
       if (mergeCommitOid !== null) return { mergeCommitOid }
     }
     throw new GitHostError('unavailable', `the base branch moved during each of ${MAX_MERGES} attempts to merge`)
+  }
+
+  /** Returns the sample repository of this name, and makes it at its first use. */
+  async provideSample(owner: string, name: string): Promise<RepositoryRef> {
+    await provideSample(this.#root, owner, name)
+    const sample = await this.findRepository(`${owner}/${name}`)
+    if (sample === null) throw new GitHostError('unavailable', 'the sample repository is gone')
+    return sample
   }
 
   /** Finds a repository by its name; null if there is none. */

@@ -1,11 +1,12 @@
 import { findAllowedModels } from '@berth/core/accounting/own-budgets.ts'
 import type { Context } from '@berth/core/context.ts'
 import type { Handlers } from '@berth/core/http/routing/handler.ts'
+import { checkProvider } from '@berth/gateway/providers/check-provider.ts'
 import type { Config } from '@berth/platform/settings/config-file.ts'
 import { type DeploymentLimits, readSettings, updateSettings } from './organization-settings.ts'
 import { pricedModels } from './priced-models.ts'
 
-type Operations = 'getOrganizationSettings' | 'updateOrganizationSettings' | 'listPricedModels'
+type Operations = 'getOrganizationSettings' | 'updateOrganizationSettings' | 'listPricedModels' | 'checkModels'
 
 /** Serves what an organization may use, and of which models. */
 export function settingsHandlers(
@@ -26,5 +27,13 @@ export function settingsHandlers(
       status: 200,
       body: pricedModels(config, await findAllowedModels(context.db, organizationId)),
     }),
+    checkModels: async ({ signal }) => {
+      const described = Object.keys(config.models.details)
+      const modelOf = (id: string) => described.find(name => name.startsWith(`${id}/`))?.slice(id.length + 1)
+      const asked = config.providers.map(provider =>
+        checkProvider(provider, provider.models?.[0]?.id ?? modelOf(provider.id), signal),
+      )
+      return { status: 200, body: { providers: await Promise.all(asked) } }
+    },
   }
 }

@@ -1,0 +1,28 @@
+import type { Repository } from '@berth/contract'
+import { useMutation } from '@tanstack/react-query'
+import { call } from '../api/client.ts'
+import { queryClient } from '../api/queries.ts'
+import { Button } from '../ui/button.tsx'
+import { InlineProblem } from '../ui/states.tsx'
+
+/** What the demonstration does, whatever the words. */
+export const demonstrationTask = 'Write the Spanish greeting that the test asks for.'
+
+/** A button that makes the organization's sample repository, and hands it on. */
+export function SampleButton(props: { label: string; look?: 'primary' | 'plain'; onMade: (made: Repository) => void }) {
+  const sample = useMutation({
+    mutationFn: async () => (await call<{ repository: Repository }>('PUT', 'sample-repository')).repository,
+    onSuccess: repository => {
+      void queryClient.invalidateQueries({ queryKey: ['repositories'] })
+      props.onMade(repository)
+    },
+  })
+  return (
+    <>
+      <Button look={props.look ?? 'plain'} busy={sample.isPending} onClick={() => sample.mutate()}>
+        {props.label}
+      </Button>
+      <InlineProblem error={sample.error} />
+    </>
+  )
+}

@@ -1,0 +1,79 @@
+import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
+import { launchChromium } from '@berth/testing/browser/chromium.ts'
+import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
+import { givePassword } from '@berth/testing/console/console-page.ts'
+import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
+import { openSignedIn } from '@berth/testing/console/signed-in.ts'
+import { oneWay } from '@berth/testing/one-way.ts'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+const stack = new AsyncDisposableStack()
+let accounts: Accounts
+let visitor: Visitor
+let page: Page
+beforeAll(async () => {
+  accounts = stack.use(await startAccounts({ variables: { BERTH_ROLES: 'api,account,gateway,worker' } }))
+  const { who } = await accounts.person({ role: 'admin' })
+  await givePassword(accounts.test.db.database, who)
+  const browser = await launchChromium()
+  stack.defer(() => browser.close())
+  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  page = visitor.page
+  await openSignedIn(page, `${accounts.test.url}/sessions`, who)
+})
+afterAll(() => stack.disposeAsync())
+
+describe('without a model', () => {
+  oneWay()
+  it('says so, and offers the demonstration', async () => {
+    await page.getByRole('heading', { name: /Welcome/ }).waitFor()
+    await page.getByRole('region', { name: 'No model' }).waitFor()
+    await shoot(page, 'welcome-without-model')
+    expect(await pageFaults(page)).toEqual([])
+  })
+
+  it('says how to add one, and checks what is there', async () => {
+    await page.getByRole('link', { name: 'Add a model' }).click()
+    await page.getByText('"kind": "openai"').waitFor()
+    await page.getByRole('button', { name: 'Check the providers' }).click()
+    await page.getByText('The running service knows no provider.').waitFor()
+    await shoot(page, 'models-without-model')
+    expect(await pageFaults(page)).toEqual([])
+    await page.goBack()
+  })
+
+  it('fills the form of a new Session in with the demonstration', async () => {
+    await page.getByRole('button', { name: 'Try the demonstration' }).click()
+    await page.getByRole('combobox', { name: 'Repository' }).and(page.locator('[value$="/greeter"]')).waitFor()
+    expect(await page.getByLabel('Agent', { exact: true }).inputValue()).toBe('demo')
+    expect(await page.getByLabel('What should the agent do?').inputValue()).toMatch(/Spanish/)
+    await shoot(page, 'new-session-demonstration')
+    expect(await pageFaults(page)).toEqual([])
+  })
+
+  it('edits, and asks once', async () => {
+    await page.getByRole('button', { name: 'Start' }).click()
+    await page.getByRole('log').getByText('demonstration').first().waitFor()
+    await page.getByRole('button', { name: /Allow once/ }).click()
+    await page.getByRole('log').getByText('What I did').waitFor()
+  })
+
+  it('ends in a pull request that merges', async () => {
+    await page.getByRole('button', { name: 'Create pull request' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('button', { name: 'Open the pull request' }).click()
+    await dialog.getByText('Published as pull request #1.').waitFor()
+    await dialog.getByRole('button', { name: 'Done' }).click()
+    await shoot(page, 'demonstration-published')
+    await page.getByRole('link', { name: 'Show the work' }).click()
+    const deliveries = page.getByRole('list', { name: 'Deliveries' })
+    await deliveries.getByRole('button', { name: 'Merge now' }).click()
+    await deliveries.getByText('Merged as').waitFor()
+    await shoot(page, 'demonstration-merged')
+  })
+
+  it('never meets the policy of the page', () => {
+    expect(visitor.complaints).toEqual([])
+  })
+})

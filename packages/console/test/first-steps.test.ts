@@ -1,0 +1,100 @@
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { ModelCheck, Repository, RepositoryPage } from '@berth/contract'
+import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
+import type { Api } from '@berth/testing/api/api.ts'
+import { createTenant } from '@berth/testing/api/tenant.ts'
+import { outcome } from '@berth/testing/runs/outcome.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+const stack = new AsyncDisposableStack()
+let accounts: Accounts
+let api: Api
+/** Requests that the providers got: method, path and body. */
+const asked: string[] = []
+
+/** Starts a provider of models, and returns its entry in the configuration. */
+async function provider(id: string, answer: RequestListener, more: object = {}) {
+  const server = createServer(answer).listen(0, '127.0.0.1')
+  await new Promise(resolve => server.once('listening', resolve))
+  stack.defer(() => void server.close().closeAllConnections())
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+  return { id, kind: 'openai-compatible', baseUrl, apiKey: `sk-${id}-secret-0123456789`, ...more }
+}
+
+const answering =
+  (status: number, body: unknown): RequestListener =>
+  (_, response) =>
+    void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+
+beforeAll(async () => {
+  const listing = await provider('listing', answering(200, { data: [{ id: 'a' }, { id: 'b' }] }))
+  const refusing = await provider(
+    'refusing',
+    answering(401, { error: { message: 'Incorrect API key provided: sk-refusing-secret-0123456789' } }),
+  )
+  const choice = { index: 0, message: { role: 'assistant', content: 'ok' }, finish_reason: 'stop' }
+  const unlisted: RequestListener = (request, response) => {
+    asked.push(`${request.method} ${request.url}`)
+    if (request.method === 'GET') return answering(404, {})(request, response)
+    return answering(200, { id: 'c', object: 'chat.completion', created: 0, model: 'm', choices: [choice] })(
+      request,
+      response,
+    )
+  }
+  const wordy = await provider('wordy', unlisted, { models: [{ id: 'm' }] })
+  const silent = await provider('silent', answering(404, {}))
+  const page = await provider('page', (_, response) => void response.writeHead(200).end('<html>'))
+  const gone = { ...listing, id: 'gone', baseUrl: 'http://127.0.0.1:9/v1' }
+  accounts = stack.use(
+    await startAccounts({ config: { providers: [listing, refusing, wordy, silent, page, gone], models: {} } }),
+  )
+  api = (await accounts.person({ role: 'admin' })).api
+})
+afterAll(() => stack.disposeAsync())
+
+describe('checking the providers of models', () => {
+  it('asks each for its list, or one of its models for a word, and says what is wrong', async () => {
+    const { status, body } = await api.call<ModelCheck>('POST', '/cloud/models/check')
+    expect([status, body.providers.map(({ id, outcome, models }) => [id, outcome, models])]).toEqual([
+      200,
+      [
+        ['listing', 'answered', 2],
+        ['refusing', 'upstream_credential_refused', null],
+        ['wordy', 'answered', null],
+        ['silent', 'unlisted', null],
+        ['page', 'upstream_invalid_response', null],
+        ['gone', 'upstream_unreachable', null],
+      ],
+    ])
+    expect(asked).toEqual(['GET /v1/models', 'POST /v1/chat/completions'])
+    expect(JSON.stringify(body)).not.toContain('secret-0123456789')
+  })
+
+  it('is for administrators', async () => {
+    const member = await accounts.person({ role: 'member' })
+    expect(outcome(await member.api.call('POST', '/cloud/models/check'))).toMatch(/^403 /)
+  })
+})
+
+describe('the sample repository', () => {
+  const provide = (by: Api) => by.put<{ repository: Repository }>('/cloud/sample-repository', undefined)
+  const listed = async (by: Api) =>
+    (await by.get<RepositoryPage>('/cloud/repositories')).body.repositories.map(({ fullName }) => fullName)
+
+  it('is made once, however often it is asked for at once', async () => {
+    const answers = await Promise.all([provide(api), provide(api), provide(api)])
+    const { body } = await provide(api)
+    expect(answers.map(answer => [answer.status, answer.body])).toEqual(Array(3).fill([200, body]))
+    expect(body.repository).toMatchObject({ provider: 'local', defaultBranch: 'main' })
+    expect(await listed(api)).toEqual([body.repository.fullName])
+  })
+
+  it('is of one organization alone', async () => {
+    const { organizationId } = await createTenant(accounts.test.db.database)
+    const other = (await accounts.person({ organizationId, role: 'member' })).api
+    const { body } = await provide(other)
+    expect(await listed(other)).toEqual([body.repository.fullName])
+    expect(await listed(api)).not.toContain(body.repository.fullName)
+  })
+})

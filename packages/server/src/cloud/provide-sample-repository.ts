@@ -1,0 +1,51 @@
+import { randomUUID } from 'node:crypto'
+import type { Repository } from '@berth/contract'
+import { appendAudit } from '@berth/core/accounts/audit/append.ts'
+import { personEntry } from '@berth/core/accounts/audit/person-entry.ts'
+import { provideOwnInstallation } from '@berth/core/accounts/installations/own-installation.ts'
+import type { Context } from '@berth/core/context.ts'
+import { GitHostError } from '@berth/core/git-hosts/git-host.ts'
+import { LOCAL_ACCOUNT, LOCAL_HOST, LocalHost } from '@berth/core/git-hosts/local/local-host.ts'
+import type { PersonPrincipal } from '@berth/core/identity/guard/principal.ts'
+import { connectAccount } from '@berth/core/repositories/connect-account.ts'
+import { findGranted, upsertGrants } from '@berth/core/repositories/grant-sql.ts'
+import { hostRefusal } from '@berth/core/repositories/host-refusal.ts'
+
+/**
+ * Makes the organization's sample repository on the local Git host, and grants the organization that one alone: the others
+ * of the data directory may belong to other organizations.
+ * @throws ApiError 503 if the data directory cannot be written
+ */
+export async function provideSampleRepository(
+  context: Context,
+  person: PersonPrincipal,
+  clientAddress: string,
+): Promise<Repository> {
+  const { db, clock, gitHosts } = context
+  const { organizationId } = person
+  const host = gitHosts.find(LOCAL_HOST)
+  if (!(host instanceof LocalHost)) throw new Error('every deployment has the local host')
+  try {
+    const ref = await host.provideSample(`sample-${organizationId.replaceAll('-', '').slice(0, 12)}`, 'greeter')
+    const { repositoryId, fullName, ...shown } = await host.readRepository(ref)
+    const grantId = await db.transaction(async tx => {
+      const installation = await provideOwnInstallation({ db: tx, clock }, organizationId)
+      const account = { host: LOCAL_HOST, provider: host.kind, account: LOCAL_ACCOUNT, accountLogin: LOCAL_ACCOUNT }
+      const grantee = { organizationId, installationId: installation.id }
+      const connection = await connectAccount({ db: tx, clock }, grantee, account, false)
+      const granted = async () => (await findGranted(tx, connection.id, [repositoryId]))[0]?.id
+      const known = await granted()
+      if (known !== undefined) return known
+      await upsertGrants(tx, connection, [{ id: randomUUID(), repositoryId, fullName }], clock.now())
+      const audited = { target: `connection ${connection.id}`, details: { host: LOCAL_HOST, repository: fullName } }
+      await appendAudit(tx, personEntry(person, clientAddress, 'connection.added', audited), clock.now())
+      const made = await granted()
+      if (made === undefined) throw new Error('a grant was made that is not there')
+      return made
+    })
+    const { private: hidden, defaultBranch, htmlUrl } = shown
+    return { grantId, repositoryId, provider: host.kind, fullName, private: hidden, defaultBranch, htmlUrl }
+  } catch (error) {
+    throw error instanceof GitHostError ? hostRefusal(error) : error
+  }
+}

@@ -1,0 +1,69 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { client, methods, ndJsonStream, type SessionUpdate } from '@agentclientprotocol/sdk'
+import { expect, test } from 'vitest'
+import { demonstrationAgent } from './demonstration-agent.ts'
+
+/** Runs the agent in a directory, which begins with these files; people answer what it asks with `choice`. */
+async function demonstrate(files: Readonly<Record<string, string>>, choice: 'allow' | 'deny' | 'cancel') {
+  const directory = mkdtempSync(join(tmpdir(), 'berth-demonstration-'))
+  const [toAgent, toClient] = [new TransformStream<Uint8Array>(), new TransformStream<Uint8Array>()]
+  const updates: SessionUpdate[] = []
+  const asked: unknown[] = []
+  try {
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text, { mode: 0o700 })
+    demonstrationAgent('1').connect(ndJsonStream(toClient.writable, toAgent.readable))
+    const { agent } = client({ name: 'test' })
+      .onNotification(methods.client.session.update, ({ params }) => void updates.push(params.update))
+      .onRequest(methods.client.session.requestPermission, async ({ params }) => {
+        asked.push(params.toolCall.rawInput)
+        if (choice !== 'cancel') return { outcome: { outcome: 'selected' as const, optionId: choice } }
+        await agent.notify(methods.agent.session.cancel, { sessionId: params.sessionId })
+        return { outcome: { outcome: 'cancelled' as const } }
+      })
+      .connect(ndJsonStream(toAgent.writable, toClient.readable))
+    await agent.request(methods.agent.initialize, { protocolVersion: 1 })
+    const { sessionId } = await agent.request(methods.agent.session.new, { cwd: directory, mcpServers: [] })
+    const prompt = [{ type: 'text' as const, text: 'whatever' }]
+    const { stopReason } = await agent.request(methods.agent.session.prompt, { sessionId, prompt })
+    const said = updates.flatMap(update =>
+      update.sessionUpdate === 'agent_message_chunk' && update.content.type === 'text' ? [update.content.text] : [],
+    )
+    const after = Object.keys(files).map(name => readFileSync(join(directory, name), 'utf8'))
+    return { stopReason, said: said.join('\n'), asked, after, updates }
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
+
+const sample = {
+  'greet.sh': `#!/bin/sh\necho "Hello, \${1:-world}"\n`,
+  'test.sh': '#!/bin/sh\n[ "$(./greet.sh --spanish Ada)" = "Hola, Ada" ] && [ "$(./greet.sh)" = "Hello, world" ]\n',
+}
+
+test('the demonstration changes the sample, asks once, and runs its test', async () => {
+  const { stopReason, said, asked, updates } = await demonstrate(sample, 'allow')
+  expect([stopReason, asked]).toEqual(['end_turn', [{ command: './test.sh' }]])
+  expect(said).toMatch(/demonstration.*without a model[\s\S]*passes/)
+  expect(updates).toContainEqual(expect.objectContaining({ kind: 'edit', title: 'Edit greet.sh', status: 'completed' }))
+})
+
+test('the demonstration runs nothing that it was not allowed to', async () => {
+  const { stopReason, said, after } = await demonstrate(sample, 'deny')
+  expect([stopReason, after[0]]).toEqual(['end_turn', expect.stringContaining('--spanish')])
+  expect(said).toContain('I did not run')
+})
+
+test('the demonstration stops when it is told to', async () => {
+  expect((await demonstrate(sample, 'cancel')).stopReason).toBe('cancelled')
+})
+
+test.each([
+  ['in another repository', { 'package.json': '{}' }, 'works on the sample repository alone'],
+  ['a second time', { ...sample, 'greet.sh': 'case $1 in --spanish) ;; esac\n' }, 'is there already'],
+])('the demonstration changes nothing %s', async (_, files, words) => {
+  const { said, after, asked } = await demonstrate(files, 'allow')
+  expect(said).toContain(words)
+  expect([after, asked]).toEqual([Object.values(files), []])
+})

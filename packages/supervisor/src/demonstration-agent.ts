@@ -1,0 +1,167 @@
+import { randomUUID } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  type AgentApp,
+  type AgentContext,
+  agent,
+  methods,
+  PROTOCOL_VERSION,
+  type PromptResponse,
+  RequestError,
+  type RequestPermissionResponse,
+  type SessionId,
+  type SessionUpdate,
+} from '@agentclientprotocol/sdk'
+import { runScript } from './run-script.ts'
+
+const FILE = 'greet.sh'
+const CHECK = './test.sh'
+
+/** The greeting that the test of the sample repository asks for. */
+const greeting = `#!/bin/sh
+case $1 in
+  --spanish) shift; word=Hola ;;
+  *) word=Hello ;;
+esac
+echo "$word, \${1:-world}"
+`
+
+const begun =
+  'This is a **demonstration**: a script, without a model. I write the Spanish greeting that the test asks for.'
+const elsewhere =
+  'This is a **demonstration**: a script, without a model. It works on the sample repository alone, and changes nothing here.\n\n' +
+  'Add a provider of models, and start a Session with another agent.'
+const finished =
+  'The Spanish greeting is there already, and I know no other task: I am a script, without a model.\n\n' +
+  'Review the change, create the pull request, and merge it.'
+const done = `## What I did
+
+- \`${FILE}\` greets with \`--spanish\`, too.
+- \`${CHECK}\` passes.
+
+Review the change, create the pull request, and merge it.`
+const unchecked = `## What I did
+
+- \`${FILE}\` greets with \`--spanish\`, too.
+
+I did not run \`${CHECK}\`, because I was not allowed to.`
+
+interface Session {
+  readonly cwd: string
+  /** Ends the running prompt. */
+  running?: AbortController
+}
+
+/** A prompt under way: whom it tells of its steps. */
+interface Turn {
+  readonly client: AgentContext
+  readonly sessionId: SessionId
+  readonly cwd: string
+  readonly signal: AbortSignal
+}
+
+/**
+ * Returns the `demo` runtime as an ACP agent: whatever the prompt, it changes one file of the sample repository, asks once
+ * to run its test, and says what it did. It keeps nothing, so any session can be loaded.
+ */
+export function demonstrationAgent(version: string): AgentApp {
+  const sessions = new Map<SessionId, Session>()
+  return agent({ name: 'berth-demonstration' })
+    .onRequest(methods.agent.initialize, () => ({
+      protocolVersion: PROTOCOL_VERSION,
+      agentInfo: { name: 'berth-demonstration', version },
+      agentCapabilities: { loadSession: true },
+    }))
+    .onRequest(methods.agent.session.new, ({ params }) => {
+      const sessionId = randomUUID()
+      sessions.set(sessionId, { cwd: params.cwd })
+      return { sessionId }
+    })
+    .onRequest(methods.agent.session.load, ({ params }) => {
+      sessions.set(params.sessionId, { cwd: params.cwd })
+      return {}
+    })
+    .onNotification(methods.agent.session.cancel, ({ params }) => {
+      sessions.get(params.sessionId)?.running?.abort()
+    })
+    .onRequest(methods.agent.session.prompt, async ({ params: { sessionId }, client, signal }) => {
+      const session = sessions.get(sessionId)
+      if (!session) throw RequestError.resourceNotFound(sessionId)
+      const running = new AbortController()
+      session.running = running
+      try {
+        return await demonstrate({
+          client,
+          sessionId,
+          cwd: session.cwd,
+          signal: AbortSignal.any([running.signal, signal]),
+        })
+      } finally {
+        delete session.running
+      }
+    })
+}
+
+async function demonstrate(turn: Turn): Promise<PromptResponse> {
+  const path = join(turn.cwd, FILE)
+  if (!existsSync(path) || !existsSync(join(turn.cwd, CHECK))) return say(turn, elsewhere)
+  const before = readFileSync(path, 'utf8')
+  if (before.includes('--spanish')) return say(turn, finished)
+  await say(turn, begun)
+  await step(turn, 'read', `Read ${FILE}`, { content: [text(before)] })
+  writeFileSync(path, greeting)
+  await step(turn, 'edit', `Edit ${FILE}`, { content: [{ type: 'diff', path, oldText: before, newText: greeting }] })
+  return check(turn)
+}
+
+/** Asks to run the test, and runs it. */
+async function check(turn: Turn): Promise<PromptResponse> {
+  const toolCallId = randomUUID()
+  const call = { toolCallId, title: CHECK, kind: 'execute', rawInput: { command: CHECK } } as const
+  await tell(turn, { sessionUpdate: 'tool_call', ...call, status: 'pending' })
+  const { outcome } = await turn.client
+    .request<RequestPermissionResponse>(
+      methods.client.session.requestPermission,
+      {
+        sessionId: turn.sessionId,
+        toolCall: call,
+        options: [
+          { optionId: 'allow', name: 'Allow once', kind: 'allow_once' },
+          { optionId: 'deny', name: 'Deny', kind: 'reject_once' },
+        ],
+      },
+      { cancellationSignal: turn.signal },
+    )
+    .catch(error => {
+      if (turn.signal.aborted) return { outcome: { outcome: 'cancelled' as const } }
+      throw error
+    })
+  if (turn.signal.aborted || outcome.outcome === 'cancelled') return { stopReason: 'cancelled' }
+  if (outcome.optionId !== 'allow') {
+    await tell(turn, { sessionUpdate: 'tool_call_update', toolCallId, status: 'failed' })
+    return say(turn, unchecked)
+  }
+  const { exitCode, output } = await runScript(CHECK, turn.cwd, turn.signal)
+  if (turn.signal.aborted) return { stopReason: 'cancelled' }
+  const status = exitCode === 0 ? 'completed' : 'failed'
+  await tell(turn, { sessionUpdate: 'tool_call_update', toolCallId, status, content: [text(output.text().text)] })
+  return say(turn, exitCode === 0 ? done : `\`${CHECK}\` fails. Somebody has changed the sample repository.`)
+}
+
+type Step = Extract<SessionUpdate, { sessionUpdate: 'tool_call' }>
+
+function step(turn: Turn, kind: 'read' | 'edit', title: string, { content }: Pick<Step, 'content'>): Promise<void> {
+  const call: Step = { sessionUpdate: 'tool_call', toolCallId: randomUUID(), kind, title, status: 'completed' }
+  return tell(turn, content === undefined ? call : { ...call, content })
+}
+
+async function say(turn: Turn, message: string): Promise<PromptResponse> {
+  await tell(turn, { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: message } })
+  return { stopReason: 'end_turn' }
+}
+
+const tell = ({ client, sessionId }: Turn, update: SessionUpdate): Promise<void> =>
+  client.notify(methods.client.session.update, { sessionId, update })
+
+const text = (content: string) => ({ type: 'content' as const, content: { type: 'text' as const, text: content } })
