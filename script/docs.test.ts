@@ -6,6 +6,7 @@ import { loadSettings } from '../packages/platform/src/settings/settings.ts'
 import { renderCommands } from './docs/cli-page.ts'
 import { renderErrors } from './docs/errors-page.ts'
 import { renderEvents } from './docs/events-page.ts'
+import { renderReferenceCommands } from './docs/reference-commands.ts'
 import { danglingReferences } from './docs/references.ts'
 import { renderSettings } from './docs/settings-page.ts'
 import { renderTables } from './docs/tables-page.ts'
@@ -23,6 +24,10 @@ test.each([
   ['internals/tables.md', renderTables],
 ])('docs/%s is as `node script/docs.ts` writes it', (name, render) => {
   expect(read(`docs/${name}`)).toBe(render())
+})
+
+test('the API reference knows every command, as `node script/docs.ts` writes them', () => {
+  expect(read('packages/core/src/http/docs/commands.ts')).toBe(renderReferenceCommands())
 })
 
 test('the example of the settings is a valid configuration file', () => {

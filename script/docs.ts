@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { renderCommands } from './docs/cli-page.ts'
 import { renderErrors } from './docs/errors-page.ts'
 import { renderEvents } from './docs/events-page.ts'
+import { renderReferenceCommands } from './docs/reference-commands.ts'
 import { renderSettings } from './docs/settings-page.ts'
 import { renderTables } from './docs/tables-page.ts'
 
@@ -17,3 +18,4 @@ const pages = {
 for (const [page, render] of Object.entries(pages)) {
   writeFileSync(join(import.meta.dirname, '..', 'docs', page), render())
 }
+writeFileSync(join(import.meta.dirname, '../packages/core/src/http/docs/commands.ts'), renderReferenceCommands())

@@ -148,11 +148,11 @@ describe('an administrator', () => {
   })
 
   it('binds the organization to its own machines, and is told what that stops', async () => {
-    expect(await dialogFaults(page, 'Run on your own machines')).toEqual([])
-    await button('Run on your own machines').press('Enter')
-    const dialog = page.getByRole('dialog', { name: 'Run on your own machines?' })
+    expect(await dialogFaults(page, 'Run on your own machines only')).toEqual([])
+    await button('Run on your own machines only').press('Enter')
+    const dialog = page.getByRole('dialog', { name: 'Run on your own machines only?' })
     await shoot(page, 'compute-bind')
-    await dialog.getByRole('button', { name: 'Run on your own machines' }).press('Enter')
+    await dialog.getByRole('button', { name: 'Run on your own machines only' }).press('Enter')
     await page.getByText('None of your machines has ever connected, so new work is refused.').waitFor()
     expect(await compute()).toMatchObject({ runsOn: 'own_hosts', standing: 'not_configured' })
     const admitted = await Promise.all(
@@ -173,7 +173,7 @@ describe('an administrator', () => {
     expect(await pageFaults(page)).toEqual([])
     await button('Run on any machine').press('Enter')
     await page.getByRole('dialog').getByRole('button', { name: 'Run on any machine' }).press('Enter')
-    await button('Run on your own machines').waitFor()
+    await button('Run on your own machines only').waitFor()
     expect((await compute()).runsOn).toBe('any_host')
   })
 })

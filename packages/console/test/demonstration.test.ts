@@ -1,4 +1,5 @@
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
+import type { Api } from '@berth/testing/api/api.ts'
 import { launchChromium } from '@berth/testing/browser/chromium.ts'
 import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
 import { givePassword } from '@berth/testing/console/console-page.ts'
@@ -10,11 +11,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 const stack = new AsyncDisposableStack()
 let accounts: Accounts
+let api: Api
 let visitor: Visitor
 let page: Page
 beforeAll(async () => {
   accounts = stack.use(await startAccounts({ variables: { BERTH_ROLES: 'api,account,gateway,worker' } }))
-  const { who } = await accounts.person({ role: 'admin' })
+  const { api: own, who } = await accounts.person({ role: 'admin' })
+  api = own
   await givePassword(accounts.test.db.database, who)
   const browser = await launchChromium()
   stack.defer(() => browser.close())
@@ -57,6 +60,7 @@ describe('without a model', () => {
     await page.getByRole('log').getByText('demonstration').first().waitFor()
     await page.getByRole('button', { name: /Allow once/ }).click()
     await page.getByRole('log').getByText('What I did').waitFor()
+    expect(await page.getByText('this agent cannot work yet').count()).toBe(0)
   })
 
   it('ends in a pull request that merges', async () => {
@@ -68,9 +72,20 @@ describe('without a model', () => {
     await shoot(page, 'demonstration-published')
     await page.getByRole('link', { name: 'Show the work' }).click()
     const deliveries = page.getByRole('list', { name: 'Deliveries' })
-    await deliveries.getByRole('button', { name: 'Merge now' }).click()
+    await deliveries.getByRole('button', { name: 'Merge…' }).click()
+    await page
+      .getByRole('dialog', { name: 'Merge #1 now?' })
+      .getByRole('button', { name: 'Merge', exact: true })
+      .click()
     await deliveries.getByText('Merged as').waitFor()
     await shoot(page, 'demonstration-merged')
+  })
+
+  it('is said on a Session of an agent that needs one', async () => {
+    const { id } = await api.createSession({ title: 'Greet' })
+    await page.goto(`${accounts.test.url}/sessions/${id}`)
+    await page.getByText('this agent cannot work yet').waitFor()
+    await shoot(page, 'session-without-model')
   })
 
   it('never meets the policy of the page', () => {

@@ -81,14 +81,15 @@ describe('an administrator', () => {
 
   it('bounds a Run below what the operator allows, and keeps what a colleague set meanwhile', async () => {
     await page.getByRole('link', { name: 'Limits' }).click()
-    await page.getByLabel('Model calls (calls)').fill('1.5')
+    await page.getByLabel('Steps (calls of the model)').fill('1.5')
     await page.getByText('Enter a whole number').waitFor()
-    await page.getByLabel('Model calls (calls)').fill('40')
+    await page.getByLabel('Steps (calls of the model)').fill('40')
     await page.getByLabel('Cost (US dollars)').fill('2')
     const { own } = await saved()
     await colleague.api.put('/cloud/settings', { ...own, runSeconds: 600 })
     await form('Bounds of a Run').getByRole('button', { name: 'Save' }).click()
-    await page.getByText('yours; your operator allows $5.00').waitFor()
+    await page.getByText('Saved.').waitFor()
+    await page.getByText('Cost: your operator allows').waitFor()
     expect((await saved()).own).toEqual({ ...own, runTurns: 40, runCostUsd: 2, runSeconds: 600 })
     await shoot(page, 'limits')
     expect(await pageFaults(page)).toEqual([])

@@ -1,4 +1,4 @@
-import MiniSearch from 'minisearch'
+import { find, indexOf } from './find.js'
 
 const shown = 12
 const before = 24
@@ -36,7 +36,7 @@ export function setUpSearch(form, root) {
       return
     }
     if (words !== input.value.trim()) return
-    const found = index.search(words).slice(0, shown)
+    const found = find(index, words).slice(0, shown)
     list.replaceChildren(...(found.length === 0 ? [message('Nothing found.')] : found.map(each => result(each, root))))
     list.hidden = false
     status.textContent = found.length === 0 ? 'Nothing found' : `${found.length} results`
@@ -77,29 +77,7 @@ export function setUpSearch(form, root) {
 async function readIndex(address) {
   const response = await fetch(address)
   if (!response.ok) throw new Error(`the search index answers ${response.status}`)
-  const index = new MiniSearch({
-    fields: ['heading', 'page', 'text'],
-    storeFields: ['heading', 'page', 'place', 'text'],
-    // Names of settings and Events are found whole, and by their parts.
-    tokenize: text =>
-      text.split(/[^\p{L}\p{N}_]+/u).flatMap(word => [word, ...(word.includes('_') ? word.split('_') : [])]),
-    searchOptions: {
-      boost: { heading: 4, page: 2 },
-      prefix: true,
-      fuzzy: term => (term.length > 5 ? 0.15 : false),
-      combineWith: 'AND',
-      boostDocument: (_id, _term, stored) => weightOf(stored.place),
-    },
-  })
-  index.addAll(await response.json())
-  return index
-}
-
-/** Guides come before pages for people who change Berth, those before decision records, and a page before its sections. */
-const weightOf = place => {
-  const isInside = /^(?:repository|internals)\/|^(?:benchmarks|crash-points)\./.test(place)
-  const kind = place.startsWith('decisions/') ? 0.1 : isInside ? 0.25 : 1
-  return kind * (place.includes('#') ? 1 : 1.6)
+  return indexOf(await response.json())
 }
 
 function result({ heading, page, place, text, terms }, root) {

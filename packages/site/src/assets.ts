@@ -15,11 +15,13 @@ export async function writeAssets(root: string, folder: string): Promise<Assets>
     writeFileSync(join(folder, place), content)
     return place
   }
-  const bundled = async (entry: string) => {
+  const bundled = async (entry: string, format: 'iife' | 'esm' = 'iife') => {
     const options = { bundle: true, minify: true, write: false, target: 'es2022', legalComments: 'none' } as const
-    const { outputFiles } = await build({ ...options, entryPoints: [join(browser, entry)], format: 'iife' })
+    const { outputFiles } = await build({ ...options, entryPoints: [join(browser, entry)], format })
     return outputFiles[0]?.contents ?? new Uint8Array()
   }
+  // The console's palette loads it, too: its name stays.
+  writeFileSync(join(folder, 'find.js'), await bundled('find.js', 'esm'))
   return {
     style: write('site', 'css', await bundled('site.css')),
     theme: write('theme', 'js', await bundled('before-paint.js')),

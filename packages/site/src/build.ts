@@ -59,6 +59,13 @@ const eleventy = new Eleventy('packages/site/browser', fresh, {
 eleventy.disableLogger()
 await eleventy.write()
 
+const lostPage = '404.md'
+const lost =
+  '<h1 id="not-found">No such page</h1><p>The link may be old, or mistyped. The search finds pages by any word.</p>'
+writeFileSync(
+  join(fresh, '404.html'),
+  renderPage({ path: `docs/${lostPage}`, title: 'No such page', html: lost }, contents, assets, '/docs'),
+)
 for (const path of sources.files) {
   const to = join(fresh, placeOf(path))
   mkdirSync(dirname(to), { recursive: true })

@@ -20,10 +20,18 @@ export interface Shown {
 const sun =
   '<svg aria-hidden="true" viewBox="0 0 24 24"><circle cx="12" cy="12" r="4"/><path d="M12 2v2m0 16v2M4.9 4.9l1.4 1.4m11.4 11.4 1.4 1.4M2 12h2m16 0h2M4.9 19.1l1.4-1.4M17.7 6.3l1.4-1.4"/></svg>'
 
-/** Returns the document of a page. It holds no inline script or style, so the strictest policy lets it through. */
-export function renderPage({ path, title, html }: Shown, contents: readonly Part[], assets: Assets): string {
+/**
+ * Returns the document of a page. It holds no inline script or style, so the strictest policy lets it through.
+ * @param base of every link, for a page that is shown at any address; by default links are relative
+ */
+export function renderPage(
+  { path, title, html }: Shown,
+  contents: readonly Part[],
+  assets: Assets,
+  base?: string,
+): string {
   const current = placeOf(path)
-  const to = (place: string) => escaped(linkBetween(current, place))
+  const to = (place: string) => escaped(base === undefined ? linkBetween(current, place) : `${base}/${place}`)
   const wholeTitle = path === 'docs/README.md' ? 'Berth: documentation' : `${title} · Berth`
   return `<!doctype html>
 <html lang="en">
@@ -37,7 +45,7 @@ export function renderPage({ path, title, html }: Shown, contents: readonly Part
 <script src="${to(assets.theme)}"></script>
 <script src="${to(assets.script)}" defer></script>
 </head>
-<body data-root="${to('') === '' ? '.' : to('')}">
+<body data-root="${to('') === '' ? '.' : to('').replace(/\/$/, '')}">
 <a class="skip" href="#content">Skip to the content</a>
 <header>
 <a class="brand" href="${to('index.html')}"><img src="${to(assets.icon)}" alt="" width="24" height="24">Berth <span>documentation</span></a>
@@ -50,6 +58,7 @@ export function renderPage({ path, title, html }: Shown, contents: readonly Part
 <div class="columns">
 <nav class="contents" aria-label="Contents">
 <details open><summary>Contents</summary>
+<ul class="elsewhere"><li><a href="${to('../sessions')}">Console</a></li><li><a href="${to('../v1/docs')}">API reference</a></li></ul>
 ${contents.map(part => renderPart(part, path, to)).join('\n')}
 </details>
 </nav>

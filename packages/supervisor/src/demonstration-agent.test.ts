@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { client, methods, ndJsonStream, type SessionUpdate } from '@agentclientprotocol/sdk'
+import { client, methods, ndJsonStream, type PromptResponse, type SessionUpdate } from '@agentclientprotocol/sdk'
 import { expect, test } from 'vitest'
 import { demonstrationAgent } from './demonstration-agent.ts'
 
@@ -26,7 +26,7 @@ async function demonstrate(files: Readonly<Record<string, string>>, choice: 'all
     await agent.request(methods.agent.initialize, { protocolVersion: 1 })
     const { sessionId } = await agent.request(methods.agent.session.new, { cwd: directory, mcpServers: [] })
     const prompt = [{ type: 'text' as const, text: 'whatever' }]
-    const { stopReason } = await agent.request(methods.agent.session.prompt, { sessionId, prompt })
+    const { stopReason } = await agent.request<PromptResponse>(methods.agent.session.prompt, { sessionId, prompt })
     const said = updates.flatMap(update =>
       update.sessionUpdate === 'agent_message_chunk' && update.content.type === 'text' ? [update.content.text] : [],
     )

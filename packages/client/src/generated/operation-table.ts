@@ -7,6 +7,7 @@ import type { Operations } from './types.ts'
 export const operationTable: Readonly<Record<keyof Operations, OperationRow>> = {
   getOpenApi: {"method":"GET","path":"/v1/openapi.json","answer":"json"},
   getDocs: {"method":"GET","path":"/v1/docs","answer":"response","accept":"text/html"},
+  getDocsGroup: {"method":"GET","path":"/v1/docs/{group}","answer":"response","accept":"text/html"},
   getCapabilities: {"method":"GET","path":"/v1/capabilities","answer":"json"},
   listRuntimes: {"method":"GET","path":"/v1/runtimes","answer":"json"},
   listSessions: {"method":"GET","path":"/v1/sessions","answer":"json","page":{"items":"sessions","by":"cursor"}},

@@ -3366,6 +3366,11 @@ export interface Operations {
     input: Record<never, never>
     answer: Response
   }
+  /** Read the API reference of a group */
+  getDocsGroup: {
+    input: { group: string }
+    answer: Response
+  }
   /** Discover limits and capabilities. Returns the limits of the deployment, and the capabilities of the credential. Read limits here instead of assuming them. */
   getCapabilities: {
     input: Record<never, never>

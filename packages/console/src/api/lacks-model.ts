@@ -1,6 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { runtimesQuery } from './queries.ts'
 
-/** Returns true once the service has said that it has no model, which is all that Berth's own agent can lack. */
-export const useLacksModel = (enabled = true): boolean =>
-  useQuery({ ...runtimesQuery, enabled }).data?.some(({ id, available }) => id === 'native' && !available) ?? false
+/**
+ * Returns true once the service has said that it has no model, which is all that Berth's own agent can lack.
+ * @param matters false if nothing depends on it: then it is not asked, and what is known does not count
+ */
+export function useLacksModel(matters = true): boolean {
+  const { data = [] } = useQuery({ ...runtimesQuery, enabled: matters })
+  return matters && data.some(({ id, available }) => id === 'native' && !available)
+}

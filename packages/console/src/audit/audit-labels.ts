@@ -25,7 +25,7 @@ export function actorName({ kind, id, name }: { kind: string; id: string | null;
 export function targetLabel({ target, targetName }: Pick<AuditEntry, 'target' | 'targetName'>): string {
   if (target === null) return ''
   const [, kind = '', id = ''] = /^(.*)[ /]([^ /]+)$/.exec(target) ?? [null, '', target]
-  const name = targetName === null ? (id.length > 13 ? `${id.slice(0, 8)}…` : id) : targetName
+  const name = targetName === null ? (/^[0-9a-f-]{32,36}$/i.test(id) ? `${id.slice(0, 8)}…` : id) : targetName
   return printableLine(`${spaced(kind)} ${name}`.trim())
 }
 

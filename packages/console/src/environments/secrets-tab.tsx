@@ -7,7 +7,7 @@ import { berth } from '../api/client.ts'
 import { queryClient } from '../api/queries.ts'
 import { Button } from '../ui/button.tsx'
 import { Field, inputClass } from '../ui/field.tsx'
-import { Overlay } from '../ui/overlay.tsx'
+import { DialogButtons, Overlay } from '../ui/overlay.tsx'
 import { EmptyState, InlineProblem } from '../ui/states.tsx'
 import { useEnvironmentCan } from './environment-can.ts'
 import { refusedBy, secretFault } from './issues.ts'
@@ -207,12 +207,12 @@ function RemoveSecret({ environmentId, name, onDone }: { environmentId: string; 
           bring it back.
         </p>
         <InlineProblem error={remove.error} />
-        <div className="flex gap-2">
+        <DialogButtons>
+          <Button onClick={onDone}>Keep it</Button>
           <Button look="danger" busy={remove.isPending} onClick={() => remove.mutate()}>
             Remove the secret
           </Button>
-          <Button onClick={onDone}>Keep it</Button>
-        </div>
+        </DialogButtons>
       </div>
     </Overlay>
   )

@@ -72,7 +72,12 @@ function Now() {
         {hosts.length === 0 ? (
           <Nothing>No worker has announced itself this week.</Nothing>
         ) : (
-          <Table label="Hosts" columns={hostColumns(now)} rows={hosts} keyOf={({ name }) => name} />
+          <Table
+            label="Hosts"
+            columns={hostColumns(now)}
+            rows={hosts}
+            keyOf={({ name, seenAt }) => `${name} ${seenAt}`}
+          />
         )}
       </Part>
       {runs.oldest.length > 0 && (

@@ -4,7 +4,7 @@ import type { Verdict } from '../session/session-can.ts'
 import { Button } from '../ui/button.tsx'
 import { CopiedOnce } from '../ui/copied-once.tsx'
 import { Field, inputClass, Select } from '../ui/field.tsx'
-import { Overlay } from '../ui/overlay.tsx'
+import { DialogButtons, Overlay } from '../ui/overlay.tsx'
 import { type KeptForm, obstacleOf } from './kept-form.ts'
 import { ActionProblem } from './step-up.tsx'
 
@@ -44,12 +44,12 @@ export function FormDialog<T extends FieldValues, R>(props: {
         {children}
         <ActionProblem error={action.error} />
         {outcome}
-        <div className="flex gap-2">
+        <DialogButtons>
+          <Button onClick={onClose}>{keep}</Button>
           <Button type="submit" look="primary" hint="above" busy={action.isPending} verdict={verdict}>
             {act}
           </Button>
-          <Button onClick={onClose}>{keep}</Button>
-        </div>
+        </DialogButtons>
       </form>
     </Overlay>
   )

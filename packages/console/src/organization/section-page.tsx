@@ -1,9 +1,11 @@
 import { useRouteContext } from '@tanstack/react-router'
 import { Lock } from 'lucide-react'
 import type { ReactNode } from 'react'
+import { LearnMore } from '../ui/learn-more.tsx'
 import { Page, Title } from '../ui/page.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { meetsRequirement, type Requirement, reasonFor } from './requirement.ts'
+import { docsOf } from './sections.ts'
 
 /** A page of the organization. Members who may not use it see the requirement, and the page reads nothing. */
 export function SectionPage(props: {
@@ -16,6 +18,7 @@ export function SectionPage(props: {
 }) {
   const { title, needs, actions, below, reading = false, children } = props
   const { viewer } = useRouteContext({ from: '/shell' })
+  const docs = docsOf(title)
   if (!meetsRequirement(needs, viewer.membership)) {
     return (
       <Page title={title}>
@@ -27,7 +30,17 @@ export function SectionPage(props: {
     )
   }
   return (
-    <Page title={title} actions={actions} below={below} reading={reading}>
+    <Page
+      title={title}
+      actions={
+        <>
+          {docs !== undefined && <LearnMore about={title} docs={docs} />}
+          {actions}
+        </>
+      }
+      below={below}
+      reading={reading}
+    >
       <Title>{title}</Title>
       {children}
     </Page>

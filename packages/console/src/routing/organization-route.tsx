@@ -1,5 +1,4 @@
 import { createRoute, lazyRouteComponent, redirect } from '@tanstack/react-router'
-import { firstSection } from '../organization/sections.ts'
 import { shellRoute } from './shell-route.tsx'
 
 /** The frame of the organization's pages; each section adds its routes below it. */
@@ -13,7 +12,8 @@ export const organizationRoute = createRoute({
 export const organizationIndexRoute = createRoute({
   getParentRoute: () => organizationRoute,
   path: '/',
-  beforeLoad: ({ context }) => {
+  beforeLoad: async ({ context }) => {
+    const { firstSection } = await import('../organization/sections.ts')
     throw redirect({ ...firstSection(context.viewer.membership).to, replace: true })
   },
 })

@@ -1,8 +1,8 @@
 import { createRoute, lazyRouteComponent, redirect } from '@tanstack/react-router'
-import { settingsSections } from '../settings/sections.ts'
 import { LoadingLines } from '../ui/states.tsx'
 import { readGitAccountsSearch } from './searches.ts'
 import { shellRoute } from './shell-route.tsx'
+import { to } from './to.ts'
 
 const settingsRoute = createRoute({
   getParentRoute: () => shellRoute,
@@ -15,7 +15,7 @@ const settingsIndexRoute = createRoute({
   getParentRoute: () => settingsRoute,
   path: '/',
   beforeLoad: () => {
-    throw redirect({ ...settingsSections[0]?.to, replace: true })
+    throw redirect({ ...to.profile(), replace: true })
   },
 })
 
@@ -66,6 +66,12 @@ const shortcutsRoute = createRoute({
   component: lazyRouteComponent(() => import('../settings/shortcuts-page.tsx'), 'ShortcutsPage'),
 })
 
+const helpRoute = createRoute({
+  getParentRoute: () => settingsRoute,
+  path: '/help',
+  component: lazyRouteComponent(() => import('../settings/help-page.tsx'), 'HelpPage'),
+})
+
 /** A person's own settings. */
 export const settingsRoutes = settingsRoute.addChildren([
   settingsIndexRoute,
@@ -76,4 +82,5 @@ export const settingsRoutes = settingsRoute.addChildren([
   appearanceRoute,
   notificationsRoute,
   shortcutsRoute,
+  helpRoute,
 ])

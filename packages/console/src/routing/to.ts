@@ -164,4 +164,5 @@ export const to = {
   appearance: () => ({ to: '/settings/appearance' }) as const,
   notifications: () => ({ to: '/settings/notifications' }) as const,
   shortcuts: () => ({ to: '/settings/shortcuts' }) as const,
+  help: () => ({ to: '/settings/help' }) as const,
 } as const

@@ -1,4 +1,4 @@
-import { Bell, GitBranch, Keyboard, type LucideIcon, MonitorSmartphone, Palette, User } from 'lucide-react'
+import { Bell, CircleHelp, GitBranch, Keyboard, type LucideIcon, MonitorSmartphone, Palette, User } from 'lucide-react'
 import { to } from '../routing/to.ts'
 
 /** The pages of the settings, in their order. */
@@ -14,4 +14,5 @@ export const settingsSections: readonly {
   { id: 'appearance', label: 'Appearance', icon: Palette, to: to.appearance() },
   { id: 'notifications', label: 'Notifications', icon: Bell, to: to.notifications() },
   { id: 'shortcuts', label: 'Shortcuts', icon: Keyboard, to: to.shortcuts() },
+  { id: 'help', label: 'Help', icon: CircleHelp, to: to.help() },
 ]

@@ -1,6 +1,6 @@
-import { useInfiniteQuery } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useRouteContext, useRouter } from '@tanstack/react-router'
-import { Search } from 'lucide-react'
+import { BookOpen, Search } from 'lucide-react'
 import { type KeyboardEvent, type ReactNode, useId, useRef, useState } from 'react'
 import { sectionGroupsOf } from '../organization/sections.ts'
 import { to } from '../routing/to.ts'
@@ -35,7 +35,26 @@ function useFoundSessions(text: string): readonly ListedSession[] {
   return [...new Map(listed.flatMap(({ sessions }) => sessions).map(entry => [entry.session.id, entry])).values()]
 }
 
-/** Finds a Session or a page by typing. */
+const open = (path: string) => void window.open(path, '_blank', 'noopener')
+
+/** Returns what the documentation has to say; nothing where it is not built. */
+function useFoundDocs(text: string): readonly Choice[] {
+  const found = useQuery({
+    queryKey: ['docs', text],
+    // Two letters are in every page.
+    enabled: text.length > 2,
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: async () => (await import('./docs-search.ts')).findInDocs(text),
+  }).data
+  return (found ?? []).map(({ heading, page, place }) => ({
+    id: `docs-${place}`,
+    label: heading === page ? page : `${page}: ${heading}`,
+    mark: <BookOpen className="size-3.5 shrink-0 text-ink-3" aria-label="Documentation" />,
+    run: () => open(`/docs/${place}`),
+  }))
+}
+
+/** Finds a Session, a page, or what the documentation says, by typing. */
 export function Palette() {
   const router = useRouter()
   const { viewer } = useRouteContext({ from: '/shell' })
@@ -45,6 +64,7 @@ export function Palette() {
   const [searched, setSearched] = useState('')
   const pause = useRef<ReturnType<typeof setTimeout>>(undefined)
   const sessions = useFoundSessions(searched)
+  const docs = useFoundDocs(searched)
   const choices: readonly Choice[] = [
     { id: 'new', label: 'New Session', run: () => void router.navigate(to.newSession()) },
     { id: 'list', label: 'All Sessions', run: () => void router.navigate(to.sessions()) },
@@ -60,6 +80,7 @@ export function Palette() {
       sections.map(section => ({
         id: `organization-${section.id}`,
         label: `Organization: ${section.label}`,
+        also: section.also,
         run: () => void router.navigate(section.to),
       })),
     ),
@@ -71,10 +92,15 @@ export function Palette() {
     { id: 'light', label: 'Light theme', run: () => chooseTheme('light') },
     { id: 'dark', label: 'Dark theme', run: () => chooseTheme('dark') },
     { id: 'keys', label: 'Keyboard shortcuts', run: () => showOverlay('shortcuts') },
+    { id: 'docs', label: 'Documentation', also: 'help manual guide', run: () => open('/docs/') },
+    { id: 'api', label: 'API reference', also: 'help openapi rest', run: () => open('/v1/docs') },
   ]
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
   const isMeant = ({ label, also = '' }: Choice) => words.every(word => `${label} ${also}`.toLowerCase().includes(word))
-  const found = choices.filter(isMeant).slice(0, 50)
+  const found = [
+    ...(words.length === 0 ? choices : choices.filter(isMeant)).slice(0, 50),
+    ...(words.length === 0 ? [] : docs),
+  ]
   const chosen = Math.min(at, found.length - 1)
 
   const run = (choice: Choice | undefined) => {
@@ -103,8 +129,8 @@ export function Palette() {
           aria-expanded="true"
           aria-controls={listId}
           aria-activedescendant={found.length > 0 ? `${listId}-${chosen}` : undefined}
-          aria-label="Search Sessions and pages"
-          placeholder="Search Sessions and pages"
+          aria-label="Search Sessions, pages and documentation"
+          placeholder="Search Sessions, pages and documentation"
           // biome-ignore lint/a11y/noAutofocus: the person opened this to type
           autoFocus
           value={text}

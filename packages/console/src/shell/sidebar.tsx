@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useRouteContext } from '@tanstack/react-router'
 import { Boxes, Building2, Inbox, type LucideIcon, Plus, Search, Settings } from 'lucide-react'
-import type { ReactNode } from 'react'
+import { lazy, type ReactNode, Suspense } from 'react'
 import { to } from '../routing/to.ts'
 import { groupList, type ListData } from '../sessions/list-data.ts'
 import { sessionListQuery } from '../sessions/queries.ts'
@@ -10,6 +10,8 @@ import { printableLine } from '../ui/printable.ts'
 import { StatusDot } from '../ui/status-dot.tsx'
 import { showOverlay } from './overlay.ts'
 import { commandKey } from './single-key.ts'
+
+const SidebarFoot = lazy(async () => ({ default: (await import('./sidebar-foot.tsx')).SidebarFoot }))
 
 const item =
   'flex h-8 items-center gap-2.5 rounded-md px-2.5 text-[0.8125rem] text-ink-2 hover:bg-hover hover:text-ink aria-[current=page]:bg-selected aria-[current=page]:text-ink'
@@ -92,18 +94,9 @@ export function Sidebar() {
           ))}
         </ul>
       </nav>
-      <Link {...to.settings()} className="flex items-center gap-2.5 border-t border-line px-4 py-2.5 hover:bg-hover">
-        <span
-          aria-hidden
-          className="grid size-7 shrink-0 place-items-center rounded-full bg-accent-soft text-xs font-semibold text-accent"
-        >
-          {viewer.user.name.slice(0, 1).toUpperCase()}
-        </span>
-        <span className="min-w-0 text-xs">
-          <span className="block truncate font-medium">{viewer.user.name}</span>
-          <span className="block truncate text-ink-3">{viewer.user.email}</span>
-        </span>
-      </Link>
+      <Suspense>
+        <SidebarFoot />
+      </Suspense>
     </aside>
   )
 }

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
 import type { Verdict } from '../session/session-can.ts'
 import { Button } from './button.tsx'
-import { Overlay } from './overlay.tsx'
+import { DialogButtons, Overlay } from './overlay.tsx'
 
 /** Asks before something is lost. The children name it. */
 export function Confirm(props: {
@@ -22,12 +22,12 @@ export function Confirm(props: {
       <div className="flex flex-col gap-4 px-5 pb-5">
         <div className="flex flex-col gap-3 text-[0.8125rem] text-ink-2">{children}</div>
         {problem}
-        <div className="flex gap-2">
-          <Button look="danger" busy={busy} verdict={verdict} onClick={onAct}>
+        <DialogButtons>
+          <Button onClick={onClose}>{keep}</Button>
+          <Button look="danger" hint="above" busy={busy} verdict={verdict} onClick={onAct}>
             {act}
           </Button>
-          <Button onClick={onClose}>{keep}</Button>
-        </div>
+        </DialogButtons>
       </div>
     </Overlay>
   )

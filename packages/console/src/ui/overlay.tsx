@@ -25,3 +25,12 @@ export function Overlay(props: { title: string; hideTitle?: boolean; onClose: ()
     </Dialog.Root>
   )
 }
+
+/** The buttons of a dialog: the way back at the left, the action at the right. They stay in sight while the rest scrolls. */
+export function DialogButtons({ children }: { children: ReactNode }) {
+  return (
+    <div className="sticky bottom-0 -mx-5 -mb-5 flex flex-wrap justify-end gap-2 border-t border-line bg-raised px-5 py-3">
+      {children}
+    </div>
+  )
+}

@@ -1,6 +1,7 @@
+import { Type } from 'typebox'
 import { operation } from '../operation.ts'
 
-/** The two public operations. */
+/** The public operations. */
 export const contractOperations = {
   getOpenApi: operation({
     method: 'GET',
@@ -25,11 +26,32 @@ export const contractOperations = {
     access: 'public',
     responses: {
       200: {
-        description: 'The API reference as a web page.',
+        description: 'The first page of the API reference: authentication, and every operation by name.',
         mediaTypes: ['text/html'],
         headers: { 'Cache-Control': 'Cacheable for 300 seconds.' },
       },
     },
     errors: [],
+  }),
+  getDocsGroup: operation({
+    method: 'GET',
+    path: '/v1/docs/{group}',
+    summary: 'Read the API reference of a group',
+    tag: 'Contract',
+    access: 'public',
+    params: Type.Object({
+      group: Type.String({
+        pattern: '^[a-z-]{1,40}$',
+        description: 'A group of operations, as the first page links to it, or `events`.',
+      }),
+    }),
+    responses: {
+      200: {
+        description: 'The operations of the group with examples, and their schemas.',
+        mediaTypes: ['text/html'],
+        headers: { 'Cache-Control': 'Cacheable for 300 seconds.' },
+      },
+    },
+    errors: ['unknown_endpoint'],
   }),
 } as const

@@ -28,6 +28,7 @@ import { observeRequests } from './observe-requests.ts'
 import { registerGuardedRoutes } from './operation-route.ts'
 import { registerPublicRoutes } from './public-routes.ts'
 import { lazySerializer } from './reply/lazy-serializer.ts'
+import { isLostBrowser, sendLostPage } from './reply/lost-page.ts'
 import { sendError } from './reply/send-error.ts'
 import { routableTarget } from './request/request-path.ts'
 import { RequestLog } from './request-log.ts'
@@ -137,7 +138,11 @@ export function createApp(options: AppOptions): FastifyInstance {
   })
   app.setSerializerCompiler(lazySerializer)
   bodies.register(app)
-  app.setErrorHandler((error, request, reply) => sendError(error, request, reply, formOf(request, served)))
+  app.setErrorHandler((error, request, reply) =>
+    options.console !== undefined && isLostBrowser(error, request)
+      ? sendLostPage(reply)
+      : sendError(error, request, reply, formOf(request, served)),
+  )
   app.setNotFoundHandler(() => {
     throw refusal('unknown_endpoint')
   })

@@ -103,18 +103,64 @@ test('the document makes members with defaults optional and defines shared respo
 })
 
 describe('GET /v1/docs', () => {
-  test('is one page that loads nothing else', async () => {
+  /** Reads the first page, and every one that it links to. */
+  async function readPages(origin: string): Promise<ReadonlyMap<string, string>> {
+    const first = await (await fetch(`${origin}/v1/docs`)).text()
+    const paths = new Set([...first.matchAll(/href="(\/v1\/docs\/[a-z-]+)"/g)].map(([, path = '']) => path))
+    const others = await Promise.all(
+      [...paths].map(async path => [path, await (await fetch(origin + path)).text()] as const),
+    )
+    return new Map([['/v1/docs', first], ...others])
+  }
+
+  test('is a page for each group, each of at most 150 KiB, that loads nothing else', async () => {
     await using service = await startTestApp({ release: '<script>' })
     const response = await fetch(`${service.origin}/v1/docs`)
-    const page = await response.text()
-    expect(response.status).toBe(200)
-    expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8')
-    expect(response.headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-/)
-    expect(page).not.toMatch(/<script|<link|<img|src=|@import|url\(|javascript:/)
-    expect(page).toContain('&lt;script&gt;')
-    for (const id of described) expect(page).toContain(`id="${id}"`)
-    const anchors = new Set([...page.matchAll(/ id="([^"]+)"/g)].map(match => match[1]))
-    for (const [, target = ''] of page.matchAll(/href="#([^"]+)"/g)) expect(anchors).toContain(target)
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+    expect(response.headers.get('content-security-policy')).toMatch(
+      /^default-src 'none'; style-src 'sha256-[^']+'; script-src 'sha256-[^']+'; base-uri 'none';/,
+    )
+    const pages = await readPages(service.origin)
+    expect(pages.size).toBeGreaterThan(10)
+    for (const [path, page] of pages) {
+      expect(Buffer.byteLength(page), path).toBeLessThanOrEqual(150 * 1024)
+      expect(page, path).not.toMatch(/<script[^>]|<link|<img|src=|@import|url\(|javascript:/)
+      const anchors = new Set([...page.matchAll(/ id="([^"]+)"/g)].map(match => match[1]))
+      for (const [, target = ''] of page.matchAll(/href="#([^"]+)"/g)) expect(anchors, path).toContain(target)
+      for (const [, other = '', target = ''] of page.matchAll(/href="(\/v1\/docs\/[a-z-]+)#([^"]+)"/g)) {
+        expect(pages.get(other), `${path} ${target}`).toContain(` id="${target}"`)
+      }
+    }
+    expect(pages.get('/v1/docs')).toContain('&lt;script&gt;')
+    const text = [...pages.values()].join('')
+    for (const id of described) expect(text).toContain(` id="${id}"`)
+    expect((await fetch(`${service.origin}/v1/docs/nothing`)).status).toBe(404)
+  })
+
+  test('shows how each operation is called: by curl, by the client, and by the command if there is one', async () => {
+    await using service = await startTestApp()
+    const pages = await readPages(service.origin)
+    const section = (id: string) =>
+      [...pages.values()].map(page => new RegExp(`id="${id}">[\\s\\S]*?</section>`).exec(page)?.[0]).find(Boolean) ?? ''
+    for (const id of described) {
+      expect(section(id), id).toContain(`client.call(&#39;${id}&#39;`)
+      expect(section(id), id).toContain('curl')
+    }
+    const publish = section('createPublication')
+    expect(publish).toContain('curl -X PUT &quot;$BERTH_URL/v1/sessions/$SESSION_ID/publications/$PUBLICATION_ID&quot;')
+    expect(publish).toContain('-H &quot;Authorization: Bearer $BERTH_API_KEY&quot;')
+    expect(publish).toContain('{ sessionId, publicationId, body: { revision: ')
+    expect(publish).toContain('berth publish &lt;session&gt;')
+  })
+
+  test('tells on its first page how to authenticate, and the errors of every operation once', async () => {
+    await using service = await startTestApp()
+    const pages = await readPages(service.origin)
+    const first = pages.get('/v1/docs') ?? ''
+    expect(first).toContain('Authorization: Bearer')
+    expect(first).toContain('<code>cloud_rate_limit_exceeded</code>')
+    expect(pages.get('/v1/docs/sessions')).not.toContain('<code>cloud_rate_limit_exceeded</code>')
+    expect(pages.get('/v1/docs/sessions')).toContain('<code>cloud_session_not_found</code>')
   })
 })
 

@@ -25,14 +25,10 @@ type Provider = ConstructorParameters<typeof ProviderClient>[0]
  * for one token of a model.
  * @param model one that the configuration describes; undefined if it describes none
  */
-export async function checkProvider(
-  provider: Provider,
-  model: string | undefined,
-  leaving: AbortSignal,
-): Promise<CheckedProvider> {
+export async function checkProvider(provider: Provider, model: string | undefined): Promise<CheckedProvider> {
   const client = new ProviderClient(provider, limits)
   const { id, baseUrl } = { id: provider.id, baseUrl: client.baseUrl }
-  const signal = AbortSignal.any([leaving, AbortSignal.timeout(PATIENCE_MS)])
+  const signal = AbortSignal.timeout(PATIENCE_MS)
   try {
     const answer = await client.send({ method: 'GET', path: '/models', signal })
     const body = (await answer.readAll(MAX_BYTES))?.toString('utf8') ?? ''
@@ -48,7 +44,6 @@ export async function checkProvider(
     })
     return { id, baseUrl, outcome: 'answered', models: null }
   } catch (error) {
-    leaving.throwIfAborted()
     const { outcome, detail } = failureOf(error, signal)
     return { id, baseUrl, outcome, models: null, ...(detail !== undefined && { detail }) }
   } finally {

@@ -5,7 +5,6 @@ import { listBranches } from '@berth/core/repositories/list-branches.ts'
 import { pageRepositories } from '@berth/core/repositories/page-repositories.ts'
 import { createSession } from '@berth/core/sessions/create-session.ts'
 import { readLocalPull } from '@berth/core/sessions/publications/local-pull.ts'
-import { personOf } from '../console/person-of.ts'
 import { provideSampleRepository } from './provide-sample-repository.ts'
 
 type Operations =
@@ -31,10 +30,10 @@ export function cloudHandlers(context: Context): Pick<Handlers, Operations> {
         body: await listBranches(context, { organizationId, installationId }, wanted, personId, signal),
       }
     },
-    provideSampleRepository: async ({ principal, clientAddress }) => ({
-      status: 200,
-      body: { repository: await provideSampleRepository(context, personOf(principal), clientAddress) },
-    }),
+    provideSampleRepository: async ({ principal, clientAddress }) => {
+      if (principal.kind !== 'person') throw new Error('an operation of people was reached by an installation')
+      return { status: 200, body: { repository: await provideSampleRepository(context, principal, clientAddress) } }
+    },
     createOrganizationSession: async ({ principal, params: { sessionId }, body }) => {
       const { organizationId } = principal
       const { created, session } = await createSession(context, principal, { organizationId, sessionId }, body, {

@@ -74,7 +74,7 @@ describe('GET /v1/runtimes', () => {
     )
   })
 
-  it('lists native, shell, the configured runtimes and those that Berth knows', async () => {
+  it('lists the built-in runtimes, the configured ones and those that Berth knows', async () => {
     const { status, body } = await test.api.get<{ runtimes: Runtime[] }>('/v1/runtimes')
     const version = expect.stringMatching(/^\d+\.\d+\.\d+$/)
     const missing = (id: string, name: string, reason: string, of: unknown = version) => ({
@@ -89,6 +89,7 @@ describe('GET /v1/runtimes', () => {
       [
         { id: 'native', name: 'Berth', version, available: false, reason: expect.stringContaining('no model') },
         { id: 'shell', name: 'Shell', version, available: true },
+        { id: 'demo', name: 'Demonstration', version, available: true },
         { id: 'foreign', name: 'Foreign Agent', version: null, available: true },
         { id: 'opencode', name: 'OpenCode', version, available: true },
         missing(

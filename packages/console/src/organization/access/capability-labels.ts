@@ -29,6 +29,21 @@ export const capabilityGroups: readonly { readonly label: string; readonly capab
   { label: 'AI gateway', capabilities: Object.keys(gateway) as Capability[] },
 ]
 
+const read = ['svc.cloud.access', 'svc.cloud.sessions:read', 'svc.cloud.repositories:read'] as const
+const work = [...read, 'svc.cloud.sessions:create', 'svc.cloud.turns:submit', 'environments:use'] as const
+
+/** Rights that go together, by what uses them. */
+export const presets: readonly { readonly label: string; readonly capabilities: readonly Capability[] }[] = [
+  { label: 'Read only', capabilities: read },
+  { label: 'CI: run agents, and read what they did', capabilities: work },
+  {
+    label: 'Deliver: CI, and open and merge pull requests',
+    capabilities: [...work, 'svc.cloud.publications:create', 'svc.cloud.merges:create'],
+  },
+  { label: 'Models alone', capabilities: ['svc.ai.invoke'] },
+  { label: 'Everything', capabilities: Object.keys(all) as Capability[] },
+]
+
 /** Returns a capability's name and meaning for people. One that this page does not know keeps its own name. */
 export function capabilityLabel(capability: string): Words {
   return (all as Readonly<Record<string, Words>>)[capability] ?? [capability, '']

@@ -1,5 +1,6 @@
+import { Field, Select } from '../../ui/field.tsx'
 import { TickBox } from '../../ui/tick-box.tsx'
-import { capabilityGroups, capabilityLabel } from './capability-labels.ts'
+import { capabilityGroups, capabilityLabel, presets } from './capability-labels.ts'
 
 /** The capabilities of an installation, as checkboxes. */
 export function GrantFields(props: { value: readonly string[]; onChange: (value: readonly string[]) => void }) {
@@ -7,8 +8,26 @@ export function GrantFields(props: { value: readonly string[]; onChange: (value:
   const lacksAccess = value.some(held => held !== 'svc.ai.invoke') && !value.includes('svc.cloud.access')
   const set = (changed: readonly string[], on: boolean) =>
     onChange([...value.filter(held => !changed.includes(held)), ...(on ? changed : [])])
+  const same = (held: readonly string[]) => held.length === value.length && held.every(one => value.includes(one))
+  const chosen = presets.find(({ capabilities }) => same(capabilities))?.label ?? ''
   return (
     <div className="flex flex-col gap-4">
+      <Field label="Rights" hint="A beginning; each right can be changed below.">
+        {attributes => (
+          <Select
+            {...attributes}
+            value={chosen}
+            onChange={({ target }) =>
+              onChange(presets.find(({ label }) => label === target.value)?.capabilities ?? value)
+            }
+          >
+            <option value="">As ticked below</option>
+            {presets.map(({ label }) => (
+              <option key={label}>{label}</option>
+            ))}
+          </Select>
+        )}
+      </Field>
       {capabilityGroups.map(({ label, capabilities }) => (
         <fieldset key={label} className="min-w-0">
           <legend className="mb-2 flex w-full items-center text-[0.8125rem] font-medium">{label}</legend>

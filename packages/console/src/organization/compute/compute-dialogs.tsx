@@ -57,7 +57,7 @@ export function RunsOnDialog({ compute, onClose }: { compute: Compute; onClose: 
     mutationFn: () => setRunsOn(isBound ? 'any_host' : 'own_hosts'),
     onSuccess: onClose,
   })
-  const act = isBound ? 'Run on any machine' : 'Run on your own machines'
+  const act = isBound ? 'Run on any machine' : 'Run on your own machines only'
   return (
     <Confirm
       title={`${act}?`}

@@ -18,9 +18,19 @@ import { computeQuery, markHost } from './queries.ts'
 /** Which machines the organization runs on, and those that it brings itself. */
 export function ComputePage() {
   return (
-    <SectionPage title="Machines" needs="administrator" reading>
+    <SectionPage title="Machines" needs="administrator" reading actions={<Admit />}>
       <Machines />
     </SectionPage>
+  )
+}
+
+function Admit() {
+  const can = useOrganizationCan()
+  const dialog = useDialog()
+  return (
+    <Button look="primary" verdict={can('changeCompute')} onClick={() => dialog.open('admit')}>
+      <Plus className="size-4" aria-hidden /> Admit a machine
+    </Button>
   )
 }
 
@@ -77,7 +87,7 @@ function RunsOn({ compute, dialog }: { compute: Compute; dialog: Dialog }) {
       )}
       <div>
         <Button verdict={can('changeCompute')} onClick={() => dialog.open('runs-on')}>
-          {isBound ? 'Run on any machine' : 'Run on your own machines'}
+          {isBound ? 'Run on any machine' : 'Run on your own machines only'}
         </Button>
       </div>
     </Part>
@@ -85,7 +95,6 @@ function RunsOn({ compute, dialog }: { compute: Compute; dialog: Dialog }) {
 }
 
 function OwnHosts({ hosts, dialog }: { hosts: readonly OwnHost[]; dialog: Dialog }) {
-  const can = useOrganizationCan()
   return (
     <Part
       title="Your machines"
@@ -102,11 +111,6 @@ function OwnHosts({ hosts, dialog }: { hosts: readonly OwnHost[]; dialog: Dialog
           ))}
         </ul>
       )}
-      <div>
-        <Button look="primary" verdict={can('changeCompute')} onClick={() => dialog.open('admit')}>
-          <Plus className="size-4" aria-hidden /> Admit a machine
-        </Button>
-      </div>
     </Part>
   )
 }

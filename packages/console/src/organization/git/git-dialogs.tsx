@@ -3,7 +3,7 @@ import { useMutation } from '@tanstack/react-query'
 import { queryClient } from '../../api/queries.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
-import { Overlay } from '../../ui/overlay.tsx'
+import { DialogButtons, Overlay } from '../../ui/overlay.tsx'
 import { printableLine } from '../../ui/printable.ts'
 import { useOrganizationCan } from '../organization-can.ts'
 import { ActionProblem } from '../step-up.tsx'
@@ -40,12 +40,18 @@ export function ConnectDialog({ organizationId, account, onClose }: DialogProps 
           {hostName(account)} that your apps were granted, and publish to them.
         </p>
         <ActionProblem error={add.error} />
-        <div className="flex gap-2">
-          <Button look="primary" busy={add.isPending} verdict={can('changeConnections')} onClick={() => add.mutate()}>
+        <DialogButtons>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button
+            look="primary"
+            hint="above"
+            busy={add.isPending}
+            verdict={can('changeConnections')}
+            onClick={() => add.mutate()}
+          >
             Connect
           </Button>
-          <Button onClick={onClose}>Cancel</Button>
-        </div>
+        </DialogButtons>
       </div>
     </Overlay>
   )

@@ -30,7 +30,13 @@ export const spendingBounds: readonly Bound[] = [
 
 export const runBounds: readonly Bound[] = [
   { name: 'runCostUsd', label: 'Cost', unit: 'US dollars', hint: 'What it spends on models.', unpriced: refused },
-  { name: 'runTurns', label: 'Model calls', unit: 'calls', hint: "Turns of the agent's own loop.", whole: true },
+  {
+    name: 'runTurns',
+    label: 'Steps',
+    unit: 'calls of the model',
+    hint: "Berth's own agent makes 200 at most.",
+    whole: true,
+  },
   { name: 'runSeconds', label: 'Time', unit: 'seconds', hint: 'Without the time it waits for people.', whole: true },
 ]
 

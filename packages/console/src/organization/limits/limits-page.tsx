@@ -33,13 +33,7 @@ function Limits() {
         about="An agent that reaches a bound ends its Run and says which. Yours can only tighten what your operator allows, and hold for Runs that start later."
       >
         <BoundsForm label="Bounds of a Run" bounds={runBounds} settings={settings.data} />
-        <Facts
-          rows={[
-            ['Cost', boundOf(run, 'costUsd', dollars)],
-            ['Model calls', boundOf(run, 'turns', value => value.toLocaleString('en'))],
-            ['Time', boundOf(run, 'seconds', value => formatDuration(value * 1000))],
-          ]}
-        />
+        <Facts rows={operatorRows(run.operator)} />
       </Part>
       <Part
         title="People and installations"
@@ -70,26 +64,14 @@ function Limits() {
   )
 }
 
-/** The bound that holds, and whose it is. */
-function boundOf(
-  { operator, effective }: OrganizationSettings['run'],
-  name: keyof OrganizationSettings['run']['operator'] & ('costUsd' | 'turns' | 'seconds'),
-  format: (value: number) => string,
-): ReactNode {
-  const holds = effective[name]
-  if (holds === null) return 'No bound'
-  const allowed = operator[name]
-  const by =
-    allowed === holds
-      ? "your operator's"
-      : allowed === null
-        ? 'yours'
-        : `yours; your operator allows ${format(allowed)}`
-  return (
-    <>
-      {format(holds)} <span className="ml-1 text-xs text-ink-3">{by}</span>
-    </>
-  )
+/** Returns what the operator allows at most; the form above has the organization's own. */
+function operatorRows({ costUsd, turns, seconds }: OrganizationSettings['run']['operator']) {
+  const rows: readonly (readonly [string, string | null])[] = [
+    ['Cost', costUsd === null ? null : dollars(costUsd)],
+    ['Steps', turns === null ? null : turns.toLocaleString('en')],
+    ['Time', seconds === null ? null : formatDuration(seconds * 1000)],
+  ]
+  return rows.flatMap(([name, most]) => (most === null ? [] : [[`${name}: your operator allows`, most] as const]))
 }
 
 export function Part({ title, about, children }: { title: string; about: string; children: ReactNode }) {
@@ -105,6 +87,7 @@ export function Part({ title, about, children }: { title: string; about: string;
 }
 
 function Facts({ rows }: { rows: readonly (readonly [string, ReactNode])[] }) {
+  if (rows.length === 0) return null
   return (
     <dl className="border-t border-line text-[0.8125rem]">
       {rows.map(([name, value]) => (

@@ -32,7 +32,9 @@ export function ModelSetup({ empty }: { empty: boolean }) {
             1. Put it into the configuration file: <code className="font-mono">BERTH_CONFIG</code>, or{' '}
             <code className="font-mono">berth.json</code> in the data directory.
           </p>
-          <pre className="overflow-x-auto rounded-md border border-line bg-code p-3 font-mono text-xs">{snippet}</pre>
+          <pre className="whitespace-pre-wrap rounded-md border border-line bg-code p-3 font-mono text-xs">
+            {snippet}
+          </pre>
           <p>2. Start the service again, with the key in its environment.</p>
           <p>
             3. Check it here. Other providers, prices and fallbacks:{' '}

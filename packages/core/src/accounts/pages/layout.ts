@@ -7,14 +7,17 @@ import { style } from './style.ts'
 const styleSheet = new Html(style)
 const styleHash = createHash('sha256').update(style).digest('base64')
 
-const mark = html`<svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><circle cx="12" cy="5" r="2"/><path d="M12 7v14M8 11h8M4 13c0 5 3.5 8 8 8s8-3 8-8"/></svg>`
+const mark = html`<svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8"/><path d="M11 8v16M11 8h6a4 4 0 0 1 0 8h-6m0 0h7a4 4 0 0 1 0 8h-7"/></svg>`
 
 const tick = html`<svg class="done" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="3" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><path d="M4 13l5 5L20 6"/></svg>
 `
 
 /** The mark as the icon of the browser's tab; as a `data:` URL it needs no request. */
 const icon = `data:image/svg+xml,${encodeURIComponent(
-  mark.text.replace('<svg ', '<svg xmlns="http://www.w3.org/2000/svg" color="#2f8fd0" '),
+  mark.text
+    .replace('<svg ', '<svg xmlns="http://www.w3.org/2000/svg" ')
+    .replace('<rect ', '<rect fill="#1c5bc4" ')
+    .replace('<path ', '<path fill="none" stroke="#fff" stroke-width="3" stroke-linejoin="round" '),
 )}`
 
 /** A page of the account service, without its frame. */

@@ -1,18 +1,18 @@
 /** Style of every page of the account service. Pages embed it, and their policy allows it by digest. */
 export const style = `
 :root { color-scheme: light dark; --ink: #17202b; --soft: #566273; --line: #d5dde6; --edge: #7d8b9d; --paper: #ffffff; --ground: #eef2f6;
-  --glow: #dbe8f4; --accent: #0b5a8f; --accent-ink: #ffffff; --accent-deep: #084670; --wash: #f4f7fa; --bad: #a3261d; --bad-wash: #fdf0ee; --good: #12704a; --good-wash: #e4f4ec;
+  --glow: #e9f0fd; --accent: #1c5bc4; --accent-ink: #ffffff; --accent-deep: #174ca5; --wash: #f4f7fa; --bad: #a3261d; --bad-wash: #fdf0ee; --good: #12704a; --good-wash: #e4f4ec;
   --shadow: 0 1px 2px rgb(20 40 60 / .06), 0 16px 40px -12px rgb(20 40 60 / .18); }
 @media (prefers-color-scheme: dark) { :root { --ink: #e7edf4; --soft: #9dabba; --line: #33414f; --edge: #708194; --paper: #161e27; --ground: #0d1319;
-  --glow: #15293a; --accent: #6db8ee; --accent-ink: #06202f; --accent-deep: #93ccf5; --wash: #1c2630; --bad: #ff9d92; --bad-wash: #33201f; --good: #6fd3a3; --good-wash: #173226;
+  --glow: #172440; --accent: #8ab4ff; --accent-ink: #0b1526; --accent-deep: #a6c6ff; --wash: #1c2630; --bad: #ff9d92; --bad-wash: #33201f; --good: #6fd3a3; --good-wash: #173226;
   --shadow: 0 1px 2px rgb(0 0 0 / .4), 0 16px 40px -12px rgb(0 0 0 / .6); } }
 *, *::before, *::after { box-sizing: border-box; }
 html { height: 100%; -webkit-text-size-adjust: 100%; }
 body { margin: 0; min-height: 100%; display: flex; flex-direction: column; align-items: center; gap: 1.5rem; padding: clamp(1.75rem, 7vh, 6rem) 1rem 2.5rem;
   color: var(--ink); background: var(--ground) radial-gradient(60rem 34rem at 50% -8rem, var(--glow), transparent) no-repeat;
-  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
+  font: 16px/1.5 "Inter Variable", Inter, system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 .mark { display: flex; align-items: center; gap: .6rem; font-weight: 650; font-size: 1.15rem; letter-spacing: -.01em; }
-.mark svg { width: 1.75rem; height: 1.75rem; color: var(--accent); }
+.mark svg { width: 1.75rem; height: 1.75rem; } .mark rect { fill: var(--accent); } .mark path { fill: none; stroke: var(--accent-ink); stroke-width: 3; stroke-linejoin: round; }
 main { width: 100%; max-width: 27rem; padding: 2rem; border: 1px solid var(--line); border-radius: 16px; background: var(--paper); box-shadow: var(--shadow); }
 h1 { margin: 0; font-size: 1.4rem; line-height: 1.25; font-weight: 650; letter-spacing: -.015em; text-wrap: balance; overflow-wrap: anywhere; }
 h2 { margin: 1.5rem 0 0; font-size: 1rem; line-height: 1.4; font-weight: 600; overflow-wrap: anywhere; }

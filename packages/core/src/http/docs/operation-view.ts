@@ -2,22 +2,29 @@ import type { OpenApiDocument, OpenApiOperation, OpenApiResponse, Reference } fr
 import { type Html, html, inline, prose } from './html.ts'
 import { memberRow, typeOf } from './schema-view.ts'
 
-/** Renders one operation with its parameters, body and responses. */
+/**
+ * Renders one operation with its parameters, body, answers and examples.
+ * @param around codes that every operation answers with, and the rendered examples
+ */
 export function operationView(
   document: OpenApiDocument,
-  method: string,
-  path: string,
-  operation: OpenApiOperation,
+  { method, path, operation }: { readonly method: string; readonly path: string; readonly operation: OpenApiOperation },
+  around: { readonly shared: ReadonlySet<string>; readonly example: Html },
 ): Html {
+  const responses = Object.entries(operation.responses).map(
+    ([status, response]) => [status, resolve(document, response)] as const,
+  )
   return html`<section class="operation" id="${operation.operationId}">
-<h3><a href="#${operation.operationId}">${operation.summary}</a></h3>
+<h2><a href="#${operation.operationId}">${operation.summary}</a></h2>
 <p class="line"><span class="method ${method}">${method.toUpperCase()}</span> <code>${path}</code></p>
 ${operation.description !== undefined && prose(operation.description)}
 ${accessView(operation)}
+${around.example}
 ${parametersView(operation)}
 ${bodyView(operation)}
-<h4>Answers</h4>
-${Object.entries(operation.responses).map(([status, response]) => responseView(status, resolve(document, response)))}
+<h3>Answers</h3>
+${responses.filter(([status]) => Number(status) < 400).map(([status, response]) => successView(status, response))}
+${refusalsView(responses, around.shared)}
 </section>
 `
 }
@@ -40,31 +47,44 @@ function parametersView({ parameters = [] }: OpenApiOperation): Html | null {
       parameter.required,
     ),
   )
-  return html`<h4>Parameters</h4><table><thead><tr><th>Name</th><th>Type</th><th>Meaning</th></tr></thead><tbody>${rows}</tbody></table>`
+  return html`<h3>Parameters</h3><table><thead><tr><th>Name</th><th>Type</th><th>Meaning</th></tr></thead><tbody>${rows}</tbody></table>`
 }
 
 function bodyView({ requestBody }: OpenApiOperation): Html | null {
   if (requestBody === undefined) return null
-  return html`<h4>Body</h4>${Object.entries(requestBody.content).map(
+  return html`<h3>Body</h3>${Object.entries(requestBody.content).map(
     ([mediaType, { schema }]) => html`<p><code>${mediaType}</code> ${schema !== undefined && typeOf(schema)}</p>`,
   )}`
 }
 
-function responseView(status: string, response: OpenApiResponse): Html {
-  const contents = Object.entries(response.content ?? {})
+function successView(status: string, response: OpenApiResponse): Html {
   const headers = Object.keys(response.headers ?? {})
-  const refused = Number(status) >= 400
-  return html`<details${!refused && html` open`}><summary><span class="status ${refused ? 'refused' : 'done'}">${status}</span> ${
-    refused ? html`${codesOf(response).map(code => html`<code>${code}</code> `)}` : inline(response.description)
-  }</summary>
-${refused && prose(response.description)}
-${contents.map(([mediaType, { schema }]) => html`<p><code>${mediaType}</code> ${schema !== undefined && typeOf(schema)}</p>`)}
-${headers.length > 0 && html`<p class="rules">Headers: ${headers.join(', ')}</p>`}
-</details>`
+  return html`<p><span class="status done">${status}</span> ${inline(response.description)}${Object.entries(
+    response.content ?? {},
+  ).map(([mediaType, { schema }]) => html` <code>${mediaType}</code> ${schema !== undefined && typeOf(schema)}`)}${
+    headers.length > 0 && html` <span class="rules">Headers: ${headers.join(', ')}</span>`
+  }</p>`
 }
 
-const codesOf = (response: OpenApiResponse) =>
-  Object.values(response.content ?? {}).flatMap(content => Object.keys(content.examples ?? {}))
+/** The codes of an operation's own; those of every operation stand once, on the first page. */
+function refusalsView(
+  responses: readonly (readonly [status: string, response: OpenApiResponse])[],
+  shared: ReadonlySet<string>,
+): Html | null {
+  const rows = responses.flatMap(([status, { content = {} }]) =>
+    Object.values(content).flatMap(({ examples = {} }) =>
+      Object.entries(examples).flatMap(([code, { summary }]) =>
+        shared.has(code)
+          ? []
+          : [
+              html`<tr><td><span class="status refused">${status}</span></td><td><code>${code}</code></td><td>${inline(summary)}</td></tr>`,
+            ],
+      ),
+    ),
+  )
+  if (rows.length === 0) return null
+  return html`<table class="refusals"><thead><tr><th>Status</th><th>Code</th><th>Meaning</th></tr></thead><tbody>${rows}</tbody></table>`
+}
 
 function resolve(document: OpenApiDocument, response: OpenApiResponse | Reference): OpenApiResponse {
   if (!('$ref' in response)) return response

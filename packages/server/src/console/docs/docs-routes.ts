@@ -55,6 +55,10 @@ export function registerDocsRoutes(app: FastifyInstance, directory: string, secu
     }
     const path = pathOf(request.url).slice(prefix.length)
     const asset = files.get(path.endsWith('/') ? `${path}index.html` : path) ?? files.get(`${path}.html`)
+    const lost = files.get('/404.html')
+    if (asset === undefined && lost !== undefined && request.headers.accept?.includes('text/html') === true) {
+      return sendAsset(request, reply.code(404), { ...lost, tag: null }, { ...headers(), 'cache-control': 'no-store' })
+    }
     if (asset === undefined) throw refusal('unknown_endpoint')
     return sendAsset(request, reply, asset, headers())
   })

@@ -5,6 +5,10 @@ import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 /** Queued Runs, and live sandboxes, that are listed one by one. */
 const [LISTED_RUNS, LISTED_LEASES] = [20, 100]
 
+/** SQL of how people call a host: its name, or for one without, what makes its sandboxes and the beginning of its id. */
+const nameOf = (host: string) => `coalesce(${host}.name, case when ${host}.id ~ '^[0-9a-f]{8}-[0-9a-f-]{27}$'
+  then coalesce(${host}.driver, 'host') || ' ' || left(${host}.id, 8) else ${host}.id end)`
+
 export interface HostRow {
   readonly host: string
   readonly seen_at: Date
@@ -23,7 +27,7 @@ export async function listHosts(db: Queryable, organizationId: string, since: Da
   const { rows } = await db.query<HostRow>({
     name: 'list-hosts',
     text: `
-      select h.id as host, h.seen_at, h.runtimes, h.packages_fault, count(l.id)::integer as leases,
+      select ${nameOf('h')} as host, h.seen_at, h.runtimes, h.packages_fault, count(l.id)::integer as leases,
         case when h.rests_until > statement_timestamp() then h.rests_until end as rests_until
       from hosts h
       left join leases l on l.host = h.id and l.organization_id = $1 and l.ended_at is null
@@ -116,12 +120,13 @@ export async function listLiveLeases(db: Queryable, organizationId: string): Pro
   const { rows } = await db.query<LeaseRow>({
     name: 'list-live-leases',
     text: `
-      select l.session_id, s.title, l.host, l.runtime, l.state, l.created_at, l.expires_at,
+      select l.session_id, s.title, coalesce(${nameOf('h')}, l.host) as host, l.runtime, l.state, l.created_at, l.expires_at,
         exists (
           select from runs r where r.organization_id = l.organization_id and r.session_id = l.session_id
             and r.ended_at is null and r.status <> 'queued') as working,
         count(*) over ()::integer as total
       from leases l join sessions s on s.organization_id = l.organization_id and s.id = l.session_id
+      left join hosts h on h.id = l.host
       where l.organization_id = $1 and l.ended_at is null
       order by l.created_at desc, l.id limit ${LISTED_LEASES}`,
     values: [organizationId],

@@ -12,10 +12,10 @@ export function sendAsset(
 ): FastifyReply {
   const variant = acceptedVariant(variants, headers['accept-encoding'])
   reply.headers({
-    ...more,
     'cache-control': tag === null ? 'public, max-age=31536000, immutable' : 'no-cache',
     vary: 'Accept-Encoding',
     ...(tag !== null && { etag: tag }),
+    ...more,
   })
   if (tag !== null && headers['if-none-match'] === tag) return reply.code(304).send()
   return reply

@@ -27,11 +27,11 @@ export function settingsHandlers(
       status: 200,
       body: pricedModels(config, await findAllowedModels(context.db, organizationId)),
     }),
-    checkModels: async ({ signal }) => {
+    checkModels: async () => {
       const described = Object.keys(config.models.details)
       const modelOf = (id: string) => described.find(name => name.startsWith(`${id}/`))?.slice(id.length + 1)
       const asked = config.providers.map(provider =>
-        checkProvider(provider, provider.models?.[0]?.id ?? modelOf(provider.id), signal),
+        checkProvider(provider, provider.models?.[0]?.id ?? modelOf(provider.id)),
       )
       return { status: 200, body: { providers: await Promise.all(asked) } }
     },
