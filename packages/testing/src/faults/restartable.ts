@@ -30,10 +30,20 @@ export class Restartable {
     return this.#running?.url ?? 'http://127.0.0.1:9'
   }
 
-  /** Tries again and again: the database may be away. */
+  /**
+   * Tries again and again: the database may be away.
+   * @throws Error why the last try failed, once patience has run out
+   */
   async start(): Promise<void> {
-    const started = () => startServiceProcess(this.#variables, this.#fixed).catch(() => false as const)
-    this.#running = await until('a process', started, this.#patienceMs)
+    let refusal: unknown
+    const started = () =>
+      startServiceProcess(this.#variables, this.#fixed).catch(error => {
+        refusal = error
+        return false as const
+      })
+    this.#running = await until('a process', started, this.#patienceMs).catch(cause => {
+      throw new Error(`${this.dataDir} does not start: ${refusal}`, { cause })
+    })
   }
 
   /** Returns the last words of a process that has ended without being killed. */
