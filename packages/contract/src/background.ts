@@ -7,6 +7,7 @@ const commands = Type.Array(
     {
       id: Type.String({ maxLength: 255, description: "The agent's own." }),
       command: text(backgroundLimits.commandCharacters, { description: 'Its beginning.' }),
+      truncated: Type.Optional(Type.Boolean({ description: 'Set if the rest of `command` was cut.' })),
       status: openString(['running', 'exited', 'stopped']),
       startedAt: DateTime,
       exitCode: Type.Optional(Type.Integer()),
@@ -25,7 +26,10 @@ export const Background = Type.Unsafe<Static<typeof commands>>({
 
 /** `svc.background.updated`: all of them each time. */
 export const BackgroundUpdated = Type.Object(
-  { commands },
+  {
+    commands,
+    truncated: Type.Optional(Type.Boolean({ description: 'Set if some were left out; those that run come first.' })),
+  },
   {
     title: 'BackgroundUpdatedData',
     description: 'The commands that the agent has in the background, and the last that have ended.',

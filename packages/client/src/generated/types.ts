@@ -202,10 +202,14 @@ export interface BackgroundUpdatedData {
     id: string
     /** Its beginning. */
     command: string
+    /** Set if the rest of `command` was cut. */
+    truncated?: boolean
     status: string
     startedAt: string
     exitCode?: number
   }>
+  /** Set if some were left out; those that run come first. */
+  truncated?: boolean
 }
 
 export interface Backlog {
@@ -2225,6 +2229,8 @@ export interface Session {
     id: string
     /** Its beginning. */
     command: string
+    /** Set if the rest of `command` was cut. */
+    truncated?: boolean
     status: string
     startedAt: string
     exitCode?: number

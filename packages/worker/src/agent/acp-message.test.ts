@@ -81,11 +81,15 @@ test('commands in the background keep those with an id and a time, within their 
     type: 'svc.background.updated',
     visibility: 'transcript',
     runId: 'run',
-    data: { commands: [whole, { id: 'b2', command: 'x'.repeat(500), status: 'running', startedAt }] },
+    data: {
+      commands: [whole, { id: 'b2', command: 'x'.repeat(500), truncated: true, status: 'running', startedAt }],
+    },
   })
   expect(told('npm start')).toBeNull()
-  const many = told(Array.from({ length: 20 }, (_, n) => ({ ...whole, id: `b${n}` })))
-  expect(many?.data['commands']).toHaveLength(16)
+  const running = { ...whole, id: 'server', status: 'running' }
+  const many = told([running, ...Array.from({ length: 20 }, (_, n) => ({ ...whole, id: `b${n}` }))])
+  const newest = Array.from({ length: 15 }, (_, n) => ({ ...whole, id: `b${n + 5}` }))
+  expect(many?.data).toEqual({ commands: [running, ...newest], truncated: true })
 })
 
 describe('inputs of tools', () => {

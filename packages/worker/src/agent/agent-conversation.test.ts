@@ -6,6 +6,7 @@ import type { JournalRecord } from '../supervisor/stream.ts'
 import { promptKeyOf, replyKey, wireIds } from './acp-orders.ts'
 import type { AgentRequest } from './acp-questions.ts'
 import { AgentConversation, type AgentFacts, type Reading } from './agent-conversation.ts'
+import { BERTH_EVENT } from './berth-event.ts'
 
 const of = { runId: 'run', attempt: 1, turnSequence: 2 }
 const promptKey = `${promptKeyOf(of)}1`
@@ -86,6 +87,14 @@ function read(facts: AgentFacts, ...entries: Entry[]): AgentConversation {
   for (const record of journal(entries)) conversation.apply(record)
   return conversation
 }
+
+const background = (...commands: readonly (readonly [string, string])[]) =>
+  agent({
+    method: BERTH_EVENT,
+    params: { type: 'background_updated', data: { commands: commands.map(([id, status]) => command(id, status)) } },
+  })
+const command = (id: string, status: string) => ({ id, command: id, status, startedAt: '2026-01-01T00:00:00.000Z' })
+const plans = (content: string) => updated({ sessionUpdate: 'plan', entries: [{ content, status: 'pending' }] })
 
 const types = (drafts: readonly EventDraft[]) => drafts.map(draft => draft.type.replace('svc.', ''))
 
@@ -510,5 +519,71 @@ describe('a conversation that is taken over', () => {
     expect(next(0, 0)).toBe('at last')
     expect(next(request?.start ?? 0, last?.start ?? 0)).toBe('at last')
     expect(next(request?.start ?? 0, last?.end ?? 0)).toBeUndefined()
+  })
+})
+
+describe("an agent's state", () => {
+  const commandsIn = (drafts: readonly EventDraft[]) =>
+    drafts
+      .filter(({ type }) => type === 'svc.background.updated')
+      .map(({ data }) => (data['commands'] as { id: string; status: string }[]).map(({ id, status }) => [id, status]))
+
+  test('changes beside its message, which stays whole', () => {
+    const conversation = read(working, says('{"a":'), background(['b1', 'exited']), says('1}'), answer(promptId))
+    conversation.close()
+    const { drafts } = conversation.take()
+    expect(types(drafts)).toEqual(['background.updated', 'message.created'])
+    expect(conversation.lastAnswer).toBe('{"a":1}')
+  })
+
+  test('is told once, though the agent repeats it', () => {
+    const steps = [
+      plans('a'),
+      plans('a'),
+      says('on'),
+      plans('a'),
+      background(['b1', 'running']),
+      plans('b'),
+      plans('b'),
+    ]
+    const told = { plan: { entries: [{ content: 'a', status: 'pending' as const }] }, background: [] }
+    for (const [options, kept] of [
+      [undefined, ['a', 'b']],
+      [{ recapsRefused: false, told }, ['b']],
+    ] as const) {
+      const conversation = new AgentConversation(of, working, 0, undefined, undefined, options)
+      for (const record of journal(steps)) conversation.apply(record)
+      const plansTold = conversation.take().drafts.filter(({ type }) => type === 'svc.plan.updated')
+      expect(plansTold.map(({ data }) => data['entries'])).toMatchObject(kept.map(content => [{ content }]))
+    }
+    const cleared = agent({ method: BERTH_EVENT, params: { type: 'conversation_cleared' } })
+    expect(types(read(working, plans('a'), cleared, plans('a')).take().drafts)).toEqual([
+      'plan.updated',
+      'conversation.cleared',
+      'plan.updated',
+    ])
+  })
+
+  test('has no running command any more once its process is gone', () => {
+    const begun = background(['b1', 'exited'], ['b2', 'running'])
+    const gone = [
+      ['b1', 'exited'],
+      ['b2', 'stopped'],
+    ]
+    expect(commandsIn(read(working, begun, says('on'), exited('SIGKILL'), started).take().drafts).at(-1)).toEqual(gone)
+    // A worker that takes over knows them from the rows. The process may have ended between two Runs.
+    const told = { plan: null, background: [command('b1', 'exited'), command('b2', 'running')] }
+    for (const end of [exited(), started]) {
+      const later = new AgentConversation(of, ready, 0, undefined, undefined, { recapsRefused: false, told })
+      for (const record of journal([end])) later.apply(record)
+      expect(commandsIn(later.take().drafts)).toEqual([gone])
+    }
+    expect(types(read(working, background(['b1', 'exited']), exited()).take().drafts)).toEqual(['background.updated'])
+  })
+
+  test('is read also while it has no prompt', () => {
+    expect(commandsIn(read(ready, background(['b1', 'exited']), plans('a')).take().drafts)).toEqual([
+      [['b1', 'exited']],
+    ])
   })
 })

@@ -29,9 +29,10 @@ import {
   readPermission,
 } from './acp-questions.ts'
 import { AgentRequests, type RequestsReading } from './agent-requests.ts'
-import { BERTH_EVENT, readBerthEvent } from './berth-event.ts'
+import { BACKGROUND_UPDATED, BERTH_EVENT, readBerthEvent } from './berth-event.ts'
 import { leftOut, type McpTransport, speaks, transportsOf } from './mcp-servers.ts'
 import { outcomeOfAnswer } from './prompt-outcome.ts'
+import { type AgentState, ToldState } from './told-state.ts'
 import { type LastAnswer, Transcript } from './transcript.ts'
 
 /** The known state of a lease's agent process; committed together with the journal's offset. */
@@ -96,6 +97,7 @@ export class AgentConversation {
   readonly #endsMessages: boolean
   readonly #asksPeople: () => boolean
   readonly #requests: AgentRequests
+  readonly #told: ToldState
   #facts: AgentFacts
   #offset: number
   #drafts: EventDraft[] = []
@@ -117,7 +119,8 @@ export class AgentConversation {
    * `repeatsLate`: the answer that a conversation is loaded does not end its repetition; `servers`: those of the
    * lease's extensions, of which the log tells if an agent cannot speak with one; `endsMessages`: the answer to a prompt
    * ends the message before it, which is judged before the next prompt; `steering`: Turns that a worker may have given the
-   * agent while it works; `asksPeople`: false once people are not asked anything any more
+   * agent while it works; `asksPeople`: false once people are not asked anything any more; `told`: the agent's state as the
+   * log has it at the committed offset
    */
   constructor(
     prompt: PromptOf,
@@ -132,6 +135,7 @@ export class AgentConversation {
       readonly endsMessages?: boolean
       readonly steering?: readonly string[]
       readonly asksPeople?: () => boolean
+      readonly told?: AgentState
     } = { recapsRefused: false },
   ) {
     this.#prompt = prompt
@@ -146,6 +150,7 @@ export class AgentConversation {
     this.#endsMessages = options.endsMessages ?? false
     this.#steering = new Set(options.steering)
     this.#asksPeople = options.asksPeople ?? (() => true)
+    this.#told = new ToldState(options.told)
     this.#transcript = new Transcript(prompt, undefined, redactor)
   }
 
@@ -193,6 +198,7 @@ export class AgentConversation {
       case 's':
         if (!replayed) {
           this.#requests.forgetWaiting()
+          this.#tellStopped()
           this.#know({ generation: this.#facts.generation + 1, state: 'started', activePrompt: null })
         }
         break
@@ -277,8 +283,15 @@ export class AgentConversation {
     const started = this.#facts.state === 'ready'
     const idle = started && !this.prompted
     this.#requests.exited()
+    this.#tellStopped()
     this.#know({ state: 'exited', activePrompt: null })
     if (!idle) this.#end ??= { kind: 'exited', signal: typeof signal === 'string' ? signal : null, started }
+  }
+
+  /** A process ends with its commands in the background. */
+  #tellStopped(): void {
+    const stopped = this.#told.stopped(this.#prompt.runId)
+    if (stopped !== null) this.#told.add(this.#drafts, stopped)
   }
 
   #heard(message: AgentMessage, offset: number, replayed: boolean): void {
@@ -309,7 +322,7 @@ export class AgentConversation {
   }
 
   #take(drafts: readonly EventDraft[]): void {
-    this.#drafts.push(...drafts)
+    for (const draft of drafts) this.#told.add(this.#drafts, draft)
     this.#toolCalls += drafts.filter(draft => draft.data['status'] === 'started').length
     this.#callsMoved ||= drafts.some(draft => draft.type === 'svc.run.progress')
     if (drafts.some(draft => draft.data['role'] === 'assistant')) this.#lastAnswer = this.#transcript.lastAnswer
@@ -359,10 +372,12 @@ export class AgentConversation {
     if (method === CLIENT_METHODS.session_update) {
       this.#fold(readUpdate(params, this.#redactor), offset, replayed)
     } else if (method === BERTH_EVENT) {
-      this.#fold({ kind: 'pause' }, offset, replayed)
-      const isReported = this.prompted && !replayed
+      // A command in the background ends when it likes, also while the agent speaks and after its answer.
+      const isBeside = params['type'] === BACKGROUND_UPDATED
+      if (!isBeside) this.#fold({ kind: 'pause' }, offset, replayed)
+      const isReported = (isBeside || this.prompted) && !replayed
       const event = isReported ? readBerthEvent(this.#masked(params), this.#prompt.runId) : null
-      if (event !== null) this.#drafts.push(event)
+      if (event !== null) this.#told.add(this.#drafts, event)
     } else if (method === PROTOCOL_METHODS.cancel_request && !replayed) {
       this.#requests.takenBack(params['requestId'])
     }

@@ -6,6 +6,8 @@ import { asObject, asText } from './acp-message.ts'
 
 /** The extension notification for facts that ACP has no message for. */
 export const BERTH_EVENT = '_berth/event'
+/** Its type for the commands in the background. */
+export const BACKGROUND_UPDATED = 'background_updated'
 
 /** Longest id or status taken from an agent. */
 const MAX_TOKEN_BYTES = 255
@@ -37,9 +39,9 @@ const readers: Readonly<Record<string, (data: Json) => Omit<EventDraft, 'runId'>
     if (droppedEvents === null) return null
     return transcript('svc.timeline.truncated', { droppedEvents, reason: token(data['reason']) ?? 'unknown' })
   },
-  background_updated: data => {
-    const commands = commandsIn(data['commands'])
-    return commands === null ? null : transcript('svc.background.updated', { commands })
+  [BACKGROUND_UPDATED]: data => {
+    const told = commandsIn(data['commands'])
+    return told === null ? null : transcript('svc.background.updated', told)
   },
   delegation_started: data => {
     const [delegationId, task, agent] = [token(data['delegationId']), asText(data['task']), token(data['agent'])]
@@ -58,24 +60,36 @@ const readers: Readonly<Record<string, (data: Json) => Omit<EventDraft, 'runId'>
   },
 }
 
-/** Leaves out commands without an id or a time; null if there is no list. */
-function commandsIn(listed: unknown): Background | null {
+/**
+ * Leaves out commands without an id or a time, and beyond the bound those that ended or began longest ago; null if there
+ * is no list.
+ */
+function commandsIn(listed: unknown): { readonly commands: Background; readonly truncated?: true } | null {
   if (!Array.isArray(listed)) return null
-  return listed.slice(-backgroundLimits.commands).flatMap((item: unknown) => {
+  const all = listed.flatMap((item: unknown) => {
     const { id, command, status, startedAt, exitCode } = asObject(item) ?? {}
     const [name, at] = [token(id), new Date(asText(startedAt) ?? Number.NaN)]
     if (name === undefined || Number.isNaN(at.getTime())) return []
+    const { text, truncated } = cutText(asText(command) ?? '', backgroundLimits.commandCharacters)
     return [
       {
         id: name,
-        command: cutText(asText(command) ?? '', backgroundLimits.commandCharacters).text,
+        command: text,
+        ...(truncated && { truncated }),
         status: token(status) ?? 'running',
         startedAt: at.toISOString(),
         ...(Number.isSafeInteger(exitCode) && { exitCode: Number(exitCode) }),
       },
     ]
   })
+  if (all.length <= backgroundLimits.commands) return { commands: all }
+  const newest = all.toReversed()
+  const byUse = [...newest.filter(isRunning), ...newest.filter(each => !isRunning(each))]
+  const kept = new Set(byUse.slice(0, backgroundLimits.commands))
+  return { commands: all.filter(each => kept.has(each)), truncated: true }
 }
+
+const isRunning = ({ status }: Background[number]): boolean => status === 'running'
 
 const transcript = (type: string, data: Json) => ({ type, visibility: 'transcript' as const, data })
 

@@ -114,10 +114,11 @@ export async function recordEnd(
   await underFence(context, claim, async (tx, task) => {
     const open = task === 'run'
     // Nothing here awaits the reading: the order in which statements are sent is the order of the log.
-    const batch = toBatch(tx, claim, open ? reading.drafts : [], now)
+    const drafts = open ? reading.drafts : stateOf(reading.drafts)
+    const batch = toBatch(tx, claim, drafts, now)
     const read = [
       batch.envelopes.length > 0 ? appendBatch(tx, claim, batch) : null,
-      recordPosition(tx, claim, leaseId, reading, spentOn(batch), now),
+      recordPosition(tx, claim, leaseId, { ...reading, drafts }, spentOn(batch), now),
     ]
     const keep = () => keepPresented(tx, claim, presented, now)
     const settle = async () => {
@@ -130,6 +131,14 @@ export async function recordEnd(
   })
   announce(context, claim)
   await presented?.settle()
+}
+
+/** Returns the Event that still tells something once the Run is over: which commands its agent has left running. */
+export function stateOf(drafts: readonly EventDraft[]): EventDraft[] {
+  const last = drafts.findLast(({ type }) => type === 'svc.background.updated')
+  if (last === undefined) return []
+  const { runId: _, ...draft } = last
+  return [draft]
 }
 
 interface Leaving {

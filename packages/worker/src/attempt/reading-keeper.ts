@@ -1,3 +1,4 @@
+import type { Background } from '@berth/contract'
 import { NATIVE_RUNTIME } from '@berth/core/runtimes/catalog.ts'
 import { closeInteractions } from '@berth/core/sessions/interactions/close-interactions.ts'
 import { markDelivered, settleEarlier } from '@berth/core/sessions/interactions/interaction-sql.ts'
@@ -6,6 +7,7 @@ import type { LeaseRow } from '@berth/core/sessions/leases/lease-sql.ts'
 import { backgroundAfter, planAfter, saveBackground, savePlan } from '@berth/core/sessions/log/agent-state-sql.ts'
 import { appendBatch, type EventBatch, toBatch } from '@berth/core/sessions/log/append.ts'
 import type { EventDraft } from '@berth/core/sessions/log/envelope.ts'
+import { sessionRedactor } from '@berth/core/sessions/log/session-redactor.ts'
 import { resumeIfAnswered } from '@berth/core/sessions/runs/resume-run.ts'
 import { findRun } from '@berth/core/sessions/runs/run-sql.ts'
 import { holdSession } from '@berth/core/sessions/session/session-sql.ts'
@@ -132,15 +134,26 @@ export async function recordPosition(
   now: Date,
 ): Promise<void> {
   const { prompted, settled, steered, drafts } = reading
-  const [plan, commands] = spent.events > 0 ? [planAfter(drafts), backgroundAfter(drafts)] : []
   await Promise.all([
     saveReading(tx, claim, leaseId, reading, spent),
     prompted && claim.runId !== null ? settleEarlier(tx, claim, claim.runId, leaseId, now) : null,
     settled.length > 0 ? markDelivered(tx, leaseId, settled, now) : null,
-    commands !== undefined ? saveBackground(tx, claim, { leaseId, commands }) : null,
-    plan !== undefined ? savePlan(tx, claim, plan) : null,
+    spent.events > 0 ? saveState(tx, claim, leaseId, drafts) : null,
     steered.length > 0 && claim.runId !== null ? markSteered(tx, claim, claim.runId, steered) : null,
   ])
+}
+
+/**
+ * Stores the agent's state of Events that this transaction has begun to append, so it holds the Session's lock. It masks
+ * what the log masks: a secret may have been remembered since the reading was masked.
+ */
+async function saveState(tx: Queryable, claim: Claim, leaseId: string, drafts: readonly EventDraft[]): Promise<void> {
+  const [plan, commands] = [planAfter(drafts), backgroundAfter(drafts)]
+  if (plan === undefined && commands === undefined) return
+  const redactor = await sessionRedactor(tx, claim)
+  const state = redactor.value({ plan, commands }) as { plan?: typeof plan; commands?: Background }
+  if (state.commands !== undefined) await saveBackground(tx, claim, { leaseId, commands: state.commands })
+  if (state.plan !== undefined) await savePlan(tx, claim, state.plan)
 }
 
 /**

@@ -5,6 +5,7 @@ import type { TurnRow } from '@berth/core/sessions/turns/turn.ts'
 import type { Redactor } from '@berth/platform/kit/redactor.ts'
 import type { Order } from '../agent/acp-orders.ts'
 import type { AgentConversation } from '../agent/agent-conversation.ts'
+import type { AgentState } from '../agent/told-state.ts'
 import type { LastAnswer } from '../agent/transcript.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { executionLost } from '../claim/finish.ts'
@@ -12,7 +13,7 @@ import { clearHandovers, findLastAnswer } from '../claim/progress-sql.ts'
 import { underFence } from '../claim/under-fence.ts'
 import type { JournalRecord } from '../supervisor/stream.ts'
 import { AgentOrders, type OrderParts } from './agent-orders.ts'
-import { cancelled, decideEnd, outOfEvents, recordEnd, startFailed } from './attempt-end.ts'
+import { cancelled, decideEnd, outOfEvents, recordEnd, startFailed, stateOf } from './attempt-end.ts'
 import { AttemptSpans } from './attempt-spans.ts'
 import {
   type AttemptState,
@@ -34,6 +35,8 @@ export interface RunAttemptParts extends OrderParts {
   readonly waiting: readonly InteractionRow[]
   /** Turns that are to join the agent's work and that it may have been given. */
   readonly steering: readonly TurnRow[]
+  /** The agent's state as the Session has it. */
+  readonly told: AgentState
   /** Masks every secret that the sandbox was given. */
   readonly redactor: Redactor
 }
@@ -266,6 +269,8 @@ export class RunAttempt {
       if (!(error instanceof RunIsOver)) throw error
       // Nothing more belongs to the Run. This worker only reads the agent's output until the agent has stopped.
       this.#letGo()
+      // But its state does, which the end of the attempt records.
+      for (const draft of stateOf(reading.drafts)) this.#conversation.tell(draft)
     }
     if (reading.requests.some(({ ask }) => ask.kind === 'exit_plan_mode')) this.#further.notePlan()
     // A remembered approval rule answers a request in the same commit.

@@ -188,6 +188,25 @@ test('a command in the background is told, goes on between turns, and is gone wi
   expect((await api.session(session.id)).background).toEqual([])
 })
 
+test('a command in the background of a run that was cancelled while it waited for people is told as over', async () => {
+  const { api } = service.test
+  service.upstream.next(
+    call('bash', { command: 'exec sleep 600', background: true }),
+    call('ask_user', { questions: [{ question: 'Which colour?', options: ['red', 'blue'] }] }),
+  )
+  const session = await api.createSession({}, 'Paint it')
+  const states = async () => (await api.session(session.id)).background.map(({ status }) => status)
+  await until('the question', async () => (await api.session(session.id)).phase === 'awaiting')
+  expect(await states()).toEqual(['running'])
+  const cancelled = await api.call('POST', `/v1/sessions/${session.id}/runs/${session.activeRunId}/cancel`)
+  expect(cancelled.status).toBe(200)
+  await until('the end of the command', async () => (await states())[0] !== 'running')
+  expect(await states()).toEqual(['stopped'])
+  const last = (await api.events(session.id)).findLast(({ type }) => type === 'svc.background.updated')
+  expect(last).toMatchObject({ data: { commands: [{ id: 'b1', status: 'stopped' }] } })
+  expect(last?.subject).not.toHaveProperty('runId')
+})
+
 test('the agent asks people and continues with their answers', async () => {
   const { api } = service.test
   const questions = [{ question: 'Which colour?', options: ['red', 'blue'] }]

@@ -1,9 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { Session } from '@berth/contract'
+import { rememberSecrets } from '@berth/core/sessions/log/session-redactor.ts'
+import { MasterKey } from '@berth/platform/storage/master-key.ts'
+import { openDatabase } from '@berth/platform/storage/postgres/pool.ts'
 import { scriptedRuntimes } from '@berth/testing/agents/scripted-runtimes.ts'
 import { endedRun } from '@berth/testing/runs/ended-run.ts'
-import { startTestService, type TestService } from '@berth/testing/services/service.ts'
+import { keyOf } from '@berth/testing/runs/states.ts'
+import { silentLog } from '@berth/testing/services/log.ts'
+import { startTestService, type TestService, variablesAlongside } from '@berth/testing/services/service.ts'
 import { until } from '@berth/testing/until.ts'
+import { touch } from '@berth/testing/workspaces/workspace.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 
 const stack = new AsyncDisposableStack()
@@ -58,6 +64,28 @@ it("an agent's plan is an Event each time, and the session has the last, without
   await run(session, todo(['Again', 'pending']))
   await run(session, todo())
   expect(await planOf(session)).toBeNull()
+})
+
+it('a secret that the session got while its agent worked is in neither the log nor the state', async () => {
+  const late = `hidden:${randomUUID()}`
+  const commands = [{ id: 'b1', command: `serve ${late}`, status: 'running', startedAt: '2026-01-01T00:00:00.000Z' }]
+  const script = [
+    'wait /workspace/go',
+    todo([`Use ${late}`, 'pending']),
+    `tell background_updated ${JSON.stringify({ commands })}`,
+  ]
+  const session = await test.api.createSession({ runtime: 'scripted' }, script.join('\n'))
+  await until('a working agent', async () => (await test.api.session(session.id)).phase === 'running')
+  await using database = openDatabase({ connection: test.db.connection, log: silentLog })
+  database.masterKey = new MasterKey(Buffer.from(variablesAlongside(test).BERTH_MASTER_KEY, 'base64'))
+  await database.transaction(tx => rememberSecrets(tx, keyOf(session), 'environment', [late], new Date()))
+  await touch(test.db.database, test.dataDir, session, 'go')
+  await endedRun(test.api, session, session.activeRunId ?? '')
+  expect(await plansOf(session)).toEqual([{ entries: [step('Use [secret]', 'pending')] }])
+  const { rows } = await test.db.database.query('select plan, background from sessions where id = $1', [session.id])
+  expect(rows).toMatchObject([
+    { plan: { entries: [{ content: 'Use [secret]' }] }, background: { commands: [{ command: 'serve [secret]' }] } },
+  ])
 })
 
 it('a plan that the log leaves out is not the plan of the session', async () => {

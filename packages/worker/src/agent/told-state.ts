@@ -1,0 +1,47 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Background, Plan } from '@berth/contract'
+import { backgroundAfter, planAfter } from '@berth/core/sessions/log/agent-state-sql.ts'
+import type { EventDraft } from '@berth/core/sessions/log/envelope.ts'
+
+/** An agent's to-do list, and the commands in the background of its sandbox. */
+export interface AgentState {
+  readonly plan: Plan | null
+  readonly background: Background
+}
+
+/**
+ * The agent's state as the log will have it. Agents tell it again and again, and each Event counts on the Run's budget.
+ * So what repeats it is left out.
+ */
+export class ToldState {
+  #told: AgentState
+
+  /** @param told as it was at the committed offset */
+  constructor(told: AgentState = { plan: null, background: [] }) {
+    this.#told = told
+  }
+
+  /** Adds an Event to those of a reading, unless it repeats the state. */
+  add(drafts: EventDraft[], draft: EventDraft): void {
+    const { plan = this.#told.plan, background = this.#told.background } = stateAfter(draft)
+    const told = { plan, background }
+    if (isState(draft) && isDeepStrictEqual(told, this.#told)) return
+    this.#told = told
+    drafts.push(draft)
+  }
+
+  /** Returns the Event that the agent's process is gone, and its commands with it; null if none was running. */
+  stopped(runId: string): EventDraft | null {
+    const { background } = this.#told
+    if (!background.some(({ status }) => status === 'running')) return null
+    const commands = background.map(each => (each.status === 'running' ? { ...each, status: 'stopped' } : each))
+    return { type: 'svc.background.updated', runId, visibility: 'transcript', data: { commands } }
+  }
+}
+
+function stateAfter(draft: EventDraft): { readonly plan?: Plan | null; readonly background?: Background } {
+  const [plan, background] = [planAfter([draft]), backgroundAfter([draft])]
+  return { ...(plan !== undefined && { plan }), ...(background !== undefined && { background }) }
+}
+
+const isState = ({ type }: EventDraft): boolean => type === 'svc.plan.updated' || type === 'svc.background.updated'
