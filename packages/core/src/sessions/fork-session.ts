@@ -21,6 +21,9 @@ import { lockVisibleSession, requireSeen } from './session/read-session.ts'
 import { type SessionRow, titleOfFork, toSession } from './session/session.ts'
 import { findSession, insertSession, isPurged } from './session/session-sql.ts'
 
+/** The Events with which the log of a fork begins: that it is one, and the plan that it has from the other Session. */
+const INHERITED_UNTIL = 2
+
 /**
  * Makes a new Session from where a Run of another one ended. It has that Run's checkpoint, the Turns and Runs up to it, the
  * other Session's settings and its secrets to mask, and a log of its own that begins with where it comes from. The same
@@ -54,6 +57,7 @@ export async function forkSession(
     if (source.archived_at !== null) throw sessionNotFound()
     const at = await forkPoint(tx, source, key, runId?.toLowerCase() ?? null)
     const end = await findRunEnd(tx, key, at)
+    const plan = await findPlanAt(tx, key, end ?? INHERITED_UNTIL)
     const inserted = await insertSession(tx, {
       key: fork,
       ...ownerOfFork(principal, source),
@@ -70,7 +74,7 @@ export async function forkSession(
         sessionId: key.sessionId,
         runId: at,
         recap: await readRecap(tx, key, { until: end ?? 0 }),
-        plan: source.plan === null ? null : await findPlanAt(tx, key, end ?? 0),
+        plan,
       },
       now,
     })
@@ -86,7 +90,10 @@ export async function forkSession(
       ...(end !== null && { sourceSequence: end }),
       createdBy: { kind: principal.kind, id: principal.id },
     }
-    await appendEvents(tx, fork, [{ type: 'svc.session.forked', data }], now)
+    // A reader of the log alone sees the plan, and a fork of this fork finds it.
+    const inherited =
+      plan === null ? [] : [{ type: 'svc.plan.updated', visibility: 'transcript' as const, data: { ...plan } }]
+    await appendEvents(tx, fork, [{ type: 'svc.session.forked', data }, ...inherited], now)
     return findSession(tx, fork)
   })
   if (row === null) return replay()

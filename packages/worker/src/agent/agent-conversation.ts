@@ -172,6 +172,11 @@ export class AgentConversation {
     return this.#requests.waits
   }
 
+  /** True if a command of the agent runs in the background. */
+  get hasCommands(): boolean {
+    return this.#told.hasCommands
+  }
+
   /** True if the agent has this attempt's prompt. */
   get prompted(): boolean {
     return this.#facts.activePrompt?.startsWith(promptKeyOf(this.#prompt)) === true

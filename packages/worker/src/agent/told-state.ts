@@ -30,11 +30,17 @@ export class ToldState {
     drafts.push(draft)
   }
 
+  /** True if a command runs in the background. */
+  get hasCommands(): boolean {
+    return this.#told.background.some(({ status }) => status === 'running')
+  }
+
   /** Returns the Event that the agent's process is gone, and its commands with it; null if none was running. */
   stopped(runId: string): EventDraft | null {
-    const { background } = this.#told
-    if (!background.some(({ status }) => status === 'running')) return null
-    const commands = background.map(each => (each.status === 'running' ? { ...each, status: 'stopped' } : each))
+    if (!this.hasCommands) return null
+    const commands = this.#told.background.map(each =>
+      each.status === 'running' ? { ...each, status: 'stopped' } : each,
+    )
     return { type: 'svc.background.updated', runId, visibility: 'transcript', data: { commands } }
   }
 }

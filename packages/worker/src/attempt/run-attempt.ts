@@ -104,6 +104,11 @@ export class RunAttempt {
     return this.#conversation.prompted
   }
 
+  /** True if a command of the agent runs in the background. */
+  get hasCommands(): boolean {
+    return this.#conversation.hasCommands
+  }
+
   /** True if this worker left the agent so that the Run can be parked. */
   get parking(): boolean {
     return this.#state.reached === 'left'

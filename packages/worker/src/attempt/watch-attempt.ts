@@ -114,7 +114,9 @@ export function watchAttempt(
     if (run.cancel_requested_at === null && run.ended_at === null) {
       holdTo(run)
       await attempt.answer()
-      if ((await canPark(run, limits.parkMs)) && !(await losesSubAgents(run))) await attempt.park()
+      // A command in the background would end with the sandbox; a server may be what people are asked about.
+      const keeps = attempt.hasCommands || (await losesSubAgents(run))
+      if (!keeps && (await canPark(run, limits.parkMs))) await attempt.park()
       return
     }
     const revoked = await isUnauthorized(context.db, claim, claim.runId)

@@ -4,6 +4,7 @@ import { refuses, says } from '@berth/testing/models/scripted-upstream.ts'
 import { activitiesOf, endedRun, messagesOf, outcomeOf, typesOf } from '@berth/testing/runs/ended-run.ts'
 import { type GatewayService, providerKey, startGatewayService } from '@berth/testing/services/gateway-service.ts'
 import { until } from '@berth/testing/until.ts'
+import { touch } from '@berth/testing/workspaces/workspace.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
 let service: GatewayService
@@ -254,6 +255,23 @@ test('a plan that is approved after its sandbox was given back is carried out in
     'exit_plan_mode succeeded',
     'write succeeded',
   ])
+})
+
+test('a run that waits for people is parked only once its command in the background has ended', async () => {
+  const { api, db, dataDir } = service.test
+  const ask = call('ask_user', { questions: [{ question: 'Does it look right?', options: ['yes', 'no'] }] })
+  const serve = 'until [ -e go ]; do sleep 0.1; done'
+  service.upstream.next(call('bash', { command: serve, background: true }), ask)
+  const keeping = await api.createSession({}, 'Show it')
+  await openInteraction(keeping)
+  service.upstream.next(ask)
+  const other = await api.createSession({}, 'Ask')
+  await openInteraction(other)
+  const isParked = async ({ id }: Session) => (await api.session(id)).workspace.state === 'expired'
+  await until('the other run to be parked', () => isParked(other))
+  expect(await isParked(keeping)).toBe(false)
+  await touch(db.database, dataDir, keeping, 'go')
+  await until('its command to end and it to be parked', () => isParked(keeping))
 })
 
 test("the conversation outlives its sandbox, and the agent's other reports are in the log", async () => {

@@ -66,6 +66,24 @@ it("an agent's plan is an Event each time, and the session has the last, without
   expect(await planOf(session)).toBeNull()
 })
 
+it('a fork has the plan of its run, and its log tells it', async () => {
+  const session = await test.api.createSession({ runtime: 'scripted' }, todo(['Look', 'pending']))
+  const first = await endedRun(test.api, session, session.activeRunId ?? '')
+  await run(session, 'tell conversation_cleared')
+  await until('an idle session', async () => (await test.api.session(session.id)).phase === 'idle')
+  expect(await planOf(session)).toBeNull()
+  const fork = async (of: Session, runId?: string) =>
+    (await test.api.call<{ session: Session }>('POST', `/v1/sessions/${of.id}/forks`, { runId })).body.session
+  const plan = { entries: [step('Look', 'pending')] }
+  const copy = await fork(session, first.run.id)
+  // Its Run is a copy, of which its log does not tell.
+  for (const made of [copy, await fork(copy)]) {
+    expect(made.plan).toEqual(plan)
+    expect(await plansOf(made)).toEqual([plan])
+  }
+  expect((await fork(session)).plan).toBeNull()
+})
+
 it('a secret that the session got while its agent worked is in neither the log nor the state', async () => {
   const late = `hidden:${randomUUID()}`
   const commands = [{ id: 'b1', command: `serve ${late}`, status: 'running', startedAt: '2026-01-01T00:00:00.000Z' }]
