@@ -1,6 +1,4 @@
-import type { AuditEntryPage } from '@berth/contract'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
-import type { Api } from '@berth/testing/api/api.ts'
 import { launchChromium } from '@berth/testing/browser/chromium.ts'
 import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
 import { givePassword } from '@berth/testing/console/console-page.ts'
@@ -11,13 +9,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 const stack = new AsyncDisposableStack()
 let accounts: Accounts
-let api: Api
 let visitor: Visitor
 let page: Page
 beforeAll(async () => {
   accounts = stack.use(await startAccounts())
   const own = await accounts.person({ role: 'admin' })
-  api = own.api
   await givePassword(accounts.test.db.database, own.who)
   const browser = await launchChromium()
   stack.defer(() => browser.close())
@@ -134,16 +130,6 @@ describe('an address that is not there', () => {
     await page.goto(`${accounts.test.url}/docs/a/nope`)
     await page.getByRole('heading', { name: 'No such page' }).waitFor()
   })
-})
-
-it('the audit log names whom an invitation is for', async () => {
-  const { organizationId } = accounts.test.tenant
-  await api.call('POST', `/api/organizations/${organizationId}/invitations`, {
-    email: 'grace@example.test',
-    role: 'member',
-  })
-  const { body } = await api.get<AuditEntryPage>('/cloud/audit?action=member.invited')
-  expect(body.entries.map(({ target }) => target)).toEqual(['invitation grace@example.test'])
 })
 
 it('the page never met its policy', () => {

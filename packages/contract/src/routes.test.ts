@@ -34,7 +34,11 @@ describe('the route table', () => {
 
   test("makes only the API's own description public", () => {
     const open = operationIds.map(operationOf).filter(row => row.access === 'public')
-    expect(open.map(row => `${row.method} ${row.path}`)).toEqual(['GET /v1/openapi.json', 'GET /v1/docs'])
+    expect(open.map(row => `${row.method} ${row.path}`)).toEqual([
+      'GET /v1/openapi.json',
+      'GET /v1/docs',
+      'GET /v1/docs/{group}',
+    ])
   })
 
   test('asks a browser for a recent sign-in before keys, roles, secrets, installations, Git hosts and hosts', () => {
@@ -57,6 +61,6 @@ describe('the route table', () => {
   })
 })
 
-test('the catalog contains thirty Event types', () => {
-  expect(eventTypes).toHaveLength(30)
+test('the catalog contains thirty-three Event types', () => {
+  expect(eventTypes).toHaveLength(33)
 })

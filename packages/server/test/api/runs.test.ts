@@ -57,6 +57,7 @@ describe('reading a run', () => {
       errorCode: 'shell_exit_nonzero',
       result: { summary: 'it broke', artifactIds: [] },
       endedAt: expect.any(String),
+      time: { modelMs: 0, peopleMs: 0, toolsMs: 0, platformMs: expect.any(Number) },
     })
   })
 

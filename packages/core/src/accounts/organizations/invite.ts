@@ -9,13 +9,13 @@ import type { By } from './change-member.ts'
  * @param createdBy membership of the administrator; null for an operator
  */
 export function invite(db: Database, invited: Invited, createdBy: string | null, by: By): Promise<IssuedLink> {
-  const { organizationId, email, role, permissions } = invited
+  const { organizationId, role, permissions } = invited
   const { actor, address, now } = by
   return db.transaction(async tx => {
     const link = await issueInvitation(tx, invited, createdBy, now)
     const from = address === undefined ? {} : { address }
-    const about = { action: 'member.invited', target: `invitation ${email}`, details: { role, permissions } }
-    await appendAudit(tx, { organizationId, actor, ...from, outcome: 'done', ...about }, now)
+    const details = { role, permissions }
+    await appendAudit(tx, { organizationId, actor, action: 'member.invited', ...from, outcome: 'done', details }, now)
     return link
   })
 }

@@ -1,6 +1,7 @@
 import type { Background, Plan } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { movedIn } from '@berth/platform/storage/postgres/moved-in.ts'
 import type { EventDraft } from './envelope.ts'
 
 const setters: readonly string[] = ['svc.plan.updated', 'svc.conversation.cleared']
@@ -17,7 +18,7 @@ export function planAfter(events: readonly Pick<EventDraft, 'type' | 'data'>[]):
 export async function savePlan(tx: Queryable, key: SessionKey, plan: Plan | null): Promise<void> {
   await tx.query({
     name: 'save-plan',
-    text: 'update sessions set plan = $3 where organization_id = $1 and id = $2',
+    text: `update sessions set plan = $3, ${movedIn} where organization_id = $1 and id = $2`,
     values: [key.organizationId, key.sessionId, plan === null ? null : JSON.stringify(plan)],
   })
 }
@@ -48,7 +49,7 @@ export async function saveBackground(
 ): Promise<void> {
   await tx.query({
     name: 'save-background',
-    text: 'update sessions set background = $3 where organization_id = $1 and id = $2',
+    text: `update sessions set background = $3, ${movedIn} where organization_id = $1 and id = $2`,
     values: [key.organizationId, key.sessionId, JSON.stringify(background)],
   })
 }
