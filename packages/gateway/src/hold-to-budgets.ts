@@ -54,12 +54,11 @@ export async function holdToBudgets(
       if (run.awaits) await noted(withdrawBudgetQuestion(parts, key))
       return budgets.length === 0 ? noneReserved : { reservedUsd: mostUsd, reservedIn: budgets.map(({ id }) => id) }
     }
-    const reached =
-      budgets.find(({ is_reached }) => is_reached) ??
-      (performance.now() > until ? budgets.find(({ is_used_up }) => is_used_up) : undefined)
+    const verdict = kind === 'reached' ? 'is_reached' : 'is_used_up'
+    const reached = kind === 'reached' || performance.now() > until ? budgets.find(one => one[verdict]) : undefined
     if (reached !== undefined) {
-      await askForBudget(parts, key, reached.id)
-      throw refuseReached(reached)
+      // Refused without a question, the Run would fail although it may go on.
+      if ((await askForBudget(parts, key, reached.id, verdict)) !== 'needless') throw refuseReached(reached)
     }
     await sleep(lookMs, undefined, { signal }).catch(() => {
       throw signal.reason

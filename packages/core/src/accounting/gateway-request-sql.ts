@@ -1,3 +1,4 @@
+import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import type { GatewayUsage } from './upstream.ts'
 
@@ -27,6 +28,25 @@ export interface RequestRecord {
   readonly durationMs: number | null
   readonly startedAt: Date
 }
+
+const charging = `organization_id, api_key_id, session_id, person_id, installation_id, cost_usd, reserved_usd, reserved_in, outcome`
+
+/** Charges the requests of `kept` to their budgets at $2, and ends their reservations, in whatever period they were made. */
+const chargedTo = `spent as (
+  select b.id, sum(coalesce(k.cost_usd, case when b.id = any(k.reserved_in) then k.reserved_usd end, 0)) as usd,
+    sum(case when b.id = any(k.reserved_in) then k.reserved_usd else 0 end) as freed
+  from kept k
+  cross join lateral budgets_of(k.organization_id, k.api_key_id, k.session_id, k.person_id, k.installation_id) b
+  where k.outcome <> 'open' and (k.cost_usd > 0 or k.reserved_usd > 0) group by b.id
+), locked as materialized (
+  select b.id, s.usd, s.freed from gateway_budgets b join spent s on s.id = b.id order by b.id for no key update of b
+)
+update gateway_budgets b set
+  spent_usd = l.usd
+    + case when b.period_started_at < gateway_period_start(b.period, $2) then 0 else b.spent_usd end,
+  reserved_usd = greatest(0, b.reserved_usd - l.freed),
+  period_started_at = greatest(b.period_started_at, gateway_period_start(b.period, $2))
+from locked l where l.id = b.id`
 
 /**
  * Stores requests and adds their cost to the budgets that they count against. A request is settled once: only a new or
@@ -66,24 +86,33 @@ export async function keepRequests(
           first_token_ms = excluded.first_token_ms, duration_ms = excluded.duration_ms,
           wire = excluded.wire, started_at = excluded.started_at
           where g.outcome = 'open' or (g.outcome = 'failed' and g.started_at < excluded.started_at)
-        returning organization_id, api_key_id, session_id, person_id, installation_id, cost_usd, reserved_usd, reserved_in, outcome
-      ), spent as (
-        select b.id, sum(coalesce(k.cost_usd, case when b.id = any(k.reserved_in) then k.reserved_usd end, 0)) as usd,
-          sum(case when b.id = any(k.reserved_in) then k.reserved_usd else 0 end) as freed
-        from kept k
-        cross join lateral budgets_of(k.organization_id, k.api_key_id, k.session_id, k.person_id, k.installation_id) b
-        where k.outcome <> 'open' and (k.cost_usd > 0 or k.reserved_usd > 0) group by b.id
-      ), locked as materialized (
-        select b.id, s.usd, s.freed from gateway_budgets b join spent s on s.id = b.id order by b.id for no key update of b
-      )
-      update gateway_budgets b set
-        spent_usd = l.usd
-          + case when b.period_started_at < gateway_period_start(b.period, $2) then 0 else b.spent_usd end,
-        reserved_usd = case when b.period_started_at < gateway_period_start(b.period, $2) then 0
-          else greatest(0, b.reserved_usd - l.freed) end,
-        period_started_at = greatest(b.period_started_at, gateway_period_start(b.period, $2))
-      from locked l where l.id = b.id`,
+        returning ${charging}
+      ), ${chargedTo}`,
     values: [JSON.stringify(records.map(rowOf)), now, flushed],
+  })
+}
+
+/**
+ * Ends the requests of a Run that still hold a reservation when it ends: their gateway is gone, or nobody waits for them. Of
+ * such a request the cost is not known, so it counts as what was reserved. One that is being settled is left to that.
+ */
+export async function endReservations(
+  tx: Queryable,
+  run: SessionKey & { readonly runId: string },
+  now: Date,
+): Promise<void> {
+  await tx.query({
+    name: 'end-reservations',
+    text: `
+      with held as materialized (
+        select id from gateway_requests
+        where organization_id = $1 and session_id = $3 and run_id = $4 and outcome = 'open' and reserved_usd > 0
+        for update skip locked
+      ), kept as (
+        update gateway_requests set outcome = 'left' where id in (select id from held)
+        returning ${charging}
+      ), ${chargedTo}`,
+    values: [run.organizationId, now, run.sessionId, run.runId],
   })
 }
 

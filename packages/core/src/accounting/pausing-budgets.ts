@@ -46,10 +46,13 @@ const scopeOf = `case when b.session_id is not null then 'session' when b.person
 /** Judges the selected spending, in the database's numbers. */
 const verdicts = `spent >= limit_usd as is_reached, spent + reserved >= limit_usd as is_used_up`
 
-/** Selects the spending of a budget's current period, at the time that a parameter holds. */
+/**
+ * Selects the spending of a budget's current period, at the time that a parameter holds. What is reserved stays over the end
+ * of a period, because the requests that hold it count in the period in which they end.
+ */
 const current = (at: string) => `
   case when b.period_started_at < gateway_period_start(b.period, ${at}) then 0 else b.spent_usd end as spent,
-  case when b.period_started_at < gateway_period_start(b.period, ${at}) then 0 else b.reserved_usd end as reserved,
+  b.reserved_usd as reserved,
   b.period_started_at >= gateway_period_start(b.period, ${at}) and b.told_at is not null as told`
 
 /**
@@ -100,7 +103,12 @@ export async function reserveSpending(
 }
 
 /** Returns the budget as it is now; null if it is gone or does not let Runs wait any more. */
-export async function findPausing(db: Queryable, id: string, now: Date): Promise<PausingBudget | null> {
+export async function findPausing(
+  db: Queryable,
+  organizationId: string,
+  id: string,
+  now: Date,
+): Promise<PausingBudget | null> {
   const { rows } = await db.query<PausingBudget>({
     name: 'find-pausing-budget',
     text: `
@@ -108,21 +116,21 @@ export async function findPausing(db: Queryable, id: string, now: Date): Promise
         not told and spent >= $3 * limit_usd as untold, ${verdicts}
       from (
         select b.id, b.person_id, b.installation_id, b.set_by, b.period, b.limit_usd, ${scopeOf}, ${current('$2')} from gateway_budgets b
-        where b.id = $1 and b.on_reached = 'pause'
+        where b.id = $1 and b.organization_id = $4 and b.on_reached = 'pause'
       ) found`,
-    values: [id, now, TOLD_SHARE],
+    values: [id, now, TOLD_SHARE, organizationId],
   })
   return rows[0] ?? null
 }
 
 /** Notes that a Session is told of the share that is spent. @returns false if one was told before */
-export async function noteTold(tx: Queryable, id: string, now: Date): Promise<boolean> {
+export async function noteTold(tx: Queryable, organizationId: string, id: string, now: Date): Promise<boolean> {
   const { rows } = await tx.query({
     name: 'note-budget-told',
     text: `
       update gateway_budgets b set told_at = $2
-      where id = $1 and (told_at is null or told_at < gateway_period_start(period, $2)) returning 1`,
-    values: [id, now],
+      where id = $1 and organization_id = $3 and (told_at is null or told_at < gateway_period_start(period, $2)) returning 1`,
+    values: [id, now, organizationId],
   })
   return rows.length > 0
 }
@@ -135,14 +143,20 @@ export const mostBudgetUsd = 1e9
  * once each counts.
  * @returns the new limit; null if the budget is gone or does not let Runs wait any more
  */
-export async function raiseLimit(tx: Queryable, id: string, byUsd: number, now: Date): Promise<number | null> {
+export async function raiseLimit(
+  tx: Queryable,
+  organizationId: string,
+  id: string,
+  byUsd: number,
+  now: Date,
+): Promise<number | null> {
   const { rows } = await tx.query<{ limit_usd: number }>({
     text: `
       update gateway_budgets b set told_at = null,
         limit_usd = round(least($4, greatest(limit_usd, case when period_started_at < gateway_period_start(period, $3)
-          then 0 else spent_usd + reserved_usd end) + $2::numeric), 6)
-      where id = $1 and on_reached = 'pause' returning limit_usd::float8`,
-    values: [id, byUsd, now, mostBudgetUsd],
+          then 0 else spent_usd end + reserved_usd) + $2::numeric), 6)
+      where id = $1 and organization_id = $5 and on_reached = 'pause' returning limit_usd::float8`,
+    values: [id, byUsd, now, mostBudgetUsd, organizationId],
   })
   return rows[0]?.limit_usd ?? null
 }

@@ -8,8 +8,8 @@ export interface Quota {
   readonly personId?: string
   readonly installationId?: string
   readonly period: 'day' | 'month' | 'total'
-  /** Null removes the budget. */
-  readonly limitUsd: number | null
+  /** Null removes the budget; absent: as it is. */
+  readonly limitUsd?: number | null
   /** Whether Runs wait for people or are refused; absent: as it is, and refused at first. */
   readonly onReached?: 'pause' | 'refuse'
 }
@@ -21,12 +21,13 @@ interface QuotaRow {
   readonly installation_id: string | null
   readonly period: Quota['period']
   readonly limit_usd: number | null
+  readonly removes: boolean
   readonly on_reached: Quota['onReached'] | null
 }
 
 const wanted = `wanted as (
   select * from jsonb_to_recordset($1::jsonb) as w (organization_id uuid, api_key_id uuid, person_id uuid,
-    installation_id uuid, period text, limit_usd numeric, on_reached text, spent_usd numeric))`
+    installation_id uuid, period text, limit_usd numeric, removes boolean, on_reached text, spent_usd numeric))`
 
 const sameBudget = `b.organization_id = w.organization_id and b.session_id is null and b.period = w.period
   and b.api_key_id is not distinct from w.api_key_id and b.person_id is not distinct from w.person_id
@@ -61,16 +62,16 @@ export async function setQuotas(
   await db.query({
     text: `
       with ${wanted}, locked as materialized (
-        select b.id, w.limit_usd, w.on_reached, w.spent_usd from gateway_budgets b join wanted w on ${sameBudget}
+        select b.id, w.limit_usd, w.removes, w.on_reached, w.spent_usd from gateway_budgets b join wanted w on ${sameBudget}
         order by b.id for update of b
       ), removed as (
-        delete from gateway_budgets b using locked l where b.id = l.id and l.limit_usd is null
+        delete from gateway_budgets b using locked l where b.id = l.id and l.removes
       )
-      update gateway_budgets b set limit_usd = l.limit_usd, on_reached = coalesce(l.on_reached, b.on_reached),
-        told_at = case when b.limit_usd = l.limit_usd then b.told_at end,
+      update gateway_budgets b set limit_usd = coalesce(l.limit_usd, b.limit_usd), on_reached = coalesce(l.on_reached, b.on_reached),
+        told_at = case when b.limit_usd = coalesce(l.limit_usd, b.limit_usd) then b.told_at end,
         spent_usd = case when b.period_started_at >= gateway_period_start(b.period, $3)
           then greatest(b.spent_usd, l.spent_usd) else b.spent_usd end
-      from locked l where l.id = b.id and l.limit_usd is not null`,
+      from locked l where l.id = b.id and not l.removes`,
     values: [JSON.stringify(counted), setBy, now],
   })
   const added = counted.filter(row => row.is_new)
@@ -115,7 +116,8 @@ const rowOf = ({
   person_id: personId ?? null,
   installation_id: installationId ?? null,
   period,
-  limit_usd: limitUsd,
+  limit_usd: limitUsd ?? null,
+  removes: limitUsd === null,
   on_reached: onReached ?? null,
 })
 

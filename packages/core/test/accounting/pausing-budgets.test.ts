@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { keepRequests, type RequestRecord } from '@berth/core/accounting/gateway-request-sql.ts'
+import { endReservations, keepRequests, type RequestRecord } from '@berth/core/accounting/gateway-request-sql.ts'
 import { raiseLimit, reserveSpending, type Spender, setSessionBudget } from '@berth/core/accounting/pausing-budgets.ts'
 import { setQuotaOf } from '@berth/core/accounting/set-quota.ts'
 import { insertSession } from '@berth/core/sessions/session/session-sql.ts'
@@ -156,13 +156,56 @@ describe('a budget at which Runs wait', () => {
     expect((await reserve(of, 0.1)).kind).toBe('reached')
   })
 
+  it('holds what requests under way may cost over the end of a period, and frees just that', async () => {
+    const of = await spender(null)
+    const day = { organizationId: of.organizationId, period: 'day', limitUsd: 1, onReached: 'pause' } as const
+    await setQuotaOf(test.database, day, now)
+    await settle(of, 0.1, 0)
+    const { budgets } = await reserve(of, 1.2)
+    const tomorrow = new Date(now.getTime() + 86_400_000)
+    const next = await reserveSpending(test.database, of, 0.5, tomorrow)
+    expect(next).toMatchObject({ kind: 'taken', budgets: [{ spent_usd: 0, reserved_usd: 1.2 }] })
+    const first = { costUsd: 0.3, reservedUsd: 1.2, reservedIn: budgets.map(({ id }) => id) }
+    await keepRequests(test.database, [record(of, first)], tomorrow)
+    expect((await reserveSpending(test.database, of, 0, tomorrow)).budgets).toMatchObject([
+      { spent_usd: 0.3, reserved_usd: 0 },
+    ])
+  })
+
+  it('counts what a lost request has reserved as spent once its Run has ended', async () => {
+    const of = await spender(1)
+    const { budgets } = await reserve(of, 0.7)
+    const lost = record(of, { outcome: 'open', reservedUsd: 0.7, reservedIn: budgets.map(({ id }) => id) })
+    await keepRequests(test.database, [lost], now)
+    const { organizationId, sessionId } = of
+    const end = (runId: string) => endReservations(test.database, { organizationId, sessionId, runId }, now)
+    await end(randomUUID())
+    expect((await reserve(of, 0)).budgets).toMatchObject([{ spent_usd: 0, reserved_usd: 0.7 }])
+    await end(lost.runId ?? '')
+    await end(lost.runId ?? '')
+    // A settlement that comes after all is too late.
+    await keepRequests(test.database, [{ ...lost, outcome: 'completed', costUsd: 0.1 }], now)
+    expect((await reserve(of, 0)).budgets).toMatchObject([{ spent_usd: 0.7, reserved_usd: expect.closeTo(0) }])
+  })
+
+  it('keeps a raise that comes while only what happens at the limit is set', async () => {
+    const of = await spender(null)
+    const day = { organizationId: of.organizationId, period: 'day' } as const
+    await setQuotaOf(test.database, { ...day, limitUsd: 1, onReached: 'pause' }, now)
+    const id = (await reserve(of, 0)).budgets[0]?.id ?? ''
+    await raiseLimit(test.database, of.organizationId, id, 4, now)
+    await setQuotaOf(test.database, { ...day, onReached: 'pause' }, now)
+    expect((await reserve(of, 0)).budgets).toMatchObject([{ limit_usd: 5 }])
+    expect(await raiseLimit(test.database, randomUUID(), id, 4, now)).toBeNull()
+  })
+
   it('is raised by each of those who raise it at once', async () => {
     const of = await spender(1)
     await settle(of, 1.5, 0)
     const id = (await reserve(of, 1)).budgets[0]?.id ?? ''
-    await Promise.all([1, 2, 4].map(byUsd => raiseLimit(test.database, id, byUsd, now)))
+    await Promise.all([1, 2, 4].map(byUsd => raiseLimit(test.database, of.organizationId, id, byUsd, now)))
     // The first one begins at what is spent.
     expect((await reserve(of, 0)).budgets).toMatchObject([{ limit_usd: 8.5, spent_usd: 1.5 }])
-    expect(await raiseLimit(test.database, id, 1e9, now)).toBe(1e9)
+    expect(await raiseLimit(test.database, of.organizationId, id, 1e9, now)).toBe(1e9)
   })
 })

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Interaction, Session, SessionCost } from '@berth/contract'
 import { setQuotaOf } from '@berth/core/accounting/set-quota.ts'
-import { resumeWithinBudgets } from '@berth/core/sessions/interactions/budget-question.ts'
+import { askForBudget, resumeWithinBudgets } from '@berth/core/sessions/interactions/budget-question.ts'
 import { systemClock } from '@berth/platform/kit/clock.ts'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
 import type { Api } from '@berth/testing/api/api.ts'
@@ -132,13 +132,45 @@ describe("an organization's budget", () => {
   it('lets Runs go on when its next period begins', async () => {
     await budget(admin.api, { period: 'day', limitUsd: 1.5 * costOfOne, onReached: 'pause' })
     const { session } = await paused()
-    const parts = { db: db(), clock: systemClock, wakeups: { publish: () => undefined } }
-    await resumeWithinBudgets(parts, null)
+    const parts = {
+      db: db(),
+      clock: systemClock,
+      wakeups: { publish: () => undefined },
+      log: { warn: () => undefined },
+    }
+    const { signal } = new AbortController()
+    await resumeWithinBudgets(parts, signal)
     expect((await questionsOf(session)).map(({ status }) => status)).toEqual(['open'])
     await db().query("update gateway_budgets set period_started_at = period_started_at - interval '1 day'")
-    await resumeWithinBudgets(parts, null)
+    const transaction = () => Promise.reject(new Error('away'))
+    const away = Object.assign(Object.create(null), { query: db().query.bind(db()), transaction })
+    await resumeWithinBudgets({ ...parts, db: away }, signal)
+    expect(await resolutionsOf(session)).toEqual([null])
+    await resumeWithinBudgets(parts, signal)
     expect(await resolutionsOf(session)).toEqual(['request_gone'])
     expect(outcomeOf(await ended(session))).toBe('completed completed - 1')
+  })
+
+  it('asks nobody if it was raised before people were asked', async () => {
+    await budget(admin.api, { period: 'day', limitUsd: 9, onReached: 'pause' })
+    const before = upstream.requests.length
+    upstream.next(() => undefined)
+    const session = await begin()
+    await until('the request at the provider', () => upstream.requests.length > before)
+    const { rows } = await db().query<{ id: string }>('select id from gateway_budgets')
+    const run = { organizationId: organizationId(), sessionId: session.id, runId: session.activeRunId ?? '' }
+    const parts = { db: db(), clock: systemClock, wakeups: { publish: () => undefined } }
+    expect(await askForBudget(parts, run, rows[0]?.id ?? '', 'is_reached')).toBe('needless')
+    expect(await questionsOf(session)).toEqual([])
+    await admin.api.call('POST', `/v1/sessions/${session.id}/runs/${run.runId}/cancel`)
+    expect((await endedRun(admin.api, session, run.runId)).run.status).toBe('cancelled')
+    // What the request held is free or spent, whether its gateway or the end of the Run came first.
+    await until('nothing to be reserved', async () => {
+      const { rows } = await db().query<{ reserved: number }>(
+        'select reserved_usd::float8 as reserved from gateway_budgets',
+      )
+      return rows[0]?.reserved === 0
+    })
   })
 
   it('refuses again what waits for it once it is to refuse', async () => {
@@ -160,6 +192,13 @@ it.each([
 ])('%j is no budget, and the answer names its %s', async (body, member) => {
   const answer = await budget(admin.api, body)
   expect(answer).toMatchObject({ status: 400, body: { issues: [{ path: ['budget', member] }] } })
+})
+
+it('is set by one of two names for it in a request', async () => {
+  const both = { dayUsd: 5, budget: { period: 'day', limitUsd: 10 } }
+  const answer = await admin.api.put('/cloud/settings', both)
+  expect(answer).toMatchObject({ status: 400, body: { issues: [{ path: ['budget', 'period'] }] } })
+  expect((await admin.api.put('/cloud/settings', { ...both, monthUsd: 7, dayUsd: undefined })).status).toBe(200)
 })
 
 it('is nothing for members to set', async () => {

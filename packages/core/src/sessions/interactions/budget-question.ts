@@ -22,9 +22,16 @@ import { findRun, markAwaiting } from '../runs/run-sql.ts'
 import { holdSession } from '../session/session-sql.ts'
 import { closeInteractions } from './close-interactions.ts'
 import { type InteractionRow, interactionEvent } from './interaction.ts'
-import { findBudgetQuestion, insertInteraction, listNeedlessBudgetQuestions, nextOwnOffset } from './interaction-sql.ts'
+import {
+  findBudgetQuestion,
+  insertInteraction,
+  listNeedlessBudgetQuestions,
+  type NeedlessQuestion,
+  nextOwnOffset,
+} from './interaction-sql.ts'
 
 type Parts = Pick<Context, 'db' | 'clock'> & { readonly wakeups: Pick<Context['wakeups'], 'publish'> }
+type ResumeParts = Parts & { readonly log: Pick<Context['log'], 'warn'> }
 type RunKey = SessionKey & { readonly runId: string }
 
 /** What a person wants of a Run whose budget is reached. */
@@ -81,23 +88,31 @@ function requestFor(budget: PausingBudget): InteractionRequest {
 }
 
 /**
- * Asks people how a Run goes on whose budget is reached, and lets it wait. A Run is asked about once; a budget that was
- * raised meanwhile is not reached any more.
+ * Asks people how a Run goes on whose budget is reached, and lets it wait. A Run is asked about once.
+ * @param verdict what still has to hold under the Session's lock
+ * @returns `needless` if nothing stands against the work any more: the budget was raised or removed meanwhile, or its next
+ *   period has begun; `ending` if the Run is about to end, so that nobody is asked
  */
-export async function askForBudget({ db, clock, wakeups }: Parts, run: RunKey, budgetId: string): Promise<void> {
-  if ((await findBudgetQuestion(db, run, run.runId)) !== null) return
+export async function askForBudget(
+  { db, clock, wakeups }: Parts,
+  run: RunKey,
+  budgetId: string,
+  verdict: 'is_reached' | 'is_used_up',
+): Promise<'asked' | 'needless' | 'ending'> {
+  if ((await findBudgetQuestion(db, run, run.runId)) !== null) return 'asked'
   const asked = await db.transaction(async tx => {
     await holdSession(tx, run)
     const now = clock.now()
-    const budget = await findPausing(tx, budgetId, now)
+    const budget = await findPausing(tx, run.organizationId, budgetId, now)
     const [row, lease, open] = await Promise.all([
       findRun(tx, run, run.runId),
       findLiveLease(tx, run),
       findBudgetQuestion(tx, run, run.runId),
     ])
     const waits = row?.status === 'running' || row?.status === 'awaiting'
-    if (budget === null || !waits || row.cancel_requested_at !== null || lease === null || open !== null) return false
-    if (!budget.is_used_up) return false
+    if (!waits || row.cancel_requested_at !== null || lease === null) return 'ending'
+    if (open !== null) return 'open'
+    if (budget?.[verdict] !== true) return 'needless'
     const request = requestFor(budget)
     const interaction: InteractionRow = {
       organization_id: run.organizationId,
@@ -133,9 +148,10 @@ export async function askForBudget({ db, clock, wakeups }: Parts, run: RunKey, b
       [...(await toldOf(tx, run, [budget], now)), interactionEvent(interaction, request)],
       now,
     )
-    return true
+    return 'asked'
   })
-  if (asked) wake(wakeups, run)
+  if (asked === 'asked') wake(wakeups, run)
+  return asked === 'open' ? 'asked' : asked
 }
 
 /** Tells a Session of the budgets of which at least 80 percent are spent; each is told of once. */
@@ -154,10 +170,10 @@ export async function tellBudgets(
   if (told) wakeups.publish(topics.session(run.organizationId, run.sessionId))
 }
 
-async function toldOf(tx: Queryable, { runId }: RunKey, budgets: readonly PausingBudget[], now: Date) {
+async function toldOf(tx: Queryable, { organizationId, runId }: RunKey, budgets: readonly PausingBudget[], now: Date) {
   const drafts = []
   for (const { id, scope, spent_usd: spentUsd, limit_usd: limitUsd, untold } of budgets) {
-    if (!untold || !(await noteTold(tx, id, now))) continue
+    if (!untold || !(await noteTold(tx, organizationId, id, now))) continue
     drafts.push({ type: 'svc.budget.reached' as const, runId, data: { scope, spentUsd, limitUsd, share: TOLD_SHARE } })
   }
   return drafts
@@ -180,25 +196,58 @@ export async function withdrawBudgetQuestion({ db, clock, wakeups }: Parts, run:
 export async function closeBudgetQuestion(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {
   const open = await findBudgetQuestion(tx, key, runId)
   if (open?.budget_id == null) return
-  const budget = await findPausing(tx, open.budget_id, now)
+  const budget = await findPausing(tx, key.organizationId, open.budget_id, now)
   if (budget?.is_reached === true) return
   await closeInteractions(tx, key, 'request_gone', now, { id: open.id })
   await resumeIfAnswered(tx, key, runId, now)
 }
 
+/** Runs that a caller who raised a budget waits for, or that the chore reads at once. */
+const RESUMED_AT_ONCE = 20
+
 /**
  * Lets every Run go on that waits for more of a budget which is not used up any more: it was raised or removed, or its next
- * period has begun.
- * @param organizationId null: of every organization
+ * period has begun. A Run that cannot go on holds up no other.
  */
-export async function resumeWithinBudgets(parts: Parts, organizationId: string | null): Promise<void> {
-  const { db, clock } = parts
-  for (const { runId, ...key } of await listNeedlessBudgetQuestions(db, organizationId, clock.now())) {
-    await db.transaction(async tx => {
-      await holdSession(tx, key)
-      await closeBudgetQuestion(tx, key, runId, clock.now())
-    })
-    wake(parts.wakeups, key)
+export async function resumeWithinBudgets(parts: ResumeParts, signal: AbortSignal): Promise<void> {
+  let after: NeedlessQuestion | null = null
+  do {
+    const page = await listNeedlessBudgetQuestions(parts.db, null, after, RESUMED_AT_ONCE, parts.clock.now())
+    await resumeEach(parts, page, signal)
+    after = page.length < RESUMED_AT_ONCE ? null : (page.at(-1) ?? null)
+  } while (after !== null && !signal.aborted)
+}
+
+/**
+ * Lets the first Runs of an organization go on at once after a budget was raised; the chore does so for the others. Nothing
+ * is thrown, since the raise is committed.
+ */
+export async function resumeAfterRaise(parts: ResumeParts, organizationId: string): Promise<void> {
+  try {
+    const now = parts.clock.now()
+    await resumeEach(parts, await listNeedlessBudgetQuestions(parts.db, organizationId, null, RESUMED_AT_ONCE, now))
+  } catch (err) {
+    parts.log.warn({ err, organizationId }, 'the Runs that wait for a budget were not found; the chore finds them')
+  }
+}
+
+async function resumeEach(
+  { db, clock, wakeups, log }: ResumeParts,
+  questions: readonly NeedlessQuestion[],
+  signal?: AbortSignal,
+): Promise<void> {
+  for (const { runId, organizationId, sessionId } of questions) {
+    if (signal?.aborted === true) return
+    const key = { organizationId, sessionId }
+    try {
+      await db.transaction(async tx => {
+        await holdSession(tx, key)
+        await closeBudgetQuestion(tx, key, runId, clock.now())
+      })
+      wake(wakeups, key)
+    } catch (err) {
+      log.warn({ err, ...key, runId }, 'a Run could not go on within its budget; the chore tries again')
+    }
   }
 }
 
@@ -211,13 +260,17 @@ export async function resumeWithinBudgets(parts: Parts, organizationId: string |
 export async function readBudgetAnswer(
   tx: Queryable,
   principal: Principal,
-  { budget_id, agent_request }: Pick<InteractionRow, 'budget_id' | 'agent_request'>,
+  {
+    organization_id,
+    budget_id,
+    agent_request,
+  }: Pick<InteractionRow, 'organization_id' | 'budget_id' | 'agent_request'>,
   content: Readonly<Record<string, unknown>>,
   now: Date,
 ): Promise<BudgetAnswer> {
   const { choice, amountUsd } = content
   if (choice === 'stop') return { kind: 'stop' }
-  const budget = budget_id === null ? null : await findPausing(tx, budget_id, now)
+  const budget = budget_id === null ? null : await findPausing(tx, organization_id, budget_id, now)
   if (budget === null) return { kind: 'raise', byUsd: 0 }
   const needed = missingAuthority(principal, budget)
   // It was raised elsewhere a moment ago: nothing stands against the work.
@@ -250,8 +303,8 @@ export async function raiseBudget(
   { budgetId, byUsd }: { readonly budgetId: string; readonly byUsd: number },
   now: Date,
 ): Promise<void> {
-  const limitUsd = byUsd > 0 ? await raiseLimit(tx, budgetId, byUsd, now) : null
-  const budget = limitUsd === null ? null : await findPausing(tx, budgetId, now)
+  const limitUsd = byUsd > 0 ? await raiseLimit(tx, organizationId, budgetId, byUsd, now) : null
+  const budget = limitUsd === null ? null : await findPausing(tx, organizationId, budgetId, now)
   if (budget === null) return
   const { scope, period, person_id, installation_id } = budget
   const target = `${scope}/${scope === 'session' ? sessionId : (person_id ?? installation_id ?? organizationId)}`

@@ -78,21 +78,38 @@ export async function findBudgetQuestion(
   return rows[0] ?? null
 }
 
-/** Returns the Runs that wait for more of a budget which would take a request again, or which is gone. */
+/** A Run that waits for more of a budget although nothing stands against its work. */
+export interface NeedlessQuestion extends SessionKey {
+  readonly runId: string
+  readonly interactionId: string
+  readonly openedAt: Date
+}
+
+/**
+ * Returns the Runs that wait for more of a budget which would take a request again, or which is gone; those that wait
+ * longest come first.
+ * @param after the last one of the page before
+ */
 export async function listNeedlessBudgetQuestions(
   db: Queryable,
   organizationId: string | null,
+  after: NeedlessQuestion | null,
+  limit: number,
   now: Date,
-): Promise<readonly (SessionKey & { readonly runId: string })[]> {
-  const { rows } = await db.query<SessionKey & { readonly runId: string }>({
+): Promise<readonly NeedlessQuestion[]> {
+  const { rows } = await db.query<NeedlessQuestion>({
     name: 'list-needless-budget-questions',
     text: `
-      select i.organization_id as "organizationId", i.session_id as "sessionId", i.run_id as "runId"
-      from interactions i left join gateway_budgets b on b.id = i.budget_id and b.on_reached = 'pause'
+      select i.organization_id as "organizationId", i.session_id as "sessionId", i.run_id as "runId", i.id as "interactionId",
+        i.opened_at as "openedAt"
+      from interactions i left join gateway_budgets b
+        on b.id = i.budget_id and b.organization_id = i.organization_id and b.on_reached = 'pause'
       where i.status = 'open' and i.budget_id is not null and ($1::uuid is null or i.organization_id = $1)
-        and (b.id is null or b.period_started_at < gateway_period_start(b.period, $2)
-          or b.spent_usd + b.reserved_usd < b.limit_usd)`,
-    values: [organizationId, now],
+        and (b.id is null or b.reserved_usd < b.limit_usd
+          - case when b.period_started_at < gateway_period_start(b.period, $2) then 0 else b.spent_usd end)
+        and ($3::timestamptz is null or (i.opened_at, i.id) > ($3, $4))
+      order by i.opened_at, i.id limit $5`,
+    values: [organizationId, now, after?.openedAt ?? null, after?.interactionId ?? null, limit],
   })
   return rows
 }

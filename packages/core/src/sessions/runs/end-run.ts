@@ -3,6 +3,7 @@ import type { Effort } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { type EndedRun, tellRunEnded } from '@berth/platform/telemetry/observe.ts'
+import { endReservations } from '../../accounting/gateway-request-sql.ts'
 import { usageOfRun } from '../../accounting/usage-of-run.ts'
 import { closeInteractions } from '../interactions/close-interactions.ts'
 import { touchLease } from '../leases/lease-sql.ts'
@@ -24,7 +25,7 @@ import { readRunTime } from './run-time-sql.ts'
  * interactions and open tool calls are closed before the terminal event. A Run that is stopped or fails after its
  * authority ended says so, whoever noticed first: the sweeper, a worker about to begin it, or an agent that the gateway
  * refused. Messages that were to join the Run and came too late begin the next one, unless this one was stopped or its
- * work is lost.
+ * work is lost. What its requests still hold in budgets counts as spent.
  * @returns false if the Run had already ended; nothing has changed then
  */
 export async function endRun(
@@ -92,6 +93,8 @@ export async function endRun(
     ],
     now,
   )
+  // Last, because the costs of all organizations may wait for the budgets that it locks.
+  await endReservations(tx, { ...key, runId }, now)
   return true
 }
 

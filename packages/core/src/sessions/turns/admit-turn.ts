@@ -9,7 +9,7 @@ import type { Principal } from '../../identity/guard/principal.ts'
 import { NATIVE_RUNTIME } from '../../runtimes/catalog.ts'
 import { requireCompute } from '../../runtimes/own-hosts.ts'
 import { answerByTurn, readReply } from '../interactions/answer-by-turn.ts'
-import { resumeWithinBudgets } from '../interactions/budget-question.ts'
+import { resumeAfterRaise } from '../interactions/budget-question.ts'
 import { endLease } from '../leases/end-lease.ts'
 import { isLeaseElsewhere } from '../leases/lease-sql.ts'
 import { checkOutputSchema } from '../outputs/output-schema.ts'
@@ -87,7 +87,7 @@ export async function admitTurn(
     if (replyTo === null && !steers) context.wakeups.publish(session, topics.queue)
     // The worker that executes the Run hears of the message; if the Run was parked, any worker may take it up.
     else context.wakeups.publish(session, topics.control(organizationId, sessionId), topics.queue)
-    if (admission.budgeted) await resumeWithinBudgets(context, organizationId)
+    if (admission.budgeted) await resumeAfterRaise(context, organizationId)
   }
   return { created: admission.created, turn: toTurn(admission.row), run: admission.run }
 }

@@ -1212,8 +1212,8 @@ create table gateway_budgets (
 comment on table gateway_budgets is 'The most that an organization, or one of its keys, Sessions, people or installations, '
   'spends in each day or month of UTC, or ever.';
 comment on column gateway_budgets.on_reached is 'Whether Runs wait for people, or are refused. Everybody else is refused.';
-comment on column gateway_budgets.reserved_usd is 'The most that requests of Runs under way may cost. Where one was lost with '
-  'its gateway, its part stays: a cost that is not known counts as the most that it may be.';
+comment on column gateway_budgets.reserved_usd is 'The most that requests of Runs under way may cost, in whatever period they '
+  'began. What one still holds when its Run ends is spent: a cost that is not known counts as the most that it may be.';
 comment on column gateway_budgets.told_at is 'When a Session was told that 80 percent of this period''s limit are spent.';
 comment on column gateway_budgets.set_by is 'A bound of the organization''s own stays beside its operator''s, and both hold.';
 comment on column gateway_budgets.spent_usd is 'Of the period since `period_started_at`; in a later one it counts as nothing.';

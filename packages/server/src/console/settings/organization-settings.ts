@@ -6,7 +6,7 @@ import { personEntry } from '@berth/core/accounts/audit/person-entry.ts'
 import { readAttribution, setAttribution } from '@berth/core/accounts/organizations/commit-attribution.ts'
 import type { Context } from '@berth/core/context.ts'
 import type { PersonPrincipal } from '@berth/core/identity/guard/principal.ts'
-import { resumeWithinBudgets } from '@berth/core/sessions/interactions/budget-question.ts'
+import { resumeAfterRaise } from '@berth/core/sessions/interactions/budget-question.ts'
 import { readRunBudgets, setOwnRunBudgets, tighter } from '@berth/core/sessions/runs/run-budgets.ts'
 import { invalidField } from '@berth/platform/kit/refusal.ts'
 import type { RateLimit } from '@berth/platform/settings/rate-limit.ts'
@@ -99,10 +99,10 @@ const boundsOf = ({ costUsd, turns, seconds }: RunBudgets) => ({
  * Sets what an organization lets itself and its people and installations spend and whom its commits name, and returns its
  * settings. Runs go on that waited for a budget which is raised.
  * @throws ApiError 400 if a Git host is to sign commits, and none of the deployment does
- * @throws ApiError 400 if a budget is for nobody whom the organization has, or for two
+ * @throws ApiError 400 if a budget is for nobody whom the organization has or for two, or is set twice
  */
 export async function updateSettings(
-  context: Pick<Context, 'db' | 'clock' | 'commits' | 'gitHosts' | 'wakeups'>,
+  context: Pick<Context, 'db' | 'clock' | 'commits' | 'gitHosts' | 'wakeups' | 'log'>,
   principal: PersonPrincipal,
   { commits: attribution, budget, ...given }: UpdateOrganizationSettings,
   deployment: DeploymentLimits,
@@ -110,6 +110,10 @@ export async function updateSettings(
 ): Promise<OrganizationSettings> {
   const { db, clock, commits, gitHosts } = context
   const { organizationId } = principal
+  const isOfOrganization = budget !== undefined && budget.personId === undefined && budget.installationId === undefined
+  if (isOfOrganization && given[`${budget.period}Usd`] !== undefined) {
+    throw invalidField(['budget', 'period'], `is that of \`${budget.period}Usd\`, which sets the same budget; give one`)
+  }
   const settings = await db.transaction(async tx => {
     const now = clock.now()
     // Two saves at once would each skip what only the other changes, and leave a mixture.
@@ -159,7 +163,7 @@ export async function updateSettings(
     await setQuotas(tx, 'organization', [...quotas, ...(scoped === null ? [] : [scoped.quota])], now)
     return await readSettings({ db: tx, clock, commits, gitHosts }, organizationId, deployment)
   })
-  await resumeWithinBudgets(context, organizationId)
+  await resumeAfterRaise(context, organizationId)
   return settings
 }
 
@@ -183,18 +187,20 @@ async function scopedQuota(
   const known = budgets.find(
     other => other.setBy === 'organization' && other.id === id && other.period === wanted.period,
   )
-  const limitUsd = wanted.limitUsd === undefined ? known?.limitUsd : wanted.limitUsd
-  if (limitUsd === undefined)
+  const { limitUsd } = wanted
+  if (limitUsd === undefined && known === undefined)
     throw invalidField(['budget', 'limitUsd'], 'is required, since there is no such budget yet')
   const onReached = wanted.onReached ?? (known?.onReached === 'pause' ? 'pause' : 'refuse')
-  if ((known?.limitUsd ?? null) === limitUsd && (limitUsd === null || known?.onReached === onReached)) return null
+  const keepsLimit = limitUsd === undefined || limitUsd === (known?.limitUsd ?? null)
+  if (keepsLimit && (limitUsd === null || known?.onReached === onReached)) return null
   return {
     quota: {
       organizationId,
       ...(personId !== undefined && { personId }),
       ...(installationId !== undefined && { installationId }),
       period: wanted.period,
-      limitUsd,
+      // What was read above may be raised by an answer meanwhile: a limit that nobody names stays as it is then.
+      ...(limitUsd !== undefined && { limitUsd }),
       onReached,
     },
     target: `${scope}/${id ?? organizationId}`,

@@ -10,7 +10,7 @@ type Operations = 'getOrganizationSettings' | 'updateOrganizationSettings' | 'li
 
 /** Serves what an organization may use, and of which models. */
 export function settingsHandlers(
-  context: Pick<Context, 'db' | 'clock' | 'commits' | 'gitHosts' | 'wakeups'>,
+  context: Pick<Context, 'db' | 'clock' | 'commits' | 'gitHosts' | 'wakeups' | 'log'>,
   deployment: DeploymentLimits,
   config: Pick<Config, 'providers' | 'models'>,
 ): Pick<Handlers, Operations> {
