@@ -51,7 +51,7 @@ test('a tab hears of what another wrote', async () => {
   const tell = (key: string | null) => window.dispatchEvent(Object.assign(new Event('storage'), { key }))
   tell('berth.theme')
   expect(heard).toHaveBeenCalledTimes(0)
-  tell('berth.comments.s')
+  tell('berth.remarks.s')
   tell(null)
   expect(heard).toHaveBeenCalledTimes(2)
   leave()
@@ -65,4 +65,9 @@ test('a page keeps its comments if the storage is full', async () => {
   full = true
   comments.put('s', commentOf('2'))
   expect(ids(comments.read('s'))).toEqual(['1', '2'])
+})
+
+test('comments that an older page kept are there', async () => {
+  stored.set('berth.remarks.s', JSON.stringify([commentOf('1')]))
+  expect(ids((await tab()).read('s'))).toEqual(['1'])
 })

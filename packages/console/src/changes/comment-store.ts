@@ -4,7 +4,8 @@ import type { LineComment } from './line-comments.ts'
 const listeners = new Set<() => void>()
 /** The parsed comments, and the stored text that they were parsed from. */
 const cache = new Map<string, { readonly stored: string | null; readonly list: readonly LineComment[] }>()
-const prefix = 'berth.comments.'
+/** The name from when comments were called remarks: with another one, those that were not sent would be lost. */
+const prefix = 'berth.remarks.'
 const keyOf = (sessionId: string) => prefix + sessionId
 
 function storedText(sessionId: string): string | null {
