@@ -15,7 +15,7 @@ import {
   Trash2,
   Wrench,
 } from 'lucide-react'
-import { lazy, memo, type ReactNode, Suspense, use } from 'react'
+import { lazy, memo, type ReactNode, Suspense, use, useMemo } from 'react'
 import { CitedFiles } from '../files/cited-file.tsx'
 import { useLog } from '../session/logs.ts'
 import { counted } from '../ui/format.ts'
@@ -40,7 +40,8 @@ const icons: Readonly<Record<string, LucideIcon>> = {
 /** Tool calls and thoughts in a row: one line until it is unfolded. One alone is shown as itself. */
 export const Steps = memo(function Steps({ row, scope }: { row: StepsRow; scope: string }) {
   const [unfolded, toggle] = useUnfolded(`${scope}/${row.key}`)
-  const { lane } = row
+  const { lane, steps } = row
+  const words = useMemo(() => workWords(steps), [steps])
   const only = row.steps.length === 1 && lane === undefined ? row.steps[0] : undefined
   if (only !== undefined) return <StepLine step={only} scope={scope} />
   const tools = row.steps.filter(step => step.kind === 'tool')
@@ -67,7 +68,7 @@ export const Steps = memo(function Steps({ row, scope }: { row: StepsRow; scope:
           </span>
         )}
         <span className="min-w-0 truncate">
-          {tools.length === 0 && row.steps.length > 0 ? counted(row.steps.length, 'thought') : workWords(tools)}
+          {tools.length === 0 && row.steps.length > 0 ? counted(row.steps.length, 'thought') : words}
           {failures.length > 0 && <span className="text-bad">, {failures.length} failed</span>}
         </span>
         {running !== undefined && (

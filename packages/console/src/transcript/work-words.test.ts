@@ -1,5 +1,5 @@
 import type { ToolStep } from '@berth/client/transcript'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { workWords } from './work-words.ts'
 
 let calls = 0
@@ -35,4 +35,13 @@ test.each<[string, ToolStep[], string]>([
   ['a tool that is called as a member of every object', [call('other', 'x', { name: 'toString' })], 'Used toString'],
 ])('tells %s', (_, steps, words) => {
   expect(workWords(steps)).toBe(words)
+})
+
+test('a kind of call is gathered in one list, which is not copied for each call', () => {
+  const steps = Array.from({ length: 1_000 }, () => call('execute'))
+  const made = vi.spyOn(Map.prototype, 'set')
+  const words = workWords(steps)
+  const lists = made.mock.calls.length
+  made.mockRestore()
+  expect([words, lists]).toEqual(['Ran 1,000 commands', 1])
 })

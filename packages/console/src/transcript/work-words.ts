@@ -1,4 +1,4 @@
-import type { ToolStep } from '@berth/client/transcript'
+import type { Step, ToolStep } from '@berth/client/transcript'
 import { counted } from '../ui/format.ts'
 import { printableLine } from '../ui/printable.ts'
 
@@ -19,12 +19,14 @@ const told: Readonly<Record<string, readonly [verb: string, noun: string, plural
 const order = Object.keys(told)
 
 /** Says in words what calls that have ended did: `Ran 3 commands, edited 2 files, used grep_docs`. */
-export function workWords(steps: readonly ToolStep[]): string {
+export function workWords(steps: readonly Step[]): string {
   const groups = new Map<string, ToolStep[]>()
   for (const step of steps) {
-    if (step.status === 'running') continue
+    if (step.kind !== 'tool' || step.status === 'running') continue
     const group = [step.name, step.toolKind].find(word => Object.hasOwn(told, word)) ?? ''
-    groups.set(group, [...(groups.get(group) ?? []), step])
+    const members = groups.get(group)
+    if (members === undefined) groups.set(group, [step])
+    else members.push(step)
   }
   const phrases = order.flatMap(group => {
     const [verb = '', noun = '', plural] = told[group] ?? []
