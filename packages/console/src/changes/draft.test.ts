@@ -1,7 +1,7 @@
 import type { Review } from '@berth/client'
 import type { Row } from '@berth/client/transcript'
 import { expect, test } from 'vitest'
-import { draftOf, lastWords } from './draft.ts'
+import { draftOf, hiddenNote, lastWords } from './draft.ts'
 
 const session = { title: 'Mend the till\nand more', sessionUrl: 'https://berth.example/sessions/1' }
 const file = (path: string) => ({ path, status: 'modified', additions: 2, deletions: 1 }) as Review['files'][number]
@@ -37,4 +37,27 @@ test('a draft counts the files that it does not name', () => {
   const paths = Array.from({ length: 33 }, (_, at) => `f${at}`)
   expect(draftOf(session, review(paths), '').body).toContain('- and 3 more')
   expect(draftOf(session, review(['one']), lastWords([])).body).toMatch(/^1 file, \+2 −1:/)
+})
+
+test('a draft spells out what nobody would see', () => {
+  const said = 'Safe\u202e.\u200b \u{e0041}👩‍💻'
+  const { title, body } = draftOf({ ...session, title: 'Till\u202e' }, review(['a\u202eb']), said)
+  expect(title).toBe('Till⟨U+202E⟩')
+  expect(body).toMatch(/^Safe⟨U\+202E⟩\.⟨U\+200B⟩ ⟨U\+E0041⟩👩‍💻\n/)
+  expect(body).toContain('- `a⟨U+202E⟩b` modified')
+})
+
+test.each([
+  ['a block that the cut left open', '```ts\nx'.padEnd(7_000, 'x'), /x…\n```\n\n1 file/],
+  ['a block that the agent left open', '~~~~\n```\n~~~', /~~~\n~~~~\n\n1 file/],
+  ['a block in an item of a list', '- So:\n  ```sh\n  ls', /ls\n {2}```\n\n1 file/],
+  ['no block that is closed', '```\nx\n````\nDone', /````\nDone\n\n1 file/],
+  ['no code in a line', '```x``` it is', /it is\n\n1 file/],
+])('a draft closes %s', (_, said, body) => {
+  expect(draftOf(session, review(['a']), said).body).toMatch(body)
+})
+
+test('hidden characters of a text are counted and named', () => {
+  expect(hiddenNote('Plain 👩‍💻\r\n\ttext')).toBeNull()
+  expect(hiddenNote('a\u202eb\u202ec\u200b')).toBe('The text has 3 characters that nobody sees: ⟨U+202E⟩ ⟨U+200B⟩')
 })

@@ -1,6 +1,7 @@
 import type { Review, Session } from '@berth/client'
 import type { Row } from '@berth/client/transcript'
 import { beginningOf, codeSpan, counted } from '../ui/format.ts'
+import { hiddenParts, printable } from '../ui/printable.ts'
 
 /** Longest part of the agent's words in a draft: a page of text. */
 const saidCharacters = 6_000
@@ -22,17 +23,41 @@ export function draftOf(
   said: string,
 ) {
   const listed = review.files.slice(0, 30).map(({ path, status, additions, deletions }) => {
-    return `- ${codeSpan(path.replaceAll(/\p{Cc}/gu, ''))} ${status}, +${additions} −${deletions}`
+    return `- ${codeSpan(printable(path.replaceAll(/\p{Cc}/gu, '')))} ${status}, +${additions} −${deletions}`
   })
   const more = review.files.length - listed.length
-  const words = beginningOf(said, saidCharacters)
+  const shown = printable(said)
+  const words = beginningOf(shown, saidCharacters)
   const body = [
-    ...(words === '' ? [] : [words === said ? words : `${words}…`, '']),
+    ...(words === '' ? [] : [withClosedFence(words === shown ? words : `${words}…`), '']),
     `${counted(review.files.length, 'file')}, +${review.additions} −${review.deletions}:`,
     ...listed,
     ...(more > 0 ? [`- and ${more} more`] : []),
     '',
     `From ${session.sessionUrl}`,
   ]
-  return { title: session.title.split('\n')[0]?.trim() ?? '', body: body.join('\n') }
+  return { title: printable(session.title).split('\n')[0]?.trim() ?? '', body: body.join('\n') }
+}
+
+/** What follows an open block of code would be shown as a part of it. */
+function withClosedFence(markdown: string): string {
+  let open: { readonly indent: string; readonly fence: string } | null = null
+  for (const line of markdown.split('\n')) {
+    const [, indent = '', fence = '', rest = ''] = /^( {0,3})(`{3,}|~{3,})(.*)$/.exec(line) ?? []
+    if (fence === '') continue
+    if (open !== null) {
+      if (fence.startsWith(open.fence) && rest.trim() === '') open = null
+    } else if (fence.startsWith('~') || !rest.includes('`')) open = { indent, fence }
+  }
+  // In an item of a list, a fence that is not indented as much would open another block.
+  return open === null ? markdown : `${markdown}\n${open.indent}${open.fence}`
+}
+
+/** Returns what to say of characters in a text that its readers would not see; null if there are none. */
+export function hiddenNote(text: string): string | null {
+  const hidden = hiddenParts(text.replaceAll('\r\n', '\n')).filter(({ isHidden }) => isHidden)
+  if (hidden.length === 0) return null
+  const kinds = [...new Set(hidden.map(part => part.text))]
+  const named = kinds.slice(0, 5).join(' ')
+  return `The text has ${counted(hidden.length, 'character')} that nobody sees: ${named}${kinds.length > 5 ? ' …' : ''}`
 }

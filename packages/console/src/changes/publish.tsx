@@ -13,7 +13,7 @@ import { counted } from '../ui/format.ts'
 import { InlineProblem, LoadingLines } from '../ui/states.tsx'
 import { ChangedSince } from './changed-since.tsx'
 import { deliveryReason } from './delivery-text.ts'
-import { draftOf, lastWords } from './draft.ts'
+import { draftOf, hiddenNote, lastWords } from './draft.ts'
 import { publicationsQuery } from './queries.ts'
 import { UnsentComments } from './unsent-comments.tsx'
 import { withSandbox } from './with-sandbox.ts'
@@ -143,6 +143,7 @@ function PublishForm(props: {
       />
     )
   }
+  const hidden = hiddenNote(`${form.title}\n${form.body}`)
   const busy = publish.isPending || (sent !== null && failure === null)
   return (
     <form
@@ -211,6 +212,11 @@ function PublishForm(props: {
         </label>
       )}
       <UnsentComments sessionId={session.id} />
+      {hidden !== null && (
+        <p role="status" className="rounded-md border border-warning-line bg-warning-soft px-3 py-2 text-[0.8125rem]">
+          {hidden}
+        </p>
+      )}
       <InlineProblem error={publish.error} />
       {failure !== null && (
         <p role="alert" className="rounded-md border border-bad-line bg-bad-soft px-3 py-2 text-[0.8125rem]">
