@@ -8,7 +8,7 @@ import { queryClient, sessionQuery } from '../api/queries.ts'
 import { to } from '../routing/to.ts'
 import { Button } from '../ui/button.tsx'
 import { InlineProblem } from '../ui/states.tsx'
-import { continuationNotes } from './continuation-notes.ts'
+import { modelNote, noteOf } from './continuation-notes.ts'
 import { useSessionCan } from './use-session-can.ts'
 
 /** Warns before the next message about the state that it will not continue, and offers actions. */
@@ -20,9 +20,7 @@ export function Banner({ session }: { session: Session }) {
   })
   const lacksModel = useLacksModel(session.runtime === undefined && session.activeRunId === undefined)
   const { reason } = session.continuation
-  const note =
-    (reason === undefined ? null : continuationNotes[reason]) ??
-    (lacksModel ? 'No model is configured, so this agent cannot work yet.' : null)
+  const note = noteOf(reason, lacksModel)
   if (note === null) return null
   const archived = reason === 'session_archived'
   const Icon = archived ? Archive : TriangleAlert
@@ -32,7 +30,7 @@ export function Banner({ session }: { session: Session }) {
     >
       <Icon className={`size-4 shrink-0 ${archived ? 'text-ink-3' : 'text-warning'}`} aria-hidden />
       <p className="min-w-0 flex-1 basis-60">{note}</p>
-      {lacksModel && (
+      {note === modelNote && (
         <Link {...to.models()} className="text-accent underline underline-offset-2">
           Models
         </Link>

@@ -13,3 +13,9 @@ export const continuationNotes: Readonly<Record<Reason, string | null>> = {
   source_unavailable:
     'The repository of this Session can no longer be reached. An administrator can restore the grant, or start a new Session.',
 }
+
+export const modelNote = 'No model is configured, so this agent cannot work yet.'
+
+/** Returns the one note that is shown: what a model cannot mend comes before the missing model. */
+export const noteOf = (reason: Reason | undefined, lacksModel: boolean): string | null =>
+  (reason === undefined ? null : continuationNotes[reason]) ?? (lacksModel ? modelNote : null)
