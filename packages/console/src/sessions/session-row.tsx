@@ -164,7 +164,7 @@ function Status({ listed: { session, state } }: { listed: ListedSession }) {
       <span className="truncate" title={why}>
         {why === '' ? words : `${words}: ${why}`}
       </span>
-      <WayOn key={state.lastRun?.id} session={session} />
+      <WayOn session={session} />
     </span>
   )
 }

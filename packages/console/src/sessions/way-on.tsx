@@ -1,11 +1,11 @@
 import type { Session } from '@berth/client'
 import { useMutation } from '@tanstack/react-query'
-import { useRef } from 'react'
 import { berth } from '../api/client.ts'
 import { queryClient, sessionQuery } from '../api/queries.ts'
 import { useSessionCan } from '../session/use-session-can.ts'
 import { buttonClass } from '../ui/button.tsx'
 import { InlineProblem } from '../ui/states.tsx'
+import { wayOnTurn } from './way-on-turn.ts'
 
 type Ended = Pick<Session, 'status' | 'lastRun' | 'runtime'>
 
@@ -23,16 +23,22 @@ const looks = {
   button: `${buttonClass('primary')} disabled:opacity-60`,
 } as const
 
-/** A button for that step: the same message once more, or the word to go on. */
-export function WayOn({ session, look = 'link' }: { session: Session; look?: keyof typeof looks }) {
+interface Props {
+  readonly session: Session
+  readonly look?: keyof typeof looks
+}
+
+/** A button for that step: the same message once more, or the word to go on. Pressed once, it is done with that Run. */
+export const WayOn = (props: Props) => <WayOnOf key={props.session.lastRun?.id} {...props} />
+
+function WayOnOf({ session, look = 'link' }: Props) {
   const step = wayOnOf(session)
   const { allowed } = useSessionCan(session)('message')
-  const turnId = useRef(crypto.randomUUID())
   const send = useMutation({
     mutationFn: async () => {
       const sessionId = session.id
       const body = step === 'Continue' ? { message: 'Continue.' } : await lastMessage(session)
-      await berth.call('submitTurn', { sessionId, turnId: turnId.current, body })
+      await berth.call('submitTurn', { sessionId, turnId: wayOnTurn(session.lastRun?.id ?? sessionId), body })
     },
     onSettled: () => queryClient.invalidateQueries({ queryKey: sessionQuery(session.id).queryKey, exact: true }),
   })
