@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { callsOf, type Engine, openEngine } from './support/engine.ts'
@@ -111,6 +111,58 @@ test('cancelling ends all of them, before the prompt is answered', async () => {
   expect(await turn).toMatchObject({ stopReason: 'aborted' })
   expect(isAlive(pid)).toBe(false)
   expect(lists().at(-1)).toBe('b1 stopped')
+  await engine.prompt('on')
+  expect(inputOf(engine.gateway.requests.at(-1))).toContain('The background command b1 was stopped, and not by you.')
+})
+
+/** Starts a process that has neither the group nor the variables of its command, and holds its output. */
+const escaping = 'env -i setsid sleep 600 & echo $! > escaped'
+const hasEscaped = call('bash', {
+  command: 'until [ -s escaped ] && grep -q sleep /proc/$(cat escaped)/comm; do sleep 0.05; done; touch here',
+})
+
+test('stopping one ends although a process that escaped holds its output, and says so', async () => {
+  engine = await openEngine()
+  engine.gateway.next(start(escaping), hasEscaped, look('stop'), done)
+  const { updates } = await engine.prompt('go')
+  process.kill(await pidOf('escaped'))
+  expect(textsOf(updates).at(-1)).toBe(
+    '[b1 was stopped, but a process that it began could not be found and may still run; 0 bytes more, after 0]',
+  )
+  expect(lists().at(-1)).toBe('b1 stopped')
+})
+
+test('a process that escaped holds up no cancelled prompt', async () => {
+  engine = await openEngine()
+  engine.gateway.next(start(escaping), hasEscaped, call('bash', { command: 'sleep 600' }), done)
+  const turn = engine.prompt('go')
+  await until(() => existsSync(at('here')))
+  await engine.cancel()
+  expect(await turn).toMatchObject({ stopReason: 'aborted' })
+  process.kill(await pidOf('escaped'))
+  expect(lists().at(-1)).toBe('b1 stopped')
+})
+
+test('cancelling also ends what commands have left that are not listed any more', async () => {
+  engine = await openEngine()
+  const more = Array.from({ length: 17 }, (_, index) => [
+    start('true'),
+    call('background', { id: `b${index + 2}`, action: 'wait' }),
+  ]).flat()
+  engine.gateway.next(
+    start('setsid sleep 600 > out 2>&1 & echo $! > left'),
+    look('wait'),
+    ...more,
+    call('bash', { command: 'touch here; sleep 600' }),
+    done,
+  )
+  const turn = engine.prompt('go')
+  await until(() => existsSync(at('here')))
+  const pid = await pidOf('left')
+  expect([isAlive(pid), lists().at(-1)?.includes('b1 ')]).toEqual([true, false])
+  await engine.cancel()
+  await turn
+  await until(() => !isAlive(pid))
 })
 
 test('what an agent leaves that is killed is ended by the next, which says that it is gone', async () => {
@@ -139,4 +191,102 @@ test('there are at most eight at once, and an unknown id is told those that ther
   expect(calls.filter(({ text }) => text.startsWith('It runs'))).toHaveLength(8)
   expect(calls.some(({ text }) => text.startsWith('8 background commands run already'))).toBe(true)
   expect(calls.at(-1)?.text).toMatch(/^There is no background command b12\. Those that there are: b1, b2/)
+})
+
+test('an end that the model was not told of outlives a restart, and is told once', async () => {
+  engine = await openEngine()
+  engine.gateway.next(start('exit 3'), start(waitFor('go')), done)
+  await engine.prompt('go')
+  release('go')
+  await until(() => lists().at(-1)?.endsWith('b2 exited') === true)
+  await engine.restart()
+  await engine.restart()
+  engine.gateway.next(start('true'), done)
+  await engine.prompt('on')
+  const told = inputOf(engine.gateway.requests.at(-1))
+  expect(told.split('The background command b1 has ended with exit code 3.')).toHaveLength(2)
+  expect(told.split('The background command b2 has ended with exit code 0.')).toHaveLength(2)
+  expect(lists().at(-1)).toMatch(/^b3 /)
+  await engine.restart()
+  await engine.prompt('and on')
+  expect(inputOf(engine.gateway.requests.at(-1)).split('The background command b2 has')).toHaveLength(2)
+})
+
+test('an end that the model saw by itself is not told after a restart, nor is its id given again', async () => {
+  engine = await openEngine()
+  engine.gateway.next(start('true'), look('wait'), done)
+  await engine.prompt('go')
+  await engine.restart()
+  engine.gateway.next(start('true'), done)
+  await engine.prompt('on')
+  expect(inputOf(engine.gateway.requests.at(-1))).not.toContain('The background command b1')
+  expect(lists().at(-1)).toMatch(/^b2 /)
+})
+
+test('a conversation loads whatever its file says of commands and of the to-do list', async () => {
+  engine = await openEngine()
+  engine.gateway.next(done)
+  await engine.prompt('go')
+  const file = join(engine.home, '.berth', 'sessions', `${engine.sessionId}.jsonl`)
+  const lines = readFileSync(file, 'utf8').trim().split('\n')
+  let parentId = (JSON.parse(lines.at(-1) ?? '') as { id: string }).id
+  const append = (customType: string, data: unknown) => {
+    const id = `${customType}${parentId}`
+    const entry = { type: 'custom', customType, data, id, parentId, timestamp: new Date().toISOString() }
+    appendFileSync(file, `${JSON.stringify(entry)}\n`)
+    parentId = id
+  }
+  const bad = [null, 'b1', [], {}, { id: 7 }, { id: 'b1', command: {}, status: 'running' }]
+  const good = { id: 'b4', command: 'x'.repeat(100_000), status: 'running' }
+  append('background', {
+    commands: [...bad, good],
+    untold: [...bad, { id: 'x', command: '', status: 'gone' }],
+    begun: 4,
+  })
+  append('todo', { items: [...bad, { content: 'Test', status: 'pending' }, { content: 'x', status: 'lost' }] })
+  await engine.restart()
+  expect(engine.updates.at(-1)).toMatchObject({ sessionUpdate: 'plan', entries: [{ content: 'Test' }] })
+  engine.gateway.next(start('true'), done)
+  await engine.prompt('on')
+  const input = inputOf(engine.gateway.requests.at(-1))
+  expect(input).toContain('The background command b4 is gone')
+  expect(input.length).toBeLessThan(50_000)
+  expect(lists().at(-1)).toMatch(/^b5 /)
+  append('background', { commands: null, begun: 'many', untold: 7 })
+  append('todo', { items: 'none' })
+  await engine.restart()
+})
+
+test('of a long command only the beginning is listed and told', async () => {
+  engine = await openEngine()
+  const long = `true ${'é'.repeat(60_000)}`
+  engine.gateway.next(start(long), done)
+  await engine.prompt('go')
+  await until(() => lists().at(-1) === 'b1 exited')
+  const { told } = await engine.prompt('on')
+  const commands = told.at(-1)?.data['commands'] as { command: string }[] | undefined
+  const command = commands?.[0]?.command ?? ''
+  expect([command.slice(0, 7), command.slice(-6)]).toEqual(['true éé', 'éé […]'])
+  expect(Buffer.byteLength(command)).toBeLessThanOrEqual(500)
+  expect(inputOf(engine.gateway.requests.at(-1)).split(long)).toHaveLength(2)
+})
+
+test('one with a timeout is refused, and none is started', async () => {
+  engine = await openEngine()
+  engine.gateway.next(call('bash', { command: 'touch there', background: true, timeout: 5 }), done)
+  const { updates } = await engine.prompt('go')
+  expect(callsOf(updates)).toEqual([{ call: 'bash failed', text: expect.stringContaining('has no timeout') }])
+  expect(lists()).toEqual([])
+})
+
+test('while it plans, the agent can read and stop what runs', async () => {
+  engine = await openEngine()
+  engine.gateway.next(start('echo begun; sleep 600'), look('wait', { text: 'begun' }), done)
+  await engine.prompt('go')
+  engine.gateway.next(look('read', { after: 0 }), look('stop'), done)
+  const { updates } = await engine.prompt('/plan\nWhat next?')
+  expect(textsOf(updates)).toEqual([
+    'begun\n[b1 is running; 0 bytes more, after 6]',
+    '[b1 was stopped; 0 bytes more, after 6]',
+  ])
 })

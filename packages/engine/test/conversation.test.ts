@@ -132,7 +132,16 @@ describe('plan mode', () => {
       { call: 'write completed' },
     ])
     const [first, , , last] = engine.gateway.requests
-    expect(toolsOf(first)).toEqual(['ask_user', 'delegate', 'exit_plan_mode', 'list', 'read', 'search', 'todo'])
+    expect(toolsOf(first)).toEqual([
+      'ask_user',
+      'background',
+      'delegate',
+      'exit_plan_mode',
+      'list',
+      'read',
+      'search',
+      'todo',
+    ])
     expect(inputOf(first)).toContain('Plan mode is on')
     expect(inputOf(first)).not.toContain('/plan')
     expect(toolsOf(last)).toContain('write')

@@ -116,9 +116,15 @@ export async function makeAgent(parts: AgentParts): Promise<MadeAgent> {
   return { agent: session, unusableSkills: resources.unusable, equip }
 }
 
+const NOTICE = 'notice'
+
 /** Returns a message to the model that is not of people. */
 export const noticeMessage = (notices: readonly string[]) =>
-  ({ customType: 'notice', content: notices.join('\n'), display: false, details: undefined }) as const
+  ({ customType: NOTICE, content: notices.join('\n'), display: false, details: undefined }) as const
+
+/** Returns true for such a message. */
+export const isNotice = (message: AgentSession['messages'][number]): boolean =>
+  message.role === 'custom' && message.customType === NOTICE
 
 /** Returns settings that compact the context before old messages, new input and the answer can exceed the limit. */
 function settingsFor(model: Model<Api>, environment: Environment): SettingsManager {

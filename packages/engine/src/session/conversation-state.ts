@@ -1,7 +1,7 @@
 import type { SessionEntry, SessionManager } from '@earendil-works/pi-coding-agent'
 import { asObject } from '../json.ts'
-import type { BackgroundView } from '../tools/background/background-commands.ts'
-import type { TodoItem } from '../tools/todo.ts'
+import { type BackgroundPast, readPast } from '../tools/background/background-past.ts'
+import { readItems, type TodoItem } from '../tools/todo.ts'
 
 /** Type of the entry that records turning plan mode on or off. */
 export const PLAN_MODE = 'plan_mode'
@@ -19,18 +19,16 @@ export const TODO = 'todo'
 /** Type of the entries that hold the commands in the background. */
 export const BACKGROUND = 'background'
 
-/** Returns the commands in the background that the conversation was left with. */
-export function backgroundIn(entries: readonly SessionEntry[]): readonly BackgroundView[] {
+/** Returns what the last process of a conversation left of its commands in the background. */
+export function backgroundIn(entries: readonly SessionEntry[]): BackgroundPast {
   const last = entries.findLast(entry => entry.type === 'custom' && entry.customType === BACKGROUND)
-  const commands = last?.type === 'custom' ? asObject(last.data)['commands'] : undefined
-  return Array.isArray(commands) ? commands : []
+  return readPast(last?.type === 'custom' ? last.data : undefined)
 }
 
 /** Returns the to-do list at the end of a conversation. */
 export function todoIn(branch: readonly SessionEntry[]): readonly TodoItem[] {
   const last = branch.findLast(entry => entry.type === 'custom' && entry.customType === TODO)
-  const items = last?.type === 'custom' ? asObject(last.data)['items'] : undefined
-  return Array.isArray(items) ? items : []
+  return readItems(last?.type === 'custom' ? asObject(last.data)['items'] : undefined)
 }
 
 interface OpenCall {

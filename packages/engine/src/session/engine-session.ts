@@ -21,7 +21,7 @@ import { exitPlanMode } from '../tools/exit-plan-mode.ts'
 import { type People, takenBackBy } from '../tools/people.ts'
 import { type TodoItem, todo, todoReminder } from '../tools/todo.ts'
 import { workspaceTools } from '../tools/tool-set.ts'
-import { type MadeAgent, makeAgent, noticeMessage } from './agent-parts.ts'
+import { isNotice, type MadeAgent, makeAgent, noticeMessage } from './agent-parts.ts'
 import { readCommand } from './command.ts'
 import { BACKGROUND, backgroundIn, PLAN_MODE, planningIn, settleOpenCalls, TODO, todoIn } from './conversation-state.ts'
 import { delegate } from './delegate.ts'
@@ -104,8 +104,11 @@ export class EngineSession {
       ask: (method, params, call) => this.#clock.pausedFor(() => client.request(method, params, takenBackBy(call))),
     }
     // Also those before a clearing: it ends none.
-    const lost = backgroundIn(manager.getEntries())
-    this.#background = new BackgroundCommands(cwd, id, lost, commands => this.#keepBackground(commands))
+    const past = backgroundIn(manager.getEntries())
+    this.#background = new BackgroundCommands(cwd, id, past, {
+      keep: state => void manager.appendCustomEntry(BACKGROUND, state),
+      report: commands => this.#reportBackground(commands),
+    })
     this.#servers = new Servers(mcpServers.map(configOf), {
       cwd,
       env: process.env,
@@ -155,6 +158,7 @@ export class EngineSession {
       this.#clock.stop()
       this.#stop = null
       this.#steering.end()
+      this.#background.promptEnded()
     }
     if (limits.reason === 'aborted') await this.#background.stop()
     await this.#updates.written
@@ -217,7 +221,7 @@ export class EngineSession {
     const notices = this.#background.takeNotices()
     if (notices.length > 0) {
       // The client takes no news between two prompts.
-      this.#keepBackground(this.#background.list)
+      this.#reportBackground(this.#background.list)
       await agent.sendCustomMessage(noticeMessage(notices), { deliverAs: 'nextTurn' })
     }
     this.#steering.open(agent)
@@ -286,6 +290,8 @@ export class EngineSession {
     agent.subscribe(event => {
       if (event.type === 'message_end' && event.message.role === 'assistant') this.#last = event.message
       if (event.type === 'message_end') this.#steering.entered(event.message)
+      // The conversation has a message as soon as all have heard of it.
+      if (event.type === 'message_end' && isNotice(event.message)) queueMicrotask(() => this.#background.told())
       if (event.type === 'compaction_end' && event.result !== undefined) this.#repeatTodo()
       this.#updates.follow(event)
     })
@@ -309,8 +315,7 @@ export class EngineSession {
     this.#made?.equip()
   }
 
-  #keepBackground(commands: readonly BackgroundView[]): void {
-    this.#manager.appendCustomEntry(BACKGROUND, { commands })
+  #reportBackground(commands: readonly BackgroundView[]): void {
     this.#updates.event({ type: 'background_updated', data: { commands } })
   }
 

@@ -31,7 +31,13 @@ export function bash(cwd: string, background: BackgroundCommands | null) {
     }),
     async execute(id, { background: isInBackground, ...input }, signal, onUpdate, context) {
       if (isInBackground !== true) return definition.execute(id, input, signal, onUpdate, context)
-      return { ...textResult(`It runs in the background as ${background.start(input.command).id}.`) }
+      if (input.timeout !== undefined) {
+        throw new Error(
+          'A background command has no timeout: leave one of the two out, or stop it by the tool background.',
+        )
+      }
+      const { id: started } = await background.start(input.command)
+      return { ...textResult(`It runs in the background as ${started}.`) }
     },
   })
 }

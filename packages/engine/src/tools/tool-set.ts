@@ -11,8 +11,17 @@ import { read } from './read.ts'
 import { search } from './search.ts'
 import { write } from './write.ts'
 
-/** Tools that change nothing. */
-const readOnly: readonly string[] = ['read', 'search', 'list', 'ask_user', 'exit_plan_mode', 'delegate', 'todo']
+/** Tools that change nothing but what the agent itself has left running. */
+const readOnly: readonly string[] = [
+  'read',
+  'search',
+  'list',
+  'ask_user',
+  'exit_plan_mode',
+  'delegate',
+  'todo',
+  'background',
+]
 
 /** Returns the names of the tools that may be used, depending on plan mode and on how the model changes files. */
 export const usable = (

@@ -1,13 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { signalProcesses } from './marked-processes.ts'
+import { OutputTail } from './output-tail.ts'
+import { shortened, wholeCharacters } from './shortened.ts'
 
-/** Output that is kept, in bytes: the last. */
-const MAX_KEPT = 1024 * 1024
 /** Output that one read gives, in bytes. */
 const MAX_READ = 50 * 1024
 /** Time between the request to end and the kill. */
 const GRACE_MS = 300
+/** Time after the kill in which its processes let go of its output. */
+const KILLED_MS = 2000
 
 export type BackgroundStatus = 'running' | 'exited' | 'stopped'
 
@@ -27,6 +30,7 @@ export interface OutputPart {
  */
 export class BackgroundCommand {
   readonly id: string
+  /** Its beginning. */
   readonly command: string
   readonly startedAt = new Date()
   /** Resolves when it has ended. */
@@ -34,34 +38,32 @@ export class BackgroundCommand {
   readonly #child: ChildProcess
   readonly #mark: string
   readonly #listeners = new Set<(chunk: Buffer) => void>()
-  #chunks: Buffer[] = []
-  #kept = 0
-  #written = 0
+  readonly #output = new OutputTail()
+  readonly #over: () => void
   /** Where a read begins that names no place. */
   #read = 0
   #status: BackgroundStatus = 'running'
   #exitCode: number | null = null
+  #hasEnded = false
+  #escaped = false
 
   /** @param mark a variable of its environment, by which processes that leave its group are found */
   constructor(id: string, command: string, cwd: string, mark: readonly [name: string, value: string]) {
     this.id = id
-    this.command = command
+    this.command = shortened(command)
     this.#mark = mark.join('=')
     const env = { ...process.env, [mark[0]]: mark[1] }
     this.#child = spawn('bash', ['-c', command], { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
     this.#child.stdout?.on('data', chunk => this.#take(chunk))
     this.#child.stderr?.on('data', chunk => this.#take(chunk))
-    this.ended = new Promise(resolve => {
-      this.#child.once('error', error => {
-        this.#take(Buffer.from(error.message))
-        this.#end(null)
-        resolve()
-      })
-      this.#child.once('close', code => {
-        this.#end(code)
-        resolve()
-      })
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.ended = promise
+    this.#over = resolve
+    this.#child.once('error', error => {
+      this.#take(Buffer.from(error.message))
+      this.#end(null)
     })
+    this.#child.once('close', code => this.#end(code))
   }
 
   get status(): BackgroundStatus {
@@ -73,19 +75,29 @@ export class BackgroundCommand {
     return this.#exitCode
   }
 
+  /** True if a process that could not be found held its output when it was stopped, and may still run. */
+  get escaped(): boolean {
+    return this.#escaped
+  }
+
   /** Returns its output from a place on; by default from where the last read ended. */
   read(after: number = this.#read): OutputPart {
-    const first = this.#written - this.#kept
-    const from = Math.min(Math.max(after, first), this.#written)
-    const kept = Buffer.concat(this.#chunks).subarray(from - first)
+    const { first, written } = this.#output
+    const from = Math.min(Math.max(after, first), written)
+    const kept = this.#output.from(from)
     const part = kept.subarray(0, wholeCharacters(kept, MAX_READ))
     this.#read = from + part.length
     return {
       text: part.toString('utf8'),
       leftOut: Math.max(0, first - after),
       next: this.#read,
-      more: this.#written - this.#read,
+      more: written - this.#read,
     }
+  }
+
+  /** Keeps no output any more of one that has ended, once all of it was read. */
+  forgetOutput(): void {
+    if (this.#hasEnded && this.#read === this.#output.written) this.#output.clear()
   }
 
   /** Waits until it has ended, or has printed a text since the last read. */
@@ -101,39 +113,61 @@ export class BackgroundCommand {
     signal?.throwIfAborted()
   }
 
-  /** Ends it with every process that it has begun. */
-  async stop(): Promise<void> {
+  /**
+   * Ends it with every process that it has begun.
+   * @param signal ends the time that it has to end by itself
+   */
+  async stop(signal?: AbortSignal): Promise<void> {
     if (this.#status === 'running') this.#status = 'stopped'
-    await signalProcesses(this.#child.pid, this.#mark, 'SIGTERM')
-    const isOver = await Promise.race([this.ended.then(() => true), sleep(GRACE_MS).then(() => false)])
+    await signalProcesses(this.#group, this.#mark, 'SIGTERM')
+    await this.#endsWithin(GRACE_MS, signal)
     // Also if it has ended: what it left behind holds no output, and runs.
     await this.kill()
-    if (!isOver) await this.ended
   }
 
   /** Kills it with every process that it has begun. */
   async kill(): Promise<void> {
     if (this.#status === 'running') this.#status = 'stopped'
-    await signalProcesses(this.#child.pid, this.#mark, 'SIGKILL')
+    await signalProcesses(this.#group, this.#mark, 'SIGKILL')
+    if (await this.#endsWithin(KILLED_MS)) return
+    // A process without the group and the variable holds the output, and may do so for ever.
+    this.#escaped = true
+    this.#child.stdout?.destroy()
+    this.#child.stderr?.destroy()
+    this.#end(this.#child.exitCode)
+  }
+
+  /**
+   * Its process group. The group has the number of its first process, and nobody else gets that number before both are
+   * gone; a process of this number after the first was reaped is a stranger.
+   */
+  get #group(): number | undefined {
+    const { pid, exitCode, signalCode } = this.#child
+    const isReaped = exitCode !== null || signalCode !== null
+    return isReaped && existsSync(`/proc/${pid}`) ? undefined : pid
+  }
+
+  async #endsWithin(ms: number, signal?: AbortSignal): Promise<boolean> {
+    const late = sleep(ms, false, { ref: false, ...(signal !== undefined && { signal }) }).catch(() => false)
+    return Promise.race([this.ended.then(() => true), late])
   }
 
   #take(chunk: Buffer): void {
-    this.#chunks.push(chunk)
-    this.#kept += chunk.length
-    this.#written += chunk.length
-    while (this.#kept - (this.#chunks[0]?.length ?? 0) >= MAX_KEPT) this.#kept -= this.#chunks.shift()?.length ?? 0
+    this.#output.add(chunk)
     for (const listener of this.#listeners) listener(chunk)
   }
 
   #end(code: number | null): void {
+    if (this.#hasEnded) return
+    this.#hasEnded = true
     if (this.#status === 'running') this.#status = 'exited'
     this.#exitCode = code
+    this.#over()
   }
 
   #prints(text: string, signal: AbortSignal): Promise<void> {
     const sought = Buffer.from(text)
-    const first = this.#written - this.#kept
-    let seen = Buffer.concat(this.#chunks).subarray(Math.max(0, this.#read - first))
+    let seen = this.#output.from(this.#read)
     return new Promise(resolve => {
       if (seen.includes(sought)) return resolve()
       const listener = (chunk: Buffer) => {
@@ -144,12 +178,4 @@ export class BackgroundCommand {
       signal.addEventListener('abort', () => this.#listeners.delete(listener), { once: true })
     })
   }
-}
-
-/** Returns the length of the longest beginning within a bound that cuts no character of UTF-8. */
-function wholeCharacters(bytes: Buffer, most: number): number {
-  if (bytes.length <= most) return bytes.length
-  let end = most
-  while (end > most - 4 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1
-  return end
 }

@@ -1,4 +1,5 @@
 import { BackgroundCommand, type BackgroundStatus } from './background-command.ts'
+import type { BackgroundPast, CommandEnd } from './background-past.ts'
 import { signalProcesses } from './marked-processes.ts'
 
 /** Commands that run at once. */
@@ -7,7 +8,7 @@ const MAX_RUNNING = 8
 const MAX_LISTED = 16
 const MARK = 'BERTH_BACKGROUND'
 
-/** A command as the conversation's file and the client have it. */
+/** A command as the client has it. */
 export interface BackgroundView {
   readonly id: string
   readonly command: string
@@ -16,57 +17,69 @@ export interface BackgroundView {
   readonly exitCode?: number
 }
 
+/** All that the conversation's file keeps of the commands. */
+export interface BackgroundState extends BackgroundPast {
+  readonly commands: readonly BackgroundView[]
+}
+
+/** Takes news of the commands. */
+export interface BackgroundListener {
+  keep(state: BackgroundState): void
+  report(commands: readonly BackgroundView[]): void
+}
+
 /**
  * The commands of a conversation that go on while the agent works. They live as long as this process, which stands still
  * with its sandbox between two prompts.
+ *
+ * The model is told of each end that it did not see by a call of its own. An end counts as told only once the
+ * conversation has the message, so neither a cancelled prompt nor a restart loses one.
  */
 export class BackgroundCommands {
   readonly #cwd: string
   readonly #owner: string
-  readonly #changed: (commands: readonly BackgroundView[]) => void
+  readonly #listener: BackgroundListener
+  /** Resolves when nothing of an earlier process runs any more. */
+  readonly #swept: Promise<void>
   #commands: BackgroundCommand[] = []
   #begun: number
-  readonly #notices = new Map<string, string>()
+  readonly #untold = new Map<string, CommandEnd>()
+  /** Ends of `#untold` that are in a message which the conversation does not have yet. */
+  readonly #onTheWay = new Set<string>()
 
   /**
    * @param owner names the conversation in the commands' environment
-   * @param lost commands of an earlier process; they ended with it
+   * @param past what an earlier process has left; its commands ended with it
    */
-  constructor(
-    cwd: string,
-    owner: string,
-    lost: readonly BackgroundView[],
-    changed: (commands: readonly BackgroundView[]) => void,
-  ) {
+  constructor(cwd: string, owner: string, past: BackgroundPast, listener: BackgroundListener) {
     this.#cwd = cwd
     this.#owner = owner
-    this.#changed = changed
-    this.#begun = Math.max(0, ...lost.map(({ id }) => Number(id.slice(1)) || 0))
-    for (const { id, command, status } of lost) {
-      if (status !== 'running') continue
-      this.#notices.set(id, `The background command ${id} is gone: the sandbox was restarted. It was: ${command}`)
-      // An agent that was killed could not end them.
-      void signalProcesses(undefined, this.#markOf(id).join('='), 'SIGKILL')
-    }
+    this.#listener = listener
+    this.#begun = past.begun
+    for (const end of past.untold) this.#untold.set(end.id, end)
+    // An agent that was killed could not end them.
+    this.#swept = this.#sweep()
   }
 
   /**
    * Starts a command.
    * @throws Error if too many run
    */
-  start(command: string): BackgroundCommand {
+  async start(command: string): Promise<BackgroundCommand> {
+    await this.#swept
     const running = this.#commands.filter(({ status }) => status === 'running')
     if (running.length >= MAX_RUNNING) {
       throw new Error(
         `${MAX_RUNNING} background commands run already; stop one first: ${running.map(({ id }) => id).join(', ')}.`,
       )
     }
+    for (const earlier of this.#commands) earlier.forgetOutput()
     this.#begun += 1
     const id = `b${this.#begun}`
-    const started = new BackgroundCommand(id, command, this.#cwd, this.#markOf(id))
+    const started = new BackgroundCommand(id, command, this.#cwd, [MARK, this.#markOf(id)])
     this.#commands.push(started)
     void started.ended.then(() => {
-      if (started.status === 'exited') this.#notices.set(id, noticeOf(started))
+      this.#untold.set(id, endOf(started))
       this.#tell()
     })
     this.#tell()
@@ -85,36 +98,62 @@ export class BackgroundCommands {
     return this.#commands.map(viewOf)
   }
 
-  /** Returns the ends that the model was not told of yet. */
+  /** Returns the ends that the model was not told of yet, for a message. */
   takeNotices(): readonly string[] {
-    const notices = [...this.#notices.values()]
-    this.#notices.clear()
-    return notices
+    const ends = [...this.#untold.values()].filter(({ id }) => !this.#onTheWay.has(id))
+    for (const { id } of ends) this.#onTheWay.add(id)
+    return ends.map(noticeOf)
+  }
+
+  /** The conversation has the message with the notices that were taken. */
+  told(): void {
+    if (this.#onTheWay.size === 0) return
+    for (const id of this.#onTheWay) this.#untold.delete(id)
+    this.#onTheWay.clear()
+    this.#keep()
+  }
+
+  /** A message that the conversation does not have by now never joins it. */
+  promptEnded(): void {
+    this.#onTheWay.clear()
   }
 
   /** The model knows by a call of its own that a command has ended. */
   noted(id: string): void {
-    this.#notices.delete(id)
+    this.#onTheWay.delete(id)
+    if (this.#untold.delete(id)) this.#keep()
   }
 
   /** Ends all of them with their processes. */
   async stop(): Promise<void> {
     await Promise.all(this.#commands.map(command => command.stop()))
+    await this.#sweep()
   }
 
   async kill(): Promise<void> {
     await Promise.all(this.#commands.map(command => command.kill()))
+    await this.#sweep()
   }
 
-  #markOf(id: string) {
-    return [MARK, `${this.#owner}/${id}`] as const
+  #markOf(id: string): string {
+    return id === '' ? `${this.#owner}/` : `${this.#owner}/${id}/`
+  }
+
+  /** Kills what any command has left, also one that is not listed any more. */
+  async #sweep(): Promise<void> {
+    if (this.#begun > 0) await signalProcesses(undefined, `${MARK}=${this.#markOf('')}`, 'SIGKILL')
   }
 
   #tell(): void {
     const ended = this.#commands.filter(({ status }) => status !== 'running')
     const forgotten = new Set(ended.slice(0, Math.max(0, this.#commands.length - MAX_LISTED)))
     this.#commands = this.#commands.filter(command => !forgotten.has(command))
-    this.#changed(this.list)
+    this.#keep()
+    this.#listener.report(this.list)
+  }
+
+  #keep(): void {
+    this.#listener.keep({ commands: this.list, begun: this.#begun, untold: [...this.#untold.values()] })
   }
 }
 
@@ -122,7 +161,15 @@ function viewOf({ id, command, status, startedAt, exitCode }: BackgroundCommand)
   return { id, command, status, startedAt: startedAt.toISOString(), ...(exitCode !== null && { exitCode }) }
 }
 
-function noticeOf({ id, command, exitCode }: BackgroundCommand): string {
-  const how = exitCode === null ? 'was ended by a signal' : `has ended with exit code ${exitCode}`
-  return `The background command ${id} ${how}. It was: ${command}`
+function endOf({ id, command, status, exitCode }: BackgroundCommand): CommandEnd {
+  return { id, command, status: status === 'stopped' ? status : 'exited', ...(exitCode !== null && { exitCode }) }
+}
+
+function noticeOf({ id, command, status, exitCode }: CommandEnd): string {
+  const how = {
+    gone: 'is gone: the sandbox was restarted',
+    stopped: 'was stopped, and not by you',
+    exited: exitCode === undefined ? 'was ended by a signal' : `has ended with exit code ${exitCode}`,
+  }
+  return `The background command ${id} ${how[status]}. It was: ${command}`
 }

@@ -30,7 +30,9 @@ export function background(commands: BackgroundCommands) {
     async execute(_toolCallId, { id, action, after, seconds = DEFAULT_SECONDS, text }, signal) {
       const command = commands.find(id)
       if (action === 'wait') await command.wait(seconds * 1000, text, signal)
-      if (action === 'stop') await command.stop()
+      if (action === 'stop') await command.stop(signal)
+      // What the call may not report, a notice tells.
+      signal?.throwIfAborted()
       const part = command.read(after)
       if (command.status !== 'running') commands.noted(id)
       const cut = part.leftOut === 0 ? '' : `[${part.leftOut} bytes are not kept any more]\n`
@@ -42,8 +44,9 @@ export function background(commands: BackgroundCommands) {
   })
 }
 
-function stateOf({ status, exitCode }: BackgroundCommand): string {
+function stateOf({ status, exitCode, escaped }: BackgroundCommand): string {
   if (status === 'running') return 'is running'
+  if (escaped) return 'was stopped, but a process that it began could not be found and may still run'
   if (status === 'stopped') return 'was stopped'
   return exitCode === null ? 'was ended by a signal' : `has ended with exit code ${exitCode}`
 }

@@ -4,10 +4,10 @@ import { readdir, readFile } from 'node:fs/promises'
 const ROUNDS = 20
 
 /**
- * Signals a process group, and the processes with this variable in their environment: those that left the group, by
+ * Signals a process group, and the processes with such a variable in their environment: those that left the group, by
  * `setsid` or as daemons. SIGKILL is repeated until none is left, since a process may fork while it is looked for.
  *
- * @param mark the variable as `NAME=value`
+ * @param mark the beginning of the variable as `NAME=value`
  */
 export async function signalProcesses(
   group: number | undefined,
@@ -30,7 +30,7 @@ async function markedProcesses(mark: string): Promise<number[]> {
     pids.map(async pid => {
       // A process that has ended in between, or is another user's, has none.
       const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '')
-      return environment.split('\0').includes(mark)
+      return environment.split('\0').some(variable => variable.startsWith(mark))
     }),
   )
   return pids.filter((_, index) => marks[index])
