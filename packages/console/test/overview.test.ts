@@ -102,14 +102,14 @@ describe('the cost of a Session', () => {
     const session = await api.createSession({}, 'a')
     await accounts.test.db.database.query(
       `update runs set status = 'completed', ended_at = now(), cost_usd = 1.5, cost_complete = true, usage = $2, time = $3 where id = $1`,
-      [session.activeRunId, { ...noUsage, inputTokens: 8, cachedInputTokens: 6 }, { ...noTime, modelMs: 70 }],
+      [session.activeRunId, { ...noUsage, inputTokens: 8, cachedInputTokens: 6 }, { ...noTime, modelMs: 70_000 }],
     )
     expect((await api.get(`/cloud/sessions/${session.id}/cost`)).body).toEqual({
       costUsd: 1.5,
       costComplete: true,
       usage: { ...noUsage, inputTokens: 8, cachedInputTokens: 6 },
       cacheHitRatio: 0.75,
-      time: { ...noTime, modelMs: 70 },
+      time: { ...noTime, modelMs: 70_000 },
       run: null,
     })
   })
