@@ -97,4 +97,32 @@ describe('the sample repository', () => {
     expect(await listed(other)).toEqual([body.repository.fullName])
     expect(await listed(api)).not.toContain(body.repository.fullName)
   })
+
+  it('is for people of organizations with product access alone', async () => {
+    const { organizationId } = await createTenant(accounts.test.db.database)
+    const { api: member } = await accounts.person({ organizationId, role: 'member' })
+    await accounts.test.db.database.query('update organizations set cloud_access = false where id = $1', [
+      organizationId,
+    ])
+    expect(outcome(await provide(member))).toMatch(/^403 /)
+  })
+
+  it.each(['host_connections', 'repository_grants'])(
+    'once removed (%s) comes again by an administrator alone',
+    async table => {
+      const { database } = accounts.test.db
+      const { organizationId } = await createTenant(database)
+      const admin = (await accounts.person({ organizationId, role: 'admin' })).api
+      const member = (await accounts.person({ organizationId, role: 'member' })).api
+      await provide(member)
+      await database.query(`update ${table} set revoked_at = now() where organization_id = $1`, [organizationId])
+      const refused = await provide(member)
+      expect([outcome(refused), await listed(admin)]).toEqual(['403 cloud_repository_grant_required', []])
+      expect(JSON.stringify(refused.body)).toContain('An administrator of the organization can make it again')
+      // It ends in this organization alone.
+      expect((await provide(api)).status).toBe(200)
+      const { body } = await provide(admin)
+      expect([(await provide(member)).body, await listed(member)]).toEqual([body, [body.repository.fullName]])
+    },
+  )
 })

@@ -4097,7 +4097,7 @@ export interface Operations {
     } }
     answer: BranchList
   }
-  /** Make the organization's sample repository. A small repository of the local Git host with a test that fails. The first call makes it, and grants it to the organization alone. (First-party: it may change in any release.) */
+  /** Make the organization's sample repository. A small repository of the local Git host with a test that fails. The first call makes it, and grants it to the organization alone. After the connection or the grant was removed, only an administrator makes it again. (First-party: it may change in any release.) */
   provideSampleRepository: {
     input: Record<never, never>
     answer: RepositoryEnvelope

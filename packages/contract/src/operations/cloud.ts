@@ -78,11 +78,11 @@ export const cloudOperations = {
     path: '/cloud/sample-repository',
     summary: "Make the organization's sample repository",
     description:
-      'A small repository of the local Git host with a test that fails. The first call makes it, and grants it to the organization alone.',
+      'A small repository of the local Git host with a test that fails. The first call makes it, and grants it to the organization alone. After the connection or the grant was removed, only an administrator makes it again.',
     tag: 'Repositories',
     capability: 'svc.cloud.sessions:create',
     responses: { 200: { description: 'The repository.', schema: RepositoryEnvelope } },
-    errors: ['cloud_repository_unavailable', 'cloud_workspace_unavailable'],
+    errors: ['cloud_repository_grant_required', 'cloud_repository_unavailable', 'cloud_workspace_unavailable'],
   }),
   createOrganizationSession: {
     ...createSession,

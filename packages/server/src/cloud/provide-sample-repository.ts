@@ -9,11 +9,17 @@ import { LOCAL_ACCOUNT, LOCAL_HOST, LocalHost } from '@berth/core/git-hosts/loca
 import type { PersonPrincipal } from '@berth/core/identity/guard/principal.ts'
 import { connectAccount } from '@berth/core/repositories/connect-account.ts'
 import { findGranted, upsertGrants } from '@berth/core/repositories/grant-sql.ts'
+import { listAccounts } from '@berth/core/repositories/granted-accounts.ts'
 import { hostRefusal } from '@berth/core/repositories/host-refusal.ts'
+import { refusal } from '@berth/platform/kit/refusal.ts'
+
+const ENDED = 'The access to the sample repository was removed. An administrator of the organization can make it again.'
 
 /**
  * Makes the organization's sample repository on the local Git host, and grants the organization that one alone: the others
- * of the data directory may belong to other organizations.
+ * of the data directory may belong to other organizations. Any member may, until somebody ends the connection or the grant:
+ * from then on only an administrator makes it again.
+ * @throws ApiError 403 `cloud_repository_grant_required` if it was ended, and the person is no administrator
  * @throws ApiError 503 if the data directory cannot be written
  */
 export async function provideSampleRepository(
@@ -36,6 +42,16 @@ export async function provideSampleRepository(
       const granted = async () => (await findGranted(tx, connection.id, [repositoryId]))[0]?.id
       const known = await granted()
       if (known !== undefined) return known
+      // Read after the connection is made: whoever ends the old one meanwhile has committed by then.
+      const own = (await listAccounts(tx, grantee)).filter(
+        ({ host: of, account: at }) => of === LOCAL_HOST && at === LOCAL_ACCOUNT,
+      )
+      const wasEnded = own.some(
+        ({ status, repositories }) =>
+          status === 'revoked' ||
+          repositories.some(old => old.repositoryId === repositoryId && old.status === 'revoked'),
+      )
+      if (wasEnded && person.role !== 'admin') throw refusal('cloud_repository_grant_required', { message: ENDED })
       await upsertGrants(tx, connection, [{ id: randomUUID(), repositoryId, fullName }], clock.now())
       const audited = { target: `connection ${connection.id}`, details: { host: LOCAL_HOST, repository: fullName } }
       await appendAudit(tx, personEntry(person, clientAddress, 'connection.added', audited), clock.now())
