@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { client, methods, ndJsonStream, type PromptResponse, type SessionUpdate } from '@agentclientprotocol/sdk'
@@ -6,13 +6,21 @@ import { expect, test } from 'vitest'
 import { demonstrationAgent } from './demonstration-agent.ts'
 
 /** Runs the agent in a directory, which begins with these files; people answer what it asks with `choice`. */
-async function demonstrate(files: Readonly<Record<string, string>>, choice: 'allow' | 'deny' | 'cancel') {
+async function demonstrate(
+  files: Readonly<Record<string, string>>,
+  choice: 'allow' | 'deny' | 'cancel',
+  linked?: string,
+) {
   const directory = mkdtempSync(join(tmpdir(), 'berth-demonstration-'))
   const [toAgent, toClient] = [new TransformStream<Uint8Array>(), new TransformStream<Uint8Array>()]
   const updates: SessionUpdate[] = []
   const asked: unknown[] = []
   try {
     for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text, { mode: 0o700 })
+    if (linked !== undefined) {
+      renameSync(join(directory, linked), join(directory, 'elsewhere'))
+      symlinkSync('elsewhere', join(directory, linked))
+    }
     demonstrationAgent('1').connect(ndJsonStream(toClient.writable, toAgent.readable))
     const { agent } = client({ name: 'test' })
       .onNotification(methods.client.session.update, ({ params }) => void updates.push(params.update))
@@ -39,7 +47,17 @@ async function demonstrate(files: Readonly<Record<string, string>>, choice: 'all
 
 const sample = {
   'greet.sh': `#!/bin/sh\necho "Hello, \${1:-world}"\n`,
-  'test.sh': '#!/bin/sh\n[ "$(./greet.sh --spanish Ada)" = "Hola, Ada" ] && [ "$(./greet.sh)" = "Hello, world" ]\n',
+  'test.sh': `#!/bin/sh
+greets() {
+  said=$(./greet.sh $1)
+  [ "$said" = "$2" ] && return
+  echo "./greet.sh $1 says \\"$said\\", not \\"$2\\""
+  exit 1
+}
+greets Ada "Hello, Ada"
+greets "--spanish Ada" "Hola, Ada"
+echo ok
+`,
 }
 
 test('the demonstration changes the sample, asks once, and runs its test', async () => {
@@ -59,11 +77,30 @@ test('the demonstration stops when it is told to', async () => {
   expect((await demonstrate(sample, 'cancel')).stopReason).toBe('cancelled')
 })
 
-test.each([
-  ['in another repository', { 'package.json': '{}' }, 'works on the sample repository alone'],
-  ['a second time', { ...sample, 'greet.sh': 'case $1 in --spanish) ;; esac\n' }, 'is there already'],
-])('the demonstration changes nothing %s', async (_, files, words) => {
-  const { said, after, asked } = await demonstrate(files, 'allow')
-  expect(said).toContain(words)
+test('each try of the demonstration adds a greeting, and the test passes', async () => {
+  let program = sample['greet.sh']
+  const options: string[] = []
+  for (let tries = 1; tries <= 9; tries++) {
+    const { said, after } = await demonstrate({ ...sample, 'greet.sh': program }, 'allow')
+    expect(said).toContain('Review the change')
+    expect(after[0]).not.toBe(program)
+    program = after[0] ?? ''
+    options.push(/greets with `(\S+)`/.exec(said)?.[1] ?? said)
+  }
+  expect(options.slice(0, 3)).toEqual(['--spanish', '--french', '--german'])
+  expect(new Set(options).size).toBe(9)
+})
+
+test.each<[string, Readonly<Record<string, string>>, string?]>([
+  ['in another repository', { 'package.json': '{}' }],
+  ['if the program is that of others', { ...sample, 'greet.sh': '#!/bin/sh\nexec my-greeter "$@"\n' }],
+  ['if a line of others stands in it', { ...sample, 'greet.sh': `${sample['greet.sh']}# mine\n` }],
+  ['if the test is that of others', { ...sample, 'test.sh': '#!/bin/sh\nrm -rf .\n' }],
+  ['if the program is a link', sample, 'greet.sh'],
+  ['if the test is a link', sample, 'test.sh'],
+])('the demonstration changes nothing %s', async (_, files, linked) => {
+  const { said, after, asked } = await demonstrate(files, 'allow', linked)
+  expect(said).toContain('works on the sample repository alone')
+  expect(said).not.toContain('Review the change')
   expect([after, asked]).toEqual([Object.values(files), []])
 })

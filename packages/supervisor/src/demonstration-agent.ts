@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   type AgentApp,
@@ -13,37 +13,22 @@ import {
   type SessionId,
   type SessionUpdate,
 } from '@agentclientprotocol/sdk'
+import { CHECK, FILE, readSample } from './demonstration-sample.ts'
 import { runScript } from './run-script.ts'
 
-const FILE = 'greet.sh'
-const CHECK = './test.sh'
-
-/** The greeting that the test of the sample repository asks for. */
-const greeting = `#!/bin/sh
-case $1 in
-  --spanish) shift; word=Hola ;;
-  *) word=Hello ;;
-esac
-echo "$word, \${1:-world}"
-`
-
-const begun =
-  'This is a **demonstration**: a script, without a model. I write the Spanish greeting that the test asks for.'
 const elsewhere =
-  'This is a **demonstration**: a script, without a model. It works on the sample repository alone, and changes nothing here.\n\n' +
+  'This is a **demonstration**: a script, without a model. It works on the sample repository alone, as the service and this script left it, and changes nothing here.\n\n' +
   'Add a provider of models, and start a Session with another agent.'
-const finished =
-  'The Spanish greeting is there already, and I know no other task: I am a script, without a model.\n\n' +
-  'Review the change, create the pull request, and merge it.'
-const done = `## What I did
+const begun = (name: string) => `This is a **demonstration**: a script, without a model. I write the ${name} greeting.`
+const done = (option: string) => `## What I did
 
-- \`${FILE}\` greets with \`--spanish\`, too.
+- \`${FILE}\` greets with \`${option}\`, too.
 - \`${CHECK}\` passes.
 
 Review the change, create the pull request, and merge it.`
-const unchecked = `## What I did
+const unchecked = (option: string) => `## What I did
 
-- \`${FILE}\` greets with \`--spanish\`, too.
+- \`${FILE}\` greets with \`${option}\`, too.
 
 I did not run \`${CHECK}\`, because I was not allowed to.`
 
@@ -62,7 +47,7 @@ interface Turn {
 }
 
 /**
- * Returns the `demo` runtime as an ACP agent: whatever the prompt, it changes one file of the sample repository, asks once
+ * Returns the `demo` runtime as an ACP agent: whatever the prompt, it adds a greeting to the sample repository, asks once
  * to run its test, and says what it did. It keeps nothing, so any session can be loaded.
  */
 export function demonstrationAgent(version: string): AgentApp {
@@ -104,19 +89,19 @@ export function demonstrationAgent(version: string): AgentApp {
 }
 
 async function demonstrate(turn: Turn): Promise<PromptResponse> {
+  const sample = readSample(turn.cwd)
+  if (sample === null) return say(turn, elsewhere)
+  const { before, after, added } = sample
   const path = join(turn.cwd, FILE)
-  if (!existsSync(path) || !existsSync(join(turn.cwd, CHECK))) return say(turn, elsewhere)
-  const before = readFileSync(path, 'utf8')
-  if (before.includes('--spanish')) return say(turn, finished)
-  await say(turn, begun)
+  await say(turn, begun(added.name))
   await step(turn, 'read', `Read ${FILE}`, { content: [text(before)] })
-  writeFileSync(path, greeting)
-  await step(turn, 'edit', `Edit ${FILE}`, { content: [{ type: 'diff', path, oldText: before, newText: greeting }] })
-  return check(turn)
+  writeFileSync(path, after)
+  await step(turn, 'edit', `Edit ${FILE}`, { content: [{ type: 'diff', path, oldText: before, newText: after }] })
+  return check(turn, added.option)
 }
 
 /** Asks to run the test, and runs it. */
-async function check(turn: Turn): Promise<PromptResponse> {
+async function check(turn: Turn, option: string): Promise<PromptResponse> {
   const toolCallId = randomUUID()
   const call = { toolCallId, title: CHECK, kind: 'execute', rawInput: { command: CHECK } } as const
   await tell(turn, { sessionUpdate: 'tool_call', ...call, status: 'pending' })
@@ -140,13 +125,16 @@ async function check(turn: Turn): Promise<PromptResponse> {
   if (turn.signal.aborted || outcome.outcome === 'cancelled') return { stopReason: 'cancelled' }
   if (outcome.optionId !== 'allow') {
     await tell(turn, { sessionUpdate: 'tool_call_update', toolCallId, status: 'failed' })
-    return say(turn, unchecked)
+    return say(turn, unchecked(option))
   }
   const { exitCode, output } = await runScript(CHECK, turn.cwd, turn.signal)
   if (turn.signal.aborted) return { stopReason: 'cancelled' }
   const status = exitCode === 0 ? 'completed' : 'failed'
   await tell(turn, { sessionUpdate: 'tool_call_update', toolCallId, status, content: [text(output.text().text)] })
-  return say(turn, exitCode === 0 ? done : `\`${CHECK}\` fails. Somebody has changed the sample repository.`)
+  return say(
+    turn,
+    exitCode === 0 ? done(option) : `\`${CHECK}\` fails. The shell of this sandbox may differ from that of the sample.`,
+  )
 }
 
 type Step = Extract<SessionUpdate, { sessionUpdate: 'tool_call' }>

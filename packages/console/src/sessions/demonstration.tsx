@@ -6,7 +6,7 @@ import { Button } from '../ui/button.tsx'
 import { InlineProblem } from '../ui/states.tsx'
 
 /** What the demonstration does, whatever the words. */
-export const demonstrationTask = 'Write the Spanish greeting that the test asks for.'
+export const demonstrationTask = 'Write the Spanish greeting that the test asks for, or the next one.'
 
 /** A button that makes the organization's sample repository, and hands it on. */
 export function SampleButton(props: { label: string; look?: 'primary' | 'plain'; onMade: (made: Repository) => void }) {

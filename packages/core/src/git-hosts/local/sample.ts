@@ -5,7 +5,10 @@ import { runGit } from '../../git/run-git.ts'
 import { GitHostError } from '../git-host.ts'
 import { localPath } from './repositories.ts'
 
-/** A small program whose test fails: nobody has written the Spanish greeting yet. */
+/**
+ * A small program whose test fails: nobody has written the Spanish greeting yet. The demonstration in the supervisor knows
+ * both scripts by heart, and works on no others.
+ */
 const files = {
   'README.md': '# Greeter\n\nGreets whoever asks.\n\n    ./greet.sh Ada\n',
   'greet.sh': `#!/bin/sh\necho "Hello, \${1:-world}"\n`,
