@@ -390,7 +390,7 @@ export const DelegationStarted = Type.Object(
       maxLength: 255,
       description: "Marks the sub-agent's tool calls in `svc.run.progress`.",
     }),
-    task: Type.String({ description: 'What the agent asked of it, cut at 4,000 characters.' }),
+    task: Type.String({ description: 'What the agent asked of it, cut at 16,000 bytes of UTF-8.' }),
     agent: Type.Optional(Type.String({ description: 'The name of its definition, if the workspace has one for it.' })),
   },
   { title: 'DelegationStartedData', description: 'The agent has given a task to a sub-agent.', ...open },

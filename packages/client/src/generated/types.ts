@@ -615,7 +615,7 @@ export interface DelegationCompletedData {
 export interface DelegationStartedData {
   /** Marks the sub-agent's tool calls in `svc.run.progress`. */
   delegationId: string
-  /** What the agent asked of it, cut at 4,000 characters. */
+  /** What the agent asked of it, cut at 16,000 bytes of UTF-8. */
   task: string
   /** The name of its definition, if the workspace has one for it. */
   agent?: string

@@ -149,6 +149,7 @@ describe('GET /v1/docs', () => {
     const publish = section('createPublication')
     expect(publish).toContain('curl -X PUT &quot;$BERTH_URL/v1/sessions/$SESSION_ID/publications/$PUBLICATION_ID&quot;')
     expect(publish).toContain('-H &quot;Authorization: Bearer $BERTH_API_KEY&quot;')
+    expect([...pages.values()].join('')).toContain('-H &quot;Authorization: Bearer $BERTH_TOKEN&quot;')
     expect(publish).toContain('{ sessionId, publicationId, body: { revision: ')
     expect(publish).toContain('berth publish &lt;session&gt;')
   })

@@ -32,7 +32,7 @@ function curlOf(document: OpenApiDocument, { method, path, operation }: Describe
     `curl${method === 'get' ? '' : ` -X ${method.toUpperCase()}`} "$BERTH_URL${place}"`,
     ...(operation['x-svc-capability'] === undefined && operation.security.length === 0
       ? []
-      : ['-H "Authorization: Bearer $BERTH_API_KEY"']),
+      : [`-H "Authorization: Bearer $${operation['x-svc-principal'] === 'person' ? 'BERTH_TOKEN' : 'BERTH_API_KEY'}"`]),
     ...(body === undefined ? [] : ["-H 'Content-Type: application/json'", `-d '${JSON.stringify(body)}'`]),
   ]
   return lines.join(' \\\n  ')
