@@ -110,7 +110,7 @@ async function makePages(api: Api, delivered: unknown): Promise<typeof pages> {
     ['trigger', within(`triggers/${installationId}/${triggerId}`)],
     ['settings', '/settings'],
     ['git-accounts', '/settings/git'],
-    ...['profile', 'browsers', 'appearance', 'notifications', 'shortcuts'].map(
+    ...['profile', 'browsers', 'appearance', 'notifications', 'shortcuts', 'help'].map(
       section => [`settings-${section}`, `/settings/${section}`] as const,
     ),
   ]

@@ -9,8 +9,8 @@ export function AboveMessage({ session }: { session: Session }) {
   return (
     <>
       <Dock session={session} />
-      <TodoList key={session.id} session={session} />
-      <BackgroundList key={session.id} session={session} />
+      <TodoList key={`todo/${session.id}`} session={session} />
+      <BackgroundList key={`background/${session.id}`} session={session} />
       <Banner session={session} />
     </>
   )
