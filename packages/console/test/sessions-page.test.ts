@@ -44,8 +44,14 @@ const change = (text: string, ...values: readonly unknown[]) => accounts.test.db
 /** Appends an Event, which the feed tells. */
 const happen = ({ organizationId, id }: Session) => writer.append({ organizationId, sessionId: id }, 1)
 const rows = (group: string) => page.getByRole('region', { name: group }).locator('[data-list-item]').allTextContents()
+/** A list that stands for the one to come is paler, and may already show what is waited for. */
 const shows = (group: string, ...titles: readonly string[]) =>
-  until(`${group}: ${titles}`, async () => JSON.stringify(await rows(group)) === JSON.stringify(titles))
+  until(
+    `${group}: ${titles}`,
+    async () =>
+      (await page.locator('[aria-busy=true]').count()) === 0 &&
+      JSON.stringify(await rows(group)) === JSON.stringify(titles),
+  )
 const row = (title: string) =>
   page.getByRole('listitem').filter({ has: page.locator('[data-list-item]', { hasText: title }) })
 const all = () => page.locator('[data-list-item]').allTextContents()
