@@ -62,7 +62,7 @@ export function readCompute(env: Environment): ComputeSettings {
   )
   const runtime = env.text(
     'BERTH_OCI_RUNTIME',
-    'Name or path of the runtime that podman uses. Set it for a stronger wall, such as gVisor.',
+    'Name or path of the runtime that podman uses, such as `crun`. gVisor and Kata do not work. Set it if podman is not to choose.',
     "podman's choice",
     'a name or a path',
   )
