@@ -44,6 +44,34 @@ const ClonedRepository = Type.Object(
   closed,
 )
 
+const Check = Type.Object(
+  {
+    name: someText(environmentLimits.checkNameCharacters, { description: 'Unique in the document.' }),
+    run: someText(environmentLimits.setupCharacters, { description: 'A bash script; it passes if it exits with 0.' }),
+    timeoutSeconds: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: environmentLimits.checkSeconds,
+        description: `${environmentLimits.checkSecondsDefault} if left out.`,
+      }),
+    ),
+    required: Type.Optional(Type.Boolean({ description: 'Whether a verification fails with it; true if left out.' })),
+    paths: Type.Optional(
+      Type.Array(someText(environmentLimits.checkPathCharacters), {
+        minItems: 1,
+        maxItems: environmentLimits.checkPaths,
+        description: 'Globs below the repository: it only runs if the change touches a file that one of them matches.',
+      }),
+    ),
+    quick: Type.Optional(
+      Type.Boolean({
+        description: 'Marks a check that takes seconds, which is worth running while one works; false if left out.',
+      }),
+    ),
+  },
+  { description: 'A command that says whether a change is good.', ...closed },
+)
+
 const fields = {
   name: someText(environmentLimits.nameCharacters),
   description: text(environmentLimits.descriptionCharacters),
@@ -78,6 +106,10 @@ const fields = {
     maxItems: environmentLimits.packages,
     uniqueItems: true,
   }),
+  checks: Type.Array(Check, {
+    description: 'Commands that say whether a change is good, in the order in which they run.',
+    maxItems: environmentLimits.checks,
+  }),
   secrets: Type.Array(Pin, { description: 'What the revision pins; the newest revision has the values.' }),
 }
 
@@ -94,6 +126,7 @@ export const EnvironmentDraft = Type.Object(
     repositories: Type.Optional(fields.repositories),
     prebuild: Type.Optional(fields.prebuild),
     packages: Type.Optional(fields.packages),
+    checks: Type.Optional(fields.checks),
     secrets: Type.Optional(fields.secrets),
   },
   { title: 'EnvironmentDraft', description: 'The document of an environment, at most 256 KiB.', ...closed },
@@ -104,6 +137,7 @@ const shownFields = {
   extensions: opened(fields.extensions),
   cache: opened(fields.cache),
   repositories: opened(fields.repositories),
+  checks: opened(fields.checks),
   secrets: opened(fields.secrets),
 }
 

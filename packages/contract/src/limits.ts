@@ -101,6 +101,12 @@ export const environmentLimits = {
   packages: 64,
   packageCharacters: 100,
   repositories: 20,
+  checks: 16,
+  checkNameCharacters: 64,
+  checkSeconds: 3600,
+  checkSecondsDefault: 600,
+  checkPaths: 32,
+  checkPathCharacters: 255,
   secrets: 100,
   secretBytes: 32_768,
   /** Of all secrets of one environment: a program starts with 2 MiB of environment at most. */

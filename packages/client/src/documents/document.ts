@@ -15,6 +15,7 @@ const order = [
   'repositories',
   'prebuild',
   'packages',
+  'checks',
 ]
 
 /** Returns a document without the versions of its secrets, its members in the order of the reference. */
@@ -34,8 +35,15 @@ export function complete({ secrets: _, ...draft }: EnvironmentDraft): PlainDocum
     prebuild: false,
     packages: [],
   }
-  const repositories = draft.repositories ?? []
-  return sorted({ ...empty, ...draft, repositories: Array.isArray(repositories) ? repositories.map(withPath) : [] })
+  const { repositories, checks } = draft
+  return sorted({
+    ...empty,
+    ...draft,
+    repositories: Array.isArray(repositories) ? repositories.map(withPath) : [],
+    checks: Array.isArray(checks)
+      ? checks.map(check => ({ timeoutSeconds: 600, required: true, quick: false, ...check }))
+      : [],
+  })
 }
 
 /** Returns the names of the members in which two documents differ. */

@@ -788,6 +788,21 @@ export interface EnvironmentDocument {
   prebuild: boolean
   /** Debian packages that sandboxes show with the host's own system. */
   packages: string[]
+  /** Commands that say whether a change is good, in the order in which they run. */
+  checks: Array<{
+    /** Unique in the document. */
+    name: string
+    /** A bash script; it passes if it exits with 0. */
+    run: string
+    /** 600 if left out. */
+    timeoutSeconds?: number
+    /** Whether a verification fails with it; true if left out. */
+    required?: boolean
+    /** Globs below the repository: it only runs if the change touches a file that one of them matches. */
+    paths?: string[]
+    /** Marks a check that takes seconds, which is worth running while one works; false if left out. */
+    quick?: boolean
+  }>
   /** What the revision pins; the newest revision has the values. */
   secrets: Array<{
     name: string
@@ -824,6 +839,21 @@ export interface EnvironmentDraft {
   prebuild?: boolean
   /** Debian packages that sandboxes show with the host's own system. */
   packages?: string[]
+  /** Commands that say whether a change is good, in the order in which they run. */
+  checks?: Array<{
+    /** Unique in the document. */
+    name: string
+    /** A bash script; it passes if it exits with 0. */
+    run: string
+    /** 600 if left out. */
+    timeoutSeconds?: number
+    /** Whether a verification fails with it; true if left out. */
+    required?: boolean
+    /** Globs below the repository: it only runs if the change touches a file that one of them matches. */
+    paths?: string[]
+    /** Marks a check that takes seconds, which is worth running while one works; false if left out. */
+    quick?: boolean
+  }>
   /** What the revision pins; the newest revision has the values. */
   secrets?: Array<{
     name: string

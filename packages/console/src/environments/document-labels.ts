@@ -11,6 +11,7 @@ const labels: ReadonlyMap<string, string> = new Map(
     repositories: 'Repositories',
     prebuild: 'Prebuilt start',
     packages: 'System packages',
+    checks: 'Checks',
   }),
 )
 

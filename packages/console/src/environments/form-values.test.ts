@@ -13,6 +13,7 @@ const document: PlainDocument = {
   repositories: [{ repository: 'acme/tools', branch: 'main', path: 'tools' }],
   prebuild: true,
   packages: ['jq', 'libpq-dev'],
+  checks: [{ name: 'test', run: 'npm test', timeoutSeconds: 60, required: true, quick: false }],
 }
 
 describe('a document', () => {

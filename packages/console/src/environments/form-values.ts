@@ -30,6 +30,7 @@ export const emptyDocument: PlainDocument = {
   repositories: [],
   prebuild: false,
   packages: [],
+  checks: [],
 }
 
 export function toForm(document: PlainDocument): FormValues {

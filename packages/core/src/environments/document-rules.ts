@@ -8,6 +8,7 @@ const proxies = new Set(['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'NO_PROXY', '
 const repositoryPath = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$/
 
 const whiteSpaceOrControl = /^\s*$|\p{Cc}/u
+const blankName = 'must hold more than white space, and no control character'
 
 /** Returns why a variable or a secret may not have this name; null if it may. */
 export function nameFault(name: string): string | null {
@@ -43,6 +44,7 @@ export function documentFaults(
     ...extensionFaults(document.extensions, archives, catalog),
     ...cacheFaults(document, conversations),
     ...repositoryFaults(document),
+    ...checkFaults(document),
     ...pinFaults(sent, pins),
     ...(Buffer.byteLength(documentText(document)) > environmentLimits.documentBytes
       ? [issue([], `must not exceed ${environmentLimits.documentBytes} bytes`)]
@@ -53,9 +55,7 @@ export function documentFaults(
 const issue = (path: readonly (string | number)[], message: string): Issue => ({ path: ['document', ...path], message })
 
 function nameFaults(name: string): readonly Issue[] {
-  return whiteSpaceOrControl.test(name)
-    ? [issue(['name'], 'must hold more than white space, and no control character')]
-    : []
+  return whiteSpaceOrControl.test(name) ? [issue(['name'], blankName)] : []
 }
 
 function variableFaults(variables: StoredDocument['variables'], pins: readonly SecretPin[]): readonly Issue[] {
@@ -104,6 +104,23 @@ function repositoryFaults({ github, repositories }: StoredDocument): readonly Is
       return [issue(['repositories', index, 'path'], 'is needed: the name of the repository is no valid directory')]
     if (folded === PROJECT) return [issue(['repositories', index, 'path'], `must not be ${PROJECT}`)]
     return taken ? [issue(['repositories', index, 'path'], 'is the directory of an earlier repository')] : []
+  })
+}
+
+function checkFaults({ checks }: StoredDocument): readonly Issue[] {
+  const seen = new Set<string>()
+  return checks.flatMap(({ name, paths = [] }, index) => {
+    const taken = seen.has(name)
+    seen.add(name)
+    return [
+      ...(taken ? [issue(['checks', index, 'name'], 'is the name of an earlier check')] : []),
+      ...(whiteSpaceOrControl.test(name) ? [issue(['checks', index, 'name'], blankName)] : []),
+      ...paths.flatMap((path, at) =>
+        path.startsWith('/') || path.split('/').includes('..')
+          ? [issue(['checks', index, 'paths', at], 'must lie below the repository: without a leading / and without ..')]
+          : [],
+      ),
+    ]
   })
 }
 

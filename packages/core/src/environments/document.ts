@@ -1,13 +1,16 @@
-import type { EnvironmentDocument, EnvironmentDraft, SecretPin } from '@berth/contract'
+import { type EnvironmentDocument, type EnvironmentDraft, environmentLimits, type SecretPin } from '@berth/contract'
 import { canonicalJson } from '@berth/platform/kit/request-hash.ts'
 
 /** A document without its pins: what a revision stores, and what decides whether two documents are equal. */
 export type StoredDocument = Omit<EnvironmentDocument, 'secrets'>
 
-/** Fills in what a draft leaves out. A repository's path is by default its name. */
+/**
+ * Fills in what a draft leaves out. A repository's path is by default its name. `complete` of the client does the same
+ * for files.
+ */
 export function completeDocument(draft: EnvironmentDraft): StoredDocument {
   const { name, description = '', setup = '', variables = {}, extensions = [], github = false } = draft
-  const { cache = { paths: [] }, repositories = [], prebuild = false, packages = [] } = draft
+  const { cache = { paths: [] }, repositories = [], prebuild = false, packages = [], checks = [] } = draft
   return {
     name,
     description,
@@ -19,6 +22,12 @@ export function completeDocument(draft: EnvironmentDraft): StoredDocument {
     repositories: repositories.map(entry => ({ ...entry, path: pathOf(entry) })),
     prebuild,
     packages,
+    checks: checks.map(check => ({
+      ...check,
+      timeoutSeconds: check.timeoutSeconds ?? environmentLimits.checkSecondsDefault,
+      required: check.required ?? true,
+      quick: check.quick ?? false,
+    })),
   }
 }
 
@@ -39,14 +48,24 @@ export function archivesOf({ extensions }: Pick<StoredDocument, 'extensions'>): 
  * Returns the text that a revision stores. Equal documents have equal texts; the order of lists counts. A member that
  * revisions from before it lack is left out while it is empty, so those stay equal to what they say.
  */
-export function documentText({ prebuild, packages, ...document }: StoredDocument): string {
-  return canonicalJson({ ...document, ...(prebuild && { prebuild }), ...(packages.length > 0 && { packages }) })
+export function documentText({ prebuild, packages, checks, ...document }: StoredDocument): string {
+  return canonicalJson({
+    ...document,
+    ...(prebuild && { prebuild }),
+    ...(packages.length > 0 && { packages }),
+    ...(checks.length > 0 && { checks }),
+  })
 }
 
 /** Reads a stored text back. */
 export function readStored(text: string): StoredDocument {
   const stored: StoredDocument = JSON.parse(text)
-  return { ...stored, prebuild: stored.prebuild ?? false, packages: stored.packages ?? [] }
+  return {
+    ...stored,
+    prebuild: stored.prebuild ?? false,
+    packages: stored.packages ?? [],
+    checks: stored.checks ?? [],
+  }
 }
 
 /** Reads a stored text back, with the pins beside it. */

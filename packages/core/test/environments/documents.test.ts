@@ -48,6 +48,7 @@ describe('a document', () => {
       repositories: [],
       prebuild: false,
       packages: [],
+      checks: [],
       secrets: [],
     }
     expect(made.body.environment).toEqual({
@@ -69,6 +70,15 @@ describe('a document', () => {
   it('fills in the directory of a repository', async () => {
     const { document } = await mine.make({ github: true, repositories: [{ repository: 'acme/tools' }] })
     expect(document.repositories).toEqual([{ repository: 'acme/tools', path: 'tools' }])
+  })
+
+  it('fills in what a check leaves out, and one that says the same is equal', async () => {
+    const made = await mine.make({ checks: [{ name: 'test', run: 'npm test', paths: ['src/**'] }] })
+    const checks = [
+      { name: 'test', run: 'npm test', timeoutSeconds: 600, required: true, quick: false, paths: ['src/**'] },
+    ]
+    expect(made.document.checks).toEqual(checks)
+    expect(outcome(await mine.put(made.id, { name: made.name, checks }, 7))).toBe('200')
   })
 
   it('that equals the newest one changes nothing, whatever revision was seen', async () => {
@@ -131,6 +141,32 @@ describe('a document', () => {
     ['an option in place of a package', { packages: ['-y'] }, 'document.packages.0'],
     ['a package that apt would remove', { packages: ['jq', 'bash-'] }, 'document.packages.1'],
     ['a package of 101 characters', { packages: ['p'.repeat(101)] }, 'document.packages.0'],
+    [
+      '17 checks',
+      { checks: Array.from({ length: 17 }, (_, i) => ({ name: `c${i}`, run: 'true' })) },
+      'document.checks',
+    ],
+    ['a check without a name', { checks: [{ run: 'true' }] }, 'document.checks.0.name'],
+    ['a check of white space', { checks: [{ name: ' ', run: 'true' }] }, 'document.checks.0.name'],
+    ['a check that runs nothing', { checks: [{ name: 'a', run: '' }] }, 'document.checks.0.run'],
+    [
+      'two checks of one name',
+      { checks: ['true', 'false'].map(run => ({ name: 'a', run })) },
+      'document.checks.1.name',
+    ],
+    [
+      'a check of more than an hour',
+      { checks: [{ name: 'a', run: 'true', timeoutSeconds: 3601 }] },
+      'document.checks.0.timeoutSeconds',
+    ],
+    ...['/etc/*', 'a/../../b'].map(
+      path =>
+        [
+          `a check for ${path}`,
+          { checks: [{ name: 'a', run: 'true', paths: ['src/**', path] }] },
+          'document.checks.0.paths.1',
+        ] as [string, unknown, string],
+    ),
     ['repositories without github', { repositories: [{ repository: 'a/b' }] }, 'document.repositories'],
     [
       'a repository that is no owner/name',
