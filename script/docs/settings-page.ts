@@ -104,6 +104,7 @@ as secrets depends on their names ([runtimes](runtimes.md#secrets)).
 | \`webhooks.allow\` | Origins that webhooks reach besides public hosts, such as \`http://127.0.0.1:9000\`; refused in production ([webhooks.md](webhooks.md)). |
 | \`extensions.catalog\` | Extensions that documents may name by a slug, \`[{ slug, path }]\` or \`[{ slug, url, sha256 }]\` ([extensions.md](extensions.md)). |
 | \`transcription\` | The engine for speech ([transcription.md](transcription.md)). |
+| \`search\` | The provider by which agents search the web ([sandbox-network.md](sandbox-network.md#let-agents-search-the-web)). |
 `
 
 /** Returns the page of every setting, made from their declarations. @throws Error if a foremost one is none */

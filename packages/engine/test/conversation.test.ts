@@ -137,6 +137,7 @@ describe('plan mode', () => {
       'background',
       'delegate',
       'exit_plan_mode',
+      'fetch',
       'list',
       'read',
       'search',

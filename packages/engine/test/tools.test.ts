@@ -328,7 +328,7 @@ describe('delegating', () => {
     const [, asked] = engine.gateway.requests
     expect(inputOf(asked)).toContain('Count the files')
     expect(inputOf(asked)).not.toContain('How many?')
-    expect(toolsOf(asked)).toEqual(['bash', 'edit', 'list', 'present_file', 'read', 'search', 'write'])
+    expect(toolsOf(asked)).toEqual(['bash', 'edit', 'fetch', 'list', 'present_file', 'read', 'search', 'write'])
   })
 
   test('reports a sub-agent that failed', async () => {

@@ -17,6 +17,8 @@ const kinds: Readonly<Record<string, ToolKind>> = {
   delegate: 'think',
   todo: 'think',
   background: 'execute',
+  fetch: 'fetch',
+  web_search: 'search',
 }
 
 /** How people see a tool call. */
@@ -55,6 +57,10 @@ function titleOf(name: string, given: (key: string) => string): string {
       return `list ${given('path') || '.'} ${given('glob')}`
     case 'search':
       return `search ${given('pattern')} ${given('path')}`
+    case 'fetch':
+      return `fetch ${given('url')}`
+    case 'web_search':
+      return `search the web: ${given('query')}`
     case 'present_file':
       return `present ${given('path')}`
     case 'ask_user':

@@ -211,7 +211,7 @@ export class EngineSession {
     const modelId = orders.model ?? this.#manager.buildSessionContext().model?.modelId
     if (modelId === undefined) return { stopReason: 'error', errorCode: 'model_not_configured' }
     this.#effort = orders.effort
-    const agent = await this.#agentFor(modelId, signal)
+    const agent = await this.#agentFor(modelId, orders, signal)
     signal.throwIfAborted()
     if (command === 'compact') return this.#compact(agent, text)
     if (command === 'plan') {
@@ -230,7 +230,7 @@ export class EngineSession {
   }
 
   /** Returns the agent, set to this model. */
-  async #agentFor(modelId: string, signal: AbortSignal): Promise<AgentSession> {
+  async #agentFor(modelId: string, { search }: Orders, signal: AbortSignal): Promise<AgentSession> {
     const { environment, cwd } = this.#opening
     this.#provider ??= await GatewayProvider.create(environment)
     const provider = this.#provider
@@ -248,6 +248,7 @@ export class EngineSession {
       equip()
       return agent
     }
+    const searchUrl = search ? new URL('/_berth/search', environment.gatewayUrl) : null
     const delegating = {
       environment,
       provider,
@@ -256,14 +257,14 @@ export class EngineSession {
       model: async (id: string | undefined, call = signal) =>
         (id === undefined ? null : await provider.listed(id, call)) ?? this.#modelInUse(model),
       effort: () => this.#effort,
-      tools: workspaceTools(cwd, null),
+      tools: workspaceTools(cwd, searchUrl, null),
       servers: this.#servers,
       planning: () => this.#planning,
       limits: () => this.#limits,
       updates: (delegationId: string) => this.#tellAs(delegationId),
     }
     const tools = [
-      ...workspaceTools(cwd, this.#background),
+      ...workspaceTools(cwd, searchUrl, this.#background),
       background(this.#background),
       askUser(this.#people),
       todo(items => this.#keepTodo(items)),

@@ -9,6 +9,8 @@ export interface Orders {
   /** How hard the model may think; absent for its default. */
   readonly effort?: Effort
   readonly budgets: Budgets
+  /** The worker searches the web. */
+  readonly search: boolean
   /** The prompt goes on with the one before: what that used counts towards the budgets. */
   readonly continues: boolean
   /** Set if the prompt answers a question of a process that is gone; says whether the plan, if any, is approved. */
@@ -19,12 +21,13 @@ export interface Orders {
 export function readOrders(meta: Readonly<Record<string, unknown>> | null | undefined): Orders {
   const berth = asObject(meta?.['berth'])
   const { turns, responseTokens, seconds } = asObject(berth['budgets'])
-  const { model, effort, answers, continues } = berth
+  const { model, effort, answers, continues, search } = berth
   return {
     ...(typeof model === 'string' && model !== '' && { model }),
     ...(isEffort(effort) && { effort }),
     ...(Array.isArray(answers) && { answer: { approvesPlan: answers.some(approvesPlan) } }),
     continues: continues === true,
+    search: search === true,
     budgets: {
       ...(isPositive(turns) && { turns }),
       ...(isPositive(responseTokens) && { responseTokens }),

@@ -9,6 +9,8 @@ import { applyPatch } from './patch/apply-patch.ts'
 import { presentFile } from './present-file.ts'
 import { read } from './read.ts'
 import { search } from './search.ts'
+import { fetchPage } from './web/fetch-page.ts'
+import { webSearch } from './web/web-search.ts'
 import { write } from './write.ts'
 
 /** Tools that change nothing but what the agent itself has left running. */
@@ -21,6 +23,8 @@ const readOnly: readonly string[] = [
   'delegate',
   'todo',
   'background',
+  'fetch',
+  'web_search',
 ]
 
 /** Returns the names of the tools that may be used, depending on plan mode and on how the model changes files. */
@@ -37,10 +41,15 @@ export const usable = (
 ]
 
 /**
- * Returns the workspace's tools.
+ * Returns the workspace's tools, and those of the web.
+ * @param searchUrl URL of the worker's search of the web; null if it has none
  * @param background null for a sub-agent, which leaves nothing running
  */
-export function workspaceTools(cwd: string, background: BackgroundCommands | null): ToolDefinition[] {
+export function workspaceTools(
+  cwd: string,
+  searchUrl: URL | null,
+  background: BackgroundCommands | null,
+): ToolDefinition[] {
   return [
     read(cwd),
     edit(cwd),
@@ -50,6 +59,8 @@ export function workspaceTools(cwd: string, background: BackgroundCommands | nul
     search(cwd),
     list(cwd),
     presentFile(cwd),
+    fetchPage(),
+    ...(searchUrl === null ? [] : [webSearch(searchUrl)]),
   ]
 }
 

@@ -17,6 +17,8 @@ export type GitHostConfig = Read<StaticDecode<ReturnType<typeof gitHostSchema>>>
 export type CatalogSource = Read<StaticDecode<typeof catalogSource>>
 /** The engine that transcribes recordings. */
 export type TranscriptionConfig = Read<StaticDecode<ReturnType<typeof transcriptionSchema>>>
+/** The provider that searches the web for agents. */
+export type SearchConfig = Read<StaticDecode<ReturnType<typeof searchSchema>>>
 
 const gitHostSchema = (source: SecretSource) =>
   checked(
@@ -81,6 +83,26 @@ const transcriptionSchema = (source: SecretSource) =>
     ({ kind, baseUrl = '', model = '', apiKey }) => (kind === 'offline' ? { kind } : { kind, baseUrl, model, apiKey }),
   )
 
+const searchSchema = (source: SecretSource) =>
+  checked(
+    closed({
+      kind: Type.Enum(['json', 'openai-compatible']),
+      /** `{query}` in it stands for the query of a GET; without it the query is posted. */
+      url: Type.Optional(checked(text, url => /^https?:$/.test(URL.parse(url)?.protocol ?? ''), 'must be an http URL')),
+      /** The header of the key; by default `Authorization`, as a bearer. */
+      keyHeader: Type.Optional(Type.String({ pattern: '^[A-Za-z][A-Za-z0-9-]{0,63}$' })),
+      baseUrl: Type.Optional(webUrl),
+      model: Type.Optional(text),
+      apiKey: Type.Optional(secret(source)),
+    }),
+    ({ kind, url, keyHeader, baseUrl, model }) =>
+      kind === 'json'
+        ? url !== undefined && baseUrl === undefined && model === undefined
+        : url === undefined && keyHeader === undefined && baseUrl !== undefined && model !== undefined,
+    ({ kind }) =>
+      `must have ${kind === 'json' ? 'url, and no baseUrl or model' : 'baseUrl and model, and no url or keyHeader'}`,
+  )
+
 type FileConfig = StaticDecode<ReturnType<typeof configSchema>>
 
 const configSchema = (source: SecretSource) =>
@@ -99,6 +121,8 @@ const configSchema = (source: SecretSource) =>
     extensions: closed({ catalog: Type.Array(catalogSource, { default: [] }) }, { default: {} }),
     /** Absent: Berth transcribes nothing. */
     transcription: Type.Optional(transcriptionSchema(source)),
+    /** Absent: agents do not search the web. */
+    search: Type.Optional(searchSchema(source)),
   })
 
 /**

@@ -18,6 +18,7 @@ export function secretsOf({
     ...config.firstPartyClients.map(({ proof }) => ('secret' in proof ? proof.secret : undefined)),
     ...config.identityProviders.map(({ clientSecret }) => clientSecret),
     config.transcription?.kind === 'openai-compatible' ? config.transcription.apiKey : undefined,
+    config.search?.apiKey,
     ...config.runtimes.flatMap(runtime => runtime.secrets),
     identity.secret,
     identity.far?.console?.clientSecret,

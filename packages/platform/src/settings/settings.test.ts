@@ -271,6 +271,7 @@ describe('the configuration file', () => {
       { transcription: { kind: 'openai-compatible', baseUrl: 'http://x', model: 'm', apiKey: 'k' } },
       'transcription.apiKey',
     ],
+    [{ search: { kind: 'json', url: 'http://x/{query}', apiKey: 'k' } }, 'search.apiKey'],
   ])('%j is refused if others can read it', (config, place) => {
     const read = (isOpen: boolean) => () =>
       loadSettings(
@@ -315,7 +316,7 @@ describe('the configuration file', () => {
     [[], 'it must be of type object'],
     [
       { colours: 1 },
-      'colours is not known here; known are providers, models, runtimes, gitHosts, commits, firstPartyClients, identityProviders, egress, webhooks, extensions, transcription',
+      'colours is not known here; known are providers, models, runtimes, gitHosts, commits, firstPartyClients, identityProviders, egress, webhooks, extensions, transcription, search',
     ],
     [{ identityProviders: [{ ...identityProvider, clientId: null }] }, 'identityProviders[0].clientId is missing'],
     [{ identityProviders: [identityProvider, identityProvider] }, 'identityProviders has two entries with the id acme'],
@@ -400,6 +401,9 @@ describe('the configuration file', () => {
     [{ transcription: {} }, 'transcription.kind is missing'],
     [{ transcription: { kind: 'offline', model: 'm' } }, 'transcription is offline, so it has no other members'],
     [{ transcription: { kind: 'openai-compatible', model: 'm' } }, 'transcription must have baseUrl and model'],
+    [{ search: { kind: 'json', url: 'ftp://x' } }, 'search.url must be an http URL'],
+    [{ search: { kind: 'json', url: 'http://x', model: 'm' } }, 'search must have url, and no baseUrl or model'],
+    [{ search: { kind: 'openai-compatible', model: 'm' } }, 'search must have baseUrl and model'],
     [{ gitHosts: [{ kind: 'gitlab', appId: '1', privateKey: 'p' }] }, 'gitHosts[0].kind must be one of github'],
     [{ gitHosts: [{ kind: 'github', appId: '1' }] }, 'gitHosts[0].privateKey is missing'],
     [

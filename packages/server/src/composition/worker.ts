@@ -221,6 +221,7 @@ async function workerContext(
     git: new GitAccess(context),
     bounds: sandboxes.bounds,
     publicHosts: sandboxes.egress,
+    search: config.search,
     self: { host, roles: [...roles], release: http.release ?? null, relayUrl },
     supervisorCommand,
     budgets: worker.budgets,

@@ -209,6 +209,7 @@ export async function workerContext(
     git: new GitAccess({ db: db.database, clock: systemClock, gitHosts, log }),
     bounds,
     publicHosts: more.publicHosts,
+    search: undefined,
     limits: { ...limits, ...more.limits },
     budgets: more.budgets ?? {},
     approvalRules: more.approvalRules ?? [],

@@ -258,6 +258,7 @@ export class AgentOrders {
     return {
       ...(model !== null && { model }),
       ...(effort !== null && { effort }),
+      ...(this.#context.search !== undefined && { search: true }),
       ...(Object.keys(budgets).length > 0 && { budgets }),
       ...(unheard.length > 0 && { answers: answersMeta(unheard) }),
     }

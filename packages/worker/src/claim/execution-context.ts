@@ -7,11 +7,13 @@ import type { RuntimeEntry } from '@berth/core/runtimes/catalog.ts'
 import type { OutputJudge } from '@berth/core/sessions/outputs/output-judge.ts'
 import type { ProcessIdentity } from '@berth/platform/processes/process-sql.ts'
 import type { ApprovalRule } from '@berth/platform/settings/approval-rules.ts'
+import type { SearchConfig } from '@berth/platform/settings/config-file.ts'
 import type { RunBudgets } from '@berth/platform/settings/run-budgets.ts'
 import type { WorkerLimits } from '@berth/platform/settings/worker.ts'
 import type { PublicHosts, SandboxBounds, SandboxEgress } from '@berth/sandboxes/driver.ts'
 import type { GatewayAccess } from './gateway-access.ts'
 import type { GitAccess } from './git-access.ts'
+import { withSearch } from './web-search.ts'
 
 /** Times and counts of execution: a worker's settings, and the times that follow from them. */
 export interface ExecutionLimits extends WorkerLimits {
@@ -37,6 +39,8 @@ export interface WorkerContext extends Context, Pick<DeliveryContext, 'hosts' | 
   readonly gateway: GatewayAccess
   /** Access of this worker's sandboxes to Git hosts. */
   readonly git: GitAccess
+  /** The provider by which agents search the web; undefined: they do not. */
+  readonly search: SearchConfig | undefined
   /** The public hosts that sandboxes may reach; undefined: none. */
   readonly publicHosts: PublicHosts | undefined
   readonly bounds: SandboxBounds
@@ -70,8 +74,9 @@ export function atHost(context: WorkerContext, hostId: string): ExecutionContext
 
 /** Returns what the sandbox of a lease may reach. */
 export function egressOf(context: ExecutionContext, leaseId: string, { reach }: RuntimeEntry): SandboxEgress {
-  const { gateway, git, publicHosts } = context
-  return { reach, publicHosts, gateway: gateway.route(leaseId), service: git.route(leaseId) }
+  const { gateway, git, log, publicHosts, search } = context
+  const service = withSearch({ search, log, isAtWork: () => gateway.isAtWork(leaseId) }, git.route(leaseId))
+  return { reach, publicHosts, gateway: gateway.route(leaseId), service }
 }
 
 /**

@@ -59,6 +59,11 @@ export class GatewayAccess implements Disposable {
     return { answer: (incoming, outgoing, target) => link.forward(incoming, outgoing, target, route) }
   }
 
+  /** True while a Run is at work on a lease. */
+  isAtWork(leaseId: string): boolean {
+    return this.#atWork.has(leaseId)
+  }
+
   /** Closes the idle connections to the gateway. */
   [Symbol.dispose](): void {
     this.#link[Symbol.dispose]()
