@@ -29,6 +29,7 @@ test('the engine fixes a failing test in a small repository', async () => {
   const turn = await engine.prompt('Fix the failing test')
   expect(turn).toMatchObject({ acpReason: 'end_turn', stopReason: 'completed', turns: 5 })
   expect(callsOf(turn.updates)).toEqual([
+    { call: 'instructions completed', text: '' },
     { call: 'bash failed', text: expect.stringContaining('AssertionError') },
     { call: 'search completed', text: 'add.js:1:export const add = (a, b) => a - b' },
     { call: 'edit completed', text: expect.stringContaining('add.js') },

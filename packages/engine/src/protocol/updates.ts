@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { relative } from 'node:path'
 import type { AgentContext, SessionUpdate, ToolCallUpdate } from '@agentclientprotocol/sdk'
 import type { AssistantMessage } from '@earendil-works/pi-ai'
 import type { AgentSessionEvent, SessionEntry } from '@earendil-works/pi-coding-agent'
@@ -72,6 +73,17 @@ export class Updates {
   /** Reports the to-do list, which ACP calls a plan. */
   plan(items: readonly TodoItem[]): void {
     this.#update({ sessionUpdate: 'plan', entries: items.map(item => ({ ...item, priority: 'medium' })) })
+  }
+
+  /** Reports files that the model got without a call of its own, as calls that have ended. */
+  given(name: 'instructions' | 'attachment', paths: readonly string[]): void {
+    for (const path of paths) {
+      const toolCallId = `${name}-${randomUUID()}`
+      const title = `read ${relative(this.#cwd, path)}`
+      const call = { toolCallId, name, title, kind: 'read', status: 'in_progress' } as const
+      this.#update({ sessionUpdate: 'tool_call', ...call, locations: [{ path }], ...this.#meta() })
+      this.#update({ sessionUpdate: 'tool_call_update', toolCallId, status: 'completed', ...this.#meta() })
+    }
   }
 
   /** Reports a server that cannot be used, as a failed tool call. */

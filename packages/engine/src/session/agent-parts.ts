@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Api, Model } from '@earendil-works/pi-ai'
+import type { Api, AssistantMessage, Model } from '@earendil-works/pi-ai'
 import {
   type AgentSession,
   createAgentSession,
@@ -12,9 +12,11 @@ import type { GatewayProvider } from '../gateway/gateway-provider.ts'
 import { MODEL_RETRIES } from '../gateway/retries.ts'
 import type { ServerTool } from '../mcp/server-tools.ts'
 import type { Servers } from '../mcp/servers.ts'
+import { viewOf } from '../protocol/tool-view.ts'
 import { isTrainedOnPatches } from '../tools/patch/apply-patch.ts'
 import { guarded, usable } from '../tools/tool-set.ts'
 import { type Effort, levelOf } from './effort.ts'
+import { hasInstructions, instructionsFor, instructionsMessage } from './instructions.ts'
 import type { Limits } from './limits.ts'
 import { noTools, type UnusableSkill, workspaceResources } from './workspace-resources.ts'
 
@@ -34,6 +36,8 @@ export interface AgentParts {
   readonly limits: () => Limits
   /** Takes what the agent is told at its next step. */
   readonly notices?: () => readonly string[]
+  /** Learns which files with instructions the model gets. */
+  readonly instructed: (paths: readonly string[]) => void
 }
 
 /** An agent, and a function that gives it the current tools; it also runs after every turn. */
@@ -61,6 +65,7 @@ export async function makeAgent(parts: AgentParts): Promise<MadeAgent> {
     cwd,
     limits,
     notices = () => [],
+    instructed,
   } = parts
   const agentDir = join(environment.sessionsDir, '..', 'agent')
   const extension = noTools()
@@ -77,14 +82,14 @@ export async function makeAgent(parts: AgentParts): Promise<MadeAgent> {
     sessionManager: manager,
     settingsManager: settingsFor(model, environment),
   })
-  let known: readonly ServerTool[] | null = null
+  let equipped: readonly ServerTool[] | null = null
   let planned = false
   let patched = false
   const equip = () => {
     const offered = servers.tools
     const patches = isTrainedOnPatches(provider.nameOf(session.model?.id ?? model.id))
-    if (offered === known && planning() === planned && patches === patched) return
-    known = offered
+    if (offered === equipped && planning() === planned && patches === patched) return
+    equipped = offered
     planned = planning()
     patched = patches
     extension.tools.clear()
@@ -95,6 +100,9 @@ export async function makeAgent(parts: AgentParts): Promise<MadeAgent> {
     session.setActiveToolsByName(usable(tools, offered, { planning: planned, patches }))
   }
   equip()
+  const known = resources.instructions.map(({ path }) => path)
+  instructed(known)
+  const isKnown = (path: string) => known.includes(path) || hasInstructions(session.messages, path)
   const settled = session.agent.finishTurn
   session.agent.finishTurn = async (turn, signal) => {
     const decision = await settled?.(turn, signal)
@@ -111,10 +119,21 @@ export async function makeAgent(parts: AgentParts): Promise<MadeAgent> {
     // Without a result there is no further step: the next prompt has them.
     const told = toolResults.length > 0 ? notices() : []
     if (told.length > 0) await session.sendCustomMessage(noticeMessage(told), { deliverAs: 'steer' })
+    const nested = toolResults.length > 0 ? instructionsFor(touchedBy(message, cwd), { cwd, agentDir }, isKnown) : []
+    if (nested.length > 0) {
+      instructed(nested.map(({ path }) => path))
+      await session.sendCustomMessage(instructionsMessage(nested), { deliverAs: 'steer' })
+    }
     return decision ?? undefined
   }
   return { agent: session, unusableSkills: resources.unusable, equip }
 }
+
+/** Returns the files and directories that a message's calls are about. */
+const touchedBy = ({ content }: AssistantMessage, cwd: string): readonly string[] =>
+  content
+    .flatMap(part => (part.type === 'toolCall' ? viewOf(part.name, part.arguments, cwd).locations : []))
+    .map(({ path }) => path)
 
 const NOTICE = 'notice'
 

@@ -92,6 +92,7 @@ export function delegate(parts: Delegating) {
         planning,
         cwd,
         limits: () => limits,
+        instructed: paths => updates.given('instructions', paths),
       })
       const abort = () => void session.abort()
       signal?.addEventListener('abort', abort, { once: true })

@@ -22,6 +22,7 @@ import { type People, takenBackBy } from '../tools/people.ts'
 import { type TodoItem, todo, todoReminder } from '../tools/todo.ts'
 import { workspaceTools } from '../tools/tool-set.ts'
 import { isNotice, type MadeAgent, makeAgent, noticeMessage } from './agent-parts.ts'
+import { withFiles } from './attached-files.ts'
 import { readCommand } from './command.ts'
 import { BACKGROUND, backgroundIn, PLAN_MODE, planningIn, settleOpenCalls, TODO, todoIn } from './conversation-state.ts'
 import { delegate } from './delegate.ts'
@@ -173,7 +174,9 @@ export class EngineSession {
    */
   async steer(id: string, prompt: readonly ContentBlock[]): Promise<boolean> {
     if (hasSteered(this.#manager.getBranch(), id)) return true
-    return this.busy && this.#limits.reason === null && (await this.#steering.add(id, readPrompt(prompt)))
+    return (
+      this.busy && this.#limits.reason === null && (await this.#steering.add(id, this.#withFiles(readPrompt(prompt))))
+    )
   }
 
   cancel(): void {
@@ -225,8 +228,20 @@ export class EngineSession {
       await agent.sendCustomMessage(noticeMessage(notices), { deliverAs: 'nextTurn' })
     }
     this.#steering.open(agent)
-    await agent.prompt(text, { images: input.images, expandPromptTemplates: false })
+    const { text: whole, images } = this.#withFiles({ ...input, text })
+    await agent.prompt(whole, { images, expandPromptTemplates: false })
     return outcomeOf(this.#limits, this.#last)
+  }
+
+  /** Returns the input with its files, and reports those. */
+  #withFiles(input: PromptInput): PromptInput {
+    const { attached, ...whole } = withFiles(
+      input,
+      this.#opening.cwd,
+      this.#agent?.model?.input.includes('image') === true,
+    )
+    this.#updates.given('attachment', attached)
+    return whole
   }
 
   /** Returns the agent, set to this model. */
@@ -285,6 +300,7 @@ export class EngineSession {
       cwd,
       limits,
       notices: () => this.#background.takeNotices(),
+      instructed: paths => this.#updates.given('instructions', paths),
     })
     const { agent, unusableSkills } = made
     for (const { path, reason } of unusableSkills) this.#updates.skillTrouble(path, reason)

@@ -5,19 +5,17 @@ import {
   createExtensionRuntime,
   createSyntheticSourceInfo,
   type Extension,
-  loadProjectContextFiles,
   loadSkills,
   type ResourceLoader,
   type Skill,
 } from '@earendil-works/pi-coding-agent'
+import { chosenRules, type Instruction, instructionsOf } from './instructions.ts'
 import { systemPrompt } from './system-prompt.ts'
 
 /** Directories in which repositories keep skills. */
 const skillDirectories = ['.agents/skills', '.pi/skills', '.claude/skills'] as const
 /** The directory of the agent's home in which extensions put skills. A repository's skill of the same name wins. */
 const homeDirectory = '.agents/skills'
-/** Longest text of one instructions file that the model sees. */
-const MAX_INSTRUCTIONS = 64 * 1024
 /** Most unusable skills that are named, and the longest reason for each. */
 const MAX_UNUSABLE = 8
 const MAX_REASON = 300
@@ -28,15 +26,16 @@ export interface UnusableSkill {
   readonly reason: string
 }
 
-/** The resources for an agent, and the skills that cannot be used. */
+/** The resources for an agent, its instructions among them, and the skills that cannot be used. */
 export interface WorkspaceResources {
   readonly loader: ResourceLoader
+  readonly instructions: readonly Instruction[]
   readonly unusable: readonly UnusableSkill[]
 }
 
 /**
- * Loads a workspace's instructions for agents: its AGENTS.md, those of the directories above, and its skills with those
- * of the agent's home. All of it is text for the model; nothing runs or changes a setting.
+ * Loads a workspace's instructions for agents: its AGENTS.md, those of the directories above, its rules, and its skills
+ * with those of the agent's home. All of it is text for the model; nothing runs or changes a setting.
  * @param extension holds the tools of servers, which may change while the agent lives
  * @param notes returns notes about the servers for the model
  */
@@ -48,17 +47,14 @@ export function workspaceResources(
 ): WorkspaceResources {
   let skills: Skill[] = []
   let unusable: readonly UnusableSkill[] = []
-  let agentsFiles: { path: string; content: string }[] = []
+  let instructions: readonly Instruction[] = []
   const read = () => {
     const directories = [...skillDirectories.map(name => join(cwd, name)), join(homedir(), homeDirectory)]
     const skillPaths = directories.filter(path => existsSync(path))
     const loaded = loadSkills({ cwd, agentDir, skillPaths, includeDefaults: false })
     skills = loaded.skills
     unusable = unusableOf(loaded, cwd)
-    agentsFiles = loadProjectContextFiles({ cwd, agentDir }).map(({ path, content }) => ({
-      path,
-      content: cut(content),
-    }))
+    instructions = instructionsOf(cwd, agentDir)
   }
   read()
   const extensions = { extensions: [extension], errors: [], runtime: createExtensionRuntime() }
@@ -67,11 +63,12 @@ export function workspaceResources(
     getSkills: () => ({ skills, diagnostics: [] }),
     getPrompts: () => ({ prompts: [], diagnostics: [] }),
     getThemes: () => ({ themes: [], diagnostics: [] }),
-    getAgentsFiles: () => ({ agentsFiles }),
+    getAgentsFiles: () => ({ agentsFiles: [...instructions] }),
     getSystemPrompt: () => systemPrompt,
     getSystemPromptSource: () => undefined,
     getAppendSystemPrompt: () => [
       ...notes(),
+      ...chosenRules(cwd),
       ...unusable.map(({ path, reason }) => `Skill ${path} cannot be used: ${reason}`),
     ],
     getAppendSystemPromptSources: () => [],
@@ -80,6 +77,9 @@ export function workspaceResources(
   }
   return {
     loader,
+    get instructions() {
+      return instructions
+    },
     get unusable() {
       return unusable
     },
@@ -116,6 +116,3 @@ export function noTools(): Extension {
     shortcuts: new Map(),
   }
 }
-
-const cut = (content: string): string =>
-  content.length <= MAX_INSTRUCTIONS ? content : `${content.slice(0, MAX_INSTRUCTIONS)}\n[cut: the file goes on]`

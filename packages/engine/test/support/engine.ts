@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import {
+  type ContentBlock,
   type CreateElicitationRequest,
   type CreateElicitationResponse,
   client,
@@ -52,7 +53,7 @@ export interface Engine extends AsyncDisposable {
   readonly pid: number
   readonly updates: readonly SessionUpdate[]
   readonly told: readonly Told[]
-  prompt(text: string, berth?: object): Promise<Turn>
+  prompt(text: string, berth?: object, others?: readonly ContentBlock[]): Promise<Turn>
   /** Sends a message that is to join the prompt under way; says whether the conversation took it. */
   steer(id: string, text: string): Promise<boolean>
   /** Resolves when the engine has read everything sent before. */
@@ -144,12 +145,12 @@ export async function openEngine(
     get pid() {
       return running.child.pid ?? 0
     },
-    async prompt(text, berth = {}) {
+    async prompt(text, berth = {}, others = []) {
       const [before, toldBefore] = [updates.length, told.length]
       const { agent, or } = running
       const request = {
         sessionId,
-        prompt: [{ type: 'text' as const, text }],
+        prompt: [{ type: 'text' as const, text }, ...others],
         _meta: { berth: { model: 'main/m1', ...berth } },
       }
       const response = await or<PromptResponse>(agent.request(methods.agent.session.prompt, request))

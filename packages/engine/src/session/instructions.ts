@@ -1,0 +1,154 @@
+import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
+import { dirname, join, matchesGlob, relative, sep } from 'node:path'
+import { type AgentSession, loadProjectContextFiles } from '@earendil-works/pi-coding-agent'
+
+/** Longest text of one file that the model sees. */
+const MAX_BYTES = 64 * 1024
+const MAX_RULES = 50
+const MAX_DESCRIPTION = 300
+const INSTRUCTIONS = 'instructions'
+const rulesDirectory = join('.cursor', 'rules')
+
+/** Instructions of a repository: a file, and its text for the model. */
+export interface Instruction {
+  readonly path: string
+  readonly content: string
+}
+
+/** A rule as Cursor has it, and the files that it is for. */
+interface Rule extends Instruction {
+  readonly description: string
+  readonly isFor: readonly string[]
+  readonly isAlways: boolean
+}
+
+/** Returns the instructions that hold for all work in a directory: AGENTS.md or CLAUDE.md of it and those above, and rules. */
+export const instructionsOf = (cwd: string, agentDir: string): readonly Instruction[] => [
+  ...loadProjectContextFiles({ cwd, agentDir }).map(({ path, content }) => ({ path, content: cut(content) })),
+  ...rulesIn(cwd).filter(({ isAlways }) => isAlways),
+]
+
+/** Returns a line for each rule that the model itself is to choose. */
+export const chosenRules = (cwd: string): readonly string[] =>
+  rulesIn(cwd)
+    .filter(({ isAlways, isFor, description }) => !isAlways && isFor.length === 0 && description !== '')
+    .map(({ path, description }) => `Read ${relative(cwd, path)} if this is what you do: ${description}`)
+
+/**
+ * Returns the instructions that hold for files below the working directory beside those that hold for all of it, the nearest
+ * last.
+ * @param isKnown whether the model has a file's text already
+ */
+export function instructionsFor(
+  files: readonly string[],
+  { cwd, agentDir }: { readonly cwd: string; readonly agentDir: string },
+  isKnown: (path: string) => boolean,
+): readonly Instruction[] {
+  const found = new Map<string, Instruction>()
+  for (const file of files) {
+    const below = relative(cwd, file)
+    if (below.startsWith('..') || below.split(sep).includes('node_modules')) continue
+    const directories = ancestors(file, cwd)
+    const context = loadProjectContextFiles({ cwd: file, agentDir }).filter(({ path }) =>
+      directories.includes(dirname(path)),
+    )
+    for (const directory of directories) {
+      const nested = context.filter(({ path }) => dirname(path) === directory && directory !== cwd)
+      const rules = rulesIn(directory).filter(
+        ({ isAlways, isFor }) =>
+          (isAlways && directory !== cwd) || isFor.some(glob => fits(relative(directory, file), glob)),
+      )
+      for (const { path, content } of [...nested, ...rules]) found.set(path, { path, content: cut(content) })
+    }
+  }
+  return [...found.values()].filter(({ path }) => !isKnown(path))
+}
+
+/** Returns the instructions as a message to the model. */
+export const instructionsMessage = (instructions: readonly Instruction[]) =>
+  ({
+    customType: INSTRUCTIONS,
+    content: [
+      'The repository has instructions for files that you work on. Where they differ from those of a directory above, these count.',
+      ...instructions.map(({ path, content }) => `${beginningOf(path)}${content}\n</project_instructions>`),
+    ].join('\n\n'),
+    display: false,
+    details: undefined,
+  }) as const
+
+/** Returns true if a conversation has the instructions of a file; a summary leaves them out. */
+export const hasInstructions = (messages: AgentSession['messages'], path: string): boolean =>
+  messages.some(
+    message =>
+      message.role === 'custom' &&
+      message.customType === INSTRUCTIONS &&
+      String(message.content).includes(beginningOf(path)),
+  )
+
+const beginningOf = (path: string): string => `<project_instructions path="${path}">\n`
+
+/** Returns a file and the directories above it down from the working directory. A file may itself be a directory. */
+function ancestors(file: string, cwd: string): readonly string[] {
+  const directories: string[] = []
+  for (let at = file; at.length > cwd.length; at = dirname(at)) directories.unshift(at)
+  return [cwd, ...directories]
+}
+
+/** Without a slash a glob is about names, as Cursor takes it. */
+const fits = (file: string, glob: string): boolean =>
+  matchesGlob(file, glob) || (!glob.includes('/') && matchesGlob(file, `**/${glob}`))
+
+function rulesIn(directory: string): readonly Rule[] {
+  let names: readonly string[]
+  try {
+    names = readdirSync(join(directory, rulesDirectory), { recursive: true, encoding: 'utf8' })
+  } catch {
+    return []
+  }
+  return names
+    .filter(name => name.endsWith('.mdc'))
+    .toSorted()
+    .slice(0, MAX_RULES)
+    .flatMap(name => readRule(join(directory, rulesDirectory, name)))
+}
+
+/** Cursor writes globs as YAML does not allow them, so the head is read by its lines. */
+function readRule(path: string): readonly Rule[] {
+  const text = beginning(path)
+  if (text === null) return []
+  const [whole = '', head = ''] = /^---\r?\n([\s\S]*?)\r?\n---\r?\n?/.exec(text) ?? []
+  const [description = '', globs = '', always = ''] = ['description', 'globs', 'alwaysApply'].map(
+    key => new RegExp(`^${key}:((?:.*)(?:\\n[ \\t]*-.*)*)`, 'm').exec(head)?.[1]?.trim() ?? '',
+  )
+  const isFor = globs.split(/[,\n[\]]/).map(glob => glob.trim().replaceAll(/^- *|["']/g, ''))
+  return [
+    {
+      path,
+      content: text.slice(whole.length).trim(),
+      description: description.replaceAll(/^["']|["']$/g, '').slice(0, MAX_DESCRIPTION),
+      isFor: isFor.filter(glob => glob !== ''),
+      isAlways: always === 'true',
+    },
+  ]
+}
+
+/** Returns a file's text, cut at the bound; null if it cannot be read. */
+function beginning(path: string): string | null {
+  let file: number
+  try {
+    file = openSync(path, 'r')
+  } catch {
+    return null
+  }
+  try {
+    const bytes = Buffer.alloc(MAX_BYTES + 1)
+    return cut(bytes.toString('utf8', 0, readSync(file, bytes, 0, bytes.length, 0)))
+  } catch {
+    return null
+  } finally {
+    closeSync(file)
+  }
+}
+
+const cut = (content: string): string =>
+  content.length <= MAX_BYTES ? content : `${content.slice(0, MAX_BYTES)}\n[cut: the file goes on]`
