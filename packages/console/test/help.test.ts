@@ -111,14 +111,17 @@ describe('the palette', () => {
 })
 
 describe('an address that is not there', () => {
-  it.each(['/nowhere/at/all', '/docs/nope', '/docs/a/b'])('is a page for a browser: %s', async path => {
-    const answer = await fetch(`${accounts.test.url}${path}`, { headers: html })
-    expect([answer.status, answer.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8'])
-    expect(answer.headers.get('cache-control')).toBe('no-store')
-    expect(await answer.text()).toContain('No such page')
-  })
+  it.each(['/nowhere/at/all', '/docs/nope', '/docs/a/b', '/v1/docs/nope'])(
+    'is a page for a browser: %s',
+    async path => {
+      const answer = await fetch(`${accounts.test.url}${path}`, { headers: html })
+      expect([answer.status, answer.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8'])
+      expect(answer.headers.get('cache-control')).toBe('no-store')
+      expect(await answer.text()).toContain('No such page')
+    },
+  )
 
-  it.each(['/v1/nope', '/cloud/nope', '/api/nope'])('stays an answer for programs: %s', async path => {
+  it.each(['/v1/nope', '/v1/docsnope', '/cloud/nope', '/api/nope'])('stays an answer for programs: %s', async path => {
     const answer = await fetch(`${accounts.test.url}${path}`, { headers: html })
     expect(answer.headers.get('content-type')).toMatch(/^application.json/)
   })

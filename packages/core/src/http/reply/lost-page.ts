@@ -37,8 +37,8 @@ const headers = {
   'referrer-policy': 'no-referrer',
 }
 
-/** Programs call these, also from a browser's address bar: their answers stay those of the contract. */
-const ofPrograms = /^\/(?:v1|v1beta|api|auth|cloud|hooks|oidc)(?:\/|$)/
+/** Programs call these, also from a browser's address bar: their answers stay those of the contract. The reference is a page. */
+const ofPrograms = /^\/(?:v1(?!\/docs\/)|v1beta|api|auth|cloud|hooks|oidc)(?:\/|$)/
 
 /** Returns true if a person's browser asked for a page that is not there. */
 export const isLostBrowser = (error: unknown, request: FastifyRequest): boolean =>
