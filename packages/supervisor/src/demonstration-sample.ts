@@ -1,21 +1,9 @@
 import { lstatSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { greetScript, testScript } from './sample-scripts.ts'
 
 export const FILE = 'greet.sh'
 export const CHECK = './test.sh'
-
-/** The test of the sample repository, as the service makes it. */
-const test = `#!/bin/sh
-greets() {
-  said=$(./greet.sh $1)
-  [ "$said" = "$2" ] && return
-  echo "./greet.sh $1 says \\"$said\\", not \\"$2\\""
-  exit 1
-}
-greets Ada "Hello, Ada"
-greets "--spanish Ada" "Hola, Ada"
-echo ok
-`
 
 /** In the order in which they are added; the test asks for the first. */
 const languages = [
@@ -52,7 +40,7 @@ interface Sample {
  */
 export function readSample(directory: string): Sample | null {
   const before = contentOf(join(directory, FILE))
-  if (before === undefined || contentOf(join(directory, CHECK)) !== test) return null
+  if (before === undefined || contentOf(join(directory, CHECK)) !== testScript) return null
   const count = before.match(/^ {2}--/gm)?.length ?? 0
   if (before !== programOf(count)) return null
   return { before, after: programOf(count + 1), added: greetingOf(count) }
@@ -71,7 +59,7 @@ function greetingOf(index: number): Greeting {
 
 /** Returns the program with so many greetings beside the English one. */
 function programOf(count: number): string {
-  if (count === 0) return `#!/bin/sh\necho "Hello, \${1:-world}"\n`
+  if (count === 0) return greetScript
   const cases = Array.from({ length: count }, (_, index) => {
     const { option, word } = greetingOf(index)
     return `  ${option}) shift; word=${word} ;;\n`

@@ -8,10 +8,11 @@ import { GitHostError } from '@berth/core/git-hosts/git-host.ts'
 import { LOCAL_ACCOUNT, LOCAL_HOST, LocalHost } from '@berth/core/git-hosts/local/local-host.ts'
 import type { PersonPrincipal } from '@berth/core/identity/guard/principal.ts'
 import { connectAccount } from '@berth/core/repositories/connect-account.ts'
-import { findGranted, upsertGrants } from '@berth/core/repositories/grant-sql.ts'
+import { findGranted, type Grantee, upsertGrants } from '@berth/core/repositories/grant-sql.ts'
 import { listAccounts } from '@berth/core/repositories/granted-accounts.ts'
 import { hostRefusal } from '@berth/core/repositories/host-refusal.ts'
 import { refusal } from '@berth/platform/kit/refusal.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 
 const ENDED = 'The access to the sample repository was removed. An administrator of the organization can make it again.'
 
@@ -29,29 +30,34 @@ export async function provideSampleRepository(
 ): Promise<Repository> {
   const { db, clock, gitHosts } = context
   const { organizationId } = person
+  const name = { owner: `sample-${organizationId.replaceAll('-', '').slice(0, 12)}`, repository: 'greeter' }
+  const sampleName = `${name.owner}/${name.repository}`
+  const refuseEnded = async (tx: Queryable, grantee: Grantee) => {
+    const own = (await listAccounts(tx, grantee)).filter(
+      ({ host, account }) => host === LOCAL_HOST && account === LOCAL_ACCOUNT,
+    )
+    const samples = own.flatMap(({ repositories }) => repositories).filter(({ fullName }) => fullName === sampleName)
+    if (samples.some(({ status }) => status === 'active') || person.role === 'admin') return
+    const wasEnded = [...own, ...samples].some(({ status }) => status === 'revoked')
+    if (wasEnded) throw refusal('cloud_repository_grant_required', { message: ENDED })
+  }
   const host = gitHosts.find(LOCAL_HOST)
   if (!(host instanceof LocalHost)) throw new Error('every deployment has the local host')
   try {
-    const ref = await host.provideSample(`sample-${organizationId.replaceAll('-', '').slice(0, 12)}`, 'greeter')
+    const installation = await db.transaction(tx => provideOwnInstallation({ db: tx, clock }, organizationId))
+    const grantee = { organizationId, installationId: installation.id }
+    // Before anything is made: whoever is refused leaves nothing behind.
+    await refuseEnded(db, grantee)
+    const ref = await host.provideSample(name.owner, name.repository)
     const { repositoryId, fullName, ...shown } = await host.readRepository(ref)
     const grantId = await db.transaction(async tx => {
-      const installation = await provideOwnInstallation({ db: tx, clock }, organizationId)
       const account = { host: LOCAL_HOST, provider: host.kind, account: LOCAL_ACCOUNT, accountLogin: LOCAL_ACCOUNT }
-      const grantee = { organizationId, installationId: installation.id }
       const connection = await connectAccount({ db: tx, clock }, grantee, account, false)
       const granted = async () => (await findGranted(tx, connection.id, [repositoryId]))[0]?.id
       const known = await granted()
       if (known !== undefined) return known
       // Read after the connection is made: whoever ends the old one meanwhile has committed by then.
-      const own = (await listAccounts(tx, grantee)).filter(
-        ({ host: of, account: at }) => of === LOCAL_HOST && at === LOCAL_ACCOUNT,
-      )
-      const wasEnded = own.some(
-        ({ status, repositories }) =>
-          status === 'revoked' ||
-          repositories.some(old => old.repositoryId === repositoryId && old.status === 'revoked'),
-      )
-      if (wasEnded && person.role !== 'admin') throw refusal('cloud_repository_grant_required', { message: ENDED })
+      await refuseEnded(tx, grantee)
       await upsertGrants(tx, connection, [{ id: randomUUID(), repositoryId, fullName }], clock.now())
       const audited = { target: `connection ${connection.id}`, details: { host: LOCAL_HOST, repository: fullName } }
       await appendAudit(tx, personEntry(person, clientAddress, 'connection.added', audited), clock.now())

@@ -1,28 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { greetScript, testScript } from '@berth/supervisor/sample-scripts'
 import { runGit } from '../../git/run-git.ts'
 import { GitHostError } from '../git-host.ts'
 import { localPath } from './repositories.ts'
 
-/**
- * A small program whose test fails: nobody has written the Spanish greeting yet. The demonstration in the supervisor knows
- * both scripts by heart, and works on no others.
- */
 const files = {
   'README.md': '# Greeter\n\nGreets whoever asks.\n\n    ./greet.sh Ada\n',
-  'greet.sh': `#!/bin/sh\necho "Hello, \${1:-world}"\n`,
-  'test.sh': `#!/bin/sh
-greets() {
-  said=$(./greet.sh $1)
-  [ "$said" = "$2" ] && return
-  echo "./greet.sh $1 says \\"$said\\", not \\"$2\\""
-  exit 1
-}
-greets Ada "Hello, Ada"
-greets "--spanish Ada" "Hola, Ada"
-echo ok
-`,
+  'greet.sh': greetScript,
+  'test.sh': testScript,
 }
 
 const sized = (content: string) => `data ${Buffer.byteLength(content)}\n${content}\n`
