@@ -40,7 +40,7 @@ describe('without a model', () => {
     await page.getByRole('link', { name: 'Add a model' }).click()
     await page.getByText('"kind": "openai"').waitFor()
     await page.getByRole('button', { name: 'Check the providers' }).click()
-    await page.getByText('The running service knows no provider.').waitFor()
+    await page.getByText('The running service knows no provider').waitFor()
     await shoot(page, 'models-without-model')
     expect(await pageFaults(page)).toEqual([])
     await page.goBack()

@@ -1,5 +1,7 @@
+import { readdir, rm } from 'node:fs/promises'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import type { ModelCheck, Repository, RepositoryPage } from '@berth/contract'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
 import type { Api } from '@berth/testing/api/api.ts'
@@ -68,7 +70,21 @@ describe('checking the providers of models', () => {
       ],
     ])
     expect(asked).toEqual(['GET /v1/models', 'POST /v1/chat/completions'])
-    expect(JSON.stringify(body)).not.toContain('secret-0123456789')
+    expect(JSON.stringify(body)).not.toMatch(/secret-0123456789|127\.0\.0\.1/)
+  })
+
+  it('asks once for all who ask meanwhile, and none whose models an organization may not use', async () => {
+    const { database } = accounts.test.db
+    const { organizationId } = await createTenant(database)
+    const other = (await accounts.person({ organizationId, role: 'admin' })).api
+    const before = asked.length
+    const ids = async (by: Api) =>
+      (await by.call<ModelCheck>('POST', '/cloud/models/check')).body.providers.map(({ id }) => id)
+    const all = await ids(api)
+    expect([await ids(other), asked.length]).toEqual([all, before])
+    const text = "insert into organization_limits (organization_id, models) values ($1, '{wordy/m,page/a}')"
+    await database.query(text, [organizationId])
+    expect([await ids(other), asked.length]).toEqual([['wordy', 'page'], before])
   })
 
   it('is for administrators', async () => {
@@ -116,7 +132,12 @@ describe('the sample repository', () => {
       const member = (await accounts.person({ organizationId, role: 'member' })).api
       await provide(member)
       await database.query(`update ${table} set revoked_at = now() where organization_id = $1`, [organizationId])
+      const ownerOf = () => readdir(join(accounts.test.dataDir, 'repositories')).catch((): string[] => [])
+      const before = await ownerOf()
+      const sample = `sample-${organizationId.replaceAll('-', '').slice(0, 12)}`
+      await rm(join(accounts.test.dataDir, 'repositories', sample), { recursive: true })
       const refused = await provide(member)
+      expect([before.includes(sample), (await ownerOf()).includes(sample)]).toEqual([true, false])
       expect([outcome(refused), await listed(admin)]).toEqual(['403 cloud_repository_grant_required', []])
       expect(JSON.stringify(refused.body)).toContain('An administrator of the organization can make it again')
       // It ends in this organization alone.

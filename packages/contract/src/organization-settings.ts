@@ -172,7 +172,6 @@ export const ModelCheck = Type.Object(
       Type.Object(
         {
           id: Type.String(),
-          baseUrl: Type.String({ description: 'Where the service asked.' }),
           outcome: openString(
             [
               'answered',
@@ -195,7 +194,7 @@ export const ModelCheck = Type.Object(
         },
         open,
       ),
-      { description: 'In the order of the configuration file; empty if it has none.' },
+      { description: 'Those of models that the organization may use, in the order of the configuration file.' },
     ),
   },
   { title: 'ModelCheck', ...open },

@@ -138,7 +138,7 @@ export const oversightOperations = {
     path: '/cloud/models/check',
     summary: 'Check the providers of models',
     description:
-      'Asks each provider of the configuration for its list of models, or, if it has none, one of its models for a word. The word counts in no budget.',
+      'Asks each provider whose models the organization may use for its list of models, or, if it has none, one of its models for a word, which counts in no budget. An answer stands for 30 seconds.',
     responses: { 200: { description: 'How each provider answered.', schema: ModelCheck } },
     errors: [],
   }),

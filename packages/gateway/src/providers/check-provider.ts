@@ -27,25 +27,25 @@ type Provider = ConstructorParameters<typeof ProviderClient>[0]
  */
 export async function checkProvider(provider: Provider, model: string | undefined): Promise<CheckedProvider> {
   const client = new ProviderClient(provider, limits)
-  const { id, baseUrl } = { id: provider.id, baseUrl: client.baseUrl }
+  const { id } = provider
   const signal = AbortSignal.timeout(PATIENCE_MS)
   try {
     const answer = await client.send({ method: 'GET', path: '/models', signal })
     const body = (await answer.readAll(MAX_BYTES))?.toString('utf8') ?? ''
-    if (answer.status === 200) return { id, baseUrl, outcome: 'answered', models: parseModelList(body).length }
+    if (answer.status === 200) return { id, outcome: 'answered', models: parseModelList(body).length }
     if (![404, 405, 501].includes(answer.status)) {
       throw upstreamError(upstreamCode(answer.status, body), { reason: detailOfError(body).reason })
     }
-    if (model === undefined) return { id, baseUrl, outcome: 'unlisted', models: null }
+    if (model === undefined) return { id, outcome: 'unlisted', models: null }
     await (await client.languageModel(model)).doGenerate({
       prompt: [{ role: 'user', content: [{ type: 'text', text: 'Say ok.' }] }],
       maxOutputTokens: 16,
       abortSignal: signal,
     })
-    return { id, baseUrl, outcome: 'answered', models: null }
+    return { id, outcome: 'answered', models: null }
   } catch (error) {
     const { outcome, detail } = failureOf(error, signal)
-    return { id, baseUrl, outcome, models: null, ...(detail !== undefined && { detail }) }
+    return { id, outcome, models: null, ...(detail !== undefined && { detail }) }
   } finally {
     await client.close()
   }

@@ -40,7 +40,6 @@ const largeCharacters = 1024 ** 2
 /** The connections to one provider. It follows no redirect: that would carry the key to another host. */
 export class ProviderClient {
   readonly provider: Provider
-  readonly baseUrl: string
   readonly #pool: Pool
   readonly #origin: string
   readonly #path: string
@@ -49,8 +48,7 @@ export class ProviderClient {
 
   constructor(provider: Provider, limits: ProviderLimits) {
     this.provider = provider
-    this.baseUrl = provider.baseUrl ?? defaultBaseUrls[provider.kind]
-    const url = new URL(this.baseUrl)
+    const url = new URL(provider.baseUrl ?? defaultBaseUrls[provider.kind])
     this.#origin = url.origin
     this.#path = url.pathname.replace(/\/$/, '')
     this.#headers = { ...credentialHeaders(provider), 'content-type': 'application/json' }

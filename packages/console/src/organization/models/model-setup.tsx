@@ -60,13 +60,14 @@ function Outcomes({ check: { providers } }: { check: ModelCheck }) {
   if (providers.length === 0) {
     return (
       <p className="text-[0.8125rem]">
-        The running service knows no provider. After a change of the file it has to be started again.
+        The running service knows no provider that your organization may use. After a change of the file it has to be
+        started again.
       </p>
     )
   }
   return (
     <ul className="flex flex-col divide-y divide-line rounded-lg border border-line text-[0.8125rem]">
-      {providers.map(({ id, baseUrl, outcome, models, detail }) => (
+      {providers.map(({ id, outcome, models, detail }) => (
         <li key={id} className="flex items-start gap-2.5 px-4 py-2.5">
           {outcome === 'answered' ? (
             <CircleCheck className="mt-0.5 size-4 shrink-0 text-good" aria-hidden />
@@ -78,10 +79,7 @@ function Outcomes({ check: { providers } }: { check: ModelCheck }) {
               <strong className="font-semibold">{id}</strong> {outcomeWords(outcome)}
               {models !== null && ` It has ${counted(models, 'model')}.`}
             </p>
-            <p className="text-xs text-ink-3 [overflow-wrap:anywhere]">
-              {baseUrl}
-              {detail !== undefined && ` · ${detail}`}
-            </p>
+            {detail !== undefined && <p className="text-xs text-ink-3 [overflow-wrap:anywhere]">{detail}</p>}
           </div>
         </li>
       ))}
