@@ -14,25 +14,37 @@ let organizationId: string
 /** A Session of the member, on a repository, whose title an agent chose. */
 let sessionId: string
 let triggerId: string
+/** A Session whose caller says that the trigger has made it. */
+let pretending: string
 beforeAll(async () => {
   accounts = await startAccounts()
   organizationId = accounts.test.tenant.organizationId
   admin = await accounts.person({ role: 'admin' })
   member = await accounts.person({})
   const db = accounts.test.db.database
-  sessionId = (await member.api.createSession({ title: '=cmd|"calc", now' })).id
   triggerId = randomUUID()
+  const origin = { objectType: 'trigger', objectId: triggerId }
+  sessionId = (await member.api.createSession({ title: '=cmd|"calc", now', origin: { objectType: 'ticket' } })).id
+  // The origin that a caller writes makes no trigger pay.
+  pretending = (await member.api.createSession({ title: 'Pretends', origin })).id
   await accounts.test.api.put(`/v1/triggers/${triggerId}`, { name: 'Nightly', message: 'Look' })
-  await db.query('update sessions set source = $2, origin = $3 where id = $1', [
+  await db.query('update sessions set source = $2, trigger_id = $3 where id = $1', [
     sessionId,
     { kind: 'github', repositoryId: '7', label: 'acme/shop' },
-    { objectType: 'trigger', objectId: triggerId },
+    triggerId,
   ])
   const of = { organizationId }
   await spend(
     db,
     { ...of, at: '2026-02-28T23:59:59.999Z', costUsd: 100, personId: admin.who.personId },
-    { ...of, at: '2026-03-01T00:00:00Z', costUsd: 0.5, model: 'p/large', personId: admin.who.personId },
+    {
+      ...of,
+      at: '2026-03-01T00:00:00Z',
+      costUsd: 0.5,
+      model: 'p/large',
+      personId: admin.who.personId,
+      sessionId: pretending,
+    },
     { ...of, at: '2026-03-03T12:00:00Z', costUsd: 2, model: 'p/large', personId: member.who.personId, sessionId },
     { ...of, at: '2026-03-03T13:00:00Z', costUsd: null, personId: member.who.personId, sessionId, outcome: 'failed' },
     { ...of, at: '2026-03-03T23:59:59.999Z', costUsd: 1, installationId: accounts.test.tenant.installationId },
@@ -96,7 +108,8 @@ describe('a report of usage', () => {
     ])
     expect(shown(await all('session'))).toEqual([
       ['session', sessionId, '=cmd|"calc", now', 2],
-      ['none', null, null, 1.5],
+      ['none', null, null, 1],
+      ['session', pretending, 'Pretends', 0.5],
     ])
   })
 
@@ -198,7 +211,7 @@ describe('an export of usage', () => {
     )
     expect(answer.text.split('\r\n')).toEqual([
       'day,kind,id,name,requests,failed,input_tokens,cached_input_tokens,cache_write_tokens,output_tokens,reasoning_tokens,cost_usd,requests_of_unknown_cost',
-      '2026-03-01,none,,,1,0,100,40,20,10,4,0.5,0',
+      `2026-03-01,session,${pretending},Pretends,1,0,100,40,20,10,4,0.5,0`,
       `2026-03-03,session,${sessionId},"'=cmd|""calc"", now",2,1,200,80,40,20,8,2,1`,
       '2026-03-03,none,,,1,0,100,40,20,10,4,1,0',
       '',

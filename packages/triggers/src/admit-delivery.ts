@@ -71,7 +71,7 @@ async function beginSession(
     origin: { objectType: 'trigger', objectId: due.trigger_id },
     initialTurn: { id: turnOf(due), message: due.message },
   }
-  await createSession(context, principal, key, body)
+  await createSession(context, principal, key, body, { triggerId: due.trigger_id })
 }
 
 async function continueSession(

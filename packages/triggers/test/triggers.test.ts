@@ -58,6 +58,8 @@ describe('a trigger', () => {
     const { sessionId } = (await deliver(trigger, 'k', payload)).body.delivery
     expect(await ended(trigger, 'k')).toMatchObject({ status: 'admitted' })
     const { turns } = (await test.api.get<{ turns: Turn[] }>(`/v1/sessions/${sessionId}/turns`)).body
+    const { rows } = await test.db.database.query('select trigger_id from sessions where id = $1', [sessionId])
+    expect(rows).toEqual([{ trigger_id: trigger.id }])
     expect(turns[0]?.message).toBe(`field_1='it'\\''s $(rm -rf ~)'\necho "\${field_1}"`)
   })
 

@@ -21,7 +21,8 @@ import { insertTurn } from './turns/insert-turn.ts'
 /**
  * Creates a Session, with its first Turn if there is one. The same body again returns the Session as it is now, even if
  * it is archived or its runtime or Git host is gone. The host is asked before anything is locked.
- * @param sourceOwner provides the installation that owns a person's Session with a `source`; null: people may have none
+ * @param more `sourceOwner` provides the installation that owns a person's Session with a `source`; null: people may have none.
+ *   `triggerId` names the trigger that makes it
  * @throws ApiError 409 `cloud_session_conflict` for another body
  * @throws ApiError 404 if another owner uses the id, or the Session that had it was purged
  * @throws ApiError 400 if the runtime or model does not exist, or the schema of an output is not acceptable
@@ -33,7 +34,10 @@ export async function createSession(
   principal: Principal,
   key: SessionKey,
   body: CreateSession,
-  { sourceOwner = null }: { readonly sourceOwner?: (() => Promise<string>) | null } = {},
+  {
+    sourceOwner = null,
+    triggerId = null,
+  }: { readonly sourceOwner?: (() => Promise<string>) | null; readonly triggerId?: string | null } = {},
 ): Promise<{ created: boolean; session: Session }> {
   const output = body.initialTurn?.output ?? null
   const hash = requestHash({
@@ -73,6 +77,7 @@ export async function createSession(
       effort,
       runtime,
       environmentId,
+      triggerId,
       now,
     })
     if (!inserted) return null

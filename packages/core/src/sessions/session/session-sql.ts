@@ -131,6 +131,8 @@ export interface NewSession {
   readonly runtime: string | null
   readonly environmentId: string | null
   readonly isTrial?: boolean
+  /** The trigger that makes it. */
+  readonly triggerId?: string | null
   /** For a fork: its source, the recap of that conversation, and its plan. */
   readonly forkOf?: {
     readonly sessionId: string
@@ -150,8 +152,8 @@ export async function insertSession(tx: Queryable, session: NewSession): Promise
     text: `
       insert into sessions (organization_id, id, owner_kind, owner_id, request_hash, title, origin, model, runtime,
         created_at, updated_at, source, initiated_by, environment_id, is_trial, parent_session_id,
-        parent_run_id, forked_recap, effort, plan)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
+        parent_run_id, forked_recap, effort, plan, trigger_id)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
       on conflict do nothing returning 1`,
     values: [
       session.key.organizationId,
@@ -173,6 +175,7 @@ export async function insertSession(tx: Queryable, session: NewSession): Promise
       session.forkOf?.recap ?? null,
       session.effort,
       session.forkOf?.plan ? JSON.stringify(session.forkOf.plan) : null,
+      session.triggerId ?? null,
     ],
   })
   return rows.length > 0

@@ -451,7 +451,7 @@ create table sessions (
   owner_kind text not null check (owner_kind in ('app_installation', 'person')),
   owner_id uuid not null, initiated_by uuid references people, request_hash bytea not null,
   title text not null, model text, effort text, runtime text,
-  origin jsonb, source jsonb, source_lost_at timestamptz,
+  origin jsonb, trigger_id uuid, source jsonb, source_lost_at timestamptz,
   environment_id uuid, environment_revision integer, parent_session_id uuid, parent_run_id uuid, forked_recap text,
   is_trial boolean not null default false,
   turn_count integer not null default 0, fresh_from_turn integer not null default 0, sealed_turns integer,
@@ -465,6 +465,7 @@ create table sessions (
   check ((parent_session_id is null) = (parent_run_id is null))
 ) with (fillfactor = 50);
 comment on column sessions.initiated_by is 'The person who asked for a Session that the service''s own installation owns.';
+comment on column sessions.trigger_id is 'The trigger that made it, which may be gone. A caller writes what it likes into `origin`.';
 comment on column sessions.source is 'A repository, pinned. Whatever it shows is fixed at the Session''s creation.';
 comment on column sessions.source_lost_at is 'The host would not give the source to a restore any more.';
 comment on column sessions.environment_revision is 'The last that was applied: a Session is bound to no revision.';

@@ -31,7 +31,7 @@ const keys: Readonly<Record<UsageGrouping, string>> = {
   model: `'model:' || g.model`,
   person: `coalesce('person:' || g.person_id, 'installation:' || g.installation_id, 'none:')`,
   repository: `coalesce('repository:' || (s.source ->> 'kind') || ':' || (s.source ->> 'repositoryId'), 'none:')`,
-  trigger: `case s.origin ->> 'objectType' when 'trigger' then 'trigger:' || (s.origin ->> 'objectId') else 'none:' end`,
+  trigger: `coalesce('trigger:' || s.trigger_id, 'none:')`,
   session: `coalesce('session:' || g.session_id, 'none:')`,
 }
 
