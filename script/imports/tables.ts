@@ -149,7 +149,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   review_requests: { writes: ['core/sessions/reviews'], reads: ['server/console', 'core/sessions/session'] },
   publications: {
     writes: ['core/sessions/publications'],
-    reads: ['core/sessions/purge', 'core/sessions/session', 'server/console', 'triggers'],
+    reads: ['core/sessions/purge', 'core/sessions/reviews', 'core/sessions/session', 'server/console', 'triggers'],
   },
   merges: {
     writes: ['core/sessions/merges'],

@@ -8,9 +8,8 @@ import { makeReview } from '@berth/core/sessions/reviews/make-review.ts'
 import { openPlace } from '@berth/core/sessions/reviews/open-place.ts'
 import { ReviewRefused } from '@berth/core/sessions/reviews/review-place.ts'
 import {
-  findReview,
+  findWholeReview,
   insertReview,
-  type LastReviewed,
   type ReviewRow,
   readLastReviewed,
   setLastReviewed,
@@ -89,7 +88,6 @@ async function review(
   { leaseId, source, signal }: Reviewing,
 ): Promise<void> {
   const { db, blobs, clock, host, log, wakeups } = context
-  const last = await readLastReviewed(db, claim)
   await using place = await openPlace(context, { leaseId, host }, source, signal)
   let recorded = false
   try {
@@ -100,15 +98,14 @@ async function review(
       {
         ...{ blobs, now: clock.now(), signal },
         async known(revision, isChanged) {
-          if (!isChanged && last.revision === null) throw new NothingNew()
-          const row = await findReview(db, claim, revision)
+          if (!isChanged && (await readLastReviewed(db, claim)).revision === null) throw new NothingNew()
+          const row = await findWholeReview(db, claim, revision)
           // A worker that was killed may have left it without the lines of its files.
-          const isWhole = row !== null && (row.files_sha256 !== null || !isChanged)
-          if (isWhole && revision === last.revision && revision === last.announced) throw new NothingNew()
-          return isWhole ? row : null
+          return row !== null && (row.files_sha256 !== null || !isChanged) ? row : null
         },
         async made(made) {
-          await record(context, claim, made, last)
+          const isNew = await record(context, claim, made)
+          if (!isNew && made.files_sha256 !== null) throw new NothingNew()
           recorded = true
         },
       },
@@ -122,14 +119,23 @@ async function review(
   }
 }
 
-async function record(context: ExecutionContext, claim: RunClaim, row: ReviewRow, last: LastReviewed): Promise<void> {
-  await underFence(context, claim, async tx => {
+/**
+ * Makes a revision the newest, and tells of it. Whether it was is read under the Session's lock, because somebody may have had
+ * another tree reviewed meanwhile.
+ * @returns false if it was the newest already, and told
+ */
+async function record(context: ExecutionContext, claim: RunClaim, row: ReviewRow): Promise<boolean> {
+  const isNew = await underFence(context, claim, async tx => {
+    const { revision, announced } = await readLastReviewed(tx, claim)
+    if (row.revision === revision && row.revision === announced) return false
     await insertReview(tx, claim, row)
     await setLastReviewed(tx, claim, row.revision)
-    if (row.revision === last.announced || (row.files === 0 && last.announced === null)) await tellChanged(tx, claim)
+    if (row.files === 0 && announced === null) await tellChanged(tx, claim)
     else await appendEvents(tx, claim, [created(row, claim.runId)], context.clock.now())
+    return true
   })
-  announce(context, claim)
+  if (isNew) announce(context, claim)
+  return isNew
 }
 
 /** Names the Run in its data alone, because nothing of a Run follows its terminal Event. */

@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Event, Review, Session } from '@berth/contract'
+import { dropSupersededPacks } from '@berth/core/sessions/purge/drop-packs.ts'
+import { systemClock } from '@berth/platform/kit/clock.ts'
 import { sessionOnRepository } from '@berth/testing/console/reviewed-session.ts'
 import { CrashPoint } from '@berth/testing/faults/crash-point.ts'
 import type { Delivering } from '@berth/testing/git/delivering.ts'
@@ -86,6 +88,46 @@ describe('a Run that ends', () => {
     expect(await test.api.session(at.session.id)).toMatchObject({ changes: { revision, files: 1 } })
     await at.shell('true')
     expect(revisionsIn(await logOf(at))).toMatchObject([{ data: { revision } }])
+  })
+
+  it('tells again of the tree that it told last, once somebody has reviewed another', async () => {
+    const at = await begin()
+    await at.shell('printf x > new')
+    await writeFile(join(at.project, 'other'), 'y')
+    await at.review()
+    await at.shell('rm other')
+    const [first, second, ...more] = revisionsIn(await logOf(at))
+    expect([second?.data['revision'], more]).toEqual([first?.data['revision'], []])
+    expect(await test.api.session(at.session.id)).toMatchObject({ changes: { revision: first?.data['revision'] } })
+  })
+
+  it('keeps the objects of the newest, and gives up those of the ones before, which are read as they were', async () => {
+    const at = await begin()
+    await at.shell('printf x > new')
+    await at.shell('printf y > new')
+    const [first = '', second = ''] = revisionsIn(await logOf(at)).map(({ data }) => String(data['revision']))
+    const { database } = test.db
+    const packs = async () => {
+      const text = 'select revision, pack_sha256 is not null as held from reviews where session_id = $1'
+      const { rows } = await database.query<{ revision: string; held: boolean }>(text, [at.session.id])
+      return Object.fromEntries(rows.map(({ revision, held }) => [revision, held]))
+    }
+    const drop = (before: Date) =>
+      dropSupersededPacks({ db: database, clock: systemClock }, before, new AbortController().signal)
+    expect(await drop(new Date(0))).toBe(0)
+    expect(await packs()).toEqual({ [first]: true, [second]: true })
+    const later = new Date(Date.now() + 60_000)
+    expect(await drop(later)).toBeGreaterThan(0)
+    expect(await packs()).toEqual({ [first]: false, [second]: true })
+    expect((await stored(at, first)).body.review.patch).toContain('+x')
+    expect((await at.put(randomUUID(), { title: 'Change it', revision: first })).status).toBe(400)
+    // The tree comes back, and with it what delivers it.
+    await at.shell('printf x > new')
+    expect(await packs()).toEqual({ [first]: true, [second]: true })
+    expect((await at.publish({ revision: first })).status).toBe('succeeded')
+    await at.shell('printf z > new')
+    await drop(later)
+    expect(await packs()).toMatchObject({ [first]: true, [second]: false })
   })
 
   it('keeps its outcome and its checkpoint if the changes are refused, and says why', async () => {

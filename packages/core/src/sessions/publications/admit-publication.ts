@@ -7,7 +7,7 @@ import { readProfile } from '../../accounts/me.ts'
 import type { Context } from '../../context.ts'
 import { isBranchName } from '../../git/branch-name.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
-import { findReview } from '../reviews/review-sql.ts'
+import { findWholeReview } from '../reviews/review-sql.ts'
 import { lockVisibleSession } from '../session/read-session.ts'
 import { defaultBranch } from './branch-name.ts'
 import { toPublication } from './publication.ts'
@@ -47,8 +47,8 @@ export async function admitPublication(
     if (session.archived_at !== null) throw sessionNotFound()
     if (target === undefined || branch === undefined) throw refusal('cloud_repository_required')
     requireDeliverable(body, branch, target)
-    if ((await findReview(tx, key, body.revision)) === null) {
-      throw invalidField(['revision'], 'is not a revision that this Session has made; read its review first')
+    if ((await findWholeReview(tx, key, body.revision)) === null) {
+      throw invalidField(['revision'], 'is not a revision that this Session has made lately; read its review first')
     }
     if (!session.lease_held) throw workspaceLapsed(session.id)
     const row = await insertPublication(

@@ -63,6 +63,7 @@ export async function makeReview(
       head_tree: headTree,
       target_branch: base.targetBranch,
       pack_sha256: pack?.sha256 ?? null,
+      pack_dropped_at: null,
       document_sha256: sha256,
       files_sha256: null,
       created_at: parts.now,

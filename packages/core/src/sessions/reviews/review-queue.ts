@@ -13,7 +13,7 @@ import {
   answerReview,
   claimedReviews,
   claimReviews,
-  findReview,
+  findWholeReview,
   insertReview,
   type ReviewClaim,
   type ReviewFailure,
@@ -92,7 +92,7 @@ async function review(
     const base = { baseOid: source.baseOid, targetBranch: source.baseBranch }
     return await makeReview(place, claim, base, {
       blobs,
-      known: revision => findReview(db, claim, revision),
+      known: revision => findWholeReview(db, claim, revision),
       made: async row => {
         made = true
         await say(row)

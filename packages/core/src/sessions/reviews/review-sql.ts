@@ -12,6 +12,8 @@ export interface ReviewRow {
   readonly target_branch: string
   /** Objects that the base lacks; null if there are none. */
   readonly pack_sha256: string | null
+  /** When its objects were given up: it can be read, and no longer be delivered. */
+  readonly pack_dropped_at: Date | null
   readonly document_sha256: string
   /** The changed files with their unchanged lines; null until they are stored. */
   readonly files_sha256: string | null
@@ -26,12 +28,53 @@ export async function findReview(db: Queryable, key: SessionKey, revision: strin
   const { rows } = await db.query<ReviewRow>({
     name: 'find-review',
     text: `
-      select revision, base_oid, base_tree, head_tree, target_branch, pack_sha256, document_sha256, files_sha256,
+      select revision, base_oid, base_tree, head_tree, target_branch, pack_sha256, pack_dropped_at, document_sha256, files_sha256,
         created_at, files, additions, deletions
       from reviews where organization_id = $1 and session_id = $2 and revision = $3`,
     values: [key.organizationId, key.sessionId, revision],
   })
   return rows[0] ?? null
+}
+
+/** Returns a revision that can be delivered; null if there is none, or its objects were given up, so that it is to be made again. */
+export async function findWholeReview(db: Queryable, key: SessionKey, revision: string): Promise<ReviewRow | null> {
+  const row = await findReview(db, key, revision)
+  return row?.pack_dropped_at === null ? row : null
+}
+
+/** A revision whose objects nothing needs: a later one of its Session exists, nothing tells of it, and nothing delivers it. */
+const isSuperseded = `
+  r.pack_sha256 is not null and r.created_at < $1
+  and exists (
+    select from reviews n
+    where n.organization_id = r.organization_id and n.session_id = r.session_id and n.created_at > r.created_at)
+  and not exists (
+    select from review_requests q
+    where q.organization_id = r.organization_id and q.session_id = r.session_id and r.revision in (q.revision, q.announced))
+  and not exists (
+    select from publications p
+    where p.organization_id = r.organization_id and p.session_id = r.session_id and p.revision = r.revision)`
+
+/** Lists Sessions with objects of superseded revisions from before a time. */
+export async function findSuperseded(db: Queryable, before: Date, most: number): Promise<SessionKey[]> {
+  const { rows } = await db.query<SessionKey>({
+    text: `
+      select distinct r.organization_id as "organizationId", r.session_id as "sessionId" from reviews r
+      where ${isSuperseded} limit $2`,
+    values: [before, most],
+  })
+  return rows
+}
+
+/** Gives the objects of a Session's superseded revisions up. The caller holds the Session's lock, so none is being delivered. */
+export async function dropPacks(tx: Queryable, key: SessionKey, before: Date, now: Date): Promise<number> {
+  const { rowCount } = await tx.query({
+    text: `
+      update reviews r set pack_sha256 = null, pack_dropped_at = $4
+      where r.organization_id = $2 and r.session_id = $3 and ${isSuperseded}`,
+    values: [before, key.organizationId, key.sessionId, now],
+  })
+  return rowCount
 }
 
 /** Returns the newest revisions of a Session. */
@@ -50,13 +93,15 @@ export async function listReviews(
   return rows
 }
 
-/** Inserts a revision once: the first row stays, with the blobs that it names. */
+/** Inserts a revision once: the first row stays, with the blobs that it names, and gets the objects back that it gave up. */
 export async function insertReview(tx: Queryable, key: SessionKey, row: ReviewRow): Promise<void> {
   await tx.query({
     text: `
       insert into reviews (organization_id, session_id, revision, base_oid, base_tree, head_tree, target_branch,
         pack_sha256, document_sha256, created_at, files, additions, deletions)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) on conflict do nothing`,
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) 
+      on conflict (organization_id, session_id, revision) do update
+        set pack_sha256 = excluded.pack_sha256, pack_dropped_at = null where reviews.pack_dropped_at is not null`,
     values: [
       key.organizationId,
       key.sessionId,
@@ -89,14 +134,12 @@ export async function setReviewFiles(
   })
 }
 
-/** The newest revision of a Session, and the newest that an Event told of. */
-export interface LastReviewed {
-  readonly revision: string | null
-  readonly announced: string | null
-}
-
-export async function readLastReviewed(db: Queryable, key: SessionKey): Promise<LastReviewed> {
-  const { rows } = await db.query<LastReviewed>({
+/** Returns the newest revision of a Session, and the newest that an Event told of. */
+export async function readLastReviewed(
+  db: Queryable,
+  key: SessionKey,
+): Promise<{ readonly revision: string | null; readonly announced: string | null }> {
+  const { rows } = await db.query<{ revision: string | null; announced: string | null }>({
     name: 'read-last-reviewed',
     text: 'select revision, announced from review_requests where organization_id = $1 and session_id = $2',
     values: [key.organizationId, key.sessionId],

@@ -1010,12 +1010,13 @@ create table reviews (
   organization_id uuid not null, session_id uuid not null,
   revision text not null check (revision ~ '^[0-9a-f]{64}$'),
   base_oid text not null, base_tree text not null, head_tree text not null, target_branch text not null,
-  document_sha256 text not null, pack_sha256 text, files_sha256 text, created_at timestamptz not null,
+  document_sha256 text not null, pack_sha256 text, pack_dropped_at timestamptz, files_sha256 text, created_at timestamptz not null,
   files integer not null default 0, additions integer not null default 0, deletions integer not null default 0,
   primary key (organization_id, session_id, revision), foreign key (organization_id, session_id) references sessions
 );
 comment on table reviews is 'The difference of a workspace from its base, for good.';
 comment on column reviews.pack_sha256 is 'The objects that the base lacks, so that a delivery needs nothing else; null if none.';
+comment on column reviews.pack_dropped_at is 'When a superseded revision gave its objects up: it is read for ever, and not delivered.';
 comment on column reviews.files_sha256 is 'Every changed file with its unchanged lines, so that a reader needs no sandbox and '
   'no Git host. Null until the worker that made the review has stored it.';
 
