@@ -118,7 +118,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   },
   processes: {
     writes: ['platform/processes'],
-    reads: folders('core/hosts core/sessions/runs worker/claim platform/storage'),
+    reads: folders('core/accounting core/hosts core/sessions/runs worker/claim platform/storage'),
   },
   leases: {
     writes: ['core/sessions/leases', 'worker/claim'],

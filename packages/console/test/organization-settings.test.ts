@@ -59,7 +59,7 @@ const record = (organizationId: string, costUsd: number): RequestRecord => ({
   usage: null,
   costUsd,
   reservedUsd: null,
-  reservedIn: [],
+  holder: null,
   firstTokenMs: null,
   durationMs: null,
   startedAt: new Date(),

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Session } from '@berth/contract'
+import { setQuotaOf } from '@berth/core/accounting/set-quota.ts'
 import { noUsage } from '@berth/core/accounting/upstream.ts'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
 import type { Api } from '@berth/testing/api/api.ts'
@@ -78,6 +79,7 @@ describe('the cost of a Session', () => {
       usage: noUsage,
       time: noTime,
       run: { costUsd: 0, limitUsd: null },
+      near: [],
     })
     const [sessionId, runId = ''] = [session.id, session.activeRunId]
     const at = new Date().toISOString()
@@ -92,6 +94,16 @@ describe('the cost of a Session', () => {
     }
     const run = { costUsd: 0.25, limitUsd: 5 }
     expect((await person.api.get(path)).body).toMatchObject({ costUsd: 0.25, usage, cacheHitRatio: 0.4, run })
+    // Whoever it holds sees that a budget is mostly spent, whichever Session spent it.
+    for (const [personId, limitUsd] of [
+      [undefined, 0.3],
+      [person.who.personId, 0.32],
+    ] as const) {
+      const quota = { organizationId, period: 'month', limitUsd, ...(personId !== undefined && { personId }) } as const
+      await setQuotaOf(db, quota, new Date())
+    }
+    const near = [{ scope: 'organization', spentUsd: 0.25, limitUsd: 0.3 }]
+    expect((await person.api.get(path)).body).toMatchObject({ near })
     await spend(db, { organizationId, sessionId, runId, at, costUsd: null })
     expect((await person.api.get(path)).body).toMatchObject({ costUsd: 0.25, costComplete: false })
     expect(outcome(await api.get(path))).toBe('404 cloud_session_not_found')
@@ -111,6 +123,7 @@ describe('the cost of a Session', () => {
       cacheHitRatio: 0.75,
       time: { ...noTime, modelMs: 70_000 },
       run: null,
+      near: [],
     })
   })
 })

@@ -265,6 +265,17 @@ export const SessionCost = Type.Object(
       ],
       { description: 'The active Run.' },
     ),
+    near: Type.Array(
+      Type.Object(
+        {
+          scope: openString(['person', 'installation', 'organization'], 'Whose budget it is.'),
+          spentUsd: Type.Number({ minimum: 0 }),
+          limitUsd: Type.Number({ minimum: 0 }),
+        },
+        open,
+      ),
+      { description: 'Budgets beside its own that hold it and of which at least 80 percent are spent.' },
+    ),
   },
   { title: 'SessionCost', ...open },
 )

@@ -61,7 +61,7 @@ export const errors = {
     cause:
       'A budget of the Session, or of whom it is for, is reached. The Run waits for people; repeat the request later.',
   },
-  cost_unknown: { status: 402, cause: 'The Run has a cost budget, but the price of the model is unknown.' },
+  cost_unknown: { status: 402, cause: 'A budget counts the request, and the price of the model is not configured.' },
   audio_file_required: { status: 400, cause: 'The form has no `file` part.' },
   invalid_audio_duration: { status: 400, cause: '`durationMs` is missing, fractional or out of range.' },
   invalid_audio_upload: { status: 400, cause: 'The form is malformed, or contains more than `file` and `durationMs`.' },

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { Booking } from '@berth/core/accounting/booking.ts'
 import { gatewayMetrics } from '@berth/core/accounting/gateway-metrics.ts'
 import type { CallTranslated } from '@berth/core/accounting/upstream.ts'
-import type { Context } from '@berth/core/context.ts'
 import type { MasterKey } from '@berth/platform/storage/master-key.ts'
 import type { Registry } from 'prom-client'
+import type { BudgetParts } from './hold-to-budgets.ts'
 import { type CatalogOptions, ModelCatalog } from './providers/model-catalog.ts'
 import { ProviderClient, type ProviderLimits } from './providers/provider-client.ts'
 import { fetchModelList } from './providers/provider-list.ts'
@@ -22,8 +22,8 @@ export interface GatewayOptions {
 const listPatienceMs = 10_000
 
 /** Creates the gateway. Disposing of it stores pending accounting and closes the connections to providers. */
-export function createGateway(context: Pick<Context, 'db' | 'clock' | 'log' | 'wakeups'>, options: GatewayOptions) {
-  const { db, clock, log, wakeups } = context
+export function createGateway(context: BudgetParts, options: GatewayOptions) {
+  const { db, clock, log } = context
   const { models, limits, masterKey, registry, callTranslated } = options
   const clients = new Map(models.providers.map(provider => [provider.id, new ProviderClient(provider, limits)]))
   const booking = new Booking(db, clock, err =>
@@ -45,7 +45,7 @@ export function createGateway(context: Pick<Context, 'db' | 'clock' | 'log' | 'w
     booking,
     metrics: gatewayMetrics(registry),
     clock,
-    budgets: { db, clock, log, wakeups },
+    budgets: context,
     callTranslated,
     tools: {
       ids: prefix => `${prefix}_${randomUUID().replaceAll('-', '')}`,

@@ -3,8 +3,9 @@ import type { Booking } from '@berth/core/accounting/booking.ts'
 import { hideEndUser } from '@berth/core/accounting/end-user.ts'
 import type { GatewayMetrics } from '@berth/core/accounting/gateway-metrics.ts'
 import type { ModelRequest } from '@berth/core/accounting/model-request.ts'
-import { refuseSpent } from '@berth/core/accounting/refuse-spent.ts'
-import { RequestMeter, type Reserved } from '@berth/core/accounting/request-meter.ts'
+import { mostCostOf } from '@berth/core/accounting/most-cost.ts'
+import { needsPrice, refuseSpent } from '@berth/core/accounting/refuse-spent.ts'
+import { openRecord, RequestMeter } from '@berth/core/accounting/request-meter.ts'
 import {
   type CallTranslated,
   noUsage,
@@ -25,6 +26,7 @@ import { type BudgetParts, holdToBudgets } from './hold-to-budgets.ts'
 import { passThrough, type WrittenCall, writeCall } from './pass-through.ts'
 import type { ModelCatalog } from './providers/model-catalog.ts'
 import type { ProviderClient } from './providers/provider-client.ts'
+import { markUnsent, wasUnsent } from './providers/upstream-answer.ts'
 import { isTranslated, refuseFormat, refuseMeaningless, refuseState, serves } from './request-rules.ts'
 
 /** The gateway's parts. */
@@ -58,19 +60,19 @@ interface Attempt {
 export async function serveRequest(gateway: Gateway, received: ModelRequest): Promise<ModelAnswer> {
   const request = hideEndUser(received)
   if (gateway.booking.isFull) throw refusal('service_unavailable')
-  const { candidates, reserved } = await admit(gateway, request).catch(async error => {
+  const { candidates, row } = await admit(gateway, request).catch(async error => {
     // A request that its client gave up says nothing of the Run.
     if (!request.signal.aborted) await bookRefusal(gateway, request, error)
     throw error
   })
 
-  const meter = new RequestMeter(gateway, request, candidates[0], { reserved })
+  const meter = new RequestMeter(gateway, request, candidates[0], row)
   const { signal, release } = bounded(request.signal, gateway.limits.totalMs)
   try {
     return await tryEach(gateway, request, candidates, { meter, signal, release })
   } catch (error) {
     release()
-    await meter.failed(error, request.signal.aborted)
+    await meter.failed(error, request.signal.aborted, wasUnsent(signal) ? noUsage : null)
     throw error
   }
 }
@@ -83,7 +85,7 @@ export const isOpen = (
 
 interface Admitted {
   readonly candidates: readonly [ResolvedModel, ...ResolvedModel[]]
-  readonly reserved: Reserved
+  readonly row: ConstructorParameters<typeof RequestMeter>[3]
 }
 
 /** Returns the models that may answer, if the request may be sent to any. */
@@ -92,7 +94,15 @@ async function admit(gateway: Gateway, request: ModelRequest): Promise<Admitted>
   const candidates = await candidatesOf(gateway, request)
   refuseMeaningless(request.body, candidates[0])
   refuseSpent(request.caller, candidates[0], gateway.clock.now())
-  return { candidates, reserved: await holdToBudgets(gateway.budgets, request, candidates) }
+  const isRun = request.caller.run !== null
+  const { budgets, clock } = gateway
+  // A budget that is set while the request is under way holds it as well.
+  const held = isRun ? { reservedUsd: mostCostOf(request, candidates), holder: budgets.holder } : undefined
+  const opening = openRecord(request, candidates[0], clock.now(), held)
+  const stored = await holdToBudgets(budgets, request, opening)
+  if (stored !== null) return { candidates, row: { opening: stored, is: 'stored' } }
+  // A Run's cost is read when the Run ends, so a request that never settles must already have a row.
+  return { candidates, row: { opening, is: isRun ? 'due' : 'never' } }
 }
 
 /**
@@ -107,7 +117,8 @@ async function bookRefusal(gateway: Gateway, request: ModelRequest, error: unkno
   if (model === undefined || !isOpen(model, request.caller)) return
   const cause = error instanceof ApiError ? error.code : 'internal_error'
   const rowId = digestId(JSON.stringify(['refused', organizationId, run.sessionId, run.runId, cause]))
-  await new RequestMeter(gateway, request, model, { refusedId: rowId }).failed(error, false, noUsage)
+  const opening = { ...openRecord(request, model, gateway.clock.now()), id: rowId }
+  await new RequestMeter(gateway, request, model, { opening, is: 'never' }).failed(error, false, noUsage)
 }
 
 /**
@@ -146,14 +157,14 @@ async function tryEach(
   throw upstreamError('upstream_failed')
 }
 
-/** Returns whether a fallback would refuse a field that the model supports, or make a Run's cost unknown. */
+/** Returns whether a fallback would refuse a field that the model supports, or make a cost unknown that a budget counts. */
 function isUnfit({ body, caller }: ModelRequest, model: ResolvedModel): boolean {
   try {
     refuseMeaningless(body, model)
   } catch {
     return true
   }
-  return caller.run !== null && (caller.run.budgetUsd !== null || caller.run.pauses) && model.price === undefined
+  return model.price === undefined && needsPrice(caller)
 }
 
 async function tryModel(gateway: Gateway, request: ModelRequest, attempt: Attempt): Promise<ModelAnswer> {
@@ -161,6 +172,7 @@ async function tryModel(gateway: Gateway, request: ModelRequest, attempt: Attemp
   const { model } = attempt
   const call = model.wire.includes(request.wire) ? writeCall({ ...request, body: request.exactBody, model }) : null
   for (let tried = 0; ; tried += 1) {
+    if (attempt.signal.aborted) throw markUnsent(attempt.signal)
     try {
       return await answer(gateway, request, attempt, call)
     } catch (error) {
@@ -169,9 +181,7 @@ async function tryModel(gateway: Gateway, request: ModelRequest, attempt: Attemp
       const waitMs = error.retryAfterSeconds === undefined ? 250 * 2 ** tried : error.retryAfterSeconds * 1000
       if (tried >= retries || !mayRetry(error.code) || waitMs > retryWaitMs) throw error
       gateway.metrics.retries.inc({ provider: model.provider })
-      await sleep(waitMs * (0.75 + Math.random() / 2), undefined, { signal: attempt.signal }).catch(() => {
-        throw attempt.signal.reason
-      })
+      await sleep(waitMs * (0.75 + Math.random() / 2), undefined, { signal: attempt.signal }).catch(() => {})
     }
   }
 }

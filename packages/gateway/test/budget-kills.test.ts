@@ -115,6 +115,12 @@ describe('a budget of eight Runs at two gateways', () => {
     // One more might lead over it, and nobody knows yet what the lost one has cost. bound: it is to wait.
     await expect(ask(other, gateways[1] as ServiceProcess, AbortSignal.timeout(3000))).rejects.toThrow()
     expect(one.upstream.requests.length - before).toBe(3)
+    // Once its process has lapsed, nobody waits for it: people are asked.
+    await db().query(`
+      update processes set patience = '0'
+      where id in (select holder from gateway_requests where outcome = 'open' and reserved_usd > 0)`)
+    const refused = await ask(other, gateways[1] as ServiceProcess)
+    expect([refused.status, await refused.json()]).toMatchObject([402, { error: { code: 'budget_reached' } }])
     await limit(2 * mostUsd + 9 * costUsd)
     expect((await ask(other, gateways[1] as ServiceProcess)).status).toBe(200)
   })

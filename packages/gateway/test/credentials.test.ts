@@ -4,7 +4,7 @@ import { usageOfRun } from '@berth/core/accounting/usage-of-run.ts'
 import { usageGroupings } from '@berth/core/accounting/usage-report.ts'
 import { mintRuntimeCredential } from '@berth/core/identity/runtime-credentials/runtime-credential.ts'
 import { readUsage } from '@berth/server/admin/spending.ts'
-import { says, streamsUntil } from '@berth/testing/models/scripted-upstream.ts'
+import { refuses, says, streamsUntil } from '@berth/testing/models/scripted-upstream.ts'
 import { createAiKey, type GatewayService, startGatewayService } from '@berth/testing/services/gateway-service.ts'
 import { databaseUrl } from '@berth/testing/services/service.ts'
 import { until } from '@berth/testing/until.ts'
@@ -59,7 +59,7 @@ const requestOf = (organizationId: string): RequestRecord => ({
     provider: 'main',
     model: 'main/m1',
   },
-  ...{ outcome: 'open', errorCode: null, usage: null, costUsd: null, reservedUsd: null, reservedIn: [] },
+  ...{ outcome: 'open', errorCode: null, usage: null, costUsd: null, reservedUsd: null, holder: null },
   ...{ firstTokenMs: null, durationMs: null, startedAt: new Date() },
 })
 
@@ -233,6 +233,51 @@ describe('the use of a request', () => {
     expect((await other.requests())[0]).toMatchObject({ outcome: 'left', cost_usd: null })
   })
 
+  it('is nothing if the client leaves before a byte goes to the provider, and else unknown', async () => {
+    await using other = await startGatewayService({ fixed: { gatewayConnections: 1 } })
+    const { database } = other.test.db
+    const session = await other.test.api.createSession()
+    const { run } = await other.test.api.submitTurn(session.id, 'a')
+    const { organizationId } = other.test.tenant
+    const key = await mintRuntimeCredential(
+      database,
+      { organizationId, sessionId: session.id, runId: run.id },
+      new Date(),
+    )
+    other.upstream.next(() => {})
+    const leaving = [new AbortController(), new AbortController()] as const
+    const call = ({ signal }: AbortController) =>
+      other.call('/v1/chat/completions', question(), { key, signal }).catch(() => null)
+    const open = (count: number) =>
+      until('the requests to be open', async () => (await other.requests()).length === count)
+    const answers = [call(leaving[0])]
+    await until('the provider is asked', () => other.upstream.requests.length === 1)
+    await open(1)
+    answers.push(call(leaving[1]))
+    await open(2)
+    const costs = async () =>
+      (await other.requests()).filter(({ outcome }) => outcome === 'left').map(({ cost_usd }) => cost_usd)
+    leaving[1].abort()
+    await until('the one that waits is kept', async () => (await costs()).length === 1)
+    expect(await costs()).toEqual(['0'])
+    leaving[0].abort()
+    await Promise.all(answers)
+    await until('the other one is kept', async () => (await costs()).length === 2)
+    expect(await costs()).toEqual([null, '0'])
+  })
+
+  it('is nothing if the client leaves between two attempts of which the first was refused', async () => {
+    await using other = await startGatewayService({ fixed: { gatewayRetries: 1, gatewayRetryWaitMs: 60_000 } })
+    other.upstream.next(refuses(429, 'slow down', { 'retry-after': '50' }))
+    const leaving = new AbortController()
+    const answer = other.call('/v1/chat/completions', question(), { signal: leaving.signal }).catch(() => null)
+    await until('the provider is asked', () => other.upstream.requests.length === 1)
+    leaving.abort()
+    await answer
+    await until('the request is kept', async () => (await other.requests()).length === 1)
+    expect((await other.requests())[0]).toMatchObject({ outcome: 'left', cost_usd: '0' })
+  })
+
   it('is on disk once it is stored, unless its row existed before', async () => {
     const run = await newRun()
     const request = { ...requestOf(run.organizationId), sessionId: run.sessionId, runId: run.runId }
@@ -294,6 +339,25 @@ describe('a budget', () => {
       organizationId,
     ])
     expect(rows.map(({ spent_usd }) => Number(spent_usd))).toEqual([1])
+  })
+
+  it('counts no cost as nothing: a model without a price is refused wherever there is one', async () => {
+    const { tenant } = await gateway.test.newTenant()
+    const { aiKey, apiKeyId } = await createAiKey(db(), tenant)
+    expect(await outcome(aiKey, question('main/unpriced'))).toEqual([200, null])
+    await setBudget(tenant.organizationId, apiKeyId, 'month', 10)
+    const answer = await gateway.call('/v1/chat/completions', question('main/unpriced'), { key: aiKey })
+    expect([answer.status, await answer.json()]).toMatchObject([
+      402,
+      {
+        error: {
+          code: 'cost_unknown',
+          message: expect.stringMatching(/'main\/unpriced' has no price: .* sets `price`/),
+        },
+      },
+    ])
+    expect(await outcome(aiKey)).toEqual([200, null])
+    expect(await outcome((await createAiKey(db(), tenant)).aiKey, question('main/unpriced'))).toEqual([200, null])
   })
 
   it('of a Run refuses once it is spent, and if the cost would be unknown', async () => {

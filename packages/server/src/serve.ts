@@ -186,14 +186,15 @@ export async function serve(
   // The roles of this process.
   const { roles } = settings
   const triggers = await findTriggers()
+  const host = await hostName(settings.dataDir)
+  const holder = `${host}/${process.pid}/${randomUUID().slice(0, 8)}`
   const gateway = roles.has('gateway')
-    ? openGateway(context, settings, { registry, masterKey, judge: guards.gateway }, stack)
+    ? openGateway(context, settings, { registry, masterKey, judge: guards.gateway, holder }, stack)
     : undefined
   const stopping = new AbortController()
   const ownGateway = roles.has('gateway') && settings.urls.gatewayUrl === settings.urls.authUrl
   const platform: string[] = [helpers.description]
   let hostsPort: number | null = null
-  const host = await hostName(settings.dataDir)
   const relayTokens = new RelayTokens(masterKey, clock)
   const own = { host, door: await openSupervisorDoor(settings.dataDir) }
   let doors: SandboxDoors
@@ -208,7 +209,7 @@ export async function serve(
     const cluster = await openCluster(context, settings, registry, stack)
     const { hostCalls, hostRests } = around
     const sandboxGateway = { url, sandboxRequests, ...(ownGateway && { stopping: stopping.signal }) }
-    const parts = { gateway: sandboxGateway, identity: cluster?.identity, relayUrl: relay?.url }
+    const parts = { gateway: sandboxGateway, identity: cluster?.identity, relayUrl: relay?.url, holder }
     const worker = await openWorker(context, settings, { ...parts, hostCalls, hostRests }, stack)
     countLoad(registry, worker.load)
     doors = new SandboxDoors(own, worker.hosts, relayTokens)
@@ -220,10 +221,9 @@ export async function serve(
   } else {
     // A worker writes the row of its process itself.
     doors = new SandboxDoors(own, null, relayTokens)
-    const id = `${host}/${process.pid}/${randomUUID().slice(0, 8)}`
     const release = settings.http.release ?? null
     const patienceMs = settings.worker.limits.fenceMs
-    await start(new ProcessHeartbeat(context, { id, host, roles: [...roles], release, patienceMs }))
+    await start(new ProcessHeartbeat(context, { id: holder, host, roles: [...roles], release, patienceMs }))
   }
   // An account service with a database of its own has no worker.
   if (roles.has('worker') || roles.has('account')) {

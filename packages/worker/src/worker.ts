@@ -58,9 +58,10 @@ export class Worker implements Service {
   /** How many of those a look at the rows has settled. One that comes during a look waits for the next. */
   #settled = 0
 
-  constructor(context: WorkerContext) {
+  /** @param holder the id of its process's row */
+  constructor(context: WorkerContext, holder = `${context.self.host}/${process.pid}/${randomUUID().slice(0, 8)}`) {
     this.#context = context
-    this.holder = `${context.self.host}/${process.pid}/${randomUUID().slice(0, 8)}`
+    this.holder = holder
     const messages = { waiting: 'the worker waits for the database', failed: 'the worker failed' }
     const log = (error: unknown) => logFailure(context.log, error, messages)
     this.#claiming = new Loop(

@@ -1525,11 +1525,9 @@ export interface Model {
 }
 
 export interface ModelCheck {
-  /** In the order of the configuration file; empty if it has none. */
+  /** Those of models that the organization may use, in the order of the configuration file. */
   providers: Array<{
     id: string
-    /** Where the service asked. */
-    baseUrl: string
     /** `unlisted`: it has no list of models, and the configuration names none to ask. Others are codes of the gateway. */
     outcome: string
     models: number | null
@@ -2328,6 +2326,13 @@ export interface SessionCost {
     /** What a Run of the organization may spend; null if nothing bounds it. */
     limitUsd: null | number
   }
+  /** Budgets beside its own that hold it and of which at least 80 percent are spent. */
+  near: Array<{
+    /** Whose budget it is. */
+    scope: string
+    spentUsd: number
+    limitUsd: number
+  }>
 }
 
 export interface SessionEnvelope {
@@ -3160,7 +3165,7 @@ export interface ErrorCodes {
   cost_budget_exceeded: Record<never, never>
   /** A budget of the Session, or of whom it is for, is reached. The Run waits for people; repeat the request later. */
   budget_reached: Record<never, never>
-  /** The Run has a cost budget, but the price of the model is unknown. */
+  /** A budget counts the request, and the price of the model is not configured. */
   cost_unknown: Record<never, never>
   /** The form has no `file` part. */
   audio_file_required: Record<never, never>
@@ -4398,7 +4403,7 @@ export interface Operations {
     input: Record<never, never>
     answer: PricedModelList
   }
-  /** Check the providers of models. Asks each provider of the configuration for its list of models, or, if it has none, one of its models for a word. The word counts in no budget. (First-party: it may change in any release.) */
+  /** Check the providers of models. Asks each provider whose models the organization may use for its list of models, or, if it has none, one of its models for a word, which counts in no budget. An answer stands for 30 seconds. (First-party: it may change in any release.) */
   checkModels: {
     input: Record<never, never>
     answer: ModelCheck

@@ -15,28 +15,36 @@ export const costQuery = (sessionId: string, changed: number) =>
     placeholderData: before => before,
   })
 
+const owners: Readonly<Record<string, string>> = {
+  person: 'The person of this Session',
+  installation: 'The installation of this Session',
+  organization: 'The organization',
+}
+
 /** The cost of the Session, and of the bounds that hold for it the one that is nearest: its own budget, or its Run's. */
 export function Cost({ session }: { session: Pick<Session, 'id' | 'activeRunId' | 'budget'> }) {
   const changed = useLog(session.id, ({ view }) => view.changedAt)
   const isActive = session.activeRunId !== undefined
   const { data } = useQuery({ ...costQuery(session.id, changed), refetchInterval: isActive ? againMs : false })
   if (data === undefined) return null
-  const { costUsd, costComplete, cacheHitRatio = 0, run } = data
+  const { costUsd, costComplete, cacheHitRatio = 0, run, near } = data
   const { budget } = session
   const bounds = [
-    ...(run === null || run.limitUsd === null ? [] : [{ whose: 'Run', spentUsd: run.costUsd, limitUsd: run.limitUsd }]),
+    ...(run === null || run.limitUsd === null
+      ? []
+      : [{ whose: 'This Run', spentUsd: run.costUsd, limitUsd: run.limitUsd }]),
     // The Session is read now and then, and a request whose cost was lost counts in its budget alone.
     ...(budget === null
       ? []
-      : [{ whose: 'Session', spentUsd: Math.max(budget.spentUsd, costUsd), limitUsd: budget.costUsd }]),
+      : [{ whose: 'This Session', spentUsd: Math.max(budget.spentUsd, costUsd), limitUsd: budget.costUsd }]),
+    ...near.map(({ scope, ...spent }) => ({ whose: owners[scope] ?? scope, ...spent })),
   ].toSorted((a, b) => b.spentUsd * a.limitUsd - a.spentUsd * b.limitUsd)
   const [nearest] = bounds
   if (costUsd === 0 && nearest === undefined) return null
   const total = `${costComplete ? '' : 'at least '}${dollars(costUsd)}`
   const about = [
     ...bounds.map(
-      ({ whose, spentUsd, limitUsd }) =>
-        `This ${whose} has spent ${dollars(spentUsd)} of the ${dollars(limitUsd)} that it may.`,
+      ({ whose, spentUsd, limitUsd }) => `${whose} has spent ${dollars(spentUsd)} of ${dollars(limitUsd)} for models.`,
     ),
     `The Session has cost ${total}. ${Math.round(cacheHitRatio * 100)}% of what its models read came from caches.`,
   ]

@@ -23,7 +23,7 @@ const record = (given: Partial<RequestRecord> = {}): RequestRecord => ({
   usage: null,
   costUsd: null,
   reservedUsd: null,
-  reservedIn: [],
+  holder: null,
   firstTokenMs: null,
   durationMs: 1,
   startedAt: new Date(),
@@ -42,7 +42,8 @@ function scriptedDatabase() {
   }
   const query: Database['query'] = async statement => {
     if (state.away) throw new Error('away')
-    const values = typeof statement === 'string' ? [] : (statement.values ?? [])
+    const { name, values = [] } = typeof statement === 'string' ? { name: '' } : statement
+    if (name !== 'keep-gateway-requests') return { rows: [], rowCount: 0 }
     state.flushed.push(values[2])
     if (values[2] === true) await state.hold?.promise
     state.kept.push(JSON.parse(String(values[0])))

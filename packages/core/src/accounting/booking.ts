@@ -33,8 +33,11 @@ export class Booking implements AsyncDisposable {
   readonly #settling: Lane
 
   constructor(db: Database, clock: Clock, onError: (error: unknown) => void) {
-    this.#lasting = new Lane(records => keepRequests(db, records, clock.now()), onError)
-    this.#settling = new Lane(records => keepRequests(db, records, clock.now(), { flushed: false }), onError)
+    this.#lasting = new Lane(records => db.transaction(tx => keepRequests(tx, records, clock.now())), onError)
+    this.#settling = new Lane(
+      records => db.transaction(tx => keepRequests(tx, records, clock.now(), { flushed: false })),
+      onError,
+    )
   }
 
   get isFull(): boolean {

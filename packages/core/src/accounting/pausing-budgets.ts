@@ -1,5 +1,8 @@
+import { randomUUID } from 'node:crypto'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { lapsedProcesses } from '@berth/platform/processes/process-sql.ts'
+import type { Database, Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { holdBudgets, keepRequests, type RequestRecord } from './gateway-request-sql.ts'
 
 /** Share of a budget at which its Session is told. */
 export const TOLD_SHARE = 0.8
@@ -27,12 +30,6 @@ export interface PausingBudget {
   readonly is_used_up: boolean
 }
 
-/** The Run that spends, and who it is for. */
-export interface Spender extends SessionKey {
-  readonly personId: string | null
-  readonly installationId: string | null
-}
-
 /** The answer to a reservation. */
 export interface Reservation {
   readonly kind: 'granted' | 'taken' | 'reached'
@@ -40,66 +37,84 @@ export interface Reservation {
   readonly budgets: readonly PausingBudget[]
 }
 
-const scopeOf = `case when b.session_id is not null then 'session' when b.person_id is not null then 'person'
+/** Selects whose spending the budget `b` bounds. */
+export const scopeOf = `case when b.session_id is not null then 'session' when b.person_id is not null then 'person'
   when b.installation_id is not null then 'installation' else 'organization' end as scope`
 
-/** Judges the selected spending, in the database's numbers. */
-const verdicts = `spent >= limit_usd as is_reached, spent + reserved >= limit_usd as is_used_up`
+/** The columns of a budget whose spending is selected, and the verdicts on it. */
+const judged = `id, scope, person_id, installation_id, set_by, period, limit_usd::float8, spent::float8 as spent_usd,
+  reserved::float8 as reserved_usd, not told and spent >= ${TOLD_SHARE} * limit_usd as untold, spent >= limit_usd as is_reached,
+  spent + reserved >= limit_usd as is_used_up`
 
 /**
- * Selects the spending of a budget's current period, at the time that a parameter holds. What is reserved stays over the end
- * of a period, because the requests that hold it count in the period in which they end.
+ * Selects a budget and the spending of its current period, at the time that a parameter holds. What is reserved stays over the
+ * end of a period, because the requests that hold it count in the period in which they end.
  */
 const current = (at: string) => `
-  case when b.period_started_at < gateway_period_start(b.period, ${at}) then 0 else b.spent_usd end as spent,
-  b.reserved_usd as reserved,
-  b.period_started_at >= gateway_period_start(b.period, ${at}) and b.told_at is not null as told`
+  select b.id, b.person_id, b.installation_id, b.set_by, b.period, b.limit_usd, ${scopeOf}, b.reserved_usd as reserved,
+    case when b.period_started_at < gateway_period_start(b.period, ${at}) then 0 else b.spent_usd end as spent,
+    coalesce(b.told_at >= gateway_period_start(b.period, ${at}), false) as told
+  from gateway_budgets b`
 
 /**
- * Reserves the most that a request may cost in every budget at which its Run waits for people, so that of all requests
- * under way, in whatever process, one at most can lead over a limit. `taken`: only the requests under way stand against it.
- * `reached`: a limit is. Then nothing is reserved.
+ * Opens a request, and reserves the most that it may cost in every budget at which its Run waits for people, so that of all
+ * requests under way, in whatever process, one at most can lead over a limit. Both are one transaction: a gateway that is killed
+ * leaves no reservation that the end of the Run does not find. `taken`: only the requests under way stand against it.
+ * `reached`: a limit is. Then nothing is written.
  *
- * A statement locks the budgets by id, as `keepRequests` does, and decides by the rows that it has locked.
+ * It locks the budgets by id, as `keepRequests` does, and decides by the rows that it has locked.
  */
-export async function reserveSpending(
-  db: Queryable,
-  spender: Spender,
-  mostUsd: number,
-  now: Date,
-): Promise<Reservation> {
-  const { rows } = await db.query<PausingBudget & { readonly fits: boolean }>({
-    name: 'reserve-spending',
-    text: `
-      with locked as materialized (
-        select b.id, b.person_id, b.installation_id, b.set_by, b.period, b.limit_usd, ${scopeOf}, ${current('$6')}
-        from gateway_budgets b
-        where b.on_reached = 'pause' and b.id in (select id from budgets_of($1, null, $2, $3, $4))
-        order by b.id for no key update of b
-      ), verdict as (
-        select coalesce(bool_and(spent < limit_usd and (reserved = 0 or spent + reserved < limit_usd)), true) as fits
-        from locked
-      ), reserved as (
-        update gateway_budgets b set spent_usd = l.spent, reserved_usd = l.reserved + $5,
-          told_at = case when l.told then b.told_at end,
-          period_started_at = greatest(b.period_started_at, gateway_period_start(b.period, $6))
-        from locked l, verdict v where v.fits and b.id = l.id
-      )
-      select l.id, l.scope, l.person_id, l.installation_id, l.set_by, l.period, l.limit_usd::float8, l.spent::float8 as spent_usd,
-        l.reserved::float8 as reserved_usd, not l.told and l.spent >= $7 * l.limit_usd as untold, ${verdicts}, v.fits
-      from locked l, verdict v order by l.id`,
-    values: [
-      spender.organizationId,
-      spender.sessionId,
-      spender.personId,
-      spender.installationId,
-      mostUsd,
-      now,
-      TOLD_SHARE,
-    ],
+export async function reserveSpending(db: Database, request: RequestRecord, now: Date): Promise<Reservation> {
+  const { organizationId, sessionId, personId, installationId } = request
+  return db.transaction(async tx => {
+    const held = holdBudgets(tx, [organizationId], 'shared')
+    const found = tx.query<PausingBudget & { readonly fits: boolean }>({
+      name: 'lock-pausing-budgets',
+      text: `
+        with locked as materialized (
+          ${current('$5')}
+          where b.on_reached = 'pause' and b.id in (select id from budgets_of($1, null, $2, $3, $4))
+          order by b.id for no key update of b
+        )
+        select ${judged}, spent < limit_usd and (reserved = 0 or spent + reserved < limit_usd) as fits from locked order by id`,
+      values: [organizationId, sessionId, personId, installationId, now],
+    })
+    const [{ rows: budgets }] = await Promise.all([found, held])
+    const granted = budgets.every(({ fits }) => fits)
+    if (granted) await keepRequests(tx, [request], now)
+    const kind = granted ? 'granted' : budgets.some(budget => budget.is_reached) ? 'reached' : 'taken'
+    return { kind, budgets }
   })
-  const kind = rows.every(({ fits }) => fits) ? 'granted' : rows.some(budget => budget.is_reached) ? 'reached' : 'taken'
-  return { kind, budgets: rows }
+}
+
+/**
+ * Returns the first of these budgets that is used up though every request under way ends at no cost: the rest of it is held by
+ * requests whose process has lapsed. Nobody knows what they have cost until their Runs end. A silence counts as long as this
+ * process is heard itself. The open requests are found by the Runs that have not ended.
+ */
+export async function findLostBudget(
+  db: Queryable,
+  organizationId: string,
+  ids: readonly string[],
+  holder: string,
+  now: Date,
+): Promise<PausingBudget | null> {
+  const { rows } = await db.query<PausingBudget>({
+    name: 'find-lost-budget',
+    text: `
+      with lost as (
+        select unnest(g.reserved_in) as budget, g.reserved_usd as usd
+        from runs r join gateway_requests g
+          on g.organization_id = r.organization_id and g.session_id = r.session_id and g.run_id = r.id
+        where r.organization_id = $1 and r.ended_at is null and g.outcome = 'open' and g.reserved_in && $2::uuid[]
+          and (not exists (select from processes p where p.id = g.holder)
+            or g.holder in (select lapsed.id from ${lapsedProcesses('$3')}))
+      )
+      select ${judged} from (${current('$4')} where b.organization_id = $1 and b.id = any($2) and b.on_reached = 'pause') found
+      where spent + (select coalesce(sum(usd), 0) from lost where budget = id) >= limit_usd order by id limit 1`,
+    values: [organizationId, ids, holder, now],
+  })
+  return rows[0] ?? null
 }
 
 /** Returns the budget as it is now; null if it is gone or does not let Runs wait any more. */
@@ -111,14 +126,8 @@ export async function findPausing(
 ): Promise<PausingBudget | null> {
   const { rows } = await db.query<PausingBudget>({
     name: 'find-pausing-budget',
-    text: `
-      select id, scope, person_id, installation_id, set_by, period, limit_usd::float8, spent::float8 as spent_usd, reserved::float8 as reserved_usd,
-        not told and spent >= $3 * limit_usd as untold, ${verdicts}
-      from (
-        select b.id, b.person_id, b.installation_id, b.set_by, b.period, b.limit_usd, ${scopeOf}, ${current('$2')} from gateway_budgets b
-        where b.id = $1 and b.organization_id = $4 and b.on_reached = 'pause'
-      ) found`,
-    values: [id, now, TOLD_SHARE, organizationId],
+    text: `select ${judged} from (${current('$2')} where b.id = $1 and b.organization_id = $3 and b.on_reached = 'pause') found`,
+    values: [id, now, organizationId],
   })
   return rows[0] ?? null
 }
@@ -162,29 +171,63 @@ export async function raiseLimit(
 }
 
 /**
- * Sets or removes the budget of a Session. A new one begins with the Session's spending so far. The caller holds the
- * Session's lock.
+ * Sets or removes the budget of a Session. A new one begins with what the Session has spent, and holds its requests under way.
+ * The caller holds the Session's lock, and no row of a budget.
  */
 export async function setSessionBudget(
   tx: Queryable,
   { organizationId, sessionId }: SessionKey,
   limitUsd: number | null,
 ): Promise<void> {
-  if (limitUsd === null) {
-    await tx.query({
-      text: 'delete from gateway_budgets where organization_id = $1 and session_id = $2',
-      values: [organizationId, sessionId],
-    })
-    return
-  }
+  const { rows } = await tx.query<{ id: string }>({
+    text:
+      limitUsd === null
+        ? 'delete from gateway_budgets where organization_id = $1 and session_id = $2 and $3::numeric is null'
+        : 'update gateway_budgets set limit_usd = $3, told_at = null where organization_id = $1 and session_id = $2 returning id',
+    values: [organizationId, sessionId, limitUsd],
+  })
+  if (limitUsd === null || rows.length > 0) return
+  const held = holdBudgets(tx, [organizationId], 'alone')
+  const added = addSessionBudget(tx, { organizationId, sessionId }, limitUsd)
+  await held
+  await holdOpen(tx, organizationId, await added)
+}
+
+/** Adds the budget of a Session, which has no request under way. @returns its id */
+export async function addSessionBudget(
+  tx: Queryable,
+  { organizationId, sessionId }: SessionKey,
+  limitUsd: number,
+): Promise<string> {
+  const id = randomUUID()
   await tx.query({
     text: `
       insert into gateway_budgets (id, organization_id, session_id, period, limit_usd, period_started_at, set_by, on_reached,
         spent_usd)
-      select gen_random_uuid(), $1, $2, 'total', $3, '-infinity', 'organization', 'pause', coalesce(sum(cost_usd), 0)
-      from gateway_usage where organization_id = $1 and session_id = $2 and run_id is not null
-      on conflict on constraint gateway_budgets_of_period
-      do update set limit_usd = excluded.limit_usd, told_at = null`,
-    values: [organizationId, sessionId, limitUsd],
+      select $4, $1, $2, 'total', $3, '-infinity', 'organization', 'pause', coalesce(sum(cost_usd), 0)
+      from gateway_usage where organization_id = $1 and session_id = $2 and run_id is not null`,
+    values: [organizationId, sessionId, limitUsd, id],
+  })
+  return id
+}
+
+/**
+ * Lets a budget at which Runs wait hold what the open requests may cost that it counts. None is open for a day. The caller has
+ * the organization's budgets alone.
+ */
+export async function holdOpen(tx: Queryable, organizationId: string, budgetId: string): Promise<void> {
+  await tx.query({
+    text: `
+      with open as (
+        update gateway_requests g set reserved_in = g.reserved_in || b.id from gateway_budgets b
+        where b.organization_id = $1 and b.id = $2 and b.on_reached = 'pause' and b.api_key_id is null
+          and g.organization_id = $1 and g.outcome = 'open' and g.started_at > now() - interval '1 day'
+          and (b.session_id is null or b.session_id = g.session_id) and (b.person_id is null or b.person_id = g.person_id)
+          and (b.installation_id is null or b.installation_id = g.installation_id) and not b.id = any(g.reserved_in)
+        returning g.reserved_usd
+      )
+      update gateway_budgets set reserved_usd = reserved_usd + (select coalesce(sum(reserved_usd), 0) from open)
+      where organization_id = $1 and id = $2`,
+    values: [organizationId, budgetId],
   })
 }

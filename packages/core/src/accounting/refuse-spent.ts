@@ -5,6 +5,10 @@ import type { ResolvedModel } from './upstream.ts'
 /** OpenAI's clients retry a 429 by themselves, but a spent budget will not recover within a retry. */
 const noRetry = { 'x-should-retry': 'false' }
 
+/** Returns whether the cost of a caller's requests has to be known: beside a budget, no cost counts as nothing. */
+export const needsPrice = ({ hasBudget, run }: Pick<GatewayCaller, 'hasBudget' | 'run'>): boolean =>
+  hasBudget || (run !== null && run.budgetUsd !== null)
+
 /**
  * Refuses a caller that has spent its budget. Concurrent requests do not see each other's cost, so spending may exceed
  * a budget by at most the cost of the requests in flight.
@@ -24,13 +28,12 @@ export function refuseSpent(caller: GatewayCaller, model: ResolvedModel, now: Da
       noRetry,
     )
   }
-  if (run === null || run.budgetUsd === null) return
-  if (model.price === undefined) {
+  if (model.price === undefined && needsPrice(caller)) {
     throw refusal('cost_unknown', {
-      message: `This Run has a budget, and the price of '${model.catalogId}' is not configured.`,
+      message: `A budget counts this request, and '${model.catalogId}' has no price: an operator sets \`price\` of the model in the configuration file, of zeros if it costs nothing.`,
     })
   }
-  if (run.spentUsd >= run.budgetUsd) {
+  if (run !== null && run.budgetUsd !== null && run.spentUsd >= run.budgetUsd) {
     throw refusal('cost_budget_exceeded', { message: `This Run has spent its budget of $${run.budgetUsd}.` })
   }
 }

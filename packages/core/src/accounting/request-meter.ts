@@ -10,10 +10,37 @@ import type { ModelRequest } from './model-request.ts'
 import { type GatewayUsage, noUsage, type ResolvedModel } from './upstream.ts'
 import { mayHaveCost } from './upstream-status.ts'
 
-/** What is held for a request in the budgets at which its Run waits for people. */
-export type Reserved = Pick<RequestRecord, 'reservedUsd' | 'reservedIn'>
-
-export const noneReserved: Reserved = { reservedUsd: null, reservedIn: [] }
+/** Returns the row of a request before its answer. */
+export function openRecord(
+  request: ModelRequest,
+  { provider, catalogId }: ResolvedModel,
+  startedAt: Date,
+  held: Pick<RequestRecord, 'reservedUsd' | 'holder'> = { reservedUsd: null, holder: null },
+): RequestRecord {
+  const { id, wire, caller } = request
+  return {
+    id,
+    organizationId: caller.organizationId,
+    credentialKind: caller.kind,
+    apiKeyId: caller.apiKeyId,
+    installationId: caller.installationId,
+    personId: caller.personId,
+    endUserId: endUserOf(request),
+    sessionId: caller.run?.sessionId ?? null,
+    runId: caller.run?.runId ?? null,
+    wire,
+    provider,
+    model: catalogId,
+    outcome: 'open',
+    errorCode: null,
+    usage: null,
+    costUsd: null,
+    ...held,
+    firstTokenMs: null,
+    durationMs: null,
+    startedAt,
+  }
+}
 
 /** Tells of a Run's model request, by the names that OpenTelemetry gives to calls of models. */
 function tellModelRequest(record: RequestRecord): void {
@@ -43,35 +70,29 @@ export class RequestMeter {
   readonly #booking: Booking
   readonly #metrics: GatewayMetrics
   readonly #request: ModelRequest
-  readonly #id: string
-  readonly #reserved: Reserved
-  readonly #endUserId: string | null
-  readonly #startedAt: Date
+  readonly #opening: RequestRecord
   readonly #begunMs = performance.now()
   #model: ResolvedModel
   #firstTokenMs: number | null = null
   #unknownCost = false
-  #opened = false
+  #opened: boolean
   #booked: Promise<void> | null = null
 
-  /** @param row `refusedId`: of the row, if the request reaches no provider; `reserved`: what budgets hold for it */
+  /** @param row `opening`: before the answer; `is`: whether that is stored, is still to be, or never is */
   constructor(
-    gateway: { booking: Booking; metrics: GatewayMetrics; clock: { now(): Date } },
+    gateway: { booking: Booking; metrics: GatewayMetrics },
     request: ModelRequest,
     model: ResolvedModel,
-    { refusedId = null, reserved = noneReserved }: { refusedId?: string | null; reserved?: Reserved } = {},
+    row: { readonly opening: RequestRecord; readonly is: 'stored' | 'due' | 'never' },
   ) {
     this.#booking = gateway.booking
     this.#metrics = gateway.metrics
     this.#request = request
-    this.#id = refusedId ?? request.id
-    this.#reserved = reserved
-    this.#endUserId = endUserOf(request)
-    this.#startedAt = gateway.clock.now()
+    this.#opening = row.opening
     this.#model = model
+    this.#opened = row.is === 'stored'
     this.#metrics.open.inc()
-    // A Run's cost is read when the Run ends, so a request that never settles must already have a row.
-    if (request.caller.run !== null && refusedId === null) void this.#open()
+    if (row.is === 'due') void this.#open()
   }
 
   servedBy(model: ResolvedModel): void {
@@ -107,7 +128,7 @@ export class RequestMeter {
   }
 
   async #open(): Promise<void> {
-    await this.#booking.keep(this.#record('open', null, null))
+    await this.#booking.keep(this.#opening)
     this.#opened = true
   }
 
@@ -126,30 +147,18 @@ export class RequestMeter {
   }
 
   #record(outcome: RequestRecord['outcome'], errorCode: string | null, usage: GatewayUsage | null): RequestRecord {
-    const { wire, caller } = this.#request
     const { provider, catalogId, price } = this.#model
     const free = usage !== null && usage.inputTokens + usage.outputTokens === 0
     return {
-      id: this.#id,
-      organizationId: caller.organizationId,
-      credentialKind: caller.kind,
-      apiKeyId: caller.apiKeyId,
-      installationId: caller.installationId,
-      personId: caller.personId,
-      endUserId: this.#endUserId,
-      sessionId: caller.run?.sessionId ?? null,
-      runId: caller.run?.runId ?? null,
-      wire,
+      ...this.#opening,
       provider,
       model: catalogId,
       outcome,
       errorCode,
       usage,
       costUsd: this.#unknownCost ? null : free ? 0 : costOf(usage, price),
-      ...this.#reserved,
       firstTokenMs: this.#firstTokenMs,
-      durationMs: outcome === 'open' ? null : Math.round(performance.now() - this.#begunMs),
-      startedAt: this.#startedAt,
+      durationMs: Math.round(performance.now() - this.#begunMs),
     }
   }
 

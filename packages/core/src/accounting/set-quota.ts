@@ -1,4 +1,9 @@
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { holdBudgets } from './gateway-request-sql.ts'
+import { holdOpen } from './pausing-budgets.ts'
+
+/** Longer than a request takes until it is settled. */
+const SETTLED_AFTER_MS = 2 * 3_600_000
 
 /** The amount that an organization, or one of its keys, people or installations, may spend on models in each period. */
 export interface Quota {
@@ -35,17 +40,19 @@ const sameBudget = `b.organization_id = w.organization_id and b.session_id is nu
 
 /**
  * Sets, changes or removes budgets of one organization. A new one begins with the spending of its period; one at which Runs
- * wait from now on counts it again. While a budget is locked the costs of all organizations may wait for it, so that is summed
- * before, and the locks are taken in the order of `keepRequests`.
+ * wait from now on counts it again, and holds the requests under way. No cost of the organization is settled while that is
+ * read, and those of others may wait with it, so what can change no more is summed before. The locks are taken in the order of
+ * `keepRequests`.
+ * @param tx a transaction that has locked no row of a budget
  */
 export async function setQuotas(
-  db: Queryable,
+  tx: Queryable,
   setBy: 'operator' | 'organization',
   quotas: readonly Quota[],
   now: Date,
 ): Promise<void> {
   if (quotas.length === 0) return
-  const { rows } = await db.query<QuotaRow & { readonly is_new: boolean; readonly switches: boolean }>({
+  const { rows } = await tx.query<QuotaRow & { readonly is_new: boolean; readonly switches: boolean }>({
     text: `
       with ${wanted}
       select w.*, b.id is null and w.limit_usd is not null as is_new,
@@ -53,13 +60,18 @@ export async function setQuotas(
       from wanted w left join gateway_budgets b on ${sameBudget}`,
     values: [JSON.stringify(quotas.map(rowOf)), setBy],
   })
-  const counted = await Promise.all(
-    rows.map(async row => ({
-      ...row,
-      ...((row.is_new || row.switches) && { spent_usd: await spentOf(db, row, now) }),
-    })),
-  )
-  await db.query({
+  const counts = rows.filter(row => row.is_new || row.switches)
+  const settledBefore = new Date(now.getTime() - SETTLED_AFTER_MS)
+  const sums = (from: Date | null, until: Date | null) =>
+    Promise.all(counts.map(row => spentOf(tx, row, now, { from, until })))
+  const earlier = await sums(null, settledBefore)
+  if (counts.length > 0) await holdBudgets(tx, [counts[0]?.organization_id ?? ''], 'alone')
+  const late = await sums(settledBefore, null)
+  const counted = rows.map(row => {
+    const at = counts.indexOf(row)
+    return at < 0 ? row : { ...row, spent_usd: Number(earlier[at]) + Number(late[at]) }
+  })
+  await tx.query({
     text: `
       with ${wanted}, locked as materialized (
         select b.id, w.limit_usd, w.removes, w.on_reached, w.spent_usd from gateway_budgets b join wanted w on ${sameBudget}
@@ -74,9 +86,9 @@ export async function setQuotas(
       from locked l where l.id = b.id and not l.removes`,
     values: [JSON.stringify(counted), setBy, now],
   })
+  if (counts.length === 0) return
   const added = counted.filter(row => row.is_new)
-  if (added.length === 0) return
-  await db.query({
+  await tx.query({
     text: `
       with ${wanted}
       insert into gateway_budgets (id, organization_id, api_key_id, person_id, installation_id, period, limit_usd, on_reached,
@@ -88,16 +100,27 @@ export async function setQuotas(
       set limit_usd = excluded.limit_usd, on_reached = excluded.on_reached`,
     values: [JSON.stringify(added), setBy, now],
   })
+  const { rows: ids } = await tx.query<{ id: string }>({
+    text: `with ${wanted} select b.id from gateway_budgets b join wanted w on ${sameBudget}`,
+    values: [JSON.stringify(counts), setBy],
+  })
+  for (const { id } of ids) await holdOpen(tx, counts[0]?.organization_id ?? '', id)
 }
 
-/** Sums the spending of a budget's current period, on `gateway_requests_of_organization`. */
-async function spentOf(db: Queryable, row: QuotaRow, now: Date): Promise<string> {
-  const { rows } = await db.query<{ usd: string }>({
+/** Sums a part of the spending of a budget's current period, on `gateway_requests_of_organization`. */
+async function spentOf(
+  tx: Queryable,
+  row: QuotaRow,
+  now: Date,
+  { from, until }: { readonly from: Date | null; readonly until: Date | null },
+): Promise<string> {
+  const { rows } = await tx.query<{ usd: string }>({
     text: `
       select coalesce(sum(cost_usd), 0) as usd from gateway_usage
       where organization_id = $1 and started_at >= gateway_period_start($2, $3) and ($4::uuid is null or api_key_id = $4)
-        and ($5::uuid is null or person_id = $5) and ($6::uuid is null or installation_id = $6)`,
-    values: [row.organization_id, row.period, now, row.api_key_id, row.person_id, row.installation_id],
+        and ($5::uuid is null or person_id = $5) and ($6::uuid is null or installation_id = $6)
+        and started_at >= coalesce($7::timestamptz, '-infinity') and started_at < coalesce($8::timestamptz, 'infinity')`,
+    values: [row.organization_id, row.period, now, row.api_key_id, row.person_id, row.installation_id, from, until],
   })
   return rows[0]?.usd ?? '0'
 }

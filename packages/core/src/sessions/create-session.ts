@@ -4,7 +4,7 @@ import { refusal, sessionNotFound } from '@berth/platform/kit/refusal.ts'
 import { requestHash } from '@berth/platform/kit/request-hash.ts'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
-import { setSessionBudget } from '../accounting/pausing-budgets.ts'
+import { addSessionBudget } from '../accounting/pausing-budgets.ts'
 import type { Context } from '../context.ts'
 import { environmentToBind } from '../environments/bind.ts'
 import type { Principal } from '../identity/guard/principal.ts'
@@ -82,7 +82,7 @@ export async function createSession(
     })
     if (!inserted) return null
     if (await isPurged(tx, key)) throw sessionNotFound()
-    if (body.budget) await setSessionBudget(tx, key, body.budget.costUsd)
+    if (body.budget) await addSessionBudget(tx, key, body.budget.costUsd)
     if (body.initialTurn !== undefined) {
       const session = requireSeen(principal, await lockSession(tx, key))
       const { id, message } = body.initialTurn

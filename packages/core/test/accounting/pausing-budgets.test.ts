@@ -1,10 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import { endReservations, keepRequests, type RequestRecord } from '@berth/core/accounting/gateway-request-sql.ts'
-import { raiseLimit, reserveSpending, type Spender, setSessionBudget } from '@berth/core/accounting/pausing-budgets.ts'
-import { setQuotaOf } from '@berth/core/accounting/set-quota.ts'
+import {
+  findLostBudget,
+  noteTold,
+  raiseLimit,
+  reserveSpending,
+  setSessionBudget,
+} from '@berth/core/accounting/pausing-budgets.ts'
+import { type Quota, setQuotaOf } from '@berth/core/accounting/set-quota.ts'
 import { insertSession } from '@berth/core/sessions/session/session-sql.ts'
+import { hearProcess, leaveProcess } from '@berth/platform/processes/process-sql.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { createTenant } from '@berth/testing/api/tenant.ts'
 import { createTestDatabase, type TestDatabase } from '@berth/testing/storage/postgres.ts'
+import { until } from '@berth/testing/until.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 let test: TestDatabase
@@ -15,7 +24,8 @@ afterAll(() => test[Symbol.asyncDispose]())
 
 const now = new Date()
 
-async function spender(limitUsd: number | null, organizationId?: string): Promise<Spender> {
+/** The Run of a new Session, for requests. */
+async function spender(limitUsd: number | null, organizationId?: string): Promise<RequestRecord> {
   const tenant =
     organizationId === undefined ? await createTenant(test.database) : { organizationId, installationId: randomUUID() }
   const key = { organizationId: tenant.organizationId, sessionId: randomUUID() }
@@ -33,73 +43,82 @@ async function spender(limitUsd: number | null, organizationId?: string): Promis
     environmentId: null,
     now,
   })
-  await setSessionBudget(test.database, key, limitUsd)
-  return { ...key, personId: null, installationId: null }
+  await test.database.transaction(tx => setSessionBudget(tx, key, limitUsd))
+  return {
+    ...key,
+    ...{ id: randomUUID(), runId: randomUUID(), credentialKind: 'runtime', wire: 'chat', provider: 'p', model: 'p/m' },
+    ...{ apiKeyId: null, endUserId: null, personId: null, installationId: null, holder: 'h', startedAt: now },
+    ...{
+      outcome: 'open',
+      errorCode: null,
+      usage: null,
+      costUsd: null,
+      reservedUsd: null,
+      firstTokenMs: null,
+      durationMs: 1,
+    },
+  }
 }
 
-const record = (of: Spender, given: Partial<RequestRecord>): RequestRecord => ({
-  id: randomUUID(),
-  credentialKind: 'runtime',
-  apiKeyId: null,
-  endUserId: null,
-  runId: randomUUID(),
-  wire: 'chat',
-  provider: 'p',
-  model: 'p/m',
-  outcome: 'completed',
-  errorCode: null,
-  usage: null,
-  costUsd: null,
-  reservedUsd: null,
-  reservedIn: [],
-  firstTokenMs: null,
-  durationMs: 1,
-  startedAt: now,
-  ...of,
-  ...given,
+const keyOf = ({ organizationId, sessionId, runId }: RequestRecord) => ({
+  organizationId,
+  sessionId: sessionId ?? '',
+  runId: runId ?? '',
 })
-
-const reserve = (of: Spender, usd: number) => reserveSpending(test.database, of, usd, now)
-const settle = async (of: Spender, costUsd: number | null, reservedUsd: number) => {
-  const { budgets } = await reserve(of, 0)
-  await keepRequests(
-    test.database,
-    [record(of, { costUsd, reservedUsd, reservedIn: budgets.map(({ id }) => id) })],
-    now,
+const request = (of: RequestRecord, usd: number): RequestRecord => ({ ...of, id: randomUUID(), reservedUsd: usd })
+const keep = (record: RequestRecord, at = now) => test.database.transaction(tx => keepRequests(tx, [record], at))
+const reserve = (of: RequestRecord, usd: number) => reserveSpending(test.database, request(of, usd), now)
+const settle = (opened: RequestRecord, costUsd: number | null, at = now) =>
+  keep({ ...opened, outcome: 'completed', costUsd }, at)
+const spend = async (of: RequestRecord, costUsd: number) => {
+  const opened = request(of, 0)
+  await keep(opened)
+  await settle(opened, costUsd)
+}
+/** Opens a request that is to be granted. */
+const open = async (of: RequestRecord, usd: number) => {
+  const opened = request(of, usd)
+  expect((await reserveSpending(test.database, opened, now)).kind).toBe('granted')
+  return opened
+}
+const setQuota = (of: RequestRecord, quota: Partial<Quota>) =>
+  test.database.transaction(tx =>
+    setQuotaOf(tx, { organizationId: of.organizationId, period: 'day', onReached: 'pause', ...quota }, now),
   )
+/** The budgets of an organization: scope, spent and reserved. */
+const counted = async (of: RequestRecord, at = now) => {
+  const { budgets } = await reserveSpending(test.database, request(of, 0), at)
+  return Object.fromEntries(budgets.map(({ scope, ...budget }) => [scope, [budget.spent_usd, budget.reserved_usd]]))
 }
 
 describe('a budget at which Runs wait', () => {
   it('lets one request at most lead over it, however many ask at once', async () => {
     const of = await spender(1)
-    let [granted, over] = [0, 0]
-    let [spent, open] = [0, 0]
+    let [granted, over, spent] = [0, 0, 0]
     const ask = async () => {
       for (;;) {
-        const { kind } = await reserve(of, 0.4)
+        const opened = request(of, 0.4)
+        const { kind } = await reserveSpending(test.database, opened, now)
         if (kind === 'reached') return
         if (kind === 'taken') continue
         granted += 1
-        open += 1
         if (spent >= 1) over += 1
         spent += 0.4
-        await settle(of, 0.4, 0.4)
-        open -= 1
+        await settle(opened, 0.4)
       }
     }
     await Promise.all(Array.from({ length: 16 }, ask))
-    expect([granted, over, open]).toEqual([3, 0, 0])
-    const { budgets } = await reserve(of, 0.4)
-    expect(budgets).toMatchObject([{ spent_usd: expect.closeTo(1.2), reserved_usd: 0 }])
+    expect([granted, over]).toEqual([3, 0])
+    expect(await counted(of)).toEqual({ session: [expect.closeTo(1.2), 0] })
   })
 
   it('counts a request that was lost with its gateway as the most that it may have cost', async () => {
     const of = await spender(1)
-    expect((await reserve(of, 0.7)).kind).toBe('granted')
-    expect((await reserve(of, 0.7)).kind).toBe('granted')
+    const first = await open(of, 0.7)
+    await open(of, 0.7)
     expect((await reserve(of, 0.1)).kind).toBe('taken')
     // One of both is known to have failed at a cost that nobody knows.
-    await settle(of, null, 0.7)
+    await settle(first, null)
     expect(await reserve(of, 0.1)).toMatchObject({
       kind: 'taken',
       budgets: [{ spent_usd: 0.7, reserved_usd: expect.closeTo(0.7), untold: false }],
@@ -108,9 +127,8 @@ describe('a budget at which Runs wait', () => {
 
   it('lets whatever fits go on side by side, and says once that most is spent', async () => {
     const of = await spender(1)
-    const kinds = await Promise.all(Array.from({ length: 8 }, () => reserve(of, 0.05)))
-    expect(kinds.map(({ kind }) => kind)).toEqual(Array.from({ length: 8 }, () => 'granted'))
-    for (let n = 0; n < 8; n += 1) await settle(of, 0.1, 0.05)
+    const opened = await Promise.all(Array.from({ length: 8 }, () => open(of, 0.05)))
+    for (const one of opened) await settle(one, 0.1)
     expect((await reserve(of, 0.05)).budgets).toMatchObject([
       { scope: 'session', spent_usd: expect.closeTo(0.8), untold: true },
     ])
@@ -119,89 +137,157 @@ describe('a budget at which Runs wait', () => {
   it('does not hold Runs to budgets that refuse, nor to those of other Sessions', async () => {
     const one = await spender(1)
     const other = await spender(null, one.organizationId)
-    await setQuotaOf(test.database, { organizationId: one.organizationId, period: 'day', limitUsd: 0 }, now)
-    await settle(one, 5, 0)
+    await setQuota(one, { limitUsd: 0, onReached: 'refuse' })
+    await spend(one, 5)
     expect(await reserve(other, 1)).toEqual({ kind: 'granted', budgets: [] })
     expect((await reserve(one, 1)).kind).toBe('reached')
   })
 
-  it('frees nothing that it does not hold, whatever was set while a request was under way', async () => {
+  it('holds what is open when it is set or begins to let Runs wait, and frees just that', async () => {
     const of = await spender(1)
-    const { budgets } = await reserve(of, 0.4)
-    const day = { organizationId: of.organizationId, period: 'day', limitUsd: 1, onReached: 'pause' } as const
-    await setQuotaOf(test.database, day, now)
-    expect((await reserve(of, 0.4)).kind).toBe('granted')
-    const first = { costUsd: 0.1, reservedUsd: 0.4, reservedIn: budgets.map(({ id }) => id) }
-    await keepRequests(test.database, [record(of, first)], now)
-    const { budgets: after } = await reserve(of, 9)
-    expect(after.map(budget => [budget.scope, budget.spent_usd, budget.reserved_usd])).toEqual(
-      expect.arrayContaining([
-        ['session', 0.1, expect.closeTo(0.4)],
-        ['organization', 0.1, expect.closeTo(0.4)],
-      ]),
-    )
+    const other = await spender(null, of.organizationId)
+    const first = await open(of, 0.4)
+    // Of a Run without such a budget: nothing holds it yet.
+    const second = request(other, 0.3)
+    await keep(second)
+    await keep(second)
+    await setQuota(of, { limitUsd: 9, onReached: 'refuse' })
+    await setQuota(of, { limitUsd: 5, period: 'month' })
+    expect(await counted(of)).toEqual({ session: [0, 0.4], organization: [0, 0.7] })
+    await setQuota(of, {})
+    await setQuota(of, { limitUsd: 8 })
+    const both = async () => (await reserve(other, 0)).budgets.map(budget => [budget.spent_usd, budget.reserved_usd])
+    expect(await both()).toEqual([
+      [0, 0.7],
+      [0, 0.7],
+    ])
+    await test.database.transaction(tx => setSessionBudget(tx, keyOf(other), 2))
+    expect(await counted(other)).toMatchObject({ session: [0, 0.3] })
+    await settle(first, 0.1)
+    await settle(second, 0.2)
+    expect(await counted(of)).toEqual({ session: [0.1, 0], organization: [expect.closeTo(0.3), 0] })
+    expect(await counted(other)).toMatchObject({ session: [0.2, 0] })
+  })
+
+  it.each(['settled', 'set'] as const)('loses no cost if the other comes while one is %s', async first => {
+    const of = await spender(null)
+    const opened = request(of, 0.4)
+    await keep(opened)
+    const settling = (tx: Queryable) => keepRequests(tx, [{ ...opened, outcome: 'completed', costUsd: 0.1 }], now)
+    const setting = (tx: Queryable) => setSessionBudget(tx, keyOf(of), 1)
+    const [before, after] = first === 'settled' ? [settling, setting] : [setting, settling]
+    let late: Promise<void> | undefined
+    await test.database.transaction(async tx => {
+      await before(tx)
+      late = test.database.transaction(after)
+      const waiting = until('the other to wait', async () => {
+        const text = "select 1 from pg_locks where locktype = 'advisory' and not granted"
+        return (await test.database.query(text)).rows.length > 0
+      })
+      await Promise.race([late, waiting])
+    })
+    await late
+    expect(await counted(of)).toEqual({ session: [0.1, 0] })
   })
 
   it('counts anew what its period has spent once it lets Runs wait', async () => {
     const of = await spender(null)
-    const day = { organizationId: of.organizationId, period: 'day', limitUsd: 1 } as const
-    await setQuotaOf(test.database, day, now)
-    await settle(of, 0.6, 0)
+    await setQuota(of, { limitUsd: 1, onReached: 'refuse' })
+    await spend(of, 0.6)
     await test.database.query('update gateway_budgets set spent_usd = 0.1 where organization_id = $1', [
       of.organizationId,
     ])
-    await setQuotaOf(test.database, { ...day, onReached: 'pause' }, now)
-    expect((await reserve(of, 0.1)).budgets).toMatchObject([{ scope: 'organization', spent_usd: 0.6 }])
-    await setQuotaOf(test.database, { ...day, limitUsd: 0.5 }, now)
+    await setQuota(of, {})
+    expect(await counted(of)).toEqual({ organization: [0.6, 0] })
+    await setQuota(of, { limitUsd: 0.5 })
     expect((await reserve(of, 0.1)).kind).toBe('reached')
+  })
+
+  it('begins with all that its period has spent, lately and before', async () => {
+    const of = await spender(null)
+    const hoursAgo = (hours: number) => new Date(now.getTime() - hours * 3_600_000)
+    for (const [hours, usd] of [
+      [0, 1],
+      [1, 2],
+      [3, 4],
+    ] as const) {
+      const opened = { ...request(of, 0), startedAt: hoursAgo(hours) }
+      await keep(opened)
+      await settle(opened, usd)
+    }
+    await setQuota(of, { limitUsd: 100, period: 'total' })
+    expect(await counted(of)).toEqual({ organization: [7, 0] })
   })
 
   it('holds what requests under way may cost over the end of a period, and frees just that', async () => {
     const of = await spender(null)
-    const day = { organizationId: of.organizationId, period: 'day', limitUsd: 1, onReached: 'pause' } as const
-    await setQuotaOf(test.database, day, now)
-    await settle(of, 0.1, 0)
-    const { budgets } = await reserve(of, 1.2)
+    await setQuota(of, { limitUsd: 1 })
+    await spend(of, 0.9)
+    const id = (await reserve(of, 0)).budgets[0]?.id ?? ''
+    expect(await noteTold(test.database, of.organizationId, id, now)).toBe(true)
+    const opened = await open(of, 1.2)
     const tomorrow = new Date(now.getTime() + 86_400_000)
-    const next = await reserveSpending(test.database, of, 0.5, tomorrow)
+    const next = await reserveSpending(test.database, request(of, 0.5), tomorrow)
     expect(next).toMatchObject({ kind: 'taken', budgets: [{ spent_usd: 0, reserved_usd: 1.2 }] })
-    const first = { costUsd: 0.3, reservedUsd: 1.2, reservedIn: budgets.map(({ id }) => id) }
-    await keepRequests(test.database, [record(of, first)], tomorrow)
-    expect((await reserveSpending(test.database, of, 0, tomorrow)).budgets).toMatchObject([
-      { spent_usd: 0.3, reserved_usd: 0 },
-    ])
+    await settle(opened, 0.8, tomorrow)
+    const { budgets } = await reserveSpending(test.database, request(of, 0), tomorrow)
+    expect(budgets).toMatchObject([{ spent_usd: 0.8, reserved_usd: 0, untold: true }])
   })
 
   it('counts what a lost request has reserved as spent once its Run has ended', async () => {
     const of = await spender(1)
-    const { budgets } = await reserve(of, 0.7)
-    const lost = record(of, { outcome: 'open', reservedUsd: 0.7, reservedIn: budgets.map(({ id }) => id) })
-    await keepRequests(test.database, [lost], now)
-    const { organizationId, sessionId } = of
-    const end = (runId: string) => endReservations(test.database, { organizationId, sessionId, runId }, now)
+    const lost = await open(of, 0.7)
+    const end = (runId: string) => test.database.transaction(tx => endReservations(tx, { ...keyOf(of), runId }, now))
     await end(randomUUID())
-    expect((await reserve(of, 0)).budgets).toMatchObject([{ spent_usd: 0, reserved_usd: 0.7 }])
+    expect(await counted(of)).toEqual({ session: [0, 0.7] })
     await end(lost.runId ?? '')
     await end(lost.runId ?? '')
     // A settlement that comes after all is too late.
-    await keepRequests(test.database, [{ ...lost, outcome: 'completed', costUsd: 0.1 }], now)
-    expect((await reserve(of, 0)).budgets).toMatchObject([{ spent_usd: 0.7, reserved_usd: expect.closeTo(0) }])
+    await settle(lost, 0.1)
+    expect(await counted(of)).toEqual({ session: [0.7, expect.closeTo(0)] })
+  })
+
+  it('is lost to requests whose process is gone, and to no others', async () => {
+    const of = await spender(1)
+    const { organizationId, sessionId, runId } = keyOf(of)
+    await test.database.query(
+      `insert into runs (organization_id, session_id, id, turn_id, status, queued_at, due_at)
+       values ($1, $2, $3, gen_random_uuid(), 'running', $4, $4)`,
+      [organizationId, sessionId, runId, now],
+    )
+    const processes = ['asking', 'serving'].map(id => ({
+      ...{ id, host: 'h', roles: [], release: null },
+      patienceMs: 60_000,
+    }))
+    for (const each of processes) await hearProcess(test.database, each)
+    await open({ ...of, holder: 'serving' }, 0.6)
+    const { budgets } = await reserve({ ...of, holder: 'asking' }, 0.7)
+    const ids = budgets.map(({ id }) => id)
+    expect((await reserve(of, 0.1)).kind).toBe('taken')
+    const lost = async () => (await findLostBudget(test.database, organizationId, ids, 'asking', now))?.scope ?? null
+    expect(await lost()).toBeNull()
+    await leaveProcess(test.database, 'serving')
+    // What is left is held by a request that ends.
+    expect(await lost()).toBeNull()
+    await test.database.transaction(tx => setSessionBudget(tx, keyOf(of), 0.5))
+    expect(await lost()).toBe('session')
+    await test.database.query("delete from processes where id = 'serving'")
+    expect(await lost()).toBe('session')
   })
 
   it('keeps a raise that comes while only what happens at the limit is set', async () => {
     const of = await spender(null)
-    const day = { organizationId: of.organizationId, period: 'day' } as const
-    await setQuotaOf(test.database, { ...day, limitUsd: 1, onReached: 'pause' }, now)
+    await setQuota(of, { limitUsd: 1 })
     const id = (await reserve(of, 0)).budgets[0]?.id ?? ''
     await raiseLimit(test.database, of.organizationId, id, 4, now)
-    await setQuotaOf(test.database, { ...day, onReached: 'pause' }, now)
+    await setQuota(of, {})
     expect((await reserve(of, 0)).budgets).toMatchObject([{ limit_usd: 5 }])
     expect(await raiseLimit(test.database, randomUUID(), id, 4, now)).toBeNull()
   })
 
   it('is raised by each of those who raise it at once', async () => {
     const of = await spender(1)
-    await settle(of, 1.5, 0)
+    await spend(of, 1.5)
     const id = (await reserve(of, 1)).budgets[0]?.id ?? ''
     await Promise.all([1, 2, 4].map(byUsd => raiseLimit(test.database, of.organizationId, id, byUsd, now)))
     // The first one begins at what is spent.

@@ -24,6 +24,7 @@ const caller: GatewayCaller = {
   run: null,
   allowedModels: null,
   quotaEndsAtMs: null,
+  hasBudget: false,
 }
 
 /** A gateway that answers with the request that its handler got. */

@@ -5,6 +5,18 @@ const roomBytes = 64 * 1024
 
 type Headers = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>[2]
 
+/** The reasons of requests that were given up before a byte went to the provider. */
+const unsent = new WeakSet<object>()
+
+/** Returns whether a request was given up before a byte of the attempt under way went to the provider. */
+export const wasUnsent = ({ reason }: AbortSignal): boolean => unsent.has(Object(reason))
+
+/** Notes that nothing of an attempt went to the provider. @returns the reason why it was given up */
+export function markUnsent({ reason }: AbortSignal): unknown {
+  if (typeof reason === 'object' && reason !== null) unsent.add(reason)
+  return reason
+}
+
 /**
  * A provider's answer: its head, and a body for one reader, which gets all bytes that have arrived at once. The
  * connection feeds it directly. A Node or web stream each cost a request more than the rest of its path.
@@ -35,7 +47,7 @@ export class UpstreamAnswer implements Dispatcher.DispatchHandler {
     request: Dispatcher.DispatchOptions,
     signal: AbortSignal,
   ): Promise<UpstreamAnswer> {
-    signal.throwIfAborted()
+    if (signal.aborted) throw markUnsent(signal)
     const answer = new UpstreamAnswer(signal)
     signal.addEventListener('abort', answer.#leave)
     dispatcher.dispatch(request, answer)
@@ -129,6 +141,7 @@ export class UpstreamAnswer implements Dispatcher.DispatchHandler {
 
   readonly #leave = () => {
     this.#drop()
+    if (this.#controller === null) markUnsent(this.#signal)
     this.#abort(this.#signal.reason)
   }
 

@@ -20,18 +20,27 @@ export function openGateway(
     registry,
     masterKey,
     judge,
-  }: { readonly registry: Registry; readonly masterKey: MasterKey; readonly judge: GatewayJudge },
+    holder,
+  }: {
+    readonly registry: Registry
+    readonly masterKey: MasterKey
+    readonly judge: GatewayJudge
+    readonly holder: string
+  },
   stack: AsyncDisposableStack,
 ): GatewaySurface {
   const { aliases, fallbacks, details } = config.models
   const made = stack.use(
-    createGateway(context, {
-      models: { providers: config.providers, aliases, fallbacks, details },
-      limits: gateway,
-      masterKey,
-      registry,
-      callTranslated,
-    }),
+    createGateway(
+      { ...context, holder },
+      {
+        models: { providers: config.providers, aliases, fallbacks, details },
+        limits: gateway,
+        masterKey,
+        registry,
+        callTranslated,
+      },
+    ),
   )
   return {
     handlers: gatewayHandlers(made),

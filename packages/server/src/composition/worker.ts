@@ -68,6 +68,8 @@ export interface WorkerAround {
   readonly identity: HostIdentity | undefined
   /** Where other processes reach its sandboxes; undefined: nowhere. */
   readonly relayUrl: string | undefined
+  /** The id of the process's row, which the worker writes. */
+  readonly holder: string
   /** Bounds of calls to hosts that dial this process; undefined: those of a service. */
   readonly hostCalls: FarHostsOptions['calls']
   /** How long those hosts rest after failures; undefined: as those of a service. */
@@ -91,7 +93,7 @@ export interface WorkerParts {
 export async function openWorker(
   context: Context,
   settings: Settings,
-  { gateway, identity, relayUrl, hostCalls, hostRests: rests }: WorkerAround,
+  { gateway, identity, relayUrl, holder, hostCalls, hostRests: rests }: WorkerAround,
   stack: AsyncDisposableStack,
 ): Promise<WorkerParts> {
   const mirrors = new Mirrors(join(settings.dataDir, 'mirrors'), settings.sandboxes.mirrorBytes)
@@ -99,9 +101,9 @@ export async function openWorker(
   const driver = settings.compute.kind === 'remote' ? null : stack.use(await openDriver(context, settings, mirrors))
   const working = await workerContext(context, settings, { driver, mirrors, gateway, relayUrl })
   const { execution } = working
-  const worker = new Worker(execution)
+  const worker = new Worker(execution, holder)
   const calls = { createMs: settings.worker.limits.provisionMs * HOST_SHARE, ...hostCalls }
-  const far = farHosts(working, mirrors, settings, { identity, holder: worker.holder, calls, rests })
+  const far = farHosts(working, mirrors, settings, { identity, holder, calls, rests })
   stack.use(execution.gateway)
   stack.use(execution.outputs)
   await clearScratch(execution.scratchDir, systemClock.now())

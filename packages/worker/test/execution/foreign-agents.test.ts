@@ -28,7 +28,7 @@ beforeAll(async () => {
   test = stack.use(
     await startTestService({
       // The agents alone take 400 MB.
-      variables: { BERTH_SANDBOX_MEMORY_BYTES: String(1536 * 1024 ** 2) },
+      variables: { BERTH_SANDBOX_MEMORY_BYTES: String(1536 * 1024 ** 2), BERTH_METRICS_PORT: '0' },
       fixed: { agentStartMs: 240_000 },
       config: {
         providers: [
@@ -214,8 +214,32 @@ describe.each(agents)('$runtime', ({ runtime, wire, provider, path, key, shell, 
   })
 })
 
+/** Requests of Runs that the gateway has refused so far; of one cause they share a row. */
+async function refusals(): Promise<number> {
+  const text = await (await fetch(`http://127.0.0.1:${test.service.metricsPort}/metrics`)).text()
+  const counts = text.matchAll(/^berth_gateway_requests_total\{.*credential="runtime",outcome="failed"\} (\d+)$/gm)
+  return [...counts].reduce((sum, [, count]) => sum + Number(count), 0)
+}
+
+/** Waits until an agent has given up: it has sent nothing for longer than it pauses between two attempts. */
+const untilSilent = ({ id }: Session) =>
+  until(
+    'the agent to give up',
+    async () => {
+      const text = `
+        select now() - max(started_at) > interval '20 seconds' as silent from gateway_requests
+        where session_id = $1 and error_code = 'budget_reached'`
+      return (await test.db.database.query<{ silent: boolean }>(text, [id])).rows[0]?.silent === true
+    },
+    startMs,
+  )
+
+/** More than any of them needs, and far from for ever. */
+const MOST_REFUSALS = 12
+
 describe.each(agents)('$runtime at a reached budget', ({ runtime, wire, shell }) => {
-  it('waits until people raise it, and then finishes its work', { timeout: 300_000 }, async () => {
+  it('gives up soon, waits until people raise it, and then finishes its work', { timeout: 600_000 }, async () => {
+    const before = await refusals()
     script(wire, { calls: [shell('echo done > work.txt')] }, { text: 'The work is done.' })
     const session = await test.api.createSession({ runtime })
     const key = { organizationId: session.organizationId, sessionId: session.id }
@@ -229,6 +253,9 @@ describe.each(agents)('$runtime at a reached budget', ({ runtime, wire, shell })
       interaction.push(open.kind)
       if (open.kind === 'approval') await allow(session, open)
       else {
+        await untilSilent(session)
+        const count = (await refusals()) - before
+        expect([count > 0, count <= MOST_REFUSALS]).toEqual([true, true])
         const now = await test.api.run(session.id, run.id)
         expect([now.status, now.endedAt]).toEqual(['awaiting', undefined])
         const raise = { message: '{"amountUsd":9}', replyTo: { interactionId: open.id } }

@@ -43,13 +43,7 @@ test('hints of costs name the models without a price, and nothing else does', ()
   expect(hints(undefined)).toEqual(nothing)
   expect(hints(offer([]))).toEqual(nothing)
   expect(hints(offer([], ['local'], true))).toEqual(nothing)
-  const uncounted = 'What p/a and whatever else local lists would cost is not known, and not counted.'
-  expect(hints(offer(['p/a'], ['local']))).toEqual([
-    'Runs on p/a and whatever else local lists would be refused, because their cost is not known.',
-    '',
-    '',
-    uncounted,
-    uncounted,
-  ])
-  expect(hints(offer(['p/a', 'p/b', 'p/c', 'p/d', 'p/e']))[0]).toMatch('on p/a, p/b, p/c, and 2 more would')
+  const refused = 'Requests to p/a and whatever else local lists would be refused, because their cost is not known.'
+  expect(hints(offer(['p/a'], ['local']))).toEqual([refused, '', '', refused, refused])
+  expect(hints(offer(['p/a', 'p/b', 'p/c', 'p/d', 'p/e']))[0]).toMatch('to p/a, p/b, p/c, and 2 more would')
 })

@@ -14,17 +14,16 @@ export interface Bound {
   readonly unpriced?: (models: string) => string
 }
 
-const uncounted = (models: string) => `What ${models} would cost is not known, and not counted.`
-const refused = (models: string) => `Runs on ${models} would be refused, because their cost is not known.`
+const refused = (models: string) => `Requests to ${models} would be refused, because their cost is not known.`
 
 export const spendingBounds: readonly Bound[] = [
-  { name: 'dayUsd', label: 'A day', unit: 'US dollars', hint: 'From midnight to midnight UTC.', unpriced: uncounted },
+  { name: 'dayUsd', label: 'A day', unit: 'US dollars', hint: 'From midnight to midnight UTC.', unpriced: refused },
   {
     name: 'monthUsd',
     label: 'A month',
     unit: 'US dollars',
     hint: 'From the first to the last day, UTC.',
-    unpriced: uncounted,
+    unpriced: refused,
   },
 ]
 

@@ -10,6 +10,7 @@ import { internalPaths, isGatewayJudgement, mostAddress } from './wire.ts'
 interface AllowanceRow {
   readonly allowed_models: string[] | null
   readonly quota_ends_at: Date | number | null
+  readonly bounded: boolean
 }
 
 /**
@@ -54,13 +55,14 @@ export class FarGatewayJudge implements GatewayJudge {
     const { organizationId, apiKeyId, personId, installationId } = caller
     const { rows } = await this.#db.query<AllowanceRow>({
       name: 'read-gateway-allowance',
-      text: 'select allowed_models, quota_ends_at from gateway_allowance($1, $2, null, $3, $4, $5)',
+      text: 'select allowed_models, quota_ends_at, bounded from gateway_allowance($1, $2, null, $3, $4, $5)',
       values: [organizationId, apiKeyId, personId, installationId, this.#clock.now()],
     })
-    const { allowed_models = null, quota_ends_at = null } = rows[0] ?? {}
+    const { allowed_models = null, quota_ends_at = null, bounded = false } = rows[0] ?? {}
     return {
       allowedModels: allowed_models === null ? null : new Set(allowed_models),
       quotaEndsAtMs: quota_ends_at === null ? null : Number(quota_ends_at),
+      hasBudget: bounded,
     }
   }
 }

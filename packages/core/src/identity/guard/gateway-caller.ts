@@ -23,6 +23,8 @@ export interface GatewayCaller {
    * resets.
    */
   readonly quotaEndsAtMs: number | null
+  /** A budget counts its requests, whatever happens at its limit. */
+  readonly hasBudget: boolean
 }
 
 /** The Run of a runtime credential, and its spending. */

@@ -49,6 +49,7 @@ interface JudgementRow {
   readonly allowed_models: string[] | null
   readonly quota_ends_at: Date | number | null
   readonly pauses: boolean | null
+  readonly bounded: boolean | null
   readonly awaits: boolean | null
   readonly budget_usd: string | null
   readonly spent_usd: string | null
@@ -130,6 +131,7 @@ function callerOf(row: JudgementRow): GatewayCaller {
           },
     allowedModels: row.allowed_models === null ? null : new Set(row.allowed_models),
     quotaEndsAtMs: row.quota_ends_at === null ? null : Number(row.quota_ends_at),
+    hasBudget: row.bounded === true,
   }
 }
 

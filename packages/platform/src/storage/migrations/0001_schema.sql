@@ -1242,10 +1242,10 @@ returns setof gateway_budgets language sql stable as $$
 $$;
 comment on function budgets_of is 'The budgets that a request counts against. In two parts, since each is on one range of the index.';
 create function gateway_allowance(organization uuid, key uuid, session uuid, person uuid, installation uuid, at timestamptz)
-returns table (allowed_models text[], quota_ends_at timestamptz, pauses boolean) language sql stable rows 1 as $$
-  select l.models, b.quota_ends_at, coalesce(b.pauses, false)
+returns table (allowed_models text[], quota_ends_at timestamptz, pauses boolean, bounded boolean) language sql stable rows 1 as $$
+  select l.models, b.quota_ends_at, coalesce(b.pauses, false), b.bounded
   from (
-    select bool_or(session is not null and on_reached = 'pause') as pauses,
+    select bool_or(session is not null and on_reached = 'pause') as pauses, count(*) > 0 as bounded,
       max(gateway_period_end(period, at)) filter (where (session is null or on_reached = 'refuse')
         and case when period_started_at < gateway_period_start(period, at) then 0 else spent_usd end >= limit_usd)
         as quota_ends_at
@@ -1253,7 +1253,8 @@ returns table (allowed_models text[], quota_ends_at timestamptz, pauses boolean)
   ) b left join organization_limits l on l.organization_id = organization
 $$;
 comment on function gateway_allowance is 'How much a caller may still use: catalog ids (null: all), when the last spent budget '
-  'that refuses it resets (null: none is spent), and whether there is one at which its Run, if it is one, waits for people.';
+  'that refuses it resets (null: none is spent), whether there is one at which its Run, if it is one, waits for people, and '
+  'whether any budget counts its requests.';
 
 create table gateway_requests (
   id uuid primary key, organization_id uuid not null references organizations,
@@ -1265,13 +1266,14 @@ create table gateway_requests (
   outcome text not null check (outcome in ('open', 'completed', 'failed', 'left')),
   error_code text, input_tokens bigint, cached_input_tokens bigint, cache_write_tokens bigint, output_tokens bigint,
   reasoning_tokens bigint, cost_usd numeric, started_at timestamptz not null, first_token_ms integer, duration_ms integer,
-  reserved_usd numeric, reserved_in uuid[] not null default '{}'
+  reserved_usd numeric, reserved_in uuid[] not null default '{}', holder text
 );
 comment on table gateway_requests is 'One row for each request that reached a provider. A Run''s row is there, `open`, before '
   'the provider answers, so that a gateway that was killed leaves a cost that is known to be unknown.';
 comment on column gateway_requests.input_tokens is 'With those that were read from a cache and written to it.';
 comment on column gateway_requests.cost_usd is 'Null: not known, as the model has no price or the provider told no usage.';
-comment on column gateway_requests.reserved_usd is 'What was reserved for it in each budget of `reserved_in`; null: in none.';
+comment on column gateway_requests.reserved_usd is 'The most that a Run''s request may cost, held in each budget of `reserved_in`.';
+comment on column gateway_requests.holder is 'The process that serves a Run''s request: an open one is lost once that has lapsed.';
 create index gateway_requests_of_run on gateway_requests (organization_id, session_id, run_id) where run_id is not null;
 create index gateway_requests_of_organization on gateway_requests (organization_id, started_at);
 create index gateway_requests_of_person on gateway_requests (organization_id, person_id, started_at) where person_id is not null;
@@ -1317,7 +1319,7 @@ create function judge_gateway_bearer(
   out outcome text, out granted integer, out remaining double precision, out kind text, out organization_id uuid,
   out capabilities text[], out role text, out cloud_access boolean, out api_key_id uuid, out installation_id uuid,
   out person_id uuid, out end_user_id text, out session_id uuid, out run_id uuid, out allowed_models text[],
-  out quota_ends_at timestamptz, out pauses boolean, out awaits boolean, out budget_usd numeric, out spent_usd numeric,
+  out quota_ends_at timestamptz, out pauses boolean, out bounded boolean, out awaits boolean, out budget_usd numeric, out spent_usd numeric,
   out rate_burst integer, out rate_per_minute integer)
 language plpgsql as $$
 declare bucket text; authority bearer_authority;
@@ -1362,7 +1364,7 @@ begin
     from take_tokens(bucket, wanted, coalesce(rate_burst, burst), coalesce(rate_per_minute, per_minute), at) t;
   outcome := 'granted';
   if granted = 0 then return; end if;
-  select a.allowed_models, a.quota_ends_at, a.pauses into allowed_models, quota_ends_at, pauses
+  select a.allowed_models, a.quota_ends_at, a.pauses, a.bounded into allowed_models, quota_ends_at, pauses, bounded
     from gateway_allowance(judge_gateway_bearer.organization_id, judge_gateway_bearer.api_key_id,
       judge_gateway_bearer.session_id, judge_gateway_bearer.person_id, judge_gateway_bearer.installation_id, at) a;
   if budget_usd is not null then

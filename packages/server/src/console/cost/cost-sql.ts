@@ -1,4 +1,5 @@
 import type { SessionCost } from '@berth/contract'
+import { scopeOf, TOLD_SHARE } from '@berth/core/accounting/pausing-budgets.ts'
 import { type GatewayUsage, noUsage } from '@berth/core/accounting/upstream.ts'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
@@ -26,6 +27,27 @@ export async function sumEndedRuns(db: Queryable, { organizationId, sessionId }:
     values: [organizationId, sessionId],
   })
   return rows[0] ?? { usd: 0, complete: true, ...noUsage, time: { modelMs: 0, peopleMs: 0, toolsMs: 0, platformMs: 0 } }
+}
+
+/** Returns the budgets of others than the Session itself that hold it and are mostly spent, the nearest first. */
+export async function listNearBudgets(
+  db: Queryable,
+  { organizationId, sessionId }: SessionKey,
+  now: Date,
+): Promise<SessionCost['near']> {
+  const { rows } = await db.query<SessionCost['near'][number]>({
+    name: 'list-near-budgets',
+    text: `
+      select ${scopeOf}, b.spent_usd::float8 as "spentUsd", b.limit_usd::float8 as "limitUsd"
+      from sessions s cross join lateral budgets_of(s.organization_id, null, null,
+        case s.owner_kind when 'person' then s.owner_id else s.initiated_by end,
+        case s.owner_kind when 'app_installation' then s.owner_id end) b
+      where s.organization_id = $1 and s.id = $2 and b.period_started_at >= gateway_period_start(b.period, $3)
+        and b.spent_usd >= ${TOLD_SHARE} * b.limit_usd
+      order by b.spent_usd / nullif(b.limit_usd, 0) desc nulls first`,
+    values: [organizationId, sessionId, now],
+  })
+  return rows
 }
 
 /** Adds the tokens of two, kind by kind. */

@@ -6,7 +6,7 @@ import { findRunBudgets } from '@berth/core/sessions/runs/run-budgets.ts'
 import { readSession } from '@berth/core/sessions/session/read-session.ts'
 import type { RunBudgets } from '@berth/platform/settings/run-budgets.ts'
 import { personOf } from '../person-of.ts'
-import { addUsage, sumEndedRuns } from './cost-sql.ts'
+import { addUsage, listNearBudgets, sumEndedRuns } from './cost-sql.ts'
 
 /** Serves what a Session costs while it works. @param deployment the budgets of a Run that the deployment sets */
 export function costHandlers(
@@ -20,9 +20,13 @@ export function costHandlers(
       const { organizationId } = person
       const key = { organizationId, sessionId }
       const { active_run_id: runId } = await readSession(context, person, key)
-      const { usd, complete, time, ...usage } = await sumEndedRuns(db, key)
+      const [{ usd, complete, time, ...usage }, near] = await Promise.all([
+        sumEndedRuns(db, key),
+        listNearBudgets(db, key, context.clock.now()),
+      ])
       if (runId === null) {
-        return { status: 200, body: { costUsd: usd, costComplete: complete, ...usageMembers(usage), time, run: null } }
+        const cost = { costUsd: usd, costComplete: complete, ...usageMembers(usage), time, run: null, near }
+        return { status: 200, body: cost }
       }
       const [used, { costUsd: limitUsd = null }] = await Promise.all([
         usageOfRun(db, { ...key, runId }),
@@ -34,6 +38,7 @@ export function costHandlers(
         ...usageMembers(addUsage(usage, used.usage)),
         time,
         run: { costUsd: used.costUsd, limitUsd },
+        near,
       }
       return { status: 200, body }
     },
