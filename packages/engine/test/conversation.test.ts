@@ -309,9 +309,18 @@ describe('loading a conversation', () => {
     expect(inputOf(engine.gateway.requests[2])).toMatch(/one.*done.*two.*three/)
     await engine.restart()
     expect(engine.told).toHaveLength(1)
-    appendFileSync(path, '{"type":"message","id":"x","parentId":"nowhere"}\n')
-    await engine.restart()
-    expect(engine.told).toHaveLength(2)
+    const lost: readonly object[] = [
+      { type: 'message', parentId: 'nowhere' },
+      { type: 'message', parentId: null, message: null },
+      { type: 'message', parentId: null, message: { role: 'assistant', content: [null] } },
+    ]
+    for (const [at, entry] of lost.entries()) {
+      appendFileSync(path, `${JSON.stringify({ ...entry, id: 'x', timestamp: new Date().toISOString() })}\n`)
+      await engine.restart()
+      expect(engine.told).toHaveLength(at + 2)
+    }
+    await engine.prompt('four')
+    expect(inputOf(engine.gateway.requests[3])).toMatch(/one.*done.*two.*three.*done.*four/)
   })
 
   test('reports a command that was running when the process ended as interrupted', async () => {

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CURRENT_SESSION_VERSION, SessionManager } from '@earendil-works/pi-coding-agent'
-import { parseObject } from '../json.ts'
+import { isObject, type Json, parseObject } from '../json.ts'
 
 /** The form of our own session ids; the engine makes a path of nothing else. */
 const sessionId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -61,7 +61,21 @@ function countWhole(lines: readonly string[]): number {
     const { id, parentId, type } = entry
     if (typeof id !== 'string' || typeof type !== 'string') return index
     if (parentId !== null && !known.has(parentId)) return index
+    if (!isUsable(entry)) return index
     known.add(id)
   }
   return lines.length
 }
+
+/** Returns false for an entry with a message of which the SDK or the engine could make nothing. */
+function isUsable({ type, message, content }: Json): boolean {
+  if (type === 'custom_message') return typeof content === 'string' || areParts(content)
+  if (type !== 'message') return true
+  if (!isObject(message) || typeof message['role'] !== 'string') return false
+  const { role, content: parts } = message
+  if (role === 'user') return typeof parts === 'string' || areParts(parts)
+  return role !== 'assistant' && role !== 'toolResult' ? true : areParts(parts)
+}
+
+const areParts = (content: unknown): boolean =>
+  Array.isArray(content) && content.every(part => isObject(part) && typeof part['type'] === 'string')
