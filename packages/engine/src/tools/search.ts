@@ -1,4 +1,5 @@
-import { existsSync, statSync } from 'node:fs'
+import { isUtf8 } from 'node:buffer'
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { Type } from '@earendil-works/pi-ai'
@@ -6,6 +7,7 @@ import { defineTool } from '@earendil-works/pi-coding-agent'
 import { anyQuoted, quotedNote, shownPath } from './files/shown-path.ts'
 import { decodeFile, toWindows1252 } from './files/text-file.ts'
 import { runProgram } from './run-program.ts'
+import { type Command, grepCommand, ripgrepCommand } from './search-command.ts'
 import { textResult } from './text-result.ts'
 
 const MAX_LINES = 200
@@ -28,7 +30,7 @@ interface Line<Text> {
   readonly text: Text
 }
 
-/** Lines that grep found; `full` if it found more than it may give, `late` if it was ended before it was through. */
+/** Lines that were found; `full` if the program found more than it may give, `late` if it was ended before it was through. */
 interface Found {
   readonly lines: readonly Line<Buffer>[]
   readonly full: boolean
@@ -36,7 +38,7 @@ interface Found {
 }
 
 /**
- * Returns a tool that searches files with the sandbox's grep, without .git, node_modules and binary files.
+ * Returns a tool that searches files with the sandbox's ripgrep or grep, without .git, node_modules and binary files.
  *
  * In a UTF-8 locale grep takes a file with other bytes for binary. A second grep, of bytes, therefore looks for the
  * pattern in 8-bit text, and only its lines from such files count. Lines that were found before either was ended for its
@@ -48,20 +50,19 @@ export function search(cwd: string, timeoutMs = 30_000) {
     label: 'search',
     description: `Search the contents of files. Gives \`path:line:text\`, at most ${MAX_LINES} lines. Leaves out .git, node_modules and binary files, which UTF-16 is to it.`,
     parameters: Parameters,
-    async execute(_toolCallId, { pattern, path = '.', glob, ignoreCase, literal }, signal) {
+    async execute(_toolCallId, { path = '.', ...given }, signal) {
       if (!existsSync(resolve(cwd, path))) throw new Error(`There is no ${path}.`)
-      const options = [
-        ...['-n', '-I', '-H', '--null', literal === true ? '-F' : '-E', ...(ignoreCase === true ? ['-i'] : [])],
-        ...(statSync(resolve(cwd, path)).isDirectory()
-          ? ['-r', '--exclude-dir=.git', '--exclude-dir=node_modules']
-          : []),
-        ...(glob === undefined ? [] : [`--include=${glob}`]),
-      ]
-      const searchFor = (bytes: Buffer, locale: string) =>
-        grep([...options, '-f', '-', '--', path], {
-          ...{ cwd, signal, timeoutMs, locale },
-          input: Buffer.concat([bytes, lineEnd]),
-        })
+      const query = { ...given, path }
+      const { pattern } = query
+      const searchFor = async (bytes: Buffer, locale: 'C.UTF-8' | 'C') => {
+        const options = { cwd, signal, timeoutMs, locale, input: Buffer.concat([bytes, lineEnd]) }
+        const ripgrep = ripgrepCommand(cwd, query, locale === 'C')
+        // One that is too old for an option or a pattern fails.
+        const found = ripgrep === null ? null : await run(ripgrep, options).catch(() => null)
+        if (found === null) return run(grepCommand(cwd, query), options)
+        // Grep gives no others in this locale.
+        return locale === 'C' ? found : { ...found, lines: found.lines.filter(({ text }) => isUtf8(text)) }
+      }
       const found = await searchFor(Buffer.from(pattern), 'C.UTF-8')
       const lines = found.lines.map(line => ({ ...line, text: line.text.toString('utf8') }))
       const bytes = found.full || found.late || lines.length > MAX_LINES ? null : eightBit(pattern)
@@ -72,8 +73,8 @@ export function search(cwd: string, timeoutMs = 30_000) {
       const late = `not everything was searched within ${timeoutMs / 1000} seconds; search a narrower path`
       if (lines.length === 0 && isLate) throw new Error(`No matches so far: ${late}`)
       if (lines.length === 0) return textResult('No matches.')
-      const given = lines.slice(0, MAX_LINES)
-      const shown = given
+      const kept = lines.slice(0, MAX_LINES)
+      const shown = kept
         .map(({ path: file, number, text }) => `${shownPath(nameOf(file))}:${number}:${text}`)
         .map(line => (line.length > MAX_LINE ? `${line.slice(0, MAX_LINE)}…` : line))
       const notes = [
@@ -81,7 +82,7 @@ export function search(cwd: string, timeoutMs = 30_000) {
         ...(found.full || others?.full === true || lines.length > MAX_LINES
           ? [`[more than ${shown.length} lines; search more narrowly]`]
           : []),
-        ...(anyQuoted(given.map(line => nameOf(line.path))) ? [quotedNote] : []),
+        ...(anyQuoted(kept.map(line => nameOf(line.path))) ? [quotedNote] : []),
         ...(isLate ? [`[${late}]`] : []),
       ]
       return textResult([...shown, ...notes].join('\n'))
@@ -89,12 +90,12 @@ export function search(cwd: string, timeoutMs = 30_000) {
   })
 }
 
-async function grep(
-  args: readonly string[],
+async function run(
+  command: Command,
   options: { cwd: string; signal: AbortSignal | undefined; input: Buffer; locale: string; timeoutMs: number },
 ): Promise<Found> {
   const { cwd, signal, input, locale, timeoutMs } = options
-  const { exitCode, output, truncated, timedOut } = await runProgram(['grep', ...args], {
+  const { exitCode, output, truncated, timedOut } = await runProgram(command, {
     ...{ cwd, signal, input, timeoutMs, maxBytes: MAX_BYTES },
     environment: { ...process.env, LC_ALL: locale },
   })
@@ -104,18 +105,15 @@ async function grep(
     const end = found === -1 ? output.length : found
     const line = output.subarray(start, end)
     const [nul, colon] = [line.indexOf(0), line.indexOf(':', line.indexOf(0) + 1)]
-    if (nul !== -1 && colon !== -1)
-      lines.push({
-        path: line.toString('latin1', 0, nul),
-        number: line.toString('latin1', nul + 1, colon),
-        text: line.subarray(colon + 1),
-      })
+    const number = line.toString('latin1', nul + 1, Math.max(colon, nul + 1))
+    if (nul !== -1 && /^\d+$/.test(number))
+      lines.push({ path: line.toString('latin1', 0, nul), number, text: line.subarray(colon + 1) })
     start = end + 1
   }
   const message = output.toString('utf8').trim()
   if (exitCode > 1 && !truncated && !timedOut && lines.length === 0 && message !== '')
     throw new Error(message.slice(0, 2000))
-  return { lines, full: truncated, late: timedOut }
+  return { lines: lines.toSorted(byPath), full: truncated, late: timedOut }
 }
 
 /** Returns the pattern's bytes in 8-bit text; null if it has none. */
@@ -125,6 +123,12 @@ function eightBit(pattern: string): Buffer | null {
   } catch {
     return null
   }
+}
+
+/** Programs give files in orders of their own; lines of a file stay in theirs. */
+function byPath({ path: one }: Line<Buffer>, { path: other }: Line<Buffer>): number {
+  const [left, right] = [one.replaceAll('/', '\0'), other.replaceAll('/', '\0')]
+  return left < right ? -1 : left > right ? 1 : 0
 }
 
 const nameOf = (path: string) => Buffer.from(path.replace(/^\.\//, ''), 'latin1')
