@@ -13,6 +13,8 @@ export interface Environment {
   readonly modelIdleMs: number
   /** Model requests allowed within one prompt, whatever budget the prompt has. */
   readonly maxTurns: number
+  /** Longest run of a program that looks for what an edit has made wrong. */
+  readonly diagnosticsMs: number
   /** For MCP servers: time to start, the part of it that a prompt waits for, and time for one call. */
   readonly serverStartMs: number
   readonly serverWaitMs: number
@@ -34,6 +36,7 @@ export function readEnvironment(env: NodeJS.ProcessEnv): Environment {
     retryBaseMs: positive(env['BERTH_ENGINE_RETRY_MS']) ?? 1000,
     modelIdleMs: positive(env['BERTH_ENGINE_MODEL_IDLE_MS']) ?? 300_000,
     maxTurns: positive(env['BERTH_ENGINE_MAX_TURNS']) ?? 200,
+    diagnosticsMs: positive(env['BERTH_ENGINE_DIAGNOSTICS_MS']) ?? 5000,
     serverStartMs: positive(env['BERTH_ENGINE_MCP_START_MS']) ?? 60_000,
     serverWaitMs: positive(env['BERTH_ENGINE_MCP_WAIT_MS']) ?? 10_000,
     serverCallMs: positive(env['BERTH_ENGINE_MCP_CALL_MS']) ?? 600_000,

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import type { ToolCallContent, ToolCallLocation, ToolKind } from '@agentclientprotocol/sdk'
 import { asObject, isObject } from '../json.ts'
+import { touchedPaths } from '../tools/files/touched-paths.ts'
 import type { PatchDiff } from '../tools/patch/apply-patch.ts'
 
 const MAX_TITLE = 120
@@ -34,16 +35,15 @@ export interface ToolView {
  */
 export function viewOf(name: string, args: unknown, cwd: string, foreign?: Pick<ToolView, 'title' | 'kind'>): ToolView {
   const given = textsOf(args)
-  const path = given('path')
-  const touches = path !== '' && ['read', 'edit', 'write', 'present_file'].includes(name)
+  const paths = touchedPaths(name, args)
   return {
-    title: firstLine(foreign?.title ?? titleOf(name, given)),
+    title: firstLine(foreign?.title ?? titleOf(name, given, paths)),
     kind: foreign?.kind ?? kinds[name] ?? 'other',
-    locations: (touches ? [path] : pathsOf(name, given('input'))).map(touched => ({ path: resolve(cwd, touched) })),
+    locations: paths.map(path => ({ path: resolve(cwd, path) })),
   }
 }
 
-function titleOf(name: string, given: (key: string) => string): string {
+function titleOf(name: string, given: (key: string) => string, paths: readonly string[]): string {
   switch (name) {
     case 'bash':
       return given('command')
@@ -52,7 +52,7 @@ function titleOf(name: string, given: (key: string) => string): string {
     case 'write':
       return `${name} ${given('path')}`
     case 'apply_patch':
-      return `edit ${pathsOf(name, given('input')).join(', ')}`
+      return `edit ${paths.join(', ')}`
     case 'list':
       return `list ${given('path') || '.'} ${given('glob')}`
     case 'search':
@@ -77,12 +77,6 @@ function titleOf(name: string, given: (key: string) => string): string {
       return name
   }
 }
-
-/** Returns the files that a patch names. */
-const pathsOf = (name: string, input: string): string[] =>
-  name === 'apply_patch'
-    ? [...input.matchAll(/^\*\*\* (?:Add|Delete|Update) File: (.+)$/gm)].map(([, path = '']) => path)
-    : []
 
 /** Returns a call's result: its text, and the change that it made to a file. */
 export function contentOf(

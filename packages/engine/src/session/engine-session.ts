@@ -17,6 +17,7 @@ import { Updates } from '../protocol/updates.ts'
 import { askUser } from '../tools/ask-user.ts'
 import { background } from '../tools/background/background.ts'
 import { BackgroundCommands, type BackgroundView } from '../tools/background/background-commands.ts'
+import { Diagnostics } from '../tools/diagnostics/diagnostics.ts'
 import { exitPlanMode } from '../tools/exit-plan-mode.ts'
 import { type People, takenBackBy } from '../tools/people.ts'
 import { type TodoItem, todo, todoReminder } from '../tools/todo.ts'
@@ -61,6 +62,7 @@ export class EngineSession {
   readonly #people: People
   readonly #background: BackgroundCommands
   readonly #servers: Servers
+  readonly #diagnostics: Diagnostics
   readonly #steering = new Steering()
   #provider: GatewayProvider | null = null
   #made: MadeAgent | null = null
@@ -119,6 +121,7 @@ export class EngineSession {
       listMs: environment.serverStartMs,
       callMs: environment.serverCallMs,
     })
+    this.#diagnostics = new Diagnostics(cwd, environment.diagnosticsMs, () => this.#planning)
     this.#planning = planningIn(manager.getBranch())
     settleOpenCalls(manager)
   }
@@ -186,6 +189,7 @@ export class EngineSession {
   /** Stops the prompt, with its commands, those in the background, and the servers. */
   async close(): Promise<void> {
     this.cancel()
+    this.#diagnostics.close()
     await Promise.all([this.#agent?.abort(), this.#servers.close(), this.#background.kill()])
     this.#agent?.dispose()
   }
@@ -272,14 +276,14 @@ export class EngineSession {
       model: async (id: string | undefined, call = signal) =>
         (id === undefined ? null : await provider.listed(id, call)) ?? this.#modelInUse(model),
       effort: () => this.#effort,
-      tools: workspaceTools(cwd, searchUrl, null),
+      tools: workspaceTools(cwd, searchUrl, null, this.#diagnostics),
       servers: this.#servers,
       planning: () => this.#planning,
       limits: () => this.#limits,
       updates: (delegationId: string) => this.#tellAs(delegationId),
     }
     const tools = [
-      ...workspaceTools(cwd, searchUrl, this.#background),
+      ...workspaceTools(cwd, searchUrl, this.#background, this.#diagnostics),
       background(this.#background),
       askUser(this.#people),
       todo(items => this.#keepTodo(items)),

@@ -3,6 +3,7 @@ import { refuseInvalidArguments } from '../gateway/invalid-arguments.ts'
 import type { ServerTool } from '../mcp/server-tools.ts'
 import type { BackgroundCommands } from './background/background-commands.ts'
 import { bash } from './bash.ts'
+import type { Diagnostics } from './diagnostics/diagnostics.ts'
 import { edit } from './edit.ts'
 import { list } from './list.ts'
 import { applyPatch } from './patch/apply-patch.ts'
@@ -49,12 +50,10 @@ export function workspaceTools(
   cwd: string,
   searchUrl: URL | null,
   background: BackgroundCommands | null,
+  diagnostics: Diagnostics,
 ): ToolDefinition[] {
   return [
-    read(cwd),
-    edit(cwd),
-    write(cwd),
-    applyPatch(cwd),
+    ...[read(cwd), edit(cwd), write(cwd), applyPatch(cwd)].map(tool => diagnostics.watch(tool)),
     bash(cwd, background),
     search(cwd),
     list(cwd),

@@ -95,6 +95,12 @@ export class BackgroundCommand {
     }
   }
 
+  /** Returns all output that is kept. */
+  readAll(): Pick<OutputPart, 'text' | 'leftOut'> {
+    const { first } = this.#output
+    return { text: this.#output.from(first).toString('utf8'), leftOut: first }
+  }
+
   /** Keeps no output any more of one that has ended, once all of it was read. */
   forgetOutput(): void {
     if (this.#hasEnded && this.#read === this.#output.written) this.#output.clear()
