@@ -1,9 +1,22 @@
 import type { Command } from 'commander'
+import type { PreviewOptions } from './commands/preview.ts'
 import type { WorkspaceOptions } from './commands/workspace.ts'
+import { count } from './option-values.ts'
 import type { ProgramHost } from './program.ts'
 
 /** Adds the commands on workspaces. */
 export function addWorkspaces(program: Command, host: ProgramHost): void {
+  program
+    .command('preview')
+    .description("keep an idle session's sandbox running, with its environment's preview, and open what it serves")
+    .argument('<session>')
+    .option('--minutes <n>', 'for so long; again, it is extended', count, 15)
+    .option('--end', 'end it, and let the sandbox rest')
+    .option('--json', 'print the ports, the preview and the address as JSON')
+    .action(async (sessionId: string, options: PreviewOptions, command: Command) => {
+      const { preview } = await import('./commands/preview.ts')
+      await host.withService(command.optsWithGlobals(), io => preview(sessionId, options, process.env, io))
+    })
   const workspace = program
     .command('workspace')
     .description('attach the workspace of a session without a turn, or give it back')

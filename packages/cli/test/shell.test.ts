@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { until } from '@berth/testing/testing.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -16,7 +16,11 @@ let sessionId: string
 beforeAll(async () => {
   line = stack.use(await Line.open())
   // Terminals are at the console's address.
-  const variables = { BERTH_ROLES: 'api,account,worker', BERTH_CONSOLE_URL: line.url }
+  const variables = {
+    BERTH_ROLES: 'api,account,worker',
+    BERTH_CONSOLE_URL: line.url,
+    BERTH_PREVIEW_DOMAIN: 'preview.example',
+  }
   service = stack.use(await PeopleService.start({ variables }))
   line.port = Number(new URL(service.url).port)
   home = stack.use(await Home.make())
@@ -190,6 +194,42 @@ test.each([
   const it = await home.run('shell', sessionId, ...args)
   expect(it).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(text) })
 })
+
+test('a preview serves the work of a session at rest, says why its command ended, and is ended', async () => {
+  const made = await home.run('env', 'apply', '--file', await previewFile())
+  expect(made).toMatchObject({ code: 0 })
+  const message = `echo "require('node:http').createServer((_, r) => r.end('the shop')).listen(3000)" > shop.cjs; echo 'exec node shop.cjs' > serve.sh`
+  const run = await home.run('run', '--runtime', 'shell', '--environment', 'shop', '--follow', '--json', message)
+  const id = JSON.parse(run.stdout.split('\n')[0] ?? '').subject.sessionId
+  expect(await home.run('workspace', 'release', id)).toMatchObject({ code: 0 })
+  const shown = await home.run('preview', id)
+  expect(shown).toMatchObject({ code: 0, stderr: expect.stringContaining('berth: port 3000, until ') })
+  expect(shown.stdout).toMatch(/^https:\/\/3000-[a-z2-7]{20}\.preview\.example\/\.berth\/open\?ticket=\S+\n$/)
+  const { preview, port } = JSON.parse((await home.run('preview', id, '--minutes', '30', '--json')).stdout)
+  expect([preview.state, port]).toEqual(['running', 3000])
+  expect(Date.parse(preview.endsAt)).toBeGreaterThan(Date.now() + 20 * 60_000)
+  expect(await home.run('preview', id, '--end')).toEqual({ code: 0, stdout: '', stderr: '' })
+  expect(await home.run('preview', id, '--end')).toMatchObject({
+    code: 1,
+    stderr: 'berth: the session has no preview\n',
+  })
+  await home.run('run', '--session', id, '--follow', "echo 'echo no-shop; exit 3' > serve.sh")
+  expect(await home.run('preview', id)).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/no-shop[\s\S]*the preview's command ended with exit code 3/),
+  })
+})
+
+/** Writes an environment with a preview. */
+async function previewFile(): Promise<string> {
+  const path = join(home.path, 'shop.json')
+  await writeFile(
+    path,
+    JSON.stringify({ document: { name: 'shop', preview: { command: '. ./serve.sh', port: 3000 } } }),
+  )
+  return path
+}
 
 test('an API key opens no terminal, and a session without a sandbox names the command that brings it back', async () => {
   const keyed = new BerthProcess(['shell', sessionId], {

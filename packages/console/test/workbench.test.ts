@@ -5,6 +5,7 @@ import { launchChromium } from '@berth/testing/browser/chromium.ts'
 import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
 import { password, personWithPassword } from '@berth/testing/console/console-page.ts'
 import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
+import { Environments } from '@berth/testing/environments/environments.ts'
 import { until } from '@berth/testing/until.ts'
 import { touch } from '@berth/testing/workspaces/workspace.ts'
 import type { Page } from 'playwright-core'
@@ -106,6 +107,58 @@ describe('a preview of a port', () => {
     await page.getByText('The sandbox stands still').waitFor()
     await shoot(page, 'preview-at-rest')
     expect(await pageFaults(page)).toEqual([])
+  })
+})
+
+describe('a preview after the Run', () => {
+  it('serves the work for a time, says why its command ended, and brings a sandbox back', async () => {
+    const environments = new Environments(api)
+    const { id } = await environments.make({ preview: { command: 'echo opening; . ./serve.sh', port: 3000 } })
+    const serve = `exec node app.cjs ${origin}`
+    const message = `cat > app.cjs <<'END'${app}END\necho '${serve}' > serve.sh`
+    const shop = await api.createSession({ title: 'Open the shop', runtime: 'shell', environment: { id } }, message)
+    await api.runEnded(shop.id, shop.activeRunId ?? '')
+    await until('a session at rest', async () => (await api.session(shop.id)).phase === 'idle')
+    await page.goto(`${origin}/sessions/${shop.id}?panel=preview`)
+    await page.getByText('The sandbox stands still').waitFor()
+    await shoot(page, 'preview-to-start')
+    expect(await pageFaults(page)).toEqual([])
+    const start = page.getByRole('button', { name: 'Start preview, 15 minutes' })
+    await start.click()
+    await page.getByRole('status').filter({ hasText: 'The preview runs' }).waitFor()
+    await shoot(page, 'preview-running')
+    expect(await pageFaults(page)).toEqual([])
+    const opening = page.context().waitForEvent('page')
+    await page.getByRole('button', { name: 'Open port 3000' }).click()
+    const opened = await opening
+    await opened.getByRole('heading', { name: 'Shop' }).waitFor()
+    await opened.close()
+    await page.getByRole('button', { name: '15 more minutes' }).click()
+    await page.getByText(/^(?:29|30):\d\d left$/).waitFor()
+    await page.getByRole('button', { name: 'End', exact: true }).click()
+    await start.waitFor()
+
+    const { run } = await api.submitTurn(shop.id, `echo 'printf "\\033[31mno shop\\033[0m\\n"; exit 3' > serve.sh`)
+    await api.runEnded(shop.id, run.id)
+    await until('a session at rest', async () => (await api.session(shop.id)).phase === 'idle')
+    await start.click()
+    await page.getByText('The command ended with exit code 3').waitFor()
+    await page.getByText('no shop', { exact: true }).waitFor()
+    await shoot(page, 'preview-failed')
+    expect(await pageFaults(page)).toEqual([])
+    const mend = await api.submitTurn(shop.id, `echo '${serve}' > serve.sh`)
+    await api.runEnded(shop.id, mend.run.id)
+    await page.getByRole('button', { name: 'Start again' }).click()
+    await page.getByRole('status').filter({ hasText: 'The preview runs' }).waitFor()
+
+    await page.getByRole('button', { name: 'End', exact: true }).click()
+    await until('a sandbox that goes', async () => {
+      const { status } = await api.call('DELETE', `/v1/sessions/${shop.id}/workspace`)
+      return status === 204
+    })
+    await page.getByRole('heading', { name: 'No sandbox' }).waitFor()
+    await start.click()
+    await page.getByRole('status').filter({ hasText: 'The preview runs' }).waitFor()
   })
 })
 

@@ -110,6 +110,15 @@ const fields = {
     description: 'Commands that say whether a change is good, in the order in which they run.',
     maxItems: environmentLimits.checks,
   }),
+  preview: Type.Object(
+    {
+      command: someText(environmentLimits.previewCharacters, {
+        description: 'A bash script that serves the work until it is ended. It gets the variables, and no secrets.',
+      }),
+      port: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535, description: 'On which it listens.' })),
+    },
+    { description: "Run while a person keeps an idle Session's sandbox running to look at it.", ...closed },
+  ),
   secrets: Type.Array(Pin, { description: 'What the revision pins; the newest revision has the values.' }),
 }
 
@@ -127,6 +136,7 @@ export const EnvironmentDraft = Type.Object(
     prebuild: Type.Optional(fields.prebuild),
     packages: Type.Optional(fields.packages),
     checks: Type.Optional(fields.checks),
+    preview: Type.Optional(fields.preview),
     secrets: Type.Optional(fields.secrets),
   },
   { title: 'EnvironmentDraft', description: 'The document of an environment, at most 256 KiB.', ...closed },
@@ -138,13 +148,14 @@ const shownFields = {
   cache: opened(fields.cache),
   repositories: opened(fields.repositories),
   checks: opened(fields.checks),
+  preview: Type.Optional(opened(fields.preview)),
   secrets: opened(fields.secrets),
 }
 
 /** An environment's document with every member. */
 export const EnvironmentDocument = Type.Object(shownFields, {
   title: 'EnvironmentDocument',
-  description: 'The document of an environment, with every member.',
+  description: 'The document of an environment, with every member; `preview` only if it has one.',
   ...open,
 })
 

@@ -21,6 +21,8 @@ export const limits = {
   audioBytes: 20_971_520,
   /** An engine of a runtime release. */
   engineBytes: 67_108_864,
+  /** The longest that one request keeps a sandbox running. */
+  previewMinutes: 60,
   audioMs: { least: 100, most: 600_000 },
   /** Text of a message, an activity's output and each side of a diff in the log, in UTF-8 bytes. */
   eventTextBytes: 65_536,
@@ -93,6 +95,7 @@ export const environmentLimits = {
   nameCharacters: 64,
   descriptionCharacters: 500,
   setupCharacters: 65_536,
+  previewCharacters: 4096,
   variables: 200,
   variableCharacters: 32_768,
   extensions: 20,

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { limits } from './limits.ts'
 import { closed, DateTime, open, Uuid } from './scalar.ts'
 
 /** Most terminals that a workspace has at once. */
@@ -15,6 +16,14 @@ export const OpenTerminal = Type.Object(
     ),
     columns: Type.Optional(Type.Integer({ ...cells, default: 80 })),
     rows: Type.Optional(Type.Integer({ ...cells, default: 24 })),
+    previewMinutes: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: limits.previewMinutes,
+        description:
+          "Makes it the workspace's preview: it runs the environment's `preview.command`, or else a shell, and the sandbox runs for so long, whether anybody looks or not. A workspace has one; asking again extends it.",
+      }),
+    ),
   },
   { title: 'OpenTerminal', ...closed },
 )

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import type { Duplex } from 'node:stream'
-import type { TerminalAnswer, TerminalOrder } from '@berth/supervisor/terminals'
+import { MAX_READ_BYTES, type TerminalAnswer, type TerminalOrder } from '@berth/supervisor/terminals'
 
-/** Longest answer of a supervisor. */
-const MAX_ANSWER_BYTES = 1024
+/** Longest answer of a supervisor: what it read, each byte escaped. */
+const MAX_ANSWER_BYTES = 6 * MAX_READ_BYTES + 1024
 const NEWLINE = 0x0a
 
 /** The other side of the line broke the protocol, or left before it answered. */
@@ -38,6 +38,28 @@ export async function orderTerminal(
   } finally {
     signal.removeEventListener('abort', abort)
   }
+}
+
+/** What a terminal wrote last, and how its shell ended. */
+export interface TerminalOutput {
+  readonly output: string
+  readonly hasExited: boolean
+  /** Null while the shell runs, and after a signal. */
+  readonly exitCode: number | null
+}
+
+/**
+ * Reads what a terminal wrote last. What the sandbox says is not to be trusted.
+ * @returns null if the supervisor knows no such terminal
+ * @throws as `orderTerminal`
+ */
+export async function readTerminal(stream: Duplex, id: string, signal: AbortSignal): Promise<TerminalOutput | null> {
+  const answer = await orderTerminal(stream, { id, read: true }, signal)
+  if (answer.terminal !== 'output') return null
+  const { output, exit } = answer
+  const code: unknown = exit?.code
+  const exitCode = Number.isInteger(code) ? Number(code) : null
+  return { output: String(output).slice(-MAX_READ_BYTES), hasExited: exit != null, exitCode }
 }
 
 /** Reads to the first newline and leaves what follows in the stream. */

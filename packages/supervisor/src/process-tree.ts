@@ -9,17 +9,29 @@ export function descendantsOf(pid: number): number[] {
   return found
 }
 
+/** Returns the processes that were started with a variable, `NAME=value`, and that this user may read. */
+export function processesWith(variable: string): number[] {
+  return processes().filter(pid => {
+    try {
+      return readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(variable)
+    } catch {
+      return false
+    }
+  })
+}
+
 function* parents(): Generator<[child: number, parent: number]> {
-  let names: string[]
-  try {
-    names = readdirSync('/proc')
-  } catch {
-    return
+  for (const pid of processes()) {
+    const parent = statOf(pid)?.[1]
+    if (parent !== undefined) yield [pid, Number(parent)]
   }
-  for (const name of names) {
-    if (!/^\d+$/.test(name)) continue
-    const parent = statOf(Number(name))?.[1]
-    if (parent !== undefined) yield [Number(name), Number(parent)]
+}
+
+function processes(): number[] {
+  try {
+    return readdirSync('/proc').map(Number).filter(Number.isInteger)
+  } catch {
+    return []
   }
 }
 

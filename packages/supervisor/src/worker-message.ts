@@ -73,15 +73,17 @@ function parsePort({ list, dial }: Fields): WorkerMessage | undefined {
   return isOffset(dial) && dial > 0 && dial <= HIGHEST_PORT ? { port: { dial } } : undefined
 }
 
-function parseTerminal({ id, start, attach, end }: Fields): WorkerMessage | undefined {
+function parseTerminal({ id, start, attach, read, end }: Fields): WorkerMessage | undefined {
   if (typeof id !== 'string' || !/^[A-Za-z0-9_-]{1,64}$/.test(id)) return undefined
   if (end === true) return { terminal: { id, end } }
+  if (read === true) return { terminal: { id, read } }
   if (isTerminalSize(attach)) return { terminal: { id, attach } }
   if (!isFields(start) || !isFields(start.env) || typeof start.cwd !== 'string' || !isTerminalSize(start))
     return undefined
   const env = parseVariables(start.env)
-  const { cwd, columns, rows } = start
-  return env && { terminal: { id, start: { env, cwd, columns, rows } } }
+  const { cwd, columns, rows, command } = start
+  if (command !== undefined && typeof command !== 'string') return undefined
+  return env && { terminal: { id, start: { env, cwd, columns, rows, ...(command !== undefined && { command }) } } }
 }
 
 function parseAck(ack: number, keep: unknown): WorkerMessage | undefined {

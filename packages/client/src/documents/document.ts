@@ -16,6 +16,7 @@ const order = [
   'prebuild',
   'packages',
   'checks',
+  'preview',
 ]
 
 /** Returns a document without the versions of its secrets, its members in the order of the reference. */

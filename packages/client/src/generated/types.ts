@@ -759,7 +759,7 @@ export interface EnvironmentArchiveEnvelope {
   archive: EnvironmentArchive
 }
 
-/** The document of an environment, with every member. */
+/** The document of an environment, with every member; `preview` only if it has one. */
 export interface EnvironmentDocument {
   name: string
   description: string
@@ -803,6 +803,13 @@ export interface EnvironmentDocument {
     /** Marks a check that takes seconds, which is worth running while one works; false if left out. */
     quick?: boolean
   }>
+  /** Run while a person keeps an idle Session's sandbox running to look at it. */
+  preview?: {
+    /** A bash script that serves the work until it is ended. It gets the variables, and no secrets. */
+    command: string
+    /** On which it listens. */
+    port?: number
+  }
   /** What the revision pins; the newest revision has the values. */
   secrets: Array<{
     name: string
@@ -854,6 +861,13 @@ export interface EnvironmentDraft {
     /** Marks a check that takes seconds, which is worth running while one works; false if left out. */
     quick?: boolean
   }>
+  /** Run while a person keeps an idle Session's sandbox running to look at it. */
+  preview?: {
+    /** A bash script that serves the work until it is ended. It gets the variables, and no secrets. */
+    command: string
+    /** On which it listens. */
+    port?: number
+  }
   /** What the revision pins; the newest revision has the values. */
   secrets?: Array<{
     name: string
@@ -1563,6 +1577,8 @@ export interface OpenTerminal {
   terminalId?: string
   columns?: number
   rows?: number
+  /** Makes it the workspace's preview: it runs the environment's `preview.command`, or else a shell, and the sandbox runs for so long, whether anybody looks or not. A workspace has one; asking again extends it. */
+  previewMinutes?: number
 }
 
 export interface OrganizationSettings {
@@ -1700,6 +1716,23 @@ export interface PortList {
   ports: number[]
   /** Whether the sandbox stands still, as it does between Turns. */
   atRest: boolean
+  /** What keeps the sandbox running between Turns, and the command that it runs. */
+  preview?: {
+    terminalId: string
+    /** `exited`: the command has; the sandbox runs on. `failed`: the command could not be started. */
+    state: 'starting' | 'running' | 'exited' | 'failed'
+    /** When the sandbox comes to rest again. */
+    endsAt: string
+    /** Null while the command runs, and after a signal. */
+    exitCode: number | null
+    /** The last 8 KiB that the command wrote, as a terminal gets it. */
+    output: string
+  }
+  /** The sandbox's environment's `preview`, if it has one. */
+  previewCommand?: {
+    command: string
+    port?: number
+  }
   /** Whether this deployment has a domain for previews. */
   canPreview: boolean
 }
@@ -4438,12 +4471,12 @@ export interface Operations {
     input: { hostId: string }
     answer: undefined
   }
-  /** Open a terminal in the workspace. Gives a ticket that opens the terminal's WebSocket once within 30 seconds. It is bound to the person, the Session and the console's origin. The workspace must be attached; `restoreWorkspace` brings it back. With `terminalId` the ticket is for a terminal that is there, whose last output comes again. (First-party: it may change in any release.) */
+  /** Open a terminal in the workspace. Gives a ticket that opens the terminal's WebSocket once within 30 seconds. It is bound to the person, the Session and the console's origin. The workspace must be attached; `restoreWorkspace` brings it back. With `terminalId` the ticket is for a terminal that is there, whose last output comes again. With `previewMinutes` the sandbox runs for that time, but not past the end of its lease; `listPorts` tells how the preview goes. (First-party: it may change in any release.) */
   openTerminal: {
     input: { sessionId: string; body: OpenTerminal }
     answer: TerminalTicket
   }
-  /** End a terminal. Ends its shell with everything that runs on the terminal. (First-party: it may change in any release.) */
+  /** End a terminal. Ends its shell with everything that runs on the terminal. A Session's preview may be ended by everybody who could start it. (First-party: it may change in any release.) */
   endTerminal: {
     input: { terminalId: string }
     answer: undefined

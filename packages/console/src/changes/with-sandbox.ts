@@ -5,6 +5,9 @@ import { queryClient, sessionQuery } from '../api/queries.ts'
 /** How long the service is asked again while it brings a sandbox back. */
 const WITHIN_MS = 180_000
 
+const isAway = ({ code }: BerthError): boolean =>
+  code === 'cloud_workspace_expired' || code === 'cloud_workspace_starting'
+
 /**
  * Does something that needs the sandbox of a Session. If that is gone, it is brought back first.
  * @throws BerthError
@@ -13,7 +16,7 @@ export async function withSandbox<T>(sessionId: string, work: () => Promise<T>):
   try {
     return await work()
   } catch (error) {
-    if (!(error instanceof BerthError) || error.code !== 'cloud_workspace_expired') throw error
+    if (!(error instanceof BerthError) || !isAway(error)) throw error
   }
   for (const begun = performance.now(); ; ) {
     try {

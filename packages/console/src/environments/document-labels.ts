@@ -12,6 +12,7 @@ const labels: ReadonlyMap<string, string> = new Map(
     prebuild: 'Prebuilt start',
     packages: 'System packages',
     checks: 'Checks',
+    preview: 'Preview',
   }),
 )
 

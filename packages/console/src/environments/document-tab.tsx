@@ -211,6 +211,39 @@ function FormView({ id, environment, editor, readOnly, mayUpload }: FormViewProp
       >
         <Switch label="Keep what setup makes" register={form.register('prebuild')} readOnly={readOnly} />
       </Section>
+      <Section
+        id={`${setupId}-preview`}
+        title="Preview"
+        hint="A command that serves the work, such as npm run dev. It runs while somebody keeps an idle sandbox running to look at it, with the variables and without the secrets. It stays in the foreground."
+      >
+        <div className="grid gap-4 sm:grid-cols-[4fr_1fr]">
+          <Field label="Command" fault={faultAt(issues, 'preview', 'command')}>
+            {attributes => (
+              <textarea
+                {...attributes}
+                {...form.register('preview.command')}
+                rows={1}
+                readOnly={readOnly}
+                spellCheck={false}
+                className={`${inputClass} field-sizing-content max-h-40 resize-none font-mono text-[0.8125rem]`}
+              />
+            )}
+          </Field>
+          <Field label="Port" fault={faultAt(issues, 'preview', 'port')}>
+            {attributes => (
+              <input
+                {...attributes}
+                {...form.register('preview.port')}
+                readOnly={readOnly}
+                inputMode="numeric"
+                autoComplete="off"
+                placeholder="3000"
+                className={inputClass}
+              />
+            )}
+          </Field>
+        </div>
+      </Section>
       <Rest issues={issues} rest={form.watch('rest')} />
     </>
   )

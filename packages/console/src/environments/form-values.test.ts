@@ -14,6 +14,7 @@ const document: PlainDocument = {
   prebuild: true,
   packages: ['jq', 'libpq-dev'],
   checks: [{ name: 'test', run: 'npm test', timeoutSeconds: 60, required: true, quick: false }],
+  preview: { command: 'npm run dev', port: 3000 },
 }
 
 describe('a document', () => {

@@ -14,6 +14,8 @@ export interface FormValues {
   prebuild: boolean
   /** Names with white space between them. */
   packages: string
+  /** Without a command and a port there is none. */
+  preview: { command: string; port: string }
   /** Members that the form has no field for; they are saved as they are. */
   rest: Record<string, unknown>
 }
@@ -34,8 +36,8 @@ export const emptyDocument: PlainDocument = {
 }
 
 export function toForm(document: PlainDocument): FormValues {
-  const { name, description, setup, variables, extensions, cache, github, repositories, prebuild, packages, ...rest } =
-    document
+  const { name, description, setup, variables, extensions, cache, github, repositories, ...others } = document
+  const { prebuild, packages, preview, ...rest } = others
   return {
     name,
     description,
@@ -49,6 +51,7 @@ export function toForm(document: PlainDocument): FormValues {
     ),
     prebuild,
     packages: packages.join('\n'),
+    preview: { command: preview?.command ?? '', port: String(preview?.port ?? '') },
     rest,
   }
 }
@@ -58,7 +61,7 @@ const isNamed = (row: { readonly reference: string }): boolean => row.reference 
 
 /** Returns the document of a form. Rows in which nothing is entered are left out. */
 export function fromForm(values: FormValues): EnvironmentDraft {
-  const { variables, repositories, cachePaths, extensions, packages, rest, ...plain } = values
+  const { variables, repositories, cachePaths, extensions, packages, preview, rest, ...plain } = values
   return {
     ...rest,
     ...plain,
@@ -71,6 +74,9 @@ export function fromForm(values: FormValues): EnvironmentDraft {
     cache: { paths: cachePaths.filter(isFilled).map(({ path }) => path) },
     extensions: extensions.filter(isNamed).map(({ kind, reference }) => ({ [kind]: reference })),
     packages: packages.split(/[\s,]+/).filter(name => name !== ''),
+    ...(isFilled(preview) && {
+      preview: { command: preview.command, ...(preview.port.trim() !== '' && { port: Number(preview.port) }) },
+    }),
   }
 }
 

@@ -61,14 +61,14 @@ describe('every action in every situation', () => {
       ]),
     )
     expect(table).toEqual({
-      idle: 'message answer decide rename archive fork terminal review preview view publish merge',
-      running: 'queue steer stop answer decide rename archive fork terminal review preview view merge',
-      fresh: 'message answer decide rename archive terminal review preview view publish merge',
-      'sandbox gone': 'message answer decide rename archive fork wake review view publish merge',
+      idle: 'message answer decide rename archive fork terminal review preview startPreview view publish merge',
+      running: 'queue steer stop answer decide rename archive fork terminal review preview startPreview view merge',
+      fresh: 'message answer decide rename archive terminal review preview startPreview view publish merge',
+      'sandbox gone': 'message answer decide rename archive fork wake review startPreview view publish merge',
       'work lost': 'answer decide rename archive reset review view merge',
-      'no repository': 'message answer decide rename archive fork terminal preview view',
+      'no repository': 'message answer decide rename archive fork terminal preview startPreview view',
       archived: 'review view',
-      'foreign at work': 'queue stop answer decide rename archive fork terminal review preview view merge',
+      'foreign at work': 'queue stop answer decide rename archive fork terminal review preview startPreview view merge',
       offline: 'review',
       'no rights': '',
     })

@@ -83,6 +83,8 @@ const actions = {
   // Offline, loaded content stays on screen, and with it a draft about it.
   review: { needs: 'svc.cloud.sessions:read', obstacles: ['noRepository'] },
   preview: { needs: 'svc.cloud.turns:submit', obstacles: ['offline', 'archived', 'noSandbox'] },
+  // Without a sandbox it is brought back first.
+  startPreview: { needs: 'svc.cloud.turns:submit', obstacles: ['offline', 'archived', 'lost'] },
   view: { needs: 'svc.cloud.sessions:read', obstacles: ['offline'] },
   publish: {
     needs: 'svc.cloud.publications:create',

@@ -19,7 +19,7 @@ export const terminalOperations = {
     path: '/cloud/sessions/{sessionId}/terminals',
     summary: 'Open a terminal in the workspace',
     description:
-      "Gives a ticket that opens the terminal's WebSocket once within 30 seconds. It is bound to the person, the Session and the console's origin. The workspace must be attached; `restoreWorkspace` brings it back. With `terminalId` the ticket is for a terminal that is there, whose last output comes again.",
+      "Gives a ticket that opens the terminal's WebSocket once within 30 seconds. It is bound to the person, the Session and the console's origin. The workspace must be attached; `restoreWorkspace` brings it back. With `terminalId` the ticket is for a terminal that is there, whose last output comes again. With `previewMinutes` the sandbox runs for that time, but not past the end of its lease; `listPorts` tells how the preview goes.",
     params: SessionPath,
     body: OpenTerminal,
     responses: { 201: { description: 'The ticket.', schema: TerminalTicket } },
@@ -37,7 +37,8 @@ export const terminalOperations = {
     method: 'DELETE',
     path: '/cloud/terminals/{terminalId}',
     summary: 'End a terminal',
-    description: 'Ends its shell with everything that runs on the terminal.',
+    description:
+      "Ends its shell with everything that runs on the terminal. A Session's preview may be ended by everybody who could start it.",
     params: Type.Object({ terminalId: Uuid }),
     responses: { 204: { description: 'The terminal has ended.' } },
     errors: ['cloud_terminal_not_found'],

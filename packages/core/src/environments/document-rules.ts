@@ -41,6 +41,7 @@ export function documentFaults(
   return [
     ...nameFaults(document.name),
     ...variableFaults(document.variables, pins),
+    ...previewFaults(document),
     ...extensionFaults(document.extensions, archives, catalog),
     ...cacheFaults(document, conversations),
     ...repositoryFaults(document),
@@ -64,6 +65,18 @@ function variableFaults(variables: StoredDocument['variables'], pins: readonly S
     const fault = nameFault(name) ?? (secrets.has(name) ? 'is the name of a secret of the environment' : null)
     return fault === null ? [] : [issue(['variables', name], fault)]
   })
+}
+
+function previewFaults({ preview }: StoredDocument): readonly Issue[] {
+  // It is an argument of a program, which holds no NUL.
+  return preview !== undefined && whiteSpaceOrControl.test(preview.command.replaceAll(/[\n\r\t]/g, ' '))
+    ? [
+        issue(
+          ['preview', 'command'],
+          'must hold more than white space, and of control characters only line breaks and tabs',
+        ),
+      ]
+    : []
 }
 
 function extensionFaults(

@@ -10,7 +10,7 @@ export type StoredDocument = Omit<EnvironmentDocument, 'secrets'>
  */
 export function completeDocument(draft: EnvironmentDraft): StoredDocument {
   const { name, description = '', setup = '', variables = {}, extensions = [], github = false } = draft
-  const { cache = { paths: [] }, repositories = [], prebuild = false, packages = [], checks = [] } = draft
+  const { cache = { paths: [] }, repositories = [], prebuild = false, packages = [], checks = [], preview } = draft
   return {
     name,
     description,
@@ -28,6 +28,7 @@ export function completeDocument(draft: EnvironmentDraft): StoredDocument {
       required: check.required ?? true,
       quick: check.quick ?? false,
     })),
+    ...(preview !== undefined && { preview }),
   }
 }
 

@@ -37,6 +37,20 @@ export async function readFixedDocument(db: Queryable, key: EnvironmentKey, revi
   return readDocument(found.document, [])
 }
 
+/** Returns the document by which a lease was set up; null without an environment. */
+export async function documentOfLease(
+  db: Queryable,
+  lease: {
+    readonly organization_id: string
+    readonly environment_id: string | null
+    readonly environment_revision: number | null
+  },
+): Promise<StoredDocument | null> {
+  const { organization_id: organizationId, environment_id: environmentId, environment_revision: revision } = lease
+  if (environmentId === null || revision === null) return null
+  return readFixedDocument(db, { organizationId, environmentId }, revision)
+}
+
 function openAll(
   { masterKey }: Queryable,
   key: EnvironmentKey,

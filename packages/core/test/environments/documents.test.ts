@@ -25,6 +25,7 @@ const full = {
   cache: { paths: ['~/.npm', 'target'] },
   github: true,
   repositories: [{ repository: 'acme/tools', branch: 'main', path: 'tools' }],
+  preview: { command: 'npm run dev\n', port: 3000 },
 }
 
 describe('a document', () => {
@@ -167,6 +168,11 @@ describe('a document', () => {
           'document.checks.0.paths.1',
         ] as [string, unknown, string],
     ),
+    ['a preview without a command', { preview: { port: 3000 } }, 'document.preview.command'],
+    ['a preview of white space', { preview: { command: ' \n' } }, 'document.preview.command'],
+    ['a control character in a preview', { preview: { command: 'a\u001b' } }, 'document.preview.command'],
+    ['a preview of 4 097 characters', { preview: { command: 'c'.repeat(4097) } }, 'document.preview.command'],
+    ['a port of a preview that is none', { preview: { command: 'c', port: 65_536 } }, 'document.preview.port'],
     ['repositories without github', { repositories: [{ repository: 'a/b' }] }, 'document.repositories'],
     [
       'a repository that is no owner/name',

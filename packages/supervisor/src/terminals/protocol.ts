@@ -7,6 +7,7 @@
  * A terminal lives until its shell ends, until it is ended or until the sandbox goes. It has at most one connection: a
  * later one takes the place of the earlier. Without a connection its output goes to its scrollback alone. Of a shell that
  * has ended by itself, a later connection is still told the scrollback and the exit, until 16 others have ended since.
+ * `read` answers with the end of the scrollback, and takes the place of no connection.
  */
 export type TerminalOrder = {
   /** 1-64 letters, digits, `-` or `_`. */
@@ -14,6 +15,7 @@ export type TerminalOrder = {
 } & (
   | { readonly start: TerminalStart }
   | { readonly attach: TerminalSize }
+  | { readonly read: true }
   /** Ends the shell with everything that belongs to its terminal. It is never started again, also if it was not yet. */
   | { readonly end: true }
 )
@@ -22,6 +24,8 @@ export type TerminalOrder = {
 export interface TerminalStart extends TerminalSize {
   readonly env: Readonly<Record<string, string>>
   readonly cwd: string
+  /** A bash script to run in place of an interactive shell. What it leaves in the background ends with the terminal, too. */
+  readonly command?: string
 }
 
 /** Each at least 1 and at most `MAX_TERMINAL_CELLS`. */
@@ -36,6 +40,8 @@ export interface TerminalSize {
  */
 export type TerminalAnswer =
   | { readonly terminal: 'started' | 'ended' | 'unknown' | 'too_many' | 'no_program' }
+  /** The last `MAX_READ_BYTES` of output; `exit` is null while the shell runs. */
+  | { readonly terminal: 'output'; readonly output: string; readonly exit: TerminalExit | null }
   | {
       readonly terminal: 'attached'
       /** Number of bytes of output that follow first, although they are old. */
@@ -56,6 +62,8 @@ export const MAX_TERMINALS = 16
 export const MAX_TERMINAL_CELLS = 1000
 /** Output that a new connection gets again. */
 export const SCROLLBACK_BYTES = 256 * 1024
+/** Output that `read` is answered with. */
+export const MAX_READ_BYTES = 8 * 1024
 /** Longest frame in either direction. */
 export const MAX_TERMINAL_FRAME_BYTES = 256 * 1024
 

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 import { preferForOomKill } from '../agent-process.ts'
-import { descendantsOf } from '../process-tree.ts'
+import { descendantsOf, processesWith } from '../process-tree.ts'
 import { FrameError, frameHeader, readFrames } from '../tree/frames.ts'
 import {
   isTerminalSize,
@@ -17,6 +17,8 @@ import {
 import { Scrollback } from './scrollback.ts'
 
 const GRACE_MS = 1000
+/** Marks the processes of a command, also those that have left its terminal. */
+const MARK = 'BERTH_PREVIEW'
 /** The shell tells the name of its terminal here: `stty` finds the terminal by it. */
 const NAME_FD = 3
 
@@ -27,17 +29,20 @@ const NAME_FD = 3
 export class Terminal {
   readonly #child: ChildProcess & { readonly stdin: Writable; readonly stdout: Readable }
   readonly #env: TerminalStart['env']
+  /** The variable of a command's processes; null for a shell, whose daemons go on. */
+  readonly #mark: string | null
   readonly #scrollback = new Scrollback(SCROLLBACK_BYTES)
   readonly #named: Promise<string | null>
   #socket: Socket | undefined
   #exit: TerminalExit | null = null
 
   /** @param ended called once, when the shell has ended or could not be started */
-  constructor({ env, cwd, ...size }: TerminalStart, ended: (failed: boolean) => void) {
+  constructor(id: string, { env, cwd, command, ...size }: TerminalStart, ended: (failed: boolean) => void) {
     this.#env = env
-    const child = spawn('script', ['-qefc', shellOn(size), '/dev/null'], {
+    this.#mark = command === undefined ? null : `${MARK}=${id}`
+    const child = spawn('script', ['-qefc', shellOn(size, command), '/dev/null'], {
       // Another shell would drop the prompt before the one that shows it.
-      env: { ...env, SHELL: '/bin/sh' },
+      env: { ...env, ...(command !== undefined && { [MARK]: id }), SHELL: '/bin/sh' },
       cwd,
       detached: true,
       stdio: ['pipe', 'pipe', 'ignore', 'pipe'],
@@ -59,6 +64,11 @@ export class Terminal {
       child.off('close', closed)
       ended(true)
     })
+  }
+
+  /** The exit of the shell; null while it runs. */
+  get exit(): TerminalExit | null {
+    return this.#exit
   }
 
   get scrollback(): Buffer {
@@ -88,12 +98,15 @@ export class Terminal {
   /** Ends the shell as if its window was closed; whatever withstands that is killed. */
   end(): void {
     const { pid } = this.#child
-    if (pid === undefined || this.#child.exitCode !== null) return
-    const all = [pid, ...descendantsOf(pid)]
-    for (const each of all) signal(each, 'SIGHUP')
+    const all = pid === undefined || this.#exit !== null ? [] : [pid, ...descendantsOf(pid)]
+    for (const each of [...all, ...this.#marked()]) signal(each, 'SIGHUP')
     setTimeout(() => {
-      for (const each of all) signal(each, 'SIGKILL')
+      for (const each of [...all, ...this.#marked()]) signal(each, 'SIGKILL')
     }, GRACE_MS).unref()
+  }
+
+  #marked(): readonly number[] {
+    return this.#mark === null ? [] : processesWith(this.#mark)
   }
 
   #receive(chunk: Buffer): void {
@@ -152,9 +165,14 @@ export class Terminal {
   }
 }
 
-/** Returns the script that runs on the terminal. It tells the name last: sizes follow it. The shell is a login shell, so that it reads the profile of the home. */
-const shellOn = ({ columns, rows }: TerminalSize): string =>
-  `stty sane rows ${rows} cols ${columns}; tty >&${NAME_FD}; export SHELL=/bin/bash; exec bash -l ${NAME_FD}>&-`
+/**
+ * Returns the script that runs on the terminal. It tells the name last: sizes follow it. The shell is a login shell, so
+ * that it reads the profile of the home.
+ */
+function shellOn({ columns, rows }: TerminalSize, command: string | undefined): string {
+  const script = command === undefined ? '' : ` -c '${command.replaceAll("'", `'\\''`)}'`
+  return `stty sane rows ${rows} cols ${columns}; tty >&${NAME_FD}; export SHELL=/bin/bash; exec bash -l${script} ${NAME_FD}>&-`
+}
 
 function sizeOf(payload: Buffer): TerminalSize {
   const size: unknown = JSON.parse(payload.toString())

@@ -217,6 +217,25 @@ test('an end takes the shell with everything on its terminal', async () => {
   expect((await order(supervisor, { id: 'b', start })).answer).toEqual({ terminal: 'unknown' })
 })
 
+test('a command runs in place of a shell, can be read at any time, and ends with its daemons', async () => {
+  await using supervisor = await runSupervisor()
+  const command = `echo "it's $1 up"; setsid sleep 1000 & echo pid-$!-; read line; exit 4`
+  expect((await order(supervisor, { id: 'a', read: true })).answer).toEqual({ terminal: 'unknown' })
+  await order(supervisor, { id: 'a', start: { ...start, command } })
+  const viewer = await attach(supervisor, 'a')
+  await viewer.until(/it's {2}up\r\npid-\d+-/)
+  const pid = Number(/pid-(\d+)-/.exec(viewer.output)?.[1])
+  const output = expect.stringContaining("it's  up")
+  expect((await order(supervisor, { id: 'a', read: true })).answer).toEqual({ terminal: 'output', output, exit: null })
+  viewer.type('go\r')
+  await once(viewer.socket, 'close')
+  const exit = { code: 4, signal: null }
+  expect((await order(supervisor, { id: 'a', read: true })).answer).toMatchObject({ terminal: 'output', exit })
+  expect(isAlive(pid)).toBe(true)
+  await order(supervisor, { id: 'a', end: true })
+  while (isAlive(pid)) await new Promise(setImmediate)
+})
+
 test('a sandbox has so many terminals and no more, and says if it cannot make one', async () => {
   await using supervisor = await runSupervisor()
   for (let n = 0; n < MAX_TERMINALS; n += 1) await order(supervisor, { id: `t${n}`, start })
@@ -239,6 +258,7 @@ test.each([
   ['a name that is none', { id: 'a b', end: true }],
   ['a size of nothing', { id: 'a', attach: { columns: 0, rows: 1 } }],
   ['a size beyond all screens', { id: 'a', attach: { columns: 80, rows: 10_000 } }],
+  ['a command that is none', { id: 'a', start: { ...start, command: ['ls'] } }],
   ['no order', { id: 'a' }],
 ])('%s closes the connection', async (_, sent) => {
   await using supervisor = await runSupervisor()

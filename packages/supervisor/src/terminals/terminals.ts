@@ -1,7 +1,13 @@
 import { existsSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
-import { MAX_TERMINALS, type TerminalAnswer, type TerminalOrder, type TerminalStart } from './protocol.ts'
+import {
+  MAX_READ_BYTES,
+  MAX_TERMINALS,
+  type TerminalAnswer,
+  type TerminalOrder,
+  type TerminalStart,
+} from './protocol.ts'
 import { Terminal } from './terminal.ts'
 
 /** Ends that are remembered, so that an order to start that comes late starts nothing. */
@@ -23,7 +29,11 @@ export class Terminals {
     if ('start' in order) {
       answer(socket, { terminal: terminal === undefined ? this.#start(order.id, order.start) : 'started' })
     } else if (terminal === undefined || (live === undefined && 'end' in order)) {
+      if ('end' in order) terminal?.end()
       answer(socket, { terminal: 'unknown' })
+    } else if ('read' in order) {
+      const output = terminal.scrollback.subarray(-MAX_READ_BYTES).toString()
+      answer(socket, { terminal: 'output', output, exit: terminal.exit })
     } else if ('attach' in order) {
       const { scrollback } = terminal
       socket.write(
@@ -56,7 +66,7 @@ export class Terminals {
     if (this.#terminals.size >= MAX_TERMINALS) return 'too_many'
     const { PATH = '' } = start.env
     if (!PATH.split(':').some(directory => existsSync(join(directory, 'script')))) return 'no_program'
-    const terminal: Terminal = new Terminal(start, failed => {
+    const terminal: Terminal = new Terminal(id, start, failed => {
       if (failed) this.#terminals.delete(id)
       else this.#noteExit(id, terminal)
     })

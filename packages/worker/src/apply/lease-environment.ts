@@ -1,4 +1,4 @@
-import { readFixedDocument } from '@berth/core/environments/fix-environment.ts'
+import { documentOfLease, readFixedDocument } from '@berth/core/environments/fix-environment.ts'
 import type { LeaseRow } from '@berth/core/sessions/leases/lease-sql.ts'
 import { openRemembered } from '@berth/core/sessions/log/session-redactor.ts'
 import { UnsealError } from '@berth/platform/storage/master-key.ts'
@@ -35,7 +35,5 @@ export async function environmentOfLease(db: Queryable, lease: LeaseRow): Promis
 
 /** Returns what the environment that a lease was set up by says about Git hosts. */
 export async function gitSettingsOfLease(db: Queryable, lease: LeaseRow): Promise<GitSettings> {
-  const { organization_id: organizationId, environment_id: environmentId, environment_revision: revision } = lease
-  if (environmentId === null || revision === null) return { github: false, repositories: [] }
-  return readFixedDocument(db, { organizationId, environmentId }, revision)
+  return (await documentOfLease(db, lease)) ?? { github: false, repositories: [] }
 }

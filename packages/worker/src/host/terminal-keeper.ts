@@ -1,9 +1,11 @@
+import { documentOfLease } from '@berth/core/environments/fix-environment.ts'
 import type { LeasePlace } from '@berth/core/hosts/hosts.ts'
 import { findLiveLease, type LeaseRow } from '@berth/core/sessions/leases/lease-sql.ts'
 import { findSession, lockSession } from '@berth/core/sessions/session/session-sql.ts'
 import { sealTerminalWork } from '@berth/core/sessions/terminals/seal-terminal-work.ts'
 import { listFallen } from '@berth/core/sessions/terminals/terminal-snapshot-sql.ts'
 import {
+  endDuePreviews,
   endLostTerminals,
   endTerminal,
   listAwake,
@@ -45,8 +47,8 @@ export interface TerminalTimes {
 }
 
 /**
- * Starts the terminals of this host's sandboxes and keeps those running that somebody looks at. When nobody does any
- * more, the work that was done there is sealed, and the sandbox comes to rest.
+ * Starts the terminals of this host's sandboxes and keeps those running that somebody looks at, or that have a preview.
+ * When nobody does any more, the work that was done there is sealed, and the sandbox comes to rest.
  */
 export class TerminalKeeper extends LoopingService {
   override readonly name = 'terminal keeper'
@@ -91,6 +93,7 @@ export class TerminalKeeper extends LoopingService {
     const held = hosts.ids()
     for (const id of await endLostTerminals(db, clock.now())) wakeups.publish(topics.terminal(id))
     const now = clock.now()
+    for (const id of await endDuePreviews(db, now)) wakeups.publish(topics.terminal(id))
     for (const id of await listFallen(db, held, now, new Date(now.getTime() - this.#idleMs))) {
       if (await endTerminal(db, id, 'closed', now)) wakeups.publish(topics.terminal(id))
     }
@@ -166,11 +169,12 @@ export class TerminalKeeper extends LoopingService {
     }
   }
 
-  async #close({ db, driver }: ExecutionContext, { id, lease_id: leaseId }: TerminalRow): Promise<void> {
+  async #close({ db, driver, wakeups }: ExecutionContext, { id, lease_id: leaseId }: TerminalRow): Promise<void> {
     if ((await driver.stateOf(leaseId)) !== 'running') return
     const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(this.#answerMs)])
     await orderTerminal(await driver.attach(leaseId, signal), { id, end: true }, signal)
     await settleEnd(db, id)
+    wakeups.publish(topics.leases)
   }
 
   async #open(context: ExecutionContext, terminal: TerminalRow): Promise<void> {
@@ -192,19 +196,27 @@ export class TerminalKeeper extends LoopingService {
 
   /**
    * Returns the shell's variables: those of the agent, but not the environment's secrets, which people never see again,
-   * nor what a runtime's catalog entry gives to its agent.
+   * nor what a runtime's catalog entry gives to its agent. A preview runs the environment's command, if it has one.
    */
-  async #startOf({ columns, rows }: TerminalRow, lease: LeaseRow): Promise<TerminalStart> {
+  async #startOf({ columns, rows, preview_ends_at }: TerminalRow, lease: LeaseRow): Promise<TerminalStart> {
     const { db, runtimes } = this.#context
     const reach = runtimes.find(lease.runtime)?.reach ?? []
-    const [environment, session] = await Promise.all([
+    const [environment, session, document] = await Promise.all([
       environmentOfLease(db, lease),
       findSession(db, { organizationId: lease.organization_id, sessionId: lease.session_id }),
+      preview_ends_at === null ? null : documentOfLease(db, lease),
     ])
+    const command = document?.preview?.command
     const base =
       environment === null ? agentEnvironment(reach) : environmentWith(reach, { ...environment, secrets: {} })
     const env = { ...base, ...shown, SHELL: '/bin/bash', LOGNAME: 'agent', BERTH_SESSION_ID: lease.session_id }
-    return { env, cwd: session?.source ? insidePaths.project : insidePaths.workspace, columns, rows }
+    return {
+      env,
+      cwd: session?.source ? insidePaths.project : insidePaths.workspace,
+      columns,
+      rows,
+      ...(command && { command }),
+    }
   }
 
   async #seal(key: SessionKey): Promise<void> {

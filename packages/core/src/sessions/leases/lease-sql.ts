@@ -153,14 +153,18 @@ export async function markAttached(tx: Queryable, leaseId: string): Promise<void
   })
 }
 
-/** Moves the idle deadline, never past the lease's bound. */
-export async function touchLease(tx: Queryable, key: SessionKey, now: Date): Promise<void> {
+/**
+ * Moves the idle deadline, never past the lease's bound and never back.
+ * @param until a time until which the lease is needed at least
+ */
+export async function touchLease(tx: Queryable, key: SessionKey, now: Date, until = now): Promise<void> {
   await tx.query({
     name: 'touch-lease',
     text: `
-      update leases set expires_at = least(bound_at, $3::timestamptz + idle_ms * interval '1 millisecond')
+      update leases set
+        expires_at = least(bound_at, greatest(expires_at, $4, $3::timestamptz + idle_ms * interval '1 millisecond'))
       where organization_id = $1 and session_id = $2 and ended_at is null`,
-    values: [key.organizationId, key.sessionId, now],
+    values: [key.organizationId, key.sessionId, now, until],
   })
 }
 

@@ -2,7 +2,7 @@ import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { deleteInBatches } from '@berth/platform/storage/postgres/delete-in-batches.ts'
 
-/** A terminal of a person in a sandbox. */
+/** A terminal of a person in a sandbox, or its preview. */
 export interface TerminalRow {
   readonly id: string
   readonly organization_id: string
@@ -15,6 +15,8 @@ export interface TerminalRow {
   readonly rows: number
   readonly state: 'requested' | 'started' | 'ended'
   readonly end_reason: TerminalEnd | null
+  /** When a preview is ended; null for any other terminal. */
+  readonly preview_ends_at: Date | null
 }
 
 /** A terminal with the host of its sandbox. */
@@ -36,6 +38,7 @@ export interface NewTerminal extends SessionKey {
   readonly origin: string
   readonly columns: number
   readonly rows: number
+  readonly previewEndsAt: Date | null
   readonly ticket: Ticket
 }
 
@@ -55,8 +58,8 @@ export async function insertTerminal(tx: Queryable, terminal: NewTerminal, now: 
     text: `
       insert into terminals (id, organization_id, session_id, lease_id, person_id, membership_id, sign_in_id,
         console_session_id, origin, columns, rows, state, created_at, ticket_digest, ticket_expires_at, awake_until,
-        ticket_membership_id, ticket_sign_in_id, ticket_console_session_id)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'requested', $12, $13, $14, $15, $6, $7, $8)`,
+        ticket_membership_id, ticket_sign_in_id, ticket_console_session_id, preview_ends_at)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'requested', $12, $13, $14, $15, $6, $7, $8, $16)`,
     values: [
       terminal.id,
       terminal.organizationId,
@@ -73,8 +76,68 @@ export async function insertTerminal(tx: Queryable, terminal: NewTerminal, now: 
       ticket.digest,
       ticket.endsAt,
       ticket.awakeUntil,
+      terminal.previewEndsAt,
     ],
   })
+}
+
+/**
+ * Extends the live preview of a lease for a person, to whom it passes: it ends with their sign-in from then on, and the
+ * page of whoever looked at it leaves.
+ * @returns its id; null if the lease has none
+ */
+export async function extendPreview(
+  tx: Queryable,
+  { leaseId, personId, membershipId, signInId, browserSessionId, previewEndsAt, ticket }: NewTerminal,
+): Promise<string | null> {
+  const { rows } = await tx.query<{ id: string }>({
+    name: 'extend-preview',
+    text: `
+      update terminals set person_id = $2, membership_id = $3, sign_in_id = $4, console_session_id = $5, holder_id = null,
+        ticket_membership_id = $3, ticket_sign_in_id = $4, ticket_console_session_id = $5, ticket_digest = $6,
+        ticket_expires_at = $7, awake_until = greatest(awake_until, $8), preview_ends_at = greatest(preview_ends_at, $9)
+      where lease_id = $1 and preview_ends_at is not null and ended_at is null
+      returning id`,
+    values: [
+      leaseId,
+      personId,
+      membershipId,
+      signInId,
+      browserSessionId,
+      ticket.digest,
+      ticket.endsAt,
+      ticket.awakeUntil,
+      previewEndsAt,
+    ],
+  })
+  return rows[0]?.id ?? null
+}
+
+/** Reads the preview of a lease: the one that stands, or one that could not be started, until its time is over. */
+export async function findPreviewTerminal(db: Queryable, leaseId: string, now: Date): Promise<TerminalRow | null> {
+  const { rows } = await db.query<TerminalRow>({
+    name: 'find-preview-terminal',
+    text: `
+      select * from terminals
+      where lease_id = $1 and preview_ends_at > $2 and (ended_at is null or end_reason = 'failed')
+      order by created_at desc limit 1`,
+    values: [leaseId, now],
+  })
+  return rows[0] ?? null
+}
+
+/** Ends the previews whose time is over. @returns their ids */
+export async function endDuePreviews(db: Queryable, now: Date): Promise<readonly string[]> {
+  const { rows } = await db.query<{ id: string }>({
+    name: 'end-due-previews',
+    text: `
+      update terminals set state = 'ended', end_reason = 'closed', ended_at = $1, ticket_digest = null,
+        ticket_expires_at = null, end_owed = true
+      where preview_ends_at <= $1 and ended_at is null
+      returning id`,
+    values: [now],
+  })
+  return rows.map(({ id }) => id)
 }
 
 /** Returns the terminal of a lease that nobody has looked at for the longest time; null if somebody looks at each. */
@@ -183,14 +246,16 @@ export async function moveTerminals(
   })
 }
 
-/** Reads a terminal of a person in their organization. */
+/** Reads a terminal of a person in their organization, or a preview of anybody. */
 export async function findTerminal(
   db: Queryable,
   { organizationId, personId, id }: { organizationId: string; personId: string; id: string },
 ): Promise<TerminalRow | null> {
   const { rows } = await db.query<TerminalRow>({
     name: 'find-terminal',
-    text: 'select * from terminals where id = $1 and organization_id = $2 and person_id = $3',
+    text: `
+      select * from terminals
+      where id = $1 and organization_id = $2 and (person_id = $3 or preview_ends_at is not null)`,
     values: [id, organizationId, personId],
   })
   return rows[0] ?? null
@@ -224,14 +289,18 @@ export async function markStarted(db: Queryable, id: string): Promise<boolean> {
   return rowCount === 1
 }
 
-/** Ends a terminal; unless its shell has ended by itself, its supervisor is still owed the order. @returns false if it had ended */
+/**
+ * Ends a terminal; unless its shell has ended by itself, its supervisor is still owed the order. A preview outlives its
+ * command, which may have left a server in the background.
+ * @returns false if it had ended, or goes on
+ */
 export async function endTerminal(db: Queryable, id: string, reason: TerminalEnd, now: Date): Promise<boolean> {
   const { rowCount } = await db.query({
     name: 'end-terminal',
     text: `
       update terminals set state = 'ended', end_reason = $2, ended_at = $3, ticket_digest = null, ticket_expires_at = null,
         end_owed = $2 in ('closed', 'failed')
-      where id = $1 and ended_at is null`,
+      where id = $1 and ended_at is null and ($2 <> 'exited' or preview_ends_at is null)`,
     values: [id, reason, now],
   })
   return rowCount === 1
@@ -281,7 +350,7 @@ export async function endLostTerminals(db: Queryable, now: Date): Promise<readon
   return rows.map(({ id }) => id)
 }
 
-/** Lists terminals of hosts that somebody looks at or is about to. */
+/** Lists terminals of hosts that somebody looks at or is about to, and previews. */
 export async function listAwake(
   db: Queryable,
   hosts: readonly string[],
@@ -298,7 +367,7 @@ export async function listAwake(
   return rows
 }
 
-/** Returns whether somebody looks at a terminal of a lease, so that its sandbox has to run. */
+/** Returns whether a lease has a terminal that somebody looks at, or a preview, so that its sandbox has to run. */
 export async function isKeptAwake(db: Queryable, leaseId: string, now: Date): Promise<boolean> {
   const { rows } = await db.query({
     name: 'is-kept-awake',

@@ -878,7 +878,7 @@ create table terminals (
   end_reason text, end_owed boolean not null default false,
   ticket_digest bytea, ticket_expires_at timestamptz,
   ticket_membership_id uuid, ticket_sign_in_id uuid, ticket_console_session_id uuid, holder_id uuid,
-  awake_until timestamptz not null, typed_at timestamptz, seal_requested_at timestamptz,
+  awake_until timestamptz not null, preview_ends_at timestamptz, typed_at timestamptz, seal_requested_at timestamptz,
   created_at timestamptz not null, ended_at timestamptz,
   primary key (id, session_id), foreign key (organization_id, session_id) references sessions,
   foreign key (lease_id, session_id) references leases, check ((state = 'ended') = (ended_at is not null))
@@ -892,6 +892,7 @@ comment on column terminals.ticket_sign_in_id is 'Whoever asks for a ticket take
   'then the terminal ends with the sign-in of whoever looks at it.';
 comment on column terminals.holder_id is 'Made when a ticket is taken: the page that has the terminal.';
 comment on column terminals.awake_until is 'The sandbox is kept running until then.';
+comment on column terminals.preview_ends_at is 'The terminal is a preview, which needs nobody to look at it; it is ended then.';
 comment on column terminals.seal_requested_at is 'When a worker was last asked to seal the changes that were made here.';
 create index terminals_live on terminals (lease_id) where ended_at is null;
 create index terminals_unsealed on terminals (lease_id) where typed_at is not null;

@@ -1,12 +1,15 @@
 import type { PortList, PortPreview } from '@berth/contract'
+import { documentOfLease } from '@berth/core/environments/fix-environment.ts'
 import type { PersonPrincipal } from '@berth/core/identity/guard/principal.ts'
 import { findLiveLease, type LeaseRow } from '@berth/core/sessions/leases/lease-sql.ts'
 import { readSession } from '@berth/core/sessions/session/read-session.ts'
+import { findPreviewTerminal, type TerminalRow } from '@berth/core/sessions/terminals/terminal-sql.ts'
 import { refusal } from '@berth/platform/kit/refusal.ts'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import { SandboxGoneError } from '@berth/sandboxes/driver.ts'
 import type { SupervisorDoor } from '@berth/sandboxes/leases/supervisor-door.ts'
 import { listPorts, SandboxSilent } from '@berth/sandboxes/port-line.ts'
+import { readTerminal, TerminalLineBroken, type TerminalOutput } from '@berth/sandboxes/terminal-line.ts'
 import { issueTicket } from './issue-ticket.ts'
 import { ANSWER_MS, type PreviewPlace } from './preview-place.ts'
 
@@ -24,19 +27,39 @@ export async function listSandboxPorts(
   key: SessionKey,
   signal: AbortSignal,
 ): Promise<PortList> {
+  const { db, clock } = place.context
   const { lease, door } = await requireLease(place, person, key)
-  const canPreview = place.domain() !== null
+  const [document, terminal] = await Promise.all([
+    documentOfLease(db, lease),
+    findPreviewTerminal(db, lease.id, clock.now()),
+  ])
+  const rest = {
+    canPreview: place.domain() !== null,
+    ...(document?.preview !== undefined && { previewCommand: document.preview }),
+  }
   const within = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)])
   try {
-    return {
-      ports: [...(await listPorts(await door.attach(lease.id, within), within))],
-      atRest: false,
-      canPreview,
-    }
+    const ports = [...(await listPorts(await door.attach(lease.id, within), within))]
+    const read =
+      terminal?.state === 'started'
+        ? await readTerminal(await door.attach(lease.id, within), terminal.id, within)
+        : null
+    return { ports, atRest: false, ...previewOf(terminal, read), ...rest }
   } catch (error) {
     if (error instanceof SandboxGoneError) throw refusal('cloud_workspace_expired')
-    if (error instanceof SandboxSilent || within.aborted) return { ports: [], atRest: true, canPreview }
+    const isSilent = error instanceof SandboxSilent || error instanceof TerminalLineBroken || within.aborted
+    if (isSilent) return { ports: [], atRest: true, ...previewOf(terminal, null), ...rest }
     throw error
+  }
+}
+
+function previewOf(terminal: TerminalRow | null, read: TerminalOutput | null): Pick<PortList, 'preview'> {
+  if (terminal?.preview_ends_at == null) return {}
+  const { exitCode = null, output = '' } = read ?? {}
+  const live = read?.hasExited ? 'exited' : 'running'
+  const state = ({ requested: 'starting', started: live, ended: 'failed' } as const)[terminal.state]
+  return {
+    preview: { terminalId: terminal.id, state, endsAt: terminal.preview_ends_at.toISOString(), exitCode, output },
   }
 }
 

@@ -33,7 +33,7 @@ export const refusals = {
   atRest: {
     status: 503,
     title: 'The sandbox stands still',
-    advice: 'Programs run while the agent works, or while somebody looks at a terminal. Reload this page then.',
+    advice: 'Start a preview from its Session in the console, then reload this page.',
   },
   busy: {
     status: 503,

@@ -26,6 +26,8 @@ export async function closeTerminal(
     const signal = AbortSignal.timeout(ORDER_MS)
     await orderTerminal(await door.attach(leaseId, signal), { id, end: true }, signal)
     await settleEnd(db, id)
+    // The sweeper has a sandbox that nothing keeps awake come to rest.
+    wakeups.publish(topics.leases)
   } catch (error) {
     log.debug({ err: error, leaseId }, 'a terminal of a sandbox at rest or gone was ended')
     wakeups.publish(topics.terminals)

@@ -4,10 +4,11 @@ import { appendAudit } from '@berth/core/accounts/audit/append.ts'
 import { personEntry } from '@berth/core/accounts/audit/person-entry.ts'
 import type { BrowserSession } from '@berth/core/identity/guard/browser-authority.ts'
 import type { PersonPrincipal } from '@berth/core/identity/guard/principal.ts'
-import { findLiveLease } from '@berth/core/sessions/leases/lease-sql.ts'
+import { findLiveLease, touchLease } from '@berth/core/sessions/leases/lease-sql.ts'
 import { lockVisibleSession } from '@berth/core/sessions/session/read-session.ts'
 import {
   countTerminals,
+  extendPreview,
   findIdleTerminal,
   insertTerminal,
   renewTicket,
@@ -20,6 +21,7 @@ import { closeTerminal } from './end-terminal.ts'
 import type { TerminalPlace } from './terminal-place.ts'
 
 const TICKET_MS = 30_000
+const MINUTE_MS = 60_000
 
 /** Who asks for a terminal. */
 export interface TerminalCaller {
@@ -29,8 +31,8 @@ export interface TerminalCaller {
 }
 
 /**
- * Gives a person a ticket for a terminal in the Session's workspace: a new one, or one of theirs. It starts no compute: the
- * workspace must be attached. Where there are too many, one that nobody looks at makes room.
+ * Gives a person a ticket for a terminal in the Session's workspace: a new one, one of theirs, or the workspace's preview.
+ * It starts no compute: the workspace must be attached. Where there are too many, one that nobody looks at makes room.
  * @throws ApiError 404 `cloud_session_not_found` or `cloud_terminal_not_found`
  * @throws ApiError 409 `cloud_workspace_expired` or `cloud_terminal_limit_reached`
  * @throws ApiError 503 `cloud_workspace_starting`, or `cloud_terminal_unavailable` if no way leads to the sandbox's machine
@@ -39,45 +41,65 @@ export async function openTerminal(
   place: TerminalPlace,
   { person, browser, clientAddress }: TerminalCaller,
   key: SessionKey,
-  requested: { readonly terminalId?: string | undefined; readonly columns?: number; readonly rows?: number },
+  requested: {
+    readonly terminalId?: string | undefined
+    readonly columns?: number
+    readonly rows?: number
+    readonly previewMinutes?: number
+  },
 ): Promise<TerminalTicket> {
   const { db, clock, wakeups, consoleUrl } = place.context
   const now = clock.now()
   const secret = randomBytes(32).toString('base64url')
   const endsAt = new Date(now.getTime() + TICKET_MS)
-  const ticket = { digest: credentialDigest(secret), endsAt, awakeUntil: endsAt }
   const { origin } = new URL(consoleUrl)
-  const id = requested.terminalId?.toLowerCase() ?? randomUUID()
+  const { terminalId, previewMinutes } = requested
+  let id = terminalId?.toLowerCase() ?? randomUUID()
+  let again = terminalId !== undefined
   let idle: Awaited<ReturnType<typeof findIdleTerminal>> = null
   await db.transaction(async tx => {
     const session = await lockVisibleSession(tx, person, key)
     if (session.archived_at !== null) throw sessionNotFound()
     const lease = await findLiveLease(tx, key)
     if (lease === null) throw refusal('cloud_workspace_expired')
+    const leftMs = lease.bound_at.getTime() - now.getTime()
+    if (previewMinutes !== undefined && leftMs <= 0) throw refusal('cloud_workspace_expired')
     if (lease.state !== 'attached') throw refusal('cloud_workspace_starting')
     if ((await place.doors.to(tx, lease.host)) === null) throw refusal('cloud_terminal_unavailable')
-    const by = {
+    const previewEndsAt =
+      previewMinutes === undefined ? null : new Date(now.getTime() + Math.min(previewMinutes * MINUTE_MS, leftMs))
+    const { columns = 80, rows = 24 } = requested
+    const terminal = {
+      ...key,
       id,
       leaseId: lease.id,
       personId: person.id,
       membershipId: person.membershipId,
       signInId: person.signInId,
       browserSessionId: browser?.id ?? null,
-      ticket,
+      origin,
+      columns,
+      rows,
+      previewEndsAt,
+      ticket: { digest: credentialDigest(secret), endsAt, awakeUntil: previewEndsAt ?? endsAt },
     }
-    if (requested.terminalId !== undefined) {
-      if (!(await renewTicket(tx, by))) throw refusal('cloud_terminal_not_found')
+    if (previewEndsAt !== null) await touchLease(tx, key, now, previewEndsAt)
+    const extended = previewEndsAt === null ? null : await extendPreview(tx, terminal)
+    if (extended !== null) {
+      id = extended
+      again = true
+    } else if (terminalId !== undefined) {
+      if (!(await renewTicket(tx, terminal))) throw refusal('cloud_terminal_not_found')
     } else {
       if ((await countTerminals(tx, lease.id)) >= maxTerminals) {
         idle = await findIdleTerminal(tx, lease.id, now)
         if (idle === null) throw refusal('cloud_terminal_limit_reached')
       }
-      const { columns = 80, rows = 24 } = requested
-      await insertTerminal(tx, { ...key, ...by, origin, columns, rows }, now)
+      await insertTerminal(tx, terminal, now)
     }
     const about = {
       target: `session/${key.sessionId}`,
-      details: { terminalId: id, again: requested.terminalId !== undefined },
+      details: { terminalId: id, again, ...(previewMinutes !== undefined && { previewMinutes }) },
     }
     await appendAudit(tx, personEntry(person, clientAddress, 'terminal.opened', about), now)
   })

@@ -1,5 +1,6 @@
 import type { Handlers } from '@berth/core/http/routing/handler.ts'
 import type { PersonPrincipal, Principal } from '@berth/core/identity/guard/principal.ts'
+import { readSession } from '@berth/core/sessions/session/read-session.ts'
 import { findTerminal } from '@berth/core/sessions/terminals/terminal-sql.ts'
 import { refusal } from '@berth/platform/kit/refusal.ts'
 import { closeTerminal } from './end-terminal.ts'
@@ -16,9 +17,13 @@ export function terminalHandlers(place: TerminalPlace): Pick<Handlers, 'openTerm
     },
 
     endTerminal: async ({ principal, params: { terminalId } }) => {
-      const { id: personId, organizationId } = personOf(principal)
+      const person = personOf(principal)
+      const { id: personId, organizationId } = person
       const terminal = await findTerminal(place.context.db, { organizationId, personId, id: terminalId })
       if (terminal === null || terminal.state === 'ended') throw refusal('cloud_terminal_not_found')
+      if (terminal.person_id !== personId) {
+        await readSession(place.context, person, { organizationId, sessionId: terminal.session_id })
+      }
       await closeTerminal(place, terminal, 'closed')
       return { status: 204 }
     },
