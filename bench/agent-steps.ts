@@ -5,19 +5,17 @@ import { randomUUID } from 'node:crypto'
 import { chmod, copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { Session } from '@berth/contract'
 import { runtimeEntries } from '../packages/core/src/runtimes/foreign/foreign-entries.ts'
 import { installsIn } from '../packages/core/src/runtimes/install-runtime.ts'
 import { insidePaths } from '../packages/sandboxes/src/inside-paths.ts'
 import { linkTestedAgents } from '../packages/testing/src/agents/foreign-agents.ts'
-import { callerOf } from './support/bench-api.ts'
+import { callerOf, untilIdle } from './support/bench-api.ts'
 import { openBenchDatabase } from './support/bench-database.ts'
 import { startBenchService } from './support/bench-service.ts'
 import { startDirectAgent } from './support/direct-agent.ts'
 import { startProcess } from './support/processes.ts'
 import { bundlesDir, removeSandboxes } from './support/remove-sandboxes.ts'
-import { median, quantile } from './support/statistics.ts'
+import { median, printBounds, quantile } from './support/statistics.ts'
 import { openStream } from './support/stream-client.ts'
 
 const STEPS = 20
@@ -152,11 +150,8 @@ async function throughBerth(): Promise<typeof tookMs> {
   await turn.promise
   if (stepsSeen !== STEPS) throw new Error(`${stepsSeen} steps were seen`)
   // The service seals the workspace after the Turn's end, which does not count.
-  for (;;) {
-    const { session } = await call<{ session: Session }>('GET', `/v1/sessions/${sessionId}`)
-    if (session.phase === 'idle') return { ...tookMs }
-    await sleep(10)
-  }
+  await untilIdle(call, sessionId)
+  return { ...tookMs }
 }
 
 const bare: number[] = []
@@ -195,11 +190,7 @@ if (agent === 'steps') {
   row('a call ended: written to frame', toStream.completed)
 }
 const ratio = median(through.map(({ ended }) => ended)) / median(bare)
-const figures = {
+printBounds({
   ...(agent === 'steps' && { step_ms: [median([...toStream.started, ...toStream.completed]), 10] }),
   turn_ratio: [ratio, Number(delayMs) >= 500 ? 1.05 : 1.15],
-}
-for (const [name, [value = Number.NaN, bound = 0]] of Object.entries(figures)) {
-  print(`${name}=${value.toFixed(2)} bound=${bound}`)
-  if (!(value <= bound)) process.exitCode = 1
-}
+})

@@ -20,9 +20,11 @@ interface SourceFile {
 type Named = Readonly<Record<'name', string>> & Pick<SourceFile, 'lines'>
 
 const listed = execFileSync('git', ['ls-files', '-z'], { cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 ** 2 })
+const isTask = (path: string) => path.startsWith('bench/tasks/')
+const linesIn = (path: string) => readFileSync(join(root, path), 'utf8').split('\n').length - 1
 const files = listed
   .split('\0')
-  .filter(path => /\.(?:ts|tsx|js|css|sql|sh|njk)$/.test(path) || /^script\/[\w-]+$/.test(path))
+  .filter(path => (!isTask(path) && /\.(?:ts|tsx|js|css|sql|sh|njk)$/.test(path)) || /^script\/[\w-]+$/.test(path))
   // Deleted, but not yet in git.
   .filter(path => existsSync(join(root, path)))
   .map((path): SourceFile => {
@@ -90,6 +92,10 @@ const figures: Readonly<Record<string, number>> = {
   'lines of source': sum(sources),
   'lines of tests': sum(tests),
   'lines of tools': sum(tools),
+  'lines of tasks': listed
+    .split('\0')
+    .filter(isTask)
+    .reduce((total, path) => total + linesIn(path), 0),
   operations: operationIds.length,
   tables: tables.size,
   'lines of SQL': sum(migrations),

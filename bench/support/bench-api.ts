@@ -1,3 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Session } from '@berth/contract'
+
 /** Calls the API as JSON; throws for a refusal. An answer without a body is an empty object. */
 export type Call = <Body>(method: string, path: string, body?: object) => Promise<Body>
 
@@ -12,4 +15,10 @@ export function callerOf(url: string, apiKey: string): Call {
     if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
     return (answer.status === 204 ? {} : await answer.json()) as Body
   }
+}
+
+/** Waits until nothing of a Session's last Turn is under way any more; its workspace is sealed then. */
+export async function untilIdle(call: Call, sessionId: string): Promise<void> {
+  while ((await call<{ session: Session }>('GET', `/v1/sessions/${sessionId}`)).session.phase !== 'idle')
+    await sleep(10)
 }

@@ -5,6 +5,7 @@ export const testPatterns = [
   'packages/*/src/**/*.test.ts',
   'packages/*/test/**/*.test.ts',
   'script/**/*.test.ts',
+  'bench/**/*.test.ts',
 ] as const
 
 /** Returns the path of every test file from the root, in order of their names. */
