@@ -50,6 +50,7 @@ describe('without a model', () => {
     await page.getByRole('button', { name: 'Try the demonstration' }).click()
     await page.getByRole('combobox', { name: 'Repository' }).and(page.locator('[value$="/greeter"]')).waitFor()
     expect(await page.getByLabel('Agent', { exact: true }).inputValue()).toBe('demo')
+    expect(await page.getByLabel('Effort').count()).toBe(0)
     expect(await page.getByLabel('What should the agent do?').inputValue()).toMatch(/Spanish/)
     await shoot(page, 'new-session-demonstration')
     expect(await pageFaults(page)).toEqual([])
@@ -70,14 +71,15 @@ describe('without a model', () => {
     await dialog.getByText('Published as pull request #1.').waitFor()
     await dialog.getByRole('button', { name: 'Done' }).click()
     await shoot(page, 'demonstration-published')
-    await page.getByRole('link', { name: 'Show the work' }).click()
+    // The step in the header opens the panel, and asks at once.
+    await page.getByRole('link', { name: 'Merge #1' }).click()
     const deliveries = page.getByRole('list', { name: 'Deliveries' })
-    await deliveries.getByRole('button', { name: 'Merge…' }).click()
     await page
       .getByRole('dialog', { name: 'Merge #1 now?' })
       .getByRole('button', { name: 'Merge', exact: true })
       .click()
     await deliveries.getByText('Merged as').waitFor()
+    expect(new URL(page.url()).search).toBe('?panel=changes')
     await shoot(page, 'demonstration-merged')
   })
 

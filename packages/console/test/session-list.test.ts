@@ -29,6 +29,7 @@ interface Page {
   readonly sessions: readonly { readonly session: Session; readonly state: SessionState }[]
   readonly nextCursor: string | null
   readonly hasMore: boolean
+  readonly remaining?: number
 }
 
 const change = (text: string, ...values: readonly unknown[]) => accounts.test.db.database.query(text, values)
@@ -188,7 +189,17 @@ describe('the list of a person', () => {
     })
     expect(await list(`q=${title}&pull=1`)).toEqual([session.id])
     const installed = await accounts.test.api.createSession()
-    expect(await only(installed.id)).toMatchObject({ startedBy: null })
+    const { rows } = await change('select owner_id from sessions where id = $1', installed.id)
+    expect(await only(installed.id)).toMatchObject({ startedBy: null, startedThrough: { kind: 'integration' } })
+    const trigger = randomUUID()
+    await change(
+      `insert into triggers (organization_id, id, installation_id, name, message, session, enabled, created_at, updated_at)
+       values ($1, $2, $3, 'Nightly', '', '{}', true, now(), now())`,
+      ...[installed.organizationId, trigger, Object(rows[0]).owner_id],
+    )
+    const origin = { objectType: 'trigger', objectId: trigger }
+    await change('update sessions set origin = $2 where id = $1', installed.id, origin)
+    expect(await only(installed.id)).toMatchObject({ startedThrough: { kind: 'trigger', name: 'Nightly' } })
   })
 
   it('says of each Session in one word how it stands, and lists those of each', async () => {
@@ -291,6 +302,11 @@ describe('the list of a person', () => {
       cursor = `&cursor=${nextCursor}`
     }
     expect(seen).toEqual(made.toReversed())
+    const counts = async (query: string) => (await page(`q=${title}&counted=1${query}`)).remaining
+    expect([await counts('&limit=2'), await counts('&limit=5'), await counts('&state=working')]).toEqual([3, 0, 0])
+    expect((await page(`q=${title}`)).remaining).toBeUndefined()
+    const { nextCursor } = await page(`q=${title}&limit=2`)
+    expect(await counts(`&limit=1&state=done&cursor=${nextCursor}`)).toBe(2)
     const { body } = await api.get<{ nextCursor: string }>('/v1/sessions?limit=1')
     expect(outcome(await api.get(`/cloud/sessions?cursor=${body.nextCursor}`))).toBe('400 invalid_request')
   })
@@ -300,6 +316,7 @@ describe('the list of a person', () => {
     await api.put(`/cloud/sessions/${session.id}/pin`, { pinned: true })
     const other = await accounts.person({})
     expect(await list('pinned=1')).toEqual([session.id])
+    expect(await list('pinned=0')).not.toContain(session.id)
     expect(await list('pinned=1', other.api)).toEqual([])
   })
 

@@ -223,7 +223,7 @@ describe('the page of a Session', () => {
     await box().fill('')
     await menu.click()
     await page.getByRole('menuitem', { name: 'Archive…' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Keep' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
     expect(await colleague.session(session.id)).not.toHaveProperty('archivedAt')
   })
 

@@ -158,6 +158,16 @@ export const SessionState = Type.Object(
     startedBy: Type.Union([Type.Null(), Type.Object({ id: Uuid, name: Type.String() }, open)], {
       description: 'The person who started the Session; null if no person did.',
     }),
+    startedThrough: Type.Union(
+      [
+        Type.Null(),
+        Type.Object(
+          { kind: openString(['integration', 'trigger'], 'New ones may be added.'), name: Type.String() },
+          open,
+        ),
+      ],
+      { description: 'What started the Session if no person did.' },
+    ),
   },
   { title: 'SessionState', ...open },
 )
@@ -169,6 +179,9 @@ export const SessionStatePage = Type.Object(
     sessions: Type.Array(Type.Object({ session: Session, state: SessionState }, open)),
     nextCursor: nullable(Type.String()),
     hasMore: Type.Boolean(),
+    remaining: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 10_000, description: 'How many follow the page; 10,000 may be more.' }),
+    ),
   },
   { title: 'SessionStatePage', ...open },
 )

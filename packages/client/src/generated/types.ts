@@ -2495,6 +2495,12 @@ export interface SessionState {
     id: string
     name: string
   }
+  /** What started the Session if no person did. */
+  startedThrough: null | {
+    /** New ones may be added. */
+    kind: string
+    name: string
+  }
 }
 
 export interface SessionStateEnvelope {
@@ -2508,6 +2514,8 @@ export interface SessionStatePage {
   }>
   nextCursor: string | null
   hasMore: boolean
+  /** How many follow the page; 10,000 may be more. */
+  remaining?: number
 }
 
 export interface SetDefaultEnvironment {
@@ -4203,12 +4211,14 @@ export interface Operations {
       state?: 'needs_you' | 'working' | 'failed' | 'ready_to_review' | 'pull_request_open' | 'merged' | 'stopped' | 'done' | 'rest'
       /** Only those that the person started. */
       mine?: '1'
-      /** Only those that the person pinned. */
-      pinned?: '1'
+      /** `1`: only those that the person pinned; `0`: only the others. */
+      pinned?: '0' | '1'
       /** `<kind>:<repositoryId>` of the source. */
       repository?: string
       /** Only those with a pull request. */
       pull?: '1'
+      /** Says as well how many follow the page: `remaining`. */
+      counted?: '1'
     } }
     answer: SessionStatePage
     item: SessionStatePage['sessions'][number]

@@ -86,7 +86,7 @@ const byCode: Readonly<Record<string, readonly [title: string, advice?: string]>
   app_key_limit_reached: ['The app has ten active keys', 'Revoke one of them first.'],
   invalid_url: [
     'This address cannot be used',
-    'It needs https, a public host and port 443 or one that the operator allows.',
+    'It needs https, a host whose name resolves to a public address, and port 443 or one that the operator allows.',
   ],
   endpoint_limit_reached: ['The installation has five endpoints', 'Delete one of them first.'],
   webhook_endpoint_not_found: ['No such endpoint', 'It is deleted, or the link is wrong.'],

@@ -1,11 +1,11 @@
 import type { Publication, Session } from '@berth/client'
 import { useMutation, useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { CircleCheck, CircleX, GitMerge, GitPullRequest, LoaderCircle } from 'lucide-react'
-import { lazy, Suspense, useRef, useState } from 'react'
+import { lazy, Suspense, useEffect, useRef, useState } from 'react'
 import { berth } from '../api/client.ts'
 import { queryClient } from '../api/queries.ts'
-import { to } from '../routing/to.ts'
+import { type SessionSearch, to } from '../routing/to.ts'
 import type { Verdict } from '../session/session-can.ts'
 import { useSessionCan } from '../session/use-session-can.ts'
 import { Button } from '../ui/button.tsx'
@@ -24,13 +24,17 @@ export function Deliveries({ session }: { session: Session }) {
   const all = useQuery({ ...publicationsQuery(session.id), enabled: session.source !== undefined }).data ?? []
   // A failure is news until something was tried after it.
   const publications = all.filter(({ status }, at) => at === 0 || status !== 'failed')
+  const { merge } = useSearch({ strict: false }) as SessionSearch
+  const newest = publications.find(({ result }) => result?.pullRequest !== undefined)
   if (publications.length === 0) return null
   return (
     <ul aria-label="Deliveries" className="border-b border-line">
       {publications.map(publication => (
         <li key={publication.id} className="flex flex-col gap-2 border-b border-line px-4 py-2.5 last:border-b-0">
           <PublicationLine session={session} publication={publication} />
-          {publication.result?.pullRequest !== undefined && <MergeLine session={session} publication={publication} />}
+          {publication.result?.pullRequest !== undefined && (
+            <MergeLine session={session} publication={publication} asks={merge === true && publication === newest} />
+          )}
         </li>
       ))}
     </ul>
@@ -88,7 +92,10 @@ const strategies = [
   ['rebase', 'Rebase and merge'],
 ] as const
 
-function MergeLine({ session, publication }: { session: Session; publication: Publication }) {
+/** @param props `asks` for whether to merge, as soon as that can be told */
+function MergeLine(props: { session: Session; publication: Publication; asks: boolean }) {
+  const { session, publication, asks } = props
+  const navigate = useNavigate()
   const verdict = useSessionCan(session)('merge')
   const merges = useQuery(mergesQuery(session.id, publication.id)).data
   const [strategy, setStrategy] = useState<(typeof strategies)[number][0]>('squash')
@@ -111,8 +118,18 @@ function MergeLine({ session, publication }: { session: Session; publication: Pu
   const isMerged = merges?.[0]?.status === 'succeeded'
   const checks = useQuery({ ...checksQuery(session.id, publication.id), enabled: merges !== undefined && !isMerged })
   const known = checks.data
+  const latest = merges?.[0]
+  const waits = known?.state === 'open' ? waitsFor(known.checks, known.blockers) : []
+  const isBlocked = waits.length > 0 && known !== undefined && known.blockers.length > 0
+  const pending = latest !== undefined && latest.status !== 'failed'
+  const canAsk = verdict.allowed && !pending && (known === undefined || known.state === 'open')
+  const isKnown = merges !== undefined && !checks.isLoading
+  useEffect(() => {
+    if (!asks || !isKnown) return
+    void navigate({ to: '.', search: before => ({ ...before, merge: undefined }), replace: true })
+    if (canAsk) ask(isBlocked ? 'when_ready' : 'immediate')
+  }, [asks, isKnown, canAsk, isBlocked, navigate])
   if (merges === undefined) return null
-  const [latest] = merges
   if (latest?.status === 'succeeded') {
     return (
       <p className="flex items-center gap-2 text-[0.8125rem]">
@@ -130,14 +147,12 @@ function MergeLine({ session, publication }: { session: Session; publication: Pu
       </p>
     )
   }
-  const waits = known?.state === 'open' ? waitsFor(known.checks, known.blockers) : []
   const now: Verdict =
-    verdict.allowed && waits.length > 0 && known !== undefined && known.blockers.length > 0
+    verdict.allowed && isBlocked
       ? { allowed: false, reason: waits.join(' ') }
       : verdict.allowed && known?.state === 'closed'
         ? { allowed: false, reason: 'The pull request was closed.' }
         : verdict
-  const pending = latest !== undefined && latest.status !== 'failed'
   return (
     <div className="flex flex-col gap-2">
       {latest !== undefined && (

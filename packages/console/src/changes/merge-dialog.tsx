@@ -2,7 +2,7 @@ import type { Publication } from '@berth/client'
 import { GitMerge } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { Button } from '../ui/button.tsx'
-import { Overlay } from '../ui/overlay.tsx'
+import { DialogButtons, Overlay } from '../ui/overlay.tsx'
 import { printableLine } from '../ui/printable.ts'
 import { UnsentComments } from './unsent-comments.tsx'
 
@@ -31,12 +31,12 @@ export function MergeDialog(props: {
         </p>
         <UnsentComments sessionId={sessionId} />
         {problem}
-        <div className="flex justify-end gap-2">
+        <DialogButtons>
           <Button onClick={onClose}>Cancel</Button>
           <Button look="primary" busy={busy} onClick={onMerge}>
             <GitMerge className="size-4" aria-hidden /> {whenReady ? 'Merge when ready' : 'Merge'}
           </Button>
-        </div>
+        </DialogButtons>
       </div>
     </Overlay>
   )

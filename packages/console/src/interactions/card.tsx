@@ -16,7 +16,7 @@ export function Card(props: {
   actions?: ReactNode
 }) {
   const { icon: Icon } = props
-  const { count } = useWaitingCount()
+  const count = useWaitingCount()
   return (
     <article className="rounded-xl border border-warning-line bg-warning-soft p-3">
       <header className="flex items-start gap-2.5">

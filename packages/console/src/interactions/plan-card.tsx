@@ -41,7 +41,7 @@ export function PlanCard(props: ToReply) {
       {plan !== undefined && (
         <div
           tabIndex={0}
-          className="max-h-[32dvh] overflow-y-auto rounded-md border border-line bg-raised px-3.5 py-2.5"
+          className="max-h-[max(32dvh,12rem)] overflow-y-auto rounded-md border border-line bg-raised px-3.5 py-2.5"
         >
           <Markdown text={printable(plan)} />
         </div>

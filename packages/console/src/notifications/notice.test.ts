@@ -19,6 +19,7 @@ const state = (change: Partial<SessionState> = {}): SessionState => ({
   costUsd: 0,
   pull: null,
   startedBy: null,
+  startedThrough: null,
   ...change,
 })
 const asking = (openInteractions: number) => ({ openInteractions, kind: 'approval' }) as const

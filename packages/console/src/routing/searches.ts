@@ -21,24 +21,25 @@ import {
 type Unread = Readonly<Record<string, unknown>>
 
 /** Reads the filters of the list. Anything else in the URL is dropped, never an error: people edit URLs. */
-export function readListSearch({ q, state, mine, repository, archived }: Unread): SessionListSearch {
+export function readListSearch({ q, state, everyone, repository, archived }: Unread): SessionListSearch {
   return {
     // The router parses numbers, and people search for them.
     ...((typeof q === 'string' && q !== '') || typeof q === 'number' ? { q: String(q) } : {}),
     ...(stateFilters.some(known => known === state) ? { state: state as SessionListSearch['state'] } : {}),
-    ...(mine === true ? { mine } : {}),
+    ...(everyone === true ? { everyone } : {}),
     ...(typeof repository === 'string' && /^[a-z]{1,20}:[0-9]{1,20}$/.test(repository) ? { repository } : {}),
     ...(archived === true ? { archived } : {}),
   }
 }
 
 /** Reads the state of a Session's page besides the transcript. */
-export function readSessionSearch({ panel, event, file, line, at, artifact }: Unread): SessionSearch {
+export function readSessionSearch({ panel, event, file, line, at, merge, artifact }: Unread): SessionSearch {
   return {
     ...(panels.some(known => known === panel) ? { panel: panel as SessionSearch['panel'] } : {}),
     ...(Number.isSafeInteger(event) && Number(event) > 0 ? { event: Number(event) } : {}),
     // The router parses numbers, and files are named so too.
     ...((typeof file === 'string' && file !== '') || typeof file === 'number' ? { file: String(file) } : {}),
+    ...(merge === true ? { merge } : {}),
     ...(typeof artifact === 'string' && artifact !== '' ? { artifact } : {}),
     ...(Number.isSafeInteger(line) && Number(line) > 0 ? { line: Number(line) } : {}),
     ...(at === 'base' || at === 'both' ? { at } : {}),

@@ -18,7 +18,7 @@ test('every page has its path', () => {
   const pages = [
     to.sessions(),
     to.sessions({ q: 'flaky test', state: 'needs_you', archived: true }),
-    to.sessions({ mine: true, repository: 'github:77' }),
+    to.sessions({ everyone: true, repository: 'github:77' }),
     to.newSession(),
     to.session(id),
     to.session(id, { panel: 'changes', event: 12 }),
@@ -64,7 +64,7 @@ test('every page has its path', () => {
     [
       "/sessions",
       "/sessions?q=flaky+test&state=needs_you&archived=true",
-      "/sessions?mine=true&repository=github%3A77",
+      "/sessions?everyone=true&repository=github%3A77",
       "/sessions/new",
       "/sessions/0f8fad5b-d9cb-469f-a165-70867728950e",
       "/sessions/0f8fad5b-d9cb-469f-a165-70867728950e?panel=changes&event=12",
@@ -115,11 +115,11 @@ test.each([
     { q: 'x', state: 'working', archived: true },
   ],
   [
-    { mine: true, repository: 'github:77' },
-    { mine: true, repository: 'github:77' },
+    { everyone: true, repository: 'github:77' },
+    { everyone: true, repository: 'github:77' },
   ],
   [{ q: 404 }, { q: '404' }],
-  [{ mine: 1, repository: 'github:77&x=1', pull: 'yes' }, {}],
+  [{ everyone: 1, repository: 'github:77&x=1', pull: 'yes' }, {}],
   [{ q: '', state: 'odd', archived: 'yes', other: 1 }, {}],
 ])('filters are read from a URL that anybody may have edited: %j', (url, search) => {
   expect(readListSearch(url)).toEqual(search)

@@ -13,7 +13,8 @@ export const stateFilters = sessionStatuses
 export interface SessionListSearch {
   readonly q?: string | undefined
   readonly state?: (typeof stateFilters)[number] | undefined
-  readonly mine?: true | undefined
+  /** Not only the person's own. Those that wait for people are never only their own. */
+  readonly everyone?: true | undefined
   /** `<kind>:<repositoryId>` */
   readonly repository?: string | undefined
   readonly archived?: true | undefined
@@ -28,6 +29,8 @@ export interface SessionSearch {
   readonly line?: number | undefined
   /** The files as they were when the Session began, alone or beside those of now. */
   readonly at?: 'base' | 'both' | undefined
+  /** Asks whether to merge the newest pull request. */
+  readonly merge?: true | undefined
   /** Id of the Artifact that is open. */
   readonly artifact?: string | undefined
 }

@@ -5,6 +5,7 @@ import { Link } from '@tanstack/react-router'
 import { Copy } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { berth } from '../api/client.ts'
+import { usesModel } from '../api/lacks-model.ts'
 import { queryClient, sessionQuery } from '../api/queries.ts'
 import { publicationsQuery } from '../changes/queries.ts'
 import { to } from '../routing/to.ts'
@@ -62,7 +63,7 @@ export function Details({ session }: { session: Session }) {
       </dl>
       <Spent session={session} />
       <GoOn session={session} />
-      <EffortChoice session={session} />
+      {usesModel(session.runtime) && <EffortChoice session={session} />}
       <BudgetField key={session.budget?.costUsd} session={session} />
     </div>
   )

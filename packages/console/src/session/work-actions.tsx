@@ -95,7 +95,7 @@ function NextStep({ session }: { session: Session }) {
   }
   if (isOpen && pull !== undefined) {
     return (
-      <Link {...to.session(id, { panel: 'changes' })} className={buttonClass('primary')}>
+      <Link {...to.session(id, { panel: 'changes', merge: true })} className={buttonClass('primary')}>
         <GitMerge className="size-4 max-sm:hidden" aria-hidden /> Merge #{pull.number}
       </Link>
     )
@@ -131,7 +131,6 @@ function ArchiveSession({ session, onClose }: { session: Session; onClose: () =>
     <Confirm
       title="Archive this Session?"
       act="Archive for good"
-      keep="Keep"
       busy={archive.isPending}
       problem={<InlineProblem error={archive.error} />}
       onAct={() => archive.mutate()}

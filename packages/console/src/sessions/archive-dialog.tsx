@@ -1,29 +1,44 @@
 import { useMutation } from '@tanstack/react-query'
-import { Button } from '../ui/button.tsx'
-import { Overlay } from '../ui/overlay.tsx'
+import { Confirm } from '../ui/confirm.tsx'
+import { counted } from '../ui/format.ts'
 import { printableLine } from '../ui/printable.ts'
 import { InlineProblem } from '../ui/states.tsx'
 import type { ListedSession } from './list-data.ts'
 import { archiveListed } from './marks.ts'
 
-/** Asks before a Session is archived: that is for good. */
-export function ArchiveDialog({ listed, onClose }: { listed: ListedSession; onClose: () => void }) {
-  const archive = useMutation({ mutationFn: () => archiveListed(listed), onSuccess: onClose })
+/** Asks before Sessions are archived: that is for good. */
+export function ArchiveDialog({ listed, onClose }: { listed: readonly ListedSession[]; onClose: () => void }) {
+  const archive = useMutation({
+    // One after another: what is left after a fault is what the list still has.
+    mutationFn: async () => {
+      for (const one of listed) await archiveListed(one)
+    },
+    onSuccess: onClose,
+  })
+  const [first] = listed
+  const works = listed.filter(({ state }) => state.phase !== 'idle').length
   return (
-    <Overlay title="Archive this Session?" onClose={onClose}>
-      <div className="flex flex-col gap-4 px-5 pb-5">
-        <p className="text-ink-2">
-          <strong className="font-medium text-ink">{printableLine(listed.session.title)}</strong> stays readable, but
-          can never be continued.{listed.state.phase !== 'idle' && ' What runs is stopped.'}
-        </p>
-        <InlineProblem error={archive.error} />
-        <div className="flex gap-2">
-          <Button look="danger" busy={archive.isPending} onClick={() => archive.mutate()}>
-            Archive for good
-          </Button>
-          <Button onClick={onClose}>Keep</Button>
-        </div>
-      </div>
-    </Overlay>
+    <Confirm
+      title={listed.length === 1 ? 'Archive this Session?' : `Archive ${counted(listed.length, 'Session')}?`}
+      act="Archive for good"
+      busy={archive.isPending}
+      problem={<InlineProblem error={archive.error} />}
+      onAct={() => archive.mutate()}
+      onClose={onClose}
+    >
+      <p>
+        {listed.length === 1 && first !== undefined ? (
+          <>
+            <strong className="font-medium text-ink">{printableLine(first.session.title)}</strong> stays readable, but
+            can never be continued.{works > 0 && ' What runs is stopped.'}
+          </>
+        ) : (
+          <>
+            They stay readable, but can never be continued.
+            {works > 0 && ` ${counted(works, 'agent is', 'agents are')} working, and stopped.`}
+          </>
+        )}
+      </p>
+    </Confirm>
   )
 }

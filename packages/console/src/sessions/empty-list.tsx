@@ -1,20 +1,42 @@
 import { statusWords } from '@berth/client'
+import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useRouteContext } from '@tanstack/react-router'
-import { Hand, Hourglass, Inbox, Plus, SearchX } from 'lucide-react'
+import { Hand, Hourglass, Inbox, Plus, SearchX, Users } from 'lucide-react'
 import { type SessionListSearch, to } from '../routing/to.ts'
 import { buttonClass } from '../ui/button.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { FirstRun } from './first-run.tsx'
+import { sessionListQuery } from './queries.ts'
 
 /** A list without Sessions: why it is empty, and a way on. */
 export function EmptyList({ search }: { search: SessionListSearch }) {
   const { viewer } = useRouteContext({ from: '/shell' })
-  const { state, archived, ...others } = search
+  const { state, archived, everyone, ...others } = search
   const showAll = (
-    <Link {...to.sessions()} className={buttonClass()}>
+    <Link {...to.sessions(everyone && { everyone })} className={buttonClass()}>
       Show all
     </Link>
   )
+  const elsewhere = useInfiniteQuery({
+    ...sessionListQuery({ ...search, everyone: true }),
+    enabled: everyone === undefined,
+  })
+  if (elsewhere.isLoading || elsewhere.isPlaceholderData) return null
+  if (everyone === undefined && elsewhere.data?.pages[0]?.sessions.length) {
+    return (
+      <EmptyState
+        icon={Users}
+        title="None of them is yours"
+        action={
+          <Link {...to.sessions({ ...search, everyone: true })} className={buttonClass()}>
+            Show everyone’s
+          </Link>
+        }
+      >
+        Others of your organization, or its integrations, have started such Sessions.
+      </EmptyState>
+    )
+  }
   if (Object.values(others).some(value => value !== undefined)) {
     return (
       <EmptyState icon={SearchX} title="No Session matches" action={showAll}>

@@ -1,6 +1,7 @@
 import type { SessionState } from '@berth/contract'
 import { expect, test } from 'vitest'
-import { groupList, type ListData, type ListedSession, withSessions, withState } from './list-data.ts'
+import type { SessionListSearch } from '../routing/to.ts'
+import { byDay, groupList, type ListData, type ListedSession, recounted, withSessions, withState } from './list-data.ts'
 
 const listed = (id: string, state: Partial<SessionState> = {}, createdAt = '2026-01-01T00:00:00Z'): ListedSession => {
   const shared = { id, title: id, lastEventSequence: 5, updatedAt: '2026-01-01T00:00:00Z', phase: 'idle' as const }
@@ -20,16 +21,17 @@ const listed = (id: string, state: Partial<SessionState> = {}, createdAt = '2026
       costUsd: 0,
       pull: null,
       startedBy: null,
+      startedThrough: null,
       ...state,
     },
   }
 }
 const dataOf = (...pages: ListedSession[][]): ListData => ({
-  pages: pages.map(sessions => ({ sessions, nextCursor: null, cut: [] })),
+  pages: pages.map(sessions => ({ sessions, nextCursor: null, beyond: {} })),
   pageParams: [],
 })
-const shown = (data: ListData, search = {}) =>
-  groupList(data, search).map(({ id, sessions }) => [id, sessions.map(({ session }) => session.id)])
+const shown = (data: ListData, search: SessionListSearch = { everyone: true }) =>
+  groupList(data, search, 'me').map(({ id, sessions }) => [id, sessions.map(({ session }) => session.id)])
 const asks = (deadline?: string) =>
   ({
     attention: { openInteractions: 1, kind: 'approval', ...(deadline && { deadline }) },
@@ -59,7 +61,7 @@ test('what is due first comes first, and what works keeps its place', () => {
 test('a Session on two pages is shown once, and an archived one only among the archived', () => {
   const gone = listed('gone', { archived: true })
   expect(shown(dataOf([listed('a')], [listed('a'), gone]))).toEqual([['rest', ['a']]])
-  expect(shown(dataOf([gone]), { archived: true })).toEqual([['rest', ['gone']]])
+  expect(shown(dataOf([gone]), { archived: true, everyone: true })).toEqual([['rest', ['gone']]])
 })
 
 test('the feed moves a row at once, also out of a list of one state', () => {
@@ -71,8 +73,8 @@ test('the feed moves a row at once, also out of a list of one state', () => {
   ])
   expect(told?.pages[0]?.sessions[0]?.session.title).toBe('New')
   expect(told?.pages[0]?.sessions[0]?.session.status).toBe('needs_you')
-  expect(told && shown(told, { state: 'working' })).toEqual([])
-  expect(shown(data, { state: 'failed' })).toEqual([['rest', ['b']]])
+  expect(told && shown(told, { state: 'working', everyone: true })).toEqual([])
+  expect(shown(data, { state: 'failed', everyone: true })).toEqual([['rest', ['b']]])
 })
 
 test('an older state changes nothing, and an unknown Session is said to be unknown', () => {
@@ -85,4 +87,43 @@ test('an older state changes nothing, and an unknown Session is said to be unkno
 test('what is added is there once', () => {
   const data = withSessions(dataOf([listed('a')], [listed('b')]), [listed('b', { status: 'working' }), listed('c')])
   expect(data.pages.map(({ sessions }) => sessions.map(({ session }) => session.id))).toEqual([['b', 'c', 'a'], []])
+})
+
+test('a list that is not everyone’s has what a person started or pinned, and whatever waits', () => {
+  const mine = { startedBy: { id: 'me', name: 'Me' } }
+  const data = dataOf([
+    listed('own', mine),
+    listed('theirs', { startedBy: { id: 'you', name: 'You' } }),
+    listed('installed', { status: 'working' }),
+    listed('waits', asks()),
+    listed('kept', { pinned: true }),
+  ])
+  expect(shown(data, {})).toEqual([
+    ['needs_you', ['waits']],
+    ['pinned', ['kept']],
+    ['rest', ['own']],
+  ])
+})
+
+test('what is not loaded is counted, in a day only once the days before it are over', () => {
+  const now = new Date(2026, 0, 10, 12).getTime()
+  const on = (day: number) => ({ updatedAt: new Date(2026, 0, day, 9).toISOString() })
+  const days = (...of: number[]) => {
+    const sessions = of.map(day => listed(`${day}`, on(day)))
+    const data: ListData = { pages: [{ sessions, nextCursor: 'c', beyond: { rest: 7 } }], pageParams: [] }
+    const [rest] = groupList(data, { everyone: true }, 'me')
+    return rest && byDay(rest, now).map(({ id, sessions, beyond, open }) => [id, sessions.length + beyond, open])
+  }
+  expect(days(10)).toEqual([['today', 1, true]])
+  expect(days(10, 9)).toEqual([
+    ['today', 1, false],
+    ['yesterday', 1, true],
+  ])
+  expect(days(10, 9, 8, 1)).toEqual([
+    ['today', 1, false],
+    ['yesterday', 1, false],
+    ['earlier', 9, false],
+  ])
+  const data = recounted(dataOf([listed('a'), listed('b')]), { everyone: true }, 'me', 5)
+  expect(groupList(data, { everyone: true }, 'me')[0]?.beyond).toBe(3)
 })

@@ -8,19 +8,23 @@ export type ListedSession = SessionStatePage['sessions'][number]
 export interface ListPage {
   readonly sessions: readonly ListedSession[]
   readonly nextCursor: string | null
-  /** Groups of which the page has only the beginning. */
-  readonly cut: readonly GroupId[]
+  /** How many Sessions of a group follow this page; `mostCounted` may be more. */
+  readonly beyond: Partial<Readonly<Record<GroupId, number>>>
 }
+
+/** The service counts no further. */
+export const mostCounted = 10_000
 
 /** The list as the query client keeps it. */
 export type ListData = InfiniteData<ListPage, unknown>
 
 export type GroupId = 'needs_you' | 'working' | 'pinned' | 'rest'
 
-export interface ListedGroup {
-  readonly id: GroupId
+export interface ListedGroup<Id = GroupId> {
+  readonly id: Id
   readonly sessions: readonly ListedSession[]
-  readonly cut: boolean
+  /** How many more there are than those. */
+  readonly beyond: number
 }
 
 /** Returns the group of a Session, so that the page moves a row as soon as the feed tells a change. */
@@ -44,20 +48,49 @@ const orders: Readonly<Record<GroupId, (a: ListedSession, b: ListedSession) => n
   rest: newest,
 }
 
-/** Returns the Sessions in their groups, without groups that have none. */
-export function groupList(data: ListData, search: SessionListSearch): readonly ListedGroup[] {
+/** Returns whether a Session is in a person's list that is not everyone's. */
+export const isOwn = ({ startedBy, status, archived, pinned }: SessionState, me: string): boolean =>
+  startedBy?.id === me || pinned || (status === 'needs_you' && !archived)
+
+/** Returns the Sessions in their groups, as a person sees them, without groups that have none. */
+export function groupList(data: ListData, search: SessionListSearch, me: string): readonly ListedGroup[] {
   const byId = new Map<string, ListedSession>()
   for (const { sessions } of data.pages) for (const listed of sessions) byId.set(listed.session.id, listed)
   const groups: Record<GroupId, ListedSession[]> = { needs_you: [], working: [], pinned: [], rest: [] }
   for (const listed of byId.values()) {
     const { state } = listed
-    if (state.archived !== (search.archived === true)) continue
+    if (state.archived !== (search.archived === true) || !(search.everyone || isOwn(state, me))) continue
     if (search.state === undefined || state.status === search.state) groups[groupOf(state)].push(listed)
   }
-  const cut = new Set(data.pages[0]?.cut)
+  const beyond = { ...data.pages[0]?.beyond, ...data.pages.at(-1)?.beyond }
   return (Object.keys(groups) as GroupId[])
-    .map(id => ({ id, sessions: groups[id].sort(orders[id]), cut: cut.has(id) }))
+    .map(id => ({ id, sessions: groups[id].sort(orders[id]), beyond: beyond[id] ?? 0 }))
     .filter(({ sessions }) => sessions.length > 0)
+}
+
+/** Splits the rest by the days of this browser. How many there are of a day is unknown while the last day goes on. */
+export function byDay(rest: ListedGroup, now: number): readonly (ListedGroup<string> & { readonly open: boolean })[] {
+  const today = new Date(now).setHours(0, 0, 0, 0)
+  const yesterday = new Date(today - 1).setHours(0, 0, 0, 0)
+  const dayOf = ({ state }: ListedSession) => {
+    const at = Date.parse(state.updatedAt)
+    return at >= today ? 'today' : at >= yesterday ? 'yesterday' : 'earlier'
+  }
+  const days = Object.entries(Object.groupBy(rest.sessions, dayOf))
+  return days.map(([id, sessions = []], at) => {
+    const goesOn = at === days.length - 1 && rest.beyond > 0
+    const isLast = id === 'earlier'
+    return { id, sessions, beyond: goesOn && isLast ? rest.beyond : 0, open: goesOn && !isLast }
+  })
+}
+
+/** Returns the list with a new count of its rest. */
+export function recounted(data: ListData, search: SessionListSearch, me: string, total: number): ListData {
+  const rest = groupList(data, search, me).find(({ id }) => id === 'rest')?.sessions.length ?? 0
+  const last = data.pages.at(-1)
+  if (last === undefined) return data
+  const counted = { ...last, beyond: { ...last.beyond, rest: Math.max(0, total - rest) } }
+  return { ...data, pages: [...data.pages.slice(0, -1), counted] }
 }
 
 /** Returns the list with a Session's new state, or null if the list does not have the Session. */

@@ -22,7 +22,7 @@ export function ListFilters() {
       {/* Cleared from elsewhere, the box begins anew; its text never comes back from the URL. */}
       <SearchBox key={search.q === undefined ? 'empty' : 'some'} value={search.q ?? ''} />
       <div className="flex min-w-0 items-center gap-1">
-        <Toggle on={search.mine === true} change={{ mine: true }}>
+        <Toggle on={search.everyone !== true} change={{ everyone: true }} inverse>
           <User className="size-3.5" aria-hidden /> Mine
         </Toggle>
         <Toggle on={search.archived === true} change={{ archived: true }}>
@@ -70,15 +70,15 @@ function SearchBox({ value }: { value: string }) {
   )
 }
 
-/** A link that sets members of the filters, or clears them if they are set. */
-function Toggle(props: { on: boolean; change: SessionListSearch; children: ReactNode }) {
-  const { on, change } = props
+/** A link that sets members of the filters, or clears them if they are set; the inverse is on without them. */
+function Toggle(props: { on: boolean; change: SessionListSearch; inverse?: true; children: ReactNode }) {
+  const { on, change, inverse = false } = props
   const cleared = Object.fromEntries(Object.keys(change).map(key => [key, undefined]))
   return (
     <Link
       from="/sessions"
       to="/sessions"
-      search={before => ({ ...before, ...(on ? cleared : change) })}
+      search={before => ({ ...before, ...(on === inverse ? change : cleared) })}
       aria-current={on ? 'true' : undefined}
       className={chip}
     >
@@ -89,9 +89,9 @@ function Toggle(props: { on: boolean; change: SessionListSearch; children: React
 
 /** Offers the repositories of the Sessions that are at hand. */
 function RepositoryFilter() {
-  const { repository } = route.useSearch()
+  const { repository, everyone } = route.useSearch()
   const navigate = route.useNavigate()
-  const pages = useInfiniteQuery(sessionListQuery({})).data?.pages ?? []
+  const pages = useInfiniteQuery(sessionListQuery({ everyone })).data?.pages ?? []
   const labels = new Map<string, string>(repository === undefined ? [] : [[repository, 'One repository']])
   for (const { session } of pages.flatMap(page => page.sessions)) {
     if (session.source !== undefined)

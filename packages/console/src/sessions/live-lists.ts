@@ -1,11 +1,10 @@
 import type { SessionState } from '@berth/contract'
+import { viewerQuery } from '../api/identity.ts'
 import { queryClient, sessionQuery } from '../api/queries.ts'
 import { followFeed } from '../live/live.ts'
 import { KnownStates } from './known-states.ts'
-import { type ListData, withSessions, withState } from './list-data.ts'
-import { readListed, type sessionListQuery } from './queries.ts'
-
-type ListKey = ReturnType<typeof sessionListQuery>['queryKey']
+import { isOwn, type ListData, recounted, withSessions, withState } from './list-data.ts'
+import { countRest, type ListKey, readListed, searchOf } from './queries.ts'
 
 /** Sessions that a list does not have yet are read a moment later, all that have changed by then at once. */
 const gatherMs = 250
@@ -78,10 +77,13 @@ export function tellLists(state: SessionState): void {
     const key = query.queryKey as ListKey
     const changed = withState(data, state)
     if (changed !== null) queryClient.setQueryData(key, changed)
+    else if (!(searchOf(key).everyone || isOwn(state, viewerId()))) continue
     else if (query.isActive()) miss(query.queryHash, key, state)
     else void queryClient.invalidateQueries({ queryKey: key, exact: true, refetchType: 'none' })
   }
 }
+
+const viewerId = () => queryClient.getQueryData(viewerQuery.queryKey)?.user.id ?? ''
 
 function miss(hash: string, key: ListKey, state: SessionState): void {
   const stranger = JSON.stringify([hash, state.id, state.title, state.status, state.archived])
@@ -105,7 +107,12 @@ async function readMissing(key: ListKey, sessions: ReadonlyMap<string, string>):
     const found = (await Promise.all([...sessions.keys()].map(id => readListed(key, id)))).flat()
     if (strangers.size > manyStrangers) strangers.clear()
     for (const [id, stranger] of sessions) if (!found.some(({ session }) => session.id === id)) strangers.add(stranger)
+    if (found.length === 0) return
     queryClient.setQueryData<ListData>(key, data => data && withSessions(data, found))
+    // Whether the rest had counted them is not known.
+    if (queryClient.getQueryData<ListData>(key)?.pages.at(-1)?.nextCursor == null) return
+    const total = await countRest(key)
+    queryClient.setQueryData<ListData>(key, data => data && recounted(data, searchOf(key), viewerId(), total))
   } catch {
     readLists()
   }

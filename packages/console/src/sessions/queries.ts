@@ -14,11 +14,11 @@ const pageLimit = '50'
 const read = (parameters: Parameters, signal: AbortSignal | undefined) =>
   call<SessionStatePage>('GET', `sessions?${new URLSearchParams(parameters)}`, undefined, signal)
 
-function parametersOf({ q, state, mine, repository, archived }: SessionListSearch): Parameters {
+function parametersOf({ q, state, everyone, repository, archived }: SessionListSearch): Parameters {
   return {
     ...(q === undefined ? {} : { q: beginningOf(q, 160) }),
     ...(state === undefined ? {} : { state }),
-    ...(mine === undefined ? {} : { mine: '1' }),
+    ...(everyone === true || state === 'needs_you' ? {} : { mine: '1' }),
     ...(repository === undefined ? {} : { repository }),
     ...(archived === undefined ? {} : { archived: 'only' }),
   }
@@ -27,19 +27,23 @@ function parametersOf({ q, state, mine, repository, archived }: SessionListSearc
 /** A last page has a cursor too, from which nothing follows. */
 const cursorOf = (page: SessionStatePage | undefined) => (page?.hasMore === true ? page.nextCursor : null)
 
-/** Reads waiting, working and pinned Sessions whole, and the beginning of the rest. */
-async function readGroups(filters: Parameters, signal: AbortSignal): Promise<ListPage> {
+/** What is neither waiting, working nor pinned. */
+const rest = { state: 'rest', pinned: '0' } as const
+
+/** Reads waiting, working and pinned Sessions whole, and the beginning of the rest. What waits is for everybody. */
+async function readGroups({ mine, ...filters }: Parameters, signal: AbortSignal): Promise<ListPage> {
+  const own: Parameters = mine === undefined ? {} : { mine }
   const parts: readonly (readonly [GroupId, Parameters])[] = [
     ['needs_you', { state: 'needs_you', limit: openLimit }],
-    ['working', { state: 'working', limit: openLimit }],
+    ['working', { ...own, state: 'working', limit: openLimit }],
     ['pinned', { state: 'rest', pinned: '1', limit: openLimit }],
-    ['rest', { state: 'rest', limit: pageLimit }],
+    ['rest', { ...own, ...rest, limit: pageLimit }],
   ]
-  const pages = await Promise.all(parts.map(([, part]) => read({ ...filters, ...part }, signal)))
+  const pages = await Promise.all(parts.map(([, part]) => read({ ...filters, ...part, counted: '1' }, signal)))
   return {
     sessions: pages.flatMap(({ sessions }) => sessions),
     nextCursor: cursorOf(pages.at(-1)),
-    cut: parts.flatMap(([id], at) => (id !== 'rest' && pages[at]?.hasMore === true ? [id] : [])),
+    beyond: Object.fromEntries(parts.map(([id], at) => [id, pages[at]?.remaining ?? 0])),
   }
 }
 
@@ -51,9 +55,11 @@ export const sessionListQuery = (search: SessionListSearch) => {
     queryKey: ['sessions', filters],
     queryFn: async ({ pageParam, signal }): Promise<ListPage> => {
       if (split && pageParam === '') return readGroups(filters, signal)
-      const page = { ...filters, ...(split ? { state: 'rest' } : {}), limit: pageLimit }
-      const answer = await read({ ...page, ...(pageParam === '' ? {} : { cursor: pageParam }) }, signal)
-      return { sessions: answer.sessions, nextCursor: cursorOf(answer), cut: [] }
+      const cursor: Parameters = pageParam === '' ? {} : { cursor: pageParam }
+      const limit = pageParam === '' ? pageLimit : openLimit
+      const answer = await read({ ...filters, ...(split ? rest : {}), ...cursor, limit, counted: '1' }, signal)
+      const group: GroupId = search.state === 'needs_you' || search.state === 'working' ? search.state : 'rest'
+      return { sessions: answer.sessions, nextCursor: cursorOf(answer), beyond: { [group]: answer.remaining ?? 0 } }
     },
     initialPageParam: '',
     getNextPageParam: page => page.nextCursor ?? undefined,
@@ -61,11 +67,28 @@ export const sessionListQuery = (search: SessionListSearch) => {
   })
 }
 
-/** Reads one Session as the list with this key has it; none if its filters leave it out. */
-export async function readListed(
-  key: ReturnType<typeof sessionListQuery>['queryKey'],
-  id: string,
-): Promise<readonly ListedSession[]> {
-  const filters = key[1] as Parameters
+export type ListKey = ReturnType<typeof sessionListQuery>['queryKey']
+
+/** Returns what of a list's search its key tells. */
+export function searchOf(key: ListKey): SessionListSearch {
+  const { state, archived, mine } = key[1] as Parameters
+  return {
+    state: state as SessionListSearch['state'],
+    archived: archived === undefined ? undefined : true,
+    everyone: mine === undefined ? true : undefined,
+  }
+}
+
+/** Reads one Session as everyone's list of this key has it; none if its filters leave it out. */
+export async function readListed(key: ListKey, id: string): Promise<readonly ListedSession[]> {
+  const { mine: _, ...filters } = key[1] as Parameters
   return (await read({ ...filters, q: `${filters['q'] ?? ''} ${id}`.trim(), limit: '1' }, undefined)).sessions
+}
+
+/** Counts what neither waits, works nor is pinned. */
+export async function countRest(key: ListKey): Promise<number> {
+  const filters = key[1] as Parameters
+  const isSplit = filters['state'] === undefined && filters['archived'] === undefined
+  const page = await read({ ...filters, ...(isSplit ? rest : {}), limit: '1', counted: '1' }, undefined)
+  return page.sessions.length + (page.remaining ?? 0)
 }

@@ -1,7 +1,7 @@
 import { statusReason, statusWords } from '@berth/client'
 import { useMutation } from '@tanstack/react-query'
 import { Link, useRouteContext } from '@tanstack/react-router'
-import { Archive, CheckCheck, Ellipsis, GitBranch, Link2, Pin, PinOff } from 'lucide-react'
+import { Archive, CheckCheck, CheckSquare, Ellipsis, GitBranch, Link2, Pin, PinOff, Plug, Zap } from 'lucide-react'
 import type { KeyboardEvent } from 'react'
 import { ChangeCounts } from '../changes/change-counts.tsx'
 import { to } from '../routing/to.ts'
@@ -16,35 +16,39 @@ import { useKeptFocus } from './kept-focus.ts'
 import type { ListedSession } from './list-data.ts'
 import { markRead, pinSession } from './marks.ts'
 import { PullBadge } from './pull-badge.tsx'
+import type { Selection } from './use-selection.ts'
 import { Waiting } from './waiting.tsx'
 import { WayOn } from './way-on.tsx'
 
 /** One Session of the list: enough to decide whether to open it, and its actions. */
-export function SessionRow({
-  listed,
-  onArchive,
-}: {
+export function SessionRow(props: {
   listed: ListedSession
+  /** Null where nothing can be done with several rows. */
+  selection: Selection | null
   onArchive: (listed: ListedSession) => void
 }) {
+  const { listed, selection, onArchive } = props
   const { session, state } = listed
+  const isSelected = selection?.ids.has(session.id) === true
   const can = useSessionCan(session)
   const pin = useMutation({ mutationFn: () => pinSession(session.id, !state.pinned) })
   const read = useMutation({ mutationFn: () => markRead(session.id, state.lastEventSequence) })
   const archive = can('archive')
-  const keys: Readonly<Record<string, () => void>> = {
+  const keys: Readonly<Record<string, (isRange: boolean) => void>> = {
     p: () => pin.mutate(),
     m: () => state.unread && read.mutate(),
     e: () => archive.allowed && onArchive(listed),
+    x: isRange => selection?.toggle(session.id, isRange),
   }
   const onKeyDown = (event: KeyboardEvent) => {
-    keys[singleKeyOf(event.nativeEvent) ?? '']?.()
+    keys[singleKeyOf(event.nativeEvent)?.toLowerCase() ?? '']?.(event.shiftKey)
   }
   const title = printableLine(session.title)
   return (
-    <li className="group/row relative flex min-h-11 items-center gap-3 border-b border-line px-4 py-2 hover:bg-surface has-[a:focus-visible]:bg-surface lg:px-6">
-      <span className="flex w-4 shrink-0 justify-center self-start pt-1.5 lg:self-center lg:pt-0">
+    <li className="group/row relative flex min-h-11 items-center gap-3 border-b border-line px-4 py-2 hover:bg-surface has-checked:bg-selected has-[a:focus-visible]:bg-surface lg:px-6">
+      <span className="relative flex w-4 shrink-0 justify-center self-start pt-1.5 lg:self-center lg:pt-0">
         <StatusDot status={state.status} />
+        {selection !== null && <SelectBox id={session.id} title={title} selection={selection} />}
       </span>
       <span className="flex min-w-0 flex-1 flex-col gap-1 lg:flex-row lg:items-center lg:gap-4">
         <span className="flex min-w-0 items-center gap-2 lg:flex-1">
@@ -52,9 +56,9 @@ export function SessionRow({
             {...to.session(session.id)}
             {...useKeptFocus(session.id)}
             data-list-item
-            aria-keyshortcuts="p m e"
+            aria-keyshortcuts="p m e x"
             onKeyDown={onKeyDown}
-            className={`truncate text-sm outline-none after:absolute after:inset-0 focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent ${state.unread ? 'font-semibold' : ''}`}
+            className={`truncate text-sm outline-none after:absolute after:inset-0 focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent ${state.unread ? 'font-medium' : ''}`}
           >
             {title}
           </Link>
@@ -96,6 +100,11 @@ export function SessionRow({
           >
             Mark as read
           </MenuItem>
+          {selection !== null && (
+            <MenuItem icon={CheckSquare} keys="x" onSelect={() => selection.toggle(session.id, false)}>
+              {isSelected ? 'Unselect' : 'Select'}
+            </MenuItem>
+          )}
           <MenuItem icon={Link2} onSelect={() => void navigator.clipboard.writeText(session.sessionUrl)}>
             Copy link
           </MenuItem>
@@ -117,7 +126,7 @@ export function SessionRow({
 function Facts({ listed: { session, state } }: { listed: ListedSession }) {
   const { viewer } = useRouteContext({ from: '/shell' })
   const { source } = session
-  const { startedBy } = state
+  const { startedBy, startedThrough } = state
   return (
     <span className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1 text-xs text-ink-3 lg:flex-nowrap lg:justify-end">
       {source !== undefined && (
@@ -137,6 +146,17 @@ function Facts({ listed: { session, state } }: { listed: ListedSession }) {
           {dollars(state.costUsd)}
         </span>
       )}
+      {startedThrough !== null && (
+        <span className="flex min-w-0 items-center gap-1 lg:max-w-40">
+          {startedThrough.kind === 'trigger' ? (
+            <Zap className="size-3 shrink-0" aria-hidden />
+          ) : (
+            <Plug className="size-3 shrink-0" aria-hidden />
+          )}
+          <span className="sr-only">Started by the {startedThrough.kind} </span>
+          <span className="truncate">{printableLine(startedThrough.name)}</span>
+        </span>
+      )}
       {startedBy !== null && startedBy.id !== viewer.user.id && (
         <span
           title={`Started by ${startedBy.name}`}
@@ -146,6 +166,24 @@ function Facts({ listed: { session, state } }: { listed: ListedSession }) {
           <span className="sr-only">Started by {startedBy.name}</span>
         </span>
       )}
+    </span>
+  )
+}
+
+/** Takes the place of the status under the pointer, and wherever rows are selected. */
+function SelectBox({ id, title, selection }: { id: string; title: string; selection: Selection }) {
+  const shown = selection.ids.size > 0 ? '' : 'opacity-0 max-lg:hidden lg:group-hover/row:opacity-100'
+  return (
+    <span className={`absolute -inset-2 z-10 grid place-items-center bg-inherit max-lg:-inset-y-1 ${shown}`}>
+      <input
+        type="checkbox"
+        // Keys select by `x`, and by the menu: a stop at each row would double the way.
+        tabIndex={-1}
+        aria-label={`Select ${title}`}
+        checked={selection.ids.has(id)}
+        onChange={({ nativeEvent }) => selection.toggle(id, (nativeEvent as MouseEvent).shiftKey)}
+        className="size-4 accent-accent"
+      />
     </span>
   )
 }

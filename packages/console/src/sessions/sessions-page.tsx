@@ -1,32 +1,47 @@
 import { statusWords } from '@berth/client'
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { getRouteApi, Link } from '@tanstack/react-router'
+import { getRouteApi, Link, useRouteContext } from '@tanstack/react-router'
 import { Plus } from 'lucide-react'
-import { useState } from 'react'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { useAway } from '../live/use-away.ts'
 import { to } from '../routing/to.ts'
+import { useSessionCan } from '../session/use-session-can.ts'
 import { Button, buttonClass } from '../ui/button.tsx'
+import { useMinute } from '../ui/clock.ts'
 import { counted } from '../ui/format.ts'
 import { Page, Title } from '../ui/page.tsx'
 import { ErrorState, InlineProblem, LoadingLines } from '../ui/states.tsx'
 import { ArchiveDialog } from './archive-dialog.tsx'
 import { EmptyList } from './empty-list.tsx'
-import { groupList, type ListedGroup, type ListedSession } from './list-data.ts'
+import { byDay, groupList, type ListedSession, mostCounted } from './list-data.ts'
 import { ListFilters } from './list-filters.tsx'
 import { sessionListQuery } from './queries.ts'
 import { SessionRow } from './session-row.tsx'
+import { type Selection, useSelection } from './use-selection.ts'
 
 const route = getRouteApi('/shell/sessions')
 
-/** Every Session of the organization: those that wait for people first. */
+/** The person's Sessions, or everyone's: those that wait for people first. */
 export function SessionsPage() {
   const search = route.useSearch()
+  const { viewer } = useRouteContext({ from: '/shell' })
+  const now = useMinute()
   const list = useInfiniteQuery(sessionListQuery(search))
   const away = useAway()
-  const [archiving, setArchiving] = useState<ListedSession | null>(null)
-  const groups = list.data === undefined ? [] : groupList(list.data, search)
-  const waiting = groups.find(({ id }) => id === 'needs_you')?.sessions.length ?? 0
-  const shown = groups.reduce((sum, { sessions }) => sum + sessions.length, 0)
+  const [archiving, setArchiving] = useState<readonly string[]>([])
+  const groups = list.data === undefined ? [] : groupList(list.data, search, viewer.user.id)
+  const waiting = groups.find(({ id }) => id === 'needs_you')
+  const rest = groups.find(({ id }) => id === 'rest')
+  const shown = groups.flatMap(({ sessions }) => sessions)
+  const total = groups.reduce((sum, { sessions, beyond }) => sum + sessions.length + beyond, 0)
+  const selection = useSelection(search.archived === true ? [] : shown.map(({ session }) => session.id))
+  const selected = shown.filter(({ session }) => selection.ids.has(session.id))
+  const archive = (listed: ListedSession) =>
+    setArchiving(selected.length > 0 ? [...selection.ids] : [listed.session.id])
+  const sections = [
+    ...groups.filter(group => group !== rest).map(group => ({ ...group, open: false })),
+    ...(rest === undefined ? [] : byDay(rest, now)),
+  ]
   return (
     <Page
       title={search.archived === true ? 'Archived Sessions' : 'Sessions'}
@@ -43,9 +58,9 @@ export function SessionsPage() {
       }
       below={<ListFilters />}
     >
-      <Title>{waiting === 0 ? 'Sessions' : `(${waiting}) Sessions`}</Title>
+      <Title>{waiting === undefined ? 'Sessions' : `(${waiting.sessions.length + waiting.beyond}) Sessions`}</Title>
       <p role="status" className="sr-only">
-        {list.isSuccess ? counted(shown, 'Session') : ''}
+        {list.isSuccess ? counted(total, 'Session') : ''}
       </p>
       {list.isPending && <LoadingLines label="Sessions" />}
       {list.isError &&
@@ -57,58 +72,113 @@ export function SessionsPage() {
           </div>
         ))}
       <div aria-busy={list.isPlaceholderData} className="aria-busy:opacity-60">
-        {groups.map(group => (
-          <Group
-            key={group.id}
-            group={group}
-            label={statusWords(group.id === 'rest' ? (search.state ?? 'recent') : group.id)}
-            onArchive={setArchiving}
-          />
+        {sections.map(({ id, sessions, beyond, open }) => (
+          <section key={id} aria-labelledby={`group-${id}`}>
+            <h2
+              id={`group-${id}`}
+              className="sticky top-0 z-10 flex items-center gap-2 border-b border-line bg-surface px-4 py-1.5 text-xs font-medium text-ink-2 lg:px-6"
+            >
+              {statusWords(id as 'done')}
+              <span className="font-normal text-ink-3 tabular-nums">
+                {(sessions.length + beyond).toLocaleString('en')}
+                {(open || beyond >= mostCounted) && '+'}
+              </span>
+              {beyond > 0 && (id === 'needs_you' || id === 'working') && search.state === undefined && (
+                <Link {...to.sessions({ ...search, state: id })} className="ml-auto underline">
+                  Show all
+                </Link>
+              )}
+            </h2>
+            <ul>
+              {sessions.map(listed => (
+                <SessionRow
+                  key={listed.session.id}
+                  listed={listed}
+                  selection={search.archived === true ? null : selection}
+                  onArchive={archive}
+                />
+              ))}
+            </ul>
+          </section>
         ))}
       </div>
       {list.isSuccess && groups.length === 0 && !list.isPlaceholderData && <EmptyList search={search} />}
       {list.hasNextPage && (
-        <div className="flex justify-center p-4">
-          <Button busy={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
-            Older Sessions
-          </Button>
-        </div>
+        <Older key={list.data?.pages.length} busy={list.isFetchingNextPage} onLoad={() => void list.fetchNextPage()}>
+          {rest !== undefined && rest.beyond > 0 && rest.beyond < mostCounted
+            ? `${counted(rest.beyond, 'older Session')}`
+            : 'Older Sessions'}
+        </Older>
       )}
-      {archiving !== null && <ArchiveDialog listed={archiving} onClose={() => setArchiving(null)} />}
+      <SelectionBar selection={selection} selected={selected} onArchive={archive} />
+      {archiving.length > 0 && (
+        <ArchiveDialog
+          listed={shown.filter(({ session }) => archiving.includes(session.id))}
+          onClose={() => setArchiving([])}
+        />
+      )}
     </Page>
   )
 }
 
-function Group(props: { group: ListedGroup; label: string; onArchive: (listed: ListedSession) => void }) {
-  const { group, label, onArchive } = props
-  const { id, sessions, cut } = group
+/** Loads what follows as soon as somebody comes near the end of the list. */
+function Older({ busy, onLoad, children }: { busy: boolean; onLoad: () => void; children: ReactNode }) {
+  const button = useRef<HTMLDivElement>(null)
+  const load = useRef(onLoad)
+  load.current = onLoad
+  useEffect(() => {
+    const seen = new IntersectionObserver(([entry]) => entry?.isIntersecting === true && load.current(), {
+      root: button.current?.closest('.overflow-y-auto') ?? null,
+      rootMargin: '600px',
+    })
+    if (button.current !== null) seen.observe(button.current)
+    return () => seen.disconnect()
+  }, [])
   return (
-    <section aria-labelledby={`group-${id}`}>
-      <h2
-        id={`group-${id}`}
-        className="sticky top-0 z-10 flex items-center gap-2 border-b border-line bg-surface px-4 py-1.5 text-xs font-medium text-ink-2 lg:px-6"
-      >
-        {label}
-        <span className="font-normal text-ink-3">
-          {sessions.length}
-          {cut && '+'}
-        </span>
-        {cut && id !== 'pinned' && id !== 'rest' && (
-          <Link
-            from="/sessions"
-            to="/sessions"
-            search={before => ({ ...before, state: id })}
-            className="ml-auto underline"
-          >
-            Show all
-          </Link>
-        )}
-      </h2>
-      <ul>
-        {sessions.map(listed => (
-          <SessionRow key={listed.session.id} listed={listed} onArchive={onArchive} />
-        ))}
-      </ul>
-    </section>
+    <div ref={button} className="flex justify-center p-4">
+      <Button busy={busy} onClick={onLoad}>
+        {children}
+      </Button>
+    </div>
+  )
+}
+
+/** What can be done with the selected rows. It stays in sight while the list scrolls. */
+function SelectionBar(props: {
+  selection: Selection
+  selected: readonly ListedSession[]
+  onArchive: (first: ListedSession) => void
+}) {
+  const [first] = props.selected
+  return (
+    <div className="sticky bottom-3 z-20 flex justify-center px-3">
+      <p role="status" className="sr-only">
+        {first !== undefined && `${counted(props.selected.length, 'Session')} selected`}
+      </p>
+      {first !== undefined && <Selected {...props} first={first} />}
+    </div>
+  )
+}
+
+function Selected(props: Parameters<typeof SelectionBar>[0] & { first: ListedSession }) {
+  const { selection, selected, first, onArchive } = props
+  const can = useSessionCan(first.session)
+  return (
+    <div
+      role="toolbar"
+      aria-label="Selected Sessions"
+      className="flex items-center gap-2 rounded-xl border border-line bg-raised py-1.5 pr-1.5 pl-4 shadow-float"
+    >
+      <span className="mr-2 text-[0.8125rem] whitespace-nowrap tabular-nums">{selected.length} selected</span>
+      <Button look="quiet" onClick={selection.all} className="max-sm:hidden">
+        Select all
+      </Button>
+      <Button look="quiet" onClick={selection.clear}>
+        Clear
+      </Button>
+      <Button look="danger" hint="above" verdict={can('archive')} onClick={() => onArchive(first)}>
+        Archive…
+      </Button>
+    </div>
   )
 }

@@ -26,12 +26,12 @@ interface Choice {
 const pauseMs = 200
 
 /** Returns the Sessions at hand, and those that the service finds for the text. */
-function useFoundSessions(text: string): readonly ListedSession[] {
+function useFoundSessions(text: string, me: string): readonly ListedSession[] {
   const [all, found] = [
     useInfiniteQuery(sessionListQuery({})),
-    useInfiniteQuery(sessionListQuery(text === '' ? {} : { q: text })),
+    useInfiniteQuery(sessionListQuery(text === '' ? {} : { q: text, everyone: true })),
   ]
-  const listed = [all, found].flatMap(({ data }) => (data === undefined ? [] : groupList(data, {})))
+  const listed = [all, found].flatMap(({ data }) => (data === undefined ? [] : groupList(data, { everyone: true }, me)))
   return [...new Map(listed.flatMap(({ sessions }) => sessions).map(entry => [entry.session.id, entry])).values()]
 }
 
@@ -63,7 +63,7 @@ export function Palette() {
   const [at, setAt] = useState(0)
   const [searched, setSearched] = useState('')
   const pause = useRef<ReturnType<typeof setTimeout>>(undefined)
-  const sessions = useFoundSessions(searched)
+  const sessions = useFoundSessions(searched, viewer.user.id)
   const docs = useFoundDocs(searched)
   const choices: readonly Choice[] = [
     { id: 'new', label: 'New Session', run: () => void router.navigate(to.newSession()) },
@@ -87,6 +87,7 @@ export function Palette() {
     ...settingsSections.map(section => ({
       id: section.id,
       label: `Settings: ${section.label}`,
+      also: section.also,
       run: () => void router.navigate(section.to),
     })),
     { id: 'light', label: 'Light theme', run: () => chooseTheme('light') },

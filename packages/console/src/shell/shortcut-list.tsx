@@ -10,6 +10,9 @@ const groups: readonly (readonly [where: string, shortcuts: readonly Shortcut[]]
     [
       [`${commandKey} K`, 'Search Sessions and pages'],
       ['c', 'New Session'],
+      ['g  s', 'Go to the Sessions'],
+      ['g  e', 'Go to the environments'],
+      ['g  o', 'Go to the organization'],
       ['j  k', 'Next and previous in a list'],
       ['Esc', 'Close what is open'],
       ['?', 'This list'],
@@ -21,7 +24,9 @@ const groups: readonly (readonly [where: string, shortcuts: readonly Shortcut[]]
       ['Enter', 'Open'],
       ['p', 'Pin, or unpin'],
       ['m', 'Mark it as read'],
-      ['e', 'Archive it'],
+      ['x', 'Select it'],
+      ['Shift x', 'Select all up to it'],
+      ['e', 'Archive it, or all that are selected'],
     ],
   ],
   [

@@ -6,11 +6,31 @@ import { singleKeyOf } from './single-key.ts'
 
 const ShortcutList = lazy(async () => ({ default: (await import('./shortcut-list.tsx')).ShortcutList }))
 
+/** Where `g` and another key lead. */
+const places: Readonly<Record<string, { readonly to: string }>> = {
+  s: to.sessions(),
+  e: to.environments(),
+  o: to.organization(),
+}
+/** Two keys that are further apart are two shortcuts. */
+const betweenKeysMs = 1_500
+
 /** The keys that work on every page, and the list of all of them. */
 export function ShortcutKeys() {
   const router = useRouter()
   const overlay = useOverlay()
   useEffect(() => {
+    let begunAt = Number.NEGATIVE_INFINITY
+    // Ahead of the page, for which the second key means something else.
+    const onSecondKey = (event: KeyboardEvent) => {
+      const key = singleKeyOf(event)
+      const place = event.timeStamp - begunAt < betweenKeysMs ? places[key ?? ''] : undefined
+      begunAt = key === 'g' ? event.timeStamp : Number.NEGATIVE_INFINITY
+      if (place === undefined) return
+      event.preventDefault()
+      event.stopPropagation()
+      void router.navigate(place)
+    }
     const onKey = (event: KeyboardEvent) => {
       if ((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === 'k') {
         event.preventDefault()
@@ -24,8 +44,12 @@ export function ShortcutKeys() {
       }
       if (key === 'j' || key === 'k') moveFocus(key === 'j' ? 1 : -1)
     }
+    addEventListener('keydown', onSecondKey, true)
     addEventListener('keydown', onKey)
-    return () => removeEventListener('keydown', onKey)
+    return () => {
+      removeEventListener('keydown', onSecondKey, true)
+      removeEventListener('keydown', onKey)
+    }
   }, [router])
   if (overlay !== 'shortcuts') return null
   return (

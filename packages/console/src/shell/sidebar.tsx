@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useRouteContext } from '@tanstack/react-router'
 import { Boxes, Building2, Inbox, type LucideIcon, Plus, Search, Settings } from 'lucide-react'
-import { lazy, type ReactNode, Suspense } from 'react'
+import { lazy, type ReactNode, Suspense, useCallback } from 'react'
 import { to } from '../routing/to.ts'
 import { groupList, type ListData } from '../sessions/list-data.ts'
 import { sessionListQuery } from '../sessions/queries.ts'
@@ -20,8 +20,8 @@ const item =
 const most = 30
 
 /** Selects the shown fields alone: an active Session changes many times a second, mostly in other fields. */
-function recentOf(data: ListData) {
-  const listed = groupList(data, {}).flatMap(group => group.sessions)
+function recentOf(data: ListData, me: string) {
+  const listed = groupList(data, {}, me).flatMap(group => group.sessions)
   return listed.slice(0, most).map(({ session, state }) => ({
     id: session.id,
     title: session.title,
@@ -33,7 +33,8 @@ function recentOf(data: ListData) {
 /** Navigation of wide screens: the pages, and the Sessions that changed last. */
 export function Sidebar() {
   const { viewer } = useRouteContext({ from: '/shell' })
-  const { data: recent = [] } = useInfiniteQuery({ ...sessionListQuery({}), select: recentOf })
+  const select = useCallback((data: ListData) => recentOf(data, viewer.user.id), [viewer])
+  const { data: recent = [] } = useInfiniteQuery({ ...sessionListQuery({}), select })
   return (
     <aside
       aria-label="Navigation"

@@ -17,10 +17,10 @@ export function codeSpan(text: string): string {
   return runs.length === 0 ? `${fence}${text}${fence}` : `${fence} ${text} ${fence}`
 }
 
-/** Formats US dollars: cents from a dollar on, more digits below. */
+/** Formats US dollars to the cent, so that amounts above each other compare. */
 export function dollars(usd: number): string {
   if (usd === 0) return '$0.00'
-  if (usd < 0.01) return `$${usd.toFixed(4)}`
+  if (usd < 0.01) return '<$0.01'
   return `$${usd.toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`
 }
 

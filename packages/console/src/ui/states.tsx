@@ -5,6 +5,7 @@ import type { ReactNode } from 'react'
 import { isPassing, problemOf } from '../api/problem.ts'
 import { to } from '../routing/to.ts'
 import { Button } from './button.tsx'
+import { useOnline } from './online.ts'
 
 /** The content of an empty page: which things appear there, and how to make the first one. */
 export function EmptyState(props: { icon: LucideIcon; title: string; children?: ReactNode; action?: ReactNode }) {
@@ -76,6 +77,8 @@ export function InlineProblem({ error }: { error: unknown }) {
 
 /** Grey lines in the place of a list; they appear only if loading takes longer than a moment. */
 export function LoadingLines({ lines = 6, label }: { lines?: number; label: string }) {
+  const online = useOnline()
+  if (!online) return <p className="late p-4 text-ink-2">This loads as soon as you are online again.</p>
   return (
     <div role="status" className="late flex flex-col gap-3 p-4">
       <span className="sr-only">Loading {label}</span>

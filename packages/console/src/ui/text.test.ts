@@ -103,7 +103,7 @@ test('figures are formatted for people', () => {
     '1.5 MiB',
     '1.0 GiB',
   ])
-  expect([0, 0.00123, 0.5, 12.345].map(dollars)).toEqual(['$0.00', '$0.0012', '$0.50', '$12.35'])
+  expect([0, 0.00123, 0.5, 12.345].map(dollars)).toEqual(['$0.00', '<$0.01', '$0.50', '$12.35'])
   const now = Date.parse('2026-01-10T00:00:00Z')
   const minute = 60_000
   expect([0, 4, 125, 3 * 24 * 60, 10 * 24 * 60].map(minutes => ago(now - minutes * minute, now))).toEqual([

@@ -149,11 +149,19 @@ export const cloudOperations = {
           }),
         ),
         mine: Type.Optional(Type.Enum(['1'], { type: 'string', description: 'Only those that the person started.' })),
-        pinned: Type.Optional(Type.Enum(['1'], { type: 'string', description: 'Only those that the person pinned.' })),
+        pinned: Type.Optional(
+          Type.Enum(['0', '1'], {
+            type: 'string',
+            description: '`1`: only those that the person pinned; `0`: only the others.',
+          }),
+        ),
         repository: Type.Optional(
           Type.String({ pattern: '^[a-z]{1,20}:[0-9]{1,20}$', description: '`<kind>:<repositoryId>` of the source.' }),
         ),
         pull: Type.Optional(Type.Enum(['1'], { type: 'string', description: 'Only those with a pull request.' })),
+        counted: Type.Optional(
+          Type.Enum(['1'], { type: 'string', description: 'Says as well how many follow the page: `remaining`.' }),
+        ),
       },
       closed,
     ),

@@ -30,20 +30,23 @@ beforeAll(async () => {
 afterAll(() => made[Symbol.asyncDispose]())
 
 const list = (filter: Partial<ListFilter>) => (db: Queryable) =>
-  listSessionIds(db, {
-    organizationId,
-    personId,
-    archived: 'no',
-    q: undefined,
-    status: undefined,
-    mine: false,
-    pinned: false,
-    repository: undefined,
-    withPull: false,
-    before: null,
-    limit: 51,
-    ...filter,
-  })
+  listSessionIds(
+    db,
+    {
+      organizationId,
+      personId,
+      archived: 'no',
+      q: undefined,
+      status: undefined,
+      mine: false,
+      pinned: undefined,
+      repository: undefined,
+      withPull: false,
+      before: null,
+      ...filter,
+    },
+    51,
+  )
 
 async function planOf(work: (db: Queryable) => Promise<unknown>): Promise<string> {
   const plans: string[] = []

@@ -3,6 +3,7 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { getRouteApi, useRouteContext } from '@tanstack/react-router'
 import { CornerDownLeft } from 'lucide-react'
 import { type KeyboardEvent, lazy, Suspense, useEffect } from 'react'
+import { usesModel } from '../../api/lacks-model.ts'
 import { problemOf } from '../../api/problem.ts'
 import { runtimesQuery } from '../../api/queries.ts'
 import { environmentsQuery } from '../../environments/queries.ts'
@@ -69,6 +70,7 @@ export function NewSessionPage() {
             linked: null,
             runtime: 'demo',
             model: '',
+            effort: '',
             ...(draft.message.trim() === '' && { message: demonstrationTask }),
           })
         }
@@ -206,7 +208,7 @@ function RuntimeFields({ draft, change, faults }: FieldProps) {
           <Select
             {...attributes}
             value={runtime?.id ?? ''}
-            onChange={event => change({ runtime: event.target.value, model: '' })}
+            onChange={event => change({ runtime: event.target.value, model: '', effort: '' })}
           >
             {runtime === undefined && <option value="">{runtimes.isPending ? 'Loading…' : 'Default'}</option>}
             {runtimes.data?.map(({ id, name, available }) => (
@@ -231,20 +233,22 @@ function RuntimeFields({ draft, change, faults }: FieldProps) {
           )}
         </Field>
       )}
-      <Field label="Effort" hint="How hard the model may think." fault={faults.effort}>
-        {attributes => (
-          <Select
-            {...attributes}
-            value={draft.effort}
-            onChange={event => change({ effort: event.target.value as Draft['effort'] })}
-          >
-            <option value="">Default of the model</option>
-            {efforts.map(effort => (
-              <option key={effort}>{effort}</option>
-            ))}
-          </Select>
-        )}
-      </Field>
+      {usesModel(runtime?.id) && (
+        <Field label="Effort" hint="How hard the model may think." fault={faults.effort}>
+          {attributes => (
+            <Select
+              {...attributes}
+              value={draft.effort}
+              onChange={event => change({ effort: event.target.value as Draft['effort'] })}
+            >
+              <option value="">Default of the model</option>
+              {efforts.map(effort => (
+                <option key={effort}>{effort}</option>
+              ))}
+            </Select>
+          )}
+        </Field>
+      )}
     </>
   )
 }

@@ -4,7 +4,7 @@ import type { PersonPrincipal } from '@berth/core/identity/guard/principal.ts'
 import { toSession } from '@berth/core/sessions/session/session.ts'
 import { findSessions } from '@berth/core/sessions/session/session-sql.ts'
 import { decodeCursor, pageOf } from '@berth/platform/kit/list-cursor.ts'
-import { listSessionIds } from './list-sql.ts'
+import { countSessions, type ListFilter, listSessionIds } from './list-sql.ts'
 import { toSessionState } from './session-state.ts'
 import { readSessionStates } from './session-state-sql.ts'
 
@@ -19,9 +19,10 @@ export interface ListQuery {
   readonly q?: string
   readonly state?: SessionStatus | 'rest'
   readonly mine?: '1'
-  readonly pinned?: '1'
+  readonly pinned?: '0' | '1'
   readonly repository?: string
   readonly pull?: '1'
+  readonly counted?: '1'
 }
 
 /**
@@ -31,28 +32,31 @@ export interface ListQuery {
 export async function listSessionStates(
   context: Context,
   { organizationId, id: personId }: PersonPrincipal,
-  { limit, cursor, archived, q, state, mine, pinned, repository, pull }: ListQuery,
+  { limit, cursor, archived, q, state, mine, pinned, repository, pull, counted }: ListQuery,
 ): Promise<SessionStatePage> {
   const { db } = context
   const [kind = '', repositoryId = ''] = repository?.split(':') ?? []
-  const rows = await listSessionIds(db, {
+  const filter: ListFilter = {
     organizationId,
     personId,
     archived: archived === undefined ? 'no' : archived === 'true' ? 'both' : 'only',
     q,
     status: state,
     mine: mine !== undefined,
-    pinned: pinned !== undefined,
+    pinned: pinned === undefined ? undefined : pinned === '1',
     repository: repository === undefined ? undefined : { kind, id: repositoryId },
     withPull: pull !== undefined,
     before: cursor === undefined ? null : decodeCursor(LIST, cursor),
-    limit: limit + 1,
-  })
+  }
+  const rows = await listSessionIds(db, filter, limit + 1)
   const { page, ...more } = pageOf(LIST, rows, limit, row => row.updated_at)
   const ids = page.map(({ id }) => id)
-  const [found, stateRows] = await Promise.all([
+  const last = page.at(-1)
+  const before = last && { updatedAt: last.updated_at, id: last.id }
+  const [found, stateRows, remaining] = await Promise.all([
     findSessions(db, organizationId, ids),
     readSessionStates(db, { organizationId, personId }, ids),
+    before !== undefined && more.hasMore && counted !== undefined ? countSessions(db, { ...filter, before }) : 0,
   ])
   const sessionById = new Map(found.map(row => [row.id, row]))
   const stateById = new Map(stateRows.map(row => [row.id, row]))
@@ -61,5 +65,5 @@ export async function listSessionStates(
     if (session === undefined || state === undefined) return []
     return [{ session: toSession(session, context), state: toSessionState(state) }]
   })
-  return { sessions, ...more }
+  return { sessions, ...more, ...(counted !== undefined && { remaining }) }
 }

@@ -7,6 +7,8 @@ import { statementName } from '@berth/platform/storage/postgres/statement-name.t
 
 /** Words of a search that count; the rest is left out. */
 const MAX_WORDS = 8
+/** A count goes no further, as the contract says. */
+const mostCounted = 10_000
 
 /** The Sessions that a person wants to see. Absent members filter nothing. */
 export interface ListFilter {
@@ -16,12 +18,11 @@ export interface ListFilter {
   readonly q: string | undefined
   readonly status: SessionStatus | 'rest' | undefined
   readonly mine: boolean
-  readonly pinned: boolean
+  readonly pinned: boolean | undefined
   readonly repository: { readonly kind: string; readonly id: string } | undefined
   readonly withPull: boolean
   /** Exclusive: the last row of the previous page. */
   readonly before: { readonly updatedAt: Date; readonly id: string } | null
-  readonly limit: number
 }
 
 export interface ListedRow {
@@ -45,8 +46,8 @@ const groups: Readonly<Record<string, readonly string[]>> = {
   rest: [`not s.id = any(array(${working}))`, `not s.id = any(array(${waiting}))`, `not ${hasLostWork('s')}`],
 }
 
-/** Returns a page of Sessions by `updated_at` descending, on the index that gives the seconds in order. */
-export async function listSessionIds(db: Queryable, filter: ListFilter): Promise<readonly ListedRow[]> {
+/** Returns the rows that a filter keeps, after `from`, and what they bind. */
+function kept(filter: ListFilter) {
   const values: unknown[] = [filter.organizationId]
   const bind = (value: unknown) => `$${values.push(value)}`
   const conditions = ['s.organization_id = $1', 'not s.is_trial']
@@ -61,8 +62,8 @@ export async function listSessionIds(db: Queryable, filter: ListFilter): Promise
   if (group !== undefined) conditions.push(...group)
   else if (status !== undefined && status !== 'rest') conditions.push(hasStatus(status))
   if (filter.mine) conditions.push(`${bind(filter.personId)} in (s.owner_id, s.initiated_by)`)
-  if (filter.pinned) {
-    conditions.push(`s.id in (
+  if (filter.pinned !== undefined) {
+    conditions.push(`s.id ${filter.pinned ? '' : 'not '}in (
       select session_id from session_marks
       where organization_id = $1 and person_id = ${bind(filter.personId)} and pinned_at is not null)`)
   }
@@ -79,9 +80,24 @@ export async function listSessionIds(db: Queryable, filter: ListFilter): Promise
     const at = bind(filter.before.updatedAt)
     conditions.push(`s.listed_at <= ${listedAt(at)} and (s.updated_at, s.id) < (${at}, ${bind(filter.before.id)})`)
   }
+  const joins = status === undefined || group !== undefined ? '' : statusJoins
+  return { rows: `sessions s ${joins} where ${conditions.join(' and ')}`, values, bind }
+}
+
+/** Counts the Sessions that a filter keeps, up to the contract's bound. */
+export async function countSessions(db: Queryable, filter: ListFilter): Promise<number> {
+  const { rows: from, values } = kept(filter)
+  const text = `select count(*)::integer as count from (select from ${from} limit ${mostCounted}) counted`
+  const { rows } = await db.query<{ count: number }>({ name: statementName('count-sessions', text), text, values })
+  return rows[0]?.count ?? 0
+}
+
+/** Returns a page of Sessions by `updated_at` descending, on the index that gives the seconds in order. */
+export async function listSessionIds(db: Queryable, filter: ListFilter, limit: number): Promise<readonly ListedRow[]> {
+  const { rows: from, values, bind } = kept(filter)
   const text = `
-    select s.id, s.updated_at from sessions s ${status === undefined || group !== undefined ? '' : statusJoins} where ${conditions.join(' and ')}
-    order by s.listed_at desc, s.updated_at desc, s.id desc limit ${bind(filter.limit)}`
+    select s.id, s.updated_at from ${from}
+    order by s.listed_at desc, s.updated_at desc, s.id desc limit ${bind(limit)}`
   const { rows } = await db.query<ListedRow>({ name: statementName('list-session-ids', text), text, values })
   return rows
 }

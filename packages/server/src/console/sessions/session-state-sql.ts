@@ -30,6 +30,7 @@ export interface SessionStateRow {
   readonly merge_status: MergeStatus | null
   readonly started_by: string | null
   readonly started_by_name: string | null
+  readonly started_through: SessionState['startedThrough']
 }
 
 /** Reads the state of Sessions of an organization; those that are not there are left out. */
@@ -49,7 +50,14 @@ export async function readSessionStates(
           then coalesce(m.read_sequence, 0) end as read_sequence,
         m.pinned_at is not null as pinned, coalesce(m.viewed_marks, 0) as viewed_marks,
         ${hasLostWork('s')} as work_lost, coalesce(c.usd, 0)::double precision as cost_usd,
-        p.pull, p.merge_status,${statusColumns}, person.id as started_by, person.name as started_by_name
+        p.pull, p.merge_status,${statusColumns}, person.id as started_by, person.name as started_by_name,
+        case when s.owner_kind = 'app_installation' and s.initiated_by is null then coalesce(
+          (select jsonb_build_object('kind', 'trigger', 'name', t.name) from triggers t
+            where t.organization_id = s.organization_id and t.installation_id = s.owner_id
+              and s.origin ->> 'objectType' = 'trigger' and t.id::text = s.origin ->> 'objectId'),
+          (select jsonb_build_object('kind', 'integration', 'name', coalesce(n.name, a.name))
+            from installations n join apps a on a.slug = n.app_slug
+            where n.organization_id = s.organization_id and n.id = s.owner_id)) end as started_through
       from sessions s
       left join runs r on r.organization_id = s.organization_id and r.session_id = s.id and r.ended_at is null
       left join executions e on e.organization_id = s.organization_id and e.session_id = s.id

@@ -22,6 +22,7 @@ export function toSessionState(row: SessionStateRow): SessionState {
     costUsd: row.cost_usd,
     pull: pullOf(row),
     startedBy: row.started_by === null ? null : { id: row.started_by, name: row.started_by_name ?? '' },
+    startedThrough: row.started_through,
   }
 }
 
