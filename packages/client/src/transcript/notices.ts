@@ -30,7 +30,8 @@ const table: Readonly<Record<string, (event: Event) => Notice>> = {
     const step = textOf(event, 'stepId')
     if (status === 'started') return { tone: 'quiet', text: title, step, ongoing: true }
     const time = formatDuration(numberOf(event, 'durationMs') ?? 0)
-    return { tone: 'quiet', text: `${title}${status === 'failed' ? ' failed' : ''} (${time})`, step }
+    if (status === 'failed') return { tone: 'warning', text: `${title} failed (${time})`, step }
+    return { tone: 'quiet', text: `${title} (${time})`, step }
   },
   'svc.artifact.omitted': event => ({
     tone: 'warning',

@@ -1,7 +1,7 @@
 import type { Event, EventDataByType } from '../generated/types.ts'
 import { memberOf, numberOf, textOf } from './data.ts'
 import { noticeOf } from './notices.ts'
-import type { EndRow, InteractionRow, Lane, NoticeRow, Row, Step, ToolStep } from './rows.ts'
+import type { EndRow, InteractionRow, Lane, NoticeRow, Row, Step, StepsRow, ToolStep } from './rows.ts'
 
 /** The state that a reader derives from consecutive Events of a Session's log. Every value is immutable. */
 export interface Transcript {
@@ -77,6 +77,8 @@ function lastOf(rows: readonly Row[], keep: number): readonly Row[] {
 class Draft {
   #view: Transcript
   readonly #rows: Row[]
+  /** Arrays that no transcript has yet: a batch copies the steps of a row once, however many it adds. */
+  readonly #own = new Set<readonly Step[]>()
 
   constructor(transcript: Transcript) {
     this.#view = transcript
@@ -320,11 +322,20 @@ class Draft {
     const at = lane === undefined ? this.#rows.length - 1 : this.#laneAt(lane)
     const row = this.#rows[at]
     if (row?.kind === 'steps' && row.runId === runId && row.lane?.id === lane) {
-      this.#rows[at] = { ...row, steps: [...row.steps, step] }
+      this.#stepsOf(row, at).push(step)
     } else {
       const begun = lane === undefined ? {} : { lane: laneOf(event) }
       this.#rows.push({ ...this.#base(event), kind: 'steps', steps: [step], ...begun })
     }
+  }
+
+  /** Returns the steps of a row as an array that may be changed. */
+  #stepsOf(row: StepsRow, at: number): Step[] {
+    if (this.#own.has(row.steps)) return row.steps as Step[]
+    const steps = [...row.steps]
+    this.#own.add(steps)
+    this.#rows[at] = { ...row, steps }
+    return steps
   }
 
   /** Returns the place of a sub-agent's group, behind which anything may lie; -1 if there is none. */
@@ -348,10 +359,10 @@ class Draft {
     for (let at = this.#rows.length - 1; at >= 0; at--) {
       const row = this.#rows[at]
       if (row?.kind !== 'steps') continue
-      const index = row.steps.findIndex(step => step.kind === 'tool' && step.id === id)
-      if (index === -1) continue
-      const steps = row.steps.map((step, i) => (i === index && step.kind === 'tool' ? change(step) : step))
-      this.#rows[at] = { ...row, steps }
+      const index = row.steps.findLastIndex(step => step.kind === 'tool' && step.id === id)
+      const step = row.steps[index]
+      if (step?.kind !== 'tool') continue
+      this.#stepsOf(row, at)[index] = change(step)
       return true
     }
     return false

@@ -1,4 +1,5 @@
-import { useSyncExternalStore } from 'react'
+import { useMemo, useSyncExternalStore } from 'react'
+import type { GrowingColours } from './highlight.ts'
 import type { Span } from './line-parts.ts'
 import type { DiffLine, Hunk } from './patch.ts'
 
@@ -8,7 +9,7 @@ const none: readonly Span[] = []
 const plain: Colours = () => none
 
 /** The state of the parsers: absent until a file of their kind is shown, then how they colour. */
-const ready = new Map<string, Colours>()
+const ready = new Map<string, { readonly ofHunks: Colours; readonly growing: () => GrowingColours }>()
 const requested = new Set<string>()
 const listeners = new Set<() => void>()
 let version = 0
@@ -21,10 +22,16 @@ function subscribe(listener: () => void): () => void {
 function ask(path: string): void {
   requested.add(path)
   void (async () => {
-    const [{ loaderOf }, { coloursOf }] = await Promise.all([import('../ui/languages.ts'), import('./highlight.ts')])
+    const [{ loaderOf }, { coloursOf, GrowingColours }] = await Promise.all([
+      import('../ui/languages.ts'),
+      import('./highlight.ts'),
+    ])
     const parser = await loaderOf(path)?.()
     if (parser === undefined) return
-    ready.set(path, (hunk, line) => coloursOf(hunk, parser).get(line) ?? none)
+    ready.set(path, {
+      ofHunks: (hunk, line) => coloursOf(hunk, parser).get(line) ?? none,
+      growing: () => new GrowingColours(parser),
+    })
     version++
     for (const listener of listeners) listener()
     // Without the parser the text is there, in one colour.
@@ -36,6 +43,14 @@ export function useColours(): (path: string) => Colours {
   useSyncExternalStore(subscribe, () => version)
   return path => {
     if (!requested.has(path)) queueMicrotask(() => requested.has(path) || ask(path))
-    return ready.get(path) ?? plain
+    return ready.get(path)?.ofHunks ?? plain
   }
+}
+
+/** Returns the colours of lines, which are read again only from where they have changed since the last time. */
+export function useGrowingColours(path: string, lines: readonly string[]): readonly (readonly Span[])[] {
+  useColours()(path)
+  const growing = ready.get(path)?.growing
+  const colours = useMemo(() => growing?.(), [growing])
+  return useMemo(() => colours?.of(lines) ?? [], [colours, lines])
 }

@@ -34,26 +34,55 @@ export function coloursOf(hunk: Hunk, parser: StreamParser<unknown>): ReadonlyMa
 
 function read(lines: readonly DiffLine[], parser: StreamParser<unknown>, into: Map<DiffLine, readonly Span[]>): void {
   const state = parser.startState?.(2) ?? {}
-  for (const line of lines) {
-    if (line.text.length > colouredCharacters) continue
-    if (line.text === '') {
-      parser.blankLine?.(state, 2)
-      continue
+  for (const line of lines) into.set(line, spansOf(line.text, parser, state))
+}
+
+function spansOf(text: string, parser: StreamParser<unknown>, state: unknown): readonly Span[] {
+  const spans: Span[] = []
+  if (text.length > colouredCharacters) return spans
+  if (text === '') parser.blankLine?.(state, 2)
+  const stream = new StringStream(text, 2, 2)
+  // A parser that does not move is not trusted with another try.
+  for (let stuck = 0; !stream.eol() && stuck < 10; ) {
+    stream.start = stream.pos
+    const style = parser.token(stream, state)
+    if (stream.pos === stream.start) stuck++
+    else {
+      stuck = 0
+      const look = style === null ? '' : lookOf(style)
+      if (look !== '') spans.push({ from: stream.start, to: stream.pos, look })
     }
-    const stream = new StringStream(line.text, 2, 2)
-    const spans: Span[] = []
-    // A parser that does not move is not trusted with another try.
-    for (let stuck = 0; !stream.eol() && stuck < 10; ) {
-      stream.start = stream.pos
-      const style = parser.token(stream, state)
-      if (stream.pos === stream.start) stuck++
-      else {
-        stuck = 0
-        const look = style === null ? '' : lookOf(style)
-        if (look !== '') spans.push({ from: stream.start, to: stream.pos, look })
-      }
+  }
+  return spans
+}
+
+/** Colours text that grows: lines are read again from the first on that has changed. */
+export class GrowingColours {
+  readonly #parser: StreamParser<unknown>
+  #read: readonly { readonly text: string; readonly spans: readonly Span[]; readonly after: unknown }[] = []
+
+  constructor(parser: StreamParser<unknown>) {
+    this.#parser = parser
+  }
+
+  of(lines: readonly string[]): readonly (readonly Span[])[] {
+    const changed = lines.findIndex((text, at) => this.#read[at]?.text !== text)
+    const read = this.#read.slice(0, changed === -1 ? lines.length : changed)
+    for (const text of lines.slice(read.length)) {
+      const before = read.at(-1)?.after
+      const after = before === undefined ? (this.#parser.startState?.(2) ?? {}) : this.#copy(before)
+      read.push({ text, spans: spansOf(text, this.#parser, after), after })
     }
-    into.set(line, spans)
+    this.#read = read
+    return read.map(({ spans }) => spans)
+  }
+
+  /** As the library copies states that a parser does not copy itself. */
+  #copy(state: unknown): unknown {
+    if (this.#parser.copyState !== undefined) return this.#parser.copyState(state)
+    if (typeof state !== 'object' || state === null) return state
+    const members = Object.entries(state)
+    return Object.fromEntries(members.map(([name, value]) => [name, Array.isArray(value) ? [...value] : value]))
   }
 }
 

@@ -1,7 +1,8 @@
 import { Check, Copy } from 'lucide-react'
 import { useMemo, useState } from 'react'
 import { CodeText } from '../changes/code-text.tsx'
-import { useColours } from '../changes/colours.ts'
+import { useGrowingColours } from '../changes/colours.ts'
+import type { Span } from '../changes/line-parts.ts'
 import { printableLine } from '../ui/printable.ts'
 
 /** Names of languages whose files end otherwise; every other name is the end of a file's name. */
@@ -26,15 +27,18 @@ const ends: Readonly<Record<string, string>> = {
   julia: 'jl',
 }
 
+/** A long block would hide what stands below it, and a browser needs long for its elements. */
+const drawnLines = 200
+const none: readonly Span[] = []
+
 /** A block of code in an agent's message: its language, its colours, and a button that copies it as it is shown. */
 export function CodeBlock({ text, language }: { text: string; language: string }) {
   const name = language.toLowerCase()
   const path = Object.hasOwn(ends, name) ? `.${ends[name]}` : `.${name}`
-  const coloursOf = useColours()(path)
-  const hunk = useMemo(() => {
-    const lines = text.split('\n').map((line, at) => ({ kind: 'context', before: at, after: at, text: line }) as const)
-    return { heading: '', lines }
-  }, [text])
+  const [all, setAll] = useState(false)
+  const lines = useMemo(() => text.split('\n'), [text])
+  const drawn = useMemo(() => (all ? lines : lines.slice(0, drawnLines)), [all, lines])
+  const colours = useGrowingColours(path, drawn)
   const [copied, setCopied] = useState<string | null>(null)
   return (
     <div dir="ltr" className="overflow-hidden rounded-lg border border-line bg-code">
@@ -57,13 +61,22 @@ export function CodeBlock({ text, language }: { text: string; language: string }
       </div>
       <pre tabIndex={0}>
         <code>
-          {hunk.lines.map((line, at) => (
+          {drawn.map((line, at) => (
             <span key={at} className="block min-h-[1lh]">
-              <CodeText text={line.text} spans={coloursOf(hunk, line)} />
+              <CodeText text={line} spans={colours[at] ?? none} />
             </span>
           ))}
         </code>
       </pre>
+      {drawn.length < lines.length && (
+        <button
+          type="button"
+          onClick={() => setAll(true)}
+          className="w-full border-t border-line py-1.5 text-xs text-ink-2 hover:bg-hover max-lg:py-2.5"
+        >
+          Show all {lines.length.toLocaleString('en')} lines
+        </button>
+      )}
     </div>
   )
 }

@@ -5,6 +5,7 @@ import { ArrowDown, LoaderCircle } from 'lucide-react'
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import { logOf, useLog } from '../session/logs.ts'
 import { LoadingLines } from '../ui/states.tsx'
+import { foldPreparation } from './fold-preparation.ts'
 import { unfold } from './open-rows.ts'
 import { RowView } from './row-view.tsx'
 
@@ -51,9 +52,10 @@ function liveRow({ role, text }: NonNullable<Preview['message']>, last: Row | un
 export function Transcript({ sessionId, event }: { sessionId: string; event: number | undefined }) {
   const logged = useLog(sessionId, snapshot => snapshot.view.rows)
   const message = useLog(sessionId, snapshot => snapshot.preview?.message)
+  const folded = useMemo(() => foldPreparation(logged), [logged])
   const rows = useMemo(
-    () => (message === undefined ? logged : [...logged, liveRow(message, logged.at(-1))]),
-    [logged, message],
+    () => (message === undefined ? folded : [...folded, liveRow(message, folded.at(-1))]),
+    [folded, message],
   )
   // A new function has every row's place reckoned anew, and scrolling renders more often than rows change.
   const getItemKey = useCallback((index: number) => rows[index]?.key ?? index, [rows])
