@@ -56,6 +56,23 @@ describe('the audit log of an administrator', () => {
     expect(entries[3]).toMatchObject({ address: '127.0.0.1', outcome: 'done', details: { n: 1 } })
   })
 
+  it('names what people have named, and what is gone as its last entry did', async () => {
+    const { tenant } = await accounts.test.newTenant()
+    const { api } = await accounts.person({ organizationId: tenant.organizationId, role: 'admin' })
+    const session = await api.createSession({ title: 'Look after the parser' })
+    await api.call('DELETE', `/v1/sessions/${session.id}`)
+    const { body } = await api.call('POST', '/cloud/compute/hosts', { name: 'Rack one' })
+    const { id } = Object(body['host'])
+    expect((await api.call('DELETE', `/cloud/compute/hosts/${id}`)).status).toBe(204)
+    await accounts.test.db.database.query('delete from hosts where id = $1', [id])
+    const names = (await read('', api)).entries.map(({ action, targetName }) => [action, targetName])
+    expect(names).toEqual([
+      ['host.removed', 'Rack one'],
+      ['host.admitted', 'Rack one'],
+      ['session.archived', 'Look after the parser'],
+    ])
+  })
+
   it('is filtered by actor, action, target and days, together', async () => {
     expect(await actions(`actor=${admin.who.personId}`)).toEqual(['member.removed', 'member.changed'])
     expect(await actions('actor=operator')).toEqual(['organization.suspended'])

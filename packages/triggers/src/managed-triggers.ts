@@ -70,11 +70,12 @@ export function audited(
   principal: Principal,
   clientAddress: string,
   action: 'trigger.written' | 'trigger.deleted' | 'trigger.secret_replaced',
-  { triggerId, installationId }: OwnedTriggerKey,
+  { triggerId, installationId, name }: OwnedTriggerKey & { readonly name?: string },
 ): (tx: Queryable) => Promise<void> {
   return async tx => {
     if (principal.kind !== 'person') return
-    const about = { target: `trigger ${triggerId}`, details: { installationId } }
+    const details = { installationId, ...(name !== undefined && { name }) }
+    const about = { target: `trigger ${triggerId}`, details }
     await appendAudit(tx, personEntry(principal, clientAddress, action, about), clock.now())
   }
 }

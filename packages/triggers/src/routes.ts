@@ -51,7 +51,7 @@ export function triggerHandlers(
     deleteTrigger: async ({ principal, params, clientAddress }) => {
       const found = await findManaged(context, principal, params.triggerId)
       if (found === null) return { status: 204 }
-      const key = keyOf(found)
+      const key = { ...keyOf(found), name: found.name }
       await db.transaction(async tx => {
         if (await deleteTrigger(tx, key)) await audited(context, principal, clientAddress, 'trigger.deleted', key)(tx)
       })

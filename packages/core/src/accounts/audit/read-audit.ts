@@ -104,9 +104,13 @@ async function named({ db }: Db, organizationId: string, rows: readonly AuditRow
     ...row,
     at: at.toISOString(),
     actor: { kind: actor_kind, id: actor_id, name: actor_name ?? names.get(actor_id ?? '') ?? null },
-    targetName: names.get(idOf(row.target) ?? '') ?? null,
+    // What is deleted leaves its name in its last entry.
+    targetName: names.get(idOf(row.target) ?? '') ?? textIn(row.details, 'name'),
   }))
 }
+
+const textIn = (details: AuditRow['details'], name: string): string | null =>
+  typeof details[name] === 'string' ? details[name] : null
 
 /** Targets are a kind and an id: `membership/…`, or `webhook endpoint …`. */
 const idOf = (target: string | null): string | null => /[ /]([^ /]+)$/.exec(target ?? '')?.[1] ?? null

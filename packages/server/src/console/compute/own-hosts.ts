@@ -125,10 +125,11 @@ export async function removeOwnHost(
   id: string,
 ): Promise<void> {
   await db.transaction(async tx => {
+    const details = { name: (await readOwnHost(tx, principal.organizationId, id)).name }
     const deleted = await deleteHost(tx, id, principal.organizationId)
     if (deleted === undefined) throw refusal('host_not_found')
     if (deleted === 'held' || deleted === 'here') throw refusal('host_in_use')
-    const entry = personEntry(principal, clientAddress, 'host.removed', { target: `host/${id}` })
+    const entry = personEntry(principal, clientAddress, 'host.removed', { target: `host/${id}`, details })
     await appendAudit(tx, entry, clock.now())
   })
 }
