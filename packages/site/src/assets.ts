@@ -17,7 +17,8 @@ export async function writeAssets(root: string, folder: string): Promise<Assets>
   }
   const bundled = async (entry: string, format: 'iife' | 'esm' = 'iife') => {
     const options = { bundle: true, minify: true, write: false, target: 'es2022', legalComments: 'none' } as const
-    const { outputFiles } = await build({ ...options, entryPoints: [join(browser, entry)], format })
+    const external = ['/inter.woff2']
+    const { outputFiles } = await build({ ...options, external, entryPoints: [join(browser, entry)], format })
     return outputFiles[0]?.contents ?? new Uint8Array()
   }
   // The console's palette loads it, too: its name stays.

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
+import { typefaceLink } from '../../http/reply/typeface.ts'
 import { Html, html } from './html.ts'
 import { style } from './style.ts'
 
 /** The policy allows this style sheet by its digest, and no other. */
 const styleSheet = new Html(style)
+const preload = new Html(typefaceLink)
 const styleHash = createHash('sha256').update(style).digest('base64')
 
 const mark = html`<svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8"/><path d="M11 8v16M11 8h6a4 4 0 0 1 0 8h-6m0 0h7a4 4 0 0 1 0 8h-7"/></svg>`
@@ -29,7 +31,7 @@ export interface Page {
 }
 
 /**
- * Headers of a page that runs no script, loads nothing, appears in no frame and is not stored.
+ * Headers of a page that runs no script, loads nothing but the typeface, appears in no frame and is not stored.
  *
  * The policy has no `form-action`: Chromium and Safari also apply it to redirects after a form, so it would block the
  * redirect back to a client.
@@ -37,7 +39,7 @@ export interface Page {
 export const pageHeaders: Readonly<Record<string, string>> = {
   'content-type': 'text/html; charset=utf-8',
   'cache-control': 'no-store',
-  'content-security-policy': `default-src 'none'; img-src data:; style-src 'sha256-${styleHash}'; frame-ancestors 'none'; base-uri 'none'`,
+  'content-security-policy': `default-src 'none'; font-src 'self'; img-src data:; style-src 'sha256-${styleHash}'; frame-ancestors 'none'; base-uri 'none'`,
   'referrer-policy': 'no-referrer',
   'x-frame-options': 'DENY',
 }
@@ -56,6 +58,7 @@ export function renderPage({ title, content, isDone = false }: Page): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
+${preload}
 <link rel="icon" href="${icon}">
 <title>${title} · Berth</title>
 <style>${styleSheet}</style>

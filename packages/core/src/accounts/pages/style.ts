@@ -1,5 +1,7 @@
+import { typeface } from '../../http/reply/typeface.ts'
+
 /** Style of every page of the account service. Pages embed it, and their policy allows it by digest. */
-export const style = `
+export const style = `${typeface}
 :root { color-scheme: light dark; --ink: #17202b; --soft: #566273; --line: #d5dde6; --edge: #7d8b9d; --paper: #ffffff; --ground: #eef2f6;
   --glow: #e9f0fd; --accent: #1c5bc4; --accent-ink: #ffffff; --accent-deep: #174ca5; --wash: #f4f7fa; --bad: #a3261d; --bad-wash: #fdf0ee; --good: #12704a; --good-wash: #e4f4ec;
   --shadow: 0 1px 2px rgb(20 40 60 / .06), 0 16px 40px -12px rgb(20 40 60 / .18); }
@@ -10,7 +12,7 @@ export const style = `
 html { height: 100%; -webkit-text-size-adjust: 100%; }
 body { margin: 0; min-height: 100%; display: flex; flex-direction: column; align-items: center; gap: 1.5rem; padding: clamp(1.75rem, 7vh, 6rem) 1rem 2.5rem;
   color: var(--ink); background: var(--ground) radial-gradient(60rem 34rem at 50% -8rem, var(--glow), transparent) no-repeat;
-  font: 16px/1.5 "Inter Variable", Inter, system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
+  font: 16px/1.5 Inter, system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 .mark { display: flex; align-items: center; gap: .6rem; font-weight: 650; font-size: 1.15rem; letter-spacing: -.01em; }
 .mark svg { width: 1.75rem; height: 1.75rem; } .mark rect { fill: var(--accent); } .mark path { fill: none; stroke: var(--accent-ink); stroke-width: 3; stroke-linejoin: round; }
 main { width: 100%; max-width: 27rem; padding: 2rem; border: 1px solid var(--line); border-radius: 16px; background: var(--paper); box-shadow: var(--shadow); }

@@ -1,5 +1,7 @@
+import { typeface } from '../reply/typeface.ts'
+
 /** Style of the API reference. Its pages embed it, and their policy allows it by digest. The colours are those of the console. */
-export const docsStyle = `
+export const docsStyle = `${typeface}
 :root { color-scheme: light dark; --ink: #15181d; --soft: #5c6573; --line: #e3e6ec; --paper: #ffffff; --wash: #f4f5f8; --link: #1c5bc4; --on: #ffffff;
   --get: #0b6b37; --put: #85500a; --post: #1c5bc4; --patch: #7a3aa8; --delete: #b3261e; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e9ebef; --soft: #929ba9; --line: #242a33; --paper: #0f1115; --wash: #171b21; --link: #8ab4ff; --on: #0b1526;
@@ -9,7 +11,7 @@ export const docsStyle = `
 html { scroll-behavior: smooth; scroll-padding-top: 4.5rem; }
 @media (prefers-reduced-motion: reduce) { html { scroll-behavior: auto; } }
 body { margin: 0; display: grid; grid-template: auto 1fr / 16rem minmax(0, 1fr); color: var(--ink); background: var(--paper);
-  font: 15px/1.55 "Inter Variable", Inter, system-ui, sans-serif; }
+  font: 15px/1.55 Inter, system-ui, sans-serif; }
 header { position: sticky; top: 0; z-index: 1; grid-column: 1 / -1; display: flex; flex-wrap: wrap; align-items: center; gap: .25rem 1.25rem; padding: .75rem 1.5rem; border-bottom: 1px solid var(--line); background: var(--paper); }
 header nav { margin-left: auto; display: flex; gap: 1.25rem; font-size: 14px; }
 .brand { display: flex; align-items: center; gap: .6rem; color: inherit; font-weight: 650; text-decoration: none; }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { OpenApiDocument, OpenApiOperation } from '@berth/contract'
+import { typefaceLink } from '../reply/typeface.ts'
 import { commands } from './commands.ts'
 import { docsScript } from './docs-script.ts'
 import { docsStyle } from './docs-style.ts'
@@ -30,8 +31,8 @@ const EVENTS = 'events'
 
 /**
  * Renders the contract as pages: one with every operation by name, a search and the ways to authenticate, one for each
- * group of operations with the schemas that they use, and one for Event types. Each is whole: it loads no script, font
- * or other resource, so it works offline, and its policy allows nothing but its own style and search.
+ * group of operations with the schemas that they use, and one for Event types. Each is whole: it loads nothing but
+ * the typeface, and its policy allows nothing else but its own style and search.
  * @returns the pages by their last part of the path, which is empty for the first
  */
 export function referencePages(document: OpenApiDocument): ReadonlyMap<string, ReferencePage> {
@@ -39,6 +40,7 @@ export function referencePages(document: OpenApiDocument): ReadonlyMap<string, R
   const digest = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
   const contentSecurityPolicy = [
     "default-src 'none'",
+    "font-src 'self'",
     `style-src ${digest(docsStyle)}`,
     `script-src ${digest(docsScript)}`,
     "base-uri 'none'",
@@ -88,6 +90,7 @@ function frame(
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
+${new Html(typefaceLink)}
 <title>${title} · Berth API</title>
 <style>${new Html(docsStyle)}</style>
 </head>

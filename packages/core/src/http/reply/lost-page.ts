@@ -2,11 +2,12 @@ import { createHash } from 'node:crypto'
 import { ApiError } from '@berth/platform/kit/api-error.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { pathOf } from '../request/request-path.ts'
+import { typeface, typefaceLink } from './typeface.ts'
 
-const style = `
+const style = `${typeface}
 :root { color-scheme: light dark; --ink: #15181d; --soft: #5c6573; --paper: #ffffff; --accent: #1c5bc4; --on: #ffffff; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e9ebef; --soft: #929ba9; --paper: #0f1115; --accent: #8ab4ff; --on: #0b1526; } }
-body { margin: 0; min-height: 100vh; display: grid; place-items: center; color: var(--ink); background: var(--paper); font: 16px/1.5 "Inter Variable", Inter, system-ui, sans-serif; }
+body { margin: 0; min-height: 100vh; display: grid; place-items: center; color: var(--ink); background: var(--paper); font: 16px/1.5 Inter, system-ui, sans-serif; }
 main { max-width: 26rem; padding: 2rem; }
 svg { width: 2.5rem; height: 2.5rem; } rect { fill: var(--accent); } path { fill: none; stroke: var(--on); stroke-width: 3; stroke-linejoin: round; }
 h1 { margin: 1rem 0 .25rem; font-size: 1.35rem; } p { margin: .5rem 0; color: var(--soft); } a { color: var(--accent); }
@@ -18,6 +19,7 @@ const html = `<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
+${typefaceLink}
 <title>No such page · Berth</title>
 <style>${style}</style>
 </head>
@@ -33,7 +35,7 @@ const html = `<!doctype html>
 `
 
 const headers = {
-  'content-security-policy': `default-src 'none'; style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  'content-security-policy': `default-src 'none'; font-src 'self'; style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
   'referrer-policy': 'no-referrer',
 }
 

@@ -3,7 +3,6 @@ const usedFeatures = ['microphone', 'clipboard-write'] as const
 const refusedFeatures = [
   'accelerometer',
   'autoplay',
-  'bluetooth',
   'camera',
   'clipboard-read',
   'display-capture',
@@ -24,7 +23,6 @@ const refusedFeatures = [
   'serial',
   'storage-access',
   'usb',
-  'web-share',
   'window-management',
   'xr-spatial-tracking',
 ] as const

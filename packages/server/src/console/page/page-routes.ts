@@ -67,6 +67,12 @@ export function registerPageRoutes(app: FastifyInstance, built: BuiltPage | null
     return sendAsset(request, reply, asset, headers())
   })
   for (const [path, asset] of assets) {
+    // Pages beside the console know no hash, so this name is asked about again.
+    const hash = /^\/assets\/inter-.*-([\w-]{8})\.woff2$/.exec(path)?.[1]
+    if (hash !== undefined) {
+      const font = { ...asset, tag: `"${hash}"` }
+      app.get('/inter.woff2', { config }, async (request, reply) => sendAsset(request, reply, font, headers()))
+    }
     if (path.startsWith('/assets/')) continue
     app.get(path, { config }, async (request, reply) => sendAsset(request, reply, asset, headers()))
   }

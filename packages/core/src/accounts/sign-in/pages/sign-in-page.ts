@@ -34,7 +34,8 @@ ${form.providers.map(
 `,
 )}<button class="second" type="submit" name="decision" value="cancel" formnovalidate>Cancel</button>
 </div>
-</form>`,
+</form>
+<p class="note">Forgot your password? An administrator of your organization makes you a link for a new one.</p>`,
 })
 
 /** The page that asks for the code of the second factor. */
