@@ -4,9 +4,9 @@ import { getRouteApi, useRouteContext } from '@tanstack/react-router'
 import { ChartColumn, Download } from 'lucide-react'
 import { lazy, Suspense, useMemo } from 'react'
 import { serverNow } from '../api/server-clock.ts'
+import { SectionPage } from '../organization/section-page.tsx'
 import { Button } from '../ui/button.tsx'
 import { counted, dollars } from '../ui/format.ts'
-import { Page, Title } from '../ui/page.tsx'
 import { Stat, Stats } from '../ui/stat.tsx'
 import { EmptyState, ErrorState, InlineProblem, LoadingLines } from '../ui/states.tsx'
 import { daysOfSearch, faultOfDays } from './days.ts'
@@ -32,8 +32,9 @@ export function UsagePage() {
   const report = useQuery({ ...usageQuery(filter), enabled: fault === null })
   const save = useMutation({ mutationFn: () => saveCsv(filter) })
   return (
-    <Page
+    <SectionPage
       title="Usage"
+      needs="membership"
       reading
       actions={
         <Button
@@ -46,7 +47,6 @@ export function UsagePage() {
       }
       below={<UsageControls search={search} days={days} administers={administers} fault={fault} />}
     >
-      <Title>Usage</Title>
       <InlineProblem error={save.error} />
       {report.data !== undefined ? (
         <div aria-busy={report.isPlaceholderData} className={report.isPlaceholderData ? 'opacity-60' : ''}>
@@ -61,7 +61,7 @@ export function UsagePage() {
       ) : (
         <LoadingLines lines={8} label="the usage" />
       )}
-    </Page>
+    </SectionPage>
   )
 }
 

@@ -25,7 +25,7 @@ const namedRepositories = 12
 /** Which accounts of Git hosts the people of the organization work with. */
 export function GitPage() {
   return (
-    <SectionPage title="Git hosts" needs="administrator" reading>
+    <SectionPage title="Git hosts" needs="administrator" reading actions={<Connect>Connect an account</Connect>}>
       <div className="flex flex-col gap-8">
         <Connections />
         <Commits />
@@ -61,10 +61,13 @@ function Connections() {
         about="People start Sessions on these repositories. Sessions read, push and merge in the name of the connection. Where you ask for access of their own, the Git host decides who may."
       >
         {connections.length === 0 ? (
-          <EmptyState icon={FolderGit2} title="No account is connected">
-            {available.length > 0
-              ? 'Connect one of those that your apps reach already, or another, below.'
-              : 'Connect one below. Until then, Sessions start without a repository.'}
+          <EmptyState
+            icon={FolderGit2}
+            title="No account is connected"
+            action={<Connect>Connect the first account</Connect>}
+          >
+            Show that you administer an account at a Git host: you sign in there, and choose. Until then, Sessions start
+            without a repository.
           </EmptyState>
         ) : (
           <ul className="border-t border-line">
@@ -86,7 +89,7 @@ function Connections() {
           </ul>
         </Part>
       )}
-      <Another organizationId={organizationId} dialog={dialog} />
+      <Unreachable organizationId={organizationId} />
       {dialog.name === 'disconnect' && chosen !== undefined && <DisconnectDialog {...about} connection={chosen} />}
       {dialog.name === 'access' && chosen !== undefined && <AccessDialog {...about} connection={chosen} />}
       {dialog.name === 'choose' && <ChooseDialog {...about} />}
@@ -95,34 +98,30 @@ function Connections() {
   )
 }
 
-/** The way to an account that nothing of the organization reaches yet. */
-function Another({ organizationId, dialog }: { organizationId: string; dialog: Dialog }) {
+/** Leads to an account that nothing of the organization reaches yet; nothing where the service is no client of a host. */
+function Connect({ children }: { children: string }) {
   const can = useOrganizationCan()
+  const dialog = useDialog()
+  const { data } = useQuery({ ...gitAccountsQuery, enabled: can('changeConnections').allowed })
+  if (data === undefined || data.hosts.length === 0) return null
+  return (
+    <Button look="primary" verdict={can('changeConnections')} onClick={() => dialog.open('choose')}>
+      <Plus className="size-4" aria-hidden /> {children}
+    </Button>
+  )
+}
+
+function Unreachable({ organizationId }: { organizationId: string }) {
   const found = useQuery(gitAccountsQuery).data
-  if (found === undefined) return null
-  if (found.hosts.length === 0) {
-    return (
-      <Part
-        title="Another account"
-        about="This service has no client at a Git host, so nobody can show here which accounts they administer. An operator connects the first one, at a terminal:"
-      >
-        <pre className="rounded-lg border border-line bg-code px-3 py-2 font-mono text-xs break-words whitespace-pre-wrap">
-          {`berth admin grant add --organization ${organizationId} --account <number>`}
-        </pre>
-      </Part>
-    )
-  }
-  const names = found.hosts.map(hostName).join(' or ')
+  if (found === undefined || found.hosts.length > 0) return null
   return (
     <Part
       title="Another account"
-      about={`Show that you administer an account at ${names}, and connect it: you sign in there, and choose.`}
+      about="This service has no client at a Git host, so nobody can show here which accounts they administer. An operator connects the first one, at a terminal:"
     >
-      <div>
-        <Button look="primary" verdict={can('changeConnections')} onClick={() => dialog.open('choose')}>
-          <Plus className="size-4" aria-hidden /> Connect an account
-        </Button>
-      </div>
+      <pre className="rounded-lg border border-line bg-code px-3 py-2 font-mono text-xs break-words whitespace-pre-wrap">
+        {`berth admin grant add --organization ${organizationId} --account <number>`}
+      </pre>
     </Part>
   )
 }

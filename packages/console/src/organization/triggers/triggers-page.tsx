@@ -44,7 +44,8 @@ function Triggers() {
   const list = useQuery(triggersQuery(organizationId))
   if (list.isPending || places.isPending) return <LoadingLines label="triggers" />
   const { error } = list.data === undefined ? list : places
-  if (list.data === undefined || places.data === undefined) return <ErrorState error={error} />
+  if (list.data === undefined || places.data === undefined)
+    return <ErrorState error={error} retry={() => void Promise.all([list.refetch(), places.refetch()])} />
   const { data } = places
   return (
     <>

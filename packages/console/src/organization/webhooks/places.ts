@@ -16,6 +16,7 @@ export function usePlaces(): {
   readonly places: readonly NamedPlace[]
   readonly pending: boolean
   readonly error: unknown
+  readonly retry: () => void
 } {
   const { viewer } = useRouteContext({ from: '/shell' })
   const organizationId = viewer.membership.organization.id
@@ -33,5 +34,6 @@ export function usePlaces(): {
       .map(({ id, app, name }: Installation) => ({ app, installation: id, name: name ?? own.get(app) ?? app })),
     pending: apps.isLoading || installations.isLoading,
     error: apps.error ?? installations.error,
+    retry: () => void Promise.all([apps.refetch(), installations.refetch()]),
   }
 }

@@ -69,7 +69,7 @@ function Webhooks() {
   const dialog = useDialog()
   const { app, installation } = useSearch({ strict: false }) as ListingSearch
   const [, change] = useListingSearch()
-  const { apps, places: known, pending, error } = usePlaces()
+  const { apps, places: known, pending, error, retry } = usePlaces()
   // An app may be installed in other organizations, whose installations only its backend knows.
   const elsewhere =
     app !== undefined && installation !== undefined && !known.some(place => place.installation === installation)
@@ -78,7 +78,7 @@ function Webhooks() {
   const places = [...known, ...elsewhere].filter(place => app === undefined || place.app === app)
   const lists = useQueries({ queries: places.map(place => endpointsQuery(organizationId, place)) })
   if (pending || lists.some(list => list.isPending)) return <LoadingLines label="webhooks" />
-  if (error !== null) return <ErrorState error={error} />
+  if (error !== null) return <ErrorState error={error} retry={retry} />
   const rows: readonly Row[] = places.flatMap((place, at) =>
     (lists[at]?.data ?? []).map(endpoint => ({ place, endpoint })),
   )
