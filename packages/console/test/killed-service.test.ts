@@ -79,7 +79,7 @@ describe('a page whose service is killed', () => {
     await showsSteps(5)
     await page.getByLabel('Message to the agent').fill('Also mend the calendar')
     const list = await page.context().newPage()
-    await list.goto(`${url}/sessions`)
+    await list.goto(`${url}/sessions?everyone=true`)
     await list.locator('[data-list-item]').first().waitFor()
     await service.kill('SIGKILL')
     await list.getByRole('status').getByText('Reconnecting').waitFor()

@@ -50,7 +50,7 @@ describe('a Run that changed files', () => {
     await shoot(page, 'run-revision-released')
     expect(await pageFaults(page)).toEqual([])
     expect((await accounts.test.api.session(at.session.id)).workspace.state).toBe('expired')
-    await page.goto(`${accounts.test.url}/sessions`)
+    await page.goto(`${accounts.test.url}/sessions?everyone=true`)
     await page.getByRole('listitem').filter({ hasText: counts }).waitFor()
     await shoot(page, 'run-revision-list')
     expect(await pageFaults(page)).toEqual([])

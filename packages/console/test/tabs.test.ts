@@ -135,7 +135,7 @@ describe('a person with many tabs', () => {
     )
     await page.evaluate(() => localStorage.setItem('berth.notifications', 'on'))
     const other = await context.newPage()
-    await other.goto(`${accounts.test.url}/sessions`)
+    await other.goto(`${accounts.test.url}/sessions?everyone=true`)
     await other.evaluate(id => sessionStorage.setItem('berth.organization', id), organizationId)
     await other.reload()
     await other.getByRole('heading', { level: 1, name: 'Sessions' }).waitFor()
