@@ -164,7 +164,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   trigger_deliveries: { writes: ['triggers'] },
   trigger_reports: { writes: ['triggers'] },
   // Environments.
-  environments: { writes: ['core/environments'], reads: ['core/sessions/session'] },
+  environments: { writes: ['core/environments'], reads: ['server/console', 'core/sessions/session'] },
   environment_revisions: { writes: ['core/environments'] },
   environment_secrets: { writes: ['core/environments'] },
   environment_images: { writes: ['core/environments'], reads: ['core/housekeeping'] },
@@ -178,7 +178,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
     note: 'a recovery ends them in `core/accounts/far/`',
   },
   host_people_begun: { writes: ['server/console'] },
-  host_connections: { writes: ['core/repositories'], reads: ['triggers'] },
+  host_connections: { writes: ['core/repositories'], reads: ['server/console', 'triggers'] },
   repository_grants: { writes: ['core/repositories'], reads: ['triggers'] },
   local_repositories: { writes: ['core/git-hosts'] },
   local_branch_rules: { writes: ['core/git-hosts'] },

@@ -58,7 +58,8 @@ const byCode: Readonly<Record<string, (refusal: BerthError) => string>> = {
   installation_principal_required: () =>
     'only an installation may do this: use the API key of an integration, or a token of an app',
   cloud_access_denied: () => 'this organization has no access to the product',
-  cloud_session_not_found: () => 'no such session or run, or this credential may not see it: `berth login` signs you in as yourself',
+  cloud_session_not_found: () =>
+    'no such session or run, or this credential may not see it: `berth login` signs you in as yourself',
   cloud_run_in_progress: () =>
     'the session has an active run: follow it with `berth attach`, or end it with `berth cancel`',
   cloud_fork_unavailable: () =>

@@ -78,6 +78,7 @@ describe('the list of Sessions', () => {
     await page.reload()
     await page.getByRole('heading', { name: 'None of them is yours' }).waitFor()
     await page.getByRole('link', { name: 'Show everyone’s' }).click()
+    await page.locator('a:not([aria-current])', { hasText: 'Mine' }).waitFor()
     await shows('Working', 'Write the changelog')
   })
 

@@ -37,7 +37,10 @@ function Now() {
       <p role="status" className={`flex items-center gap-2.5 rounded-xl border px-4 py-3 font-medium ${frames[look]}`}>
         {icons[look]} {health.error === null ? text : 'These numbers are old: Berth does not answer now.'}
         {wrong > 0 && (
-          <Link {...to.sessions({ state: 'failed' })} className="ml-auto text-[0.8125rem] whitespace-nowrap underline">
+          <Link
+            {...to.sessions({ state: 'failed', everyone: true })}
+            className="ml-auto text-[0.8125rem] whitespace-nowrap underline"
+          >
             Show what failed
           </Link>
         )}

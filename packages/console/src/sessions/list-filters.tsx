@@ -80,6 +80,8 @@ function Toggle(props: { on: boolean; change: SessionListSearch; inverse?: true;
       to="/sessions"
       search={before => ({ ...before, ...(on === inverse ? change : cleared) })}
       aria-current={on ? 'true' : undefined}
+      // Else a link that sets less than the URL has counts as current.
+      activeOptions={{ exact: true }}
       className={chip}
     >
       {props.children}

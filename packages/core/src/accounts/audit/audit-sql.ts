@@ -128,21 +128,8 @@ export async function findAuditNames(
       union all
       select slug, name from apps where slug = any($2) and organization_id = $1
       union all
-      select id, name from hosts where id = any($2) and organization_id = $1 and name is not null
-      union all
-      select id::text, name from environments where organization_id = $1 and id = any($3::uuid[])
-      union all
-      select id::text, title from sessions where organization_id = $1 and id = any($3::uuid[])
-      union all
-      select id::text, name from triggers where organization_id = $1 and id = any($3::uuid[])
-      union all
-      select id::text, account_login from host_connections where organization_id = $1 and id = any($3::uuid[])
-      union all
       select k.id::text, coalesce(i.name, a.name) from api_keys k join installations i on i.id = k.installation_id
-        join apps a on a.slug = i.app_slug where i.organization_id = $1 and k.id = any($3::uuid[])
-      union all
-      select w.id::text, split_part(split_part(w.url, '://', 2), '/', 1) from webhook_endpoints w
-        join installations i on i.id = w.installation_id where i.organization_id = $1 and w.id = any($3::uuid[])`,
+        join apps a on a.slug = i.app_slug where i.organization_id = $1 and k.id = any($3::uuid[])`,
     values: [organizationId, ids, ids.filter(isUuid)],
   })
   return new Map(rows.map(({ id, name }) => [id, name]))

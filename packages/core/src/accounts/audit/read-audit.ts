@@ -18,6 +18,9 @@ const MAX_ACTORS = 200
 
 type Db = Pick<Context, 'db'>
 
+/** Returns how people call what an organization's log names, by id. */
+export type AuditNames = typeof findAuditNames
+
 export interface AuditQuery {
   readonly actor?: string
   readonly action?: string
@@ -58,19 +61,20 @@ export async function pageAudit(
   { db }: Db,
   organizationId: string,
   { limit, cursor, ...query }: AuditQuery & { readonly limit: number; readonly cursor?: string },
+  namesOf: AuditNames = findAuditNames,
 ): Promise<AuditEntryPage> {
   const list = `audit/${organizationId}/${JSON.stringify(query)}`
   const after = cursor === undefined ? null : decodeCursor(list, cursor)
   const rows = await listAuditEntries(db, auditFilter(organizationId, query), after, limit + 1)
   const { page, nextCursor, hasMore } = pageOf(list, rows, limit, row => row.at)
-  return { entries: await named({ db }, organizationId, page), nextCursor, hasMore }
+  return { entries: await named({ db }, organizationId, page, namesOf), nextCursor, hasMore }
 }
 
 /** Yields every entry as a line of JSON, newest first. It holds one page at a time. */
-export async function* auditLines({ db }: Db, filter: AuditFilter): AsyncGenerator<string> {
+export async function* auditLines({ db }: Db, filter: AuditFilter, namesOf: AuditNames): AsyncGenerator<string> {
   for (let after: AuditPlace | null = null; ; ) {
     const rows: readonly AuditRow[] = await listAuditEntries(db, filter, after, EXPORT_PAGE)
-    const entries = await named({ db }, filter.organizationId, rows)
+    const entries = await named({ db }, filter.organizationId, rows, namesOf)
     if (entries.length > 0) yield entries.map(entry => `${JSON.stringify(entry)}\n`).join('')
     const last = rows.at(-1)
     if (last === undefined || rows.length < EXPORT_PAGE) return
@@ -97,9 +101,14 @@ export async function auditFacets({ db }: Db, organizationId: string): Promise<A
   }
 }
 
-async function named({ db }: Db, organizationId: string, rows: readonly AuditRow[]): Promise<AuditEntry[]> {
+async function named(
+  { db }: Db,
+  organizationId: string,
+  rows: readonly AuditRow[],
+  namesOf: AuditNames,
+): Promise<AuditEntry[]> {
   const ids = new Set(rows.flatMap(({ actor_id, target }) => [actor_id, idOf(target)].filter(id => id !== null)))
-  const names = await findAuditNames(db, organizationId, [...ids])
+  const names = await namesOf(db, organizationId, [...ids])
   return rows.map(({ at, actor_kind, actor_id, actor_name, ...row }) => ({
     ...row,
     at: at.toISOString(),

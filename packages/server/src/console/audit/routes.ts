@@ -4,6 +4,7 @@ import { personEntry } from '@berth/core/accounts/audit/person-entry.ts'
 import { auditFacets, auditFilter, auditLines, pageAudit, withFamily } from '@berth/core/accounts/audit/read-audit.ts'
 import type { Context } from '@berth/core/context.ts'
 import type { Handlers } from '@berth/core/http/routing/handler.ts'
+import { findNames } from './names-sql.ts'
 
 /** Serves the audit log to administrators. */
 export function auditHandlers(
@@ -13,7 +14,7 @@ export function auditHandlers(
   return {
     readAudit: async ({ principal: { organizationId }, query }) => ({
       status: 200,
-      body: await pageAudit(context, organizationId, withFamily(query)),
+      body: await pageAudit(context, organizationId, withFamily(query), findNames),
     }),
     getAuditFacets: async ({ principal: { organizationId } }) => ({
       status: 200,
@@ -28,7 +29,7 @@ export function auditHandlers(
       }
       return {
         status: 200,
-        bytes: Readable.from(auditLines(context, auditFilter(principal.organizationId, withFamily(query)))),
+        bytes: Readable.from(auditLines(context, auditFilter(principal.organizationId, withFamily(query)), findNames)),
         headers,
       }
     },
