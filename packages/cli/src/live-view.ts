@@ -1,4 +1,4 @@
-import type { Event, Preview } from '@berth/client'
+import type { Event, Preview, Session } from '@berth/client'
 import {
   type AgentState,
   changesOf,
@@ -37,6 +37,12 @@ export const initialLiveState: LiveState = {
   draft: null,
   lastMessageId: null,
 }
+
+/** Returns the state of a Session before the first Event: its to-do list, and its commands in the background. */
+export const liveStateOf = ({ plan, background = [] }: Pick<Session, 'plan' | 'background'>): LiveState => ({
+  ...initialLiveState,
+  agent: { plan: plan?.entries ?? [], background },
+})
 
 /** Rows and steps of the transcript that are kept: more than an agent has open at once. */
 const keptRows = 128

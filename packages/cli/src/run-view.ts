@@ -1,6 +1,6 @@
-import type { Event, Preview } from '@berth/client'
+import type { Event, Preview, Session } from '@berth/client'
 import { LiveTerminal } from './live-terminal.ts'
-import { initialLiveState, showCancelling, showEvent, showPreview, showStatus } from './live-view.ts'
+import { liveStateOf, showCancelling, showEvent, showPreview, showStatus } from './live-view.ts'
 import type { Output } from './output.ts'
 import { plainLine } from './plain-line.ts'
 import { jsonLine, printableLine } from './terminal-text.ts'
@@ -20,10 +20,17 @@ export interface RunViewOutputs {
   readonly stderr: Output
 }
 
-/** Opens a view: JSON if asked for, a live one in a terminal, and otherwise one plain line per Event. */
-export function openRunView(outputs: RunViewOutputs, json: boolean): RunView {
+/**
+ * Opens a view: JSON if asked for, a live one in a terminal, and otherwise one plain line per Event.
+ * @param session its to-do list and commands in the background before the Run's first Event
+ */
+export function openRunView(
+  outputs: RunViewOutputs,
+  json: boolean,
+  session: Pick<Session, 'plan' | 'background'>,
+): RunView {
   return outputs.stdout.isTerminal && !json
-    ? liveRunView(outputs.stdout)
+    ? liveRunView(outputs.stdout, session)
     : lineRunView(outputs, json ? jsonLine : plainLine)
 }
 
@@ -39,9 +46,9 @@ function lineRunView({ stdout, stderr }: RunViewOutputs, format: (event: Event) 
 
 const frameMs = 100
 
-function liveRunView(stdout: Output): RunView {
+function liveRunView(stdout: Output, session: Pick<Session, 'plan' | 'background'>): RunView {
   const terminal = new LiveTerminal(stdout)
-  let state = initialLiveState
+  let state = liveStateOf(session)
   let frame = 0
   const status = () => showStatus(state, { frame, columns: stdout.columns }, stdout.paint)
   const notice = (text: string) => terminal.show([stdout.paint('yellow', printableLine(text))], status())

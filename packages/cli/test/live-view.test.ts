@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import {
   initialLiveState,
   type LiveState,
+  liveStateOf,
   showCancelling,
   showEvent,
   showPreview,
@@ -39,6 +40,8 @@ const activity = (sequence: number, activityId: string, data: Record<string, unk
 
 test('a Run is shown from its queue to its end', () => {
   expect(showStatus(initialLiveState, at, plain)).toEqual(['⠋ waiting for a sandbox…'])
+  const plan = { entries: [{ content: 'Look', status: 'pending' }] }
+  expect(showStatus(liveStateOf({ plan, background: [] }), at, plain).join()).toContain('Look')
   const working = play([started(1)])
   expect(showStatus(working.state, at, plain)).toEqual(['⠋ working…'])
   const calling = play([tool(2, 'a', 'started'), tool(3, 'b', 'started', 'read')], working.state)

@@ -1,6 +1,6 @@
 import type { Event, Preview, Session } from '@berth/client'
 import { textOf } from '@berth/client/transcript'
-import { initialLiveState, type LiveState, showCancelling, showEvent, showPreview, showStatus } from '../live-view.ts'
+import { type LiveState, liveStateOf, showCancelling, showEvent, showPreview, showStatus } from '../live-view.ts'
 import type { Paint } from '../output.ts'
 import { printable, printableLine } from '../terminal-text.ts'
 
@@ -9,12 +9,12 @@ export class SessionView {
   readonly #paint: Paint
   /** The last preview. It may arrive before the Events of its Run. */
   #preview: Preview | null = null
-  #state: LiveState = { ...initialLiveState, stage: 'ended' }
+  #state: LiveState
 
   /** @param session its to-do list and commands in the background before the first Event */
-  constructor(paint: Paint, { plan, background }: Pick<Session, 'plan' | 'background'>) {
+  constructor(paint: Paint, session: Pick<Session, 'plan' | 'background'>) {
     this.#paint = paint
-    this.#state = { ...this.#state, agent: { plan: plan?.entries ?? [], background } }
+    this.#state = { ...liveStateOf(session), stage: 'ended' }
   }
 
   /** Returns true while a Run goes on. */

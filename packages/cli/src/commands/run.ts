@@ -108,7 +108,7 @@ async function follow(
   const admission = await admitUnlessLeft(admit, cancel.promise, leave.signal, io)
   if (admission === null) return exitCode.cancelled
   if (!json) await announce(admission, json, io)
-  await using view = openRunView(io, json)
+  await using view = openRunView(io, json, admission.session)
   const ended = new AbortController()
   const cancelling = cancel.promise.then(() => requestCancel(io, admission, view, leave.signal, ended.signal))
   // A failure to cancel has been reported already, and the end is reported in any case.
