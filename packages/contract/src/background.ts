@@ -21,7 +21,7 @@ const commands = Type.Array(
 export const Background = Type.Unsafe<Static<typeof commands>>({
   ...commands,
   description:
-    'Commands that the agent has in the background of its sandbox, and the last that have ended. Empty without a sandbox.',
+    'Commands that the agent has in the background of its sandbox, and the last that have ended. Empty without a sandbox, and absent in lists.',
 })
 
 /** `svc.background.updated`: all of them each time. */

@@ -21,7 +21,11 @@ const truncated = Type.Optional(Type.Boolean({ description: 'True if entries, or
 /** The to-do list of an agent, as its Session has it. */
 export const Plan = Type.Object(
   { entries, truncated },
-  { description: "The agent's to-do list, in its order, as it was last told. Null if there is none.", ...open },
+  {
+    description:
+      "The agent's to-do list, in its order, as it was last told. Null if there is none, and absent in lists.",
+    ...open,
+  },
 )
 
 /** `svc.plan.updated`: the whole list each time. */

@@ -182,8 +182,11 @@ export const Session = Type.Object(
     ),
     lastRun: nullable(LastRun),
     changes: nullable(Changes),
-    plan: nullable(Plan),
-    background: Background,
+    plan: Type.Optional(nullable(Plan)),
+    background: Type.Optional(Background),
+    backgroundTruncated: Type.Optional(
+      Type.Boolean({ description: 'Set if commands were left out of `background`; those that run come first.' }),
+    ),
     createdBy: Creator,
     initiatedBy: Type.Optional(Creator),
     activeRunId: Type.Optional(

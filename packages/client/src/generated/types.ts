@@ -2274,8 +2274,8 @@ export interface Session {
     additions: number
     deletions: number
   } | null
-  /** The agent's to-do list, in its order, as it was last told. Null if there is none. */
-  plan: {
+  /** The agent's to-do list, in its order, as it was last told. Null if there is none, and absent in lists. */
+  plan?: {
     entries: Array<{
       content: string
       status: string
@@ -2284,8 +2284,8 @@ export interface Session {
     /** True if entries, or parts of them, were left out. */
     truncated?: boolean
   } | null
-  /** Commands that the agent has in the background of its sandbox, and the last that have ended. Empty without a sandbox. */
-  background: Array<{
+  /** Commands that the agent has in the background of its sandbox, and the last that have ended. Empty without a sandbox, and absent in lists. */
+  background?: Array<{
     /** The agent's own. */
     id: string
     /** Its beginning. */
@@ -2296,6 +2296,8 @@ export interface Session {
     startedAt: string
     exitCode?: number
   }>
+  /** Set if commands were left out of `background`; those that run come first. */
+  backgroundTruncated?: boolean
   createdBy: Creator
   initiatedBy?: Creator
   /** The Run that has not ended; absent if there is none. */

@@ -75,7 +75,7 @@ export const followSession = tool({
           client.call('getSession', { sessionId }, { signal }),
           client.call('listInteractions', { sessionId }, { signal }),
         ])
-    const { phase, status, sessionUrl, plan, background } = now.session
+    const { phase, status, sessionUrl, plan = null, background = [] } = now.session
     const running = background.filter(command => command.status === 'running').map(({ command }) => command)
     const waiting = open.interactions
     const isAtEnd = !isStopping && sequence >= now.session.lastEventSequence

@@ -82,8 +82,13 @@ function journal(entries: readonly Entry[]): JournalRecord[] {
 }
 
 /** Returns a conversation that has read all these entries. */
-function read(facts: AgentFacts, ...entries: Entry[]): AgentConversation {
-  const conversation = new AgentConversation(of, facts, 0)
+const read = (facts: AgentFacts, ...entries: Entry[]) => readBy(false, facts, ...entries)
+
+/** Returns the same of Berth's own agent. */
+const readOwn = (facts: AgentFacts, ...entries: Entry[]) => readBy(true, facts, ...entries)
+
+function readBy(isOwn: boolean, facts: AgentFacts, ...entries: Entry[]): AgentConversation {
+  const conversation = new AgentConversation(of, facts, 0, undefined, undefined, { isOwn })
   for (const record of journal(entries)) conversation.apply(record)
   return conversation
 }
@@ -107,7 +112,7 @@ describe('an agent', () => {
       headers: {},
     }))
     const steps = [started, answer(wireIds.initialize, { agentCapabilities: { mcpCapabilities: { http: true } } })]
-    const options = { recapsRefused: false, servers }
+    const options = { isOwn: false, servers }
     const [first, again] = [0, journal(steps).at(-1)?.end ?? 0].map(committed => {
       const conversation = new AgentConversation(of, none, committed, undefined, undefined, options)
       for (const record of journal(steps)) conversation.apply(record)
@@ -149,7 +154,7 @@ describe('an agent', () => {
       }),
     ]
     const entries = [...steps, answer(wireIds.loadSession, null), ...repeated]
-    const options = { recapsRefused: false, repeatsLate: true }
+    const options = { isOwn: false, repeatsLate: true }
     const facts = { ...none, sessionId: 'old' }
     const conversation = new AgentConversation(of, facts, 0, undefined, undefined, options)
     for (const record of journal(entries)) conversation.apply(record)
@@ -311,7 +316,7 @@ describe('a request of an agent', () => {
   })
 
   test('for permission is turned down while the run is being cancelled', () => {
-    const options = { recapsRefused: false, asksPeople: () => false }
+    const options = { isOwn: false, asksPeople: () => false }
     const conversation = new AgentConversation(of, working, 0, undefined, undefined, options)
     for (const record of journal([asks(1)])) conversation.apply(record)
     expect(JSON.parse(conversation.takeReplies()[0]?.line ?? '')).toMatchObject({
@@ -412,7 +417,7 @@ describe('a conversation that is taken over', () => {
     }
     for (const [commitAt, dieAt] of [...deaths, [records.length, records.length]] as const) {
       const worker = new AgentConversation(of, committed.facts, committed.offset, waiting, undefined, {
-        recapsRefused: false,
+        isOwn: false,
         steering: [...steering],
       })
       const mine = records.filter(record => record.start >= committed.replayFrom)
@@ -529,7 +534,7 @@ describe("an agent's state", () => {
       .map(({ data }) => (data['commands'] as { id: string; status: string }[]).map(({ id, status }) => [id, status]))
 
   test('changes beside its message, which stays whole', () => {
-    const conversation = read(working, says('{"a":'), background(['b1', 'exited']), says('1}'), answer(promptId))
+    const conversation = readOwn(working, says('{"a":'), background(['b1', 'exited']), says('1}'), answer(promptId))
     conversation.close()
     const { drafts } = conversation.take()
     expect(types(drafts)).toEqual(['background.updated', 'message.created'])
@@ -548,8 +553,8 @@ describe("an agent's state", () => {
     ]
     const told = { plan: { entries: [{ content: 'a', status: 'pending' as const }] }, background: [] }
     for (const [options, kept] of [
-      [undefined, ['a', 'b']],
-      [{ recapsRefused: false, told }, ['b']],
+      [undefined, ['b']],
+      [{ isOwn: true, told }, ['b']],
     ] as const) {
       const conversation = new AgentConversation(of, working, 0, undefined, undefined, options)
       for (const record of journal(steps)) conversation.apply(record)
@@ -564,25 +569,43 @@ describe("an agent's state", () => {
     ])
   })
 
+  test('is one Event of a reading, however often it changes meanwhile', () => {
+    const changes = [plans('a'), background(['b1', 'running']), plans('b'), plans('a'), background(['b1', 'exited'])]
+    const { drafts } = readOwn(working, ...changes, plans('b')).take()
+    expect(drafts.map(({ data }) => data['entries'] ?? data['commands'])).toMatchObject([
+      [{ content: 'b' }],
+      [{ id: 'b1', status: 'exited' }],
+    ])
+  })
+
+  test('has no commands in the background if it is another agent than our own', () => {
+    const conversation = read(working, says('{"a":'), background(['b1', 'running']), says('1}'))
+    expect([types(conversation.take().drafts), conversation.hasCommands]).toEqual([[], false])
+  })
+
   test('has no running command any more once its process is gone', () => {
     const begun = background(['b1', 'exited'], ['b2', 'running'])
     const gone = [
       ['b1', 'exited'],
       ['b2', 'stopped'],
     ]
-    expect(commandsIn(read(working, begun, says('on'), exited('SIGKILL'), started).take().drafts).at(-1)).toEqual(gone)
+    expect(commandsIn(readOwn(working, begun, says('on'), exited('SIGKILL'), started).take().drafts).at(-1)).toEqual(
+      gone,
+    )
     // A worker that takes over knows them from the rows. The process may have ended between two Runs.
     const told = { plan: null, background: [command('b1', 'exited'), command('b2', 'running')] }
     for (const end of [exited(), started]) {
-      const later = new AgentConversation(of, ready, 0, undefined, undefined, { recapsRefused: false, told })
+      const later = new AgentConversation(of, ready, 0, undefined, undefined, { isOwn: true, told })
       for (const record of journal([end])) later.apply(record)
       expect(commandsIn(later.take().drafts)).toEqual([gone])
     }
-    expect(types(read(working, background(['b1', 'exited']), exited()).take().drafts)).toEqual(['background.updated'])
+    expect(types(readOwn(working, background(['b1', 'exited']), exited()).take().drafts)).toEqual([
+      'background.updated',
+    ])
   })
 
   test('is read also while it has no prompt', () => {
-    expect(commandsIn(read(ready, background(['b1', 'exited']), plans('a')).take().drafts)).toEqual([
+    expect(commandsIn(readOwn(ready, background(['b1', 'exited']), plans('a')).take().drafts)).toEqual([
       [['b1', 'exited']],
     ])
   })

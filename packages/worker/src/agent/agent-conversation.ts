@@ -91,7 +91,7 @@ export class AgentConversation {
   readonly #committed: number
   readonly #transcript: Transcript
   readonly #redactor: Redactor
-  readonly #recapsRefused: boolean
+  readonly #isOwn: boolean
   readonly #repeatsLate: boolean
   readonly #servers: readonly ServerTemplate[]
   readonly #endsMessages: boolean
@@ -115,7 +115,8 @@ export class AgentConversation {
   /**
    * @param waiting requests before the committed offset that people are asked: offset to JSON-RPC id
    * @param redactor the Session's, which masks every secret that the sandbox was given
-   * @param options `recapsRefused`: an agent that refuses to load a conversation counts as one that loads none;
+   * @param options `isOwn`: it is Berth's own agent: one that refuses to load a conversation counts as one that loads
+   * none, and it alone has commands in the background;
    * `repeatsLate`: the answer that a conversation is loaded does not end its repetition; `servers`: those of the
    * lease's extensions, of which the log tells if an agent cannot speak with one; `endsMessages`: the answer to a prompt
    * ends the message before it, which is judged before the next prompt; `steering`: Turns that a worker may have given the
@@ -129,14 +130,14 @@ export class AgentConversation {
     waiting: ReadonlyMap<number, number | string> = new Map(),
     redactor: Redactor = ownCredentials,
     options: {
-      readonly recapsRefused: boolean
+      readonly isOwn: boolean
       readonly repeatsLate?: boolean
       readonly servers?: readonly ServerTemplate[]
       readonly endsMessages?: boolean
       readonly steering?: readonly string[]
       readonly asksPeople?: () => boolean
       readonly told?: AgentState
-    } = { recapsRefused: false },
+    } = { isOwn: false },
   ) {
     this.#prompt = prompt
     this.#requests = new AgentRequests(waiting)
@@ -144,7 +145,7 @@ export class AgentConversation {
     this.#committed = committed
     this.#offset = committed
     this.#redactor = redactor
-    this.#recapsRefused = options.recapsRefused
+    this.#isOwn = options.isOwn
     this.#repeatsLate = options.repeatsLate ?? false
     this.#servers = options.servers ?? []
     this.#endsMessages = options.endsMessages ?? false
@@ -346,7 +347,7 @@ export class AgentConversation {
       if (failed || sessionId === undefined) this.#refuses('session/new', message.error ?? unusable(message.result))
       else this.#know({ state: 'ready', sessionId })
     } else if (message.id === wireIds.loadSession && this.#facts.state === 'initialized') {
-      if (message.error !== null && this.#recapsRefused) this.#know({ loadsSessions: false })
+      if (message.error !== null && this.#isOwn) this.#know({ loadsSessions: false })
       else if (message.error !== null) this.#refuses('session/load', message.error)
       else this.#know({ state: this.#repeatsLate ? 'loaded' : 'ready' })
     } else if (message.id === wireIds.barrier && this.#facts.state === 'loaded') {
@@ -379,6 +380,8 @@ export class AgentConversation {
     } else if (method === BERTH_EVENT) {
       // A command in the background ends when it likes, also while the agent speaks and after its answer.
       const isBeside = params['type'] === BACKGROUND_UPDATED
+      // They hold the sandbox's agent past its time, so no other agent says that there are any.
+      if (isBeside && !this.#isOwn) return
       if (!isBeside) this.#fold({ kind: 'pause' }, offset, replayed)
       const isReported = (isBeside || this.prompted) && !replayed
       const event = isReported ? readBerthEvent(this.#masked(params), this.#prompt.runId) : null

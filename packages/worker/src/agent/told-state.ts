@@ -11,7 +11,7 @@ export interface AgentState {
 
 /**
  * The agent's state as the log will have it. Agents tell it again and again, and each Event counts on the Run's budget.
- * So what repeats it is left out.
+ * So what repeats it is left out, and of those that follow one another in a reading only the last stays.
  */
 export class ToldState {
   #told: AgentState
@@ -27,7 +27,11 @@ export class ToldState {
     const told = { plan, background }
     if (isState(draft) && isDeepStrictEqual(told, this.#told)) return
     this.#told = told
-    drafts.push(draft)
+    const following = drafts.findLastIndex(other => !isState(other)) + 1
+    const before = isState(draft) ? drafts.findIndex((other, at) => at >= following && other.type === draft.type) : -1
+    // In its place: requests to people know theirs by the number of drafts before them.
+    if (before === -1) drafts.push(draft)
+    else drafts[before] = draft
   }
 
   /** True if a command runs in the background. */
@@ -46,7 +50,7 @@ export class ToldState {
 }
 
 function stateAfter(draft: EventDraft): { readonly plan?: Plan | null; readonly background?: Background } {
-  const [plan, background] = [planAfter([draft]), backgroundAfter([draft])]
+  const [plan, background] = [planAfter([draft]), backgroundAfter([draft])?.commands]
   return { ...(plan !== undefined && { plan }), ...(background !== undefined && { background }) }
 }
 

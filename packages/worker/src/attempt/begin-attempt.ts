@@ -29,8 +29,7 @@ export function openConversation(
   }
   const unanswered = new Map(waiting.map(row => [row.journal_offset, agentRequestOf(row).id]))
   return new AgentConversation(of, facts, lease.journal_offset, unanswered, redactor, {
-    // Releases of the built-in agent may refuse each other's conversations.
-    recapsRefused: runtime.id === NATIVE_RUNTIME,
+    isOwn: runtime.id === NATIVE_RUNTIME,
     repeatsLate: runtime.repeatsLate === true,
     servers: lease.apply?.servers ?? [],
     ...options,

@@ -1,4 +1,3 @@
-import type { Background } from '@berth/contract'
 import { NATIVE_RUNTIME } from '@berth/core/runtimes/catalog.ts'
 import { closeInteractions } from '@berth/core/sessions/interactions/close-interactions.ts'
 import { markDelivered, settleEarlier } from '@berth/core/sessions/interactions/interaction-sql.ts'
@@ -148,11 +147,11 @@ export async function recordPosition(
  * what the log masks: a secret may have been remembered since the reading was masked.
  */
 async function saveState(tx: Queryable, claim: Claim, leaseId: string, drafts: readonly EventDraft[]): Promise<void> {
-  const [plan, commands] = [planAfter(drafts), backgroundAfter(drafts)]
-  if (plan === undefined && commands === undefined) return
+  const [plan, background] = [planAfter(drafts), backgroundAfter(drafts)]
+  if (plan === undefined && background === undefined) return
   const redactor = await sessionRedactor(tx, claim)
-  const state = redactor.value({ plan, commands }) as { plan?: typeof plan; commands?: Background }
-  if (state.commands !== undefined) await saveBackground(tx, claim, { leaseId, commands: state.commands })
+  const state = redactor.value({ plan, background }) as { plan?: typeof plan; background?: typeof background }
+  if (state.background !== undefined) await saveBackground(tx, claim, { leaseId, ...state.background })
   if (state.plan !== undefined) await savePlan(tx, claim, state.plan)
 }
 

@@ -38,7 +38,7 @@ async function run(session: Session, message: string) {
 it("an agent's plan is an Event each time, and the session has the last, without secrets", async () => {
   const session = await test.api.createSession(
     { runtime: 'scripted' },
-    [todo(['Look', 'in_progress']), 'say So.', todo(['Look', 'completed'], [`Use ${secret}`, 'pending'])].join('\n'),
+    [todo(['Look', 'in_progress']), 'tools 1', todo(['Look', 'completed'], [`Use ${secret}`, 'pending'])].join('\n'),
   )
   expect(session.plan).toBeNull()
   const first = await endedRun(test.api, session, session.activeRunId ?? '')
@@ -66,6 +66,23 @@ it("an agent's plan is an Event each time, and the session has the last, without
   expect(await planOf(session)).toBeNull()
 })
 
+it('the state of an agent is in its session, and in no list', async () => {
+  const session = await test.api.createSession({ runtime: 'scripted' }, `${todo(['Look', 'pending'])}\nhang`)
+  await until('a plan', async () => (await planOf(session)) !== null)
+  const commands = [{ id: 'b1', command: 'serve', status: 'running', startedAt: '2026-01-01T00:00:00.000Z' }]
+  await test.db.database.query(
+    `update sessions s set background = jsonb_build_object('leaseId', l.id, 'commands', $2::jsonb, 'truncated', true)
+    from leases l where s.id = $1 and l.session_id = s.id`,
+    [session.id, JSON.stringify(commands)],
+  )
+  const state = { plan: { entries: [step('Look', 'pending')] }, background: commands, backgroundTruncated: true }
+  expect(await test.api.session(session.id)).toMatchObject(state)
+  const { body } = await test.api.call<{ sessions: Session[] }>('GET', '/v1/sessions')
+  const listed = body.sessions.find(({ id }) => id === session.id) ?? {}
+  expect(Object.keys(state).filter(member => member in listed)).toEqual([])
+  expect(listed).toHaveProperty('phase')
+})
+
 it('a fork has the plan of its run, and its log tells it', async () => {
   const session = await test.api.createSession({ runtime: 'scripted' }, todo(['Look', 'pending']))
   const first = await endedRun(test.api, session, session.activeRunId ?? '')
@@ -86,13 +103,8 @@ it('a fork has the plan of its run, and its log tells it', async () => {
 
 it('a secret that the session got while its agent worked is in neither the log nor the state', async () => {
   const late = `hidden:${randomUUID()}`
-  const commands = [{ id: 'b1', command: `serve ${late}`, status: 'running', startedAt: '2026-01-01T00:00:00.000Z' }]
-  const script = [
-    'wait /workspace/go',
-    todo([`Use ${late}`, 'pending']),
-    `tell background_updated ${JSON.stringify({ commands })}`,
-  ]
-  const session = await test.api.createSession({ runtime: 'scripted' }, script.join('\n'))
+  const script = `wait /workspace/go\n${todo([`Use ${late}`, 'pending'])}`
+  const session = await test.api.createSession({ runtime: 'scripted' }, script)
   await until('a working agent', async () => (await test.api.session(session.id)).phase === 'running')
   await using database = openDatabase({ connection: test.db.connection, log: silentLog })
   database.masterKey = new MasterKey(Buffer.from(variablesAlongside(test).BERTH_MASTER_KEY, 'base64'))
@@ -100,10 +112,8 @@ it('a secret that the session got while its agent worked is in neither the log n
   await touch(test.db.database, test.dataDir, session, 'go')
   await endedRun(test.api, session, session.activeRunId ?? '')
   expect(await plansOf(session)).toEqual([{ entries: [step('Use [secret]', 'pending')] }])
-  const { rows } = await test.db.database.query('select plan, background from sessions where id = $1', [session.id])
-  expect(rows).toMatchObject([
-    { plan: { entries: [{ content: 'Use [secret]' }] }, background: { commands: [{ command: 'serve [secret]' }] } },
-  ])
+  const { rows } = await test.db.database.query('select plan from sessions where id = $1', [session.id])
+  expect(rows).toMatchObject([{ plan: { entries: [{ content: 'Use [secret]' }] } }])
 })
 
 it('a plan that the log leaves out is not the plan of the session', async () => {

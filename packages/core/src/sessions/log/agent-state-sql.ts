@@ -36,16 +36,18 @@ export async function findPlanAt(db: Queryable, key: SessionKey, sequence: numbe
 }
 
 /** Returns the commands in the background that Events leave; undefined if they leave them as they were. */
-export function backgroundAfter(events: readonly Pick<EventDraft, 'type' | 'data'>[]): Background | undefined {
+export function backgroundAfter(
+  events: readonly Pick<EventDraft, 'type' | 'data'>[],
+): { readonly commands: Background; readonly truncated?: true } | undefined {
   const last = events.findLast(({ type }) => type === 'svc.background.updated')
-  return last?.data['commands'] as Background | undefined
+  return last?.data as { commands: Background; truncated?: true } | undefined
 }
 
 /** Stores the commands in the background of a lease, in the transaction that appends the Event of them. */
 export async function saveBackground(
   tx: Queryable,
   key: SessionKey,
-  background: { readonly leaseId: string; readonly commands: Background },
+  background: { readonly leaseId: string; readonly commands: Background; readonly truncated?: true },
 ): Promise<void> {
   await tx.query({
     name: 'save-background',

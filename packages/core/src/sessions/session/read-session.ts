@@ -5,7 +5,7 @@ import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
-import { type SessionRow, toSession } from './session.ts'
+import { type SessionRow, toListedSession } from './session.ts'
 import { findSession, listSessions as listRows, lockSession, type SessionFilter } from './session-sql.ts'
 
 /**
@@ -40,7 +40,7 @@ export async function pageSessions(
     limit: query.limit + 1,
   })
   const { page, ...more } = pageOf('sessions', rows, query.limit, row => row.updated_at)
-  return { sessions: page.map(row => toSession(row, context)), ...more }
+  return { sessions: page.map(row => toListedSession(row, context)), ...more }
 }
 
 /**

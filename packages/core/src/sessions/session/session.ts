@@ -51,7 +51,7 @@ export interface SessionRow {
   readonly last_run: Session['lastRun']
   readonly changes: Session['changes']
   readonly plan: Plan | null
-  readonly background: { readonly leaseId: string; readonly commands: Background } | null
+  readonly background: { readonly leaseId: string; readonly commands: Background; readonly truncated?: true } | null
   /** Checkpoint of the newest Run that did not crash; read only if no lease is held. */
   readonly checkpoint_run_id: string | null
   readonly checkpoint_runtime: string | null
@@ -65,8 +65,15 @@ export interface SessionSurroundings {
   readonly runtimes: Pick<RuntimeCatalog, 'find'>
 }
 
+/** Returns the Session resource as lists have it: without what only its own page shows. */
+export function toListedSession(row: SessionRow, surroundings: SessionSurroundings): Session {
+  const { plan: _plan, background: _commands, backgroundTruncated: _cut, ...listed } = toSession(row, surroundings)
+  return listed
+}
+
 /** Returns the Session resource. */
 export function toSession(row: SessionRow, surroundings: SessionSurroundings): Session {
+  const background = row.lease_held && row.background?.leaseId === row.lease_id ? row.background : null
   return {
     id: row.id,
     sessionUrl: `${surroundings.consoleUrl}/sessions/${row.id}`,
@@ -87,7 +94,8 @@ export function toSession(row: SessionRow, surroundings: SessionSurroundings): S
     lastRun: row.last_run,
     changes: row.changes,
     plan: row.plan,
-    background: row.lease_held && row.background?.leaseId === row.lease_id ? row.background.commands : [],
+    background: background?.commands ?? [],
+    ...(background?.truncated === true && { backgroundTruncated: true }),
     createdBy: { kind: row.owner_kind, id: row.owner_id },
     ...(row.initiated_by !== null && { initiatedBy: { kind: 'person', id: row.initiated_by } }),
     ...(row.active_run_id !== null && { activeRunId: row.active_run_id }),

@@ -1,7 +1,7 @@
 import type { SessionStatePage, SessionStatus } from '@berth/contract'
 import type { Context } from '@berth/core/context.ts'
 import type { PersonPrincipal } from '@berth/core/identity/guard/principal.ts'
-import { toSession } from '@berth/core/sessions/session/session.ts'
+import { toListedSession } from '@berth/core/sessions/session/session.ts'
 import { findSessions } from '@berth/core/sessions/session/session-sql.ts'
 import { decodeCursor, pageOf } from '@berth/platform/kit/list-cursor.ts'
 import { countSessions, type ListFilter, listSessionIds } from './list-sql.ts'
@@ -63,7 +63,7 @@ export async function listSessionStates(
   const sessions = ids.flatMap(id => {
     const [session, state] = [sessionById.get(id), stateById.get(id)]
     if (session === undefined || state === undefined) return []
-    return [{ session: toSession(session, context), state: toSessionState(state) }]
+    return [{ session: toListedSession(session, context), state: toSessionState(state) }]
   })
   return { sessions, ...more, ...(counted !== undefined && { remaining }) }
 }
