@@ -91,7 +91,7 @@ as secrets depends on their names ([runtimes](runtimes.md#secrets)).
 |---|---|
 | \`providers[].kind\` | \`openai\`, \`anthropic\`, \`google\` or \`openai-compatible\`, which needs a \`baseUrl\`. |
 | \`providers[].wire\` | Formats that the provider speaks: \`chat\`, \`responses\`, \`messages\`, \`generate\` ([gateway.md](gateway.md)). |
-| \`providers[].models[].price\` | US dollars per million tokens. Without a price the cost of a Run is incomplete. |
+| \`providers[].models[].price\` | US dollars per million tokens. Without a price the cost of a Run is incomplete, and whoever has a budget is refused. Zeros are a price. |
 | \`models\` | The default and the aliases. A model's id is \`<provider id>/<model id>\`, or an alias. |
 | \`runtimes[].command\` | Starts an ACP agent inside a sandbox ([runtimes.md](runtimes.md)). |
 | \`runtimes[].reach\` | Origins that its sandboxes reach besides the public hosts. Only here may loopback be named. |
