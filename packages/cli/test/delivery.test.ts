@@ -37,6 +37,17 @@ const review = {
   patch: '+\u001b[2J caf\ufffd\u2028\r\n',
   patchTruncated: false,
   notes: ['api\u001b[2J is left out.'],
+  signals: [
+    {
+      ...{ kind: 'test_skipped', path: 'evil\u001b[2J', count: 7, digest: 'd' },
+      lines: [
+        { side: 'before', number: 3 },
+        { side: 'after', number: 4 },
+      ],
+    },
+    { kind: 'mode_changed', path: 'tool', count: 1, lines: [], detail: '100644 → 100755', digest: 'd' },
+    { kind: 'unread', path: 'a', count: 3, lines: [], digest: 'd' },
+  ],
 }
 
 /** Starts a service whose one Publication and one Merge end like this. */
@@ -56,7 +67,7 @@ async function serve(end: { publication: object; merge: object }): Promise<Scrip
   })
 }
 
-test('review shows the revision, the files with modes and targets, and its notes without control characters', async () => {
+test('review shows the revision, the files with modes and targets, its signals and notes, without control characters', async () => {
   await using service = await serve({ publication: { result }, merge: {} })
   const files = berth(service, 'review', session.id)
   expect(await files.ended()).toBe(0)
@@ -65,6 +76,9 @@ test('review shows the revision, the files with modes and targets, and its notes
     'added     +2 -0  evil␛[2J',
     'modified  +0 -0  tool  mode 100644 → 100755',
     'added     +1 -0  link → /etc␛[2J  mode 120000',
+    '! Test skipped: evil␛[2J:-3,4 and 5 more',
+    '! Permissions changed: tool  100644 → 100755',
+    '! Lines not looked at: a and 2 more files',
     '3 files, +2 -0 on main',
   ])
   expect(files.stderr).toBe('berth: api␛[2J is left out.\n')

@@ -14,7 +14,9 @@ async function published(isTerminal: boolean, more: object = {}, command: typeof
   const result = { branch: 'b', commitSha: 'c'.repeat(40) }
   const answers: Readonly<Record<string, object>> = {
     getSession: { session: { source: { baseBranch: 'main' } } },
-    reviewRepository: { review: { revision: 'r', files: [], additions: 0, deletions: 0, targetBranch: 'main' } },
+    reviewRepository: {
+      review: { revision: 'r', files: [], signals: [], additions: 0, deletions: 0, targetBranch: 'main' },
+    },
     getPublication: { publication: { id: 'p', status: 'succeeded', completedAt: 'now', result } },
   }
   const client = { call: async (operation: string) => answers[operation] }

@@ -43,6 +43,7 @@ export type { RetryPolicy } from './retry.ts'
 export { ifRevision } from './revision.ts'
 export { changesWords, type Effort, efforts, reasonWords, statusReason, statusWords } from './session-words.ts'
 export { type SettledOptions, settled } from './settled.ts'
+export { signalMore, signalWords } from './signal-words.ts'
 export {
   signWebhook,
   verifyWebhook,

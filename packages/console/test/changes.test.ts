@@ -173,6 +173,36 @@ describe('the changes of a Session', () => {
     expect(await pageFaults(page)).toEqual([])
   })
 
+  it('name what must not be missed: each leads to its line, and is seen until another content brings it again', async () => {
+    const signals = page.getByRole('region', { name: 'Signals' })
+    await signals.getByText('4 not seen').waitFor()
+    expect(await signals.getByRole('listitem').allInnerTexts()).toEqual([
+      expect.stringMatching(/^Hidden characters\s+src\/bidi.js:1/),
+      expect.stringMatching(/^Permissions changed\s+tool.sh 100644 → 100755/),
+      expect.stringMatching(/^Symbolic link\s+src\/link → greet.ts/),
+      expect.stringMatching(/^Binary file\s+src\/picture.bin/),
+    ])
+    // The file is folded, and its lines are drawn again.
+    await viewed('src/bidi.js').check({ force: true })
+    await lines().getByText('admin').waitFor({ state: 'detached' })
+    await signals.getByRole('button', { name: 'src/bidi.js:1' }).click()
+    await lines().locator('.outline-accent', { hasText: 'admin' }).waitFor()
+    await shoot(page, 'review-signals')
+    await signals.getByLabel('Seen: Hidden characters, src/bidi.js').check()
+    await signals.getByText('3 not seen').waitFor()
+    expect(await pageFaults(page)).toEqual([])
+    await writeFile(join(at.project, 'src/bidi.js'), 'if (admin\u202e /* ) */ true\u2066) { }\n')
+    await writeFile(join(at.project, 'src/card.svg'), '<svg xmlns="http://www.w3.org/2000/svg" onload="alert(2)"/>\n')
+    await page.reload()
+    await lines().getByText('alert(2)').waitFor()
+    await signals.getByText('4 not seen').waitFor()
+    for (const box of await signals.getByRole('checkbox').all()) await box.check()
+    await signals.getByText('all seen').waitFor()
+    await page.reload()
+    await signals.getByText('all seen').waitFor()
+    expect(await signals.getByRole('listitem').count()).toBe(0)
+  })
+
   it('are published as they were read: what has moved on since is shown first', async () => {
     await page.getByRole('button', { name: 'Publish…' }).click()
     const dialog = page.getByRole('dialog')

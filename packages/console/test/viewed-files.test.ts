@@ -73,7 +73,7 @@ describe('files of a review that a person has viewed', () => {
 
   it.each([
     ['no path', { path: '', digest: 'd', viewed: true }],
-    ['a path beyond any', { path: 'x'.repeat(4097), digest: 'd', viewed: true }],
+    ['a path beyond any', { path: 'x'.repeat(4201), digest: 'd', viewed: true }],
     ['no digest', { path: 'x', digest: '', viewed: true }],
     ['half a character', { path: '\ud800', digest: 'd', viewed: true }],
     ['a NUL', { path: 'a\u0000', digest: 'd', viewed: true }],

@@ -198,7 +198,9 @@ export const MarkRead = Type.Object(
 export const MarkPinned = Type.Object({ pinned: Type.Boolean() }, { title: 'MarkPinned', ...closed })
 
 const ViewedFile = {
-  path: someText(4096, { description: 'Path of the file, as the review has it.' }),
+  path: someText(4200, {
+    description: 'Path of the file, as the review has it; of a signal, `/signals/{kind}/{path}`.',
+  }),
   digest: someText(5000, { description: 'Tells one change of the file from the next; the client chooses it.' }),
 }
 

@@ -174,7 +174,7 @@ export {
   RepositoryGrantPage,
   RepositoryPage,
 } from './repository.ts'
-export { Review, ReviewFile, type ReviewFileDiff } from './review.ts'
+export { Review, ReviewFile, type ReviewFileDiff, ReviewSignal, type SignalKind, signalKinds } from './review.ts'
 export {
   type AccountOperationId,
   type AssertionOperationId,

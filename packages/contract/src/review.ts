@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { BaseOid, CommitOid } from './commit.ts'
-import { Count, DateTime, nullable, open, Sha256 } from './scalar.ts'
+import { Count, DateTime, nullable, open, openString, Sha256 } from './scalar.ts'
 
 /** One changed path of a review. */
 export const ReviewFile = Type.Object(
@@ -25,6 +25,55 @@ export const ReviewFile = Type.Object(
   { title: 'ReviewFile', description: 'One changed path of a review.', ...open },
 )
 
+/** The kinds of signals, in the order in which a review has them. */
+export const signalKinds = [
+  'secret',
+  'hidden_characters',
+  'test_removed',
+  'test_skipped',
+  'test_narrowed',
+  'assertion_removed',
+  'ci_changed',
+  'install_script',
+  'mode_changed',
+  'symbolic_link',
+  'outside',
+  'debugging',
+  'manifest_without_lock',
+  'lock_without_manifest',
+  'binary',
+  'generated',
+  'large',
+  'unread',
+] as const
+
+/** A fact of a change that its readers must not miss. */
+export const ReviewSignal = Type.Object(
+  {
+    kind: openString(
+      signalKinds,
+      '`outside`: no message of the Session names the file, though one names others. `unread`: the lines of `count` files, of which `path` is the first, go beyond the bounds within which lines are looked at.',
+    ),
+    path: Type.String(),
+    count: Type.Integer({ minimum: 1, description: 'How many lines show it; 1 if it is the file as a whole.' }),
+    lines: Type.Array(
+      Type.Object(
+        { side: Type.Enum(['before', 'after'], { type: 'string' }), number: Type.Integer({ minimum: 1 }) },
+        open,
+      ),
+      {
+        description: 'The first five of the lines, numbered before or after the change; none if it is the whole file.',
+      },
+    ),
+    detail: Type.Optional(Type.String({ description: 'The modes, the target of a link, or the size.' })),
+    digest: Type.String({
+      pattern: '^[a-f0-9]{64}$',
+      description: 'Tells what was found from another find of this kind in this file, wherever its lines stand.',
+    }),
+  },
+  { title: 'ReviewSignal', description: 'A fact of a change that its readers must not miss; no verdict.', ...open },
+)
+
 /** The changes of a Session, as an immutable revision. */
 export const Review = Type.Object(
   {
@@ -45,6 +94,10 @@ export const Review = Type.Object(
           'Sentences about the workspace: paths that are left out, files that are taken in a special way, and warnings of git, which begin with `git: `. The last one says how many had no room.',
       }),
     ),
+    signals: Type.Array(ReviewSignal, {
+      description:
+        'Facts of the change that its readers must not miss, by kind. They are facts of the lines, no verdict.',
+    }),
     createdAt: DateTime,
   },
   { title: 'Review', description: 'The changes of a Session, as an immutable revision.', ...open },
@@ -109,3 +162,5 @@ export const ReviewEnvelope = Type.Object({ review: Review }, { title: 'ReviewEn
 
 export type Review = Static<typeof Review>
 export type ReviewFile = Static<typeof ReviewFile>
+export type ReviewSignal = Static<typeof ReviewSignal>
+export type SignalKind = (typeof signalKinds)[number]

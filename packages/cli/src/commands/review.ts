@@ -1,4 +1,4 @@
-import type { Review, ReviewFile } from '@berth/client'
+import { type Review, type ReviewFile, signalMore, signalWords } from '@berth/client'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import type { CommandIo } from '../io.ts'
 import { printPatch } from '../patch.ts'
@@ -27,6 +27,7 @@ export async function review(sessionId: string, options: ReviewOptions, io: Comm
   } else {
     await stdout.line(`revision ${made.revision}`)
     for (const file of made.files) await stdout.line(fileLine(file))
+    for (const signal of made.signals) await stdout.line(signalLine(signal))
     for (const note of made.notes ?? []) await stderr.line(`berth: ${printableLine(note)}`)
     await stdout.line(
       `${made.files.length === 1 ? '1 file' : `${made.files.length} files`}, +${made.additions} -${made.deletions} on ${printableLine(made.targetBranch)}`,
@@ -49,6 +50,14 @@ async function readChanges(sessionId: string, { client, stderr }: CommandIo): Pr
     await stderr.line('berth: the workspace has lapsed; these are the changes as they were stored')
     return (await client.call('reviewRepository', { sessionId, query: { revision: changes.revision } })).review
   }
+}
+
+/** Names a fact of the change as `file:line`, which terminals and editors open. Lines that went have a minus. */
+function signalLine(signal: Review['signals'][number]): string {
+  const { kind, path, lines, detail } = signal
+  const places = lines.map(({ side, number }) => `${side === 'before' ? '-' : ''}${number}`).join(',')
+  const place = `${printableLine(path)}${places === '' ? '' : `:${places}`}${signalMore(signal)}`
+  return `! ${signalWords(kind)}: ${place}${detail === undefined ? '' : `  ${printableLine(detail)}`}`
 }
 
 function fileLine(file: ReviewFile): string {

@@ -1396,7 +1396,7 @@ export interface LocalPullEnvelope {
 }
 
 export interface MarkFileViewed {
-  /** Path of the file, as the review has it. */
+  /** Path of the file, as the review has it; of a signal, `/signals/{kind}/{path}`. */
   path: string
   /** Tells one change of the file from the next; the client chooses it. */
   digest: string
@@ -2058,6 +2058,8 @@ export interface Review {
   patchTruncated: boolean
   /** Sentences about the workspace: paths that are left out, files that are taken in a special way, and warnings of git, which begin with `git: `. The last one says how many had no room. */
   notes?: string[]
+  /** Facts of the change that its readers must not miss, by kind. They are facts of the lines, no verdict. */
+  signals: ReviewSignal[]
   createdAt: string
 }
 
@@ -2093,6 +2095,24 @@ export interface ReviewFileDiff {
   truncated: boolean
   /** Whether more unchanged lines than the three of a patch can be asked for. */
   expandable: boolean
+}
+
+/** A fact of a change that its readers must not miss; no verdict. */
+export interface ReviewSignal {
+  /** `outside`: no message of the Session names the file, though one names others. `unread`: the lines of `count` files, of which `path` is the first, go beyond the bounds within which lines are looked at. */
+  kind: string
+  path: string
+  /** How many lines show it; 1 if it is the file as a whole. */
+  count: number
+  /** The first five of the lines, numbered before or after the change; none if it is the whole file. */
+  lines: Array<{
+    side: 'before' | 'after'
+    number: number
+  }>
+  /** The modes, the target of a link, or the size. */
+  detail?: string
+  /** Tells what was found from another find of this kind in this file, wherever its lines stand. */
+  digest: string
 }
 
 /** A Run has changed the tree. Its revision is stored for good, and can be reviewed without a sandbox. */
@@ -3009,7 +3029,7 @@ export interface ViewedFiles {
   marks: number
   /** The newest marks, at most 2000. */
   files: Array<{
-    /** Path of the file, as the review has it. */
+    /** Path of the file, as the review has it; of a signal, `/signals/{kind}/{path}`. */
     path: string
     /** Tells one change of the file from the next; the client chooses it. */
     digest: string

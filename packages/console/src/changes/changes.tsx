@@ -1,7 +1,7 @@
 import { BerthError, type Review, type Session } from '@berth/client'
 import { Link } from '@tanstack/react-router'
 import { GitCompare, LoaderCircle, Maximize2, PackageOpen } from 'lucide-react'
-import type { ReactNode } from 'react'
+import { type ReactNode, useRef } from 'react'
 import { to } from '../routing/to.ts'
 import { useSessionCan } from '../session/use-session-can.ts'
 import { printableLine } from '../ui/printable.ts'
@@ -9,8 +9,9 @@ import { EmptyState, ErrorState, InlineProblem, LoadingLines } from '../ui/state
 import { ChangeCounts } from './change-counts.tsx'
 import { CommentsBar } from './comments-bar.tsx'
 import { Deliveries } from './deliveries.tsx'
-import { DiffView } from './diff-view.tsx'
+import { DiffView, type GoToFile } from './diff-view.tsx'
 import { Publish } from './publish.tsx'
+import { Signals } from './signals.tsx'
 import { isStored, type LiveReview, useLiveReview } from './use-live-review.ts'
 
 /** The changes of a Session as they are now, and their delivery. */
@@ -32,6 +33,7 @@ export function Changes({ session }: { session: Session }) {
 }
 
 function Reviewed({ session, review }: { session: Session; review: LiveReview }) {
+  const goTo: GoToFile = useRef(null)
   if (review.data === undefined) {
     if (review.isError) return <ErrorState error={review.error} retry={() => void review.refetch()} />
     return hasNoChanges(session) ? <NoChanges session={session} /> : <LoadingLines label="the changes" />
@@ -50,7 +52,8 @@ function Reviewed({ session, review }: { session: Session; review: LiveReview })
           <Maximize2 className="size-4" aria-hidden />
         </Link>
       </ReviewBar>
-      <DiffView sessionId={session.id} review={data} />
+      <Signals sessionId={session.id} review={data} onGo={(at, line) => goTo.current?.(at, line)} />
+      <DiffView sessionId={session.id} review={data} goTo={goTo} />
       <CommentsBar session={session} review={data} />
     </>
   )

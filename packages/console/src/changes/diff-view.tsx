@@ -13,6 +13,7 @@ import { type DiffRow, rowsOf } from './diff-rows.ts'
 import { FileHeader } from './file-header.tsx'
 import { quoteOf } from './line-comments.ts'
 import type { DiffLine } from './patch.ts'
+import { isLine, type LineOfFile } from './signals.tsx'
 import { type ReviewFiles, useReviewFiles } from './use-review-files.ts'
 
 /** Heights before a row is measured; near the truth, so that the scroll bar hardly moves. */
@@ -31,8 +32,8 @@ const estimates: Readonly<Record<DiffRow['kind'], number>> = {
 /** Two columns need at least this width. */
 const splitWidth = 720
 
-/** Moves the view to a file. */
-export type GoToFile = RefObject<((at: number) => void) | null>
+/** Moves the view to a file, or to a changed line of it. */
+export type GoToFile = RefObject<((at: number, line?: LineOfFile) => void) | null>
 
 /** The changes of a review, file by file. Only the visible rows are in the page, however long the files are. */
 export function DiffView(props: {
@@ -76,7 +77,30 @@ export function DiffView(props: {
     virtualizer.scrollToIndex(index, { align: 'start' })
   }
   const current = aimed ?? (first === undefined ? 0 : first.at + (first.kind === 'end' ? 1 : 0))
-  if (props.goTo !== undefined) props.goTo.current = goTo
+  const goToLine = (at: number, line?: LineOfFile) => {
+    const index = line === undefined ? -1 : rows.findIndex(row => row.at === at && hasLine(row, line))
+    const key = rows[index]?.key
+    if (key === undefined) return goTo(at)
+    setAimed(at)
+    setCursor(key)
+    virtualizer.scrollToIndex(index, { align: 'center' })
+  }
+  // The lines of a file that was folded are there only once it is drawn again.
+  const [awaited, setAwaited] = useState<{ readonly at: number; readonly line: LineOfFile } | null>(null)
+  if (awaited !== null && review.files[awaited.at]?.folded === false) setAwaited(null)
+  const reached = useRef(awaited)
+  useEffect(() => {
+    const was = reached.current
+    reached.current = awaited
+    if (was !== null && awaited === null) goToLine(was.at, was.line)
+  })
+  if (props.goTo !== undefined) {
+    props.goTo.current = (at, line) => {
+      if (line === undefined || review.files[at]?.folded !== true) return goToLine(at, line)
+      setAwaited({ at, line })
+      review.fold(at, false)
+    }
+  }
   useEffect(() => onCurrent?.(current), [current, onCurrent])
   const next = nextUnviewed(review, current)
 
@@ -229,6 +253,11 @@ export function DiffView(props: {
     </div>
   )
 }
+
+const hasLine = (row: DiffRow, line: LineOfFile): boolean =>
+  row.kind === 'line'
+    ? isLine(line, row.line)
+    : row.kind === 'pair' && (isLine(line, row.left) || isLine(line, row.right))
 
 /** Returns the place of the next file that was not viewed, from the beginning again behind the last; null if there is none. */
 function nextUnviewed({ files }: ReviewFiles, current: number): number | null {

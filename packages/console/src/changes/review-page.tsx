@@ -13,6 +13,7 @@ import { CommentsBar } from './comments-bar.tsx'
 import { Deliveries } from './deliveries.tsx'
 import { DiffView, type GoToFile } from './diff-view.tsx'
 import { FileTree } from './file-tree.tsx'
+import { Signals } from './signals.tsx'
 import { useLiveReview } from './use-live-review.ts'
 
 const route = getRouteApi('/shell/sessions/$sessionId/review')
@@ -61,6 +62,7 @@ export function ReviewPage() {
       ) : (
         <>
           <ReviewBar session={session} review={review} data={data} />
+          <Signals sessionId={sessionId} review={data} onGo={(at, line) => goTo.current?.(at, line)} />
           <div className="grid min-h-0 flex-1 lg:grid-cols-[18rem_minmax(0,1fr)]">
             <aside className="flex min-h-0 flex-col border-r border-line bg-surface max-lg:hidden">
               <FileTree sessionId={sessionId} review={data} current={current} onGo={at => goTo.current?.(at)} />

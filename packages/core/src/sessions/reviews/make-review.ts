@@ -21,8 +21,8 @@ export interface Base {
   readonly targetBranch: string
 }
 
-/** The stored document of a review; the row holds the time when it was first made. */
-export type ReviewDocument = Omit<Review, 'createdAt'>
+/** The stored document of a review; the row holds the time when it was first made, and signals are found at each reading. */
+export type ReviewDocument = Omit<Review, 'createdAt' | 'signals'>
 
 /**
  * Compares the workspace with its base and stores two blobs: the pack of new objects, which a delivery needs, and the

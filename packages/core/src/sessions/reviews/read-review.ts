@@ -6,8 +6,10 @@ import type { Blobs } from '@berth/platform/storage/blobs/blobs.ts'
 import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
 import { readSession } from '../session/read-session.ts'
+import { listTurnsAfter } from '../turns/turn-sql.ts'
 import type { ReviewDocument } from './make-review.ts'
 import { findReview, type ReviewRow } from './review-sql.ts'
+import { signalsOf } from './signals/signals-of.ts'
 
 /** @throws ApiError 404 if the Session is not visible to the caller, or has no such revision */
 export async function storedReview(
@@ -22,12 +24,25 @@ export async function storedReview(
   return row
 }
 
-/** Returns a stored review as callers read it. @throws an error of the store */
-export async function readReview(blobs: Blobs, row: ReviewRow): Promise<Review> {
+/** Messages beyond these name no files. */
+const LOOKED_THROUGH = 100
+
+/** Returns a review as it was stored. @throws an error of the store */
+export async function readDocument(blobs: Blobs, row: ReviewRow): Promise<ReviewDocument> {
   const bytes = await collect(await blobs.get(row.document_sha256))
   // The service's own words, verified by their digest.
-  const document: ReviewDocument = JSON.parse(bytes.toString('utf8'))
-  return { ...document, createdAt: row.created_at.toISOString() }
+  return JSON.parse(bytes.toString('utf8'))
+}
+
+/** Returns a stored review as callers read it. @throws an error of the store */
+export async function readReview({ blobs, db }: Context, key: SessionKey, row: ReviewRow): Promise<Review> {
+  const [document, turns] = await Promise.all([readDocument(blobs, row), listTurnsAfter(db, key, 0, LOOKED_THROUGH)])
+  // Found with each reading, so that a new rule holds for old revisions too.
+  const signals = signalsOf(
+    document,
+    turns.map(({ message }) => message),
+  )
+  return { ...document, signals, createdAt: row.created_at.toISOString() }
 }
 
 /**

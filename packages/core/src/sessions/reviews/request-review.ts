@@ -37,7 +37,7 @@ export async function requestReview(
       }
       const row = await findReview(context.db, key, answer.revision)
       if (row === null) throw new Error(`no review ${answer.revision}`)
-      return await readReview(context.blobs, row)
+      return await readReview(context, key, row)
     }
     await requireAttached(context, principal, key)
     if (deadline.aborted) throw refusal('cloud_workspace_unavailable')

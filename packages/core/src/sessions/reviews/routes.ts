@@ -11,7 +11,7 @@ export function reviewHandlers(context: Context): Pick<Handlers, 'reviewReposito
       const review =
         revision === undefined
           ? await requestReview(context, principal, key, signal)
-          : await readReview(context.blobs, await storedReview(context, principal, key, revision))
+          : await readReview(context, key, await storedReview(context, principal, key, revision))
       return { status: 200, body: { review } }
     },
   }

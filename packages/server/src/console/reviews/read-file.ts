@@ -1,5 +1,5 @@
 import type { Review, ReviewFileDiff } from '@berth/contract'
-import { readReview, readWholeFiles } from '@berth/core/sessions/reviews/read-review.ts'
+import { readDocument, readWholeFiles } from '@berth/core/sessions/reviews/read-review.ts'
 import { reviewBounds } from '@berth/core/sessions/reviews/review-place.ts'
 import type { ReviewRow } from '@berth/core/sessions/reviews/review-sql.ts'
 import { refusal } from '@berth/platform/kit/refusal.ts'
@@ -8,6 +8,8 @@ import { splitPatch, withContext } from './file-patches.ts'
 
 /** Longest diff of one file that is sent. */
 const PATCH_CHARACTERS = 4 * 1024 * 1024
+
+type Listed = Pick<Review, 'files'>
 
 /**
  * Reads one file of a stored review, from what the worker stored when it made the review.
@@ -18,7 +20,7 @@ export async function readReviewFile(
   row: ReviewRow,
   at: { readonly number: number; readonly context: number },
 ): Promise<ReviewFileDiff> {
-  const review = await readReview(blobs, row)
+  const review = await readDocument(blobs, row)
   const file = review.files[at.number]
   if (file === undefined) throw refusal('cloud_session_not_found')
   const whole = await wholeFile(blobs, row, review, at.number)
@@ -35,13 +37,13 @@ export async function readReviewFile(
   }
 }
 
-async function wholeFile(blobs: Blobs, row: ReviewRow, review: Review, number: number): Promise<string | null> {
+async function wholeFile(blobs: Blobs, row: ReviewRow, review: Listed, number: number): Promise<string | null> {
   const bytes = await readWholeFiles(blobs, row)
   if (bytes === null) return null
   return partOf(bytes.toString(), bytes.length >= reviewBounds.filesBytes, review, number)
 }
 
-function partOf(text: string, cut: boolean, review: Review, number: number): string | null {
+function partOf(text: string, cut: boolean, review: Listed, number: number): string | null {
   const parts = splitPatch(text, cut)
   // A diff of another number of files would answer with another file's lines.
   if (!cut && parts.length !== review.files.length) return null

@@ -24,7 +24,7 @@ export function storedReviewHandlers(
     getStoredReview: async ({ principal, params: { sessionId, revision } }) => {
       const key = { organizationId: principal.organizationId, sessionId }
       const row = await storedReview(context, principal, key, revision)
-      return { status: 200, body: { review: await readReview(context.blobs, row) } }
+      return { status: 200, body: { review: await readReview(context, key, row) } }
     },
 
     getStoredReviewFile: async ({ principal, params, query: { context: lines }, signal }) => {
