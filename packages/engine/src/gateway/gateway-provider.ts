@@ -53,8 +53,8 @@ export class GatewayProvider {
   readonly #environment: Environment
   readonly #facts = new Map<string, ModelFacts>()
   readonly #runtime: ModelRuntime
-  /** Time before which the gateway asked not to be called again, in ms since the epoch. */
-  #notBefore = 0
+  /** By model, the time before which the gateway asked not to be called for it again, in ms since the epoch. */
+  readonly #notBefore = new Map<string, number>()
   #lastFault: ModelFault | null = null
   gate: RequestGate = {
     stopped: () => false,
@@ -140,7 +140,7 @@ export class GatewayProvider {
     const { signal } = options
     try {
       if (this.gate.stopped()) return fail(stream, emptyMessage(model), false, 'stopped')
-      const waitMs = this.#notBefore - Date.now()
+      const waitMs = (this.#notBefore.get(model.id) ?? 0) - Date.now()
       if (waitMs > 0) await sleep(waitMs, undefined, signal === undefined ? {} : { signal })
       const { modelIdleMs, retryBaseMs } = this.#environment
       const watched = watchFetch(modelIdleMs, request =>
@@ -167,7 +167,7 @@ export class GatewayProvider {
         if (event.type === 'toolcall_end') markInvalidArguments(event.toolCall, json.get(event.contentIndex))
         if (event.type !== 'error') stream.push(event)
         else if (event.reason === 'aborted') fail(stream, event.error, true)
-        else fail(stream, event.error, false, this.#say(faultIn(watched, event.error)))
+        else fail(stream, event.error, false, this.#say(model.id, faultIn(watched, event.error)))
       }
     } catch (error) {
       fail(stream, emptyMessage(model), signal?.aborted === true, `model_response_invalid: ${String(error)}`)
@@ -180,13 +180,13 @@ export class GatewayProvider {
    * whether the conversation is too long. It could take any number for a status, so the gateway's message stays out.
    * The loop never retries "out of budget".
    */
-  #say(fault: ModelFault): string {
+  #say(modelId: string, fault: ModelFault): string {
     const { code, transient, retryAfterMs = 0, detail } = fault
     this.#lastFault = fault
     process.stderr.write(`${JSON.stringify({ msg: 'a request to the model failed', code, detail })}\n`)
     if (code === 'model_context_exceeded') return `${code}: context_length_exceeded`
     if (!transient || retryAfterMs > MAX_RETRY_AFTER_MS) return `${code}: out of budget`
-    this.#notBefore = Math.max(this.#notBefore, Date.now() + retryAfterMs)
+    this.#notBefore.set(modelId, Math.max(this.#notBefore.get(modelId) ?? 0, Date.now() + retryAfterMs))
     return `${code}: please retry your request`
   }
 }

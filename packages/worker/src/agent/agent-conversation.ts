@@ -329,7 +329,7 @@ export class AgentConversation {
 
   #take(drafts: readonly EventDraft[]): void {
     for (const draft of drafts) this.#told.add(this.#drafts, draft)
-    this.#toolCalls += drafts.filter(draft => draft.data['status'] === 'started').length
+    this.#toolCalls += drafts.filter(({ data }) => data['status'] === 'started' && !given.has(data['name'])).length
     this.#callsMoved ||= drafts.some(draft => draft.type === 'svc.run.progress')
     if (drafts.some(draft => draft.data['role'] === 'assistant')) this.#lastAnswer = this.#transcript.lastAnswer
   }
@@ -436,6 +436,9 @@ export class AgentConversation {
     else this.#requests.answerAtOnce(refusal(), offset)
   }
 }
+
+/** Names under which an agent tells what its model was given. They do nothing, so a lost attempt may begin again after them. */
+const given: ReadonlySet<unknown> = new Set(['instructions', 'attachment'])
 
 /** A session's id is sent back to the agent, so it can be neither cut nor replaced. */
 const unusable = (result: Readonly<Record<string, unknown>> | null) =>

@@ -1,4 +1,5 @@
 import { request } from 'node:http'
+import { addAbortSignal } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { Type } from '@earendil-works/pi-ai'
 import { defineTool } from '@earendil-works/pi-coding-agent'
@@ -112,7 +113,7 @@ async function refusalOf({ protocol, hostname, port }: URL, signal: AbortSignal)
         return resolve(null)
       }
       socket.unshift(head)
-      text(socket).then(
+      text(addAbortSignal(bounded, socket)).then(
         words => resolve(words.slice(0, MAX_REFUSAL).trim()),
         () => resolve(null),
       )
