@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { sendJson } from '@berth/client/testing'
 import { afterAll, expect, test } from 'vitest'
 import { BerthProcess } from './berth-process.ts'
-import { ScriptedService, session } from './scripted-service.ts'
+import { run, ScriptedService, session } from './scripted-service.ts'
 
 const cwd = mkdtempSync(join(tmpdir(), 'berth-cli-'))
 afterAll(() => rmSync(cwd, { recursive: true }))
@@ -50,13 +50,18 @@ const review = {
   ],
 }
 
+const summary = '# List the files\n\nIt lists\u202e them.\n'
+
 /** Starts a service whose one Publication and one Merge end like this. */
 async function serve(end: { publication: object; merge: object }): Promise<ScriptedService> {
   let reads = 0
   return ScriptedService.start(({ method, path }, response) => {
     const [id = ''] = path.split('/').slice(-1)
     const published = { id, status: 'succeeded', completedAt: '2026-01-01T00:00:00.000Z', ...end.publication }
-    if (path.endsWith('/repository/review')) sendJson(response, 200, { review })
+    if (path.endsWith(`/runs/${run.id}`)) sendJson(response, 200, { run: { ...run, result: { summary } } })
+    else if (path.endsWith(`/sessions/${session.id}`))
+      sendJson(response, 200, { session: { ...session, lastRun: run } })
+    else if (path.endsWith('/repository/review')) sendJson(response, 200, { review })
     else if (path.includes('/merges/')) {
       const over = method === 'GET' && ++reads > 1
       const status = { status: over ? 'succeeded' : 'waiting', pullRequestNumber: 7 }
@@ -109,6 +114,18 @@ test('publish publishes the current changes, or a given revision, and reports th
   const failed = berth(failing, 'publish', session.id, '--title', 'a', '--revision', revision)
   expect(await failed.ended()).toBe(1)
   expect(failed.lines[0]).toMatch(/failed: the session has no changes \(no_changes\)$/)
+})
+
+test('publish without a title takes title and body from the last message of the agent', async () => {
+  await using service = await serve({ publication: { result }, merge: {} })
+  for (const [args, body] of [
+    [[], 'It lists\ufffd them.'],
+    [['--body', 'b'], 'b'],
+  ] as const) {
+    expect(await berth(service, 'publish', session.id, ...args).ended()).toBe(0)
+    const put = service.taken.findLast(({ method }) => method === 'PUT')
+    expect(put?.body).toEqual({ revision, title: 'List the files', body, delivery: 'pull_request' })
+  }
 })
 
 test('publish says that it made the first commit of a repository', async () => {

@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto'
-import { type Publication, settled } from '@berth/client'
+import { type Publication, pullRequestDraft, settled } from '@berth/client'
 import { deliveryError } from '../delivery-error.ts'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import { UsageError } from '../failure.ts'
 import type { CommandIo } from '../io.ts'
-import { jsonLine, printableLine } from '../terminal-text.ts'
+import { jsonLine, printable, printableLine } from '../terminal-text.ts'
 import { attachWorkspace, bringingBack } from './lapsed-workspace.ts'
 import { progress } from './progress.ts'
 
 export interface PublishOptions {
-  readonly title: string
+  /** Absent: title and body are those of the agent's last message. */
+  readonly title?: string
   readonly body?: string
   readonly branch?: string
   /** The branch that the person expects it to go to. */
@@ -27,7 +28,7 @@ export interface PublishOptions {
  */
 export async function publish(sessionId: string, options: PublishOptions, io: CommandIo): Promise<ExitCode> {
   const { client, stdout } = io
-  const { title, body, branch, draft, direct } = options
+  const { branch, draft, direct } = options
   if (direct && (draft || branch !== undefined))
     throw new UsageError('--direct cannot be combined with --draft or --branch')
   if (options.base !== undefined) await requireTarget(sessionId, options.base, client)
@@ -37,6 +38,10 @@ export async function publish(sessionId: string, options: PublishOptions, io: Co
   await bringingBack(sessionId, io, async () => {
     if (options.revision === undefined) await say('reading the changes')
     const revision = options.revision ?? (await client.call('reviewRepository', { sessionId })).review.revision
+    const { title, body } =
+      options.title === undefined
+        ? await draftFor(sessionId, options, client)
+        : { title: options.title, body: options.body }
     await say('publishing them')
     await client.call('createPublication', {
       sessionId,
@@ -58,6 +63,16 @@ export async function publish(sessionId: string, options: PublishOptions, io: Co
   )
   await stdout.line(options.json ? jsonLine(publication) : printableLine(resultOf(publication)))
   return publication.status === 'succeeded' ? exitCode.completed : exitCode.failed
+}
+
+/** @throws UsageError if there is nothing to make a title of */
+async function draftFor(sessionId: string, { body: given }: PublishOptions, client: CommandIo['client']) {
+  const { session } = await client.call('getSession', { sessionId })
+  const runId = session.lastRun?.id
+  const run = runId === undefined ? null : (await client.call('getRun', { sessionId, runId })).run
+  const { title, body } = pullRequestDraft(run?.result?.summary ?? '', session.title)
+  if (title === '') throw new UsageError('the session has no title; give one by --title')
+  return { title: printableLine(title), body: given ?? printable(body) }
 }
 
 /** A Session delivers to the branch that it started from, so another one cannot be chosen any more. */

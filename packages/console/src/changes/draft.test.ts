@@ -29,6 +29,12 @@ test('a draft has the last words of the agent, and every file of the review', ()
   ])
 })
 
+test('a draft has the title that the last words begin with', () => {
+  const { title, body } = draftOf(session, review(['a']), '# Count `euros` #\n\nIt counts\u202e.\n## Checked\nBy hand.')
+  expect(title).toBe('Count `euros`')
+  expect(body).toMatch(/^It counts⟨U\+202E⟩\.\n## Checked\nBy hand\.\n\n1 file/)
+})
+
 test('a draft cuts what an agent says at length', () => {
   expect(draftOf(session, review([]), 'x'.repeat(9_000)).body).toMatch(/^x{6000}…\n\n0 files/)
 })

@@ -1,4 +1,4 @@
-import type { Review, Session } from '@berth/client'
+import { pullRequestDraft, type Review, type Session } from '@berth/client'
 import type { Row } from '@berth/client/transcript'
 import { beginningOf, codeSpan, counted } from '../ui/format.ts'
 import { hiddenParts, printable } from '../ui/printable.ts'
@@ -14,7 +14,8 @@ export const lastWords = (rows: readonly Row[]): string =>
     ?.text.trim() ?? ''
 
 /**
- * Returns a title and a text for a pull request: what the agent said at the end, and every file of the review.
+ * Returns a title and a text for a pull request: what the agent said at the end, the Session's title unless that begins with
+ * one, and every file of the review.
  * @param said the agent's last message
  */
 export function draftOf(
@@ -26,17 +27,18 @@ export function draftOf(
     return `- ${codeSpan(printable(path.replaceAll(/\p{Cc}/gu, '')))} ${status}, +${additions} −${deletions}`
   })
   const more = review.files.length - listed.length
-  const shown = printable(said)
-  const words = beginningOf(shown, saidCharacters)
+  const { title, body: words } = pullRequestDraft(said, session.title)
+  const shown = printable(words)
+  const beginning = beginningOf(shown, saidCharacters)
   const body = [
-    ...(words === '' ? [] : [withClosedFence(words === shown ? words : `${words}…`), '']),
+    ...(beginning === '' ? [] : [withClosedFence(beginning === shown ? beginning : `${beginning}…`), '']),
     `${counted(review.files.length, 'file')}, +${review.additions} −${review.deletions}:`,
     ...listed,
     ...(more > 0 ? [`- and ${more} more`] : []),
     '',
     `From ${session.sessionUrl}`,
   ]
-  return { title: printable(session.title).split('\n')[0]?.trim() ?? '', body: body.join('\n') }
+  return { title: printable(title), body: body.join('\n') }
 }
 
 /** What follows an open block of code would be shown as a part of it. */
