@@ -60,14 +60,13 @@ test('a message and a schema that are not UTF-8 are refused before anything is s
   expect(service.taken).toEqual([])
 })
 
-test('a new session with files gets its title from the message, and the files with its first turn', async () => {
+test('a new session with files is made without a title, and gets the files with its first turn', async () => {
   await using service = await ScriptedService.start()
   writeFileSync(join(cwd, 'note.txt'), 'x')
-  const it = berth(service, ['run', '--file', 'note.txt', `\n ${'long '.repeat(100)}\nmore`])
+  const it = berth(service, ['run', '--file', 'note.txt', 'look'])
   expect(await it.ended()).toBe(0)
   const [create, , turn] = service.taken
-  expect(Object.keys(create?.body ?? {})).toEqual(['title'])
-  expect([...String(create?.body.title)]).toHaveLength(160)
+  expect(create?.body).toEqual({})
   expect(turn?.path).toMatch(/\/turns\/[0-9a-f-]{36}$/)
 })
 

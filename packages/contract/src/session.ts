@@ -154,7 +154,10 @@ export const Session = Type.Object(
     id: Uuid,
     sessionUrl: Type.String({ format: 'uri', description: "URL of the Session's page, for people." }),
     organizationId: Uuid,
-    title: Type.String({ description: 'Taken from the first message if the caller gave none.' }),
+    title: Type.String({
+      description:
+        'If the caller gave none, the first sentence of the first message, and a better one by the agent if it has one.',
+    }),
     origin: Type.Optional(Origin),
     source: Type.Optional(Source),
     model: Type.Optional(Type.String({ description: 'Model of the next Turn.' })),

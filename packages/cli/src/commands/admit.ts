@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { BerthClient, CreateSession, Effort, Session, SubmitTurn } from '@berth/client'
-import { clip } from '../terminal-text.ts'
 
 /** Settings of a new Session. */
 export interface NewSession {
@@ -22,11 +21,9 @@ export interface Admission {
   readonly after: number
 }
 
-const titleCharacters = 160
-
 /**
  * Creates a Session with this first Turn. The operation takes no files, so if the Turn has files, this creates an idle
- * Session first and gives it the title that the service would have taken from the message.
+ * Session first.
  */
 export async function admitToNewSession(
   client: BerthClient,
@@ -43,9 +40,7 @@ export async function admitToNewSession(
     const runId = session.activeRunId ?? (await firstRunId(client, sessionId, signal))
     return { session, turnId: initialTurn.id, runId, after: 0 }
   }
-  const title = settled.title ?? titleFrom(turn.message)
-  const body = title === null ? settled : { ...settled, title }
-  await client.call(operation, { sessionId, body }, { signal })
+  await client.call(operation, { sessionId, body: settled }, { signal })
   return admitToSession(client, sessionId, turn, signal)
 }
 
@@ -70,9 +65,4 @@ async function firstRunId(client: BerthClient, sessionId: string, signal: AbortS
   if (first === undefined)
     throw new Error('the service created the session without its first turn; send the message again with --session')
   return first.runId
-}
-
-function titleFrom(message: string): string | null {
-  const line = message.split('\n').find(text => text.trim() !== '')
-  return line === undefined ? null : clip(line.trim(), titleCharacters)
 }

@@ -2257,7 +2257,7 @@ export interface Session {
   /** URL of the Session's page, for people. */
   sessionUrl: string
   organizationId: string
-  /** Taken from the first message if the caller gave none. */
+  /** If the caller gave none, the first sentence of the first message, and a better one by the agent if it has one. */
   title: string
   origin?: Origin
   source?: Source

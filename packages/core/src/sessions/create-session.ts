@@ -13,8 +13,9 @@ import { settleEffort, settleModel, settleRuntime } from './configuration.ts'
 import { outputIdentity } from './outputs/output-identity.ts'
 import { checkOutputSchema } from './outputs/output-schema.ts'
 import { requireSeen } from './session/read-session.ts'
-import { deriveTitle, toSession } from './session/session.ts'
+import { toSession } from './session/session.ts'
 import { findSession, insertSession, isPurged, lockSession } from './session/session-sql.ts'
+import { deriveTitle } from './session/title.ts'
 import { settleSource } from './settle-source.ts'
 import { insertTurn } from './turns/insert-turn.ts'
 
@@ -70,7 +71,8 @@ export async function createSession(
       owner,
       initiatedBy,
       requestHash: hash,
-      title: body.title === undefined ? deriveTitle(body.initialTurn?.message) : ownCredentials.text(body.title),
+      title: body.title === undefined ? deriveTitle(undefined) : ownCredentials.text(body.title),
+      titleIsDerived: body.title === undefined,
       origin: body.origin ?? null,
       source,
       model,

@@ -70,6 +70,11 @@ export class Updates {
     this.#chunk('agent_message_chunk', text)
   }
 
+  /** Reports a title for the conversation. */
+  title(title: string): void {
+    this.#update({ sessionUpdate: 'session_info_update', title })
+  }
+
   /** Reports the to-do list, which ACP calls a plan. */
   plan(items: readonly TodoItem[]): void {
     this.#update({ sessionUpdate: 'plan', entries: items.map(item => ({ ...item, priority: 'medium' })) })

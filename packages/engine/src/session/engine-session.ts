@@ -37,6 +37,7 @@ import { hasSteered, Steering } from './steering.ts'
 import { Stopwatch } from './stopwatch.ts'
 import { loadSubAgents } from './sub-agents.ts'
 import { planReminder } from './system-prompt.ts'
+import { titleFor } from './title.ts'
 
 /** Options for opening a session. */
 export interface Opening {
@@ -233,8 +234,15 @@ export class EngineSession {
     }
     this.#steering.open(agent)
     const { text: whole, images } = this.#withFiles({ ...input, text })
+    const titled = orders.title && text.trim() !== '' ? this.#giveTitle(text, signal) : null
     await agent.prompt(whole, { images, expandPromptTemplates: false })
+    await titled
     return outcomeOf(this.#limits, this.#last)
+  }
+
+  async #giveTitle(message: string, signal: AbortSignal): Promise<void> {
+    const title = this.#provider === null ? null : await titleFor(this.#provider, message, signal)
+    if (title !== null) this.#updates.title(title)
   }
 
   /** Returns the input with its files, and reports those. */

@@ -9,6 +9,8 @@ export interface Orders {
   /** How hard the model may think; absent for its default. */
   readonly effort?: Effort
   readonly budgets: Budgets
+  /** The conversation has no title yet. */
+  readonly title: boolean
   /** The worker searches the web. */
   readonly search: boolean
   /** The prompt goes on with the one before: what that used counts towards the budgets. */
@@ -21,13 +23,14 @@ export interface Orders {
 export function readOrders(meta: Readonly<Record<string, unknown>> | null | undefined): Orders {
   const berth = asObject(meta?.['berth'])
   const { turns, responseTokens, seconds } = asObject(berth['budgets'])
-  const { model, effort, answers, continues, search } = berth
+  const { model, effort, answers, continues, search, title } = berth
   return {
     ...(typeof model === 'string' && model !== '' && { model }),
     ...(isEffort(effort) && { effort }),
     ...(Array.isArray(answers) && { answer: { approvesPlan: answers.some(approvesPlan) } }),
     continues: continues === true,
     search: search === true,
+    title: title === true,
     budgets: {
       ...(isPositive(turns) && { turns }),
       ...(isPositive(responseTokens) && { responseTokens }),

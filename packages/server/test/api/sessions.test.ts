@@ -130,11 +130,32 @@ describe('the title', () => {
   it.each([
     ['the first line that says something', '\n \t\r\n  First line \nsecond', 'First line'],
     ['a line ended by a carriage return', 'one\rtwo', 'one'],
-    ['160 characters and no more', 'é'.repeat(161), 'é'.repeat(160)],
-    ['whole characters', `${'a'.repeat(159)}😀😀`, `${'a'.repeat(159)}😀`],
+    ['the first sentence', 'Fix the v1.2 parser. It fails on tabs.', 'Fix the v1.2 parser'],
+    ['a question', 'Why is it red? Look.', 'Why is it red?'],
+    ['without a command', '/plan\nMend the till', 'Mend the till'],
+    ['without a command and its arguments', '/plan Mend the till', 'Mend the till'],
+    ['a path, which is no command', '/etc/hosts is wrong', '/etc/hosts is wrong'],
+    ['without Markdown', '## **Fix** `add()` in [the _till_](http://x/)', 'Fix add() in the _till_'],
+    ['what a list begins with', '```sh\n- 1 * 2 * 3', '1 * 2 * 3'],
+    ['60 characters and no more', 'é'.repeat(61), `${'é'.repeat(59)}…`],
+    ['60 characters as they are', 'é'.repeat(60), 'é'.repeat(60)],
+    ['whole words', `${'word '.repeat(20)}end`, `${'word '.repeat(11).trim()}…`],
+    ['whole characters', `${'a'.repeat(58)}😀😀😀`, `${'a'.repeat(58)}😀…`],
     ['that of an idle session where no line says anything', ' \n\t\n', 'New workspace'],
   ])('is %s', async (_, message, title) => {
     expect((await create(firstTurn(message))).body.session.title).toBe(title)
+  })
+
+  it('of an idle session is taken from its first turn, unless somebody gives one before', async () => {
+    const titleAfter = async (body: object, change: object | null) => {
+      const { session } = (await create(body)).body
+      if (change !== null) await patch(session, change)
+      await test.api.submitTurn(session.id, 'Mend it')
+      return (await test.api.session(session.id)).title
+    }
+    expect(await titleAfter({}, null)).toBe('Mend it')
+    expect(await titleAfter({}, { title: 'Mine' })).toBe('Mine')
+    expect(await titleAfter({ title: 'Mine' }, null)).toBe('Mine')
   })
 
   it('is the given one, whatever the message says', async () => {

@@ -107,6 +107,13 @@ export function readUpdate(params: Json, redactor: Redactor = ownCredentials): U
   }
 }
 
+/** Returns the title that a `session/update` gives the conversation; null if it gives none. */
+export function readTitle(params: Json, redactor: Redactor = ownCredentials): string | null {
+  const update = asObject(params['update'])
+  const title = update?.['sessionUpdate'] === 'session_info_update' ? asText(update['title']) : undefined
+  return title === undefined ? null : redactor.text(title)
+}
+
 /** Reads the call of a permission request; some agents announce a call only this way. */
 export function readPermissionCall(params: Json, redactor: Redactor = ownCredentials): Update {
   const call = asObject(params['toolCall'])

@@ -288,6 +288,27 @@ describe('an agent', () => {
     expect(conversation.take().drafts.map(({ data }) => data['text'])).toEqual(['no', 'yes'])
   })
 
+  test('counts no tool call for a file that the model was given, and keeps the newest title', () => {
+    const file = { toolCallId: 'i', name: 'instructions', kind: 'read', title: 'read AGENTS.md' } as const
+    const titled = (title: string) => updated({ sessionUpdate: 'session_info_update', title })
+    const conversation = read(
+      working,
+      updated({ sessionUpdate: 'tool_call', ...file }),
+      ...[ends('i'), titled('One'), says('a'), titled('Two'), calls('a')],
+    )
+    const { drafts, ...reading } = conversation.take()
+    expect(reading).toMatchObject({ toolCalls: 1, title: 'Two' })
+    expect(types(drafts)).toEqual([
+      'run.progress',
+      'run.progress',
+      'activity.completed',
+      'message.created',
+      'run.progress',
+    ])
+    expect(conversation.take().title).toBeNull()
+    expect(read(ready, titled('Early')).take().title).toBeNull()
+  })
+
   test('makes each tool call once, however it ends', () => {
     const conversation = read(working, calls('a'), ends('a'), ends('a'), calls('b'), exited())
     conversation.close()

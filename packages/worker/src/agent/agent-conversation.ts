@@ -16,6 +16,7 @@ import {
   MAX_IDENTIFIER_BYTES,
   readAgentMessage,
   readPermissionCall,
+  readTitle,
   readUpdate,
   type Update,
 } from './acp-message.ts'
@@ -62,6 +63,8 @@ export interface Reading extends RequestsReading {
   readonly drafts: EventDraft[]
   /** Turns whose message the agent's conversation has. */
   readonly steered: readonly string[]
+  /** The agent's newest title for the conversation; null if it gave none. */
+  readonly title: string | null
   /** Number of Events left out because the Run's budget of Events is spent. */
   readonly dropped: number
   /** Number of tool calls that have begun. */
@@ -105,6 +108,7 @@ export class AgentConversation {
   #callsMoved = false
   #given = false
   #steered: string[] = []
+  #title: string | null = null
   /** Turns that the agent was given while it worked, and has not spoken of. */
   readonly #steering: Set<string>
   #end: AgentEnd | null = null
@@ -245,6 +249,7 @@ export class AgentConversation {
       drafts: this.#drafts,
       ...this.#requests.take(),
       steered: this.#steered,
+      title: this.#title,
       dropped: 0,
       toolCalls: this.#toolCalls,
       openCalls: this.#callsMoved ? this.#transcript.openCalls : null,
@@ -255,6 +260,7 @@ export class AgentConversation {
     }
     this.#drafts = []
     this.#steered = []
+    this.#title = null
     this.#toolCalls = 0
     this.#callsMoved = false
     this.#given = false
@@ -377,6 +383,7 @@ export class AgentConversation {
   #notified(method: string, params: Readonly<Record<string, unknown>>, offset: number, replayed: boolean): void {
     if (method === CLIENT_METHODS.session_update) {
       this.#fold(readUpdate(params, this.#redactor), offset, replayed)
+      if (this.prompted && !replayed) this.#title = readTitle(params, this.#redactor) ?? this.#title
     } else if (method === BERTH_EVENT) {
       // A command in the background ends when it likes, also while the agent speaks and after its answer.
       const isBeside = params['type'] === BACKGROUND_UPDATED

@@ -10,6 +10,7 @@ import {
 import { type LeaseRow, startAgentFrom } from '@berth/core/sessions/leases/lease-sql.ts'
 import { readRecap } from '@berth/core/sessions/runs/recap.ts'
 import { hasEarlierWork } from '@berth/core/sessions/runs/run-sql.ts'
+import { isTitleDerived } from '@berth/core/sessions/session/session-sql.ts'
 import type { TurnRow } from '@berth/core/sessions/turns/turn.ts'
 import { findTurn, listSteering } from '@berth/core/sessions/turns/turn-sql.ts'
 import type { RunBudgets } from '@berth/platform/settings/run-budgets.ts'
@@ -155,7 +156,9 @@ export class AgentOrders {
   /** Sends the Turn or, after the Run was parked, the answers that people have given since. */
   async prompt({ generation, sessionId }: AgentFacts): Promise<void> {
     for (const row of this.#parts.unheard) await this.#placeFilesOf(row)
-    const meta = this.#promptMeta()
+    const { claim, turn } = this.#parts
+    const title = turn.sequence === 0 && (await isTitleDerived(this.#context.db, claim))
+    const meta = { ...this.#promptMeta(), ...(title && { title }) }
     await this.give(prompt(this.#of, generation, { sessionId: sessionId ?? '', blocks: this.#promptBlocks(), meta }))
   }
 

@@ -9,7 +9,8 @@ import type { EventDraft } from '@berth/core/sessions/log/envelope.ts'
 import { sessionRedactor } from '@berth/core/sessions/log/session-redactor.ts'
 import { resumeIfAnswered } from '@berth/core/sessions/runs/resume-run.ts'
 import { findRun } from '@berth/core/sessions/runs/run-sql.ts'
-import { holdSession } from '@berth/core/sessions/session/session-sql.ts'
+import { holdSession, saveAgentTitle } from '@berth/core/sessions/session/session-sql.ts'
+import { shortTitle } from '@berth/core/sessions/session/title.ts'
 import { markSteered } from '@berth/core/sessions/turns/turn-sql.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
@@ -56,8 +57,9 @@ export class ReadingKeeper {
    * @throws ClaimLost, RunIsOver
    */
   async keep(reading: Reading): Promise<Spent | null> {
-    const { drafts, requests, withdrawn, settled, facts, offset, replayFrom } = reading
-    const says = [drafts, requests, withdrawn, settled].some(part => part.length > 0) || facts !== this.#facts
+    const { drafts, requests, withdrawn, settled, title, facts, offset, replayFrom } = reading
+    const isTold = [drafts, requests, withdrawn, settled].some(part => part.length > 0) || title !== null
+    const says = isTold || facts !== this.#facts
     if (!says && offset - this.#offset < COMMIT_BYTES) return null
     if (requests.some(({ ask, declined }) => ask.kind !== 'approval' && declined !== true)) {
       await presentBeforeWaiting(this.#context, this.#claim, this.#leaseId)
@@ -67,7 +69,7 @@ export class ReadingKeeper {
     this.#offset = offset
     this.#facts = facts
     this.#connection.ack(offset, replayFrom)
-    if (drafts.length + requests.length + withdrawn.length > 0) {
+    if (drafts.length + requests.length + withdrawn.length > 0 || title !== null) {
       this.#context.wakeups.publish(topics.session(this.#claim.organizationId, this.#claim.sessionId))
     }
     return spent
@@ -94,9 +96,9 @@ export function recordReading(
 ): Promise<Spent> {
   return context.db.transaction(async tx => {
     const now = context.clock.now()
-    const { drafts, requests, withdrawn, dropped } = reading
+    const { drafts, requests, withdrawn, dropped, title } = reading
     // Without an append no statement takes the Session's lock before the Run's.
-    const counted = drafts.length > 0 || dropped === 0
+    const counted = drafts.length > 0 || (dropped === 0 && title === null)
     if (requests.length === 0 && withdrawn.length === 0 && counted) {
       // The common case sends everything in one round trip, and rolls back if the claim does not stand. The append
       // takes the Session's lock first: every other transaction takes the two locks in this order.
@@ -132,14 +134,21 @@ export async function recordPosition(
   spent: Spent,
   now: Date,
 ): Promise<void> {
-  const { prompted, settled, steered, drafts } = reading
+  const { prompted, settled, steered, drafts, title } = reading
   await Promise.all([
     saveReading(tx, claim, leaseId, reading, spent),
     prompted && claim.runId !== null ? settleEarlier(tx, claim, claim.runId, leaseId, now) : null,
     settled.length > 0 ? markDelivered(tx, leaseId, settled, now) : null,
+    title === null ? null : saveTitle(tx, claim, title),
     spent.events > 0 ? saveState(tx, claim, leaseId, drafts) : null,
     steered.length > 0 && claim.runId !== null ? markSteered(tx, claim, claim.runId, steered) : null,
   ])
+}
+
+/** Stores the agent's title, if nobody has given another. It masks what the log masks. */
+async function saveTitle(tx: Queryable, claim: Claim, title: string): Promise<void> {
+  const short = shortTitle((await sessionRedactor(tx, claim)).text(title))
+  if (short !== '') await saveAgentTitle(tx, claim, short)
 }
 
 /**

@@ -16,7 +16,7 @@ export function useStart(forget: () => void) {
       const message = draft.plan && runtime === 'native' ? `/plan\n${draft.message}` : draft.message
       const files = await Promise.all(attachments.map(encoded))
       const { session } = await call<{ session: Session }>('PUT', `sessions/${sessionId}`, {
-        ...(files.length === 0 ? { initialTurn: { id: turnId, message } } : { title: titleOf(draft.message) }),
+        ...(files.length === 0 && { initialTurn: { id: turnId, message } }),
         ...(runtime === 'native' ? {} : { runtime }),
         ...(model === '' ? {} : { model }),
         ...(effort === '' ? {} : { effort }),
@@ -43,10 +43,4 @@ export function useStart(forget: () => void) {
       await navigate(to.session(session.id))
     },
   })
-}
-
-/** The service names a Session after its first message, which a Session without one does not have yet. */
-function titleOf(message: string): string {
-  const line = message.trim().split('\n', 1)[0] ?? ''
-  return [...line].slice(0, 80).join('') || 'New Session'
 }

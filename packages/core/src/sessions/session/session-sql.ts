@@ -124,6 +124,7 @@ export interface NewSession {
   readonly initiatedBy: string | null
   readonly requestHash: Buffer
   readonly title: string
+  readonly titleIsDerived?: boolean
   readonly origin: object | null
   readonly source: object | null
   readonly model: string | null
@@ -152,8 +153,8 @@ export async function insertSession(tx: Queryable, session: NewSession): Promise
     text: `
       insert into sessions (organization_id, id, owner_kind, owner_id, request_hash, title, origin, model, runtime,
         created_at, updated_at, source, initiated_by, environment_id, is_trial, parent_session_id,
-        parent_run_id, forked_recap, effort, plan, trigger_id)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
+        parent_run_id, forked_recap, effort, plan, trigger_id, title_is_derived)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
       on conflict do nothing returning 1`,
     values: [
       session.key.organizationId,
@@ -176,6 +177,7 @@ export async function insertSession(tx: Queryable, session: NewSession): Promise
       session.effort,
       session.forkOf?.plan ? JSON.stringify(session.forkOf.plan) : null,
       session.triggerId ?? null,
+      session.titleIsDerived ?? false,
     ],
   })
   return rows.length > 0
@@ -199,12 +201,33 @@ export async function updateSession(
 ): Promise<void> {
   await tx.query({
     text: `
-      update sessions set title = $3, model = $4, runtime = $5, updated_at = greatest(updated_at, $6),
+      update sessions set title = $3, title_is_derived = title_is_derived and title = $3, model = $4, runtime = $5, updated_at = greatest(updated_at, $6),
         environment_id = $7, effort = $8, ${movedIn},
         environment_revision = case when environment_id is not distinct from $7 then environment_revision end
       where organization_id = $1 and id = $2`,
     values: [key.organizationId, key.sessionId, set.title, set.model, set.runtime, now, set.environmentId, set.effort],
   })
+}
+
+/** Replaces a title that was made of the first message. A title that somebody has given stays. */
+export async function saveAgentTitle(tx: Queryable, key: SessionKey, title: string): Promise<void> {
+  await tx.query({
+    name: 'save-agent-title',
+    text: `
+      update sessions set title = $3, title_is_derived = false, ${movedIn}
+      where organization_id = $1 and id = $2 and title_is_derived`,
+    values: [key.organizationId, key.sessionId, title],
+  })
+}
+
+/** Returns true if a Session's title was made of its first message. */
+export async function isTitleDerived(db: Queryable, key: SessionKey): Promise<boolean> {
+  const { rows } = await db.query<{ derived: boolean }>({
+    name: 'is-title-derived',
+    text: 'select title_is_derived as derived from sessions where organization_id = $1 and id = $2',
+    values: [key.organizationId, key.sessionId],
+  })
+  return rows[0]?.derived === true
 }
 
 /** Lets the feed tell the Session again, after a change beside its row. */

@@ -1,5 +1,13 @@
-import type { Background, Continuation, Effort, Plan, Session, SessionStatus, Source } from '@berth/contract'
-import { ownCredentials } from '@berth/platform/kit/redactor.ts'
+import {
+  type Background,
+  type Continuation,
+  type Effort,
+  limits,
+  type Plan,
+  type Session,
+  type SessionStatus,
+  type Source,
+} from '@berth/contract'
 import { NATIVE_RUNTIME, type RuntimeCatalog } from '../../runtimes/catalog.ts'
 import { phaseOf, type RunStatus } from './phase.ts'
 
@@ -15,6 +23,8 @@ export interface SessionRow {
   /** It only holds the sandbox in which an environment is tried. */
   readonly is_trial: boolean
   readonly title: string
+  /** It was made of the first message; the agent may give a better one. */
+  readonly title_is_derived: boolean
   readonly origin: Record<string, string> | null
   readonly source: Source | null
   /** When the host refused the source to a restore. */
@@ -119,7 +129,7 @@ function environmentOf({ environment_id, environment_name, environment_revision 
 }
 
 /** Returns the title of a fork that brings none. */
-export const titleOfFork = (title: string): string => [...`Fork of ${title}`].slice(0, MAX_TITLE).join('')
+export const titleOfFork = (title: string): string => [...`Fork of ${title}`].slice(0, limits.titleCharacters).join('')
 
 /** Returns which earlier work the next Turn of the Session would continue. */
 export function continuationOfSession(row: SessionRow, { runtimes }: SessionSurroundings): Continuation {
@@ -140,20 +150,6 @@ function checkpointOf(row: SessionRow, runtimes: SessionSurroundings['runtimes']
     damaged: row.checkpoint_damaged === true,
     loadable: runtimes.find(row.checkpoint_runtime ?? NATIVE_RUNTIME) !== null,
   }
-}
-
-const MAX_TITLE = 160
-
-/**
- * Returns the title of a Session that brings none: the first non-empty line of its first message. Berth's own keys in
- * it are masked; no sandbox exists yet whose secrets it could hold.
- */
-export function deriveTitle(message: string | undefined): string {
-  const line = message
-    ?.split(/\r\n|\r|\n/)
-    .map(candidate => candidate.trim())
-    .find(candidate => candidate !== '')
-  return line === undefined ? 'New workspace' : [...ownCredentials.text(line)].slice(0, MAX_TITLE).join('')
 }
 
 /** Facts about the checkpoint of the newest Run that did not crash. */

@@ -9,6 +9,7 @@ import { sessionRedactor } from '../log/session-redactor.ts'
 import type { RunRow } from '../runs/run.ts'
 import { insertRun } from '../runs/run-sql.ts'
 import type { SessionRow } from '../session/session.ts'
+import { deriveTitle } from '../session/title.ts'
 import { type TurnIdentity, type TurnRow, turnHash } from './turn.ts'
 import { insertTurnRow } from './turn-sql.ts'
 
@@ -69,11 +70,12 @@ export async function insertTurn(
     turnId: turn.id,
     ...(text.truncated && { truncated: true }),
   }
+  const title = session.turn_count === 0 && session.title_is_derived ? deriveTitle(turn.message) : null
   const [queued] = await Promise.all([
     joined === undefined
       ? insertRun(tx, key, { id: runId, turnId: turn.id, runtime, model, effort, now: turn.now })
       : null,
-    insertTurnRow(tx, session.organization_id, row),
+    insertTurnRow(tx, session.organization_id, row, title),
     appendEvents(tx, key, [{ type: 'svc.message.created', runId, visibility: 'transcript', data }], turn.now),
   ])
   return { row, queued }

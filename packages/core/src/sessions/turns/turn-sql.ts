@@ -41,13 +41,22 @@ export async function listTurnsAfter(db: Queryable, key: SessionKey, after: numb
   return rows
 }
 
-/** Inserts a Turn with the next sequence of its Session, which the caller has locked. */
-export async function insertTurnRow(tx: Queryable, organizationId: string, turn: TurnRow): Promise<void> {
+/**
+ * Inserts a Turn with the next sequence of its Session, which the caller has locked.
+ * @param title the Session's from now on; null if it keeps its own
+ */
+export async function insertTurnRow(
+  tx: Queryable,
+  organizationId: string,
+  turn: TurnRow,
+  title: string | null,
+): Promise<void> {
   await tx.query({
     name: 'insert-turn',
     text: `
       with counted as (
-        update sessions set turn_count = turn_count + 1, ${movedIn} where organization_id = $1 and id = $2
+        update sessions set turn_count = turn_count + 1, title = coalesce($18, title), ${movedIn}
+        where organization_id = $1 and id = $2
       )
       insert into turns (organization_id, session_id, id, sequence, run_id, request_hash, message, reply_to, files,
         model, runtime, author_kind, author_id, created_at, output_schema,
@@ -71,6 +80,7 @@ export async function insertTurnRow(tx: Queryable, organizationId: string, turn:
       turn.output_schema,
       turn.steering,
       turn.effort,
+      title,
     ],
   })
 }

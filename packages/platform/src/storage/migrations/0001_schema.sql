@@ -450,7 +450,7 @@ create table sessions (
   organization_id uuid not null references organizations, id uuid not null,
   owner_kind text not null check (owner_kind in ('app_installation', 'person')),
   owner_id uuid not null, initiated_by uuid references people, request_hash bytea not null,
-  title text not null, model text, effort text, runtime text,
+  title text not null, title_is_derived boolean not null default false, model text, effort text, runtime text,
   origin jsonb, trigger_id uuid, source jsonb, source_lost_at timestamptz,
   environment_id uuid, environment_revision integer, parent_session_id uuid, parent_run_id uuid, forked_recap text,
   is_trial boolean not null default false,
@@ -466,6 +466,7 @@ create table sessions (
 ) with (fillfactor = 50);
 comment on column sessions.initiated_by is 'The person who asked for a Session that the service''s own installation owns.';
 comment on column sessions.trigger_id is 'The trigger that made it, which may be gone. A caller writes what it likes into `origin`.';
+comment on column sessions.title_is_derived is 'Nobody has given the title: the agent may give a better one, once.';
 comment on column sessions.source is 'A repository, pinned. Whatever it shows is fixed at the Session''s creation.';
 comment on column sessions.source_lost_at is 'The host would not give the source to a restore any more.';
 comment on column sessions.environment_revision is 'The last that was applied: a Session is bound to no revision.';
