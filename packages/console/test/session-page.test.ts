@@ -289,6 +289,18 @@ describe('the page of a Session', () => {
     expect(await pageFaults(page)).toEqual([])
   })
 
+  it('draws the first 200 lines of a long block of code until somebody wants all', async () => {
+    const lines = Array.from({ length: 250 }, (_, at) => `const line${at + 1} = ${at}`)
+    await open(`say ${['```ts', ...lines, '```'].join('\\n')}`)
+    const code = log().locator('pre .block')
+    await log().locator('pre .syntax-keyword').first().waitFor()
+    expect(await code.count()).toBe(200)
+    await log().getByRole('button', { name: 'Show all 250 lines' }).click()
+    await code.getByText('line250').waitFor()
+    expect(await code.count()).toBe(250)
+    expect(await code.last().locator('.syntax-keyword').count()).toBe(1)
+  })
+
   it('stops the agent', async () => {
     await open('say First.', 'wait one', 'say Never.')
     await log().getByText('First.', { exact: true }).waitFor()

@@ -16,9 +16,10 @@ test('people are called by name, and what has none by its kind', () => {
 })
 
 test.each([
-  ['membership/0f8fad5b-d9cb-469f-a165-70867728950e', 'Ada', 'membership Ada'],
-  ['webhook endpoint 0f8fad5b-d9cb-469f-a165-70867728950e', null, 'webhook endpoint 0f8fad5b…'],
-  ['app nightly', null, 'app nightly'],
+  ['membership/0f8fad5b-d9cb-469f-a165-70867728950e', 'Ada', 'Ada'],
+  ['webhook endpoint 0f8fad5b-d9cb-469f-a165-70867728950e', null, ''],
+  ['app nightly', null, 'nightly'],
+  ['repository acme/web', null, 'acme/web'],
   ['everything', null, 'everything'],
   [null, null, ''],
 ])('the target %s of %s reads %s', (target, targetName, words) => {

@@ -21,12 +21,11 @@ export function actorName({ kind, id, name }: { kind: string; id: string | null;
   return name === null ? (kinds[kind] ?? id ?? kind) : printableLine(name)
 }
 
-/** Returns the target of an action: a name if there is one, else the kind and the beginning of the id. */
+/** Returns the target of an action by its name; an id says nothing, and stands among the details. */
 export function targetLabel({ target, targetName }: Pick<AuditEntry, 'target' | 'targetName'>): string {
   if (target === null) return ''
-  const [, kind = '', id = ''] = /^(.*)[ /]([^ /]+)$/.exec(target) ?? [null, '', target]
-  const name = targetName === null ? (/^[0-9a-f-]{32,36}$/i.test(id) ? `${id.slice(0, 8)}…` : id) : targetName
-  return printableLine(`${spaced(kind)} ${name}`.trim())
+  const isId = /[ /][0-9a-f-]{32,36}$/i.test(target)
+  return printableLine(targetName ?? (isId ? '' : target.replace(/^\w+[ /]/, '')))
 }
 
 /** Returns the details of an entry by name, as text. */

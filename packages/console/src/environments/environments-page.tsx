@@ -6,6 +6,7 @@ import { to } from '../routing/to.ts'
 import { Button, buttonClass } from '../ui/button.tsx'
 import { useMinute } from '../ui/clock.ts'
 import { ago, counted } from '../ui/format.ts'
+import { LearnMore } from '../ui/learn-more.tsx'
 import { Page, Title } from '../ui/page.tsx'
 import { EmptyState, ErrorState, LoadingLines } from '../ui/states.tsx'
 import { Badge } from './badge.tsx'
@@ -24,6 +25,7 @@ export function EnvironmentsPage() {
       wide
       actions={
         <>
+          <LearnMore about="environments" docs="environments" />
           <Link
             {...to.environments(archived ? {} : { archived: true })}
             aria-current={archived ? 'true' : undefined}

@@ -51,7 +51,7 @@ export function SessionRow(props: {
         {selection !== null && <SelectBox id={session.id} title={title} selection={selection} />}
       </span>
       <span className="flex min-w-0 flex-1 flex-col gap-1 lg:flex-row lg:items-center lg:gap-4">
-        <span className="flex min-w-0 items-center gap-2 lg:flex-1">
+        <span className="flex min-w-0 items-center gap-2 lg:flex-1 2xl:w-[42%] 2xl:flex-none">
           <Link
             {...to.session(session.id)}
             {...useKeptFocus(session.id)}
@@ -128,7 +128,7 @@ function Facts({ listed: { session, state } }: { listed: ListedSession }) {
   const { source } = session
   const { startedBy, startedThrough } = state
   return (
-    <span className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1 text-xs text-ink-3 lg:flex-nowrap lg:justify-end">
+    <span className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1 text-xs text-ink-3 lg:flex-nowrap lg:justify-end 2xl:flex-1 2xl:justify-start">
       {source !== undefined && (
         <span className="flex min-w-0 items-center gap-1 lg:max-w-64">
           <GitBranch className="size-3 shrink-0" aria-hidden />

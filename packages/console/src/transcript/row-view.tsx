@@ -150,7 +150,7 @@ function Notice({ row, scope }: { row: NoticeRow; scope: string }) {
             type="button"
             onClick={toggle}
             aria-expanded={unfolded}
-            className="min-w-0 underline decoration-line-strong underline-offset-3"
+            className="-my-1 min-h-6 min-w-0 underline decoration-line-strong underline-offset-3"
           >
             {text}
           </button>

@@ -66,8 +66,7 @@ function Connections() {
             title="No account is connected"
             action={<Connect>Connect the first account</Connect>}
           >
-            Show that you administer an account at a Git host: you sign in there, and choose. Until then, Sessions start
-            without a repository.
+            Until one is, Sessions start without a repository.
           </EmptyState>
         ) : (
           <ul className="border-t border-line">

@@ -37,7 +37,7 @@ export function Invitations({ organizationId, dialog }: { organizationId: string
     },
     {
       id: 'ends',
-      header: 'Works for',
+      header: 'Link ends in',
       cell: ({ expiresAt }) => (
         <span className="text-ink-2 tabular-nums">{formatDuration(Math.max(60_000, Date.parse(expiresAt) - now))}</span>
       ),
