@@ -130,6 +130,12 @@ describe('an address that is not there', () => {
     await page.goto(`${accounts.test.url}/nowhere`)
     await page.getByRole('heading', { name: 'No such page' }).waitFor()
     await shoot(page, 'lost')
+    // A load that fails throws.
+    const loadsInter = "document.fonts.load('16px Inter').then(({ length }) => length)"
+    for (const path of ['/nowhere', '/v1/docs', '/docs/']) {
+      await page.goto(`${accounts.test.url}${path}`)
+      expect([path, await page.evaluate(loadsInter)]).toEqual([path, 1])
+    }
     await page.goto(`${accounts.test.url}/docs/a/nope`)
     await page.getByRole('heading', { name: 'No such page' }).waitFor()
   })
